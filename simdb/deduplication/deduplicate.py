@@ -17,7 +17,7 @@ from simdb.deduplication.references import check_sketch, options_of, reference_o
 from simdb.deduplication.repeat import checked_name
 from simdb.deduplication.result import Deduplicated, Given, InMemory, RowMatches
 from simdb.deduplication.rows import DataRows, own_ids, rows_of
-from simdb.deduplication.sieve import DOCUMENT, checked_unit
+from simdb.deduplication.sieve import DOCUMENT, UnitKeys, checked_unit
 from simdb.deduplication.texts import FIELD, RowTexts, Vectors
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import EXACT
@@ -139,7 +139,8 @@ def _without_parts(
         stored = None
         if db is not None:
             opened = held.enter_context(_opened(db, given))
-            given, stored = opened.options, (held.enter_context(opened.write()), run)
+            given, transaction = opened.options, held.enter_context(opened.write())
+            stored = UnitKeys(transaction, dropping.unit, run)
         sketch = None if given is None else given.sketch
         if (paths := files.paths_of(data)) is not None:
             return drop_from_files(paths, text, id, dropping, sketch, stored)

@@ -8,8 +8,7 @@ import numpy as np
 
 from simdb.deduplication.files import Files, KeptDocuments, check_id, reading_of
 from simdb.deduplication.question import DedupQuestion, Evidence
-from simdb.deduplication.repeat import Noted
-from simdb.deduplication.result import Deduplicated, InMemory, Parts, Survivors
+from simdb.deduplication.result import Deduplicated, InMemory, Survivors
 from simdb.deduplication.rows import DataRows, rows_of
 from simdb.deduplication.sieve import Dropped, Sieve, UnitKeys
 from simdb.deduplication.texts import RowTexts
@@ -22,7 +21,7 @@ from simdb.settings.options import Simhash
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
-from simdb.sources.read_again import LinesAgain
+from simdb.sources.read_again import LinesAgain, Names
 from simdb.sources.reading import check_sources, expanded
 from simdb.values.arrays import object_array
 
@@ -30,14 +29,20 @@ from simdb.values.arrays import object_array
 class PartsRun(ExitStack):
     """The documents of one run, by their positions in the input; `with` frees them."""
 
-    def __init__(self, sieve: Sieve, origins: Origins, output: SurvivorOutput | None) -> None:
+    def __init__(
+        self,
+        sieve: Sieve,
+        origins: Origins,
+        output: SurvivorOutput | None,
+        names: Names | None = None,
+    ) -> None:
         """Drop what `sieve` drops.
 
         `origins`: where lines can be read again.  `output`: what documents will be written to, None
-        if none will.
+        if none will.  `names` takes the ids.
         """
         super().__init__()
-        self._sieve = sieve
+        self._sieve, self._names = sieve, names
         self._lines = self.enter_context(LinesAgain(origins, output))
 
     def read(self, batches: Iterable[Batch]) -> Iterator[int]:
@@ -59,6 +64,8 @@ class PartsRun(ExitStack):
     def _each(self, batches: Iterable[Batch]) -> Iterator[Any]:
         """Note where the documents of each batch lie, and yield its texts."""
         for batch in batches:
+            if self._names is not None:
+                self._names.add(batch)
             self._lines.add(batch)
             yield batch.texts
 
@@ -71,12 +78,13 @@ class Dropping(NamedTuple):
     on_null: str
     question: DedupQuestion
 
-    def sieve(self, sketch: TextSketch, *, is_stored: bool) -> Sieve:
-        """Return what finds the parts."""
+    def sieve(self, sketch: TextSketch | None, stored: UnitKeys | None) -> Sieve:
+        """Return what finds the parts; for the arguments see `Sieve`."""
         asked = self.question
         return Sieve(
-            sketch, self.unit, self.min_words, errors=asked.errors, threads=asked.threads,
-            is_stored=is_stored, alike=None if asked.similarity is None else asked.silent,
+            Simhash() if sketch is None else sketch, self.unit, self.min_words,
+            errors=asked.errors, threads=asked.threads, stored=stored,
+            alike=None if asked.similarity is None else asked.silent,
         )  # fmt: skip
 
 
@@ -86,14 +94,14 @@ def drop_from_rows(
     texts: RowTexts,
     dropping: Dropping,
     sketch: TextSketch | None,
-    stored: tuple[Noted, str | None] | None,
+    stored: UnitKeys | None,
 ) -> Deduplicated:
-    """Return what is left of rows; `stored`: the transaction of a database, and the run's name."""
-    sieve = dropping.sieve(Simhash() if sketch is None else sketch, is_stored=stored is not None)
+    """Return what is left of rows; `stored`: the keys of a database."""
+    sieve = dropping.sieve(sketch, stored)
 
     for done in sieve.read(texts.batches()):
         dropping.question.report(done)
-    dropped = _settled(sieve, dropping, stored)
+    dropped = sieve.decide()
     if len(dropped.changed):
         values = list(rows.texts(text))
         for at in dropped.changed.tolist():
@@ -112,13 +120,13 @@ def drop_from_files(
     id: Any,
     dropping: Dropping,
     sketch: TextSketch | None,
-    stored: tuple[Noted, str | None] | None,
+    stored: UnitKeys | None,
 ) -> Deduplicated:
     """Return what is left of the documents in files and folders; `stored` as for rows."""
     check_id(id)
     sources = expanded(paths)
     check_sources(sources, text)
-    sieve = dropping.sieve(Simhash() if sketch is None else sketch, is_stored=stored is not None)
+    sieve = dropping.sieve(sketch, stored)
     with ExitStack() as held:
         origins = held.enter_context(Origins())
         reading = reading_of(
@@ -129,20 +137,11 @@ def drop_from_files(
         run = held.enter_context(PartsRun(sieve, origins, files.survivors(None)))
         for done in run.read(files.batches()):
             dropping.question.report(done)
-        dropped = _settled(sieve, dropping, stored)
+        dropped = sieve.decide()
         run.change(dropped, sources, text)
         kept = _without(dropped.kept, files.nulls, dropping)
         survivors = KeptDocuments(files, run, kept, held.pop_all())
     return _result(survivors, kept, files.nulls, sieve, dropped, dropping)
-
-
-def _settled(sieve: Sieve, dropping: Dropping, stored: tuple[Noted, str | None] | None) -> Dropped:
-    """Return what is dropped, also by what a database has."""
-    if stored is not None:
-        transaction, run = stored
-        sieve.settle(UnitKeys(transaction, dropping.unit), run)
-    sieve.settle_alike()
-    return sieve.dropped()
 
 
 def _without(kept: Bools, nulls: Bools, dropping: Dropping) -> Bools:
@@ -168,5 +167,5 @@ def _result(
         null_count=int(np.count_nonzero(nulls)), on_null=dropping.on_null,
         removed_ids=nothing, representatives=nothing, similarities=np.empty(0, np.float32),
         evidence=evidence,
-        parts=Parts(dropping.unit, int(sieve.spoken.sum()), sieve.short, dropped.counts),
+        parts=sieve.parts(dropped),
     )  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 from simdb.deduplication.minima import SortedKeys
 from simdb.deduplication.question import DedupQuestion, joined
 from simdb.deduplication.repeat import Noted, name_of
+from simdb.deduplication.result import Parts
 from simdb.deduplication.texts import RowTexts
 from simdb.deduplication.within import find_alike
 from simdb.engine.state.incoming import numbered
@@ -43,19 +44,20 @@ MIN_WORDS_MOST = 1 << 20
 
 
 class UnitKeys:
-    """The keys of one unit in a database."""
+    """The keys of one unit in a database, for one run."""
 
-    def __init__(self, transaction: Noted, unit: str) -> None:
-        """Read which runs have stored keys."""
-        self._transaction, self._name = transaction, NOTE + unit
+    def __init__(self, transaction: Noted, unit: str, run: str | None) -> None:
+        """Read which runs have stored keys.
+
+        `run`: the name of this one; None for a name that follows from all its keys.
+        """
+        self._transaction, self._name, self._run = transaction, NOTE + unit, run
         directory = transaction.note(self._name)
         self._runs: list[str] = [] if directory is None else directory["pieces"]
 
-    def settle(self, keys: U64, run: str) -> Bools:
-        """Return which of some keys, distinct and ascending, other runs have; store the rest.
-
-        `run`: the name of this run.
-        """
+    def settle(self, keys: U64) -> Bools:
+        """Return which keys of the run, distinct and ascending, other runs have; store the rest."""
+        run = name_of(keys) if self._run is None else self._run
         is_old = np.zeros(len(keys), np.bool_)
         is_own = np.zeros(len(keys), np.bool_)
         for number, name in enumerate(self._runs):
@@ -123,18 +125,18 @@ class Sieve:
         *,
         errors: str,
         threads: int,
-        is_stored: bool,
+        stored: UnitKeys | None = None,
         alike: DedupQuestion | None = None,
     ) -> None:
         """Cut texts into parts of one `unit`, and these into words as `sketch` says.
 
-        A part of fewer than `min_words` words is never dropped.  `is_stored`: whether `settle` will
-        be called, which takes 8 bytes more for each key.  `alike`: when parts with other words are
-        dropped, too; `settle_alike` finds them, and until then all different parts are in memory.
+        A part of fewer than `min_words` words is never dropped.  `stored`: the keys in a
+        database, if there is one; then each key takes 8 bytes more.  `alike`: when parts with other
+        words are dropped, too; until that is decided, all different parts are in memory.
         Raises OptionError for a sketch without words.
         """
         self._order, self._unit, self._min_words = WordOrder(sketch), unit, min_words
-        self._errors, self._threads, self._is_stored = errors, threads, is_stored
+        self._errors, self._threads, self._stored = errors, threads, stored
         self._sketch, self._alike = sketch, alike
         if alike is not None:
             alike.check(sketch)
@@ -156,24 +158,34 @@ class Sieve:
                 self._keep_texts(texts, found.counts, states == FIRST)
             yield self.documents
 
-    def settle(self, stored: UnitKeys, run: str | None) -> None:
-        """Drop what other runs have stored, too, and store what is new.
+    def decide(self) -> Dropped:
+        """Return what is dropped, and store the keys that are new."""
+        if self._stored is not None:
+            self._settle(self._stored)
+        if self._alike is not None:
+            self._settle_alike(self._alike)
+        offsets = np.cumsum(joined([np.zeros(1, np.int64), *self._counts]))
+        flags = np.concatenate([np.empty(0, np.bool_), *(each == DROPPED for each in self._states)])
+        counts = sums_of(flags, offsets)
+        return Dropped(offsets, flags, counts, (counts == 0) | (counts < self.spoken))
 
-        `run`: the name of this one; None for a name that follows from all parts, in any order.
-        """
+    def parts(self, dropped: Dropped) -> Parts:
+        """Return the counts of parts, of which some are `dropped`."""
+        return Parts(self._unit, int(self.spoken.sum()), self.short, dropped.counts)
+
+    def _settle(self, stored: UnitKeys) -> None:
+        """Drop what other runs have stored, too, and store what is new."""
         keys = self._seen.all()
-        old = keys[stored.settle(keys, name_of(keys) if run is None else run)]
+        old = keys[stored.settle(keys)]
         for states, own in zip(self._states, self._firsts, strict=True):
             states[np.flatnonzero(states == FIRST)[places_in(old, own) >= 0]] = DROPPED
         self._firsts.clear()
 
-    def settle_alike(self) -> None:
-        """Drop what is alike an earlier part that stays, too, if the sieve was made for that."""
-        if self._alike is None:
-            return
+    def _settle_alike(self, question: DedupQuestion) -> None:
+        """Drop what is alike an earlier part that stays, too."""
         texts = RowTexts(self._texts)
         options = Options(sketch=self._sketch)  # type: ignore[arg-type]
-        found = find_alike(texts, np.arange(len(texts)), options, self._alike)
+        found = find_alike(texts, np.arange(len(texts)), options, question)
         is_removed = np.zeros(len(texts), np.bool_)
         is_removed[found.removed] = True
         done = 0
@@ -182,13 +194,6 @@ class Sieve:
             states[firsts[is_removed[done : done + len(firsts)]]] = DROPPED
             done += len(firsts)
         self._texts.clear()
-
-    def dropped(self) -> Dropped:
-        """Return what is dropped."""
-        offsets = np.cumsum(joined([np.zeros(1, np.int64), *self._counts]))
-        flags = np.concatenate([np.empty(0, np.bool_), *(each == DROPPED for each in self._states)])
-        counts = sums_of(flags, offsets)
-        return Dropped(offsets, flags, counts, (counts == 0) | (counts < self.spoken))
 
     @property
     def spoken(self) -> I64:
@@ -228,7 +233,7 @@ class Sieve:
         is_new = self._seen.add(keys)
         states = np.full(len(cut.keys), SHORT, np.uint8)
         states[can_go] = np.where(is_new, FIRST, DROPPED)
-        if self._is_stored:
+        if self._stored is not None:
             self._firsts.append(keys[is_new])
         self._states.append(states)
         self._counts.append(cut.counts)

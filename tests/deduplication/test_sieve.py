@@ -26,13 +26,10 @@ def sieved(texts, *, size=3, threads=1, min_words=2, sketch=WORDWISE, similarity
         alike = DedupQuestion(
             similarity, None, None, "exact", "star", None, "strict", threads, None
         )
-    sieve = Sieve(
-        sketch, "line", min_words, errors="strict", threads=threads, is_stored=False, alike=alike
-    )
+    sieve = Sieve(sketch, "line", min_words, errors="strict", threads=threads, alike=alike)
     batches = (texts[start : start + size] for start in range(0, len(texts), size))
     assert sum(1 for _ in sieve.read(batches)) == -(-len(texts) // size)
-    sieve.settle_alike()
-    dropped = sieve.dropped()
+    dropped = sieve.decide()
     kept = enumerate(dropped.kept.tolist())
     return [sieve.rest(texts[at], dropped.of(at)) if has else None for at, has in kept]
 
@@ -131,28 +128,28 @@ def test_a_part_that_occurs_again_in_its_own_document_is_dropped_there():
 
 
 def test_a_message_names_the_document():
-    sieve = Sieve(Simhash(), "line", 2, errors="strict", threads=1, is_stored=False)
+    sieve = Sieve(Simhash(), "line", 2, errors="strict", threads=1)
 
     with pytest.raises(InputError, match="document 3 "):
         list(sieve.read([["a\nb\nc", "d"], ["e\nf", "g\n\ud800"]]))
 
 
 def test_invalid_bytes_are_replaced_if_that_is_asked_for():
-    sieve = Sieve(Simhash(), "line", 1, errors="replace", threads=1, is_stored=False)
+    sieve = Sieve(Simhash(), "line", 1, errors="replace", threads=1)
 
     list(sieve.read([[b"one \xff two\n", "one \ufffd two\nthree"]]))
 
-    assert sieve.rest("one \ufffd two\nthree", sieve.dropped().of(1)) == "three"
+    assert sieve.rest("one \ufffd two\nthree", sieve.decide().of(1)) == "three"
 
 
 def test_a_text_that_was_changed_is_refused():
-    sieve = Sieve(Simhash(), "line", 1, errors="strict", threads=1, is_stored=False)
+    sieve = Sieve(Simhash(), "line", 1, errors="strict", threads=1)
     list(sieve.read([["one\ntwo\none"]]))
 
     with pytest.raises(InputError, match="not what it was"):
-        sieve.rest("one\ntwo", sieve.dropped().of(0))
+        sieve.rest("one\ntwo", sieve.decide().of(0))
 
 
 def test_a_sketch_without_words_is_refused():
     with pytest.raises(OptionError, match="no words"):
-        Sieve(Simhash(unit="characters"), "line", 1, errors="strict", threads=1, is_stored=False)
+        Sieve(Simhash(unit="characters"), "line", 1, errors="strict", threads=1)

@@ -24,7 +24,7 @@ class Notes:
 
 
 def settle(notes, keys, run):
-    return UnitKeys(notes, "line").settle(np.array(sorted(keys), np.uint64), run)
+    return UnitKeys(notes, "line", run).settle(np.array(sorted(keys), np.uint64))
 
 
 RUNS = st.lists(
@@ -57,11 +57,11 @@ def test_nameless_runs_are_never_repeated():
 
 def test_units_do_not_share_keys_and_a_database_keeps_them(tmp_path):
     with simdb.open(tmp_path / "db") as database, database.write() as transaction:
-        UnitKeys(transaction, "line").settle(np.array([7, 9], np.uint64), "first")
+        UnitKeys(transaction, "line", "first").settle(np.array([7, 9], np.uint64))
 
     with simdb.open(tmp_path / "db") as database, database.write() as transaction:
-        lines = UnitKeys(transaction, "line").settle(np.array([8, 9], np.uint64), "second")
-        sentences = UnitKeys(transaction, "sentence").settle(np.array([8, 9], np.uint64), "second")
+        lines = UnitKeys(transaction, "line", "second").settle(np.array([8, 9], np.uint64))
+        sentences = UnitKeys(transaction, "sentence", "second").settle(np.array([8, 9], np.uint64))
 
     assert lines.tolist() == [False, True]
     assert sentences.tolist() == [False, False]

@@ -1,6 +1,6 @@
 """Groups: finds near-duplicates within the input, or of --against, and repeated parts of texts."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -248,19 +248,20 @@ def drop_parts(work: DedupWork) -> Outcome:
         work.opened(lambda database: _check_parts(work, database), {}) as database,
         begin_write(database, work.progress) as transaction,
     ):
-        return _dropped(work, database.options.sketch, UnitKeys(transaction, job.unit))
+        stored = UnitKeys(transaction, job.unit, job.run or NAMELESS)
+        return _dropped(work, database.options.sketch, stored)
 
 
 def _check_parts(work: DedupWork, database: simdb.Database) -> None:
     """Raise OptionError for a database whose sketch does not cut parts into words."""
-    _sieve(work, database.options.sketch)
+    _sieve(work, database.options.sketch, None)
 
 
-def _sieve(work: DedupWork, sketch: TextSketch) -> Sieve:
+def _sieve(work: DedupWork, sketch: TextSketch, stored: UnitKeys | None) -> Sieve:
     job = work.job
     return Sieve(
         sketch, job.unit, job.min_words, errors=job.reading.errors, threads=thread_count(),
-        is_stored=job.store.db is not None,
+        stored=stored,
         alike=None if job.given.similarity is None else work.question(sketch),
     )  # fmt: skip
 
@@ -268,19 +269,16 @@ def _sieve(work: DedupWork, sketch: TextSketch) -> Sieve:
 def _dropped(work: DedupWork, sketch: TextSketch, stored: UnitKeys | None) -> Outcome:
     """Drop the parts that occurred before, or are `stored` by earlier runs."""
     job, survivors, outcome = work.job, work.survivors, Outcome()
-    sieve = _sieve(work, sketch)
-    with Names(work.progress.note) as names, PartsRun(sieve, work.origins, survivors) as run:
-        for _ in run.read(_named(work.intake.batches(sketch), names)):
+    sieve = _sieve(work, sketch, stored)
+    with Names(work.progress.note) as names, PartsRun(sieve, work.origins, survivors, names) as run:
+        for _ in run.read(work.intake.batches(sketch)):
             pass
         work.progress.begin("finding parts that occurred before")
         names.settle()
-        if stored is not None:
-            sieve.settle(stored, job.run or NAMELESS)
-        sieve.settle_alike()
-        dropped = sieve.dropped()
+        dropped = sieve.decide()
         outcome.stored = int(np.count_nonzero(dropped.kept))
         outcome.duplicates, outcome.renamed = int(dropped.counts.sum()), names.renamed
-        outcome.parts = Parts(job.unit, int(sieve.spoken.sum()), sieve.short, dropped.counts)
+        outcome.parts = sieve.parts(dropped)
         if work.rows is not None:
             for row in _rows(dropped, sieve, names):
                 work.rows.add(row)
@@ -300,13 +298,6 @@ def parts_counts(outcome: Outcome, parts: Parts) -> list[str]:
         f"{outcome.duplicates:,} dropped from {quantity(changed, 'document')}",
     ]
     return [*counts, f"{left_out:,} left out"] if left_out else counts
-
-
-def _named(batches: Iterable[Batch], names: Names) -> Iterator[Batch]:
-    """Yield all batches, and take the ids of their documents."""
-    for batch in batches:
-        names.add(batch)
-        yield batch
 
 
 def _rows(dropped: Dropped, sieve: Sieve, names: Names) -> Iterator[Row]:
