@@ -142,6 +142,10 @@ class Claims(ExitStack):
         self._empty.append(own.is_empty[seen])
         if len(left):
             self._left.append((first + left, found))
+        came = np.concatenate([again, seen]).tolist()
+        stored = [*(names.get(at, ids[at]) for at in came), *found.matches]
+        if stored:
+            engine.stored.note_seen(self._transaction, stored)
         places = np.searchsorted(fresh, [at for at in names if becomes[at] == FRESH])
         renamed = {at: names[int(fresh[at])] for at in places.tolist()}
         return Settled(fresh, renamed, left, found)

@@ -7,6 +7,7 @@ import numpy as np
 
 from simdb.engine.search.question import Question
 from simdb.engine.snapshot import Snapshot
+from simdb.engine.state.documents import known_ordinals
 from simdb.engine.state.polytope_tables import with_sealed
 from simdb.engine.state.state import State
 from simdb.engine.state.view import Sealed
@@ -14,6 +15,7 @@ from simdb.engine.transaction import WriteTransaction
 from simdb.engine.write import claim
 from simdb.engine.write.undecided import refereed
 from simdb.results.matches import Matches
+from simdb.settings.options import SEEN
 from simdb.values.arrays import IdT, Sketches
 
 if TYPE_CHECKING:
@@ -74,6 +76,14 @@ class Lookups(Generic[IdT]):
         if self._gathered is not None:
             state = state.over(with_sealed(state.view, self._gathered))
         return claim.find_stored(state, sketches, criterion, referee)
+
+
+def note_seen(transaction: WriteTransaction[IdT], ids: Sequence[IdT]) -> None:
+    """Note that stored documents came again, if the database keeps when that was."""
+    if transaction._store.options.keep_times != SEEN:
+        return
+    with transaction._changing("note what came again") as writing:
+        writing.staging.see(known_ordinals(writing.current(), list(ids)))
 
 
 def insert_sketched(

@@ -1,10 +1,12 @@
 """Rows against all that a database holds: what is new is kept and stored, again and again."""
 
 import random
+from datetime import datetime, timezone
 
 import pytest
 
 import simdb
+from simdb.engine.state import staged
 
 
 def jaccard(one, two):
@@ -262,6 +264,24 @@ def test_texts_without_words_stay_in_every_call_unless_their_ids_say_they_were_s
 
     assert first.kept.tolist() == [True, True, True]
     assert other.kept.tolist() == [False, False, False]
+
+
+def test_rows_that_come_again_count_as_seen(monkeypatch):
+    """What came every day under its id was dropped as not seen for long."""
+    now = [1_000_000.0]
+    monkeypatch.setattr(staged, "time", lambda: now[0])
+    rows, _ = changed_rows(6)
+    with simdb.open(None, options=simdb.Options(keep_times="seen")) as db:
+        simdb.deduplicate(rows, id="id", db=db, run="one")
+        ids = list(db)
+        db.insert("other", "never delivered again")
+        for run in ("one", "two", "two"):
+            now[0] += 100
+            simdb.deduplicate(rows, id="id", db=db, run=run)
+
+            assert set(db.times_many(ids).astype(int)) == {now[0]}
+
+        assert db.expire(datetime.fromtimestamp(now[0], timezone.utc)) == 1
 
 
 @pytest.mark.parametrize("run", ["", "x" * 495, 7])
