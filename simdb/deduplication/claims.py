@@ -48,13 +48,13 @@ OtherIds: TypeAlias = Callable[[int], Iterator[Id]]
 class Settled(NamedTuple):
     """What is known of some documents without a comparison, by their positions among these.
 
-    `fresh`: the documents to compare; `renamed`: by the position among these, the id under which a
-    document will be stored in place of its own.  `left`: documents that this run left out before,
-    and what was `found` then.  All positions ascend.
+    `fresh`: the documents to compare.  `names`: the ids under which some are stored in place of
+    their own.  `left`: documents that this run left out before, and what was `found` then.  All
+    positions ascend.
     """
 
     fresh: I64
-    renamed: dict[int, Id]
+    names: dict[int, Id]
     left: I64
     found: Left
 
@@ -146,9 +146,7 @@ class Claims(ExitStack):
         stored = [*(names.get(at, ids[at]) for at in came), *found.matches]
         if stored:
             engine.stored.note_seen(self._transaction, stored)
-        places = np.searchsorted(fresh, [at for at in names if becomes[at] == FRESH])
-        renamed = {at: names[int(fresh[at])] for at in places.tolist()}
-        return Settled(fresh, renamed, left, found)
+        return Settled(fresh, names, left, found)
 
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], known: KnownTexts | None

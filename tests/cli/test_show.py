@@ -90,6 +90,18 @@ def test_renamed_documents_show_their_own_texts(simdb_run, write_lines):
     assert [row["text"] for row in against] == ["\u00dcber\u2026", "short\u2026"]
 
 
+def test_a_document_that_was_renamed_is_not_shown_for_the_one_with_its_id(simdb_run, write_lines):
+    text, other = (" ".join(f"{word}{at}" for at in range(60)) for word in ("first", "second"))
+    ids = {"x": text, "c": f"{text} end"}
+    rows = [*({"id": id, "text": each} for id, each in ids.items()), {"id": "x", "text": other}]
+    write_lines("a.jsonl", *rows)
+
+    first, again = (simdb_run("dedup", "a.jsonl", "--db", "d", "--show", 6).rows for _ in range(2))
+
+    assert [row["match_text"] for row in first] == ["first0\u2026"]
+    assert again == first
+
+
 def test_rows_of_parquet_show_their_texts(simdb_run):
     parquet = pytest.importorskip("pyarrow.parquet")
     pyarrow = pytest.importorskip("pyarrow")

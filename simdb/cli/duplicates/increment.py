@@ -111,11 +111,13 @@ def _compared(
         settled = claims.settle(batch.ids, batch.texts_at, partial(_other_ids, batch))
         again.lines.add(batch)
         fresh = batch if len(settled.fresh) == len(batch) else batch.chosen(settled.fresh)
+        names = settled.names
         if len(fresh):
-            again.add(fresh, settled.renamed)
+            places = enumerate(settled.fresh.tolist()) if names else ()
+            again.add(fresh, {place: names[at] for place, at in places if at in names})
         if beginnings is not None:
             ids = object_array(batch.ids)
-            ids[settled.fresh[list(settled.renamed)]] = [*settled.renamed.values()]
+            ids[list(names)] = list(names.values())
             ids[settled.left] = settled.found.ids
             beginnings.add(ids.tolist(), batch.texts)
         yield fresh.texts
