@@ -53,7 +53,8 @@ class Lines:
 
     The ranges ascend.  Each line ends with a line feed, which the last line of a file may lack.
     `number`: that of the file, for whoever made the piece.  `table`: of a CSV file, whose rows then
-    take the place of lines; None if a line is a JSON object, or the path of a file.
+    take the place of lines; None if a line is a JSON object, or the path of a file.  `is_waiting`:
+    numbers of these objects for which JSON has no form are as Python reads them (`waiting_line`).
     """
 
     path: str
@@ -63,6 +64,7 @@ class Lines:
     count: int
     number: int = 0
     table: CsvHead | None = None
+    is_waiting: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

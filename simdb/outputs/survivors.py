@@ -127,11 +127,6 @@ class SurvivorOutput:
         """The folder where lines wait to be written; None for that of temporary files."""
         return self.target.folder if self.target else None
 
-    @property
-    def has_lines(self) -> bool:
-        """Whether all that is written are JSON lines."""
-        return self.target is not None and self.target.form.kind == JSON_LINES
-
     def numbers(self, names: Sequence[str]) -> I64:
         """Return the number of the source that readers call by each name, -1 for another name."""
         if names and names.count(names[0]) == len(names):
@@ -239,7 +234,7 @@ def _copy(stream: IO[bytes], descriptor: int, pieces: Iterator[Piece]) -> None:
     """Write the lines of pieces into a file, those of JSON lines by several threads."""
     threads = thread_count()
     for piece in pieces:
-        if isinstance(piece, RowRange) or piece.table is not None:
+        if isinstance(piece, RowRange) or piece.table is not None or piece.is_waiting:
             stream.writelines(_contents(iter([piece])))
         else:
             stream.flush()
@@ -254,8 +249,16 @@ def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
                 yield b"".join(as_line(row) + LINE_FEED for row in batch.to_pylist())
         elif piece.table is not None:
             yield from (as_line(row) + LINE_FEED for row in rows_of(piece))
+        elif piece.is_waiting:
+            yield from map(_written_line, split_lines(contents(piece)))
         else:
             yield from contents(piece)
+
+
+def _written_line(line: bytes) -> bytes:
+    """Return a waiting line as it is written; few have one of these words."""
+    is_odd = b"NaN" in line or b"Infinity" in line
+    return as_line(loaded(line)) + LINE_FEED if is_odd else line
 
 
 def _parts(pieces: Iterator[Piece]) -> Iterator[Part]:

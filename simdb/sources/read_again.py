@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from itertools import count, islice, pairwise
 from mmap import ACCESS_READ, mmap
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from simdb.columns.arrow import TextColumn
 from simdb.ground.dtypes import I64, U32, U64, Bools
 from simdb.outputs.pieces import LineSpool, Piece, RowRange, TextSpool, merged
-from simdb.outputs.rows import Row, as_line, waiting_line
+from simdb.outputs.rows import Row, waiting_line
 from simdb.outputs.survivors import SurvivorOutput, all_rows
 from simdb.running import kernel
 from simdb.sources.batch import Batch
@@ -110,11 +111,10 @@ class LinesAgain(ExitStack):
         flags = np.zeros(self._count, np.bool_)
         flags[positions] = True
         rows = all_rows(self._pieces(flags, sources))
-        line_of = waiting_line if self._output is None or not self._output.has_lines else as_line
         for at in range(0, len(positions), CHANGED_RECORDS):
             part = positions[at : at + CHANGED_RECORDS]
             own = list(islice(rows, len(part)))
-            made = [line_of(change(*each)) for each in zip(part.tolist(), own, strict=True)]
+            made = [waiting_line(change(*each)) for each in zip(part.tolist(), own, strict=True)]
             lines = np.empty(len(part), LINE)
             lines["kind"] = CHANGED
             lines["start"], lines["size"] = self._changed.add(made)
@@ -154,9 +154,11 @@ class LinesAgain(ExitStack):
             starts, sizes = lines["start"][start:stop], lines["size"][start:stop].astype(np.int64)
             if kind == AS_ROW:
                 yield RowRange(path, *merged(starts, starts + sizes), stop - start)
+            elif kind == CHANGED:
+                spans = self._changed.spans(starts, sizes)
+                yield from (replace(each, is_waiting=True) for each in spans)
             else:
-                spool = self._changed if kind == CHANGED else self._spool
-                holder = self._origins if kind == IN_FILE else spool
+                holder = self._origins if kind == IN_FILE else self._spool
                 yield from holder.spans(starts, sizes)
 
 

@@ -241,3 +241,30 @@ def test_a_list_of_ids_is_no_field_of_files(tmp_path):
 
     with pytest.raises(OptionError, match="name of a field"):
         simdb.deduplicate(tmp_path / "a.txt", unit="line", id=["a"])
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.jsonl"])
+def test_changed_records_are_valid_json_and_keep_every_number_elsewhere(
+    tmp_path, monkeypatch, name
+):
+    """Records of which a part was dropped had the words NaN and Infinity in JSON lines."""
+    monkeypatch.chdir(tmp_path)
+    values = [1.5, float("nan"), float("inf"), float("-inf"), 2.5]
+    texts = [LINES[0], *(f"{LINES[0]}\n{line} says NaN" for line in LINES[1:])]
+    rows = [{"v": value, "text": text} for value, text in zip(values, texts, strict=False)]
+    if name.endswith("parquet"):
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), name)
+    else:
+        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = simdb.deduplicate(name, unit="line")
+    left = [row["text"].split("\n")[-1] for row in rows]
+
+    found.write("left.jsonl")
+    found.write("left.parquet")
+
+    lines = Path("left.jsonl").read_text().splitlines()
+    assert not [line for line in lines if "Infinity" in line]
+    wanted = zip([1.5, None, None, None, 2.5], left, strict=True)
+    assert [(row["v"], row["text"]) for row in map(json.loads, lines)] == list(wanted)
+    table = pyarrow.parquet.read_table("left.parquet").to_pydict()
+    assert (str(table["v"]), table["text"]) == (str(values), left)
