@@ -15,7 +15,7 @@ from simdb.ground.choices import NullName
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.table_file import write_rows
-from simdb.outputs.target import check_staying, side_files, written
+from simdb.outputs.target import Staying, check_staying, side_files, written
 from simdb.report.template import check_page
 from simdb.running.threads import thread_count
 from simdb.settings.options import Simhash
@@ -121,8 +121,9 @@ def decontaminate(
     sources, tests = expanded(sources), expanded(against)
     check_sources([*sources, *tests], inputs.text_field)
     check_staying((results.leaks, results.report), {"a source": sources})
-    check_staying((results.output, results.leaks, results.report), {"in --against": tests})
-    job = _job(sources, wanted.action, results, inputs, on_null)
+    staying = {"in --against": tests}
+    check_staying((results.leaks, results.report), staying, has_folders=True)
+    job = _job(sources, wanted.action, results, inputs, on_null, staying)
     with Progress("reading the items") as progress:
         parts = parts_of_files(
             tests, wanted.fields or [inputs.text_field], inputs.id_field, inputs.errors
@@ -152,6 +153,7 @@ def _job(
     results: Results,
     inputs: ReadingOptions,
     on_null: NullName | None,
+    staying: Staying,
 ) -> DecontaminateJob:
     """Return what is to be done; OptionError for an output or an action that does not fit."""
     documents = [source for source in sources if not holds_records(source)]
@@ -161,7 +163,7 @@ def _job(
         raise OptionError("--leaks and --report name files; without --leaks, leaks are shown")
     if results.report is not None:
         check_page(results.report)
-    kept = KeptOutput.of(results.output, sources)
+    kept = KeptOutput.of(results.output, sources, staying)
     reading = kept.reading(with_nulls(inputs.reading(), on_null, "keep"))
     form = None if results.leaks is None else output_format(results.leaks, "--leaks")
     return DecontaminateJob(reading, results, kept, form, action)

@@ -90,13 +90,14 @@ def dedup(
     has_database = store.db is not None
     duplicates.check(has_database=has_database)
     check_against(against, sources)
-    check_staying(results.paths, {"in --against": against, "in --texts": duplicates.texts})
+    staying = {"in --against": against, "in --texts": duplicates.texts}
+    check_staying(results.paths, staying, has_folders=True)
     check_staying((results.groups, results.report), {"a source": sources})
     unit = taken_unit(sketch)
     min_words = duplicates.least_words(unit, has_database=has_database)
     store.check()
     groups_form = results.check()
-    kept = KeptOutput.of(results.output, sources)
+    kept = KeptOutput.of(results.output, sources, staying)
     job = DedupJob(
         sources=sources, against=against, sketch=sketch, allow=allowed(sketch, allow), unit=unit,
         min_words=min_words, store=store, run=store.run_name(sources), given=duplicates,

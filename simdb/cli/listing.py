@@ -91,7 +91,7 @@ class StoredOptions(SearchOptions):
                 "--show does not apply to --output, whose rows have no texts; leave out one of the"
                 " two"
             )
-        check_staying([self.output], {"in --texts": self.texts})
+        check_staying([self.output], {"in --texts": self.texts}, has_folders=True)
         if self.output is not None:
             export_format(self.output)
 

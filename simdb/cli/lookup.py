@@ -35,7 +35,7 @@ from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.outputs.table_file import write_results
-from simdb.outputs.target import check_staying, side_files, written
+from simdb.outputs.target import Staying, check_staying, side_files, written
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain
@@ -125,7 +125,7 @@ class LookupOutputs:
 
     def check_places(self, sources: Sequence[str], texts: Sequence[str] | None) -> None:
         """Raise OptionError for an output that would replace a source or texts by other things."""
-        check_staying(self.paths, {"in --texts": texts})
+        check_staying(self.paths, {"in --texts": texts}, has_folders=True)
         check_staying([self.output], {"a source": sources})
 
 
@@ -170,7 +170,7 @@ def lookup(
     ):
         with (
             written(outputs.output, form) as target,
-            split_into(outputs, sources, reading) as (documents, own),
+            split_into(outputs, sources, reading, {"in --texts": texts}) as (documents, own),
         ):
             wanted.found(database, [])  # finds wrong options before anything is read
             if earlier is not None:
@@ -247,13 +247,14 @@ def _beside(
 
 @contextmanager
 def split_into(
-    given: LookupOutputs, sources: Sequence[str], reading: SourceOptions
+    given: LookupOutputs, sources: Sequence[str], reading: SourceOptions, staying: Staying
 ) -> Iterator[tuple[LookupSplit, SourceOptions]]:
     """Yield what splits the documents of `sources`, and how to read these for it.
 
-    Raises OptionError for an output that the sources do not fit.
+    Raises OptionError for an output that the sources do not fit, or that would replace a file that
+    stays as it is.
     """
-    new, found = KeptOutput.of(given.new, sources), KeptOutput.of(given.found, sources)
+    new, found = (KeptOutput.of(path, sources, staying) for path in (given.new, given.found))
     if None not in (new.path, found.path) and new.has_paths != found.has_paths:
         raise simdb.OptionError(
             "--new and --found must both list or copy documents that are files, or both write them"

@@ -35,6 +35,7 @@ from simdb.ground.choices import DROP as DROP_NULLS
 from simdb.ground.choices import ON_NULL, ActionName, ErrorsName, NullName
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError, OptionError
+from simdb.outputs.target import Staying
 from simdb.running.memory import check_memory
 from simdb.running.progress import Progress, Report, report_of
 from simdb.running.threads import thread_count
@@ -99,12 +100,12 @@ def decontaminate(
     search = ItemSearch(
         parts, cutting, rule, ngram=ngram, errors=errors, threads=thread_count(threads)
     )
-    report = report_of(progress)
+    report, staying = report_of(progress), {"in against=": expanded(paths_of(against) or ())}
     if (paths := paths_of(data)) is not None:
         check_id(id)
         reading = reading_of(id, text, errors, on_null, threads=threads, memory=memory)
-        return _of_files(expanded(paths), reading, search, action, on_null, report)
-    return _of_rows(rows_of(data), text, id, search, action, on_null, report)
+        return _of_files(expanded(paths), reading, search, action, on_null, report, staying)
+    return _of_rows(rows_of(data), text, id, search, action, on_null, report, staying)
 
 
 def checked_rule(ngram: int, coverage: float, min_hits: int, common: float) -> LeakRule:
@@ -175,6 +176,7 @@ def _of_rows(
     action: str,
     on_null: str,
     report: Report | None,
+    staying: Staying,
 ) -> Decontaminated:
     texts = RowTexts(rows.texts(text))
     is_null = texts.checked_nulls(on_null)
@@ -192,7 +194,7 @@ def _of_rows(
     own = by_document(leaks)
     data = _changed_rows(rows, text, own, action, kept)
     named = leaks if ids is None else [replace(leak, id=ids[leak.id]) for leak in leaks]
-    held = InMemory(data, lambda: rows_of(data).records(), text)
+    held = InMemory(data, lambda: rows_of(data).records(), text, staying=staying)
     return result(held, kept, named, search)
 
 
@@ -221,11 +223,12 @@ def _of_files(
     action: str,
     on_null: str,
     report: Report | None,
+    staying: Staying,
 ) -> Decontaminated:
     check_sources(sources, reading.text_field)
     with ExitStack() as held:
         origins = held.enter_context(Origins())
-        files = Files(sources, replace(reading, origins=origins))
+        files = Files(sources, replace(reading, origins=origins), staying)
         run = held.enter_context(DecontaminationRun(search, origins, files.survivors(None)))
         for done in run.read(files.batches()):
             if report is not None:

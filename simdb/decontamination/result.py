@@ -15,7 +15,7 @@ from simdb.deduplication.result import Survivors
 from simdb.ground.previews import counted
 from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
-from simdb.outputs.target import written
+from simdb.outputs.target import check_staying, written
 from simdb.sketch.normalisation import decoded
 from simdb.sketch.winnowing import WordOrder
 
@@ -204,6 +204,7 @@ class Decontaminated:
         All but the last can end in .gz or .zst, too.
         """
         name = os.fspath(path)
+        check_staying([name], self.survivors.staying, has_folders=True)
         with written(name, output_format(name, "path")) as target:
             assert target is not None, "a path and a format make a target"
             write_rows(lambda: (leak.row for leak in self.found), target, COLUMNS)
@@ -217,6 +218,7 @@ class Decontaminated:
         if jinja2 is not installed, or if the page cannot be written there.
         """
         place = os.fspath(path)
+        check_staying([place], self.survivors.staying, has_folders=True)
         report.template.check_page(place)
         # The least covered tell whether the rule is right.
         ordered = sorted(self.found, key=lambda leak: leak.coverage)

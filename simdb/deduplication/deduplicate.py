@@ -344,7 +344,8 @@ class _GivenRows:
         data = self.rows.chosen(kept)
         return Deduplicated(
             survivors=InMemory(
-                data, lambda: rows_of(data).records(), self.text, self.question.threads
+                data, lambda: rows_of(data).records(), self.text, self.question.threads,
+                {} if self.reference is None else self.reference.staying,
             ),
             kept=kept,
             groups=found.groups,

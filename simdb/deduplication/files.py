@@ -22,7 +22,7 @@ from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import FOLDER, PATHS
 from simdb.outputs.survivors import SurvivorOutput as Filling
 from simdb.outputs.survivors import keep_format
-from simdb.outputs.target import written
+from simdb.outputs.target import Staying, written
 from simdb.results.clusters import Clusters
 from simdb.running.threads import bounded, thread_count
 from simdb.settings import keeping
@@ -90,7 +90,7 @@ def deduplicate_files(
             id, text, question.errors, on_null, has_fields=bool(rule.field), origins=origins,
             threads=question.threads, memory=question.memory,
         )  # fmt: skip
-        files = Files(sources, reading)
+        files = Files(sources, reading, None if reference is None else reference.staying)
         run = held.enter_context(
             DedupRun(
                 options, question.silent, rule, origins, has_texts=True,
@@ -159,9 +159,11 @@ def records_of(paths: Paths, text: str, id: Any, errors: str) -> tuple[list[dict
 class Files:
     """The sources of one run."""
 
-    def __init__(self, sources: Paths, reading: SourceOptions) -> None:
-        """Read `sources` as `reading` says."""
-        self.sources, self.reading = sources, reading
+    def __init__(
+        self, sources: Paths, reading: SourceOptions, staying: Staying | None = None
+    ) -> None:
+        """Read `sources` as `reading` says; `staying`: files that no output replaces."""
+        self.sources, self.reading, self.staying = sources, reading, staying or {}
         self.count = 0
         self._nulls: list[Bools] = []
 
@@ -219,10 +221,17 @@ class KeptDocuments:
         """Return other documents of the same run."""
         return KeptDocuments(self._files, self._run, kept, self)
 
+    @property
+    def staying(self) -> Staying:
+        """Files that no page and no other list replaces."""
+        own = [each for each in self._files.sources if not os.path.isdir(each)]
+        return {"in data": own, **self._files.staying}
+
     def write(self, path: str) -> None:
         """Write them to a file or folder, see `Deduplicated.write`."""
         files = self._files
-        form = keep_format(path, {each: holds_records(each) for each in files.sources})
+        kinds = {each: holds_records(each) for each in files.sources}
+        form = keep_format(path, kinds, files.staying)
         if form.kind in (FOLDER, PATHS):
             raise OptionError(
                 f"{path}: documents that are files are written as records, each with its path and"
@@ -244,6 +253,11 @@ class AsTable:
 
     records: Survivors
     threads: int
+
+    @property
+    def staying(self) -> Staying:
+        """Files that nothing replaces."""
+        return self.records.staying
 
     def write(self, path: str) -> None:
         """Write them to a file, see `Deduplicated.write`."""

@@ -15,6 +15,7 @@ from simdb import database
 from simdb.columns.arrow import TextColumn, joined
 from simdb.deduplication.texts import RowTexts
 from simdb.ground.dtypes import I64, Bools
+from simdb.outputs.target import Staying
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import Names, TextsAgain
@@ -23,6 +24,10 @@ from simdb.values.arrays import Id, object_array, sorted_unique
 
 class Reference(Protocol):
     """The documents of a reference, by their positions."""
+
+    @property
+    def staying(self) -> Staying:
+        """The files and folders that hold them, see `check_staying`."""
 
     @property
     def expected(self) -> float:
@@ -44,6 +49,7 @@ class Listed:
     def __init__(self, rows: RowTexts, ids: Sequence[Any]) -> None:
         """Take the texts and the ids."""
         self.rows, self._ids = rows, ids
+        self.staying: Staying = {}
 
     @property
     def expected(self) -> float:
@@ -66,9 +72,14 @@ class Listed:
 class FileReference:
     """A reference in files, whose texts are not in memory; temporary files go with this object."""
 
-    def __init__(self, batches: Iterable[Batch], origins: Origins, expected: float) -> None:
-        """Read `batches`; `origins`: where they can be read again, which this object frees."""
-        self._batches, self.expected = batches, expected
+    def __init__(
+        self, batches: Iterable[Batch], origins: Origins, expected: float, files: Sequence[str]
+    ) -> None:
+        """Read `batches`, which `files` hold.
+
+        `origins`: where they can be read again, which this object frees.
+        """
+        self._batches, self.expected, self.staying = batches, expected, {"in against=": files}
         held = ExitStack()
         weakref.finalize(self, held.close)
         held.enter_context(origins)
@@ -100,6 +111,7 @@ class DatabaseReference:
     def __init__(self, held: database.Database) -> None:
         """Compare with what `held` has."""
         self.held = held
+        self.staying: Staying = {}
         # Returns the texts of documents by their ids; a database keeps none.
         self.known: Callable[[list[Id]], Sequence[Any]] = lambda ids: [None] * len(ids)
         self._positions: dict[Id, int] = {}

@@ -139,7 +139,7 @@ def _read(
             remedy = f"; {_same(text)}" if "text=" in str(error) else ""
             raise InputError(f"against: {error}{remedy}") from error
 
-    return FileReference(batches(), origins, expected_documents(sources))
+    return FileReference(batches(), origins, expected_documents(sources), sources)
 
 
 def _same(text: str) -> str:

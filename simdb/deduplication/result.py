@@ -7,7 +7,7 @@ decides, not what comes back, so that the functions need no overloads, each with
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 
@@ -25,7 +25,7 @@ from simdb.ground.errors import OptionError
 from simdb.ground.previews import counted
 from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
-from simdb.outputs.target import written
+from simdb.outputs.target import Staying, check_staying, written
 from simdb.results.clusters import Clusters
 from simdb.results.matches import Verification
 from simdb.running.threads import bounded
@@ -104,21 +104,30 @@ class Survivors(Protocol):
     def data(self) -> Any:
         """The survivors, of the kind that was given."""
 
+    @property
+    def staying(self) -> Staying:
+        """Files and folders that no other output replaces; see `check_staying`."""
+
     def write(self, path: str) -> None:
         """Write them to a file, see `Deduplicated.write`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InMemory:
-    """Survivors in memory; `records` yields them: dicts, or texts or vectors without fields."""
+    """Survivors in memory; `records` yields them: dicts, or texts or vectors without fields.
+
+    `staying`: see `Survivors`.
+    """
 
     data: Any
     records: Callable[[], Iterator[Any]]
     text: str
     threads: int | None = None
+    staying: Staying = field(default_factory=dict)
 
     def write(self, path: str) -> None:
         """Write them to a file."""
+        check_staying([path], self.staying, has_folders=True)
         with bounded(self.threads), written(path, output_format(path, "path")) as target:
             assert target is not None, "a path and a format make a target"
             write_rows(self._rows, target, [self.text])
@@ -248,6 +257,7 @@ class Deduplicated(OfData[Given_co]):
         a file has changed since it was read.
         """
         place = os.fspath(path)
+        check_staying([place], self.survivors.staying, has_folders=True)
         report.template.check_page(place)
         pairs = self.evidence.pairs(self.removed_ids, self.representatives, self.similarities)
         measure = None if self.verification is None else self.verification.measure

@@ -39,7 +39,7 @@ from simdb.outputs.table_file import (
     write_parquet,
     write_separated,
 )
-from simdb.outputs.target import BEFORE, Target, check_staying, written
+from simdb.outputs.target import BEFORE, Staying, Target, check_staying, written
 from simdb.running.threads import read_ahead, thread_count
 
 # Marks a line feed in a path, which cannot contain this character.
@@ -54,11 +54,13 @@ class KeptPlaces(Protocol):
         """Yield those of one source, by its number, or those of all sources."""
 
 
-def keep_format(output: str, sources: Mapping[str, bool]) -> Format:
+def keep_format(output: str, sources: Mapping[str, bool], staying: Staying) -> Format:
     """Return the format of the survivors; raise OptionError if the sources do not fit it.
 
     `sources`: whether each source holds records; otherwise it is a folder or one document.
+    `staying`: files and folders that no survivors replace, see `check_staying`.
     """
+    check_staying([output], staying, has_folders=True)
     if output == STANDARD_OUTPUT:
         return Format(JSON_LINES if any(sources.values()) else PATHS)
     is_folder = output.endswith("/") or os.path.isdir(output)
@@ -66,6 +68,7 @@ def keep_format(output: str, sources: Mapping[str, bool]) -> Format:
         raise OptionError(f"-o {output}: a remote folder cannot be written; name a file")
     if is_folder and sources and all(sources.values()):
         _check_shards(output, list(sources))
+        check_staying([_shard(output, each) for each in sources], staying, has_folders=True)
         return Format(SHARDS)
     form = (
         Format(FOLDER)
@@ -162,8 +165,7 @@ class SurvivorOutput:
         parquet = self._parquet()
         for number in self._numbers.values():
             source = self.sources[number]
-            name = os.path.basename(os.path.realpath(source))
-            path = os.path.join(self.target.partial, name)
+            path = _shard(self.target.partial, source)
             with written(path, output_format(path, "--output")) as shard:
                 assert shard is not None, "a path and a format make a target"
                 _write(
@@ -172,7 +174,7 @@ class SurvivorOutput:
                 )  # fmt: skip
             self.target.rows += shard.rows
             if not shard.rows:
-                self.target.without_rows.add(name)
+                self.target.without_rows.add(os.path.basename(path))
 
     def _fill_folder(self, pieces: Iterator[Piece]) -> None:
         """Copy or link the files into the folder, under their paths within their sources."""
@@ -280,6 +282,11 @@ def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
             yield from rows_of(piece)
 
 
+def _shard(folder: str, source: str) -> str:
+    """Return the place of the file of a source in a folder with a file for each."""
+    return os.path.join(folder, os.path.basename(os.path.realpath(source)))
+
+
 def _check_shards(output: str, sources: Sequence[str]) -> None:
     """Raise OptionError unless each source can have a file of its name in a folder."""
     if os.path.lexists(output.rstrip("/")) and not os.path.isdir(output):
@@ -298,13 +305,13 @@ def _check_shards(output: str, sources: Sequence[str]) -> None:
                 f"-o {output}: {names[name]} and {source} would both be called {name} in it;"
                 " give them to two runs, or rename one"
             )
-        place = os.path.join(output, name)
+        place = _shard(output, source)
         if os.path.realpath(place) == os.path.realpath(source):
             raise OptionError(f"-o {output}: it is the folder of {source}; name another one")
         output_format(place, f"-o {output}: the name of each source")
     # What earlier runs of these sources left, complete or not, may be replaced; what else is there
     # beside a whole result of theirs came later, and stays.
-    others -= {name + end for name in names for end in ("", BEFORE)}
+    others = {each for each in others if each.partition(BEFORE)[0] not in names}
     if others and not all(os.path.lexists(os.path.join(output, name)) for name in names):
         raise OptionError(
             f"-o {output}: the folder holds other files, such as {min(others)}; name a new one"

@@ -36,6 +36,9 @@ from simdb.outputs.formats import (
 PARTIAL = ".partial"
 BEFORE = ".before"
 
+# Files that no output replaces, by what one of them is called.
+Staying = Mapping[str, Collection[str] | None]
+
 
 class Target:
     """An output in the making: the stream to write, and how many `rows` it has so far."""
@@ -95,20 +98,24 @@ def side_files(*paths: str | None) -> list[str]:
 
 
 def check_staying(
-    outputs: Collection[str | None], staying: Mapping[str, Collection[str] | None]
+    outputs: Collection[str | None], staying: Staying, *, has_folders: bool = False
 ) -> None:
     """Raise OptionError for an output that would replace a file that stays as it is.
 
-    `staying`: such files, by what one of them is called.
+    `staying`: such files, by what one of them is called.  `has_folders`: they can be folders, of
+    which all files stay.
     """
     for path in outputs:
         if path in (None, STANDARD_OUTPUT) or _is_special(path):
             continue
+        place = os.path.realpath(path)
         for name, files in staying.items():
-            if os.path.realpath(path) in map(os.path.realpath, files or ()):
-                raise OptionError(
-                    f"{path} is {name}, which stays as it is; name another file for the output"
-                )
+            for each in map(os.path.realpath, files or ()):
+                is_inside = has_folders and place.startswith(os.path.join(each, ""))
+                if place == each or (is_inside and os.path.isfile(place)):
+                    raise OptionError(
+                        f"{path} is {name}, which stays as it is; name another file for the output"
+                    )
 
 
 @contextmanager
@@ -277,11 +284,11 @@ def _written_folder(path: str, form: Format) -> Iterator[Target]:
 def _put_in_place(partial: str, place: str, name: str, target: Target) -> str:
     """Move a new file into a folder; return where an old one with rows is kept, if it is."""
     new, old = os.path.join(partial, name), os.path.join(place, name)
-    is_saved = name in target.without_rows and _has_other(old, new)
-    if is_saved:
-        os.replace(old, old + BEFORE)
+    saved = ""
+    if name in target.without_rows and _has_other(old, new):
+        saved = os.path.join(target.path, os.path.basename(_kept_before(old)))
     os.replace(new, old)
-    return os.path.join(target.path, name + BEFORE) if is_saved else ""
+    return saved
 
 
 def _compressing(file: IO[bytes], compression: str) -> IO[bytes]:

@@ -162,6 +162,34 @@ def test_what_does_not_go_with_a_reference_is_refused(run, simdb_run, words, mes
     assert sorted(path.name for path in Path().iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    ("command", "replaced"),
+    [
+        (["dedup", "new.jsonl", "--against", "held/new.jsonl", "-o", "held/"], "held/new.jsonl"),
+        (["dedup", "new.jsonl", "--against", "held", "-o", "held/new.jsonl"], "held/new.jsonl"),
+        (["dedup", "own.txt", "--against", "held", "-o", "held/a.txt"], "held/a.txt"),
+        (["dedup", "own.txt", "--against", "held", "--report", "held/a.txt"], "held/a.txt"),
+        (
+            ["decontaminate", "new.jsonl", "--against", "held/new.jsonl", "-o", "held/"],
+            "held/new.jsonl",
+        ),
+    ],
+)
+def test_no_output_replaces_a_file_in_the_folder_of_a_reference(run, simdb_run, command, replaced):
+    """A file of survivors, called as its source, took the place of the reference of that name."""
+    Path("held").mkdir()
+    write("held/new.jsonl", records([ONE], "o"))
+    Path("held/a.txt").write_text(ONE)
+    Path("own.txt").write_text(TWO)
+    before = {path.name: path.read_bytes() for path in Path("held").iterdir()}
+
+    ran = simdb_run(*command)
+
+    assert ran.code == 2
+    assert f"{replaced} is in --against, which stays as it is" in ran.notes
+    assert {path.name: path.read_bytes() for path in Path("held").iterdir()} == before
+
+
 def test_options_of_the_sketch_must_be_those_of_the_database(run, simdb_run):
     simdb_run("insert", "db", "old.jsonl")
 

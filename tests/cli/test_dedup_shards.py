@@ -104,6 +104,22 @@ def test_files_with_rows_are_not_replaced_by_empty_ones(shards):
     assert Path("out/part-0.jsonl").read_bytes() == b""
 
 
+def test_all_that_was_kept_in_a_folder_stays(shards):
+    """The second empty result took the place of what the first one had kept."""
+    before = []
+    for at in range(2):
+        Path("in/part-0.jsonl").write_bytes(lines(at, prefix=b"c"))
+        shards("dedup", "in/part-0.jsonl", "-o", "out/", "--db", f"db{at}")
+        before.append(Path("out/part-0.jsonl").read_bytes())
+        ran = shards("dedup", "in/part-0.jsonl", "-o", "out/", "--db", f"db{at}", "--run", "2")
+
+    assert "in out/part-0.jsonl.before.2" in ran.notes
+    kept = [Path(f"out/part-0.jsonl.before{end}").read_bytes() for end in ("", ".2")]
+    assert kept == before
+    Path("in/part-1.jsonl").write_bytes(lines(3, prefix=b"d"))
+    assert shards("dedup", "in/part-*.jsonl", "-o", "out/").code == 0
+
+
 def test_an_error_leaves_the_folder_as_it_was(shards):
     shards("dedup", "in/part-*.jsonl", "-o", "out/")
     before = Path("out/part-1.jsonl").read_bytes()

@@ -153,7 +153,7 @@ def opened_against(job: DedupJob, progress: Progress) -> Iterator[Against]:
             origins=origins,
         )  # fmt: skip
         intake = Intake(read_sources(against, own, excluded=job.own_files), progress)
-        read = FileReference(_batches(intake), origins, expected_documents(against))
+        read = FileReference(_batches(intake), origins, expected_documents(against), against)
         yield Against(read, intake)
 
 

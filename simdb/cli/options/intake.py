@@ -20,7 +20,7 @@ from simdb.ground.choices import ERROR
 from simdb.ground.errors import InputError
 from simdb.outputs.formats import FOLDER, PATHS, Format
 from simdb.outputs.survivors import SurvivorOutput, keep_format
-from simdb.outputs.target import written
+from simdb.outputs.target import Staying, written
 from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Batch, Found, Texts, joined
@@ -281,10 +281,13 @@ class KeptOutput(NamedTuple):
     form: Format | None
 
     @classmethod
-    def of(cls, path: str | None, sources: Sequence[str]) -> "KeptOutput":
-        """Return the output with its format; OptionError if the sources do not fit it."""
+    def of(cls, path: str | None, sources: Sequence[str], staying: Staying) -> "KeptOutput":
+        """Return the output with its format; OptionError if the sources do not fit it.
+
+        `staying`: see `keep_format`.
+        """
         kinds = {source: holds_records(source) for source in sources}
-        return cls(sources, path, None if path is None else keep_format(path, kinds))
+        return cls(sources, path, None if path is None else keep_format(path, kinds, staying))
 
     @property
     def has_paths(self) -> bool:

@@ -47,6 +47,7 @@ ONLY_IN_PROGRAMS = re.compile(
             "^attempts= fixes",
             "a mapping from id to text",
             "metadata of",
+            "^in against=$",
             "similarity needs two",
             "similarities needs",
             "a list of tokens, simdb.Features",
