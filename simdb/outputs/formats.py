@@ -19,6 +19,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import IO, Any, NamedTuple
 
@@ -301,11 +302,21 @@ def _listed(endings: Mapping[str, str]) -> str:
 
 
 def _compressing(module: Any, threads: int) -> Any:
-    """Return an object that compresses one frame, piece by piece."""
+    """Return an object that compresses one frame, piece by piece.
+
+    If the system does not have so many threads, the thread that writes compresses.
+    """
     if hasattr(module, "CompressionParameter"):
         workers = module.CompressionParameter.nb_workers
-        return module.ZstdCompressor(options={workers: min(threads, workers.bounds()[1])})
-    return module.ZstdCompressor(threads=threads).compressobj()
+        options = {workers: min(threads, workers.bounds()[1])}
+        make = partial(module.ZstdCompressor, options=options)
+    else:
+        make = module.ZstdCompressor(threads=threads).compressobj
+    try:
+        make().compress(b" ")  # starts the threads
+    except module.ZstdError:
+        return _compressing(module, 0)
+    return make()
 
 
 def _member(content: bytes) -> bytes:

@@ -3,6 +3,7 @@
 import sys
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from time import perf_counter, process_time
 from typing import Any, NamedTuple, TypeAlias
@@ -52,7 +53,8 @@ class Bar:
             redirect_stderr=False,
         )
         self._task = self._bar.add_task("", total=None)
-        self._bar.start()
+        with suppress(RuntimeError):  # the system has no thread that draws it
+            self._bar.start()
         weakref.finalize(self, self._bar.stop)
 
     def __call__(self, done: int) -> None:

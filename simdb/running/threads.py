@@ -142,13 +142,20 @@ class Crew:
         return is_here and current_thread() not in self._workers
 
     def give(self, calls: "Iterable[_Call[Any, Any]]", threads: int) -> None:
-        """Let up to `threads` threads make some calls; they are started if there are fewer."""
-        for call in calls:
-            self._waiting.put(call)
-        for _ in range(self.size, threads):
+        """Let up to `threads` threads make some calls; they are started if there are fewer.
+
+        If the system has no more threads, those that run make them.  Without any the crew has
+        ended, and whoever waits for the calls makes them.
+        """
+        for _ in () if self.has_ended else range(self.size, threads):
             worker = Thread(target=_work, args=(self._waiting,), name="simdb", daemon=True)
             self._workers.append(worker)
-            worker.start()
+            if not _has_started(worker):
+                self._workers.remove(worker)
+                break
+        self.has_ended = self.has_ended or not self.size
+        for call in () if self.has_ended else calls:
+            self._waiting.put(call)
 
     def end(self) -> None:
         """Wait, if that can be, until all calls are made; no thread is left then."""
@@ -161,6 +168,15 @@ class Crew:
     def __del__(self) -> None:
         """End the threads even if an exception has interrupted `end`, at any instruction."""
         self._waiting.put(None)
+
+
+def _has_started(thread: Thread) -> bool:
+    """Start a thread; return whether the system has one."""
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _work(waiting: "SimpleQueue[_Call[Any, Any] | None]") -> None:
@@ -363,7 +379,9 @@ def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
         taken.put(end)
 
     taker = Thread(target=take, name="simdb-reading", daemon=True)
-    taker.start()
+    if not _has_started(taker):
+        yield from items
+        return
     try:
         while True:
             is_end, item = taken.get()

@@ -5,6 +5,7 @@ All of it is as wide as the terminal.
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any
 
@@ -43,7 +44,9 @@ class ProgressLine:
         """Show `text` in the line; with a `share` that is done, also a percentage and the rest."""
         self._bar.tasks[0].total = None if share is None else 1.0
         self._bar.update(self._task, completed=share or 0.0, description=text)
-        self._bar.start()  # the first time; a line without words would say nothing
+        # Without a thread of its own the line is only drawn at the end.
+        with suppress(RuntimeError):
+            self._bar.start()  # the first time; a line without words would say nothing
 
     def begin_part(self) -> None:
         """Begin another part of the work: the shares that follow are shares of this part."""
