@@ -5,6 +5,7 @@ import pytest
 
 import simdb
 from simdb.columns.vector_form import fingerprints_of, unpack
+from simdb.engine.search import chunks, many
 from simdb.plan.polytopes import KEY_SIGNS, sign_limits, table_share, universal
 from simdb.running import kernel
 
@@ -184,6 +185,30 @@ def test_a_search_in_parts_finds_the_same(made, memory_limit, count):
 
     assert rows_of(parts) == rows_of(whole)
     assert by_key(parts) == by_key(whole)
+
+
+def test_the_least_limit_of_memory_cuts_a_large_directory_into_pages(made, monkeypatch):
+    """Each of four million headers was searched by itself, which nobody would see the end of."""
+    monkeypatch.setattr("simdb.storage.runs.table.POLYTOPE_ENTRIES", (1, 2, 10**9))
+    cut, counts = many.chunks_of, []
+
+    def counted(*arguments):
+        found = cut(*arguments)
+        counts.append(len(found))
+        return found[:1000]
+
+    monkeypatch.setattr(many, "chunks_of", counted)
+    weights = weights_of(30)
+    database = made(weights)
+    database.compact()
+    whole = database.query_many(fingerprints(weights), search="polytope")
+    parts = database.query_many(
+        fingerprints(weights), search=simdb.Search(method="polytope", memory_limit=1)
+    )
+
+    pages = (1 << 18) // chunks.LEAST_HEADERS
+    assert pages <= counts[-1] <= pages + 100
+    assert rows_of(parts) == rows_of(whole)
 
 
 def test_deleted_documents_and_those_without_weights_are_not_found(made):

@@ -26,6 +26,8 @@ from simdb.storage.runs.table import ENTRY_BYTES, Table
 
 HEADER_BYTES = 4
 LEAST_ENTRIES = 1
+# A page of a directory: less is never read of a file.
+LEAST_HEADERS = 1 << 10
 
 
 class Chunk(NamedTuple):
@@ -44,7 +46,7 @@ class Chunk(NamedTuple):
 def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
     """Return all of `state` in chunks whose tables or vectors take at most `size_bytes`.
 
-    A chunk with a single header or segment can be larger.
+    A chunk with a single header or segment, or of few headers, can be larger.
     """
     found: list[Chunk] = []
     lean = state.view.sealed.lean if plan.method != POLYTOPE else ()
@@ -111,7 +113,7 @@ def _windows(
         return
     # Half of the memory is for entries and half for the directory; a window ends when one is full.
     most = max(share // 2 // ENTRY_BYTES, LEAST_ENTRIES)
-    most_headers = max(share // 2 // HEADER_BYTES, 1)
+    most_headers = max(share // 2 // HEADER_BYTES, LEAST_HEADERS)
     start = 0
     while start < headers:
         ends = [_last_header(each, min(int(each[start]) + most, entries)) for each in directories]
