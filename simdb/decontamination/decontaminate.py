@@ -18,14 +18,7 @@ from simdb.decontamination.search import (
     ItemSearch,
     by_document,
 )
-from simdb.deduplication.files import (
-    Files,
-    KeptDocuments,
-    check_id,
-    paths_of,
-    reading_of,
-    records_of,
-)
+from simdb.deduplication.files import KeptDocuments, opened, paths_of, reading_of, records_of
 from simdb.deduplication.references import ids_in
 from simdb.deduplication.result import InMemory
 from simdb.deduplication.rows import DataRows, Records, Values, own_ids, rows_of
@@ -42,8 +35,7 @@ from simdb.running.threads import thread_count
 from simdb.settings import keeping
 from simdb.settings.options import Simhash
 from simdb.settings.text_sketch import TextSketch
-from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, expanded
+from simdb.sources.reading import expanded
 from simdb.sources.records import SourceOptions
 
 NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
@@ -102,9 +94,8 @@ def decontaminate(
     )
     report, staying = report_of(progress), {"in against=": expanded(paths_of(against) or ())}
     if (paths := paths_of(data)) is not None:
-        check_id(id)
         reading = reading_of(id, text, errors, on_null, threads=threads, memory=memory)
-        return _of_files(expanded(paths), reading, search, action, on_null, report, staying)
+        return _of_files(paths, reading, search, action, on_null, report, staying)
     return _of_rows(rows_of(data), text, id, search, action, on_null, report, staying)
 
 
@@ -217,7 +208,7 @@ def _changed_rows(
 
 
 def _of_files(
-    sources: Sequence[str],
+    paths: Sequence[str],
     reading: SourceOptions,
     search: ItemSearch,
     action: str,
@@ -225,16 +216,14 @@ def _of_files(
     report: Report | None,
     staying: Staying,
 ) -> Decontaminated:
-    check_sources(sources, reading.text_field)
     with ExitStack() as held:
-        origins = held.enter_context(Origins())
-        files = Files(sources, replace(reading, origins=origins), staying)
-        run = held.enter_context(DecontaminationRun(search, origins, files.survivors(None)))
+        files = opened(paths, reading, held, staying)
+        run = held.enter_context(DecontaminationRun(search, files.origins, files.survivors(None)))
         for done in run.read(files.batches()):
             if report is not None:
                 report(done)
         leaks = run.leaks()
-        kept = run.kept(leaks, action, list(sources), reading.text_field)
+        kept = run.kept(leaks, action, list(files.sources), reading.text_field)
         if on_null == DROP_NULLS:
             kept &= ~files.nulls
         survivors = KeptDocuments(files, run, kept, held.pop_all())

@@ -15,7 +15,7 @@ from simdb import database, engine
 from simdb.columns.arrow import encoded
 from simdb.deduplication.arrivals import Arrivals, KnownTexts, Names
 from simdb.deduplication.minima import SortedKeys
-from simdb.deduplication.question import DedupQuestion, TextSource, joined
+from simdb.deduplication.question import DedupQuestion, Documents, TextSource, joined
 from simdb.deduplication.repeat import NOTHING, Left, Repeat, hashes_of, name_of
 from simdb.deduplication.result import RowMatches
 from simdb.deduplication.texts import RowTexts
@@ -270,7 +270,7 @@ def _contents(texts: TextSource, positions: I64) -> Callable[[], Iterator[bytes]
 
 def find_new(
     held: database.Database,
-    texts: RowTexts,
+    texts: Documents,
     order: I64,
     ids: Sequence[Id] | None,
     question: DedupQuestion,
@@ -294,7 +294,7 @@ class ClaimedRows:
     def __init__(
         self,
         held: database.Database,
-        texts: RowTexts,
+        texts: Documents,
         order: I64,
         ids: Sequence[Id] | None,
         question: DedupQuestion,
@@ -305,7 +305,11 @@ class ClaimedRows:
         Raises InputError for rows with one id and different texts.
         """
         self._held, self._texts, self._question = held, texts, question
-        self._has_own_ids, self.names = ids is not None, texts.digests() if ids is None else ids
+        self._has_own_ids = ids is not None
+        if ids is None:
+            assert isinstance(texts, RowTexts), "documents of files have ids"
+            ids = texts.digests()
+        self.names = ids
         hashes = hashes_of(self.ids(order))
         self._run = name_of(hashes) if run is None else run
         self._order, *self._repeats = _repeats(order, hashes)

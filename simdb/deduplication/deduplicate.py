@@ -1,9 +1,9 @@
 """Deduplicate: the main job in one call, for data of any kind."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,13 @@ from simdb.deduplication.question import DedupQuestion, Evidence, least_of, refu
 from simdb.deduplication.reference import Named, Reference, either
 from simdb.deduplication.references import check_sketch, options_of, reference_of
 from simdb.deduplication.repeat import checked_name
-from simdb.deduplication.result import Deduplicated, Given, InMemory, RowMatches
+from simdb.deduplication.result import (
+    Deduplicated,
+    Given,
+    InMemory,
+    RowMatches,
+    Survivors,
+)
 from simdb.deduplication.rows import DataRows, own_ids, rows_of
 from simdb.deduplication.sieve import DOCUMENT, UnitKeys, checked_unit
 from simdb.deduplication.texts import FIELD, RowTexts, Vectors
@@ -36,6 +42,7 @@ from simdb.ground.choices import (
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError, NotFoundError, OptionError
 from simdb.ground.foreign import answering
+from simdb.outputs.target import Staying
 from simdb.running.progress import Progress, report_of
 from simdb.running.threads import bounded, thread_count
 from simdb.settings import keeping
@@ -76,7 +83,7 @@ def deduplicate(
 
     `data`: a list of texts, a dict of texts by ids, a frame or Series of pandas or polars, tables
     of Arrow, DuckDB or datasets, an iterable of dicts; a file, a folder, a pattern such as
-    "data/*.jsonl.gz", or a list of `os.PathLike`, whose texts are not all in memory without `db`;
+    "data/*.jsonl.gz", or a list of `os.PathLike`, whose texts are not all in memory;
     or vectors, float[n, d], alike from the cosine .95 on.  `text`, `id`: fields; `id` can be a
     list; without it ids are "id", FILE:LINE or positions.
 
@@ -170,28 +177,39 @@ class _Dedup:
         """The options of the database of a reference, or those that were given."""
         return options_of(self.reference, self.own_options)
 
+    @property
+    def staying(self) -> Staying:
+        """The files of a reference, which no output replaces."""
+        return {} if self.reference is None else self.reference.staying
+
     def of(self, data: Any) -> Deduplicated:
         """Return what becomes of data."""
-        id, question, reference = self.id, self.question, self.reference
+        question, reference = self.question, self.reference
         if (paths := files.paths_of(data)) is not None:
-            if self.db is None:
-                return files.deduplicate_files(
-                    paths, self.text, id, self.keep, self.given, question, self.on_null, reference
-                )
-            data, id = files.records_of(paths, self.text, id, question.errors)
+            given = files.GivenFiles(
+                paths, self.text, self.id, self.keep, self.on_null, self.staying
+            )
+            if self.db is not None:
+                return self._of_files(files.FileRows(given, question))
+            options = Options() if self.given is None else self.given
+            return files.deduplicate_files(given, options, question, reference)
         rows = rows_of(data)
         if isinstance(rows, Vectors):
             return self._of_vectors(rows)
         texts = RowTexts(_texts_of(rows, self.text))
-        is_null, ids = texts.checked_nulls(self.on_null), _ids_of(rows, id)
+        is_null, ids = texts.checked_nulls(self.on_null), _ids_of(rows, self.id)
         order = self._order(rows, texts)
         names, found = self._found(texts, order[~is_null[order]], ids)
-        asked = question.silent, self.given, reference
-        given = _GivenRows(rows, texts, self.text, names, is_null, self.on_null, *asked)
-        result = given.result(found)
-        if paths is None:
-            return result
-        return replace(result, survivors=files.AsTable(result.survivors, question.threads))
+        kept = _in_memory(rows, self.text, question, self.staying)
+        asked = self.on_null, question.silent, self.given, reference
+        return _GivenRows(kept, texts, names, is_null, *asked).result(found)
+
+    def _of_files(self, rows: files.FileRows) -> Deduplicated[Any]:
+        """Return what becomes of the documents of files beside a database."""
+        order = rows.order[~rows.is_null[rows.order]]
+        names, found = self._found(rows, order, rows.ids)
+        asked = self.on_null, self.question.silent, self.given
+        return _GivenRows(rows.survivors, rows, names, rows.is_null, *asked).result(found)
 
     def _of_vectors(self, rows: Vectors) -> Deduplicated[Any]:
         """Return what becomes of vectors, which are compared by their cosine."""
@@ -203,11 +221,12 @@ class _Dedup:
         names = range(len(rows)) if ids is None else ids
         found = within.find_alike_vectors(rows, self._order(rows, rows), self.given, asked)
         none = np.zeros(len(rows), np.bool_)
-        given = _GivenRows(rows, rows, FIELD, names, none, KEEP, asked.silent, self.given)
+        kept = _in_memory(rows, FIELD, asked, {})
+        given = _GivenRows(kept, rows, names, none, KEEP, asked.silent, self.given)
         return given.result(found.renamed(names))
 
     def _found(
-        self, texts: RowTexts, order: I64, ids: Sequence[Any] | None
+        self, texts: RowTexts | files.FileRows, order: I64, ids: Sequence[Any] | None
     ) -> tuple[Sequence[Any], RowMatches]:
         """Return the id of each row, and what a search has found out, by these ids."""
         question, reference = self.question, self.reference
@@ -315,18 +334,30 @@ def _opened(db: "DatabaseLike", given: Options | None) -> Iterator[database.Data
         yield held
 
 
+def _in_memory(
+    rows: DataRows, text: str, question: DedupQuestion, staying: Staying
+) -> Callable[[Bools], Survivors]:
+    """Return a function that returns the rows that stay; `text`: the field of the texts."""
+    threads = question.threads  # the question would hold a bar
+
+    def survivors(kept: Bools) -> Survivors:
+        data = rows.chosen(kept)
+        return InMemory(data, lambda: rows_of(data).records(), text, threads, staying)
+
+    return survivors
+
+
 @dataclass(frozen=True, slots=True)
 class _GivenRows:
     """Some rows with their texts and their names, which are ids or positions.
 
-    `text`: the field of the texts; `reference`: what they were compared with, None for nothing;
-    `is_null` bool[n]: the rows without a text, see
-    `on_null`; `question`, `options`: what a search was asked, and the options given.
+    `survivors` returns the rows that stay; `is_null` bool[n]: the rows without a text, see
+    `on_null`; `question`, `options`: what a search was asked, and the options given; `reference`:
+    what they were compared with, None for nothing.
     """
 
-    rows: DataRows
-    texts: RowTexts | Vectors
-    text: str
+    survivors: Callable[[Bools], Survivors]
+    texts: RowTexts | files.FileRows | Vectors
     names: Sequence[Any]
     is_null: Bools
     on_null: str
@@ -341,12 +372,8 @@ class _GivenRows:
         staying = self._staying(found, kept) if found.leaders is None else found.leaders
         if self.on_null == DROP:
             kept &= ~self.is_null
-        data = self.rows.chosen(kept)
         return Deduplicated(
-            survivors=InMemory(
-                data, lambda: rows_of(data).records(), self.text, self.question.threads,
-                {} if self.reference is None else self.reference.staying,
-            ),
+            survivors=self.survivors(kept),
             kept=kept,
             groups=found.groups,
             null_count=int(np.count_nonzero(self.is_null)),

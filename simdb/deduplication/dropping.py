@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.deduplication.files import Files, KeptDocuments, check_id, reading_of
+from simdb.deduplication.files import KeptDocuments, opened, reading_of
 from simdb.deduplication.question import DedupQuestion, Evidence
 from simdb.deduplication.result import Deduplicated, InMemory, Survivors
 from simdb.deduplication.rows import DataRows, rows_of
@@ -22,7 +22,6 @@ from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain, Names
-from simdb.sources.reading import check_sources, expanded
 from simdb.values.arrays import object_array
 
 
@@ -123,22 +122,18 @@ def drop_from_files(
     stored: UnitKeys | None,
 ) -> Deduplicated:
     """Return what is left of the documents in files and folders; `stored` as for rows."""
-    check_id(id)
-    sources = expanded(paths)
-    check_sources(sources, text)
+    asked = dropping.question
+    reading = reading_of(
+        id, text, asked.errors, dropping.on_null, threads=asked.threads, memory=asked.memory
+    )
     sieve = dropping.sieve(sketch, stored)
     with ExitStack() as held:
-        origins = held.enter_context(Origins())
-        reading = reading_of(
-            id, text, dropping.question.errors, dropping.on_null, origins=origins,
-            threads=dropping.question.threads, memory=dropping.question.memory,
-        )  # fmt: skip
-        files = Files(sources, reading)
-        run = held.enter_context(PartsRun(sieve, origins, files.survivors(None)))
+        files = opened(paths, reading, held)
+        run = held.enter_context(PartsRun(sieve, files.origins, files.survivors(None)))
         for done in run.read(files.batches()):
-            dropping.question.report(done)
+            asked.report(done)
         dropped = sieve.decide()
-        run.change(dropped, sources, text)
+        run.change(dropped, files.sources, text)
         kept = _without(dropped.kept, files.nulls, dropping)
         survivors = KeptDocuments(files, run, kept, held.pop_all())
     return _result(survivors, kept, files.nulls, sieve, dropped, dropping)

@@ -5,9 +5,9 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from simdb.columns.arrow import load_arrow
 from simdb.deduplication.question import Decided, DedupQuestion, Evidence, least_of, refusal_of
 from simdb.deduplication.reference import Reference
 from simdb.deduplication.result import Deduplicated, Survivors
-from simdb.deduplication.run import DedupRun
+from simdb.deduplication.run import DedupRun, SecondLook
 from simdb.ground.choices import DROP, KEEP, NullName
-from simdb.ground.dtypes import Bools
+from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import FOLDER, PATHS
 from simdb.outputs.survivors import SurvivorOutput as Filling
@@ -63,41 +63,46 @@ def paths_of(data: Any) -> list[str] | None:
     return None
 
 
+class GivenFiles(NamedTuple):
+    """What a call of `simdb.deduplicate` says of files; `staying`: see `Files`."""
+
+    paths: Paths
+    text: str
+    id: Any
+    keep: keeping.Keep
+    on_null: NullName
+    staying: Staying
+
+    def opened(self, question: DedupQuestion, held: ExitStack) -> tuple["Files", keeping.KeepRule]:
+        """Return the sources and what `keep` says; see `opened`."""
+        rule = keeping.parse(self.keep)
+        if rule.kind == keeping.FUNCTION:
+            raise OptionError(
+                "keep= is a function, which needs rows in memory; of files give a rule"
+            )
+        reading = reading_of(
+            self.id, self.text, question.errors, self.on_null, has_fields=bool(rule.field),
+            threads=question.threads, memory=question.memory,
+        )  # fmt: skip
+        return opened(self.paths, reading, held, self.staying), rule
+
+
 def deduplicate_files(
-    paths: Paths,
-    text: str,
-    id: Any,
-    keep: keeping.Keep,
-    given: Options | None,
+    given: GivenFiles,
+    options: Options,
     question: DedupQuestion,
-    on_null: NullName,
     reference: Reference | None = None,
 ) -> Deduplicated:
     """Return what `simdb.deduplicate` does of the documents in files and folders."""
-    options = Options() if given is None else given
-    rule = keeping.parse(keep)
-    if rule.kind == keeping.FUNCTION:
-        raise OptionError("keep= is a function, which needs rows in memory; of files give a rule")
-    check_id(id)
-    sources = expanded(paths)
-    try:
-        check_sources(sources, text)
-    except InputError as error:
-        raise InputError(f"{error}; a text goes into a list: [text]") from error
     with ExitStack() as held:
-        origins = held.enter_context(Origins())
-        reading = reading_of(
-            id, text, question.errors, on_null, has_fields=bool(rule.field), origins=origins,
-            threads=question.threads, memory=question.memory,
-        )  # fmt: skip
-        files = Files(sources, reading, None if reference is None else reference.staying)
+        files, rule = given.opened(question, held)
         run = held.enter_context(
             DedupRun(
-                options, question.silent, rule, origins, has_texts=True,
+                options, question.silent, rule, files.origins, has_texts=True,
                 output=files.survivors(None), reference=reference,
             )
         )  # fmt: skip
-        for done in run.read(files.batches(), sources):
+        for done in run.read(files.batches(), files.sources):
             question.report(done)
         decided = run.decide()
         question.check_share(len(decided.removed), files.count)
@@ -107,13 +112,40 @@ def deduplicate_files(
         least=least_of(question, decided.verification, options.similarity),
         refusal=refusal_of(question.policy),
     )  # fmt: skip
-    return _result(files, run, decided, every, on_null, evidence)
+    return _result(files, run, decided, every, given.on_null, evidence)
 
 
-def check_id(id: object) -> None:
-    """Raise OptionError unless the argument `id` can be used with files."""
-    if id is not None and not isinstance(id, str):
-        raise OptionError("id= of files is the name of a field")
+class FileRows:
+    """The documents of files, by their positions, whose texts are read again where they are.
+
+    Temporary files go with this object.
+    """
+
+    def __init__(self, given: GivenFiles, question: DedupQuestion) -> None:
+        """Read all documents; `order`: those first that `keep` prefers."""
+        with ExitStack() as held:
+            files, rule = given.opened(question, held)
+            again = held.enter_context(SecondLook(rule, files.origins, files.survivors(None)))
+            for batch in files.batches():
+                again.add(batch)
+                again.lines.add(batch)
+            every = np.arange(files.count)
+            self.ids, order = again.names.of(every, as_read=True), again.order()
+            self.order, self.is_null = every if order is None else order, files.nulls
+            self._again = again
+            self._every = KeptDocuments(files, again, every >= 0, held.pop_all())
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return len(self.ids)
+
+    def at(self, rows: I64) -> Any:
+        """Return the texts of some documents, in that order; InputError if a file was changed."""
+        return self._again.texts(rows)
+
+    def survivors(self, kept: Bools) -> Survivors:
+        """Return the documents that stay."""
+        return self._every.chosen(kept)
 
 
 def reading_of(
@@ -123,19 +155,43 @@ def reading_of(
     on_null: str,
     *,
     has_fields: bool = False,
-    has_lines: bool = True,
-    origins: Origins | None = None,
     threads: int | None = None,
     memory: int | None = None,
 ) -> SourceOptions:
-    """Return how to read the documents of a call in Python, by its arguments."""
+    """Return how to read the documents of a call in Python, by its arguments.
+
+    Raises OptionError unless `id` can be used with files.
+    """
+    if id is not None and not isinstance(id, str):
+        raise OptionError("id= of files is the name of a field")
     return SourceOptions(
         id_field=USUAL_ID if id is None else id, text_field=text, errors=errors,
-        has_fields=has_fields, has_lines=has_lines, has_absent=True,
+        has_fields=has_fields, has_lines=True, has_absent=True,
         # What is dropped is read as what is kept: it matches nothing, and has its place.
         on_null=KEEP if on_null == DROP else on_null,
-        origins=origins, threads=threads, memory=memory,
+        threads=threads, memory=memory,
     )  # fmt: skip
+
+
+def opened(
+    paths: Paths, reading: SourceOptions, held: ExitStack, staying: Staying | None = None
+) -> "Files":
+    """Return the documents of files and folders, which are read again until `held` is closed.
+
+    `staying`: see `Files`.
+    """
+    sources = sources_of(paths, reading.text_field)
+    return Files(sources, replace(reading, origins=held.enter_context(Origins())), staying)
+
+
+def sources_of(paths: Paths, text: str) -> list[str]:
+    """Return the files and folders that paths name; InputError for what cannot be read."""
+    sources = expanded(paths)
+    try:
+        check_sources(sources, text)
+    except InputError as error:
+        raise InputError(f"{error}; a text goes into a list: [text]") from error
+    return sources
 
 
 def records_of(paths: Paths, text: str, id: Any, errors: str) -> tuple[list[dict[str, Any]], str]:
@@ -144,10 +200,8 @@ def records_of(paths: Paths, text: str, id: Any, errors: str) -> tuple[list[dict
         id_field=USUAL_ID if id is None else id, text_field=text, errors=errors, on_null=KEEP,
         has_absent=True, has_fields=True, has_lines=False,
     )  # fmt: skip
-    sources = expanded(paths)
-    check_sources(sources, text)
     records = []
-    for batch in Files(sources, reading).batches():
+    for batch in Files(sources_of(paths, text), reading).batches():
         nulls = [False] * len(batch) if batch.nulls is None else batch.nulls.tolist()
         columns = batch.ids, batch.texts, nulls, batch.fields or [None] * len(batch)
         for own, content, is_null, fields in zip(*columns, strict=True):
@@ -166,6 +220,12 @@ class Files:
         self.sources, self.reading, self.staying = sources, reading, staying or {}
         self.count = 0
         self._nulls: list[Bools] = []
+
+    @property
+    def origins(self) -> Origins:
+        """Where lines can be read again."""
+        assert self.reading.origins is not None, "they are read again"
+        return self.reading.origins
 
     @property
     def nulls(self) -> Bools:
@@ -244,37 +304,12 @@ class KeptDocuments:
     @property
     def data(self) -> Any:
         """They as a pyarrow.Table, with the fields of their records."""
-        return _table(self, self._files.reading.threads)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AsTable:
-    """Records in memory that came from files, so that their data is a table too."""
-
-    records: Survivors
-    threads: int
-
-    @property
-    def staying(self) -> Staying:
-        """Files that nothing replaces."""
-        return self.records.staying
-
-    def write(self, path: str) -> None:
-        """Write them to a file, see `Deduplicated.write`."""
-        self.records.write(path)
-
-    @property
-    def data(self) -> Any:
-        """They as a pyarrow.Table, with their fields."""
-        return _table(self, self.threads)
-
-
-def _table(survivors: Survivors, threads: int | None) -> Any:
-    parquet = load_arrow("the survivors of files", "pyarrow.parquet")
-    with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
-        path = os.path.join(folder, "kept.parquet")
-        survivors.write(path)
-        return parquet.read_table(path, use_threads=thread_count(threads) > 1)
+        parquet = load_arrow("the survivors of files", "pyarrow.parquet")
+        threads = thread_count(self._files.reading.threads)
+        with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
+            path = os.path.join(folder, "kept.parquet")
+            self.write(path)
+            return parquet.read_table(path, use_threads=threads > 1)
 
 
 def _result(

@@ -3,10 +3,11 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from simdb import database
-from simdb.deduplication.files import Files, paths_of, reading_of
+from simdb.deduplication.files import Files, paths_of, reading_of, sources_of
 from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.reference import DatabaseReference, FileReference, Listed, Reference
 from simdb.deduplication.rows import DataRows, Values, own_ids, rows_of
@@ -17,7 +18,7 @@ from simdb.ground.errors import InputError, OptionError
 from simdb.settings.options import Options
 from simdb.sources.content import STANDARD_INPUT, expected_documents
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, expanded, is_under
+from simdb.sources.reading import expanded, is_under
 from simdb.sources.records import valid_name
 from simdb.storage.files.location import is_database
 from simdb.values.arrays import class_of
@@ -120,16 +121,17 @@ def _read(
     paths: Sequence[str], data: Sequence[str] | None, text: str, id: Any, question: DedupQuestion
 ) -> FileReference:
     """Return a reference in files; `data`: the paths of the data, None for data in memory."""
-    sources = expanded(paths)
     try:
-        check_sources(sources, text)
+        sources = sources_of(paths, text)
     except InputError as error:
-        raise InputError(f"against: {error}; a text goes into a list: [text]") from error
+        raise InputError(f"against: {error}") from error
     check_apart(expanded(data or []), sources)
-    origins = Origins()
-    reading = reading_of(
-        id if isinstance(id, str) else None, text, question.errors, KEEP, origins=origins,
-        has_lines=False, threads=question.threads, memory=question.memory,
+    origins, own = Origins(), id if isinstance(id, str) else None
+    reading = replace(
+        reading_of(
+            own, text, question.errors, KEEP, threads=question.threads, memory=question.memory
+        ),
+        origins=origins, has_lines=False,
     )  # fmt: skip
 
     def batches() -> Iterator[Any]:

@@ -16,7 +16,7 @@ from simdb.deduplication.newcomers import Followers, Gathered, Newcomers
 from simdb.deduplication.question import DedupQuestion, Documents, by_table
 from simdb.deduplication.reference import DatabaseReference, Reference
 from simdb.deduplication.result import RowMatches, found_of
-from simdb.deduplication.texts import RowTexts, Vectors
+from simdb.deduplication.texts import Vectors
 from simdb.ground.dtypes import I64
 from simdb.ground.errors import InputError
 from simdb.settings.options import Options, Simhash
@@ -65,7 +65,7 @@ def _is_measured(options: Options, question: DedupQuestion) -> bool:
 
 
 def find_alike(
-    texts: RowTexts,
+    texts: Documents,
     order: I64,
     options: Options,
     question: DedupQuestion,

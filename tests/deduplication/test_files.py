@@ -120,6 +120,27 @@ def test_a_database_is_asked_about_files_too(tmp_path):
         }
 
 
+@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "csv", "parquet"])
+def test_files_beside_a_database_are_read_again_where_they_are(tmp_path, end):
+    simdb.deduplicate(RECORDS[::-1]).write(tmp_path / f"a.{end}")
+    data, rule = tmp_path / f"a.{end}", "longest"
+    plain = simdb.deduplicate(data, keep=rule)
+
+    found = [simdb.deduplicate(data, keep=rule, db=tmp_path / "d") for _ in range(2)]
+
+    for each in found:
+        assert each.kept.tolist() == plain.kept.tolist()
+        assert each.data.equals(plain.data)
+        assert each.removed_ids.tolist() == plain.removed_ids.tolist()
+        assert each.representatives.tolist() == plain.representatives.tolist()
+    with pytest.raises(simdb.OptionError, match="of files give a rule"):
+        simdb.deduplicate(data, keep=len, db=tmp_path / "d")
+    if end == "jsonl":
+        data.write_text("changed")
+        with pytest.raises(simdb.InputError, match="changed"):
+            found[0].write(tmp_path / "k.jsonl")
+
+
 def test_a_bad_line_is_named_in_words_of_python(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "one two three"}\nno JSON\n')
     (tmp_path / "b.jsonl").write_text('{"body": "one two three"}\n{"body": 5}\n')
