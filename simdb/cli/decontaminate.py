@@ -11,6 +11,7 @@ from simdb.cli.output.render import quantity
 from simdb.decontamination.decontaminate import checked_rule, parts_of_files, result
 from simdb.decontamination.result import COLUMNS, Decontaminated
 from simdb.decontamination.search import CUT, DROP, MARK, DecontaminationRun, ItemSearch
+from simdb.deduplication.result import InMemory
 from simdb.ground.choices import NullName
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import STANDARD_OUTPUT, Format, output_format
@@ -192,7 +193,8 @@ def _run(
             kept = run.kept(leaks, job.action, job.kept.sources, job.reading.text_field)
             intake.spare(survivors)
             run.write(kept, survivors)
-        found = result(None, kept, run.named(leaks), search)
+        written_already = InMemory([], lambda: iter(()), job.reading.text_field)
+        found = result(written_already, kept, run.named(leaks), search)
         if leaks_target is not None:
             write_rows(lambda: (leak.row for leak in found.found), leaks_target, COLUMNS)
             leaks_target.finish()

@@ -20,7 +20,7 @@ from simdb.decontamination.search import (
 )
 from simdb.deduplication.files import KeptDocuments, opened, paths_of, reading_of, records_of
 from simdb.deduplication.references import ids_in
-from simdb.deduplication.result import InMemory
+from simdb.deduplication.result import InMemory, Survivors
 from simdb.deduplication.rows import DataRows, Records, Values, own_ids, rows_of
 from simdb.deduplication.texts import RowTexts
 from simdb.ground.checks import instance, one_of, share, whole
@@ -231,7 +231,7 @@ def _of_files(
 
 
 def result(
-    survivors: Any, kept: Bools, leaks: Sequence[Leak], search: ItemSearch
+    survivors: Survivors, kept: Bools, leaks: Sequence[Leak], search: ItemSearch
 ) -> Decontaminated:
     """Return the result of a search, given what stays and the leaks by ids."""
     found = {leak.item for leak in leaks}
