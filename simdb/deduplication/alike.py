@@ -145,7 +145,6 @@ class Alike(ExitStack):
         compare = Comparing(measure, minima.rows(), order, self._threads)
         count = len(minima) if order is None else len(order)
         decide = partial(find_stars, leading=leading) if self._question.is_star else find_connected
-        # Nobody else holds the buckets, so they are freed when they are no longer needed.
         stars = decide(minima.buckets(order, self._threads), count, measure.least, compare)
         removed, leaders = stars.removed.astype(np.int64), stars.leaders.astype(np.int64)
         similarities = stars.similarities

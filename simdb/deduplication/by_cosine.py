@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.deduplication.measures import EXACT_RECALL
-from simdb.deduplication.minima import BandBuckets, joined, shared_keys
+from simdb.deduplication.minima import BandBuckets, shared_keys
 from simdb.deduplication.question import Decided, DedupQuestion, TextSource
 from simdb.deduplication.stars import Stars, decided_in_order, find_stars
 from simdb.ground.choices import ErrorsName
@@ -125,12 +125,12 @@ def bands_for(units: F32, similarity: float, recall: float) -> PlaneBands | None
     return found
 
 
-def buckets_of(units: F32, bands: PlaneBands, threads: int) -> BandBuckets:
-    """Return the vectors that lie on the same side of all planes of a band."""
+def buckets_of(units: F32, bands: PlaneBands, threads: int) -> list[BandBuckets]:
+    """Return the vectors that lie on the same side of all planes of a band, of each band."""
     count, length = units.shape
     places = np.arange(count, dtype=np.uint32)
 
-    def shared(normals: F32) -> tuple[I64, U32]:
+    def shared(normals: F32) -> BandBuckets:
         sides = np.zeros((count, 8), np.uint8)
         for start in range(0, count, BLOCK_ROWS):
             packed = np.packbits(units[start : start + BLOCK_ROWS] @ normals > 0, axis=1)
@@ -141,7 +141,7 @@ def buckets_of(units: F32, bands: PlaneBands, threads: int) -> BandBuckets:
     # They are drawn one after the other, whatever the number of threads.
     chance, shape = np.random.default_rng(SEED), (length, bands.planes)
     every = (chance.standard_normal(shape, np.float32) for _ in range(bands.number))
-    return joined(list(mapped(shared, every, threads)))
+    return list(mapped(shared, every, threads))
 
 
 def _agreeing(cosines: F64 | F32) -> F64:

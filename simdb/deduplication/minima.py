@@ -61,15 +61,13 @@ Texts = Sequence[Any] | TextColumn
 
 @dataclass(frozen=True, slots=True)
 class BandBuckets:
-    """Documents that share the key of a band: members uint32[e], bucket i from offsets[i] on.
+    """Documents that share the key of a band: members uint32[e], in buckets of `sizes` uint32[k].
 
-    A bucket has at least two documents, in ascending order.  `bands` int64[b + 1]: where the
-    buckets of each band begin.
+    A bucket has at least two documents, in ascending order.
     """
 
-    offsets: I64
+    sizes: U32
     members: U32
-    bands: I64
 
 
 def banding_for(
@@ -194,10 +192,11 @@ class Minima(ExitStack):
         """Return the minima of all documents: uint8[n, COMPARED_MINIMA]."""
         return self._minima.whole()
 
-    def buckets(self, order: I64 | None, threads: int) -> BandBuckets:
-        """Return the documents that share keys, by their places in the order of preference.
+    def buckets(self, order: I64 | None, threads: int) -> list[BandBuckets]:
+        """Return the documents that share keys, of each band, by their places in the order.
 
-        `order` int64[k]: the documents that take part, in that order; None for all as they came.
+        `order` int64[k]: the documents that take part, those to be preferred first; None for all
+        as they came.
         """
         count = len(self)
         places = np.arange(count, dtype=np.uint32)
@@ -211,22 +210,14 @@ class Minima(ExitStack):
         chosen = slice(None) if takes_part.all() else takes_part
         own = places[chosen]
 
-        def shared(band: int) -> tuple[I64, U32]:
+        def shared(band: int) -> BandBuckets:
             return shared_keys(self._keys.row(band)[chosen], own)
 
-        return joined(list(mapped(shared, range(self.banding.bands), threads)))
+        return list(mapped(shared, range(self.banding.bands), threads))
 
 
-def joined(found: Sequence[tuple[I64, U32]]) -> BandBuckets:
-    """Return the buckets of several bands, see `shared_keys`."""
-    sizes = [np.diff(offsets) for offsets, _ in found]
-    offsets = np.concatenate([[0], *sizes]).cumsum(dtype=np.int64)
-    members = np.concatenate([np.empty(0, np.uint32), *(each for _, each in found)])
-    return BandBuckets(offsets, members, np.cumsum([0, *map(len, sizes)], dtype=np.int64))
-
-
-def shared_keys(keys: U32, places: U32) -> tuple[I64, U32]:
-    """Return the offsets and the members of the buckets of one band, by the key of each place.
+def shared_keys(keys: U32, places: U32) -> BandBuckets:
+    """Return the buckets of one band, by the key of each place.
 
     Of very many keys some are sorted at a time, by their first bits, which bounds the memory.
     """
@@ -235,11 +226,12 @@ def shared_keys(keys: U32, places: U32) -> tuple[I64, U32]:
         return _shared_keys(keys, places)
     first_bits = (keys >> np.uint32(KEY_BITS - bits)).astype(np.uint16)
     parts = (np.flatnonzero(first_bits == part) for part in range(1 << bits))
-    found = joined([_shared_keys(keys[chosen], places[chosen]) for chosen in parts])
-    return found.offsets, found.members
+    found = [_shared_keys(keys[chosen], places[chosen]) for chosen in parts]
+    sizes = np.concatenate([each.sizes for each in found])
+    return BandBuckets(sizes, np.concatenate([each.members for each in found]))
 
 
-def _shared_keys(keys: U32, places: U32) -> tuple[I64, U32]:
+def _shared_keys(keys: U32, places: U32) -> BandBuckets:
     whole = keys.astype(np.uint64) << np.uint64(32) | places
     whole.sort()
     sorted_keys = (whole >> np.uint64(32)).astype(np.uint32)
@@ -249,7 +241,7 @@ def _shared_keys(keys: U32, places: U32) -> tuple[I64, U32]:
     is_in = is_same[:-1] | is_same[1:]
     members = whole[is_in].astype(np.uint32)
     starts = np.flatnonzero(~is_same[:-1][is_in])
-    return np.append(starts, len(members)).astype(np.int64), members
+    return BandBuckets(np.diff(starts, append=len(members)).astype(np.uint32), members)
 
 
 def signer_of(

@@ -16,10 +16,10 @@ before these are, some at a time, and never with each other.
 Connected groups are decided from the same buckets: of each, the first document stays.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +34,13 @@ from simdb.values.arrays import is_first, ranges
 HEADS_SHARE = 0.125
 # A window has so many documents at first; then so many for each one of the last that stayed.
 WINDOW_FIRST, WINDOW_GROWTH = 1 << 6, 8
-# They are in at most about so many pairs.
+# They are in at most about so many pairs; and so many are compared at a time.
 WINDOW_PAIRS = 1 << 22
+# So many members of buckets are looked at at a time.
+PART_MEMBERS = 1 << 22
 
+U16 = npt.NDArray[np.uint16]
+Item = TypeVar("Item")
 # From pairs of documents, left[i] and right[i], to their similarities; less than any match for a
 # pair that surely does not match.
 Compare = Callable[[U32, U32], F32]
@@ -55,44 +59,45 @@ class Stars:
 
 
 def find_stars(
-    buckets: BandBuckets, count: int, least: float, compare: Compare, *, leading: int = 0
+    bands: list[BandBuckets], count: int, least: float, compare: Compare, *, leading: int = 0
 ) -> Stars:
-    """Decide `count` documents, by the pairs in `buckets` that have the similarity `least`.
+    """Decide `count` documents, by the pairs in buckets that have the similarity `least`.
 
-    The `leading` first ones stay in any case; another that one of them matches goes for the first
+    The bands are taken out of their list, so that each is freed when it is no longer needed.  The
+    `leading` first documents stay in any case; another that one of them matches goes for the first
     of these.
     """
-    rounds = _Rounds(buckets, count, least, compare)
-    del buckets  # the rounds need less of them
+    rounds = _Rounds(bands, count, least, compare)
     if leading:
         rounds.decide_led(leading)
-    before = len(rounds.members)
+    before = rounds.member_count
     while before:
         rounds.decide_heads()
-        left = len(rounds.members)
+        left = rounds.member_count
         if left > (1 - HEADS_SHARE) * before:
             break
         before = left
     size = WINDOW_FIRST
-    while len(rounds.members):
+    while rounds.member_count:
         size = max(WINDOW_FIRST, WINDOW_GROWTH * rounds.decide_window(size))
     removed = np.flatnonzero(rounds.owners != np.arange(count, dtype=np.uint32)).astype(np.uint32)
     return Stars(removed, rounds.owners[removed], rounds.similarities[removed])
 
 
-def find_connected(buckets: BandBuckets, count: int, least: float, compare: Compare) -> Stars:
-    """Decide `count` documents, of which pairs in `buckets` that have `least` make groups.
+def find_connected(bands: list[BandBuckets], count: int, least: float, compare: Compare) -> Stars:
+    """Decide `count` documents, of which pairs in buckets that have `least` make groups.
 
     The first document of each group stays.  The similarity of one that goes is NaN if it was not
     compared with that: other documents connect the two.
     """
     forest = kernel.Forest(count)
-    numbers = np.repeat(np.arange(len(buckets.offsets) - 1), np.diff(buckets.offsets))
-    waiting = connecting.Buckets(buckets.members, numbers.astype(np.uint32))
+    part = _joined([_BucketPart.of(at, band) for at, band in enumerate(bands)])
+    numbers = part.of_members(np.arange(len(part.sizes), dtype=np.uint32))
+    waiting = connecting.Buckets(part.members, numbers)
     # Pairs that do not match, and may be in a later bucket, too; and those that do.
     refused, matching, found = SortedKeys(), [np.empty(0, np.uint64)], [np.empty(0, np.float32)]
     for one, other in connecting.unconnected_pairs(waiting, forest):
-        pairs = _pairs(np.minimum(one, other), np.maximum(one, other))
+        pairs = _once([_pairs(np.minimum(one, other), np.maximum(one, other))])
         pairs = pairs[~refused.holds(pairs)]
         left, right = _halves(pairs)
         similarities = compare(left, right)
@@ -107,40 +112,85 @@ def find_connected(buckets: BandBuckets, count: int, least: float, compare: Comp
     return Stars(removed, owners[removed], _known(owners[removed], removed, *known))
 
 
+@dataclass(frozen=True, slots=True)
+class _BucketPart:
+    """Some buckets: members uint32[e], and of each bucket sizes uint32[k] and bands uint16[k].
+
+    Each has at least two members.  The buckets of a band follow each other.
+    """
+
+    members: U32
+    sizes: U32
+    bands: U16
+
+    @classmethod
+    def of(cls, number: int, band: BandBuckets) -> "_BucketPart":
+        """Return the buckets of the band `number`."""
+        return cls(band.members, band.sizes, np.full(len(band.sizes), number, np.uint16))
+
+    @property
+    def firsts(self) -> I64:
+        """Where each bucket begins."""
+        return np.cumsum(self.sizes, dtype=np.int64) - self.sizes
+
+    def of_members(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return for each member the value of its bucket."""
+        return np.repeat(values, self.sizes)
+
+    def counts(self, is_counted: Bools) -> I64:
+        """Return how many of some members are in each bucket."""
+        firsts = self.firsts
+        return np.add.reduceat(is_counted, firsts, dtype=np.int64) if len(firsts) else firsts
+
+    def without(self, is_gone: Bools) -> "_BucketPart":
+        """Leave documents out of the buckets, and then buckets of one document."""
+        is_in = ~is_gone[self.members]
+        sizes = self.counts(is_in)
+        is_left = sizes > 1
+        is_in &= self.of_members(is_left)
+        return _BucketPart(
+            self.members[is_in], sizes[is_left].astype(np.uint32), self.bands[is_left]
+        )
+
+
 class _Rounds:
     """The decisions so far, and the buckets with the documents that are undecided.
 
     `owners` uint32[n]: what stands for each document, itself if it stays.
     """
 
-    def __init__(self, buckets: BandBuckets, count: int, least: float, compare: Compare) -> None:
-        self.members = buckets.members
+    def __init__(
+        self, bands: list[BandBuckets], count: int, least: float, compare: Compare
+    ) -> None:
         self.owners = np.arange(count, dtype=np.uint32)
         self.similarities = np.zeros(count, np.float32)
-        self._sizes = np.diff(buckets.offsets).astype(np.uint32)
-        self._number()
-        # The band of each bucket.
-        bands = np.arange(len(buckets.bands) - 1, dtype=np.uint16)
-        self._bands = np.repeat(bands, np.diff(buckets.bands))
+        self._parts = _gathered(_BucketPart.of(at, band) for at, band in enumerate(_taken(bands)))
         self._is_decided = np.zeros(count, np.bool_)
         self._least = np.float32(least)
         self._compare = compare
+
+    @property
+    def member_count(self) -> int:
+        """How many members all buckets have."""
+        return sum(len(part.members) for part in self._parts)
 
     def decide_led(self, leading: int) -> None:
         """Let the `leading` first documents stay, and all others go that one of them matches."""
         size = WINDOW_FIRST
         while True:
-            is_led = self.members >= leading
-            others = self._counts(is_led)
-            weights = np.bincount(self.members[~is_led], others[self._buckets[~is_led]], leading)
+            weights = np.zeros(leading)
+            for part in self._parts:
+                is_led = part.members >= leading
+                others = part.of_members(part.counts(is_led))[~is_led]
+                weights += np.bincount(part.members[~is_led], others, leading)
             waiting = np.flatnonzero(weights)
             if not len(waiting):
                 break
             window = _bounded(waiting[:size], weights)
-            is_window = self.members <= window[-1]
-            leaders = self._counts(is_window)
-            pairs = _across(self.members[is_window], leaders, self.members[is_led], others)
-            self._claim(*self._matching(pairs))
+            self._claim_matching([
+                _across(part, part.members <= window[-1], part.members >= leading)
+                for part in self._parts
+            ])  # fmt: skip
             self._is_decided[: window[-1] + 1] = True
             self._drop_decided()
             size *= WINDOW_GROWTH
@@ -149,64 +199,45 @@ class _Rounds:
 
     def decide_heads(self) -> None:
         """Let the documents stay that are the first of all their buckets."""
-        firsts = self._firsts()
-        heads = self.members[firsts]
-        is_other = np.ones(len(self.members), np.bool_)
-        is_other[firsts] = False
         is_leader = np.zeros(len(self.owners), np.bool_)
-        is_leader[heads] = True
-        is_leader[self.members[is_other]] = False
-        is_other &= is_leader[heads][self._buckets]
-        led, others = self._buckets[is_other], self.members[is_other]
-        leaders = heads[led]
-        is_new = self._is_new(leaders, others, self._bands[led])
-        self._claim(*self._matching(_pairs(leaders[is_new], others[is_new])))
+        for part in self._parts:
+            is_leader[part.members[part.firsts]] = True
+        for part in self._parts:
+            is_leader[np.delete(part.members, part.firsts)] = False
+        latest = self.owners.copy()  # what a document was paired with last
+        pairs = []
+        for part in self._parts:
+            heads = part.members[part.firsts]
+            is_led = part.of_members(is_leader[heads])
+            is_led[part.firsts] = False
+            leaders, others = part.of_members(heads)[is_led], part.members[is_led]
+            is_new = _is_new(latest, leaders, others, part.of_members(part.bands)[is_led])
+            pairs.append(_pairs(leaders[is_new], others[is_new]))
+        self._claim_matching(pairs)
         self._is_decided |= is_leader
         self._drop_decided()
 
     def decide_window(self, size: int) -> int:
         """Decide the next documents, about `size` of them; return how many of them stay."""
         # A document is in at most as many pairs as its buckets have members.
-        weights = np.bincount(self.members, self._sizes[self._buckets])
+        weights = np.zeros(len(self.owners))
+        for part in self._parts:
+            weights += np.bincount(part.members, part.of_members(part.sizes), len(weights))
         window = _bounded(np.flatnonzero(weights)[:size], weights)
         end = window[-1] + 1
-        is_inside = self.members < end
-        inside = self._counts(is_inside)
-        self._settle(*self._matching(_among(self.members[is_inside], inside)))
+        self._settle(
+            *self._matching(_once([_among(part, part.members < end) for part in self._parts]))
+        )
         stays = self.owners[window] == window
         self._is_decided[window] = True
         # Those that stay, with all later documents in their buckets.
         is_leader = np.zeros(len(self.owners), np.bool_)
         is_leader[window[stays]] = True
-        leading = is_inside & is_leader[self.members]
-        leaders = self._counts(leading)
-        later = self._sizes - inside
-        pairs = _across(self.members[leading], leaders, self.members[~is_inside], later)
-        self._claim(*self._matching(pairs))
+        self._claim_matching([
+            _across(part, is_leader[part.members], part.members >= end) for part in self._parts
+        ])  # fmt: skip
         self._drop_decided()
         return int(np.count_nonzero(stays))
-
-    def _firsts(self) -> I64:
-        """Return where each bucket begins."""
-        return np.cumsum(self._sizes, dtype=np.int64) - self._sizes
-
-    def _counts(self, is_counted: Bools) -> I64:
-        """Return how many of some members are in each bucket."""
-        return np.bincount(self._buckets[is_counted], minlength=len(self._sizes))
-
-    def _is_new(self, leaders: U32, others: U32, bands: npt.NDArray[np.uint16]) -> Bools:
-        """Tell which pairs differ from those in the bands before: most are the same in all bands.
-
-        A document is in one bucket of a band.
-        """
-        latest = self.owners.copy()  # what a document was paired with last
-        is_new = np.zeros(len(leaders), np.bool_)
-        edges = np.searchsorted(bands, np.arange(int(bands[-1]) + 2) if len(bands) else [0])
-        for start, stop in pairwise(edges.tolist()):
-            part = slice(start, stop)
-            is_new[part] = latest[others[part]] != leaders[part]
-            latest[others[part]] = leaders[part]
-        return is_new
 
     def _matching(self, pairs: U64) -> tuple[U32, U32, F32]:
         """Return the pairs that match, in the order of their left documents."""
@@ -214,6 +245,14 @@ class _Rounds:
         found = self._compare(left, right)
         is_match = found >= self._least
         return left[is_match], right[is_match], found[is_match]
+
+    def _claim_matching(self, found: list[U64]) -> None:
+        """Compare pairs, and let the first of the left, which stay, stand for each that matches."""
+        pairs = _once(found)
+        for start in range(0, len(pairs), WINDOW_PAIRS):
+            some = pairs[start : start + WINDOW_PAIRS]
+            # What was claimed just now was claimed by one that comes before.
+            self._claim(*self._matching(some[~self._is_decided[some.astype(np.uint32)]]))
 
     def _claim(self, left: U32, right: U32, similarities: F32) -> None:
         """Let the first of the `left`, which stay, that matches a document stand for it."""
@@ -229,17 +268,53 @@ class _Rounds:
 
     def _drop_decided(self) -> None:
         """Leave decided documents out of the buckets, and then buckets of one document."""
-        is_in = ~self._is_decided[self.members]
-        firsts = self._firsts()
-        sizes = np.add.reduceat(is_in, firsts, dtype=np.uint32) if len(firsts) else self._sizes
-        is_in &= (sizes > 1)[self._buckets]
-        self.members, self._bands = self.members[is_in], self._bands[sizes > 1]
-        self._sizes = sizes[sizes > 1]
-        self._number()
+        self._parts = _gathered(part.without(self._is_decided) for part in _taken(self._parts))
 
-    def _number(self) -> None:
-        """Note in which bucket each member is."""
-        self._buckets = np.repeat(np.arange(len(self._sizes), dtype=np.uint32), self._sizes)
+
+def _gathered(parts: Iterable[_BucketPart]) -> list[_BucketPart]:
+    """Return the buckets in parts of about `PART_MEMBERS` members; none is empty."""
+    gathered: list[_BucketPart] = []
+    waiting: list[_BucketPart] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(len(each.members) for each in waiting) >= PART_MEMBERS:
+            gathered.append(_joined(waiting))
+            waiting = []
+    rest = _joined(waiting)
+    return [*gathered, rest] if len(rest.members) else gathered
+
+
+def _joined(parts: Sequence[_BucketPart]) -> _BucketPart:
+    """Return the buckets of all parts."""
+    if len(parts) == 1:
+        return parts[0]
+    none = np.empty(0, np.uint32)
+    return _BucketPart(
+        np.concatenate([none, *(part.members for part in parts)]),
+        np.concatenate([none, *(part.sizes for part in parts)]),
+        np.concatenate([none.astype(np.uint16), *(part.bands for part in parts)]),
+    )
+
+
+def _taken(items: list[Item]) -> Iterator[Item]:
+    """Yield all items of a list and take them out of it, so that each can be freed."""
+    items.reverse()
+    while items:
+        yield items.pop()
+
+
+def _is_new(latest: U32, leaders: U32, others: U32, bands: U16) -> Bools:
+    """Tell which pairs differ from those in the bands before: most are the same in all bands.
+
+    A document is in one bucket of a band.  `latest` uint32[n]: what each was paired with last.
+    """
+    is_new = np.zeros(len(leaders), np.bool_)
+    edges = np.flatnonzero(is_first(bands)).tolist()
+    for start, stop in pairwise([*edges, len(bands)]):
+        part = slice(start, stop)
+        is_new[part] = latest[others[part]] != leaders[part]
+        latest[others[part]] = leaders[part]
+    return is_new
 
 
 def _bounded(waiting: I64, weights: npt.NDArray[Any]) -> I64:
@@ -263,8 +338,13 @@ def decided_in_order(left: U32 | I64, right: U32 | I64) -> list[int]:
 
 
 def _pairs(left: U32, right: U32) -> U64:
-    """Return each pair once, in ascending order, as one word."""
-    pairs = left.astype(np.uint64) << np.uint64(32) | right
+    """Return each pair as one word."""
+    return left.astype(np.uint64) << np.uint64(32) | right
+
+
+def _once(found: list[U64]) -> U64:
+    """Return each of the pairs once, in ascending order."""
+    pairs = np.concatenate([np.empty(0, np.uint64), *found])
     pairs.sort()
     return pairs[is_first(pairs)]
 
@@ -279,15 +359,16 @@ def _known(left: U32, right: U32, pairs: U64, similarities: F32) -> F32:
     found = np.full(len(left), np.nan, np.float32)
     if len(pairs):
         order = np.argsort(pairs)
-        asked = left.astype(np.uint64) << np.uint64(32) | right
+        asked = _pairs(left, right)
         places = order[np.minimum(np.searchsorted(pairs, asked, sorter=order), len(pairs) - 1)]
         is_known = pairs[places] == asked
         found[is_known] = similarities[places[is_known]]
     return found
 
 
-def _among(members: U32, sizes: I64) -> U64:
-    """Return all pairs within the buckets, which have `sizes`, each pair once."""
+def _among(part: _BucketPart, is_chosen: Bools) -> U64:
+    """Return all pairs of chosen members of the same bucket."""
+    members, sizes = part.members[is_chosen], part.counts(is_chosen)
     # Each member is paired with those after it in its bucket.
     ends = np.repeat(np.cumsum(sizes), sizes)
     after = ends - np.arange(len(members)) - 1
@@ -295,8 +376,10 @@ def _among(members: U32, sizes: I64) -> U64:
     return _pairs(left, members[ranges(np.arange(1, len(members) + 1), after)])
 
 
-def _across(left: U32, left_sizes: I64, right: U32, right_sizes: I64) -> U64:
-    """Return all pairs of a left and a right member of the same bucket, each pair once."""
+def _across(part: _BucketPart, is_left: Bools, is_right: Bools) -> U64:
+    """Return all pairs of a left and a right member of the same bucket."""
+    left, right = part.members[is_left], part.members[is_right]
+    left_sizes, right_sizes = part.counts(is_left), part.counts(is_right)
     each = np.repeat(right_sizes, left_sizes)
     starts = np.repeat(np.cumsum(right_sizes) - right_sizes, left_sizes)
     return _pairs(np.repeat(left, each), right[ranges(starts, each)])

@@ -4,7 +4,6 @@ A set of keys in sorted arrays answers as a set does.
 """
 
 import random
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -36,13 +35,18 @@ def texts_of(count, seed=1):
     return [made[chance.randrange(count)] if chance.random() < 0.4 else each for each in made]
 
 
-def pairs_of(buckets):
+def members_of(buckets):
+    """Returns the members of each bucket of a band."""
+    assert buckets.sizes.sum() == len(buckets.members)
+    return [each.tolist() for each in np.split(buckets.members, np.cumsum(buckets.sizes))][:-1]
+
+
+def pairs_of(bands):
     """Returns the pairs of members of a bucket, by band."""
     found = []
-    for band in range(len(buckets.bands) - 1):
+    for band in bands:
         pairs = set()
-        for bucket in range(buckets.bands[band], buckets.bands[band + 1]):
-            inside = buckets.members[buckets.offsets[bucket] : buckets.offsets[bucket + 1]].tolist()
+        for inside in members_of(band):
             assert inside == sorted(inside)
             assert len(inside) > 1
             pairs |= {(one, other) for one in inside for other in inside if one < other}
@@ -161,7 +165,6 @@ def test_keys_that_are_sorted_in_parts_share_the_same_buckets(monkeypatch, most)
         for key, place in sorted(zip(keys.tolist(), places.tolist(), strict=True)):
             expected.setdefault(key, []).append(place)
 
-        offsets, members = shared_keys(keys, places)
+        found = members_of(shared_keys(keys, places))
 
-        found = [members[a:b].tolist() for a, b in pairwise(offsets.tolist())]
         assert found == [bucket for _, bucket in sorted(expected.items()) if len(bucket) > 1]

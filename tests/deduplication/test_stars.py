@@ -1,5 +1,7 @@
 """Which documents stay, against a double loop, whatever the buckets and the rounds are."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,15 +20,13 @@ BANDS = st.lists(
 
 def buckets_of(bands):
     """Returns buckets from a key for each document, of each band."""
-    members, offsets, firsts = [], [0], [0]
+    found = []
     for keys in bands:
-        for key in sorted(set(keys)):
-            inside = [place for place, each in enumerate(keys) if each == key]
-            if len(inside) > 1:
-                members += inside
-                offsets.append(len(members))
-        firsts.append(len(offsets) - 1)
-    return BandBuckets(np.array(offsets), np.array(members, np.uint32), np.array(firsts))
+        inside = [[at for at, each in enumerate(keys) if each == key] for key in sorted(set(keys))]
+        shared = [bucket for bucket in inside if len(bucket) > 1]
+        sizes = np.array([len(bucket) for bucket in shared], np.uint32)
+        found.append(BandBuckets(sizes, np.array([*chain(*shared)], np.uint32)))
+    return found
 
 
 def similar(one, other, seed):
@@ -55,10 +55,11 @@ def expected(bands, alike, leading=0):
     seed=st.integers(0, 1000),
     share=st.sampled_from([0.125, 2.0]),
     window=st.sampled_from([(1, 1, 1), (2, 2, 1 << 22), (64, 8, 1 << 22)]),
+    part=st.sampled_from([1, 10, 1 << 22]),
     leading=st.sampled_from([0, 0, 1, 5, 16, COUNT]),
 )
 @settings(max_examples=10 * settings.default.max_examples, deadline=None)
-def test_a_document_goes_if_one_that_stays_matches_it(bands, seed, share, window, leading):
+def test_a_document_goes_if_one_that_stays_matches_it(bands, seed, share, window, part, leading):
     asked = []
 
     def compare(left, right):
@@ -68,6 +69,7 @@ def test_a_document_goes_if_one_that_stays_matches_it(bands, seed, share, window
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stars, "HEADS_SHARE", share)
+        patch.setattr(stars, "PART_MEMBERS", part)
         names = ("WINDOW_FIRST", "WINDOW_GROWTH", "WINDOW_PAIRS")
         for name, value in zip(names, window, strict=True):
             patch.setattr(stars, name, value)
