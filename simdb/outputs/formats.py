@@ -17,7 +17,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -237,20 +237,20 @@ def open_remote(path: str) -> io.RawIOBase:
         raise OSError(f"{type(error).__name__}: {error}") from error
 
 
-def put_remote(local: str, path: str, *, saved_as: str | None) -> bool:
-    """Copy a local file to a remote one; return whether the old one was moved to `saved_as`.
+def put_remote(local: str, path: str, *, names: Iterable[str]) -> str:
+    """Copy a local file to a remote one; return to which of `names` the old one was moved, or "".
 
-    That happens if `saved_as` is a name and the old file has another size, which is not 0.
+    It is moved, to the first that is free, if there are names and it has another size, not 0.
     """
     with _explained(path):
         system, inner = _system(path)
-        is_saved = False
-        if saved_as is not None and system.exists(inner):
-            is_saved = system.size(inner) not in (0, os.path.getsize(local))
-            if is_saved:
-                system.mv(inner, _system(saved_as)[1])
+        saved = ""
+        if system.exists(inner) and system.size(inner) not in (0, os.path.getsize(local)):
+            saved = next((each for each in names if not system.exists(_system(each)[1])), "")
+            if saved:
+                system.mv(inner, _system(saved)[1])
         system.put_file(local, inner)
-    return is_saved
+    return saved
 
 
 class RemoteFile(io.RawIOBase):

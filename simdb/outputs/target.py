@@ -236,8 +236,9 @@ def _written_file(path: str, form: Format) -> Iterator[Target]:
 
 def _kept_before(place: str) -> str:
     """Keep a file under another name, too; return that name."""
-    names = (place + BEFORE + end for end in chain([""], (f".{number}" for number in count(2))))
-    name = next(name for name in names if not os.path.lexists(name) or _is_same(place, name))
+    name = next(
+        name for name in _names_before(place) if not os.path.lexists(name) or _is_same(place, name)
+    )
     if not os.path.lexists(name):
         try:
             # So the file has one of the two names at any moment.
@@ -245,6 +246,11 @@ def _kept_before(place: str) -> str:
         except OSError:  # this file system has no links
             os.replace(place, name)
     return name
+
+
+def _names_before(place: str) -> Iterator[str]:
+    """Yield the names under which what is at a place can be kept, without end."""
+    return (place + BEFORE + end for end in chain([""], (f".{number}" for number in count(2))))
 
 
 @contextmanager
@@ -256,9 +262,8 @@ def _written_remote(path: str, form: Format) -> Iterator[Target]:
             target = Target(path, form, file, partial)
             yield target
             target.finish()
-        saved = None if target.rows and not target.is_sparing else path + BEFORE
-        if put_remote(partial, path, saved_as=saved):
-            target.saved = path + BEFORE
+        names = () if target.rows and not target.is_sparing else _names_before(path)
+        target.saved = put_remote(partial, path, names=names)
 
 
 @contextmanager

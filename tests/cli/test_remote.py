@@ -121,6 +121,11 @@ def test_an_empty_output_does_not_destroy_a_remote_one(remote, simdb_run):
     assert "what it held before is in memory://k.jsonl.before" in ran.notes
     assert remote["k.jsonl.before"] == before
     assert remote["k.jsonl"] == b""
+    remote["k.jsonl"] = b"another result"
+    ran = simdb_run("dedup", "memory://in/none.jsonl", "-o", "memory://k.jsonl")
+    assert "what it held before is in memory://k.jsonl.before.2" in ran.notes
+    assert remote["k.jsonl.before"] == before
+    assert remote["k.jsonl.before.2"] == b"another result"
 
 
 def test_a_remote_source_that_is_replaced_is_kept_if_some_of_it_was_skipped(remote, simdb_run):
