@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simdb.database import Database
+from simdb.engine.stored import note_seen
 from simdb.engine.transaction import WriteTransaction
 from simdb.ground.errors import InputError
 from simdb.results.matches import Match
@@ -124,6 +125,8 @@ class Crawl:
             return Verdict(NEW) if match is None else Verdict(NEAR_DUPLICATE, match)
         found = transaction.query(page.text, similarity=self._similarity, limit=1)
         match = found[0] if found else None
+        if match is not None:
+            note_seen(transaction, [match.id])
         if match is not None and match.id != page.id:
             return Verdict(NEAR_DUPLICATE, match)
         kind = CHANGED if match is None else self._kind_of(transaction, page.id)

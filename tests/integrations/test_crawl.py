@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simdb
+from simdb.engine.state import staged
 from simdb.integrations.crawl import CRAWLS_ID, Crawl, Page, Verdict
 
 FOX = "the quick brown fox jumps over the lazy dog and then it runs home to sleep until the morning"
@@ -55,6 +56,20 @@ def test_a_page_of_a_crawl_that_ended_is_seen(database):
 
     assert kinds(Crawl(database), ("a", FOX), ("a", FOX + " now")) == ["seen", "seen"]
     assert kinds(Crawl(database, passes_seen=True), ("a", FOX), ("a", FOX)) == ["again", "seen"]
+
+
+def test_a_page_that_comes_again_counts_as_seen(monkeypatch):
+    """Every crawl delivered it, and it expired as not seen for long."""
+    now = [1_000_000.0]
+    monkeypatch.setattr(staged, "time", lambda: now[0])
+    database = simdb.open(None, options=simdb.Options(keep_times="seen"))
+    for _ in range(2):
+        crawl = Crawl(database)
+        crawl.decide([Page("a", FOX)])
+        crawl.end()
+        now[0] += 100
+
+    assert database.times_many(["a"]).astype(int).tolist() == [1_000_100]
 
 
 def test_a_page_of_a_crawl_that_did_not_end_goes_on_once_more(database):
