@@ -225,9 +225,8 @@ class _Rounds:
             weights += np.bincount(part.members, part.of_members(part.sizes), len(weights))
         window = _bounded(np.flatnonzero(weights)[:size], weights)
         end = window[-1] + 1
-        self._settle(
-            *self._matching(_once([_among(part, part.members < end) for part in self._parts]))
-        )
+        inside = [_among(part, part.members < end) for part in self._parts]
+        self._settle(*self._matching(_once(inside)))
         stays = self.owners[window] == window
         self._is_decided[window] = True
         # Those that stay, with all later documents in their buckets.
