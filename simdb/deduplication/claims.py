@@ -24,6 +24,7 @@ from simdb.ground.dtypes import I64, U8, U64, Bools
 from simdb.ground.errors import ExistsError, InputError
 from simdb.results.clusters import Clusters
 from simdb.results.matches import Verification
+from simdb.sketch.sketcher import AnySketcher
 from simdb.values.arrays import (
     EMPTY,
     Id,
@@ -128,7 +129,9 @@ class Claims(ExitStack):
         `texts` returns the texts at some positions among them.  `others` is called for a document
         whose id another document has.
         """
-        own = OwnSketches(lambda some: self._sketched(texts(some), len(some)), len(ids))
+        own = OwnSketches(
+            lambda some: _sketched(self._sketcher, texts(some), len(some), self._question), len(ids)
+        )
         hashes = hashes_of(ids)
         becomes, names, found = self._become(ids, hashes, texts, own, others)
         fresh, again, seen, left = (
@@ -233,13 +236,6 @@ class Claims(ExitStack):
         self._is_back[kept[back]] = True
         return back
 
-    def _sketched(self, texts: Any, count: int) -> Sketches:
-        question = self._question
-        return sketch_all(
-            self._sketcher, texts, count, errors=question.errors, threads=question.threads,
-            progress=None,
-        )  # fmt: skip
-
 
 class OwnSketches:
     """The sketches of some documents, each of which is made when it is first compared."""
@@ -261,6 +257,12 @@ class OwnSketches:
             self._is_made[new] = True
         is_same: Bools = is_asked & (self._bits[positions] == bits)
         return is_same
+
+
+def _sketched(sketcher: AnySketcher, texts: Any, count: int, question: DedupQuestion) -> Sketches:
+    return sketch_all(
+        sketcher, texts, count, errors=question.errors, threads=question.threads, progress=None
+    )
 
 
 def _contents(texts: TextSource, positions: I64) -> Callable[[], Iterator[bytes]]:
@@ -392,12 +394,9 @@ class ClaimedRows:
 
     def _bits(self, rows: I64) -> U64:
         """Return the bits of the sketches of rows."""
-        question = self._question
+        sketcher, texts = self._held.sketcher, self._texts
         with self._refusing(rows):
-            return sketch_all(
-                self._held.sketcher, self._texts.at(rows), len(rows), errors=question.errors,
-                threads=question.threads, progress=None,
-            ).bits  # fmt: skip
+            return _sketched(sketcher, texts.at(rows), len(rows), self._question).bits
 
     @contextmanager
     def _refusing(self, rows: I64) -> Iterator[None]:
