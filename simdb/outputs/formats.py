@@ -245,7 +245,7 @@ def put_remote(local: str, path: str, *, names: Iterable[str]) -> str:
     with _explained(path):
         system, inner = _system(path)
         saved = ""
-        if system.exists(inner) and system.size(inner) not in (0, os.path.getsize(local)):
+        if names and system.exists(inner) and system.size(inner) not in (0, os.path.getsize(local)):
             saved = next((each for each in names if not system.exists(_system(each)[1])), "")
             if saved:
                 system.mv(inner, _system(saved)[1])
