@@ -207,9 +207,10 @@ class _Rounds:
         latest = self.owners.copy()  # what a document was paired with last
         pairs = []
         for part in self._parts:
-            heads = part.members[part.firsts]
+            firsts = part.firsts
+            heads = part.members[firsts]
             is_led = part.of_members(is_leader[heads])
-            is_led[part.firsts] = False
+            is_led[firsts] = False
             leaders, others = part.of_members(heads)[is_led], part.members[is_led]
             is_new = _is_new(latest, leaders, others, part.of_members(part.bands)[is_led])
             pairs.append(_pairs(leaders[is_new], others[is_new]))

@@ -127,8 +127,8 @@ class Crawl:
         match = found[0] if found else None
         if match is not None:
             note_seen(transaction, [match.id])
-        if match is not None and match.id != page.id:
-            return Verdict(NEAR_DUPLICATE, match)
+            if match.id != page.id:
+                return Verdict(NEAR_DUPLICATE, match)
         kind = CHANGED if match is None else self._kind_of(transaction, page.id)
         if kind != SEEN:
             transaction.insert(page.id, page.text, metadata, on_conflict="replace")
