@@ -23,8 +23,9 @@ PACE = 8
 # No merge makes a longer run beside small transactions.  It bounds the largest value, hence the
 # longest step.
 LENGTH_MOST = 1 << 23
-# Nor does any other merge.  What large transactions insert beside it are at most so many runs.
+# Nor does a merge beside transactions that insert many documents each.
 BULK_MOST = 1 << 25
+# While such a merge goes on, at most about so many of them make a run of their own.
 BULK_COMMITS = 4
 # No compaction does.
 COMPACTED_MOST = 1 << 27
