@@ -77,7 +77,7 @@ FOLDERS = {
         "records.delta", "records.manifest", "records.tombstones", "runs.source",
         "records.metadata", "runs.table", "runs.sorting", "runs.run", "runs.columns",
         "runs.merge", "runs.sums", "runs.rewriting", "runs.merging", "records.features", "passages",
-        "passage_rewriting", "transfer", "membership", "contents", "salvage", "check",
+        "transfer", "membership", "contents", "salvage", "check",
     ],
     "distributed": [
         "exchange", "forest", "plan",
@@ -103,9 +103,7 @@ FOLDERS = {
         "search.methods.exhaustive", "search.methods.permuted", "search.methods.probing",
         "search.methods.polytopes", "search.methods.bands",
 
-        "search.lookup", "search.sweep",
-        "search.pairs", "search.chunks", "search.many", "search.one",
-        "search.nearest",
+        "search.lookup", "search.pairs", "search.many", "search.one", "search.nearest",
         "search.planning",
         "passages.queries", "passages.pairs",
         "clusters.labels", "clusters.order", "clusters.find",

@@ -9,36 +9,50 @@ values in the sub-database `passages`, unless it has no entries:
 
 A key is a grain: the hash of an n-gram of words, see `simdb/sketch/winnowing.py`.  A document has
 one entry for each of its grains.  Entries of deleted documents stay until a merge leaves them out.
-The manifest has the rows of the runs, with the entries in each part and the sum of all.
+The manifest has the rows of the runs, with the entries in each part and the sum of all.  Runs are
+merged part by part, each in a commit of its own if they are large.
 
 To find the grains of any documents takes a look at all entries.  So the grains of a block of
 documents are found at once and kept until others are asked for (`GrainsByOrdinal`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.dtypes import I64, U32, U64
-from simdb.ground.errors import CorruptError
+from simdb.ground.errors import CorruptError, FormatError
+from simdb.results.reports import Finding
 from simdb.running import kernel
 from simdb.storage import codec, layout
-from simdb.storage.records.manifest import PassageInfo
-from simdb.storage.runs.merge import merge_tables
+from simdb.storage.records.manifest import Manifest, PassageInfo
+from simdb.storage.records.tombstones import Bitmap, with_room
+from simdb.storage.runs.merge import merge_tables, without
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Entries, Table, joint
+from simdb.storage.runs.sums import check_written
+from simdb.storage.runs.table import NO_ENTRIES, Entries, Put, Table, joint
 from simdb.values.arrays import NO_GRAINS, ORDINALS_MAX, Grains, Ragged, offsets_of, ranges
 
 KEY_BITS = 64
 COLUMNS = ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4"))
-NO_ENTRIES = Table(np.empty(0, np.uint64), np.empty(0, np.uint32))
+NO_TABLE = Table(np.empty(0, np.uint64), np.empty(0, np.uint32))
 
 # So many entries are in a part of a run and in a window of all runs, on average at most: 24 MB.
 WINDOW_ENTRIES = 1 << 21
 # The grains of a block, 8 bytes each, and as much again while they are sorted.
 BLOCK_ENTRIES = 1 << 23
+
+LOST = (
+    "restore the database from a copy or a dump; or drop the passages that cannot be read,"
+    " rebuild(drop_damaged=True), simdb rebuild --drop-damaged, and insert their documents again"
+)
+STRAY = "move all passages into a run of their own: rebuild(), simdb rebuild"
+PASSAGES = layout.PASSAGES.decode()
+
+# What becomes of the entries of a window before they are written.
+Change = Callable[[Table], Table]
 
 
 class PassageRun:
@@ -126,7 +140,7 @@ class PassageRun:
     def _fetch(self, number: int, source: Source) -> Table:
         info, count = self.info, self.info.counts[number]
         if not count:
-            return NO_ENTRIES
+            return NO_TABLE
         arrays: list[npt.NDArray[Any]] = []
         for column, dtype in COLUMNS:
             key = layout.segment_key(info.number, column, number)
@@ -143,7 +157,7 @@ class PassageRun:
 class Passages:
     """The entries of the documents of a state; those of deleted documents may be among them."""
 
-    def __init__(self, runs: Sequence[PassageRun], staged: Table = NO_ENTRIES) -> None:
+    def __init__(self, runs: Sequence[PassageRun], staged: Table = NO_TABLE) -> None:
         """`runs` in the order of ordinals; `staged`: of later documents, sorted."""
         self.runs = runs
         self._staged = staged
@@ -194,7 +208,7 @@ class Passages:
             inside = slice(bounds[number], bounds[number + 1])
             staged = Table(self._staged.keys[inside], self._staged.ordinals[inside])
             tables = [*(run.window(number, bits, source) for run in self.runs), staged]
-            yield merge_tables([each for each in tables if len(each.keys)] or [NO_ENTRIES])
+            yield merge_tables([each for each in tables if len(each.keys)] or [NO_TABLE])
 
     def grains_of(self, ordinals: U32, source: Source) -> Grains:
         """Return the grains of some documents, whose ordinals ascend; reads all entries."""
@@ -295,3 +309,100 @@ def grains_of_entries(tables: Iterable[Table], start: int, stop: int) -> Grains:
 def bits_for(entry_count: int) -> int:
     """Return by how many bits of the key entries are cut, so that a part is no large value."""
     return (max(entry_count - 1, 0) // WINDOW_ENTRIES).bit_length()
+
+
+def write_passages(
+    passages: Passages, number: int, span: tuple[int, int], source: Source, put: Put, change: Change
+) -> PassageInfo:
+    """Write all entries as run `number`, which covers the ordinals of `span`; return its row.
+
+    CorruptError if the entries of stored runs are not those that were written.
+    """
+    read = entries = NO_ENTRIES
+    counts = []
+    for part, window in enumerate(passages.windows(source)):
+        read = joint([read, window.entries])
+        table = change(window)
+        found = table.entries
+        entries = joint([entries, found])
+        counts.append(found.length)
+        if found.length:
+            columns: dict[int, Any] = {layout.KEYS: table.keys, layout.ORDINALS: table.ordinals}
+            for column, array in columns.items():
+                key = layout.segment_key(number, column, part)
+                stored = codec.encode_array(layout.TABLE_KINDS[column], key, array)
+                put(layout.PASSAGES, key, stored)
+    if read != passages.written:
+        raise CorruptError(f"stored passages are not those that were written; {LOST}")
+    return PassageInfo(number, *span, tuple(counts), entries.checksum)
+
+
+def check_passages(manifest: Manifest, source: Source, *, deep: bool) -> Iterator[Finding]:
+    """Yield findings if passages are missing or not as they were written.
+
+    With `deep`, also if their order, their parts or their ordinals are wrong, or if values belong
+    to no run.  They follow from the texts, which are not stored, so they are compared with nothing
+    else.
+    """
+    for row in manifest.passages:
+        problems = [problem for _, problem in passage_differences(row, source)]
+        if deep and not problems:
+            problems = list(_disorder(row, source))
+        yield from (Finding(PASSAGES, problem, LOST) for problem in problems)
+    if deep and manifest.next_passage:
+        yield from _strays(manifest, source)
+
+
+def living(dead: Bitmap | None, next_ordinal: int) -> Change:
+    """Return what leaves out the entries of deleted documents."""
+    deleted = with_room(dead, next_ordinal)
+    return lambda table: table if deleted is None else without(table, deleted)
+
+
+def renumbering(kept: U32) -> Change:
+    """Return what leaves only the documents `kept`, which ascend, and numbers them from 0."""
+    return lambda table: only(table, kept)
+
+
+def passage_differences(row: PassageInfo, source: Source) -> Iterator[tuple[bytes, str]]:
+    """Yield a message if the values of a passage run are not those that were written."""
+    entries = NO_ENTRIES
+    try:
+        for table in PassageRun(row).verify(source):
+            entries = joint([entries, table.entries])
+    except (CorruptError, FormatError) as error:
+        yield layout.PASSAGES, str(error)
+        return
+    if entries.checksum != row.checksum:
+        yield layout.PASSAGES, f"the entries of passage run {row.number} are not those written"
+
+
+def check_rewritten(rows: Sequence[PassageInfo], source: Source) -> None:
+    """Raise CorruptError unless passage runs are stored as they were written."""
+    check_written(each for row in rows for each in passage_differences(row, source))
+
+
+def _disorder(row: PassageInfo, source: Source) -> Iterator[str]:
+    """Yield what is wrong with the entries of a run, whose checksums are right."""
+    run, place = PassageRun(row), f"passage run {row.number}"
+    try:
+        for number in range(len(row.counts)):
+            keys, ordinals, _ = run.part(number, source)
+            if run.bits and (keys >> np.uint64(KEY_BITS - run.bits) != number).any():
+                yield f"{place} has keys in part {number} that belong to another part"
+            same = keys[1:] == keys[:-1]
+            if kernel.first_descent(keys) >= 0 or (ordinals[1:][same] <= ordinals[:-1][same]).any():
+                yield f"{place} is not sorted in part {number}"
+            if ((ordinals < row.start) | (ordinals >= row.stop)).any():
+                yield f"{place} has ordinals outside {row.start} .. {row.stop} in part {number}"
+    except (CorruptError, FormatError) as error:
+        yield str(error)
+
+
+def _strays(manifest: Manifest, source: Source) -> Iterator[Finding]:
+    """Yield a finding for each value of no run; those written ahead are removed by a commit."""
+    expected = {key for row in manifest.passages for key in passage_keys(row)}
+    for key, _ in source.every(layout.PASSAGES):
+        is_ahead = 0 < manifest.passages_ahead <= layout.key_number(key) + 1
+        if key not in expected and not is_ahead:
+            yield Finding(PASSAGES, f"the value under key {key.hex()} belongs to no run", STRAY)

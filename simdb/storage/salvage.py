@@ -18,7 +18,7 @@ from simdb.running import kernel
 from simdb.storage import codec, layout
 from simdb.storage.contents import has_open, read_manifest
 from simdb.storage.environment.environment import Environment
-from simdb.storage.passage_rewriting import passage_differences
+from simdb.storage.passages import passage_differences
 from simdb.storage.records.delta import decode_batch
 from simdb.storage.records.features import damage
 from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo

@@ -132,8 +132,8 @@ def test_the_estimate_would_have_decided_some_pairs_otherwise(db):
 @pytest.mark.more
 @pytest.mark.parametrize("portion", [1, 3, 1 << 13])
 def test_connected_clusters_are_the_components_of_the_pairs(db, monkeypatch, portion):
-    monkeypatch.setattr("simdb.engine.search.sweep.JUDGED_PAIRS_FIRST", min(portion, 2048))
-    monkeypatch.setattr("simdb.engine.search.sweep.JUDGED_PAIRS", portion)
+    monkeypatch.setattr("simdb.engine.search.pairs.JUDGED_PAIRS_FIRST", min(portion, 2048))
+    monkeypatch.setattr("simdb.engine.search.pairs.JUDGED_PAIRS", portion)
 
     clusters = db.find_clusters(verify="exact", texts=TEXTS, recall=1.0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search import chunks, many
+from simdb.engine.search import many
 from simdb.running import kernel
 from simdb.storage.environment import file_map
 from simdb.storage.runs import source
@@ -53,7 +53,7 @@ def chunk_counts(monkeypatch):
     counts = []
 
     def counted(*arguments):
-        found = chunks.chunks_of(*arguments)
+        found = many.chunks_of(*arguments)
         counts.append(len(found))
         return found
 
@@ -159,7 +159,7 @@ def test_the_end_of_a_window_is_found_without_a_copy_of_the_directory():
     directory = np.arange(1 << 18, dtype=np.uint32)
 
     tracemalloc.start()
-    found = [chunks._last_header(directory, at) for at in (0, 77, 1 << 18)]
+    found = [many._last_header(directory, at) for at in (0, 77, 1 << 18)]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 

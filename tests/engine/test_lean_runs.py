@@ -9,7 +9,7 @@ import pytest
 from pricing import tables_first
 
 import simdb
-from simdb.engine.search import chunks, many
+from simdb.engine.search import many
 from simdb.engine.state import view
 from simdb.storage import layout
 from simdb.storage.records.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
@@ -232,7 +232,7 @@ def test_chunks_that_were_cut_before_another_thread_makes_tables_hide_no_documen
     database.compact()
 
     def made_meanwhile(state, *arguments):
-        found = chunks.chunks_of(state, *arguments)
+        found = many.chunks_of(state, *arguments)
         assert state.view.sealed.make_tables(state.source, 10**6, 1)
         return found
 

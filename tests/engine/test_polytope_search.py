@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb.columns.vector_form import fingerprints_of, unpack
-from simdb.engine.search import chunks, many
+from simdb.engine.search import many
 from simdb.plan.polytopes import KEY_SIGNS, sign_limits, table_share, universal
 from simdb.running import kernel
 
@@ -206,7 +206,7 @@ def test_the_least_limit_of_memory_cuts_a_large_directory_into_pages(made, monke
         fingerprints(weights), search=simdb.Search(method="polytope", memory_limit=1)
     )
 
-    pages = (1 << 18) // chunks.LEAST_HEADERS
+    pages = (1 << 18) // many.LEAST_HEADERS
     assert pages <= counts[-1] <= pages + 100
     assert rows_of(parts) == rows_of(whole)
 

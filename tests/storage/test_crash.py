@@ -20,7 +20,7 @@ import os, signal, sys
 import numpy as np
 import simdb
 from simdb.engine.maintenance import compaction
-from simdb.engine.search import chunks, many
+from simdb.engine.search import many
 from simdb.engine.write import writer
 from simdb.plan import compaction as policy
 from simdb.storage.environment import environment
@@ -52,7 +52,7 @@ def die_at_put(number):
     writer.Writer.put = put_or_die
 
 def die_at_chunk(number):
-    opened = chunks.opened
+    opened = many.opened
     count = [0]
     def opened_or_die(*arguments):
         count[0] += 1

@@ -15,7 +15,7 @@ from simdb.engine.clusters.labels import first_equal_rows, grouped
 from simdb.engine.search.couples import Couples, couples_of, matching, table_of_equals
 from simdb.engine.search.judge import Judge
 from simdb.engine.search.lookup import method_of, search
-from simdb.engine.search.sweep import join_links
+from simdb.engine.search.pairs import join_links
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.ground.checks import one_of

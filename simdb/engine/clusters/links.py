@@ -18,7 +18,7 @@ import numpy as np
 
 from simdb.engine.clusters.labels import first_equal
 from simdb.engine.search.lookup import search
-from simdb.engine.search.sweep import join_links, look_up
+from simdb.engine.search.pairs import join_links, look_up
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, SIGNATURES, View

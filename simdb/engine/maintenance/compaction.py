@@ -43,8 +43,7 @@ from simdb.storage.environment.subdatabases import statistics_of
 from simdb.storage.files.new_directory import made_beside
 from simdb.storage.files.plain import COPY_FILE, DATA_FILE
 from simdb.storage.membership import Membership
-from simdb.storage.passage_rewriting import renumbering
-from simdb.storage.passages import stored_passages
+from simdb.storage.passages import renumbering, stored_passages
 from simdb.storage.records.delta import Keying
 from simdb.storage.records.features import Numbered, whole_blocks
 from simdb.storage.records.features import renumbered as renumbered_features

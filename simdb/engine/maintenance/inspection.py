@@ -45,7 +45,7 @@ from simdb.storage.environment.subdatabases import get_value, statistics_of
 from simdb.storage.files.pages import problems_of_pages
 from simdb.storage.files.plain import DATA_FILE
 from simdb.storage.membership import Membership
-from simdb.storage.passage_rewriting import check_passages
+from simdb.storage.passages import check_passages
 from simdb.storage.records.features import check_features
 from simdb.storage.records.manifest import Manifest
 from simdb.storage.records.tombstones import is_deleted, live_count

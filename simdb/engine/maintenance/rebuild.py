@@ -43,8 +43,7 @@ from simdb.storage.environment.gate import WriteRight
 from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.plain import IDF_FILE
 from simdb.storage.membership import Membership
-from simdb.storage.passage_rewriting import check_rewritten, renumbering, write_passages
-from simdb.storage.passages import stored_passages
+from simdb.storage.passages import check_rewritten, renumbering, stored_passages, write_passages
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.features import whole_blocks
 from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo, renumbered, with_passages

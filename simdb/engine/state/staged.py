@@ -15,7 +15,7 @@ from simdb.ground.dtypes import U32
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.storage.membership import Membership
-from simdb.storage.passages import NO_ENTRIES, entries_of_grains
+from simdb.storage.passages import NO_TABLE, entries_of_grains
 from simdb.storage.records.manifest import PassageInfo
 from simdb.storage.records.metadata import NO_METADATA, TimeChange
 from simdb.storage.runs.table import Table
@@ -40,7 +40,7 @@ class StagedPassages:
         """Begin without documents; the first one will have the ordinal `first`."""
         self._first = first
         self._parts: list[Grains] = []
-        self._sorted: tuple[int, Table] = (0, NO_ENTRIES)
+        self._sorted: tuple[int, Table] = (0, NO_TABLE)
 
     def __len__(self) -> int:
         """Number of insertions, for `restore`."""
@@ -50,7 +50,7 @@ class StagedPassages:
         """Forget all insertions but the first `count`."""
         del self._parts[count:]
         if self._sorted[0] > count:
-            self._sorted = (0, NO_ENTRIES)
+            self._sorted = (0, NO_TABLE)
 
     def insert(self, grains: Grains) -> None:
         """Add the grains of the next documents."""

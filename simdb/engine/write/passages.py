@@ -13,8 +13,15 @@ from simdb.engine.write.writer import Ahead, Writer
 from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.environment.subdatabases import keys_from
-from simdb.storage.passage_rewriting import Change, check_rewritten, living, write_passages
-from simdb.storage.passages import Passages, passage_keys, stored_passages
+from simdb.storage.passages import (
+    Change,
+    Passages,
+    check_rewritten,
+    living,
+    passage_keys,
+    stored_passages,
+    write_passages,
+)
 from simdb.storage.records.manifest import Manifest, PassageInfo
 from simdb.storage.runs.source import Source
 
