@@ -17,12 +17,13 @@ from simdb.engine.state.store import Store
 from simdb.engine.writing import Writing
 from simdb.ground import previews
 from simdb.ground.choices import DistanceTablesName, DurabilityName, ErrorsName, ModeName
-from simdb.ground.errors import BusyError, ClosedError, Error, ReadOnlyError
+from simdb.ground.errors import BusyError, Error, ReadOnlyError
 from simdb.ground.foreign import answering
 from simdb.plan.calibration import Calibration
 from simdb.running.threads import thread_count
 from simdb.settings.options import Options
 from simdb.sketch.sketcher import AnySketcher
+from simdb.storage.files.location import closed
 from simdb.values.arrays import IdT
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ class Database(Writing[IdT]):
 
     def _check_open(self) -> None:
         if self.is_closed:
-            raise ClosedError(f"{self._path} is closed")
+            raise closed(self._path)
 
     def _check_writable(self) -> None:
         self._check_open()

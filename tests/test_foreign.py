@@ -29,6 +29,8 @@ from simdb.ground import foreign
         (lambda given: simdb.open(None).query_many(["a"], **given), "method", "search="),
         (lambda given: simdb.open(None).add_if_new(1, "a", **given), "threshold", "similarity="),
         (lambda given: simdb.open(None).read().first("a", **given), "threshold", "similarity="),
+        (lambda given: simdb.open(None).insert(1, "a", **given), "replace", "on_conflict="),
+        (lambda given: simdb.open(None).insert_many([1], ["a"], **given), "replace", "on_conflict"),
     ],
 )
 def test_a_foreign_argument_is_answered_with_our_word(call, word, own, short_waits):
@@ -39,6 +41,23 @@ def test_a_foreign_argument_is_answered_with_our_word(call, word, own, short_wai
 def test_a_word_that_nobody_has_is_refused_as_by_python():
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
         simdb.deduplicate(["a"], nonsense=1, similarity=0.5)
+
+
+@over(
+    ("call", "verb"),
+    [
+        (lambda database: database.insert("a"), "insert"),
+        (lambda database: database.insert("a", "b", None, "skip"), "insert"),
+        (lambda database: database.delete(), "delete"),
+        (lambda database: database.read().query("a", nonsense=1), "query"),
+        (lambda database: database.write().add_many_if_new(), "add_many_if_new"),
+        (lambda database: database.find_all(nonsense=1), "find_all"),
+    ],
+)
+def test_a_wrong_call_is_answered_with_the_name_of_the_verb(call, verb, short_waits):
+    """It was named as a method of a class that no user knows: Writing.insert()."""
+    with pytest.raises(TypeError, match=rf"^{verb}\(\) "):
+        call(simdb.open(None))
 
 
 def test_an_error_inside_a_verb_stays_as_it_is():

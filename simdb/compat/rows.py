@@ -239,7 +239,7 @@ class TemporaryRows:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise ClosedError("the index is closed")
+            raise ClosedError("the index is closed; make or open another")
 
     def __contains__(self, id: Id) -> bool:
         """Return whether an id has a row."""

@@ -49,7 +49,7 @@ from simdb.ground import checks
 from simdb.ground.choices import ErrorsName, MatchName, MethodName, PolicyName, VerifyName
 from simdb.ground.dtypes import U32
 from simdb.ground.errors import InputError, OptionError
-from simdb.ground.foreign import answering
+from simdb.ground.foreign import answering, named_alone
 from simdb.results.matches import Match, Matches, PairArrays
 from simdb.results.reports import Plan
 from simdb.running.threads import thread_count
@@ -79,6 +79,7 @@ Default = TypeVar("Default")
 Read = TypeVar("Read")
 
 
+@named_alone
 class Reading(Protocol[IdT]):
     """The reading verbs, over the state that `_state` gives."""
 

@@ -77,7 +77,9 @@ class Snapshot(Reading[IdT]):
         if holder is None or holder.transaction is None:
             state.__exit__(None, None, None)
             self._store.environment.check_usable()
-            raise ClosedError("the snapshot, or its database, is closed")
+            raise ClosedError(
+                "the snapshot, or its database, is closed; take another with Database.read()"
+            )
         return state
 
     def _hold(self) -> State:

@@ -18,7 +18,7 @@ from simdb.engine.state.documents import known_ordinals
 from simdb.engine.state.staged import seconds_of
 from simdb.ground.choices import ConflictName, ErrorsName, MatchName, MethodName, VerifyName
 from simdb.ground.errors import NotFoundError, OptionError
-from simdb.ground.foreign import answering
+from simdb.ground.foreign import answering, named_alone
 from simdb.results.matches import Match, Matches
 from simdb.running.threads import crew
 from simdb.settings.search import OF_BATCHES, Search
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from simdb.values.documents import DocumentLike
 
 
+@named_alone
 class Writing(Reading[IdT], Protocol[IdT]):
     """The writing verbs, in the transaction that `_changing` enters."""
 
+    @answering
     def insert(
         self,
         id: IdT,
@@ -57,6 +59,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         with self._changing("insert") as writing:
             write.storing.insert_one(writing, call)
 
+    @answering
     def insert_many(
         self,
         ids: Iterable[IdT],

@@ -6,6 +6,7 @@ word to use.
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import isfunction, unwrap
 from typing import NamedTuple, ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
@@ -99,6 +100,14 @@ def answering(verb: Callable[Given, Result]) -> Callable[Given, Result]:
 def answering_class(made: type[Made]) -> type[Made]:
     """Make a class name our argument in the TypeError for a foreign one that it does not have."""
     made.__init__ = answering(made.__init__)  # type: ignore[method-assign]
+    return made
+
+
+def named_alone(made: type[Made]) -> type[Made]:
+    """Make the TypeErrors of the methods of a private class name the method and not the class."""
+    for name, method in vars(made).items():
+        if isfunction(method):
+            method.__qualname__ = unwrap(method).__qualname__ = name
     return made
 
 

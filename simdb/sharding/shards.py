@@ -44,6 +44,7 @@ from simdb.ground.errors import (
 )
 from simdb.running.threads import mapped
 from simdb.sharding.shard import OpenShard, named, options_digest, shard_of
+from simdb.storage.files.location import closed
 from simdb.storage.files.plain import DATA_FILE, SHARDS_FILE, check_directory
 from simdb.storage.files.shards_file import (
     LEFT_OVER,
@@ -210,7 +211,7 @@ class Shards:
 
     def _check_open(self) -> None:
         if self.is_closed:
-            raise ClosedError(f"{self.path} is closed")
+            raise closed(self.path)
 
     def check_some(self) -> None:
         """Raise the first failure if no shard is left."""

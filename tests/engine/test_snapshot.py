@@ -53,7 +53,7 @@ def test_a_closed_snapshot_refuses_every_verb(database):
         snapshot.find_clusters,
         snapshot.plan,
     ):
-        with pytest.raises(simdb.ClosedError):
+        with pytest.raises(simdb.ClosedError, match=r"take another with Database.read\(\)"):
             verb()
 
 

@@ -16,7 +16,7 @@ from simdb import sketch as modules
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, KeptParts, View
-from simdb.ground.errors import ClosedError, CorruptError
+from simdb.ground.errors import CorruptError
 from simdb.plan.calibration import Calibration, decode_calibration
 from simdb.settings.options import Options, Simhash
 from simdb.settings.stored_options import Resources
@@ -26,7 +26,7 @@ from simdb.storage.contents import Contents
 from simdb.storage.environment import registry
 from simdb.storage.environment.gate import Holder, WriteRight
 from simdb.storage.environment.registry import Lease
-from simdb.storage.files.location import TemporaryFolder
+from simdb.storage.files.location import TemporaryFolder, closed
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.tombstones import Spare
 from simdb.storage.runs.source import Source
@@ -195,7 +195,7 @@ class Store:
     def state(self) -> State:
         """Return the state of the last commit, for a `with` statement."""
         if self._is_closed:
-            raise ClosedError(f"{self.environment.path} is closed")
+            raise closed(self.environment.path)
         environment = self.environment
         for _ in TAKEN_TRIES:
             holder = environment.begin()

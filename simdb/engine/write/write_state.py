@@ -163,7 +163,9 @@ class WriteState:
     def check_open(self) -> None:
         """Raise ClosedError after the end, ForkedError in a forked child process."""
         if self.is_ended:
-            raise ClosedError("the write transaction has ended")
+            raise ClosedError(
+                "the write transaction has ended; begin another with Database.write()"
+            )
         self.source.check_open()
 
     def _begin_from(self, base: State) -> None:

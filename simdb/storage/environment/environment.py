@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import lmdb
 
-from simdb.ground.errors import BusyError, ClosedError, Error, ForkedError, FullError, ReadOnlyError
+from simdb.ground.errors import BusyError, Error, ForkedError, FullError, ReadOnlyError
 from simdb.storage.environment.file_map import READERS_MAX, open_map
 from simdb.storage.environment.gate import Alone, Gate, Holder, Turn, WriteRight
 from simdb.storage.environment.subdatabases import (
@@ -30,6 +30,7 @@ from simdb.storage.environment.subdatabases import (
     sizes,
     used_bytes,
 )
+from simdb.storage.files.location import closed
 from simdb.storage.files.open_files import OpenFiles
 from simdb.storage.translation import MapFull, translate
 
@@ -375,7 +376,7 @@ class Environment:
                 " in this process with the database, or open it again in this process to write"
             )
         if self._lmdb is None:
-            raise ClosedError(f"{self.path} is closed")
+            raise closed(self.path)
 
     def check_writable(self) -> None:
         """Raise ReadOnlyError if opened for reading; otherwise like `check_usable`."""

@@ -18,6 +18,7 @@ from typing import BinaryIO, TypeVar
 
 from simdb.ground.errors import (
     DISK_FULL,
+    ClosedError,
     ExistsError,
     ForbiddenError,
     FormatError,
@@ -113,6 +114,16 @@ def is_new(path: str, mode: str) -> bool:
 def is_database(path: str) -> bool:
     """Whether a directory holds a database, or a sharded one."""
     return any(os.path.lexists(os.path.join(path, name)) for name in (DATA_FILE, SHARDS_FILE))
+
+
+def closed(path: str) -> ClosedError:
+    """Return what to raise for a use of the database at `path`, which was closed."""
+    if os.path.basename(os.path.dirname(path)).startswith(PREFIX):
+        return ClosedError(
+            "the temporary database is closed, and nothing of it is left; use it before it is"
+            " closed, or give simdb.open a path"
+        )
+    return ClosedError(f"{path} is closed; use it before it is closed, or open it again")
 
 
 def file_system(path: str) -> str:

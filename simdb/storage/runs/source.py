@@ -76,7 +76,10 @@ class Source:
         """Raise ClosedError after `end`, ForkedError in a child of the process that began."""
         self._environment.check_usable()
         if self.transaction is None:
-            raise ClosedError("the snapshot or transaction that this comes from has ended")
+            raise ClosedError(
+                "the snapshot or transaction that this comes from has ended; read all of it before,"
+                " or ask again"
+            )
 
     def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
         """Return the array stored under `key`; if it is large, its pages are not read yet.
