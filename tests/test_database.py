@@ -43,7 +43,7 @@ def test_closing_twice_is_fine_and_every_verb_is_refused_afterwards(open_databas
         lambda: 1 in database,
         lambda: list(database),
     ):
-        with pytest.raises(simdb.ClosedError, match="is closed; .* open it again"):
+        with pytest.raises(simdb.ClosedError, match=r"is closed; .* open it again"):
             verb()
 
 

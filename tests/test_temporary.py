@@ -39,7 +39,7 @@ def test_every_verb_works_and_closing_removes_all_files(place):
 
     assert list(place.iterdir()) == []
     db.close()
-    with pytest.raises(simdb.ClosedError, match="give simdb.open a path"):
+    with pytest.raises(simdb.ClosedError, match=r"give simdb\.open a path"):
         db.query("a")
 
 

@@ -36,9 +36,14 @@ def as_line(value: Any) -> bytes:
     return _line(partial(as_text, value, default=_text_of))
 
 
+class WaitingLine(bytes):
+    """A line of JSON that may have NaN and infinite numbers, as Python reads them."""
+
+
 def waiting_line(value: Any) -> bytes:
-    """Return what `as_line` does, but with NaN and infinite numbers as Python reads them."""
-    return _line(partial(json.dumps, value, default=_text_of))
+    """Return what `as_line` does, or a `WaitingLine` if NaN or infinite numbers may be in it."""
+    line = _line(partial(json.dumps, value, default=_text_of))
+    return WaitingLine(line) if b"NaN" in line or b"Infinity" in line else line
 
 
 def finite(value: Any) -> Any:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from simdb.columns.arrow import TextColumn
 from simdb.ground.dtypes import I64, U32, U64, Bools
 from simdb.outputs.pieces import LineSpool, Piece, RowRange, TextSpool, merged
-from simdb.outputs.rows import Row, waiting_line
+from simdb.outputs.rows import Row, WaitingLine, waiting_line
 from simdb.outputs.survivors import SurvivorOutput, all_rows
 from simdb.running import kernel
 from simdb.sources.batch import Batch
@@ -33,7 +33,7 @@ PLACE = np.dtype([("start", np.int64), ("size", np.int64)])
 # Where the line of a document lies: its start and size there; a row of a Parquet file has size 1.
 LINE = np.dtype([("start", np.int64), ("size", np.uint32), ("kind", np.uint32)])
 EMPTY = np.empty(0, PLACE)
-IN_FILE, IN_SPOOL, AS_ROW, CHANGED = 1, 2, 3, 4
+IN_FILE, IN_SPOOL, AS_ROW, CHANGED, UNFINISHED = 1, 2, 3, 4, 5
 # The places of so many documents are read at a time.
 READ_DOCUMENTS = 1 << 16
 # So many records are changed at a time.
@@ -86,10 +86,11 @@ class LinesAgain(ExitStack):
         rows, waiting = others[~waits], others[waits]
         lines["kind"][rows], lines["size"][rows] = AS_ROW, 1
         lines["start"][rows] = np.asarray(batch.positions, np.int64)[rows] - 1
-        lines["kind"][waiting] = IN_SPOOL
-        lines["start"][waiting], lines["size"][waiting] = self._spool.add(
-            [text for text in texts if text is not None]
-        )
+        waited = [text for text in texts if text is not None]
+        lines["kind"][waiting] = [
+            UNFINISHED if isinstance(text, WaitingLine) else IN_SPOOL for text in waited
+        ]
+        lines["start"][waiting], lines["size"][waiting] = self._spool.add(waited)
         self._note_sources(self._output.numbers(batch.sources))
         self._count += len(batch)
         self._file.write(lines.tobytes())
@@ -154,9 +155,9 @@ class LinesAgain(ExitStack):
             starts, sizes = lines["start"][start:stop], lines["size"][start:stop].astype(np.int64)
             if kind == AS_ROW:
                 yield RowRange(path, *merged(starts, starts + sizes), stop - start)
-            elif kind == CHANGED:
-                spans = self._changed.spans(starts, sizes)
-                yield from (replace(each, is_waiting=True) for each in spans)
+            elif kind in (CHANGED, UNFINISHED):
+                spool = self._changed if kind == CHANGED else self._spool
+                yield from (replace(each, is_waiting=True) for each in spool.spans(starts, sizes))
             else:
                 holder = self._origins if kind == IN_FILE else self._spool
                 yield from holder.spans(starts, sizes)

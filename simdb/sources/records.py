@@ -10,7 +10,7 @@ from typing import Any
 
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError
-from simdb.outputs.rows import as_line
+from simdb.outputs.rows import waiting_line
 from simdb.sources.content import explained, without_mark
 from simdb.sources.origins import Origins
 
@@ -126,7 +126,7 @@ def make_record(
     id = make_id(value.get(reading.id_field), reading, place(source, position))
     written = None
     if reading.has_lines:
-        written = as_line(value) if line is None else line.encode("utf-8", "surrogateescape")
+        written = waiting_line(value) if line is None else line.encode("utf-8", "surrogateescape")
     named = (reading.id_field, reading.text_field)
     fields = {name: content for name, content in value.items() if name not in named}
     return Record(

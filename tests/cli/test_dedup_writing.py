@@ -314,19 +314,27 @@ def refuse(name):
 def test_lines_that_are_made_are_valid_json_and_parquet_keeps_every_number(
     simdb_run, tmp_path, monkeypatch
 ):
-    """Readers such as pyarrow and browsers refuse the words NaN and Infinity."""
+    """Readers such as pyarrow and browsers refuse the words NaN and Infinity.
+
+    An array of JSON on its way to Parquet, or to `.data`, lost them.
+    """
     monkeypatch.chdir(tmp_path)
     values = [math.nan, math.inf, 1.5]
     rows = [{**record("a", at, at), "v": value} for at, value in enumerate(values)]
     write("a.parquet", rows)
+    Path("array.json").write_text(json.dumps(rows, indent=1))
 
     simdb.deduplicate(rows).write("memory.jsonl")
     simdb_run("dedup", "a.parquet", "-o", "file.jsonl")
     simdb_run("dedup", "a.parquet", "a.parquet", "--unit", "line", "-o", "parts.parquet")
+    simdb_run("dedup", "array.json", "-o", "array.parquet")
+    simdb_run("dedup", "array.json", "-o", "array.jsonl")
 
-    for name in ("memory.jsonl", "file.jsonl"):
+    for name in ("memory.jsonl", "file.jsonl", "array.jsonl"):
         lines = Path(name).read_text().splitlines()
         found = [json.loads(line, parse_constant=refuse)["v"] for line in lines]
         assert found == [None, None, 1.5]
-    kept = pyarrow.parquet.read_table("parts.parquet").column("v").to_pylist()
-    assert str(kept) == str(values)
+    for name in ("parts.parquet", "array.parquet"):
+        kept = pyarrow.parquet.read_table(name).column("v").to_pylist()
+        assert str(kept) == str(values)
+    assert str(simdb.deduplicate(Path("array.json")).data.column("v").to_pylist()) == str(values)
