@@ -10,6 +10,7 @@ A document is known by its id, and by its fingerprint where it is stored or else
     left        uint64[n], ascending: hashes of id and text of documents that were left out
     ids         n ids under which these were reported
     matches     n ids of what they match
+    bits        uint64[n]: the bits of the sketches of these; older versions have stored none
     distances   uint8[n]
     similarities float32[n], NaN for none
     rule        how documents had to match
@@ -113,6 +114,8 @@ class Repeat:
             known = None
         self._left_hashes = _hashes(known, "left")
         self._left = NOTHING if known is None else _left_of(known)
+        has_bits = known is not None and "bits" in known
+        self._left_bits = _hashes(known, "bits") if has_bits else self._bits_of(self._left)
         self._new_hashes: list[U64] = []
         self._new_left: list[Left] = []
 
@@ -128,16 +131,17 @@ class Repeat:
     def left(self, hashes: U64, contents: Callable[[], Iterable[bytes]]) -> tuple[I64, Left]:
         """Return the positions of documents that the run left out, int64[k], and their matches.
 
-        `contents` returns all texts in UTF-8, if they are needed.  A document whose match is not
-        stored any more is decided again.
+        `contents` returns all texts in UTF-8, if they are needed.  A document whose match was
+        deleted since, or replaced by another text, is decided again.
         """
         if not len(self._left_hashes):
             return np.empty(0, np.int64), NOTHING
         places = places_in(self._left_hashes, _text_hashes(hashes, contents()))
         positions = np.flatnonzero(places >= 0)
         found = self._left.taken(places[positions])
-        is_stored, _ = self._before.bits_many(found.matches.tolist())
-        return positions[is_stored], found.taken(is_stored)
+        is_there, bits = self._before.bits_many(found.matches.tolist())
+        is_there &= bits == self._left_bits[places[positions]]
+        return positions[is_there], found.taken(is_there)
 
     def add_kept(self, hashes: U64) -> None:
         """Remember documents that the run has stored."""
@@ -162,6 +166,8 @@ class Repeat:
         order = np.argsort(hashes, kind="stable")
         order = order[is_first(hashes[order])]
         left = Left.joined([*self._new_left[::-1], self._left]).taken(order)
+        new = [self._bits_of(each) for each in self._new_left[::-1]]
+        bits = np.concatenate([*new, self._left_bits])[order]
         transaction.set_note(
             NOTE + self._name,
             {
@@ -169,11 +175,16 @@ class Repeat:
                 "left": _stored(hashes[order]),
                 "ids": left.ids.tolist(),
                 "matches": left.matches.tolist(),
+                "bits": _stored(bits),
                 "distances": left.distances.tobytes(),
                 "similarities": left.similarities.astype("<f4").tobytes(),
                 "rule": self._rule,
             },
         )
+
+    def _bits_of(self, left: Left) -> U64:
+        """Return the bits of the sketches that the matches of some documents have now."""
+        return self._before.bits_many(left.matches.tolist())[1]
 
 
 def checked_name(run: object, argument: str) -> str:

@@ -242,6 +242,36 @@ def test_a_row_is_decided_again_when_its_match_is_gone(tmp_path):
     assert named.kept.tolist() == [True, False]
 
 
+def test_a_row_is_decided_again_when_its_match_has_another_text(tmp_path):
+    text = " ".join(f"w{at}" for at in range(60))
+    rows = [{"id": "a", "text": text}, {"id": "b", "text": f"{text} end"}]
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        simdb.deduplicate(rows, id="id", db=db, run="a")
+        db.insert("a", "nothing of the kind is in this one", on_conflict="replace")
+
+        again = simdb.deduplicate(rows[1:], id="id", db=db, run="a")
+        third = simdb.deduplicate(rows[1:], id="id", db=db, run="a")
+
+        assert again.kept.tolist() == third.kept.tolist() == [True]
+        assert sorted(db) == ["a", "b"]
+
+
+def test_notes_of_older_versions_have_no_sketches_of_matches(tmp_path):
+    rows, _ = changed_rows(6)
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        first = simdb.deduplicate(rows[:20], id="id", db=db, run="a")
+        with db.write() as transaction:
+            note = transaction.note("dedup/a")
+            del note["bits"]
+            transaction.set_note("dedup/a", note)
+
+        for _ in range(2):
+            again = simdb.deduplicate(rows, id="id", db=db, run="a")
+
+            assert again.kept[:20].tolist() == first.kept.tolist()
+            assert len(db.note("dedup/a")["bits"]) == 8 * len(db.note("dedup/a")["ids"])
+
+
 def test_a_run_that_failed_is_not_remembered(tmp_path):
     rows, _ = changed_rows(9)
     data = {"id": "id", "db": tmp_path / "seen.simdb", "run": "a"}

@@ -22,6 +22,7 @@ from simdb.deduplication.arrivals import Arrivals
 from simdb.deduplication.claims import Claims
 from simdb.deduplication.repeat import Left
 from simdb.deduplication.run import SecondLook
+from simdb.ground.dtypes import Bools
 from simdb.outputs.rows import Row
 from simdb.report.text_pairs import TextPair, nearest_pairs
 from simdb.results.matches import Match
@@ -75,7 +76,8 @@ def find_new(work: DedupWork, database: simdb.Database, older: TextsById | None)
         Claims(database, transaction, question, work.job.run) as claims,
     ):
         batches = work.intake.batches(options.sketch, notes_short=notes_short)
-        compared = _compared(batches, claims, again, work.beginnings)
+        has_text: list[Bools] = []
+        compared = _compared(batches, claims, again, work.beginnings, has_text)
         known = None if older is None else older.texts
         for _ in claims.add_all(compared, lambda: AMOUNT.expected_documents, known):
             pass
@@ -94,22 +96,32 @@ def find_new(work: DedupWork, database: simdb.Database, older: TextsById | None)
         work.progress.begin("storing what is new")
         new = claims.store(again.names.of, again.texts)
         outcome.stored = len(new)
+        is_text = np.concatenate([np.empty(0, np.bool_), *has_text])
+        is_kept, places = ~is_text, np.flatnonzero(is_text)
+        is_kept[places[new]] = is_kept[places[claims.again]] = True
         if work.survivors:
             work.progress.begin("writing what is kept")
-            is_kept = np.zeros(work.intake.documents, np.bool_)
-            is_kept[new] = is_kept[claims.again] = True
             again.write(is_kept, work.survivors)
-    outcome.empty = database.stats().empty_count - empty
+    outcome.empty = database.stats().empty_count - empty + int(np.count_nonzero(~is_text))
     return outcome
 
 
 def _compared(
-    batches: Iterable[Batch], claims: Claims, again: SecondLook, beginnings: Beginnings | None
+    batches: Iterable[Batch],
+    claims: Claims,
+    again: SecondLook,
+    beginnings: Beginnings | None,
+    has_text: list[Bools],
 ) -> Iterator[Texts]:
-    """Yield the texts to compare of each batch, and note what is needed of it later."""
-    for batch in batches:
+    """Yield the texts to compare of each batch, and note what is needed of it later.
+
+    `has_text` takes which documents have a text.  The others are kept, and stored nowhere.
+    """
+    for whole in batches:
+        again.lines.add(whole)
+        has_text.append(np.ones(len(whole), np.bool_) if whole.nulls is None else ~whole.nulls)
+        batch = whole if whole.nulls is None else whole.chosen(np.flatnonzero(has_text[-1]))
         settled = claims.settle(batch.ids, batch.texts_at, partial(_other_ids, batch))
-        again.lines.add(batch)
         fresh = batch if len(settled.fresh) == len(batch) else batch.chosen(settled.fresh)
         names = settled.names
         if len(fresh):
