@@ -58,6 +58,7 @@ ONLY_IN_PROGRAMS = re.compile(
             "pass its .tocsr",
             "CSR matrix",
             "close\\(\\) was called",
+            "another with Database\\.(?:read|write)\\(\\)",
             "with durability=",
             "labels=",
             "^(?:x, m|t|k)=",
