@@ -166,7 +166,7 @@ IMPORTERS = {
     "charset_normalizer": ["sources"],
     "pyspark": ["spark"],
     "jinja2": ["report"],
-    "matplotlib": ["report"],
+    "matplotlib": [],
     "pandas": [],
     "polars": [],
     "datasets": [],

@@ -20,7 +20,7 @@ FOLDERS = [explain, maintenance]
 # Modules of other packages that take long to import and that few programs need.
 FOREIGN = [
     "importlib.metadata", "numpy.random", "statistics", "pyarrow", "selectolax", "rich", "msgspec",
-    "jinja2", "matplotlib",
+    "jinja2",
 ]  # fmt: skip
 # Modules that one query in a database of fingerprints does not need.
 UNUSED_BY_A_QUERY = [
@@ -157,7 +157,7 @@ def test_other_commands_load_nothing_of_the_report(tmp_path):
 
         assert f"simdb.cli.{module_of(verb)}" in loaded
         pages = {"simdb.report.page", "simdb.report.text_pairs", "simdb.report.template"}
-        assert loaded.isdisjoint({"jinja2", "matplotlib", "simdb.cli.report", *pages})
+        assert loaded.isdisjoint({"jinja2", "simdb.cli.report", *pages})
 
 
 @pytest.mark.few(1)

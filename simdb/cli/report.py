@@ -13,7 +13,7 @@ from simdb.engine.search.question import Question
 from simdb.outputs.formats import STANDARD_OUTPUT
 from simdb.report.facts import Limits
 from simdb.report.gather import gather
-from simdb.report.page import check_libraries, render
+from simdb.report.page import render
 from simdb.report.template import check_page, write_page
 from simdb.settings.options import Simhash
 from simdb.sources.reading import check_sources
@@ -41,7 +41,7 @@ def report(
     """Write a page about a database for people: sizes, groups, similarities and advice.
 
     The page is one HTML file that loads nothing and runs no scripts.
-    It needs the packages jinja2 and matplotlib.
+    It needs the package jinja2.
 
     Exit code 1 if files or records of --texts were skipped.
 
@@ -52,7 +52,6 @@ def report(
     --seed: Seed of the random draw.
     --all: Group all documents, also if there are more than 2,000,000.
     """
-    check_libraries()
     check_page(output)
     check_sources(texts or [])
     reading = inputs.reading()

@@ -1,9 +1,9 @@
 """Report: self-contained HTML pages for people, about a database and about what a run removed.
 
-`gather` collects the facts about a database within stated limits, and `page` draws them and writes
-the page.  `text_pairs` writes the pages about removed documents and about the items of a
+`gather` collects the facts about a database within stated limits, and `page` makes the page of
+them.  `text_pairs` writes the pages about removed documents and about the items of a
 test in documents; it is loaded when it is used.
-jinja2 and matplotlib are optional (`pip install jinja2 matplotlib`), and loaded only for a page.
+jinja2 is optional (`pip install jinja2`), and loaded only for a page.
 """
 
 from typing import TYPE_CHECKING

@@ -24,14 +24,13 @@ from simdb.values.arrays import Id
 
 FOLDER = Path(__file__).parent
 STYLE = "page.css"
-REMEDY = "pip install jinja2"
 ID_CHARACTERS = 120
 
 
-def load_jinja(remedy: str = REMEDY) -> Any:
+def load_jinja() -> Any:
     """Import jinja2; OptionError with a remedy if it is not installed."""
     # Loaded when needed, because only pages need it.
-    return installed("jinja2", f"a report needs jinja2: {remedy}")
+    return installed("jinja2", "a report needs jinja2: pip install jinja2")
 
 
 def check_page(path: str) -> None:

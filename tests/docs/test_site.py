@@ -116,7 +116,7 @@ def test_a_job_runs_and_shows_what_it_prints(place, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_runs_with_the_names_that_its_reader_has(place, name):
-    for needed in {"vectors": ["PIL", "imagehash"], "thresholds": ["matplotlib"]}.get(name, []):
+    for needed in {"vectors": ["PIL", "imagehash"], "thresholds": ["jinja2"]}.get(name, []):
         pytest.importorskip(needed)
     doc_preparation.thresholds(place)
     page = Page(f"how-to/{name}.md", place)

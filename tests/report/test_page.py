@@ -1,5 +1,6 @@
 """The page is whole in itself, and shows what users have stored as text and nothing else."""
 
+import re
 import sys
 from datetime import datetime
 
@@ -12,7 +13,6 @@ from simdb.report import gather, page, template
 from simdb.report.facts import Limits
 
 pytest.importorskip("jinja2")
-pytest.importorskip("matplotlib")
 
 SCRIPT = "<script>alert(1)</script>"
 HOSTILE = [
@@ -78,18 +78,19 @@ def test_differing_words_are_marked(database):
     assert "ten" in parsed.texts["del"]
 
 
-def test_each_figure_has_a_name_and_a_table_beside_it(database):
+def test_each_table_has_a_name_and_each_number_of_a_distribution_a_bar(database):
     database.insert_many(range(50), [f"text number {at // 2} of some words" for at in range(50)])
 
-    _, text = rendered(database)
+    facts, text = rendered(database)
 
     parsed = assert_whole(text)
-    images = [each for each in parsed.all("svg") if each.get("role") == "img"]
-    assert len(images) == len(parsed.all("figure")) == 4
-    assert all(each["aria-label"].endswith(".") for each in images)
-    assert all("viewbox" in each for each in images)
-    assert len(parsed.all("table")) >= len(images)
-    assert len(parsed.all("caption")) == len(parsed.all("table"))
+    assert len(parsed.all("caption")) == len(parsed.all("table")) == 6
+    bars = [each["style"] for each in parsed.all("td") if each.get("class") == "bar"]
+    assert all(re.fullmatch(r"--part: (100|\d\d?)\.\d%", each) for each in bars)
+    assert bars[:2] == ["--part: 100.0%"] * 2
+    shares = page.header_shares(facts.headers, is_minhash=False)
+    rows = [*facts.groups.sizes * 2, *facts.drawn.bins, *facts.sections]
+    assert len(bars) == len(rows) + sum(map(len, shares.values()))
     assert {each["scope"] for each in parsed.all("th")} == {"row", "col"}
     referred = {each["href"][1:] for each in parsed.all("a")}
     labels = {each["aria-labelledby"] for _, each in parsed.tags if "aria-labelledby" in each}
@@ -97,15 +98,12 @@ def test_each_figure_has_a_name_and_a_table_beside_it(database):
 
 
 @pytest.mark.more
-def test_colours_of_figures_follow_the_style_sheet(database):
-    database.insert_many(range(50), [f"text number {at // 2} of some words" for at in range(50)])
-
+def test_each_colour_is_one_for_light_and_one_for_dark_pages(database):
     _, text = rendered(database)
 
-    assert not [colour for colour in page.VARIABLES if colour in text]
-    for name in ("ink", "faint", "series"):
-        assert f"var(--{name})" in text
-        assert text.count(f"--{name}: #") == 2
+    used = set(re.findall(r"var\(--([\w-]+)\)", text)) - {"part"}
+    assert {"ink", "faint", "bar"} < used
+    assert {name: text.count(f"--{name}: #") for name in used} == dict.fromkeys(used, 2)
 
 
 @pytest.mark.more
@@ -166,12 +164,11 @@ def test_an_empty_database_has_a_page(database):
     assert "There are no near-duplicates" in parsed.text("p")
 
 
-@pytest.mark.parametrize("library", ["jinja2", "matplotlib"])
-def test_a_missing_library_is_named_with_the_remedy(monkeypatch, library):
-    monkeypatch.setitem(sys.modules, library, None)
+def test_the_missing_library_is_named_with_the_remedy(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
 
-    with pytest.raises(simdb.OptionError, match=f"needs {library}: pip install jinja2 matplotlib"):
-        page.check_libraries()
+    with pytest.raises(simdb.OptionError, match="a report needs jinja2: pip install jinja2"):
+        template.check_page(str(tmp_path / "page.html"))
 
 
 def test_a_time_is_told_to_the_minute_and_no_time_is_unknown():
