@@ -8,7 +8,7 @@ they are.  A database finds what minima do not: the cosine of weights, or distan
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from math import sqrt
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from simdb.columns.arrow import TextColumn
 from simdb.deduplication.measures import ByEstimates, ByTexts, Measure
 from simdb.deduplication.minima import (
     COMPARED_MINIMA,
+    RECALL_MOST,
     SAMPLED_MINIMA,
     Minima,
     Signed,
@@ -42,9 +43,9 @@ from simdb.sketch.packages import take_resources
 from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of
 from simdb.values.arrays import Sketches
 
-# A pair that is alike agrees in fewer minima than this many standard deviations below the mean once
-# in a million times.
-DEVIATIONS = 4.8
+# Of the pairs that are alike and should be candidates, minima may lose a hundredth of what
+# bands may lose, one in a million at most.
+LOST_SHARE, LOST_MOST = 0.01, 1e-6
 CHANCE = 1 / 256  # that two minima of 8 bits are equal though those of 32 bits differ
 # So many pairs are compared by their minima at a time.
 PART_PAIRS = 1 << 15
@@ -210,7 +211,8 @@ class Comparing:
         """
         self._measure, self._minima, self._threads = measure, minima, threads
         self._order = None if order is None else order.astype(np.uint32)
-        self._least_agreeing = _least_agreeing(measure.alike)
+        lost = min(LOST_SHARE * (1 - min(measure.recall, RECALL_MOST)), LOST_MOST)
+        self._least_agreeing = _least_agreeing(measure.alike, lost)
 
     def __call__(self, left: U32, right: U32) -> F32:
         """Return the similarity of documents left[i] and right[i], 0 if they surely do not match.
@@ -343,11 +345,16 @@ class ByDatabase(ExitStack):
         return np.concatenate(similarities), np.concatenate(distances)
 
 
-def _least_agreeing(similarity: float) -> float:
-    """Return in how many minima documents of this similarity agree, except once in a million."""
+def _least_agreeing(similarity: float, lost: float) -> int:
+    """Return the most minima in which all but the share `lost` of documents so similar agree."""
     chance = similarity + (1 - similarity) * CHANCE
-    deviation = sqrt(COMPARED_MINIMA * chance * (1 - chance))
-    return COMPARED_MINIMA * chance - DEVIATIONS * deviation
+    fewer = 0.0
+    for agreeing in range(COMPARED_MINIMA):
+        ways = comb(COMPARED_MINIMA, agreeing)
+        fewer += ways * chance**agreeing * (1 - chance) ** (COMPARED_MINIMA - agreeing)
+        if fewer > lost:
+            return agreeing
+    return COMPARED_MINIMA
 
 
 def _split(groups: Clusters[int]) -> tuple[I64, I64]:

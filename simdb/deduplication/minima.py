@@ -247,13 +247,17 @@ def _shared_keys(keys: U32, places: U32) -> BandBuckets:
 def signer_of(
     sketch: Simhash | Minhash, minima: int, resources: Resources, allowed: Collection[str]
 ) -> MinHashSketcher:
-    """Return what makes at least so many minima of the features, and weights, of `sketch`."""
-    weights: dict[str, Any] = {}
+    """Return what makes at least so many minima of the features, and weights, of `sketch`.
+
+    The minima of two or three features depend on each other in the family "stratified", so too many
+    pairs of short texts would share no band (docs/ALGORITHMS.md, "MinHash").
+    """
+    many = max(minima, COMPARED_MINIMA)
+    settings: dict[str, Any] = {"family": "multiply-shift", "permutations": many}
     if isinstance(sketch, Minhash) and sketch.weighting != SET:
         # Without IDF weights are whole numbers; then bags have minima of the same similarity.
-        weights = {"weighting": sketch.weighting if sketch.uses_idf else BAG, "idf": sketch.idf}
-    made = Minhash(**sketch.feature_settings, **weights, permutations=max(minima, COMPARED_MINIMA))
-    return MinHashSketcher(made, resources, allowed)
+        settings |= {"weighting": sketch.weighting if sketch.uses_idf else BAG, "idf": sketch.idf}
+    return MinHashSketcher(Minhash(**sketch.feature_settings, **settings), resources, allowed)
 
 
 def background_in(texts: Texts, signer: MinHashSketcher, threads: int) -> Background | None:
