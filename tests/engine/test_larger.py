@@ -50,10 +50,10 @@ def stored(tmp_path_factory):
 @pytest.fixture
 def chunk_counts(monkeypatch):
     """The number of chunks of each search that was cut into chunks."""
-    counts = []
+    counts, chunks_of = [], many.chunks_of
 
     def counted(*arguments):
-        found = many.chunks_of(*arguments)
+        found = chunks_of(*arguments)
         counts.append(len(found))
         return found
 

@@ -230,9 +230,10 @@ def test_chunks_that_were_cut_before_another_thread_makes_tables_hide_no_documen
 ):
     database = filled(open_database)
     database.compact()
+    chunks_of = many.chunks_of
 
     def made_meanwhile(state, *arguments):
-        found = many.chunks_of(state, *arguments)
+        found = chunks_of(state, *arguments)
         assert state.view.sealed.make_tables(state.source, 10**6, 1)
         return found
 
