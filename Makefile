@@ -86,9 +86,9 @@ sanitize: $(VENV)/.developed  ## test the kernel with ASan, UBSan and bounds che
 	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python -m pytest -q \
 	  -p no:cacheprovider -m "not slow" tests/kernel tests/sketch tests/fuzz tests/storage \
 	  tests/engine/test_exactness.py tests/engine/test_transaction.py tests/engine/test_recall.py
-	cd $(SANITIZED) && $(SANITIZING) $(abspath $(BIN))/python tools/torture/texts.py --seeds 50
-	cd $(SANITIZED) && $(SANITIZING) $(abspath $(BIN))/python tools/torture/differential.py \
-	  --seeds 20 --steps 100
+	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python tools/torture/texts.py --seeds 50
+	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python \
+	  tools/torture/differential.py --seeds 20 --steps 100
 
 THREADED = build/threads
 
@@ -100,7 +100,7 @@ sanitize-threads: $(VENV)/.developed  ## run the kernel with TSan, in several th
 	cd $(THREADED) && SIMDB_DEBUG=thread $(abspath $(BIN))/python setup.py -q build_ext --inplace
 	cd $(THREADED) && LD_PRELOAD=$$(gcc -print-file-name=libtsan.so) \
 	  TSAN_OPTIONS=report_bugs=1:ignore_noninstrumented_modules=1:exitcode=66 \
-	  $(abspath $(BIN))/python tools/torture/races.py
+	  PYTHONPATH=. $(abspath $(BIN))/python tools/torture/races.py
 
 lint: $(VENV)/.developed  ## check style, types and architecture
 	$(BIN)/ruff check .

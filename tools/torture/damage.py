@@ -8,7 +8,6 @@ simdb.  Damage before opening must be found by opening or by the deep check, or 
 A failure is printed with its number; --only runs that trial again, alone.
 """
 
-import argparse
 import math
 import os
 import random
@@ -23,7 +22,7 @@ from contextlib import suppress
 import simdb
 from simdb.storage.files.plain import DATA_FILE
 from specimens import everything, make_all
-from trials import collected, in_words, outcome_of
+from trials import collected, outcome_of, report
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICK_SECONDS = 0.02  # longer than a tick of the system's clock
@@ -301,19 +300,18 @@ def campaign(trials, seed, *, seconds=math.inf, only=None, how=None, directory=N
             yield trial(number, seed, specimens, expected, os.path.join(scratch, "trial"), how)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def options(parser):
     parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after these")
     parser.add_argument("--how", help="only this kind of damage, named as in a title")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="run only this trial")
-    given = parser.parse_args()
-    told = collected(campaign(**vars(given)), is_quiet=False)
-    print(in_words(told))
-    return int(bool(told["bad"]))
+
+
+def run(given):
+    asked = {name: value for name, value in vars(given).items() if name != "json"}
+    return collected(campaign(**asked), is_quiet=given.json)
 
 
 if __name__ == "__main__":
     with suppress(KeyboardInterrupt):
-        sys.exit(main())
+        sys.exit(report(__doc__, options, run))

@@ -21,8 +21,7 @@ from itertools import product
 from pathlib import Path
 
 HERE = Path(__file__).resolve()
-ROOT = HERE.parents[2]
-sys.path[:0] = [str(HERE.parent), str(ROOT / "tests" / "support"), str(ROOT)]
+sys.path.append(str(HERE.parents[2] / "tests" / "support"))
 
 from model import Tally  # noqa: E402
 from session import Session  # noqa: E402

@@ -22,17 +22,11 @@ import stat
 import sys
 import time
 from functools import partial
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
-
-import numpy.ma  # noqa: E402, F401 - numpy imports it when it is first needed
-
-import simdb  # noqa: E402
-import verbs  # noqa: E402
-from injecting import Injector, places  # noqa: E402
-from trials import collected, must, outcome_of, report  # noqa: E402
+import simdb
+import verbs
+from injecting import Injector, places
+from trials import collected, must, outcome_of, report_verbs
 
 HANGS_SECONDS = 30
 AT_ONCE_SECONDS = 1.0
@@ -176,4 +170,4 @@ def open_files(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(report(__doc__, verbs.VERBS, options, interrupt))
+    sys.exit(report_verbs(__doc__, verbs.VERBS, options, interrupt))

@@ -22,16 +22,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-PLACES = ROOT, Path(__file__).parent, ROOT / "tests" / "support", ROOT / "tests" / "faults"
-sys.path[:0] = map(str, PLACES)
-
-import numpy.ma  # noqa: E402, F401 - numpy imports it when it is first needed
+TESTS = Path(__file__).parents[2] / "tests"
+sys.path += [str(TESTS / "support"), str(TESTS / "faults")]
 
 import crowd  # noqa: E402
 import verbs  # noqa: E402
 from injecting import Injector, places  # noqa: E402
-from trials import collected, must, outcome_of, report, scratch  # noqa: E402
+from trials import collected, must, outcome_of, report_verbs, scratch  # noqa: E402
 
 CROWD = "crowd"
 CHANGING = [
@@ -142,4 +139,4 @@ def seconds_of(verb, base, folder):
 
 
 if __name__ == "__main__":
-    sys.exit(report(__doc__, [*CHANGING, CROWD], options, kill))
+    sys.exit(report_verbs(__doc__, [*CHANGING, CROWD], options, kill))

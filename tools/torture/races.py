@@ -10,10 +10,10 @@ import random
 import sys
 import tempfile
 import time
-from pathlib import Path
 from threading import Thread
 
-ROOT = Path(__file__).resolve().parents[2]
+import simdb
+from drawn import some_text
 
 
 def main():
@@ -22,7 +22,6 @@ def main():
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
     errors, counts = [], []
     for is_minhash in (False, True):
         with tempfile.TemporaryDirectory() as directory:
@@ -33,8 +32,6 @@ def main():
 
 def use(directory, is_minhash, given, errors, counts):
     """Let all threads use one database at the same time."""
-    import simdb  # noqa: PLC0415
-
     sketch = simdb.Minhash(shingle=1) if is_minhash else simdb.Simhash(shingle=1)
     options = simdb.Options(sketch=sketch, delta_documents=20, growth=2, keep_clusters="similarity")
     until = time.monotonic() + given.seconds / 2
@@ -53,9 +50,6 @@ def use(directory, is_minhash, given, errors, counts):
 
 def work(database, number, seed, until, errors, counts):
     """Call verbs in one thread until the time is over."""
-    import simdb  # noqa: PLC0415
-    from drawn import some_text  # noqa: PLC0415
-
     chance, done = random.Random(seed), 0
     sketch = database.options.sketch
     make = simdb.signatures if isinstance(sketch, simdb.Minhash) else simdb.fingerprints

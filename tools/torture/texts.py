@@ -8,13 +8,14 @@ Texts have 0 to 65 characters or some hundreds, or are one huge token, and lie a
 
 import argparse
 import random
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
+import simdb
+from drawn import some_minhash, some_simhash
+from simdb.running import kernel
+
 SCRIPTS = (
     (0x20, 0x7F), (0xA0, 0x250), (0x370, 0x530), (0x590, 0x700), (0x900, 0xE00), (0x1E00, 0x2100),
     (0x2C00, 0x3100), (0x3100, 0xA000), (0xAC00, 0xD800), (0xE000, 0x10000), (0x10000, 0x10FFFF),
@@ -37,7 +38,6 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=20)
     given = parser.parse_args()
-    sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
     for seed in range(given.seed, given.seed + given.seeds):
         sketch_some(seed)
     print(f"{given.seeds} seeds: nothing found")
@@ -45,10 +45,6 @@ def main():
 
 def sketch_some(seed):
     """Sketch texts of all lengths with random options: as str, as bytes, at an odd address."""
-    import simdb  # noqa: PLC0415
-    from drawn import some_minhash, some_simhash  # noqa: PLC0415
-    from simdb.running import kernel  # noqa: PLC0415
-
     chance = random.Random(seed)
     lengths = [*range(66), *(chance.randint(66, 500) for _ in range(20))]
     texts = [some_text(chance, length) for length in lengths]

@@ -9,9 +9,7 @@ after a signal, a thread that does not end, any other exception, an acknowledged
 missing, or a database that does not close, open again or pass the deep check.
 """
 
-import argparse
 import itertools
-import json
 import random
 import shutil
 import sys
@@ -19,18 +17,12 @@ import threading
 import time
 import traceback
 from functools import partial
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
-
-import numpy.ma  # noqa: E402, F401 - numpy imports it when it is first needed
-
-import simdb  # noqa: E402
-import world as worlds  # noqa: E402
-from actors import ACTORS  # noqa: E402
-from simdb.storage.environment import gate  # noqa: E402
-from trials import collected, in_words, outcome_of, scratch  # noqa: E402
+import simdb
+import world as worlds
+from actors import ACTORS
+from simdb.storage.environment import gate
+from trials import collected, outcome_of, report, scratch
 
 TRIAL_SECONDS = 1.0
 JOIN_SECONDS = 20
@@ -40,22 +32,18 @@ HANDLES = [1, 1, 2]
 SHOWN = 12
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def options(parser):
     parser.add_argument("--seconds", type=float, default=60, help="seconds in all")
     parser.add_argument("--trials", type=int, help="run this number of trials instead")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first trial")
     parser.add_argument("--actors", nargs="*", choices=ACTORS, metavar="ACTOR")
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object instead of lines"
-    )
-    given = parser.parse_args()
+
+
+def campaign(given):
+    """Run trials, the first with the given seed, and report what was found."""
     with scratch() as folder:
         worlds.prepare(folder / "base")
         trials = (run_apart(seed, folder, given.actors) for seed in seeds(given))
-        told = collected(trials, is_quiet=given.json)
-    print(json.dumps(told) if given.json else in_words(told))
-    return int(bool(told["bad"]))
+        return collected(trials, is_quiet=given.json)
 
 
 def seeds(given):
@@ -122,4 +110,4 @@ def keep_at(world, name, seed):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(__doc__, options, campaign))

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy.ma  # noqa: F401 - numpy imports it when it is first needed, in every child again
+
 FEW_COUNTS = 8  # that fit on a line
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
@@ -28,18 +30,25 @@ class Outcome:
     error: str
 
 
-def report(question, verbs, options, run):
-    """Parse what is given, try verbs one after the other, and report; return the exit code.
+def report(question, options, run):
+    """Parse what is given, run a campaign, and report; return the exit code.
 
-    `options` adds options of a tool.  `run(verb, given, number, of)` tries a verb, the `number`-th
-    of so many, and returns its report, as `collected` does.
+    `options` adds options of a tool.  `run(given)` returns its report, as `collected` does.
     """
-    parser = argparse.ArgumentParser(description=question.partition("\n")[0])
+    given = _parser(question, options).parse_args()
+    told = run(given)
+    print(json.dumps(told) if given.json else in_words(told))
+    return int(bool(told["bad"]))
+
+
+def report_verbs(question, verbs, options, run):
+    """Do the same with one verb after the other.
+
+    `run(verb, given, number, of)` tries a verb, the `number`-th of so many.
+    """
+    parser, told = _parser(question, options), {}
     parser.add_argument("--verbs", nargs="*", choices=verbs, metavar="VERB")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="print one JSON object, not lines")
-    options(parser)
-    given, told = parser.parse_args(), {}
+    given = parser.parse_args()
     chosen = given.verbs or list(verbs)
     for number, verb in enumerate(chosen):
         each = told[verb] = run(verb, given, number, len(chosen))
@@ -48,6 +57,14 @@ def report(question, verbs, options, run):
     if given.json:
         print(json.dumps(told))
     return int(any(each["bad"] for each in told.values()))
+
+
+def _parser(question, options):
+    parser = argparse.ArgumentParser(description=question.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="print one JSON object, not lines")
+    options(parser)
+    return parser
 
 
 def collected(trials, *, is_quiet):
