@@ -3,6 +3,12 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN = $(VENV)/bin
+# An environment that is a link belongs to another checkout: an installation would change it there.
+INSTALL = test ! -L $(VENV) || { echo "$(VENV) is the environment of another checkout, and nothing" \
+  "is installed into it; give one of your own: make VENV=build/venv $(MAKECMDGOALS)"; exit 1; }; \
+  $(BIN)/python -m pip install --quiet
+HAS_SETUPTOOLS = $(BIN)/python -c \
+  'import setuptools; exit(int(setuptools.__version__.split(".")[0]) < 77)' 2>/dev/null
 KERNEL = $(wildcard $(addprefix simdb_ext/,*.pyx *.pxd *.h */*.pxi */*.[ch] */*/*.[ch]))
 
 # `make test JOBS=1`, `make fuzz SECONDS=300 TARGETS="page database"`, `make campaigns SECONDS=300`,
@@ -52,7 +58,7 @@ coverage: $(VENV)/.developed  ## run the quick tests and list the lines that the
 MUTANTS = build/mutants
 
 mutants: $(VENV)/.developed  ## change one line at a time: how many changes do the quick tests find?
-	$(BIN)/python -m pip install --quiet --editable '.[mutants]'
+	@$(INSTALL) --editable '.[mutants]'
 	mkdir -p $(MUTANTS)
 	$(BIN)/python tools/mutants/mutants.py draw --seed $(SEED) >$(MUTANTS)/drawn.json
 	rm -f $(MUTANTS)/reached.jsonl
@@ -61,7 +67,7 @@ mutants: $(VENV)/.developed  ## change one line at a time: how many changes do t
 	$(BIN)/python tools/mutants/mutants.py table $(MUTANTS)/killed.jsonl
 
 fuzz: $(VENV)/.developed  ## feed any bytes to all decoders and parsers: SECONDS, TARGETS
-	$(BIN)/python -m pip install --quiet 'atheris>=2.3'
+	@$(INSTALL) 'atheris>=2.3'
 	$(BIN)/python tools/fuzz/run.py --seconds $(SECONDS) $(TARGETS)
 
 torture: $(VENV)/.developed  ## compare all verbs with brute force: SEEDS, DOCUMENTS
@@ -81,7 +87,7 @@ sanitize: $(VENV)/.developed  ## test the kernel with ASan, UBSan and bounds che
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
 	git ls-files -z | xargs -0 tar c | tar x -C $(SANITIZED)
-	$(BIN)/python -m pip install --quiet 'setuptools>=77'
+	@$(HAS_SETUPTOOLS) || { $(INSTALL) 'setuptools>=77'; }
 	cd $(SANITIZED) && SIMDB_DEBUG=1 $(abspath $(BIN))/python setup.py -q build_ext --inplace
 	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python -m pytest -q \
 	  -p no:cacheprovider -m "not slow" tests/kernel tests/sketch tests/fuzz tests/storage \
@@ -96,7 +102,7 @@ sanitize-threads: $(VENV)/.developed  ## run the kernel with TSan, in several th
 	rm -rf $(THREADED)
 	mkdir -p $(THREADED)
 	git ls-files -z | xargs -0 tar c | tar x -C $(THREADED)
-	$(BIN)/python -m pip install --quiet 'setuptools>=77'
+	@$(HAS_SETUPTOOLS) || { $(INSTALL) 'setuptools>=77'; }
 	cd $(THREADED) && SIMDB_DEBUG=thread $(abspath $(BIN))/python setup.py -q build_ext --inplace
 	cd $(THREADED) && LD_PRELOAD=$$(gcc -print-file-name=libtsan.so) \
 	  TSAN_OPTIONS=report_bugs=1:ignore_noninstrumented_modules=1:exitcode=66 \
@@ -150,10 +156,10 @@ $(BIN)/python:
 
 # `make demo` needs the package alone; the other tasks also need the development tools.
 $(VENV)/.installed: $(BIN)/python pyproject.toml setup.py $(KERNEL)
-	$(BIN)/python -m pip install --quiet --editable .
+	@$(INSTALL) --editable .
 	touch $@
 
 # Every installation compiles the kernel, so all that the tasks need comes with one.
 $(VENV)/.developed: $(BIN)/python pyproject.toml setup.py $(KERNEL)
-	$(BIN)/python -m pip install --quiet --editable '.[test,lint,arrow,docs]' build
+	@$(INSTALL) --editable '.[test,lint,arrow,docs]' build
 	touch $(VENV)/.installed $@

@@ -12,6 +12,7 @@ from soundness import TINY, assert_sound
 
 import simdb
 from simdb.engine.maintenance import calibration
+from simdb.engine.search import many
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage.environment import gate
 
@@ -114,6 +115,13 @@ def usual_delays(monkeypatch):
 def short_waits(monkeypatch):
     """Make closing and growing give up on open snapshots quickly."""
     monkeypatch.setattr(gate, "WAIT_SECONDS", 0.05)
+
+
+@pytest.fixture
+def any_limit(monkeypatch):
+    """Let a limit of memory cut queries and runs into single queries and entries."""
+    monkeypatch.setattr(many, "LEAST_QUERIES", 1)
+    monkeypatch.setattr(many, "LEAST_ENTRIES", 1)
 
 
 @pytest.fixture

@@ -24,9 +24,10 @@ class Search:
     are then compared.  None takes as many orders as the recall needs.
 
     `memory_limit`: bytes for a batch of queries.  Stored runs then pass through memory in chunks,
-    so the database may be larger.  None: they do so only if the database is larger than the memory
-    of this process and that is faster, with a quarter of that memory.  Not counted are the ids, the
-    documents of an insertion (some 30 bytes each, and the weights), the commit and the matches.
+    so the database may be larger; 64 queries and 512 documents are held at least.  None: runs do so
+    only if the database is larger than the memory of this process and that is faster, with a
+    quarter of that memory.  Not counted are the ids, the documents of an insertion (some 30 bytes
+    each, and the weights), the commit and the matches.
 
     A verb that cannot follow one of them raises OptionError.
     """

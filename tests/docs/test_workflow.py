@@ -1,6 +1,9 @@
 """What builds and publishes the package agrees with what pyproject.toml declares."""
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,28 @@ def test_every_task_of_the_workflow_is_one_of_the_makefile():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert set(tasks) == {"lint", "test", "docs", "build"}
     assert all(re.search(rf"^{task}:", makefile, re.MULTILINE) for task in tasks)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize("task", ["fuzz", "mutants"])
+def test_make_installs_nothing_into_the_environment_of_another_checkout(tmp_path, task):
+    """`make sanitize` in a checkout with a linked .venv changed the packages of the other one."""
+    (tmp_path / "other" / "bin").mkdir(parents=True)
+    python = tmp_path / "other" / "bin" / "python"
+    python.write_text(f"#!/bin/sh\necho called >{tmp_path}/called\n")
+    python.chmod(0o755)
+    made = tmp_path / "other" / ".developed"
+    made.touch()
+    os.utime(made, (2**32, 2**32))  # all that it is made of is older
+    (tmp_path / "venv").symlink_to("other")
+
+    ran = subprocess.run(
+        ["make", f"VENV={tmp_path}/venv", task], cwd=ROOT, capture_output=True, text=True
+    )
+
+    assert ran.returncode == 2
+    assert f"give one of your own: make VENV=build/venv {task}" in ran.stdout
+    assert not (tmp_path / "called").exists()
 
 
 def test_the_matrix_has_the_versions_of_the_classifiers_and_of_the_wheels():

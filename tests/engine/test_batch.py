@@ -11,6 +11,8 @@ import simdb
 from simdb.engine.write import writer
 from simdb.storage import layout
 
+pytestmark = pytest.mark.usefixtures("any_limit")
+
 WORDS = [f"word{number}" for number in range(30)]
 # Slices of one query and chunks of one header; small slices and chunks; slices and whole runs;
 # everything at once.

@@ -211,6 +211,25 @@ def test_the_least_limit_of_memory_cuts_a_large_directory_into_pages(made, monke
     assert rows_of(parts) == rows_of(whole)
 
 
+def test_the_least_limit_of_memory_cuts_no_run_and_no_batch_into_single_entries(
+    open_database, monkeypatch
+):
+    """500 queries of 20,000 documents took hours: each query searched each entry by itself."""
+    bits = np.random.default_rng(1).integers(0, 2**64, 3000, np.uint64)
+    searched, opened = [], many.opened
+    database = open_database(options=simdb.Options(delta_documents=100))
+    database.insert_many(range(3000), bits)
+    monkeypatch.setattr(
+        many, "opened", lambda *given: searched.append(given[0].run) or opened(*given)
+    )
+
+    found = database.query_many(bits[:130], distance=0, search=simdb.Search(memory_limit=1))
+
+    assert [row[0].id for row in found] == list(range(130))
+    # Three slices of the queries, and of each run a window for some 512 entries.
+    assert len(searched) <= 3 * (3000 // 256 + 8)
+
+
 def test_deleted_documents_and_those_without_weights_are_not_found(made):
     weights = weights_of(200, noise=0.2)
     database = made(weights)

@@ -9,6 +9,8 @@ from soundness import assert_sound
 
 import simdb
 
+pytestmark = pytest.mark.usefixtures("any_limit")
+
 LEAST = 0.5
 
 

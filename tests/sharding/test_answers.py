@@ -6,6 +6,8 @@ import sharded
 
 import simdb
 
+pytestmark = pytest.mark.usefixtures("any_limit")
+
 OPTIONS = {"simhash": sharded.SIMHASH, "bare": sharded.BARE, "minhash": sharded.MINHASH}
 # With so many shards, some have no document.
 SHARDS = [1, 2, 5, 14]

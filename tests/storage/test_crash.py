@@ -86,6 +86,7 @@ elif verb == "rebuild":
     database.rebuild()
 elif verb == "batch":
     bits = np.arange(20, dtype=np.uint64) << np.uint64(9)
+    many.LEAST_QUERIES = many.LEAST_ENTRIES = 1
     slow = simdb.Search(memory_limit=800)
     database.insert_batch(range(20, 40), bits, [None, "m"] * 10, distance=1, search=slow)
 elif verb == "grow":

@@ -34,6 +34,7 @@ TINY = {
         "CROWD_MIN": 3, "CROWD_ROOTS": 1, "COUNTED_PAIRS": 2, "LABELLED_AT_ONCE": 3,
     },
     "engine.search.lookup": {"PART_QUERIES": 3, "PART_MEASURED": 2},
+    "engine.search.many": {"LEAST_ENTRIES": 1, "LEAST_QUERIES": 1},
     "engine.search.nearest": {"FOUND_TOGETHER": 8},
     "engine.search.rows": {"MANY": 2, "SORTED_LEAST": 2},
     "engine.search.filters": {"FOUND_TOGETHER": 2, "READ_TOGETHER": 3},

@@ -47,9 +47,11 @@ MATCHED = ("first", "all")
 # The memory over what a search uses that takes to chunks by itself; half of that is for a chunk.
 MEMORY_PART = 2
 HEADER_BYTES = 4
-LEAST_ENTRIES = 1
-# A page of a directory: less is never read of a file.
+# A page of a directory, or of keys: less is never read of a file.
 LEAST_HEADERS = 1 << 10
+LEAST_ENTRIES = 1 << 9
+# Each slice of the queries reads all of the database, so a slice has at least so many.
+LEAST_QUERIES = 1 << 6
 
 
 class QueryBatch(NamedTuple):
@@ -87,7 +89,7 @@ class QueryBatch(NamedTuple):
         """
         if self.memory_bytes is None:
             return None
-        return max(self.memory_bytes // 2 // (2 * (8 + 1 + 64 + width) + 64), 1)
+        return max(self.memory_bytes // 2 // (2 * (8 + 1 + 64 + width) + 64), LEAST_QUERIES)
 
 
 def check_match(match: object) -> None:
