@@ -10,14 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import simdb
-from simdb.cli.duplicates.groups import (
-    check_against,
-    drop_parts,
-    find_groups,
-    opened_against,
-    parts_counts,
-    taken_unit,
-)
+from simdb.cli.duplicates import groups
 from simdb.cli.duplicates.increment import find_new, open_against
 from simdb.cli.duplicates.work import (
     DedupJob,
@@ -89,11 +82,11 @@ def dedup(
     check_sources([*sources, *against, *(duplicates.texts or [])], inputs.text_field)
     has_database = store.db is not None
     duplicates.check(has_database=has_database)
-    check_against(against, sources)
+    groups.check_against(against, sources)
     staying = {"in --against": against, "in --texts": duplicates.texts}
     check_staying(results.paths, staying, has_folders=True)
     check_staying((results.groups, results.report), {"a source": sources})
-    unit = taken_unit(sketch)
+    unit = groups.taken_unit(sketch)
     min_words = duplicates.least_words(unit, has_database=has_database)
     store.check()
     groups_form = results.check()
@@ -126,7 +119,7 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
         beginnings_of(results.characters(has_database=has_database)) as beginnings,
         Origins() as origins,
         ExitStack() as held,
-        opened_against(job, progress) as against,
+        groups.opened_against(job, progress) as against,
     ):
         reading = replace(job.reading, origins=origins)
         intake = Intake.of(
@@ -180,12 +173,12 @@ def _found(work: DedupWork, older: TextsById | None) -> Outcome:
     """Find the duplicates; `older` takes the texts of --texts."""
     job = work.job
     if job.unit != DOCUMENT:
-        return drop_parts(work)
+        return groups.drop_parts(work)
     if job.store.db is None:
         if older is not None and isinstance(work.reference, DatabaseReference):
             _read_texts(work, older, work.reference.held)
             work.reference.known = older.texts
-        return find_groups(work)
+        return groups.find_groups(work)
     with open_against(work) as database:
         if older is not None:
             _read_texts(work, older, database)
@@ -226,7 +219,7 @@ def _counts(outcome: Outcome, intake: Intake, *, has_database: bool) -> list[str
     """Return the counts of a run in words; `has_database`: with one of --db."""
     parts = [quantity(intake.documents, "document")]
     if outcome.parts is not None:
-        parts += parts_counts(outcome, outcome.parts)
+        parts += groups.parts_counts(outcome, outcome.parts)
     elif has_database:
         parts += [f"{outcome.stored:,} new", quantity(outcome.duplicates, "duplicate")]
     else:

@@ -11,13 +11,7 @@ from simdb.cli.options.option_groups import given_age, given_condition, given_id
 from simdb.cli.output.render import DATABASE_ERROR, Exit, plain, print_one
 from simdb.ground.errors import InputError
 from simdb.outputs.rows import Row
-from simdb.sources.content import (
-    CONTENT_ERRORS,
-    explained,
-    known_encoding,
-    opened,
-    settled_encoding,
-)
+from simdb.sources import content
 from simdb.values.arrays import Id
 
 SHOWN_IDS = 20
@@ -139,13 +133,13 @@ def read_ids(path: str) -> list[str]:
 
     Raises InputError if it cannot be read as text.
     """
-    encoding = known_encoding("utf-8")
+    encoding = content.known_encoding("utf-8")
     try:
-        with opened(path) as stream:
-            encoding = settled_encoding(stream, encoding)
+        with content.opened(path) as stream:
+            encoding = content.settled_encoding(stream, encoding)
             text = stream.read().decode(encoding)
-    except CONTENT_ERRORS as error:
-        raise InputError(f"{path}: {explained(error)}") from error
+    except content.CONTENT_ERRORS as error:
+        raise InputError(f"{path}: {content.explained(error)}") from error
     # Other separators of lines, which splitlines knows, can be part of an id.
     lines = (line.removesuffix("\r") for line in text.split("\n"))
     return [line for line in lines if line]

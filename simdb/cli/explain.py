@@ -10,15 +10,7 @@ from simdb.cli.options.arguments import Natural
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_ids
 from simdb.cli.options.sketch_options import SketchOptions, allowed, check_given, make_sketch
-from simdb.cli.output.render import (
-    is_table,
-    plain,
-    print_note,
-    print_one,
-    print_rows,
-    quantity,
-    rounded,
-)
+from simdb.cli.output import render
 from simdb.ground.choices import ErrorsName
 from simdb.outputs.rows import Row
 from simdb.report.excerpts import compared
@@ -73,7 +65,7 @@ def explain(
         texts = [read_file(path, decoded_as, errors) for path in named]
         given = make_sketch(sketch)
         found = _explained(named, texts, given, wanted)
-        if is_table(json):
+        if render.is_table(json):
             print(words_in_line(*as_read(texts, given)), end="\n\n")
         print_explanation(found, (named[0], named[1]), features, has_bits=bits, as_json=json)
         return
@@ -83,7 +75,7 @@ def explain(
         text = None
         if document is not None:
             text = read_file(document, decoded_as, errors)
-            print_note(markup_hint(text, document, database.options.sketch))
+            render.print_note(markup_hint(text, document, database.options.sketch))
         found = database.explain(*ids, document=text, errors=errors, **wanted.criterion)
     called = named[0], [*named, document or ""][1]
     print_explanation(found, called, features, has_bits=bits, as_json=json)
@@ -94,7 +86,7 @@ def _explained(
 ) -> simdb.Explanation:
     """Explain the texts of two files."""
     hints = (markup_hint(text, path, sketch) for path, text in zip(paths, texts, strict=True))
-    print_note(next(filter(None, hints), None))
+    render.print_note(next(filter(None, hints), None))
     with simdb.open(None, options=simdb.Options(sketch=sketch)) as empty:
         return empty.explain(
             document=texts[0],
@@ -118,7 +110,7 @@ def _settled(names: list[str], document: str | None) -> tuple[str | None, list[s
     if len(names) != (2 if document is None else 1):
         raise simdb.OptionError(
             f"after the database {db}, explain needs the ids of two documents, or one id and"
-            f" --document FILE; got {quantity(len(names), 'id')}"
+            f" --document FILE; got {render.quantity(len(names), 'id')}"
         )
     return db, names
 
@@ -131,7 +123,7 @@ def words_in_line(left: str, right: str) -> str:
         opening, closing = MARKS[piece.kind]
         text = piece.text.rstrip()
         found.append(f"{opening}{text}{closing}{piece.text[len(text) :]}")
-    return fill(plain("".join(found)), WIDTH, break_long_words=False, break_on_hyphens=False)
+    return fill(render.plain("".join(found)), WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def print_explanation(
@@ -146,21 +138,21 @@ def print_explanation(
 
     `has_bits`: whether a table for people shows bits, and how a search goes through the tables.
     """
-    if not is_table(as_json):
-        print_one(_whole_row(explanation, names, limit), as_json=as_json)
+    if not render.is_table(as_json):
+        render.print_one(_whole_row(explanation, names, limit), as_json=as_json)
         return
     summary = _summary(explanation, names)
     hidden = () if has_bits else SEARCH_FIELDS
-    print_one(
+    render.print_one(
         {name: value for name, value in summary.items() if name not in hidden}, as_json=as_json
     )
     if explanation.features:
         print()
         rows = map(_feature_row, explanation.features[:limit])
-        print_rows(rows, FEATURE_COLUMNS, as_json=as_json)
+        render.print_rows(rows, FEATURE_COLUMNS, as_json=as_json)
     if explanation.bits and has_bits:
         print()
-        print_rows(map(_bit_in_words, explanation.bits), BIT_COLUMNS, as_json=as_json)
+        render.print_rows(map(_bit_in_words, explanation.bits), BIT_COLUMNS, as_json=as_json)
 
 
 def _whole_row(explanation: simdb.Explanation, names: tuple[str, str], limit: int) -> Row:
@@ -192,7 +184,7 @@ def _verdict(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
         "left": names[0] if explanation.left is None else explanation.left,
         "right": names[1] if explanation.right is None else explanation.right,
         "distance": explanation.distance,
-        "similarity": rounded(explanation.similarity),
+        "similarity": render.rounded(explanation.similarity),
         "is_match": explanation.is_match,
         "is_found": explanation.is_found,
         "reason": explanation.reason,
@@ -243,8 +235,8 @@ def _bit_row(bit: simdb.DifferingBit) -> Row:
         "right_weight": bit.right_weight,
         "left_rank": bit.left_rank,
         "right_rank": bit.right_rank,
-        "left_volatility": rounded(bit.left_volatility),
-        "right_volatility": rounded(bit.right_volatility),
+        "left_volatility": render.rounded(bit.left_volatility),
+        "right_volatility": render.rounded(bit.right_volatility),
         "moved_by": [
             {"feature": each.shingle, "by": each.moves(bit.position)} for each in bit.features
         ],

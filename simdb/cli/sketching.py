@@ -11,18 +11,11 @@ from typing import Any
 import numpy as np
 
 import simdb
+from simdb.cli.options import sketch_options
 from simdb.cli.options.arguments import BitCount, Natural, Positive
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.opening import open_idle
 from simdb.cli.options.option_groups import TextOptions, given_batch
-from simdb.cli.options.sketch_options import (
-    SketchOptions,
-    allowed,
-    check_given,
-    fingerprinting,
-    make_sketch,
-    opened_sketcher,
-)
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, time_in_words
 from simdb.ground.choices import ErrorsName
@@ -42,7 +35,7 @@ FINGERPRINT_COLUMNS = ("id", "fingerprint", "decimal", "features", "volatile")
 
 def idf(
     sources: list[str],
-    chosen: SketchOptions,
+    chosen: sketch_options.SketchOptions,
     *,
     output: str | None = None,
     db: str | None = None,
@@ -70,13 +63,13 @@ def idf(
     with Progress("reading") as progress:
         intake = Intake.of(sources, reading, progress, excluded=own)
         if db is None:
-            made = make_sketch(sketch)
+            made = sketch_options.make_sketch(sketch)
             table = simdb.fit_idf(_texts_of(intake, made), made, features_max=features)
             simdb.save_idf(table, output or "")
         else:
-            with open_idle(db, allowed(sketch, allow)) as database:
+            with open_idle(db, sketch_options.allowed(sketch, allow)) as database:
                 wanted = database.options.sketch
-                check_given(sketch, wanted, db)
+                sketch_options.check_given(sketch, wanted, db)
                 table = database.fit_idf(_texts_of(intake, wanted), features_max=features)
     row = {"documents": table.document_count, "features": len(table), "bytes": table.size_bytes}
     print_one({**row, "skipped": intake.skipped}, as_json=json)
@@ -127,7 +120,7 @@ def calibrate(
 def fingerprint(
     sources: list[str] | None = None,
     *,
-    chosen: SketchOptions,
+    chosen: sketch_options.SketchOptions,
     text: str | None = None,
     db: str | None = None,
     lines: bool = False,
@@ -153,8 +146,8 @@ def fingerprint(
     found: Found = read_texts(sources or [], inputs.reading(), by_lines=lines)
     if text is not None:
         found = iter([given_batch("", text, has_int_ids=False)])
-    with Progress("reading") as progress, opened_sketcher(db, sketch, allow) as made:
-        sketcher = fingerprinting(made)
+    with Progress("reading") as progress, sketch_options.opened_sketcher(db, sketch, allow) as made:
+        sketcher = sketch_options.fingerprinting(made)
         intake = Intake(found, progress)
         rows = _fingerprint_rows(
             intake, sketcher, bits=bits, errors=inputs.errors, is_table=is_table(json)

@@ -31,17 +31,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.compat import row_form
 from simdb.compat.minwise import MinHash, sha1_hash32, sha1_hash64
-from simdb.compat.row_form import (
-    Keys,
-    NumberedKeys,
-    RowForm,
-    WrittenKeys,
-    chosen_bands,
-    form_of,
-    kind_of,
-    new_options,
-)
 from simdb.compat.rows import DatabaseRows, TemporaryRows, check_storage, opened_at
 from simdb.compat.sessions import DeletionSession, InsertionSession, taken, unknown
 from simdb.database import Database
@@ -99,19 +90,21 @@ class MinHashLSH:
         "dict"}, which changes nothing; neither does `prepickle`.  `hashfunc` must be None.
         """
         check_storage(storage_config, hashfunc)
-        bands = chosen_bands(threshold, num_perm, weights, params)
+        bands = row_form.chosen_bands(threshold, num_perm, weights, params)
         self.b, self.r = bands
         self._num_perm = num_perm
         self._buffer: list[Row] = []
-        self._keys: Keys = NumberedKeys() if path is None else WrittenKeys()
+        self._keys: row_form.Keys = (
+            row_form.NumberedKeys() if path is None else row_form.WrittenKeys()
+        )
         self._rows: TemporaryRows | DatabaseRows | None = None
         self._given = scheme, seed
         if path is None:
             self._num_perm = 128 if num_perm is None else num_perm
             if scheme is not None:
-                new_options((2, 1), scheme)  # raises for an unknown scheme
+                row_form.new_options((2, 1), scheme)  # raises for an unknown scheme
             return
-        given = new_options(bands, scheme, seed)
+        given = row_form.new_options(bands, scheme, seed)
         found = opened_at(path, mode, durability, given)
         is_open = threshold is None and weights is None and params is None
         try:
@@ -335,10 +328,10 @@ class MinHashLSH:
         """Open the database of an index with a path, or insert the keys of a temporary index."""
         self._num_perm, self._buffer, self._rows = state["_num_perm"], [], None
         if "_database" in state:
-            self._keys = WrittenKeys()
+            self._keys = row_form.WrittenKeys()
             self._take_options(state["_database"], None, None, None)
             return
-        self._keys = NumberedKeys()
+        self._keys = row_form.NumberedKeys()
         (self.b, self.r), self._given = state["bands"], state["kind"]
         if state["rows"] is not None:
             ids = map(self._keys.encode, state["keys"])
@@ -348,9 +341,9 @@ class MinHashLSH:
         """Return the row of a MinHash; with `is_new`, an index without a scheme adopts its own."""
         if self._rows is not None:
             return self._rows.form.row(minhash)
-        row = self._form(*kind_of(minhash)).row(minhash)
+        row = self._form(*row_form.kind_of(minhash)).row(minhash)
         if is_new:
-            self._adopted(*kind_of(minhash))
+            self._adopted(*row_form.kind_of(minhash))
         return row
 
     def _adopted(
@@ -363,10 +356,10 @@ class MinHashLSH:
             self._rows = TemporaryRows(self._form(scheme, seed))
         return self._rows
 
-    def _form(self, scheme: str, seed: int) -> RowForm:
+    def _form(self, scheme: str, seed: int) -> row_form.RowForm:
         """Return the form of a temporary index, whose given scheme and seed come first."""
         known_scheme, known_seed = self._given
-        return RowForm(
+        return row_form.RowForm(
             scheme if known_scheme is None else known_scheme,
             seed if known_seed is None else known_seed,
             self.b, self.r, self._num_perm,
@@ -396,7 +389,7 @@ class MinHashLSH:
         self, opened: Database, bands: tuple[int, int] | None, scheme: str | None, seed: int | None
     ) -> None:
         """Adopt the options of a database; raise OptionError if the arguments differ."""
-        form = form_of(opened.options, self._num_perm)
+        form = row_form.form_of(opened.options, self._num_perm)
         if form is None:
             raise OptionError(f"{opened.path} is not an index of datasketch; give another path=")
         self.b, self.r = form.bands, form.rows

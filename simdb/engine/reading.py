@@ -14,16 +14,7 @@ from simdb.columns.arrow import checked_arrow, read_batches
 from simdb.engine import clusters, explain, passages
 from simdb.engine import search as searches
 from simdb.engine import state as states
-from simdb.engine.search import lookup, one
-from simdb.engine.search.filters import (
-    accepted,
-    accepted_many,
-    check_filters,
-    check_where,
-    kept,
-    kept_matches,
-    only_where,
-)
+from simdb.engine.search import filters, lookup, one
 from simdb.engine.search.question import (
     Question,
     bounded,
@@ -200,7 +191,7 @@ class Reading(Protocol[IdT]):
             how = contained, texts, given, most, where, accept
             return self._containing(documents, ids, how, errors, is_of_many=True)
         check_limit(question.limit)
-        check_filters(where, accept)
+        filters.check_filters(where, accept)
         batch = searches.many.QueryBatch.checked(question, match)
         with self._state() as state:
             state.threads = count
@@ -208,12 +199,12 @@ class Reading(Protocol[IdT]):
             rows = searches.many.rows_of(state, documents, ids, asked, errors)
             if where is not None:
                 most = batch.question.limit if accept is None else None
-                rows = kept(state, rows, where, most)
+                rows = filters.kept(state, rows, where, most)
             found = lookup.as_matches(state, rows)
         if accept is None:
             return found
         least = question.least_similarity(self._store.options)
-        return accepted_many(found, accept, least, limit=limit, first=batch.first == 1)
+        return filters.accepted_many(found, accept, least, limit=limit, first=batch.first == 1)
 
     @answering
     def nearest(
@@ -254,7 +245,7 @@ class Reading(Protocol[IdT]):
         NotFoundError for an unknown `id`.
         """
         wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
-        check_filters(where)
+        filters.check_filters(where)
         if (document is None) == (id is None):
             raise InputError("nearest needs either a document or the id= of a stored document")
         if vectors is not None or texts is not None:
@@ -288,7 +279,7 @@ class Reading(Protocol[IdT]):
         """
         count = thread_count(threads)
         wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
-        check_filters(where)
+        filters.check_filters(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
         listed = None if ids is None else states.incoming.as_list(ids, "ids")
@@ -421,13 +412,13 @@ class Reading(Protocol[IdT]):
         options, count = self._store.options, thread_count(threads)
         is_exact = searches.judge.check_verification(verify, texts, options)
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
-        check_filters(where)
+        filters.check_filters(where)
         owner, end = self._lasting()
         with owner._state() as state:
             state.threads = count
             criterion, judge = searches.judge.for_pairs(state, question, texts, is_exact=is_exact)
             if where is not None:
-                state = only_where(state, where)
+                state = filters.only_where(state, where)
             plan = state.plan(criterion, is_swept=True)
             chunks = searches.pairs.chunks_of_pairs(state, criterion, judge)
             stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
@@ -471,7 +462,7 @@ class Reading(Protocol[IdT]):
         OptionError for an unknown policy or field, InputError for values without an order.
         """
         clusters.find.check_policy(policy)
-        check_filters(where)
+        filters.check_filters(where)
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         options, count = self._store.options, thread_count(threads)
         is_exact = searches.judge.check_verification(verify, texts, options)
@@ -488,7 +479,7 @@ class Reading(Protocol[IdT]):
             criterion, judge = searches.judge.for_pairs(state, question, texts, is_exact=is_exact)
             places = clusters.order.places_by(state, keep, judge)
             if where is not None:
-                state = only_where(state, where)
+                state = filters.only_where(state, where)
             find = clusters.find.find_clusters
             return find(state, criterion, policy=policy, places=places, judge=judge)
 
@@ -706,17 +697,17 @@ class Reading(Protocol[IdT]):
         if limit is not None:
             check_limit(limit)
         if accept is not None:
-            check_filters(where, accept)
+            filters.check_filters(where, accept)
             found = self._found(document, id, given, None, errors, where, None)
             least = Question(*given).least_similarity(self._store.options)
-            return accepted(found, accept, least, limit, first=first)
+            return filters.accepted(found, accept, least, limit, first=first)
         if where is None:
             with self._state() as state:
                 return one.find(state, document, id, given, limit, errors, first=first)
-        check_where(where)
+        filters.check_where(where)
         with self._state() as state:
             every = one.find(state, document, id, given, None, errors, first=False)
-            return kept_matches(state, every, where, 1 if first else limit)
+            return filters.kept_matches(state, every, where, 1 if first else limit)
 
     def _containing(
         self,

@@ -14,31 +14,9 @@ import numpy as np
 
 from simdb.ground.dtypes import I64
 from simdb.ground.errors import OptionError
-from simdb.outputs.formats import (
-    DELIMITERS,
-    FOLDER,
-    JSON_LINES,
-    PARQUET,
-    PATHS,
-    SHARDS,
-    STANDARD_OUTPUT,
-    TABLES,
-    Format,
-    is_remote,
-    output_format,
-)
+from simdb.outputs import formats, table_file
 from simdb.outputs.pieces import LINE_FEED, Piece, RowRange, contents, copy, split_lines
 from simdb.outputs.rows import Row, as_line, waiting_line
-from simdb.outputs.table_file import (
-    Part,
-    chosen_rows,
-    copy_rows,
-    loaded,
-    rows_of,
-    shared_table,
-    write_parquet,
-    write_separated,
-)
 from simdb.outputs.target import BEFORE, Staying, Target, check_staying, written
 from simdb.running.threads import read_ahead, thread_count
 
@@ -54,40 +32,40 @@ class KeptPlaces(Protocol):
         """Yield those of one source, by its number, or those of all sources."""
 
 
-def keep_format(output: str, sources: Mapping[str, bool], staying: Staying) -> Format:
+def keep_format(output: str, sources: Mapping[str, bool], staying: Staying) -> formats.Format:
     """Return the format of the survivors; raise OptionError if the sources do not fit it.
 
     `sources`: whether each source holds records; otherwise it is a folder or one document.
     `staying`: files and folders that no survivors replace, see `check_staying`.
     """
     check_staying([output], staying, has_folders=True)
-    if output == STANDARD_OUTPUT:
-        return Format(JSON_LINES if any(sources.values()) else PATHS)
+    if output == formats.STANDARD_OUTPUT:
+        return formats.Format(formats.JSON_LINES if any(sources.values()) else formats.PATHS)
     is_folder = output.endswith("/") or os.path.isdir(output)
-    if is_folder and is_remote(output):
+    if is_folder and formats.is_remote(output):
         raise OptionError(f"-o {output}: a remote folder cannot be written; name a file")
     if is_folder and sources and all(sources.values()):
         _check_shards(output, list(sources))
         check_staying([_shard(output, each) for each in sources], staying, has_folders=True)
-        return Format(SHARDS)
+        return formats.Format(formats.SHARDS)
     form = (
-        Format(FOLDER)
+        formats.Format(formats.FOLDER)
         if is_folder
-        else output_format(output, "--output", {**TABLES, ".txt": PATHS})
+        else formats.output_format(output, "--output", {**formats.TABLES, ".txt": formats.PATHS})
     )
     records = [source for source, has_records in sources.items() if has_records]
-    if form.kind in (FOLDER, PATHS) and records:
+    if form.kind in (formats.FOLDER, formats.PATHS) and records:
         what = "a .txt file lists documents that are files"
         if is_folder:
             what = "a folder takes either documents that are files, or files of records"
         raise OptionError(
             f"-o {output}: {what}, and {records[0]} holds records; let FILE end in"
-            f" {', '.join(TABLES)}"
+            f" {', '.join(formats.TABLES)}"
         )
-    if form.kind == PATHS:
+    if form.kind == formats.PATHS:
         check_staying([output], {"a source": sources})
     if is_folder:
-        for source in filter(is_remote, sources):
+        for source in filter(formats.is_remote, sources):
             raise OptionError(f"-o {output}: {source} is remote, and cannot be copied into it")
         _check_folder(output, list(sources))
     return form
@@ -140,9 +118,9 @@ class SurvivorOutput:
     def write(self, pieces: KeptPlaces) -> None:
         """Write all documents, see `KeptPlaces`."""
         target = self.target
-        if target.form.kind == FOLDER:
+        if target.form.kind == formats.FOLDER:
             self._fill_folder(pieces())
-        elif target.form.kind == SHARDS:
+        elif target.form.kind == formats.SHARDS:
             self._write_shards(pieces)
         else:
             _write(target, pieces, partial(self._columns, self.sources), self._parquet())
@@ -158,7 +136,7 @@ class SurvivorOutput:
     def _parquet(self) -> list[str]:
         """Return the sources that are Parquet files."""
         named = [each for each in self.sources if each.lower().endswith(PARQUET_END)]
-        return [each for each in named if os.path.isfile(each) or is_remote(each)]
+        return [each for each in named if os.path.isfile(each) or formats.is_remote(each)]
 
     def _write_shards(self, pieces: KeptPlaces) -> None:
         """Write the documents of each source into a file of its name."""
@@ -166,7 +144,7 @@ class SurvivorOutput:
         for number in self._numbers.values():
             source = self.sources[number]
             path = _shard(self.target.partial, source)
-            with written(path, output_format(path, "--output")) as shard:
+            with written(path, formats.output_format(path, "--output")) as shard:
                 assert shard is not None, "a path and a format make a target"
                 _write(
                     shard, partial(pieces, source=number), partial(self._columns, [source]),
@@ -213,23 +191,25 @@ def _write(
             yield each
 
     names: Sequence[str] = ()
-    if kind == PARQUET or kind in DELIMITERS:
+    if kind == formats.PARQUET or kind in formats.DELIMITERS:
         target.rows = sum(each.count for each in pieces())
         names = () if target.rows else columns()
-    if kind == PARQUET:
-        write_parquet(lambda: _parts(pieces()), stream, parquet, names)
-    elif kind in DELIMITERS:
-        table = shared_table(pieces(), DELIMITERS[kind])
+    if kind == formats.PARQUET:
+        table_file.write_parquet(lambda: _parts(pieces()), stream, parquet, names)
+    elif kind in formats.DELIMITERS:
+        table = table_file.shared_table(pieces(), formats.DELIMITERS[kind])
         if table is not None:
-            copy_rows(pieces(), table, stream)
+            table_file.copy_rows(pieces(), table, stream)
         else:
-            write_separated(lambda: all_rows(pieces()), stream, DELIMITERS[kind], names)
-    elif kind != PATHS and target.descriptor is not None:
+            table_file.write_separated(
+                lambda: all_rows(pieces()), stream, formats.DELIMITERS[kind], names
+            )
+    elif kind != formats.PATHS and target.descriptor is not None:
         _copy(stream, target.descriptor, counted())
     else:
         # One thread reads while the other writes.
         for content in read_ahead(_contents(counted()), thread_count()):
-            stream.write(content.replace(NUL, b"\\n") if kind == PATHS else content)
+            stream.write(content.replace(NUL, b"\\n") if kind == formats.PATHS else content)
 
 
 def _copy(stream: IO[bytes], descriptor: int, pieces: Iterator[Piece]) -> None:
@@ -247,10 +227,10 @@ def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
     """Yield the lines of pieces, many at a time; a row of a table becomes a JSON line."""
     for piece in pieces:
         if isinstance(piece, RowRange):
-            for batch in chosen_rows(piece):
+            for batch in table_file.chosen_rows(piece):
                 yield b"".join(as_line(row) + LINE_FEED for row in batch.to_pylist())
         elif piece.table is not None:
-            yield from (as_line(row) + LINE_FEED for row in rows_of(piece))
+            yield from (as_line(row) + LINE_FEED for row in table_file.rows_of(piece))
         elif piece.is_waiting:
             yield from map(_written_line, split_lines(contents(piece)))
         else:
@@ -260,26 +240,26 @@ def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
 def _written_line(line: bytes) -> bytes:
     """Return a waiting line as it is written; few have one of these words."""
     is_odd = b"NaN" in line or b"Infinity" in line
-    return as_line(loaded(line)) + LINE_FEED if is_odd else line
+    return as_line(table_file.loaded(line)) + LINE_FEED if is_odd else line
 
 
-def _parts(pieces: Iterator[Piece]) -> Iterator[Part]:
+def _parts(pieces: Iterator[Piece]) -> Iterator[table_file.Part]:
     """Yield the rows of pieces; those of Parquet files as they are."""
     for piece in pieces:
         if isinstance(piece, RowRange):
             yield piece
         else:
-            yield from rows_of(piece)
+            yield from table_file.rows_of(piece)
 
 
 def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
     """Yield the rows of pieces."""
     for piece in pieces:
         if isinstance(piece, RowRange):
-            for batch in chosen_rows(piece):
-                yield from (loaded(waiting_line(row)) for row in batch.to_pylist())
+            for batch in table_file.chosen_rows(piece):
+                yield from (table_file.loaded(waiting_line(row)) for row in batch.to_pylist())
         else:
-            yield from rows_of(piece)
+            yield from table_file.rows_of(piece)
 
 
 def _shard(folder: str, source: str) -> str:
@@ -297,7 +277,7 @@ def _check_shards(output: str, sources: Sequence[str]) -> None:
         if source == "-":
             raise OptionError(
                 f"-o {output}: the files in it are called as the sources, and standard input has"
-                f" no name; let FILE end in {', '.join(TABLES)}"
+                f" no name; let FILE end in {', '.join(formats.TABLES)}"
             )
         name = os.path.basename(os.path.realpath(source))
         if names.setdefault(name, os.path.realpath(source)) != os.path.realpath(source):
@@ -308,7 +288,7 @@ def _check_shards(output: str, sources: Sequence[str]) -> None:
         place = _shard(output, source)
         if os.path.realpath(place) == os.path.realpath(source):
             raise OptionError(f"-o {output}: it is the folder of {source}; name another one")
-        output_format(place, f"-o {output}: the name of each source")
+        formats.output_format(place, f"-o {output}: the name of each source")
     # What earlier runs of these sources left, complete or not, may be replaced; what else is there
     # beside a whole result of theirs came later, and stays.
     others = {each for each in others if each.partition(BEFORE)[0] not in names}

@@ -20,18 +20,7 @@ from itertools import chain, count
 from typing import IO, Any
 
 from simdb.ground.errors import OptionError, full_disk
-from simdb.outputs.formats import (
-    FOLDER,
-    GZIP,
-    SHARDS,
-    STANDARD_OUTPUT,
-    ZSTD,
-    Format,
-    GzipWriter,
-    ZstdWriter,
-    is_remote,
-    put_remote,
-)
+from simdb.outputs import formats
 
 PARTIAL = ".partial"
 BEFORE = ".before"
@@ -43,7 +32,9 @@ Staying = Mapping[str, Collection[str] | None]
 class Target:
     """An output in the making: the stream to write, and how many `rows` it has so far."""
 
-    def __init__(self, path: str, form: Format, file: IO[bytes] | None, partial: str) -> None:
+    def __init__(
+        self, path: str, form: formats.Format, file: IO[bytes] | None, partial: str
+    ) -> None:
         """`file` is the partial file, None for a folder; `partial`: its path."""
         self.path = path
         self.form = form
@@ -90,7 +81,7 @@ class Target:
 
 def side_files(*paths: str | None) -> list[str]:
     """Return the paths that outputs use: their own, and those before they are complete."""
-    files = [path for path in paths if path is not None and path != STANDARD_OUTPUT]
+    files = [path for path in paths if path is not None and path != formats.STANDARD_OUTPUT]
     places = [path.rstrip("/") or path for path in files]
     kept = (glob.glob(f"{glob.escape(place + BEFORE)}.*") for place in places)
     own = (place + end for place in places for end in ("", PARTIAL, BEFORE))
@@ -106,7 +97,7 @@ def check_staying(
     which all files stay.
     """
     for path in outputs:
-        if path in (None, STANDARD_OUTPUT) or _is_special(path):
+        if path in (None, formats.STANDARD_OUTPUT) or _is_special(path):
             continue
         place = os.path.realpath(path)
         for name, files in staying.items():
@@ -119,7 +110,7 @@ def check_staying(
 
 
 @contextmanager
-def written(path: str | None, form: Format | None) -> Iterator[Target | None]:
+def written(path: str | None, form: formats.Format | None) -> Iterator[Target | None]:
     """Yield a target, which gets its name `path` at the end; None if `path` is None.
 
     Raises FullError if the disk of the output, or that of temporary files, is full.
@@ -128,29 +119,29 @@ def written(path: str | None, form: Format | None) -> Iterator[Target | None]:
         with _written(path, form) as target:
             yield target
     except OSError as error:
-        full = full_disk(error, path) if path not in (None, STANDARD_OUTPUT) else None
+        full = full_disk(error, path) if path not in (None, formats.STANDARD_OUTPUT) else None
         if full is None:
             raise
         raise full from error
 
 
 @contextmanager
-def _written(path: str | None, form: Format | None) -> Iterator[Target | None]:
+def _written(path: str | None, form: formats.Format | None) -> Iterator[Target | None]:
     """Yield the target of `written`, without words for a full disk."""
     if path is None or form is None:
         yield None
         return
-    if path == STANDARD_OUTPUT:
+    if path == formats.STANDARD_OUTPUT:
         sys.stdout.flush()
         target = Target("standard output", form, _standard_output(), "")
         yield target
         target.finish()
         return
-    check_place(path, is_folder=form.kind in (FOLDER, SHARDS))
-    if form.kind in (FOLDER, SHARDS):
+    check_place(path, is_folder=form.kind in (formats.FOLDER, formats.SHARDS))
+    if form.kind in (formats.FOLDER, formats.SHARDS):
         with _written_folder(path, form) as target:
             yield target
-    elif is_remote(path):
+    elif formats.is_remote(path):
         with _written_remote(path, form) as target:
             yield target
     elif _is_special(path):
@@ -168,7 +159,7 @@ def check_place(path: str, *, is_folder: bool = False) -> None:
 
     A folder is made with all that are missing above it; a file needs its folder.
     """
-    if is_remote(path):
+    if formats.is_remote(path):
         return
     place = os.path.realpath(path)
     above = os.path.dirname(place)
@@ -207,7 +198,7 @@ def _unwritable(path: str, reason: str) -> OptionError:
 
 
 @contextmanager
-def _written_file(path: str, form: Format) -> Iterator[Target]:
+def _written_file(path: str, form: formats.Format) -> Iterator[Target]:
     place = os.path.realpath(path)
     partial = place + PARTIAL
     try:
@@ -254,7 +245,7 @@ def _names_before(place: str) -> Iterator[str]:
 
 
 @contextmanager
-def _written_remote(path: str, form: Format) -> Iterator[Target]:
+def _written_remote(path: str, form: formats.Format) -> Iterator[Target]:
     """Yield a target in a temporary file, which is copied to its remote place at the end."""
     with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
         partial = os.path.join(folder, os.path.basename(path) or "output")
@@ -263,11 +254,11 @@ def _written_remote(path: str, form: Format) -> Iterator[Target]:
             yield target
             target.finish()
         names = () if target.rows and not target.is_sparing else _names_before(path)
-        target.saved = put_remote(partial, path, names=names)
+        target.saved = formats.put_remote(partial, path, names=names)
 
 
 @contextmanager
-def _written_folder(path: str, form: Format) -> Iterator[Target]:
+def _written_folder(path: str, form: formats.Format) -> Iterator[Target]:
     place = os.path.realpath(path)
     partial = place + PARTIAL
     shutil.rmtree(partial, ignore_errors=True)
@@ -275,7 +266,7 @@ def _written_folder(path: str, form: Format) -> Iterator[Target]:
     try:
         target = Target(path, form, None, partial)
         yield target
-        if form.kind == SHARDS and os.path.isdir(place):
+        if form.kind == formats.SHARDS and os.path.isdir(place):
             for name in os.listdir(partial):
                 target.saved = _put_in_place(partial, place, name, target) or target.saved
             os.rmdir(partial)
@@ -298,10 +289,10 @@ def _put_in_place(partial: str, place: str, name: str, target: Target) -> str:
 
 def _compressing(file: IO[bytes], compression: str) -> IO[bytes]:
     """Return a stream that compresses into `file`, or `file` itself."""
-    if compression == GZIP:
-        return GzipWriter(file)  # type: ignore[return-value]
-    if compression == ZSTD:
-        return ZstdWriter(file)  # type: ignore[return-value]
+    if compression == formats.GZIP:
+        return formats.GzipWriter(file)  # type: ignore[return-value]
+    if compression == formats.ZSTD:
+        return formats.ZstdWriter(file)  # type: ignore[return-value]
     return file
 
 

@@ -17,14 +17,7 @@ import numpy.typing as npt
 from simdb.columns.arrow import Columns, checked_arrow, read_batches
 from simdb.database import Database
 from simdb.engine import state as states
-from simdb.engine.state.documents import (
-    drawn,
-    ids_of,
-    known_ordinals,
-    no_sketches,
-    stored_sketches,
-    with_features,
-)
+from simdb.engine.state import documents
 from simdb.engine.state.state import State
 from simdb.ground.checks import one_of
 from simdb.ground.choices import MissingName
@@ -44,16 +37,9 @@ from simdb.ground.errors import (
 )
 from simdb.running.threads import mapped
 from simdb.sharding.shard import OpenShard, named, options_digest, shard_of
+from simdb.storage.files import shards_file
 from simdb.storage.files.location import closed
 from simdb.storage.files.plain import DATA_FILE, SHARDS_FILE, check_directory
-from simdb.storage.files.shards_file import (
-    LEFT_OVER,
-    Shard,
-    has_shards_file,
-    read_shards_file,
-    shard_name,
-    strange_directories,
-)
 from simdb.values.arrays import Id, Sketches, object_array, sorted_unique
 
 ERROR, SKIP = "error", "skip"
@@ -110,7 +96,7 @@ class Shards:
             try:
                 shard.database.close()
             except Error as error:
-                raise named(error, shard_name(number), self.path) from error
+                raise named(error, shards_file.shard_name(number), self.path) from error
         self.is_closed = True
 
     def read(self, number: int, function: Callable[[State], Result]) -> Result:
@@ -133,7 +119,7 @@ class Shards:
         try:
             return function(self._open[number])
         except (*LASTING, *PASSING) as error:
-            raise named(error, shard_name(number), self.path) from error
+            raise named(error, shards_file.shard_name(number), self.path) from error
 
     def each(self, function: Callable[[OpenShard], Result]) -> Iterator[tuple[int, Result]]:
         """Yield the number and the answer of one shard after the other; see `read_all`."""
@@ -259,10 +245,10 @@ def contained(shards: Shards, ids: list[Id]) -> Bools:
 
 def drawn_ids(shards: Shards, count: int, seed: int, *, is_weighted: bool) -> list[Id]:
     """Draw ids at random: those that one database with the documents of all shards would draw."""
-    drawable = partial(with_features, is_weighted=is_weighted)
+    drawable = partial(documents.with_features, is_weighted=is_weighted)
     counts = list(shards.read_each(lambda state: len(drawable(state))))
     ends = np.cumsum([found for _, found in counts])
-    chosen = drawn(int(ends[-1]), count, seed)
+    chosen = documents.drawn(int(ends[-1]), count, seed)
     ids = object_array([None] * len(chosen))
     which = np.searchsorted(ends, chosen, side="right")
     for at, (number, found) in enumerate(counts):
@@ -276,7 +262,7 @@ def all_sketches(shards: Shards, ids: str) -> Any:
     """Return the sketches of all documents, shard by shard; see `Database.sketches`."""
     checked_arrow(ids)
     with shards.sample.store.state() as state:
-        empty = no_sketches(state)
+        empty = documents.no_sketches(state)
 
     def chunks() -> Iterator[Columns]:
         for _, found in shards.each(lambda shard: shard.database._sketch_chunks()):
@@ -290,20 +276,20 @@ def global_ordinals(shard: int, ordinals: npt.NDArray[np.integer]) -> U64:
     return (np.uint64(shard) << ORDINAL_BITS) + ordinals.astype(np.uint64)
 
 
-def _listed(path: str) -> tuple[tuple[Shard, ...], str]:
+def _listed(path: str) -> tuple[tuple[shards_file.Shard, ...], str]:
     """Return the shards that a directory must have, and the digest of their options."""
     if not check_directory(path):
         raise NotFoundError(f"there is no sharded database at {path}; write_sharded makes one")
-    if not has_shards_file(path):
+    if not shards_file.has_shards_file(path):
         if os.path.lexists(os.path.join(path, DATA_FILE)):
             raise FormatError(f"{path} is one database and not sharded; open it with simdb.open")
         raise NotFoundError(
             f"there is no {SHARDS_FILE} in {path}, so its shards are not complete;"
             " finish_sharded checks them and writes it"
         )
-    content = read_shards_file(path)
-    directories = strange_directories(path, len(content.shards))
-    unknown = [name for name in directories if not LEFT_OVER.fullmatch(name)]
+    content = shards_file.read_shards_file(path)
+    directories = shards_file.strange_directories(path, len(content.shards))
+    unknown = [name for name in directories if not shards_file.LEFT_OVER.fullmatch(name)]
     if unknown:
         raise FormatError(
             f"{path} has a directory {unknown[0]!r} that is none of its {len(content.shards)}"
@@ -324,7 +310,7 @@ def _opened(path: str, name: str, allow: Collection[str]) -> OpenShard:
         raise named(error, name, path) from error
 
 
-def _compare(shard: OpenShard, path: str, entry: Shard, digest: str) -> None:
+def _compare(shard: OpenShard, path: str, entry: shards_file.Shard, digest: str) -> None:
     """Raise an error unless a shard is as its entry in the shards file says."""
     try:
         found, count = options_digest(shard.store), len(shard.database)
@@ -356,9 +342,9 @@ def _in_state(function: Callable[[State], Result], threads: int, shard: OpenShar
 
 
 def _ids_at(places: I64, drawable: Callable[[State], U32], state: State) -> Objects:
-    return object_array(ids_of(state, drawable(state)[places]))
+    return object_array(documents.ids_of(state, drawable(state)[places]))
 
 
 def _stored(ids: list[Id], state: State) -> tuple[U32, Sketches]:
-    ordinals = known_ordinals(state, ids)
-    return ordinals, stored_sketches(state, ordinals)
+    ordinals = documents.known_ordinals(state, ids)
+    return ordinals, documents.stored_sketches(state, ordinals)

@@ -133,8 +133,7 @@ def test_files_of_other_encodings_are_explained(simdb_run, tmp_path):
 @pytest.fixture
 def terminal(monkeypatch):
     """Makes the commands print for people."""
-    for module in (render, explain):
-        monkeypatch.setattr(module, "is_table", lambda as_json: not as_json)
+    monkeypatch.setattr(render, "is_table", lambda as_json: not as_json)
 
 
 @pytest.mark.parametrize("has_bits", [False, True])

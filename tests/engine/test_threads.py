@@ -97,7 +97,7 @@ def values_in(database):
 @pytest.mark.parametrize("most", [10, COUNT])
 @EVERY_KIND
 def test_remade_tables_are_the_same_to_the_byte(open_database, tmp_path, kind, most, monkeypatch):
-    monkeypatch.setattr("simdb.engine.maintenance.compaction.THREADED_MOST", most)
+    monkeypatch.setattr("simdb.storage.runs.rewriting.THREADED_MOST", most)
     monkeypatch.setattr("simdb.storage.runs.merge.COPIED_BYTES", 300)
     monkeypatch.setattr("simdb.engine.maintenance.compaction.HASHED_DOCUMENTS", 50)
     monkeypatch.setattr("simdb.storage.runs.sorting.BINNED_ENTRIES", 20)

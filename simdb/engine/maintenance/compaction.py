@@ -50,20 +50,8 @@ from simdb.storage.records.features import renumbered as renumbered_features
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered, with_passages
 from simdb.storage.records.metadata import encode_blocks, read_all, read_times, whole_times
 from simdb.storage.records.tombstones import live_count, live_ordinals
+from simdb.storage.runs import rewriting
 from simdb.storage.runs.merge import joined, taken
-from simdb.storage.runs.rewriting import (
-    THREADED_MOST,
-    Making,
-    Piece,
-    is_lean,
-    keyed,
-    keyed_by_weights,
-    keys_by_weights,
-    made_tables,
-    pieces_of,
-    seal,
-    write_run,
-)
 from simdb.storage.runs.run import Run, Segment, as_segment, put_segment
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import (
@@ -159,10 +147,10 @@ def write_one_run(
     states = np.concatenate(columns.states)
     entries = {}
     # Of very many documents only one table at a time is in memory.
-    at_a_time, of_each = (threads, 1) if len(kept) <= THREADED_MOST else (1, threads)
+    at_a_time, of_each = (threads, 1) if len(kept) <= rewriting.THREADED_MOST else (1, threads)
     makings = columns.makings(states)
     offset = options.header_offset
-    for name, own, table in made_tables(makings, offset, at_a_time, of_each=of_each):
+    for name, own, table in rewriting.made_tables(makings, offset, at_a_time, of_each=of_each):
         entries[name] = own
         put_table(name, number, table, put)
     return run_info(number, 0, len(kept), entries, weighted_count), states
@@ -310,10 +298,10 @@ def _write_ahead(ahead: Ahead, base: Contents, source: Source, threads: int) -> 
         ahead.rows = rows
 
 
-def _pieces(base: Contents) -> Iterator[Piece]:
+def _pieces(base: Contents) -> Iterator[rewriting.Piece]:
     """Yield the documents of each new run."""
     longest = policy.compacted_most(memory_bytes())
-    return pieces_of(base.dead, base.manifest.next_ordinal, longest)
+    return rewriting.pieces_of(base.dead, base.manifest.next_ordinal, longest)
 
 
 def _write_passages_ahead(ahead: Ahead, base: Contents, source: Source) -> None:
@@ -343,12 +331,12 @@ def _merge_runs(
     """Write all documents that are not deleted as runs from `number` on."""
     runs = list(base.runs)
     if len(base.delta.batch):
-        runs.append(seal(base.delta, store.keying, store.options.header_offset, threads))
+        runs.append(rewriting.seal(base.delta, store.keying, store.options.header_offset, threads))
     rows: list[RunInfo] = []
     for piece in _pieces(base):
         inside = [run for run in runs if run.info.start < piece.stop]
         rows.append(
-            write_run(
+            rewriting.write_run(
                 [run for run in inside if run.info.stop > piece.start],
                 number + len(rows),
                 put,
@@ -427,17 +415,17 @@ class _TableSources:
         self._searchable.append(self._keying.searchable(*searched))
         chosen = states == WEIGHTED
         weighted = vectors if chosen.all() else vectors[chosen]
-        self._weighted.append(keys_by_weights(weighted, self._keying, self._threads))
+        self._weighted.append(rewriting.keys_by_weights(weighted, self._keying, self._threads))
         self._hashes += _hashes(segment, self._threads)
         self.states.append(states)
 
-    def makings(self, states: U8) -> Iterator[Making]:
+    def makings(self, states: U8) -> Iterator[rewriting.Making]:
         """Yield what makes the columns of each table; `states` of all documents."""
         ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)
         weighted = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
-        if not is_lean(self._keying, len(ordinals), len(weighted)):
-            yield from keyed(np.concatenate(self._searchable), ordinals, self._keying)
-        yield from keyed_by_weights(self._weighted, weighted)
+        if not rewriting.is_lean(self._keying, len(ordinals), len(weighted)):
+            yield from rewriting.keyed(np.concatenate(self._searchable), ordinals, self._keying)
+        yield from rewriting.keyed_by_weights(self._weighted, weighted)
         every = np.arange(len(states), dtype=np.uint32)
         hashes = codec.allocate(np.uint64, len(every))
         np.concatenate(self._hashes, out=hashes)

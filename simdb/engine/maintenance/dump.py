@@ -24,17 +24,8 @@ from simdb.storage.files.location import write_whole
 from simdb.storage.files.plain import IDF_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.passages import GrainsByOrdinal, stored_passages
+from simdb.storage.records import metadata
 from simdb.storage.records.features import pack, read_features
-from simdb.storage.records.metadata import (
-    check_packed,
-    grouped,
-    note_keys,
-    note_name,
-    pack_block,
-    read_many,
-    read_note,
-    read_times,
-)
 from simdb.storage.records.tombstones import is_deleted, live_count
 from simdb.storage.runs.merge import taken
 from simdb.storage.runs.run import Segment, as_segment
@@ -103,8 +94,10 @@ def _write_head(store: Store, source: Source, contents: Contents, writer: FrameW
         covered = covered_of(contents.calibration, contents.manifest)
         left = live_count(contents.dead, covered)
         writer.write(CALIBRATION, codec.pack(covering(contents.calibration, left)))
-    for key in note_keys(source):
-        writer.write(NOTE, codec.pack([note_name(key), codec.pack(read_note(source, key))]))
+    for key in metadata.note_keys(source):
+        writer.write(
+            NOTE, codec.pack([metadata.note_name(key), codec.pack(metadata.read_note(source, key))])
+        )
 
 
 def _write_documents(
@@ -115,7 +108,7 @@ def _write_documents(
     membership = Membership(source) if store.options.keeps_clusters else None
     times = None
     if store.options.keeps_times:
-        times = read_times(source.every(layout.TIMES), contents.manifest.next_ordinal)
+        times = metadata.read_times(source.every(layout.TIMES), contents.manifest.next_ordinal)
     passages = None
     if store.options.passages:
         stored = stored_passages(contents.manifest.passages)
@@ -136,14 +129,14 @@ def _write_documents(
                 writer.write(PASSAGES, pack_grains(grains))
             if store.options.features:
                 writer.write(FEATURES, pack(read_features(source, every[live])))
-        own = read_many(source.transaction, handle, every[live].tolist())
+        own = metadata.read_many(source.transaction, handle, every[live].tolist())
         places = np.searchsorted(every[live], [*own]).tolist()
         entries = (
             (count + place, _checked(packed, ordinal))
             for place, (ordinal, packed) in zip(places, own.items(), strict=True)
         )
-        for block in grouped(entries):
-            writer.write(METADATA, pack_block(block))
+        for block in metadata.grouped(entries):
+            writer.write(METADATA, metadata.pack_block(block))
         count += len(live)
         if progress is not None:
             progress(count)
@@ -152,7 +145,7 @@ def _write_documents(
 
 def _checked(packed: bytes, ordinal: int) -> bytes:
     """Return the metadata of a document; CorruptError if `load` would refuse it."""
-    check_packed(packed, f"metadata of ordinal {ordinal}")
+    metadata.check_packed(packed, f"metadata of ordinal {ordinal}")
     return packed
 
 

@@ -18,18 +18,9 @@ from typing import Any, TypeVar
 import lmdb
 
 from simdb.ground.errors import BusyError, Error, ForkedError, FullError, ReadOnlyError
+from simdb.storage.environment import subdatabases
 from simdb.storage.environment.file_map import READERS_MAX, open_map
 from simdb.storage.environment.gate import Alone, Gate, Holder, Turn, WriteRight
-from simdb.storage.environment.subdatabases import (
-    Handles,
-    check_next,
-    check_number,
-    copy_compacted,
-    last_number,
-    readers,
-    sizes,
-    used_bytes,
-)
 from simdb.storage.files.location import closed
 from simdb.storage.files.open_files import OpenFiles
 from simdb.storage.translation import MapFull, translate
@@ -68,7 +59,7 @@ class Environment:
         self._turn = Turn()
         self.parent_wrote = False  # in a forked child: at the fork
         self._right: weakref.ref[WriteRight] | None = None
-        self.handles = Handles(path)
+        self.handles = subdatabases.Handles(path)
         self._lmdb: Any = None
         self._is_closed = False
         self._files = OpenFiles(
@@ -79,7 +70,7 @@ class Environment:
             self._lmdb = self._open()
             with self.reading():
                 self.watch.walk()
-            check_number(self._lmdb, path, self.reading)
+            subdatabases.check_number(self._lmdb, path, self.reading)
         except BaseException:
             if self._lmdb is not None:
                 self._lmdb.close()
@@ -145,7 +136,7 @@ class Environment:
                 self.watch.begin_own()
                 result = change(transaction)
                 self.presence.check()
-                check_next(self._lmdb, self.path, transaction, base)
+                subdatabases.check_next(self._lmdb, self.path, transaction, base)
                 writing = transaction.id()
             number = writing
             return result
@@ -261,28 +252,30 @@ class Environment:
         """Write a compacted copy of the data file to the new file `path`."""
         with self.reading() as transaction:
             self.watch.walk()
-            copy_compacted(self._lmdb, transaction, self.handles.every(), path)
+            subdatabases.copy_compacted(self._lmdb, transaction, self.handles.every(), path)
 
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
         """Return the bytes of the data file on disk, of the pages in use, and of the map."""
         self.watch.look()
-        return self.presence.data_bytes, *sizes(self._lmdb, transaction, self.handles.every())
+        return self.presence.data_bytes, *subdatabases.sizes(
+            self._lmdb, transaction, self.handles.every()
+        )
 
     def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
         """Return (process, thread, transaction) of each reader slot in use."""
         with self._gate.held():
             self.check_usable()
-            return readers(self._lmdb, clears=clears)
+            return subdatabases.readers(self._lmdb, clears=clears)
 
     @property
     def used_bytes(self) -> int:
         """Size of the data file up to the last page that was ever written."""
-        return used_bytes(self._lmdb)
+        return subdatabases.used_bytes(self._lmdb)
 
     @property
     def last_number(self) -> int:
         """Number of the last transaction in the data file."""
-        return last_number(self._lmdb)
+        return subdatabases.last_number(self._lmdb)
 
     def is_idle(self, right: WriteRight) -> bool:
         """Whether this process has no transaction open, except the one of `right`."""
