@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from math import isfinite
 from typing import Any
 
@@ -24,11 +24,11 @@ def encoded(value: Any) -> Any:
 
 def as_text(value: Any, *, ensure_ascii: bool, default: Callable[[Any], Any] = encoded) -> str:
     """Return JSON; NaN and infinite numbers, for which it has no form, are null."""
-    dumped = partial(json.dumps, ensure_ascii=ensure_ascii, default=default, allow_nan=False)
+    encode = _encoder(ensure_ascii, default).encode
     try:
-        return dumped(value)
+        return encode(value)
     except ValueError:
-        return dumped(finite(value))
+        return encode(finite(value))
 
 
 def as_line(value: Any) -> bytes:
@@ -55,6 +55,11 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return list(map(finite, value))
     return finite(encoded(value)) if hasattr(value, "dtype") else value
+
+
+@lru_cache(maxsize=4)  # to make one takes as long as a row of a result
+def _encoder(ensure_ascii: bool, default: Callable[[Any], Any]) -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=ensure_ascii, default=default, allow_nan=False)
 
 
 def _line(text_of: Callable[..., str]) -> bytes:
