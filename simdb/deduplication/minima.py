@@ -53,8 +53,8 @@ UNRELATED_BELOW = 0.5
 # Candidates are compared by so many minima of 8 bits, before their texts are.
 COMPARED_MINIMA = 64
 KEY_BITS = 32
-# So many keys of a band, or half as many, are sorted at a time.
-SORTED_KEYS = 1 << 24
+# So many keys of a band, or half as many, are sorted at a time, in 24 bytes each.
+SORTED_KEYS = 1 << 23
 
 Texts = Sequence[Any] | TextColumn
 
@@ -198,17 +198,12 @@ class Minima(ExitStack):
         `order` int64[k]: the documents that take part, those to be preferred first; None for all
         as they came.
         """
-        count = len(self)
-        places = np.arange(count, dtype=np.uint32)
         takes_part = ~self.is_empty
+        places = np.flatnonzero(takes_part if order is None else takes_part[order])
+        own = places.astype(np.uint32)
+        chosen = slice(None) if takes_part.all() else places
         if order is not None:
-            places[order] = np.arange(len(order), dtype=np.uint32)
-            is_chosen = np.zeros(count, np.bool_)
-            is_chosen[order] = True
-            takes_part &= is_chosen
-
-        chosen = slice(None) if takes_part.all() else takes_part
-        own = places[chosen]
+            chosen = order[places]
 
         def shared(band: int) -> BandBuckets:
             return shared_keys(self._keys.row(band)[chosen], own)
@@ -217,7 +212,7 @@ class Minima(ExitStack):
 
 
 def shared_keys(keys: U32, places: U32) -> BandBuckets:
-    """Return the buckets of one band, by the key of each place.
+    """Return the buckets of one band, by the key of each of the `places`, which ascend.
 
     Of very many keys some are sorted at a time, by their first bits, which bounds the memory.
     """
@@ -232,15 +227,14 @@ def shared_keys(keys: U32, places: U32) -> BandBuckets:
 
 
 def _shared_keys(keys: U32, places: U32) -> BandBuckets:
-    whole = keys.astype(np.uint64) << np.uint64(32) | places
-    whole.sort()
-    sorted_keys = (whole >> np.uint64(32)).astype(np.uint32)
-    is_same = np.zeros(len(whole) + 1, np.bool_)
-    np.equal(sorted_keys[1:], sorted_keys[:-1], out=is_same[1:-1])
+    ordered, members = keys.astype(np.uint64), places.copy()
+    kernel.sort(ordered, members)  # stable, so the members of a bucket ascend
+    is_same = np.zeros(len(ordered) + 1, np.bool_)
+    np.equal(ordered[1:], ordered[:-1], out=is_same[1:-1])
     # A document is in a bucket if it has the key of its neighbour on either side.
     is_in = is_same[:-1] | is_same[1:]
-    members = whole[is_in].astype(np.uint32)
     starts = np.flatnonzero(~is_same[:-1][is_in])
+    members = members[is_in]
     return BandBuckets(np.diff(starts, append=len(members)).astype(np.uint32), members)
 
 
