@@ -26,8 +26,11 @@ def permute(fingerprints: U64, mask: int, out: U64) -> None:
 def restore(keys: U64, mask: int, out: U64) -> None:
     """Undo `permute`: write the fingerprints of `keys` to `out`."""
 
-def sort(keys: U64, ordinals: U32) -> None:
-    """Sort both columns in place by key; entries with equal keys keep their order (stable)."""
+def sort(keys: U64, ordinals: U32 | None = None) -> None:
+    """Sort both columns in place by key; entries with equal keys keep their order (stable).
+
+    `ordinals`: None if nothing goes with the keys.
+    """
 
 def count_bins(words: U64, mask: int, low: int, shift: int, counts: I64) -> None:
     """Add to `counts` how many of the words, permuted to keys, are in each bin: int64[bins].

@@ -38,9 +38,14 @@ def restore(const uint64_t[::1] keys not None, mask, uint64_t[::1] out not None)
             arrange_operations.permute(&keys[0], keys.shape[0], &rotations, &out[0])
 
 
-def sort(uint64_t[::1] keys not None, uint32_t[::1] ordinals not None):
-    """Sort both columns in place by key; entries with equal keys keep their order (stable)."""
+def sort(uint64_t[::1] keys not None, uint32_t[::1] ordinals=None):
+    """Sort both columns in place by key; entries with equal keys keep their order (stable).
+
+    `ordinals`: None if nothing goes with the keys.
+    """
     cdef uint8_t[::1] scratch
+    if ordinals is None:
+        ordinals = np.empty(keys.shape[0], np.uint32)
     check_table(keys.shape[0], ordinals.shape[0])
     if keys.shape[0] < 2:
         return

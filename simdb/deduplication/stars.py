@@ -345,7 +345,7 @@ def _pairs(left: U32, right: U32) -> U64:
 def _once(found: list[U64]) -> U64:
     """Return each of the pairs once, in ascending order."""
     pairs = np.concatenate([np.empty(0, np.uint64), *found])
-    pairs.sort()
+    kernel.sort(pairs)
     return pairs[is_first(pairs)]
 
 

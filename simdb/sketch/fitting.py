@@ -116,7 +116,7 @@ class Frequencies:
     def _sort(self) -> None:
         """Make a column of the features that are in no column yet."""
         tags = np.concatenate([np.empty(0, np.uint64), *self._unsorted])
-        kernel.sort(tags, np.empty(len(tags), np.uint32))
+        kernel.sort(tags)
         self._columns.append(_counted(tags))
         self._unsorted = []
 

@@ -92,11 +92,14 @@ def test_sorting_takes_a_million_random_keys(arrange):
     ordinals = np.random.default_rng(12).permutation(len(keys)).astype(np.uint32)
     order = np.argsort(keys, kind="stable")
     expected = keys[order], ordinals[order]
+    alone = keys.copy()
 
     arrange.sort(keys, ordinals)
+    arrange.sort(alone)
 
     assert np.array_equal(keys, expected[0])
     assert np.array_equal(ordinals, expected[1])
+    assert np.array_equal(alone, expected[0])
 
 
 @over("left_count", [0, 1, 2, 31, 32, 33, 65, 1000])

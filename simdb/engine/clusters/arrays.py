@@ -89,7 +89,7 @@ def as_bits(fingerprints: Any) -> U64:
 def distinct(bits: U64) -> U64:
     """Return each value once, ascending."""
     keys = bits.copy()
-    kernel.sort(keys, np.empty(len(keys), np.uint32))
+    kernel.sort(keys)
     return np.asarray(keys[is_first(keys)], np.uint64)
 
 

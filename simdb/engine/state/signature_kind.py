@@ -342,6 +342,6 @@ def _coupled(offsets: I64, ordinals: U32) -> U64:
 def _distinct(parts: Sequence[U64]) -> tuple[I64, U32]:
     """Return the queries and the ordinals of all distinct couples, sorted."""
     couples = np.concatenate(parts)
-    kernel.sort(couples, np.empty(len(couples), np.uint32))
+    kernel.sort(couples)
     couples = couples[is_first(couples)]
     return (couples >> np.uint64(32)).astype(np.int64), couples.astype(np.uint32)
