@@ -186,10 +186,10 @@ class TextsAgain(ExitStack):
 
     def texts(self, positions: U32) -> Sequence[str] | TextColumn:
         """Return the texts at some positions; InputError if a file was changed since."""
-        if len(positions) > 1 and (positions[1:] < positions[:-1]).any():
-            # Files are read from their beginnings to their ends.
-            order = np.argsort(positions, kind="stable")
-            found, back = self._ascending(positions[order]), np.argsort(order)
+        if len(positions) > 1 and (positions[1:] <= positions[:-1]).any():
+            # Files are read from their beginnings to their ends, and each text once.
+            distinct, back = np.unique(positions, return_inverse=True)
+            found = self._ascending(distinct)
             if isinstance(found, TextColumn):
                 return found.chosen(back)
             return [found[place] for place in back.tolist()]

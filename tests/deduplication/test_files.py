@@ -141,6 +141,21 @@ def test_files_beside_a_database_are_read_again_where_they_are(tmp_path, end):
             found[0].write(tmp_path / "k.jsonl")
 
 
+@pytest.mark.parametrize("end", ["jsonl", "json"])
+def test_one_id_and_text_can_come_three_times_beside_a_database(tmp_path, end):
+    """The text was asked for twice in one call, which ended with a ValueError of the kernel."""
+    records = [{"id": "a", "text": "one text of a few words"}, {"id": "b", "text": "another one"}]
+    records = [records[0], records[1], *[records[0]] * 2, records[1]]
+    lines = [json.dumps(each) for each in records]
+    content = "\n".join(lines) if end == "jsonl" else f"[{', '.join(lines)}]"
+    (tmp_path / f"a.{end}").write_text(content)
+
+    found = simdb.deduplicate(tmp_path / f"a.{end}", id="id", db=tmp_path / "db")
+
+    assert found.kept.tolist() == [True, True, False, False, False]
+    assert found.representatives.tolist() == ["a", "a", "b"]
+
+
 def test_a_bad_line_is_named_in_words_of_python(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "one two three"}\nno JSON\n')
     (tmp_path / "b.jsonl").write_text('{"body": "one two three"}\n{"body": 5}\n')
