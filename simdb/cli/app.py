@@ -136,9 +136,7 @@ INSTALL_COMPLETION = click.Option(
     **OF_A_SHELL,
 )
 SHOW_COMPLETION = click.Option(
-    ["--show-completion"],
-    help="Print the code that --install-completion installs.",
-    **OF_A_SHELL,
+    ["--show-completion"], help="Print the code that --install-completion installs.", **OF_A_SHELL
 )
 app = Program(
     "simdb",

@@ -68,9 +68,7 @@ class LookupOptions(SearchOptions):
         check_nearest(self.nearest, others)
 
     def found(
-        self,
-        held: "simdb.Database | simdb.Snapshot | simdb.ShardedDatabase",
-        texts: Sequence[Any],
+        self, held: "simdb.Database | simdb.Snapshot | simdb.ShardedDatabase", texts: Sequence[Any]
     ) -> simdb.Matches:
         """Return what a database, or a snapshot of one, has for each of some texts."""
         where = None if self.where is None else given_condition(self.where)

@@ -88,10 +88,7 @@ class GivenFiles(NamedTuple):
 
 
 def deduplicate_files(
-    given: GivenFiles,
-    options: Options,
-    question: DedupQuestion,
-    reference: Reference | None = None,
+    given: GivenFiles, options: Options, question: DedupQuestion, reference: Reference | None = None
 ) -> Deduplicated:
     """Return what `simdb.deduplicate` does of the documents in files and folders."""
     with ExitStack() as held:

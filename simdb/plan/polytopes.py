@@ -19,13 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from simdb.ground.errors import OptionError
-from simdb.plan.chance import (
-    FIRM_LEAST,
-    filter_distance,
-    firm_distance,
-    firm_within,
-    flipped_share,
-)
+from simdb.plan.chance import FIRM_LEAST, filter_distance, firm_distance, firm_within, flipped_share
 from simdb.plan.cost import PAGE_ENTRIES, TABLE_PAGES
 from simdb.plan.problem import Criterion, PolytopeRun, Population, Problem
 from simdb.results.reports import Plan

@@ -26,15 +26,7 @@ import numpy as np
 from simdb.columns.arrow import TextColumn, joined
 from simdb.ground.dtypes import I64
 from simdb.ground.errors import DISK_FULL, Error, FullError
-from simdb.outputs.pieces import (
-    CsvHead,
-    Lines,
-    changed,
-    content,
-    merged,
-    unreadable,
-    write_at,
-)
+from simdb.outputs import pieces
 from simdb.storage.codec import checksum_of
 
 # A line without an origin: it was parsed by itself, or nobody needs it again.
@@ -63,7 +55,7 @@ class _File:
     path: str
     start: int
     parse: Parse
-    table: CsvHead | None
+    table: pieces.CsvHead | None
     waits: bool = False
     identity: tuple[int, ...] = ()
     descriptor: int | None = None
@@ -108,7 +100,7 @@ class Origins:
         self._folder = self._folder or folder
 
     def begin(
-        self, stream: io.BufferedReader | None, parse: Parse, table: CsvHead | None = None
+        self, stream: io.BufferedReader | None, parse: Parse, table: pieces.CsvHead | None = None
     ) -> bool:
         """Take a source that is read next; return False if its lines get no origins; see `keep`.
 
@@ -140,7 +132,7 @@ class Origins:
         if file.waits:
             assert file.descriptor is not None, "it is open"
             try:
-                write_at(file.descriptor, self._starts[-1] + start, block)
+                pieces.write_at(file.descriptor, self._starts[-1] + start, block)
             except OSError as error:
                 raise self._cannot_wait(error) from error
 
@@ -184,13 +176,13 @@ class Origins:
         """Return the texts of ascending lines; InputError if one was changed since it was read."""
         found = []
         for lines in self.spans(starts, sizes):
-            values = self._files[lines.number].parse(content(lines), lines.count)
+            values = self._files[lines.number].parse(pieces.content(lines), lines.count)
             if values is None:
-                raise changed(lines.path)
+                raise pieces.changed(lines.path)
             found.append(values)
         return joined(found) if found else TextColumn(starts.astype(np.uint64), sizes, ())
 
-    def spans(self, starts: I64, sizes: I64) -> Iterator[Lines]:
+    def spans(self, starts: I64, sizes: I64) -> Iterator[pieces.Lines]:
         """Yield ascending lines file by file, those that touch each other as one range.
 
         Raises InputError like `texts`.
@@ -205,8 +197,8 @@ class Origins:
             with self._opened(file) as descriptor:
                 self._check(file, descriptor, starts[at:stop])
                 own = starts[at:stop] - file.start
-                ranges = merged(own, own + sizes[at:stop])
-                yield Lines(file.path, descriptor, *ranges, stop - at, number, file.table)
+                ranges = pieces.merged(own, own + sizes[at:stop])
+                yield pieces.Lines(file.path, descriptor, *ranges, stop - at, number, file.table)
             at = stop
 
     @contextmanager
@@ -219,7 +211,7 @@ class Origins:
                 descriptor = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
             yield descriptor
         except OSError as error:
-            raise unreadable(file.path, error) from error
+            raise pieces.unreadable(file.path, error) from error
         finally:
             if is_own and descriptor is not None:
                 os.close(descriptor)
@@ -240,7 +232,7 @@ class Origins:
                 continue
             block = os.pread(descriptor, sizes[number], firsts[number] - file.start)
             if checksum_of(_ended(block, sizes[number])) != checksums[number]:
-                raise changed(file.path)
+                raise pieces.changed(file.path)
             self._checked.add((number, identity))
 
 

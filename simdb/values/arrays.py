@@ -196,9 +196,7 @@ class Fingerprints:
 
 
 def unchecked_fingerprints(
-    bits: npt.NDArray[np.uint64],
-    weights: npt.NDArray[np.float32],
-    vectors: npt.NDArray[np.uint8],
+    bits: npt.NDArray[np.uint64], weights: npt.NDArray[np.float32], vectors: npt.NDArray[np.uint8]
 ) -> Fingerprints:
     """Return `Fingerprints` of arrays that were made together, without comparing them again."""
     made = Fingerprints.__new__(Fingerprints)

@@ -270,7 +270,7 @@ def test_no_room_for_compressed_lines_is_no_fault_of_the_source(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("simdb.sources.origins.write_at", written)
+    monkeypatch.setattr("simdb.outputs.pieces.write_at", written)
     lines = [json.dumps(record("a", at, at % 3)) for at in range(9)]
     Path("a.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
     Path("kept").mkdir()
@@ -289,7 +289,10 @@ def refused(*arguments, **options):
 
 @pytest.mark.parametrize(
     ("name", "refusing"),
-    [("write_at", refused), ("tempfile", SimpleNamespace(TemporaryFile=refused, tempdir="/t"))],
+    [
+        ("outputs.pieces.write_at", refused),
+        ("sources.origins.tempfile", SimpleNamespace(TemporaryFile=refused, tempdir="/t")),
+    ],
 )
 def test_what_keeps_compressed_lines_from_waiting_is_no_fault_of_the_source(
     name, refusing, simdb_run, tmp_path, monkeypatch
@@ -297,13 +300,13 @@ def test_what_keeps_compressed_lines_from_waiting_is_no_fault_of_the_source(
     """If the folder was removed meanwhile, the source was said not to exist, and any error of a
     disk was a lack of room."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(f"simdb.sources.origins.{name}", refusing)
+    monkeypatch.setattr(f"simdb.{name}", refusing)
     Path("a.jsonl.gz").write_bytes(gzip.compress(json.dumps(record("a", 1, 1)).encode(), mtime=0))
 
     ran = simdb_run("dedup", "a.jsonl.gz")
 
     assert ran.code == 3
-    folder = "/t" if name == "tempfile" else tempfile.gettempdir()
+    folder = "/t" if name.endswith("tempfile") else tempfile.gettempdir()
     assert f"cannot wait in {folder} (Permission denied); name another folder" in ran.notes
 
 

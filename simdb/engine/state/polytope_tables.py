@@ -18,13 +18,7 @@ import numpy as np
 
 from simdb.engine.state.view import GatheredTables, KeptParts, Sealed, View
 from simdb.ground.dtypes import F32, I64, U32, U64, Bools
-from simdb.plan.polytopes import (
-    ALL_SIGNS,
-    KEY_SIGNS,
-    sign_limits,
-    table_share,
-    thresholds,
-)
+from simdb.plan.polytopes import ALL_SIGNS, KEY_SIGNS, sign_limits, table_share, thresholds
 from simdb.plan.problem import Criterion, PolytopeRun
 from simdb.running import kernel
 from simdb.running.threads import mapped
@@ -273,11 +267,7 @@ def _limits(view: View, source: Source, criterion: Criterion, either: bool) -> P
         either=either,
     )  # fmt: skip
     signs = ALL_SIGNS if is_gathered(view) else KEY_SIGNS
-    return PolytopeLimits(
-        np.array(each, np.float32),
-        least,
-        sign_limits(least, recall, signs),
-    )
+    return PolytopeLimits(np.array(each, np.float32), least, sign_limits(least, recall, signs))
 
 
 def _held_tables(view: View, tables: tuple[int, ...]) -> tuple[int, ...]:

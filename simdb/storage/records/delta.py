@@ -23,14 +23,7 @@ import numpy.typing as npt
 from simdb.ground.dtypes import I64, U8, U32, U64
 from simdb.ground.errors import CorruptError, FullError
 from simdb.storage import codec, layout
-from simdb.values.arrays import (
-    EMPTY,
-    WEIGHTED,
-    Grains,
-    PackedFeatures,
-    joined_ragged,
-    offsets_of,
-)
+from simdb.values.arrays import EMPTY, WEIGHTED, Grains, PackedFeatures, joined_ragged, offsets_of
 
 _COUNTS = struct.Struct("<II")
 # So few documents are joined faster as bytes than as arrays.
