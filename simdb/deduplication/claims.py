@@ -94,7 +94,6 @@ class Claims(ExitStack):
         self._repeat = Repeat(run, question.rule, transaction)
         self._is_back = np.zeros(self._repeat.kept_count, np.bool_)  # what the run stored before
         self._taken = SortedKeys()  # hashes of the ids of documents compared, or left out again
-        self._hashes: list[U64] = []  # of the ids of compared documents, as they were given
         self._places: list[I64] = []  # of compared documents
         self._again: list[I64] = []
         self._seen: list[I64] = []
@@ -132,14 +131,12 @@ class Claims(ExitStack):
         own = OwnSketches(
             lambda some: _sketched(self._sketcher, texts(some), len(some), self._question), len(ids)
         )
-        hashes = hashes_of(ids)
-        becomes, names, found = self._become(ids, hashes, texts, own, others)
+        becomes, names, found = self._become(ids, texts, own, others)
         fresh, again, seen, left = (
             np.flatnonzero(becomes == each) for each in (FRESH, AGAIN, SEEN, LEFT)
         )
         first, self._count = self._count, self._count + len(ids)
         self._places.append(first + fresh)
-        self._hashes.append(hashes[fresh])
         self._again.append(first + again)
         self._seen.append(first + seen)
         self._empty.append(own.is_empty[seen])
@@ -176,29 +173,28 @@ class Claims(ExitStack):
         for positions, ids in self._arrivals.store(names, texts):
             stored.append(positions)
             self._repeat.add_kept(hashes_of(ids))
-        hashes, refused = np.concatenate(self._hashes or [np.empty(0, np.uint64)]), self._refused
         for start in range(0, len(self._found), NOTED_DOCUMENTS):
             some = slice(start, start + NOTED_DOCUMENTS)
-            positions = refused.positions[some]
-            contents = _contents(texts, positions)
-            self._repeat.add_left(hashes[positions], contents, self._found.taken(some))
+            contents = _contents(texts, self._refused.positions[some])
+            self._repeat.add_left(contents, self._found.taken(some))
         self._repeat.store(self._transaction)
         return joined(self._places)[joined(stored)]
 
     def _become(
         self,
         ids: Sequence[Id],
-        hashes: U64,
         texts: TextSource,
         own: "OwnSketches",
         others: OtherIds,
     ) -> tuple[U8, dict[int, Id], Left]:
         """Return what becomes of some documents, other ids by position, and what was left out.
 
-        `hashes`: those of the ids; `own`: the sketches.
+        `own`: the sketches.  Of documents with one id and one text each has other names, by which
+        the note of the run tells which of them it kept.
         """
         becomes = np.full(len(ids), UNDECIDED, np.uint8)
-        pending, asked, keys, found = np.arange(len(ids)), list(ids), hashes, NOTHING
+        pending, asked, keys = np.arange(len(ids)), list(ids), hashes_of(ids)
+        places, left = [np.empty(0, np.int64)], [NOTHING]
         waiting: dict[int, Iterator[Id]] = {}
         names: dict[int, Id] = {}
         while len(pending):
@@ -206,12 +202,12 @@ class Claims(ExitStack):
             is_same = own.are(bits, pending, is_stored)
             kept = np.where(is_same, self._repeat.kept(keys), -1)
             becomes[pending[self._back(kept)]] = AGAIN
-            if not waiting:
-                # The note of the run has the ids of the input.
-                rest = np.flatnonzero(becomes == UNDECIDED)
-                places, found = self._repeat.left(hashes[rest], _contents(texts, rest))
-                becomes[rest[places]] = LEFT
-                self._taken.add(hashes_of(found.ids.tolist()))
+            rest = np.flatnonzero(becomes[pending] == UNDECIDED)
+            again, found = self._repeat.left(keys[rest], _contents(texts, pending[rest]))
+            is_new = self._taken.add(keys[rest[again]])
+            places.append(pending[rest[again[is_new]]])
+            left.append(found.taken(is_new))
+            becomes[places[-1]] = LEFT
             is_open = becomes[pending] == UNDECIDED
             becomes[pending[is_open & is_same & (kept < 0)]] = SEEN
             free = np.flatnonzero(is_open & ~is_stored)
@@ -223,7 +219,8 @@ class Claims(ExitStack):
                 names[at] = next(waiting[at])
             asked = [names[at] for at in pending.tolist()]
             keys = hashes_of(asked)
-        return becomes, names, found
+        order = np.argsort(joined(places))
+        return becomes, names, Left.joined(left).taken(order)
 
     def _back(self, kept: I64) -> I64:
         """Take documents by their places among what the run stored, -1 for none.

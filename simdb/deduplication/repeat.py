@@ -4,10 +4,11 @@ The database has a note for each run: which documents the run stored, and what e
 left out matched.  It is part of the commit that stores the documents.  If the run is repeated, the
 same documents are kept and left out again, without a search, whatever was stored since.
 
-A document is known by its id, and by its fingerprint where it is stored or else by its text.
+A document is known by the id under which it was stored or reported, and by its fingerprint where it
+is stored or else by its text.
 
     kept        uint64[k], ascending: hashes of the ids of stored documents
-    left        uint64[n], ascending: hashes of id and text of documents that were left out
+    left        uint64[n], ascending: hashes of `ids` and texts of documents that were left out
     ids         n ids under which these were reported
     matches     n ids of what they match
     bits        uint64[n]: the bits of the sketches of these; older versions have stored none
@@ -148,13 +149,10 @@ class Repeat:
         if self._name is not None and len(hashes):
             self._new_kept.append(hashes)
 
-    def add_left(self, hashes: U64, contents: Callable[[], Iterable[bytes]], left: Left) -> None:
-        """Remember documents that the run has left out, by their ids as they were read.
-
-        `contents`: see `left`.
-        """
+    def add_left(self, contents: Callable[[], Iterable[bytes]], left: Left) -> None:
+        """Remember documents that the run has left out; `contents`: see `left`."""
         if self._name is not None and len(left):
-            self._new_hashes.append(_text_hashes(hashes, contents()))
+            self._new_hashes.append(_text_hashes(hashes_of(left.ids.tolist()), contents()))
             self._new_left.append(left)
 
     def store(self, transaction: Noted) -> None:

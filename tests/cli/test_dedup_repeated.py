@@ -56,6 +56,25 @@ def test_a_repeated_run_writes_the_same(kept_run, write_lines):
     assert not os.path.exists("k.jsonl.before")
 
 
+@pytest.mark.parametrize("rule", ["first", "last", "max:n"])
+@pytest.mark.parametrize("size", [1, 100])
+def test_records_that_come_several_times_are_told_apart_when_the_run_is_repeated(
+    kept_run, write_lines, monkeypatch, rule, size
+):
+    """With --keep last the record that was kept was taken for the one left out, and lost."""
+    monkeypatch.setattr("simdb.cli.options.intake.BATCH_DOCUMENTS", size)
+    records = made_records(20)
+    again = [{**each, "n": each["n"] + 7 * (2 - at)} for at in range(2) for each in records[::2]]
+    write_lines("a.jsonl", *records, *again, *records[:5])
+
+    first = kept_run("a.jsonl", "--keep", rule)
+    second = kept_run("a.jsonl", "--keep", rule)
+    third = kept_run("a.jsonl", "--keep", rule)
+
+    assert first[0].count(b"\n") > 10
+    assert second[:2] == third[:2] == first[:2]
+
+
 def test_a_repeated_run_writes_the_same_after_other_runs(kept_run, write_lines, simdb_run):
     monday, tuesday = made_records(400), made_records(800)[200:]
     for each in tuesday[200:]:
