@@ -37,7 +37,7 @@ from simdb.ground.bits import ALL_BITS, leading_masks
 from simdb.ground.dtypes import I64, U8, U32, U64
 from simdb.index.bands import Bands
 from simdb.plan.arrangement import BLOCKS_MAX, choose_tables
-from simdb.plan.chance import filter_distance, firm_distance
+from simdb.plan.chance import firm_distance, odd_distance
 from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.plan.polytopes import sign_limits, table_share, universal
 from simdb.running import kernel
@@ -351,7 +351,7 @@ def _compared(
 ) -> Iterator[Couples]:
     """Compare every two vectors."""
     limit, firm = (
-        each(min(similarity, 1.0), 1.0 - recall) for each in (filter_distance, firm_distance)
+        each(min(similarity, 1.0), 1.0 - recall) for each in (odd_distance, firm_distance)
     )
     judging = judged_by(vectors, limit, firm)
     every = Table(bits, np.arange(len(bits), dtype=np.uint32), np.empty(0, np.uint32))

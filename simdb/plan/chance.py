@@ -28,6 +28,9 @@ FIRM_DISTANCE_LEAST = 3
 # signs differs and is firm: the others sum up to -1, for an even n with probability .8 / sqrt(n),
 # and with the new feature to 0, which counts as positive, but with the old one to -2.
 REPLACED_SHARE = 0.2
+# Where one of an odd number n of such features is left out, the others sum up to 0 with probability
+# 1/2 for n = 3, and half of these signs differ: at most this share, over the root of n, of all.
+LEFT_OUT_SHARE = math.sqrt(3.0) / 4.0
 # Integrals over the weights of a query, in standard deviations, and the search for a share; a tail
 # begins so many standard deviations from the mean.
 NODES, WEIGHT_MOST = 129, 6.0
@@ -67,8 +70,31 @@ def filter_distance(similarity: float, loss: float, sign_count: int = bits.FINGE
 
 
 @lru_cache(REMEMBERED)
+def odd_distance(similarity: float, loss: float, sign_count: int = bits.FINGERPRINT_BITS) -> int:
+    """Return the same for queries whose signs are nearly all firm: sums of a few features.
+
+    In a similar document one of n is missing, n is odd, and 1 / (1 - `similarity`**2).
+    """
+    differs = LEFT_OUT_SHARE * math.sqrt(1.0 - similarity * similarity)
+    for distance in range(filter_distance(similarity, loss, sign_count), sign_count):
+        if 1.0 - binomial_below(sign_count, differs, distance) <= loss:
+            return distance
+    return sign_count
+
+
+def odd_share(similarity: float, distance: int, sign_count: int) -> float:
+    """Return the most of a query's weights that so many signs of a few features have.
+
+    All differ where the weights are 1, and the mean size is sqrt(2 n / pi).  With one feature more
+    or less n is at least `similarity`**2 / (1 - `similarity`**2).
+    """
+    least = similarity * similarity / max(1.0 - similarity * similarity, EQUAL)
+    return distance / sign_count / max(1.0, math.sqrt(2.0 * least / math.pi))
+
+
+@lru_cache(REMEMBERED)
 def firm_distance(similarity: float, loss: float, sign_count: int = bits.FINGERPRINT_BITS) -> int:
-    """Return the same over the firm ones of `sign_count` signs, and a few at least.
+    """Return the same over the firm ones of `sign_count` signs of others, and a few at least.
 
     The weights of similar documents are jointly normal with correlation `similarity`; or they are
     sums of n features of the same weight, of which one in the other document is another, and

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from simdb.ground.errors import OptionError
-from simdb.plan.chance import FIRM_LEAST, filter_distance, firm_distance, firm_within, flipped_share
+from simdb.plan.chance import firm_distance, firm_within, flipped_share, odd_distance, odd_share
 from simdb.plan.cost import PAGE_ENTRIES, TABLE_PAGES
 from simdb.plan.problem import Criterion, PolytopeRun, Population, Problem
 from simdb.results.reports import Plan
@@ -97,10 +97,11 @@ def sign_limits(
     """
     similarity, lost = min(similarity, 1.0), _filter_loss(recall)
     loss, flipped = (1.0 - FLIPPED_PART) * lost, FLIPPED_PART * lost
-    every, firm = (
-        (limit(similarity, loss, signs), limit(similarity, loss, ALL_SIGNS),
-         flipped_share(similarity, flipped, signs, least))
-        for limit, least in ((filter_distance, 0.0), (firm_distance, FIRM_LEAST))
+    many = odd_distance(similarity, loss, signs)
+    every = many, odd_distance(similarity, loss, ALL_SIGNS), odd_share(similarity, many, signs)
+    firm = (
+        firm_distance(similarity, loss, signs), firm_distance(similarity, loss, ALL_SIGNS),
+        flipped_share(similarity, flipped, signs),
     )  # fmt: skip
     return every, firm
 

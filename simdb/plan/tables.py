@@ -17,6 +17,7 @@ from simdb.plan.chance import (
     binomial_below,
     firm_distance,
     firm_within,
+    odd_distance,
     reach,
     share_of_reached,
     share_within,
@@ -43,8 +44,8 @@ def plans(problem: Problem[Population]) -> list[Plan]:
 def comparing(problem: Problem[Population]) -> list[Plan]:
     """Return a plan for each distance limit for candidates."""
     criterion = problem.criterion
-    limits, firm = candidate_distances(criterion), candidate_distances(criterion, firm_distance)
-    return [_by_comparing(problem, *each) for each in zip(limits, firm, strict=True)]
+    both = (candidate_distances(criterion, limit) for limit in (odd_distance, firm_distance))
+    return [_by_comparing(problem, *each) for each in zip(*both, strict=True)]
 
 
 def looking_up(problem: Problem[Population]) -> list[Plan]:
