@@ -41,7 +41,7 @@ BLOCK_DOCUMENTS = 256
 BLOCK_BYTES = 1 << 16
 METADATA_BYTES_MAX = 1 << 30
 
-PLAIN = "use None, bool, int, float, str, bytes, list and dict"
+PLAIN = "use None, bool, int (of 64 bits), float, str, bytes, list and dict"
 # Metadata of this many documents are checked together, which takes a tenth of the time.
 CHECKED_TOGETHER = 64
 
@@ -86,7 +86,7 @@ def pack_metadata(metadata: Any, what: str) -> bytes:
     except InputError:
         raise
     except _REFUSALS as error:
-        raise InputError(f"metadata of {what} cannot be stored: {error}; {PLAIN}") from error
+        raise _refusal(what, f"{error}; {PLAIN}", _place_of_refused(metadata)) from error
     if len(packed) > METADATA_BYTES_MAX:
         raise InputError(f"metadata of {what} has {len(packed)} bytes, more than 1 GiB")
     return packed
@@ -384,6 +384,18 @@ def _check_parts(value: Any, place: str, what: str) -> None:
     elif isinstance(value, str | int | float) and not _comes_back(value, codec.pack(value)):
         found = f"{value!r:.80} is a {type(value).__name__}"
         raise _refusal(what, f"{found}, which would come back as another type; {PLAIN}", place)
+
+
+def _place_of_refused(value: Any, place: str = "") -> str:
+    """Return where in `value`, which cannot be packed, the first part is that cannot, or nearly."""
+    # A message has 200 characters of a place, and a list may hold itself.
+    if len(place) < 200 and isinstance(value, dict | list):
+        for at, part in value.items() if isinstance(value, dict) else enumerate(value):
+            try:
+                codec.pack(part)
+            except _REFUSALS:
+                return _place_of_refused(part, f"{place}[{at!r:.80}]")
+    return place
 
 
 def _refusal(what: str, why: str, place: str) -> InputError:
