@@ -11,7 +11,9 @@ import glob
 import io
 import json
 import os
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -133,6 +135,20 @@ def holds_records(source: str) -> bool:
     """Return whether a source holds records; otherwise it is one document, or a folder of them."""
     is_file = unpacked(source).endswith(RECORDS) and not os.path.isdir(source)
     return source == STANDARD_INPUT or is_file
+
+
+def records_hint(sources: Iterable[str]) -> str | None:
+    """Return the hint for the first folder in which files of records lie, or None."""
+    for source in filter(os.path.isdir, expanded(sources)):
+        with suppress(OSError), os.scandir(source) as entries:
+            found = next(filter(None, (_records_ending(entry.name) for entry in entries)), None)
+            if found is not None:
+                return (
+                    f"{valid_name(source)}: in a folder each file is one document, also those that"
+                    f" end in {found}; for their records name the files:"
+                    f" {shlex.quote(os.path.join(valid_name(source), '*' + found))}"
+                )
+    return None
 
 
 def read_sources(
@@ -348,6 +364,18 @@ def _exists(source: str) -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
+def _records_ending(name: str) -> str:
+    """Return how the name of a file of records ends; nothing for others, and for .json.
+
+    A file that ends in .json is as often one document.
+    """
+    bare = unpacked(name)
+    ending = os.path.splitext(bare)[1]
+    if ending not in RECORDS or ending == ".json":
+        return ""
+    return name[-len(ending + name.lower()[len(bare) :]) :]
 
 
 def _unknown(source: str) -> InputError:

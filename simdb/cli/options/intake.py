@@ -26,7 +26,7 @@ from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Batch, Found, Texts, joined
 from simdb.sources.content import AMOUNT, begin_counting, markup_hint, page_position
 from simdb.sources.encoding_guess import guessed_note
-from simdb.sources.reading import columns_of, holds_records, read_sources
+from simdb.sources.reading import columns_of, holds_records, read_sources, records_hint
 from simdb.sources.records import NO_FIELD, NO_TEXT, InputProblem, SourceOptions, valid_name
 from simdb.tuning.sample import SHORT_WORDS, TAG, count_words
 
@@ -95,6 +95,9 @@ class Intake:
         is_quiet: bool = False,
     ) -> "Intake":
         """Read `sources` as `reading` says; `excluded`: see `read_sources`."""
+        hint = None if is_quiet else records_hint(sources)
+        if hint:
+            progress.note(hint)
         found = read_sources(sources, reading, excluded=excluded)
         return cls(found, progress, reading.on_null, is_quiet=is_quiet)
 

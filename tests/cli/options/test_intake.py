@@ -1,4 +1,6 @@
-"""The hint that a text looks like HTML."""
+"""The hints that a text looks like HTML, and that a folder has files of records."""
+
+from pathlib import Path
 
 from over import over
 
@@ -39,3 +41,27 @@ def test_a_run_gives_the_hint_once(simdb_run, tmp_path):
     assert ran.notes.count("looks like HTML") == 1
     assert "f/a: this looks like HTML" in ran.notes
     assert "HTML" not in simdb_run("dedup", "f", "--quiet").notes
+
+
+@over("name", ["p.jsonl", "p.csv", "P.TSV", "p.ndjson.gz", "p.parquet", "p.jsonl.zst"])
+def test_a_folder_with_files_of_records_gets_a_hint(simdb_run, name):
+    Path("f").mkdir(exist_ok=True)
+    for old in Path("f").iterdir():
+        old.unlink()
+    Path("f", name).write_text("{}")
+    ending = name[1:]
+
+    ran = simdb_run("dedup", "f")
+
+    assert f"f: in a folder each file is one document, also those that end in {ending}" in ran.notes
+    assert f"name the files: 'f/*{ending}'" in ran.notes
+    assert "one document" not in simdb_run("dedup", "f", "--quiet").notes
+
+
+def test_other_folders_get_no_hint(simdb_run):
+    Path("f", "g").mkdir(parents=True)
+    for name in ("a.txt", "b.json", "jsonl", "csv"):
+        Path("f", name).write_text("some words that are a text")
+    Path("f", "g", "p.csv").write_text("id,text\n1,some words\n")
+
+    assert "one document" not in simdb_run("dedup", "f", "f/g/p.csv").notes
