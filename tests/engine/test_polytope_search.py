@@ -214,7 +214,7 @@ def test_the_least_limit_of_memory_cuts_a_large_directory_into_pages(made, monke
 def test_the_least_limit_of_memory_cuts_no_run_and_no_batch_into_single_entries(
     open_database, monkeypatch
 ):
-    """500 queries of 20,000 documents took hours: each query searched each entry by itself."""
+    """500 queries of 20,000 documents took minutes: each query searched each entry by itself."""
     bits = np.random.default_rng(1).integers(0, 2**64, 3000, np.uint64)
     searched, opened = [], many.opened
     database = open_database(options=simdb.Options(delta_documents=100))
