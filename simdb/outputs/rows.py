@@ -43,7 +43,12 @@ class WaitingLine(bytes):
 def waiting_line(value: Any) -> bytes:
     """Return what `as_line` does, or a `WaitingLine` if NaN or infinite numbers may be in it."""
     line = _line(partial(json.dumps, value, default=_text_of))
-    return WaitingLine(line) if b"NaN" in line or b"Infinity" in line else line
+    return WaitingLine(line) if may_have_odd_numbers(line) else line
+
+
+def may_have_odd_numbers(line: bytes) -> bool:
+    """Return whether NaN or infinite numbers, as Python writes them, may be in a line of JSON."""
+    return b"NaN" in line or b"Infinity" in line
 
 
 def finite(value: Any) -> Any:

@@ -16,7 +16,7 @@ from simdb.ground.dtypes import I64
 from simdb.ground.errors import OptionError
 from simdb.outputs import formats, table_file
 from simdb.outputs.pieces import LINE_FEED, Piece, RowRange, contents, copy, split_lines
-from simdb.outputs.rows import Row, as_line, waiting_line
+from simdb.outputs.rows import Row, as_line, may_have_odd_numbers, waiting_line
 from simdb.outputs.target import BEFORE, Staying, Target, check_staying, written
 from simdb.running.threads import read_ahead, thread_count
 
@@ -239,8 +239,7 @@ def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
 
 def _written_line(line: bytes) -> bytes:
     """Return a waiting line as it is written; few have one of these words."""
-    is_odd = b"NaN" in line or b"Infinity" in line
-    return as_line(table_file.loaded(line)) + LINE_FEED if is_odd else line
+    return as_line(table_file.loaded(line)) + LINE_FEED if may_have_odd_numbers(line) else line
 
 
 def _parts(pieces: Iterator[Piece]) -> Iterator[table_file.Part]:

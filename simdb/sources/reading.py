@@ -139,7 +139,8 @@ def holds_records(source: str) -> bool:
 
 def records_hint(sources: Iterable[str]) -> str | None:
     """Return the hint for the first folder in which files of records lie, or None."""
-    for source in filter(os.path.isdir, expanded(sources)):
+    # Remote names are no folders, and a pattern of them would be looked up once more.
+    for source in filter(os.path.isdir, expanded(each for each in sources if not is_remote(each))):
         with suppress(OSError), os.scandir(source) as entries:
             found = next(filter(None, (_records_ending(entry.name) for entry in entries)), None)
             if found is not None:
