@@ -455,8 +455,8 @@ class Reading(Protocol[IdT]):
         documents with equal sketches, or connected already, match without a look at their texts.
 
         If the database maintains clusters (`Options.keep_clusters`) and you give no threshold, its
-        own threshold applies, and connected clusters are read from disk; `search`, `where` or a
-        higher `recall` forces a new search.
+        own threshold applies, by estimate, and connected clusters are read from disk; `search`,
+        `where` or a higher `recall` forces a new search.
 
         Equal documents are linked to the first of them, so many copies cost little.  Raises
         OptionError for an unknown policy or field, InputError for values without an order.
@@ -467,7 +467,8 @@ class Reading(Protocol[IdT]):
         options, count = self._store.options, thread_count(threads)
         is_exact = searches.judge.check_verification(verify, texts, options)
         clusters.order.check_keep(keep, has_texts=is_exact and texts is not None)
-        is_exact &= not options.keeps_clusters or (verify, texts) != (None, None)
+        is_asked = question.has_bound or (verify, texts) != (None, None)
+        is_exact &= is_asked or not options.keeps_clusters
         question = question if is_exact else bounded(options, question)
         with self._state() as state:
             state.threads = count

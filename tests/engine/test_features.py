@@ -127,6 +127,22 @@ def greedy(texts, stored):
     return set(stays)
 
 
+@pytest.mark.parametrize("kept", ["similarity", "distance"])
+def test_features_decide_clusters_of_a_threshold_also_where_others_are_kept(open_database, kept):
+    # An asked threshold was decided by estimate as soon as the database kept clusters.
+    texts = near_copies(5)
+    options = simdb.Options(sketch=simdb.Simhash(), features=True, keep_clusters=kept)
+    database = open_database(options=options)
+    database.insert_many(texts)
+    ask = {"similarity": LEAST, "recall": 1.0}
+
+    connected = list(database.find_clusters(**ask))
+    stars = database.find_clusters(**ask, policy="star")
+
+    assert connected == list(database.find_clusters(**ask, texts=texts))
+    assert len(texts) - sum(len(star) - 1 for star in stars) == len(greedy(texts, {}))
+
+
 @pytest.mark.parametrize("verb", ["deduplicate", "add_many_if_new", "add_if_new"])
 def test_day_by_day_keeps_what_one_run_over_all_texts_keeps(tmp_path, monkeypatch, verb):
     monkeypatch.setattr(claims, "CLAIMED_ROWS", 7)
