@@ -1,5 +1,6 @@
 """A dump that is loaded is the same database, or nothing."""
 
+import errno
 import io
 import os
 import random
@@ -311,6 +312,22 @@ def test_nothing_is_loaded_over_what_is_there(filled, tmp_path):
     for name in ("db", "empty"):
         with pytest.raises(simdb.ExistsError, match="new directory"):
             simdb.load(io.BytesIO(content), tmp_path / name)
+
+
+def test_a_load_that_a_full_disk_ends_late_names_the_database_that_was_not_made(
+    filled, tmp_path, monkeypatch
+):
+    # The message said that everything was stored, and nothing was.
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    content = dumped(filled)
+    monkeypatch.setattr("simdb.storage.files.open_files.sync_directory", fail)
+    with pytest.raises(simdb.FullError, match="new was not made, and nothing of it stays") as told:
+        simdb.load(io.BytesIO(content), tmp_path / "new")
+
+    assert "stored" not in str(told.value)
+    assert os.listdir(tmp_path) == ["db"]
 
 
 def test_a_dump_that_fails_leaves_the_older_one(filled, tmp_path, monkeypatch):

@@ -112,7 +112,7 @@ def shrink(store: Store, right: WriteRight) -> str:
             return "the file was not shrunk: snapshots of this process are open"
         except (OSError, FullError) as error:
             raise FullError(
-                f"everything is stored, but the file was not shrunk: the disk of {copy} is full or"
+                f"the file was not shrunk, and nothing in it is lost: the disk of {copy} is full or"
                 f" has failed: {error}"
             ) from error
         finally:

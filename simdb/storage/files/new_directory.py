@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import TypeVar
 
-from simdb.ground.errors import Error, ExistsError, InputError
+from simdb.ground.errors import Error, ExistsError, FullError, InputError
 from simdb.storage.files.location import sync_directory
 from simdb.storage.files.plain import OWN_FILES, is_same_file
 from simdb.storage.translation import translate
@@ -63,6 +63,8 @@ def made_beside(
                 _remove(temporary)
                 raise
             _remove(temporary)
+    except FullError as error:
+        raise FullError(f"{target} was not made, and nothing of it stays: {error}") from error
     except Error:
         raise
     except OSError as error:
