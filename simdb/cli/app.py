@@ -3,6 +3,7 @@
 Exit codes: 0 done; 1 skipped input, or findings where they count; 2 wrong use; 3 database error.
 """
 
+import errno
 import gc
 import io
 import os
@@ -35,6 +36,16 @@ if TYPE_CHECKING:
 
 # Folders whose messages are in words of the command line already.
 OWN_WORDS = (cli.__name__, "simdb.outputs", "simdb.sources")
+NO_MEMORY = (
+    "the memory of this process is used up; give it more, or take fewer threads, as with the"
+    " environment variable SIMDB_THREADS=1, or let dedup hold less, with --memory 64M"
+)
+# What the system says of no file, or of any file because there are too many.
+ADVICE = {
+    errno.EBADF: "standard output is closed; let it go to a file, or to /dev/null",
+    errno.EMFILE: "the process may open no more files; raise this limit, as with ulimit -n 1024",
+    errno.ENOENT: "the current folder was removed; change into another one",
+}
 
 
 class Program(click.Group):
@@ -100,7 +111,10 @@ def _reported() -> Iterator[None]:
     except OSError as error:
         _close_output()
         full = full_disk(error, "standard output")
-        raise Exit(_report(str(full or error), DATABASE_ERROR if full else WRONG_USE)) from None
+        message, code = (str(full), DATABASE_ERROR) if full else (_advised(error), WRONG_USE)
+        raise Exit(_report(message, code)) from None
+    except MemoryError:
+        raise Exit(_report(NO_MEMORY, DATABASE_ERROR)) from None
 
 
 def _show_version(context: click.Context, option: click.Parameter, is_given: bool) -> None:
@@ -169,6 +183,13 @@ def _message(error: simdb.Error) -> str:
         trace = trace.tb_next
     place = "" if trace is None else trace.tb_frame.f_globals["__name__"]
     return str(error) if place.startswith(OWN_WORDS) else output.words.in_words(str(error))
+
+
+def _advised(error: OSError) -> str:
+    """Return the message of an error of the system, and what to do where it names no file."""
+    is_named = error.filename is not None and error.errno != errno.EMFILE
+    advice = None if is_named else ADVICE.get(error.errno or 0)
+    return f"{advice} ({error})" if advice else str(error)
 
 
 def _report(message: str, code: int) -> int:

@@ -1,5 +1,6 @@
 """The program as a process: exit codes, signals, pipes and terminals."""
 
+import errno
 import json
 import os
 import pty
@@ -92,6 +93,32 @@ def test_an_error_is_one_line_and_an_exit_code(simdb_run, monkeypatch, error, co
     assert ran.code == code
     assert ran.output == ""
     assert ran.notes == ("simdb: interrupted\n" if code == 130 else "simdb: x\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (MemoryError("Unable to allocate 8 GiB"), 3, "the memory of this process is used up"),
+        (OSError(errno.EMFILE, "Too many open files", "a.jsonl"), 2, "raise this limit"),
+        (FileNotFoundError(errno.ENOENT, "No such file"), 2, "the current folder was removed"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "a"), 2, "[Errno 2] No such file: 'a'"),
+    ],
+)
+def test_what_a_system_is_short_of_is_told_with_a_remedy(
+    simdb_run, monkeypatch, error, code, message
+):
+    # Too little memory was a traceback, and exit code 1, as if some input had been skipped.
+    def fail(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(simdb, "open", fail)
+
+    ran = simdb_run("stats", "db")
+
+    assert ran.code == code
+    assert ran.notes.startswith("simdb: ")
+    assert message in ran.notes
+    assert ran.notes.count("\n") == 1
 
 
 def test_a_bug_in_the_program_is_not_hidden(simdb_run, monkeypatch):
@@ -269,7 +296,7 @@ def test_a_closed_output_fails_whoever_prints_and_nobody_else(write_lines):
     assert {verb: ran.returncode for verb, ran in closed.items()} == {
         "--version": 2, "dedup a.jsonl": 0, "check d": 0,
     }  # fmt: skip
-    assert closed["--version"].stderr == b"simdb: [Errno 9] Bad file descriptor\n"
+    assert closed["--version"].stderr.startswith(b"simdb: standard output is closed; ")
 
 
 def test_messages_get_lost_and_no_input_is_found_where_their_streams_are_closed(write_lines):

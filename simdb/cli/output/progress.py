@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from simdb.cli import output
@@ -71,7 +71,8 @@ class Progress:
         """Note `text` if the body of the `with` statement takes longer than a second."""
         timer = threading.Timer(PATIENCE_SECONDS, self.note, [text])
         timer.daemon = True
-        timer.start()
+        with suppress(RuntimeError):  # a system without more threads
+            timer.start()
         try:
             yield
         finally:

@@ -48,3 +48,16 @@ def test_each_part_is_shown_by_its_own_name(told):
         "writing", "writing: 1 document",
     ]  # fmt: skip
     assert told[-1] == ("writing: 1 document", 0.25)
+
+
+def test_a_run_waits_for_a_writer_where_the_system_has_no_thread_to_say_so(monkeypatch):
+    # A run of `dedup --db` under a limit of memory ended with "can't start new thread".
+    def fail(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", fail)
+    done = []
+    with Progress("reading") as shown, shown.waiting("waiting for a writer"):
+        done.append(1)
+
+    assert done == [1]
