@@ -16,11 +16,11 @@ import numpy as np
 
 from simdb import database, engine
 from simdb.deduplication.measures import apart
-from simdb.deduplication.minima import Blocks
 from simdb.deduplication.newcomers import Sifted, lookups_of
 from simdb.deduplication.question import DedupQuestion, TextSource
 from simdb.deduplication.within import alone
 from simdb.ground.dtypes import F32, I64, U8, Objects
+from simdb.outputs.pieces import Blocks
 from simdb.results.matches import Matches, Verification
 from simdb.values.arrays import Id, Sketches, object_array
 

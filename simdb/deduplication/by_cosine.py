@@ -6,6 +6,7 @@ similarity, all are compared.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from itertools import chain
 from math import ceil, log1p, pi
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.deduplication.measures import EXACT_RECALL
-from simdb.deduplication.minima import BandBuckets, shared_keys
+from simdb.deduplication.minima import BandBuckets, parts_of_keys
 from simdb.deduplication.question import Decided, DedupQuestion, TextSource
 from simdb.deduplication.stars import Stars, decided_in_order, find_stars
 from simdb.ground.choices import ErrorsName
@@ -125,23 +126,23 @@ def bands_for(units: F32, similarity: float, recall: float) -> PlaneBands | None
     return found
 
 
-def buckets_of(units: F32, bands: PlaneBands, threads: int) -> list[BandBuckets]:
-    """Return the vectors that lie on the same side of all planes of a band, of each band."""
+def buckets_of(units: F32, bands: PlaneBands, threads: int) -> Iterator[BandBuckets]:
+    """Yield the vectors that lie on the same side of all planes of a band: parts of each band."""
     count, length = units.shape
-    places = np.arange(count, dtype=np.uint32)
+    none = np.empty(0, np.int64)
 
-    def shared(normals: F32) -> BandBuckets:
+    def shared(normals: F32) -> list[BandBuckets]:
         sides = np.zeros((count, 8), np.uint8)
         for start in range(0, count, BLOCK_ROWS):
             packed = np.packbits(units[start : start + BLOCK_ROWS] @ normals > 0, axis=1)
             sides[start : start + BLOCK_ROWS, : packed.shape[1]] = packed
         keys = sides.view(np.uint64)[:, 0] * GOLDEN >> np.uint64(32)
-        return shared_keys(keys.astype(np.uint32), places)
+        return [part.shared() for part in parts_of_keys(keys.astype(np.uint32), none)]
 
     # They are drawn one after the other, whatever the number of threads.
     chance, shape = np.random.default_rng(SEED), (length, bands.planes)
     every = (chance.standard_normal(shape, np.float32) for _ in range(bands.number))
-    return list(mapped(shared, every, threads))
+    return chain.from_iterable(mapped(shared, every, threads))
 
 
 def _agreeing(cosines: F64 | F32) -> F64:

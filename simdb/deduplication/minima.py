@@ -3,23 +3,21 @@
 Two documents with the Jaccard similarity s agree in a minimum with probability s, so they share a
 band of r minima with probability s^r, and at least one of b bands with 1 - (1 - s^r)^b (Broder
 1997; Leskovec, Rajaraman & Ullman 2020, section 3.4).  Only the keys of the bands are kept, 32 bits
-each, and each table of them is sorted once.
+each, and each table of them is sorted once, in parts that fit the memory.
 """
 
-import os
-import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn
 from simdb.engine.state.incoming import SKETCHED_DOCUMENTS
 from simdb.engine.state.incoming import joined as joined_sketches
+from simdb.ground.bits import fmix64
 from simdb.ground.choices import ErrorsName
 from simdb.ground.dtypes import I64, U8, U32, U64, Bools
 from simdb.index.bands import (
@@ -30,9 +28,9 @@ from simdb.index.bands import (
     expected_candidates,
     fewest_bands,
 )
+from simdb.outputs.pieces import Blocks
 from simdb.running import kernel
-from simdb.running.memory import column_bytes
-from simdb.running.threads import mapped, parts_of, thread_count
+from simdb.running.threads import mapped, parts_of
 from simdb.settings.options import BAG, PERMUTATIONS_MOST, SET, Minhash, Simhash
 from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import threads_for
@@ -53,21 +51,45 @@ UNRELATED_BELOW = 0.5
 # Candidates are compared by so many minima of 8 bits, before their texts are.
 COMPARED_MINIMA = 64
 KEY_BITS = 32
-# So many keys of a band, or half as many, are sorted at a time, in 24 bytes each.
+# So many keys of a band, or half as many, are sorted at a time by each thread, in 24 bytes each;
+# they are found by looking at so many at a time.
 SORTED_KEYS = 1 << 23
+SCANNED_KEYS = 1 << 20
+# A part is a number of one byte, and this is none.
+PART_BITS_MOST, NO_PART = 7, 255
 
 Texts = Sequence[Any] | TextColumn
 
 
 @dataclass(frozen=True, slots=True)
 class BandBuckets:
-    """Documents that share the key of a band: members uint32[e], in buckets of `sizes` uint32[k].
+    """Documents that share the key of a band: `pairs` uint64[k], ascending, and larger buckets.
 
-    A bucket has at least two documents, in ascending order.
+    A pair is the bucket of two documents, of which the lesser is in the upper half of the word.
+    The others have the members uint32[e], in buckets of `sizes` uint32[m], at least three each and
+    in ascending order.  `marks` uint64[m]: equal for equal buckets; that different ones have the
+    same is as likely as for two random words.
     """
 
+    pairs: U64
     sizes: U32
     members: U32
+    marks: U64
+
+    @classmethod
+    def of(cls, sizes: U32, members: U32) -> "BandBuckets":
+        """Return the buckets of `sizes`, at least two each, that have the `members`."""
+        firsts = np.cumsum(sizes, dtype=np.int64) - sizes
+        is_pair = sizes == 2
+        lesser = firsts[is_pair]
+        pairs = members[lesser].astype(np.uint64) << np.uint64(32) | members[lesser + 1]
+        kernel.sort(pairs)
+        larger = members[~np.repeat(is_pair, sizes)]
+        sizes = sizes[~is_pair]
+        firsts = np.cumsum(sizes, dtype=np.int64) - sizes
+        mixed = fmix64(larger.astype(np.uint64) + np.uint64(1))  # which is 0 of 0 alone
+        marks = np.add.reduceat(mixed, firsts) if len(firsts) else mixed
+        return cls(pairs, sizes, larger, marks)
 
 
 def banding_for(
@@ -192,50 +214,68 @@ class Minima(ExitStack):
         """Return the minima of all documents: uint8[n, COMPARED_MINIMA]."""
         return self._minima.whole()
 
-    def buckets(self, order: I64 | None, threads: int) -> list[BandBuckets]:
-        """Return the documents that share keys, of each band, by their places in the order.
+    def buckets(self, order: I64 | None, threads: int) -> Iterator[BandBuckets]:
+        """Yield the documents that share keys, by their places in the order: parts of each band.
 
         `order` int64[k]: the documents that take part, those to be preferred first; None for all
         as they came.
         """
-        takes_part = ~self.is_empty
-        places = np.flatnonzero(takes_part if order is None else takes_part[order])
-        own = places.astype(np.uint32)
-        chosen = slice(None) if takes_part.all() else places
-        if order is not None:
-            chosen = order[places]
+        empty = np.flatnonzero(self.is_empty if order is None else self.is_empty[order])
+        parts = self._parts(order, empty)
+        return mapped(lambda part: part.shared(), parts, threads)
 
-        def shared(band: int) -> BandBuckets:
-            return shared_keys(self._keys.row(band)[chosen], own)
+    def _parts(self, order: I64 | None, empty: I64) -> Iterator["KeyPart"]:
+        """Yield the keys of the bands in parts; documents at the places `empty` have none."""
+        for band in range(self.banding.bands):
+            row = self._keys.row(band)
+            yield from parts_of_keys(row if order is None else row[order], empty)
+            del row  # before the next one is read
 
-        return list(mapped(shared, range(self.banding.bands), threads))
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """Those keys of one band, uint32[n], whose first bits are `number`: `first_bits` uint8[n]."""
+
+    keys: U32
+    first_bits: U8
+    number: int
+
+    def shared(self) -> BandBuckets:
+        """Return the buckets of the documents that share one of these keys."""
+        found = [np.empty(0, np.int64)]
+        for start in range(0, len(self.keys), SCANNED_KEYS):
+            chosen = np.flatnonzero(self.first_bits[start : start + SCANNED_KEYS] == self.number)
+            chosen += start
+            found.append(chosen)
+        places = np.concatenate(found)
+        # A key and its place are one word, so what has the same key ascends.
+        words = self.keys[places].astype(np.uint64)
+        words <<= np.uint64(32)
+        words |= places.astype(np.uint64)
+        del found, places
+        kernel.sort(words)
+        is_same = np.zeros(len(words) + 1, np.bool_)
+        np.equal(words[1:] >> np.uint64(32), words[:-1] >> np.uint64(32), out=is_same[1:-1])
+        # A document is in a bucket if it has the key of its neighbour on either side.
+        is_in = is_same[:-1] | is_same[1:]
+        starts = np.flatnonzero(~is_same[:-1][is_in])
+        members = words[is_in].astype(np.uint32)
+        sizes = np.diff(starts, append=len(members)).astype(np.uint32)
+        return BandBuckets.of(sizes, members)
 
 
-def shared_keys(keys: U32, places: U32) -> BandBuckets:
-    """Return the buckets of one band, by the key of each of the `places`, which ascend.
+def parts_of_keys(keys: U32, empty: I64) -> Iterator[KeyPart]:
+    """Yield parts of the keys of one band, by their first bits; those at `empty` are in none.
 
-    Of very many keys some are sorted at a time, by their first bits, which bounds the memory.
+    Each part has about as many keys, at most `SORTED_KEYS`, since keys are hashes.
     """
-    bits = (len(keys) // SORTED_KEYS).bit_length()
-    if not bits:
-        return _shared_keys(keys, places)
-    first_bits = (keys >> np.uint32(KEY_BITS - bits)).astype(np.uint16)
-    parts = (np.flatnonzero(first_bits == part) for part in range(1 << bits))
-    found = [_shared_keys(keys[chosen], places[chosen]) for chosen in parts]
-    sizes = np.concatenate([each.sizes for each in found])
-    return BandBuckets(sizes, np.concatenate([each.members for each in found]))
-
-
-def _shared_keys(keys: U32, places: U32) -> BandBuckets:
-    ordered, members = keys.astype(np.uint64), places.copy()
-    kernel.sort(ordered, members)  # stable, so the members of a bucket ascend
-    is_same = np.zeros(len(ordered) + 1, np.bool_)
-    np.equal(ordered[1:], ordered[:-1], out=is_same[1:-1])
-    # A document is in a bucket if it has the key of its neighbour on either side.
-    is_in = is_same[:-1] | is_same[1:]
-    starts = np.flatnonzero(~is_same[:-1][is_in])
-    members = members[is_in]
-    return BandBuckets(np.diff(starts, append=len(members)).astype(np.uint32), members)
+    bits = min((len(keys) // SORTED_KEYS).bit_length(), PART_BITS_MOST)
+    first_bits = np.zeros(len(keys), np.uint8)
+    if bits:
+        np.right_shift(keys, np.uint32(KEY_BITS - bits), out=first_bits, casting="unsafe")
+    first_bits[empty] = NO_PART
+    for number in range(1 << bits):
+        yield KeyPart(keys, first_bits, number)
 
 
 def signer_of(
@@ -267,69 +307,6 @@ def background_in(texts: Texts, signer: MinHashSketcher, threads: int) -> Backgr
     return background_of(unrelated) if len(unrelated) else None
 
 
-class Blocks(ExitStack):
-    """Arrays, one after the other, in memory or, if they are large, in a temporary file.
-
-    `with` removes the file.
-    """
-
-    def __init__(self, memory: int | None) -> None:
-        """Begin without arrays; `memory`: that of the run, see `simdb.running.memory`."""
-        super().__init__()
-        self._held_bytes = column_bytes(memory)
-        self._held: list[npt.NDArray[Any]] = []
-        self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file
-        self._size = 0
-        self._file: Any = None
-
-    def add(self, block: npt.NDArray[Any]) -> None:
-        """Append an array."""
-        self._held.append(block)
-        self._size += block.nbytes
-        if self._size > self._held_bytes:
-            self._spill()
-
-    def row(self, number: int) -> U32:
-        """Return one row of each array, of keys, one after the other; threads may call this."""
-        held, waiting = [block[number] for block in self._held], self._waiting
-        ends = np.cumsum([0, *(count for _, (_, count) in waiting)]).tolist()
-        found = np.empty(ends[-1] + sum(map(len, held)), np.uint32)
-        for (start, stop), (place, _) in zip(pairwise(ends), waiting, strict=True):
-            part = found[start:stop]
-            os.preadv(self._file.fileno(), [part.data], place + number * part.nbytes)
-        np.concatenate([found[:0], *held], out=found[ends[-1] :])
-        return found
-
-    def whole(self) -> npt.NDArray[Any]:
-        """Return the arrays, of rows of one width, as one."""
-        if self._waiting:
-            self._spill()
-            every: npt.NDArray[Any] = np.memmap(self._file, self._dtype, "r")
-            return every.reshape(-1, *self._waiting[0][1][1:])
-        if len(self._held) > 1:
-            first, ends = self._held[0], np.cumsum([0, *map(len, self._held)]).tolist()
-            whole = np.empty((ends[-1], *first.shape[1:]), first.dtype)
-
-            def fill(number: int) -> None:
-                whole[ends[number] : ends[number + 1]] = self._held[number]
-
-            for _ in mapped(fill, range(len(self._held)), thread_count()):
-                pass
-            self._held = [whole]
-        return self._held[0]
-
-    def _spill(self) -> None:
-        """Move what is in memory into the file."""
-        if self._file is None:
-            self._file = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
-        for block in self._held:
-            self._dtype = block.dtype
-            self._waiting.append((self._file.tell(), block.shape))
-            self._file.write(block.data)
-        self._file.flush()
-        self._held, self._size = [], 0
-
-
 class SortedKeys:
     """A growing set of keys of 64 bits, in eight bytes each.
 
@@ -347,8 +324,8 @@ class SortedKeys:
 
     def add(self, keys: U64) -> Bools:
         """Take keys; return which of them are there for the first time: bool[n]."""
-        order = np.argsort(keys, kind="stable")
-        ordered = keys[order]
+        ordered, order = keys.copy(), np.arange(len(keys), dtype=np.uint32)
+        kernel.sort(ordered, order)
         is_new = is_first(ordered)
         is_new &= ~self.holds(ordered)
         found = np.zeros(len(keys), np.bool_)
@@ -357,7 +334,7 @@ class SortedKeys:
         return found
 
     def append(self, keys: U64) -> None:
-        """Take keys that ascend, of which none is here yet."""
+        """Take keys that ascend; what is here already is held once in the end."""
         if len(keys):
             self._parts.append(keys)
         while any(len(larger) <= 2 * len(other) for larger, other in pairwise(self._parts[-2:])):
@@ -382,4 +359,5 @@ class SortedKeys:
         merged = np.concatenate([larger, smaller])
         del larger, smaller
         merged.sort(kind="stable")  # which merges what is sorted
-        self._parts.append(merged)
+        is_new = is_first(merged)
+        self._parts.append(merged if is_new.all() else merged[is_new])

@@ -18,7 +18,6 @@ Connected groups are decided from the same buckets: of each, the first document 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,7 +38,7 @@ WINDOW_PAIRS = 1 << 22
 # So many members of buckets are looked at at a time.
 PART_MEMBERS = 1 << 22
 
-U16 = npt.NDArray[np.uint16]
+NONE = np.empty(0, np.uint32)
 Item = TypeVar("Item")
 # From pairs of documents, left[i] and right[i], to their similarities; less than any match for a
 # pair that surely does not match.
@@ -59,13 +58,12 @@ class Stars:
 
 
 def find_stars(
-    bands: list[BandBuckets], count: int, least: float, compare: Compare, *, leading: int = 0
+    bands: Iterable[BandBuckets], count: int, least: float, compare: Compare, *, leading: int = 0
 ) -> Stars:
     """Decide `count` documents, by the pairs in buckets that have the similarity `least`.
 
-    The bands are taken out of their list, so that each is freed when it is no longer needed.  The
-    `leading` first documents stay in any case; another that one of them matches goes for the first
-    of these.
+    The `leading` first documents stay in any case; another that one of them matches goes for the
+    first of these.
     """
     rounds = _Rounds(bands, count, least, compare)
     if leading:
@@ -80,18 +78,19 @@ def find_stars(
     size = WINDOW_FIRST
     while rounds.member_count:
         size = max(WINDOW_FIRST, WINDOW_GROWTH * rounds.decide_window(size))
-    removed = np.flatnonzero(rounds.owners != np.arange(count, dtype=np.uint32)).astype(np.uint32)
-    return Stars(removed, rounds.owners[removed], rounds.similarities[removed])
+    return rounds.stars()
 
 
-def find_connected(bands: list[BandBuckets], count: int, least: float, compare: Compare) -> Stars:
+def find_connected(
+    bands: Iterable[BandBuckets], count: int, least: float, compare: Compare
+) -> Stars:
     """Decide `count` documents, of which pairs in buckets that have `least` make groups.
 
     The first document of each group stays.  The similarity of one that goes is NaN if it was not
     compared with that: other documents connect the two.
     """
     forest = kernel.Forest(count)
-    part = _joined([_BucketPart.of(at, band) for at, band in enumerate(bands)])
+    part = _joined([*_distinct(bands)])
     numbers = part.of_members(np.arange(len(part.sizes), dtype=np.uint32))
     waiting = connecting.Buckets(part.members, numbers)
     # Pairs that do not match, and may be in a later bucket, too; and those that do.
@@ -114,19 +113,16 @@ def find_connected(bands: list[BandBuckets], count: int, least: float, compare: 
 
 @dataclass(frozen=True, slots=True)
 class _BucketPart:
-    """Some buckets: members uint32[e], and of each bucket sizes uint32[k] and bands uint16[k].
-
-    Each has at least two members.  The buckets of a band follow each other.
-    """
+    """Some buckets: members uint32[e], and the sizes uint32[k], each of at least two members."""
 
     members: U32
     sizes: U32
-    bands: U16
 
     @classmethod
-    def of(cls, number: int, band: BandBuckets) -> "_BucketPart":
-        """Return the buckets of the band `number`."""
-        return cls(band.members, band.sizes, np.full(len(band.sizes), number, np.uint16))
+    def of_pairs(cls, pairs: U64) -> "_BucketPart":
+        """Return buckets of two documents each."""
+        members = np.stack(_halves(pairs), axis=1).ravel()
+        return cls(members, np.full(len(pairs), 2, np.uint32))
 
     @property
     def firsts(self) -> I64:
@@ -148,26 +144,27 @@ class _BucketPart:
         sizes = self.counts(is_in)
         is_left = sizes > 1
         is_in &= self.of_members(is_left)
-        return _BucketPart(
-            self.members[is_in], sizes[is_left].astype(np.uint32), self.bands[is_left]
-        )
+        return _BucketPart(self.members[is_in], sizes[is_left].astype(np.uint32))
 
 
 class _Rounds:
-    """The decisions so far, and the buckets with the documents that are undecided.
-
-    `owners` uint32[n]: what stands for each document, itself if it stays.
-    """
+    """The decisions so far, and the buckets with the documents that are undecided."""
 
     def __init__(
-        self, bands: list[BandBuckets], count: int, least: float, compare: Compare
+        self, bands: Iterable[BandBuckets], count: int, least: float, compare: Compare
     ) -> None:
-        self.owners = np.arange(count, dtype=np.uint32)
-        self.similarities = np.zeros(count, np.float32)
-        self._parts = _gathered(_BucketPart.of(at, band) for at, band in enumerate(_taken(bands)))
+        self._parts = _gathered(_distinct(bands))
         self._is_decided = np.zeros(count, np.bool_)
+        # Those that go, what stays for each, and how similar it is.
+        self._claimed: list[tuple[U32, U32, F32]] = [(NONE, NONE, NONE.astype(np.float32))]
         self._least = np.float32(least)
         self._compare = compare
+
+    def stars(self) -> Stars:
+        """Return what was decided."""
+        removed, leaders, similarities = map(np.concatenate, zip(*self._claimed, strict=True))
+        order = np.argsort(removed)
+        return Stars(removed[order], leaders[order], similarities[order])
 
     @property
     def member_count(self) -> int:
@@ -186,7 +183,7 @@ class _Rounds:
             waiting = np.flatnonzero(weights)
             if not len(waiting):
                 break
-            window = _bounded(waiting[:size], weights)
+            window = _bounded(waiting[:size], weights[waiting[:size]])
             self._claim_matching([
                 _across(part, part.members <= window[-1], part.members >= leading)
                 for part in self._parts
@@ -199,45 +196,48 @@ class _Rounds:
 
     def decide_heads(self) -> None:
         """Let the documents stay that are the first of all their buckets."""
-        is_leader = np.zeros(len(self.owners), np.bool_)
+        is_leader = np.zeros(len(self._is_decided), np.bool_)
         for part in self._parts:
             is_leader[part.members[part.firsts]] = True
         for part in self._parts:
             is_leader[np.delete(part.members, part.firsts)] = False
-        latest = self.owners.copy()  # what a document was paired with last
         pairs = []
         for part in self._parts:
             firsts = part.firsts
             heads = part.members[firsts]
             is_led = part.of_members(is_leader[heads])
             is_led[firsts] = False
-            leaders, others = part.of_members(heads)[is_led], part.members[is_led]
-            is_new = _is_new(latest, leaders, others, part.of_members(part.bands)[is_led])
-            pairs.append(_pairs(leaders[is_new], others[is_new]))
+            pairs.append(_pairs(part.of_members(heads)[is_led], part.members[is_led]))
         self._claim_matching(pairs)
         self._is_decided |= is_leader
         self._drop_decided()
 
     def decide_window(self, size: int) -> int:
         """Decide the next documents, about `size` of them; return how many of them stay."""
-        # A document is in at most as many pairs as its buckets have members.
-        weights = np.zeros(len(self.owners))
+        is_waiting = np.zeros(len(self._is_decided), np.bool_)
         for part in self._parts:
-            weights += np.bincount(part.members, part.of_members(part.sizes), len(weights))
-        window = _bounded(np.flatnonzero(weights)[:size], weights)
+            is_waiting[part.members] = True
+        window = np.flatnonzero(is_waiting)[:size]
+        # A document is in at most as many pairs as its buckets have members.
+        weights = np.zeros(len(window))
+        for part in self._parts:
+            is_in = part.members <= window[-1]
+            places = np.searchsorted(window, part.members[is_in])
+            weights += np.bincount(places, part.of_members(part.sizes)[is_in], len(window))
+        window = _bounded(window, weights)
         end = window[-1] + 1
         inside = [_among(part, part.members < end) for part in self._parts]
-        self._settle(*self._matching(_once(inside)))
-        stays = self.owners[window] == window
+        gone = self._settle(*self._matching(_once(inside)))
         self._is_decided[window] = True
         # Those that stay, with all later documents in their buckets.
-        is_leader = np.zeros(len(self.owners), np.bool_)
-        is_leader[window[stays]] = True
+        is_leader = np.zeros(len(self._is_decided), np.bool_)
+        is_leader[window] = True
+        is_leader[gone] = False
         self._claim_matching([
             _across(part, is_leader[part.members], part.members >= end) for part in self._parts
         ])  # fmt: skip
         self._drop_decided()
-        return int(np.count_nonzero(stays))
+        return len(window) - len(gone)
 
     def _matching(self, pairs: U64) -> tuple[U32, U32, F32]:
         """Return the pairs that match, in the order of their left documents."""
@@ -254,21 +254,39 @@ class _Rounds:
             # What was claimed just now was claimed by one that comes before.
             self._claim(*self._matching(some[~self._is_decided[some.astype(np.uint32)]]))
 
-    def _claim(self, left: U32, right: U32, similarities: F32) -> None:
-        """Let the first of the `left`, which stay, that matches a document stand for it."""
-        claimed, first = np.unique(right, return_index=True)
-        self.owners[claimed] = left[first]
-        self.similarities[claimed] = similarities[first]
-        self._is_decided[claimed] = True
+    def _claim(self, left: U32, right: U32, similarities: F32) -> U32:
+        """Let the first of the `left`, which stay, that matches a document stand for it.
 
-    def _settle(self, left: U32, right: U32, similarities: F32) -> None:
-        """Decide documents that match each other, in their order."""
+        Returns the documents that go, each once.
+        """
+        claimed, first = np.unique(right, return_index=True)
+        self._claimed.append((claimed, left[first], similarities[first]))
+        self._is_decided[claimed] = True
+        return claimed
+
+    def _settle(self, left: U32, right: U32, similarities: F32) -> U32:
+        """Decide documents that match each other, in their order; return those that go."""
         chosen = decided_in_order(left, right)
-        self._claim(left[chosen], right[chosen], similarities[chosen])
+        return self._claim(left[chosen], right[chosen], similarities[chosen])
 
     def _drop_decided(self) -> None:
         """Leave decided documents out of the buckets, and then buckets of one document."""
         self._parts = _gathered(part.without(self._is_decided) for part in _taken(self._parts))
+
+
+def _distinct(bands: Iterable[BandBuckets]) -> Iterator[_BucketPart]:
+    """Yield the buckets of all bands, of equal ones the first: copies share most of their bands."""
+    pairs, known, larger = SortedKeys(), SortedKeys(), []
+    for band in bands:
+        pairs.append(band.pairs)
+        is_new = known.add(band.marks)
+        members = band.members[np.repeat(is_new, band.sizes)]
+        larger.append(_BucketPart(members, band.sizes[is_new]))
+    del known
+    yield from _taken(larger)
+    every = pairs.all()
+    for start in range(0, len(every), PART_MEMBERS):
+        yield _BucketPart.of_pairs(every[start : start + PART_MEMBERS])
 
 
 def _gathered(parts: Iterable[_BucketPart]) -> list[_BucketPart]:
@@ -288,11 +306,9 @@ def _joined(parts: Sequence[_BucketPart]) -> _BucketPart:
     """Return the buckets of all parts."""
     if len(parts) == 1:
         return parts[0]
-    none = np.empty(0, np.uint32)
     return _BucketPart(
-        np.concatenate([none, *(part.members for part in parts)]),
-        np.concatenate([none, *(part.sizes for part in parts)]),
-        np.concatenate([none.astype(np.uint16), *(part.bands for part in parts)]),
+        np.concatenate([NONE, *(part.members for part in parts)]),
+        np.concatenate([NONE, *(part.sizes for part in parts)]),
     )
 
 
@@ -303,23 +319,9 @@ def _taken(items: list[Item]) -> Iterator[Item]:
         yield items.pop()
 
 
-def _is_new(latest: U32, leaders: U32, others: U32, bands: U16) -> Bools:
-    """Tell which pairs differ from those in the bands before: most are the same in all bands.
-
-    A document is in one bucket of a band.  `latest` uint32[n]: what each was paired with last.
-    """
-    is_new = np.zeros(len(leaders), np.bool_)
-    edges = np.flatnonzero(is_first(bands)).tolist()
-    for start, stop in pairwise([*edges, len(bands)]):
-        part = slice(start, stop)
-        is_new[part] = latest[others[part]] != leaders[part]
-        latest[others[part]] = leaders[part]
-    return is_new
-
-
 def _bounded(waiting: I64, weights: npt.NDArray[Any]) -> I64:
     """Return the first of the documents `waiting`, at least one, in pairs of a bounded number."""
-    return waiting[: max(1, int(np.searchsorted(weights[waiting].cumsum(), WINDOW_PAIRS)))]
+    return waiting[: max(1, int(np.searchsorted(weights.cumsum(), WINDOW_PAIRS)))]
 
 
 def decided_in_order(left: U32 | I64, right: U32 | I64) -> list[int]:

@@ -5,7 +5,8 @@ reads many ranges of lines, and what was left out between them into a place that
 that is faster than one call for each range, and as fast as copying inside the system if the ranges
 are long.
 
-A *spool* is a temporary file in which results, lines or texts wait.
+A *spool* is a temporary file in which results, lines or texts wait, and `Blocks` are arrays that
+wait in one if they are large.
 """
 
 import io
@@ -15,16 +16,19 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn, encoded
 from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import InputError
 from simdb.outputs import rows
 from simdb.running import kernel
-from simdb.running.threads import mapped
+from simdb.running.memory import column_bytes
+from simdb.running.threads import mapped, thread_count
 
 BLOCK_BYTES = 1 << 20
 # What one thread copies at a time.
@@ -280,6 +284,72 @@ class TextSpool(ExitStack):
             os.preadv(file, [view[at:stop]], start)
         addresses = (ends - lengths + buffer.ctypes.data).astype(np.uint64)
         return TextColumn(addresses, lengths, (buffer,), is_binary=True)
+
+
+class Blocks(ExitStack):
+    """Arrays, one after the other, in memory or, if they are large, in a temporary file.
+
+    `with` frees both.
+    """
+
+    def __init__(self, memory: int | None = None) -> None:
+        """Begin without arrays; `memory`: that of the run, see `simdb.running.memory`."""
+        super().__init__()
+        self._held_bytes = column_bytes(memory)
+        self._held: list[npt.NDArray[Any]] = []
+        self.callback(self._held.clear)
+        self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file
+        self._size = 0
+        self._file: Any = None
+
+    def add(self, block: npt.NDArray[Any]) -> None:
+        """Append an array."""
+        self._held.append(block)
+        self._size += block.nbytes
+        if self._size > self._held_bytes:
+            self._spill()
+
+    def row(self, number: int) -> U32:
+        """Return one row of each array, of keys, one after the other; threads may call this."""
+        held, waiting = [block[number] for block in self._held], self._waiting
+        ends = np.cumsum([0, *(count for _, (_, count) in waiting)]).tolist()
+        found = np.empty(ends[-1] + sum(map(len, held)), np.uint32)
+        for (start, stop), (place, _) in zip(pairwise(ends), waiting, strict=True):
+            part = found[start:stop]
+            os.preadv(self._file.fileno(), [part.data], place + number * part.nbytes)
+        np.concatenate([found[:0], *held], out=found[ends[-1] :])
+        return found
+
+    def whole(self) -> npt.NDArray[Any]:
+        """Return the arrays, of rows of one width, as one."""
+        if self._waiting:
+            self._spill()
+            # A plain array is read faster than a memmap.
+            every = np.asarray(np.memmap(self._file, self._dtype, "r"))
+            return every.reshape(-1, *self._waiting[0][1][1:])
+        if len(self._held) > 1:
+            first, ends = self._held[0], np.cumsum([0, *map(len, self._held)]).tolist()
+            whole = np.empty((ends[-1], *first.shape[1:]), first.dtype)
+
+            def fill(number: int) -> None:
+                whole[ends[number] : ends[number + 1]] = self._held[number]
+
+            for _ in mapped(fill, range(len(self._held)), thread_count()):
+                pass
+            self._held[:] = [whole]
+        return self._held[0]
+
+    def _spill(self) -> None:
+        """Move what is in memory into the file."""
+        if self._file is None:
+            self._file = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
+        for block in self._held:
+            self._dtype = block.dtype
+            self._waiting.append((self._file.tell(), block.shape))
+            self._file.write(block.data)
+        self._file.flush()
+        self._held.clear()
+        self._size = 0
 
 
 def _read(lines: Lines, block: LineBytes) -> bytes:

@@ -4,6 +4,7 @@ A set of keys in sorted arrays answers as a set does.
 """
 
 import random
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -15,11 +16,12 @@ import simdb
 from simdb.deduplication import minima
 from simdb.deduplication.minima import (
     COMPARED_MINIMA,
+    BandBuckets,
     Minima,
     SortedKeys,
     background_in,
     banding_for,
-    shared_keys,
+    parts_of_keys,
     signer_of,
 )
 from simdb.index.bands import Banding, candidate_probability
@@ -36,29 +38,33 @@ def texts_of(count, seed=1):
 
 
 def members_of(buckets):
-    """Returns the members of each bucket of a band."""
+    """Returns the members of each bucket: pairs, and then the larger ones."""
     assert buckets.sizes.sum() == len(buckets.members)
-    return [each.tolist() for each in np.split(buckets.members, np.cumsum(buckets.sizes))][:-1]
+    assert (buckets.sizes > 2).all()
+    pairs = buckets.pairs.tolist()
+    assert pairs == sorted(pairs)
+    larger = np.split(buckets.members, np.cumsum(buckets.sizes))[:-1]
+    return [[pair >> 32, pair % 2**32] for pair in pairs] + [each.tolist() for each in larger]
 
 
-def pairs_of(bands):
-    """Returns the pairs of members of a bucket, by band."""
-    found = []
-    for band in bands:
-        pairs = set()
-        for inside in members_of(band):
+def pairs_of(bands, count):
+    """Returns the pairs of members of a bucket, of each of `count` bands of equally many parts."""
+    found = [set() for _ in range(count)]
+    every = list(bands)
+    for at, part in enumerate(every):
+        for inside in members_of(part):
             assert inside == sorted(inside)
-            assert len(inside) > 1
-            pairs |= {(one, other) for one in inside for other in inside if one < other}
-        found.append(pairs)
+            found[at * count // len(every)] |= {*combinations(inside, 2)}
     return found
 
 
 @pytest.mark.parametrize("held", [1 << 28, 100, 0])
 @pytest.mark.parametrize("order", [None, "reversed", "some"])
-@pytest.mark.parametrize("threads", [1, 3])
-def test_documents_with_the_key_of_a_band_share_a_bucket(monkeypatch, held, order, threads):
+@pytest.mark.parametrize(("threads", "part"), [(1, 1 << 23), (3, 20), (2, 1)])
+def test_documents_with_the_key_of_a_band_share_a_bucket(monkeypatch, held, order, threads, part):
     monkeypatch.setattr(memory, "COLUMN_BYTES", held)
+    monkeypatch.setattr(minima, "SORTED_KEYS", part)
+    monkeypatch.setattr(minima, "SCANNED_KEYS", 7)
     texts = [*texts_of(60), "", "   "]
     banding = Banding(5, 2)
     places = {None: None, "reversed": np.arange(62)[::-1], "some": np.arange(3, 40)}[order]
@@ -66,7 +72,7 @@ def test_documents_with_the_key_of_a_band_share_a_bucket(monkeypatch, held, orde
     with Minima(SKETCH, banding) as kept:
         for start in range(0, 62, 7):
             kept.add(kept.sign(texts[start : start + 7]))
-        found = pairs_of(kept.buckets(places, threads))
+        found = pairs_of(kept.buckets(places, threads), 5)
         rows = kept.rows()
 
     signatures = signer_of(SKETCH, 10, Resources(), ()).signatures(texts).minima
@@ -86,7 +92,7 @@ def test_no_documents_share_nothing():
     with Minima(SKETCH, Banding(3, 2)) as kept:
         kept.add(kept.sign([]))
 
-        assert pairs_of(kept.buckets(None, 1)) == [set()] * 3
+        assert pairs_of(kept.buckets(None, 1), 3) == [set()] * 3
 
 
 @pytest.mark.parametrize("similarity", [0.3, 0.5, 0.8, 0.9, 1.0])
@@ -152,6 +158,9 @@ def test_keys_are_held_once_they_were_appended(seed):
 
         assert every.holds(np.array(asked, np.uint64)).tolist() == [at in known for at in asked]
 
+    every.append(np.array(sorted(known), np.uint64))
+    assert every.all().tolist() == sorted(known)
+
 
 @over("most", [1, 2, 7, 100, 1000])
 def test_keys_that_are_sorted_in_parts_share_the_same_buckets(monkeypatch, most):
@@ -160,11 +169,35 @@ def test_keys_that_are_sorted_in_parts_share_the_same_buckets(monkeypatch, most)
     for count in (0, 1, 2, 99, 300):
         keys = chance.integers(0, 1 << 32, max(count // 2, 1), np.uint32)
         keys = keys[chance.integers(0, len(keys), count)]
-        places = np.sort(chance.permutation(1000)[:count]).astype(np.uint32)
+        empty = np.flatnonzero(chance.random(count) < 0.1)
         expected = {}
-        for key, place in sorted(zip(keys.tolist(), places.tolist(), strict=True)):
-            expected.setdefault(key, []).append(place)
+        for place, key in enumerate(keys.tolist()):
+            if place not in empty.tolist():
+                expected.setdefault(key, []).append(place)
 
-        found = members_of(shared_keys(keys, places))
+        parts = [part.shared() for part in parts_of_keys(keys, empty)]
 
-        assert found == [bucket for _, bucket in sorted(expected.items()) if len(bucket) > 1]
+        assert len(parts) <= 128
+        assert len(parts) > count // most or len(parts) == 128
+        found = [bucket for part in parts for bucket in members_of(part)]
+        assert sorted(found) == sorted(each for each in expected.values() if len(each) > 1)
+
+
+def test_equal_buckets_have_equal_marks():
+    chance = random.Random(7)
+    marks = {}
+    for _ in range(200):
+        buckets = [sorted(chance.sample(range(9), chance.randint(2, 5))) for _ in range(4)]
+        found = BandBuckets.of(
+            np.array([len(each) for each in buckets], np.uint32),
+            np.array([each for bucket in buckets for each in bucket], np.uint32),
+        )
+        larger = [tuple(each) for each in buckets if len(each) > 2]
+
+        assert [tuple(each) for each in members_of(found)] == [
+            *sorted(tuple(each) for each in buckets if len(each) == 2), *larger,
+        ]  # fmt: skip
+        for bucket, mark in zip(larger, found.marks.tolist(), strict=True):
+            assert marks.setdefault(bucket, mark) == mark
+
+    assert len(set(marks.values())) == len(marks)

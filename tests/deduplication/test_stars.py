@@ -25,7 +25,7 @@ def buckets_of(bands):
         inside = [[at for at, each in enumerate(keys) if each == key] for key in sorted(set(keys))]
         shared = [bucket for bucket in inside if len(bucket) > 1]
         sizes = np.array([len(bucket) for bucket in shared], np.uint32)
-        found.append(BandBuckets(sizes, np.array([*chain(*shared)], np.uint32)))
+        found.append(BandBuckets.of(sizes, np.array([*chain(*shared)], np.uint32)))
     return found
 
 
@@ -85,6 +85,20 @@ def test_a_document_goes_if_one_that_stays_matches_it(bands, seed, share, window
         assert value == pytest.approx(similar(chosen, place, seed))
     assert len(asked) == len(set(asked))
     assert not leading or all(max(pair) >= leading for pair in asked)
+
+
+@given(bands=BANDS, part=st.sampled_from([1, 3, 1 << 22]))
+def test_a_bucket_of_several_bands_is_kept_once(bands, part):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stars, "PART_MEMBERS", part)
+        found = [*stars._distinct(buckets_of(bands))]
+
+    cut = [np.split(each.members, np.cumsum(each.sizes))[:-1] for each in found]
+    kept = [bucket.tolist() for buckets in cut for bucket in buckets]
+    wanted = {
+        tuple(at for at, each in enumerate(keys) if each == key) for keys in bands for key in keys
+    }
+    assert sorted(kept) == sorted(list(each) for each in wanted if len(each) > 1)
 
 
 def test_copies_of_one_page_are_compared_with_it_alone():
