@@ -6,7 +6,7 @@ the ids do.  A document whose id an earlier one has gets an id that contains the
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn
-from simdb.ground.dtypes import I64, U32, U64, Bools
-from simdb.outputs.pieces import LineSpool, Piece, RowRange, TextSpool, merged
+from simdb.ground.dtypes import I64, U32, Bools
+from simdb.outputs.pieces import Blocks, LineSpool, Piece, RowRange, TextSpool, merged
 from simdb.outputs.rows import Row, WaitingLine, waiting_line
 from simdb.outputs.survivors import SurvivorOutput, all_rows
 from simdb.running import kernel
@@ -122,13 +122,12 @@ class LinesAgain(ExitStack):
             for position, line in zip(part.tolist(), lines, strict=True):
                 os.pwrite(self._file.fileno(), line.tobytes(), position * LINE.itemsize)
 
-    def copy(self, is_chosen: Iterable[object], survivors: SurvivorOutput) -> None:
-        """Write the documents with a true value in `is_chosen`, which has one for each document.
+    def copy(self, is_chosen: Bools, survivors: SurvivorOutput) -> None:
+        """Write the chosen ones of all documents: bool[n].
 
         Raises InputError if a file was changed since it was read.
         """
-        flags = np.fromiter(map(bool, is_chosen), np.bool_, self._count)
-        survivors.write(partial(self._pieces, flags, survivors.sources))
+        survivors.write(partial(self._pieces, is_chosen, survivors.sources))
         survivors.finish()
 
     def _pieces(
@@ -222,9 +221,9 @@ class Names(ExitStack):
         self._file = self.enter_context(
             tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
         )
-        self._sizes: list[npt.NDArray[np.uint16]] = []  # of stored ids, in bytes
-        self._starts: I64 | None = None  # in the file
-        self._hashes: list[U64] = []
+        self._size = 0
+        self._ends = self.enter_context(Blocks())  # of stored ids in the file
+        self._hashes = self.enter_context(Blocks())
         self._positions: list[I64 | range] = []  # within their sources
         self._sources: list[list[str] | str] = []
         self._firsts: list[int] = []
@@ -239,8 +238,9 @@ class Names(ExitStack):
     def add(self, batch: Batch, renamed: Mapping[int, InputId] | None = None) -> None:
         """Take the documents of a batch; `renamed`: other ids of some, by their positions in it."""
         offsets, content, hashes = kernel.encode_ids(batch.ids)
-        self._sizes.append(np.diff(offsets).astype(np.uint16))
-        self._hashes.append(hashes)
+        self._ends.add(self._size + offsets[1:])
+        self._size += len(content)
+        self._hashes.add(hashes)
         self._file.write(content.data)
         first, stop = int(batch.positions[0]), int(batch.positions[0]) + len(batch)
         is_range = (batch.positions == np.arange(first, stop)).all()
@@ -254,8 +254,8 @@ class Names(ExitStack):
 
     def settle(self) -> None:
         """Give each document an id of its own; after it no document may be added."""
-        hashes = np.concatenate([np.empty(0, np.uint64), *self._hashes])
-        self._hashes = []
+        hashes = self._hashes.whole() if self._count else np.empty(0, np.uint64)
+        self._hashes.close()
         ascending = np.sort(hashes)
         if not (ascending[1:] == ascending[:-1]).any():
             return  # the usual case, and to sort numbers alone takes a tenth of the time
@@ -276,10 +276,9 @@ class Names(ExitStack):
         """Return the ids of documents at some positions, or those with which they were read."""
         if not len(positions):
             return []
-        if self._starts is None:
-            self._file.flush()
-            self._starts = offsets_of(np.concatenate(self._sizes))
-        starts, stops = self._starts[positions], self._starts[positions + 1]
+        self._file.flush()
+        ends = self._ends.whole()
+        starts, stops = np.where(positions > 0, ends[positions - 1], 0), ends[positions]
         # An id is at most some bytes, and most are asked for, so they are mapped.
         with mmap(self._file.fileno(), 0, access=ACCESS_READ) as mapped:
             ranges = zip(starts.tolist(), stops.tolist(), strict=True)

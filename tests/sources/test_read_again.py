@@ -1,6 +1,7 @@
 """Read again: texts and lines come back whether they have an origin, wait, or both."""
 
 import json
+import random
 from itertools import chain
 
 import numpy as np
@@ -10,10 +11,11 @@ from over import over
 
 from simdb.columns.arrow import text_column
 from simdb.outputs.pieces import Lines, RowRange, contents, merged, split_lines
+from simdb.running import memory
 from simdb.sources import read_again
 from simdb.sources.batch import Batch
 from simdb.sources.origins import NOWHERE
-from simdb.sources.read_again import LinesAgain, TextsAgain
+from simdb.sources.read_again import LinesAgain, Names, TextsAgain
 
 ROW = [b'{"text": %d}' % at for at in range(50)]
 
@@ -106,7 +108,7 @@ def test_chosen_documents_are_handed_on_wherever_they_lie(monkeypatch, kinds, re
     with LinesAgain(Row(), target) as lines:
         for batch in batches(kinds):
             lines.add(batch)
-        lines.copy(iter(chosen), target)
+        lines.copy(np.array(chosen, np.bool_), target)
 
     every = [at for at, each in enumerate(chosen) if each]
     assert target.written == every
@@ -121,6 +123,41 @@ def test_neighbours_are_one_range():
     with LinesAgain(Row(), target) as lines:
         for batch in batches(["none", "none", "rows", "all", "all"]):
             lines.add(batch)
-        lines.copy([at != 14 for at in range(50)], target)
+        lines.copy(np.arange(50) != 14, target)
 
     assert target.ranges == [2, 1, 1]
+
+
+@over("held", [1 << 26, 200, 0])
+def test_ids_come_back_and_each_document_has_one_of_its_own(monkeypatch, held):
+    monkeypatch.setattr(memory, "COLUMN_BYTES", held)
+    chance, every = random.Random(held), []
+    drawn = ["a", b"b", 3, "long" * 30, *range(50, 80)]
+
+    with Names() as names:
+        for size in (1, 7, 20, 3):
+            ids = [chance.choice(drawn) for _ in range(size)]
+            places = np.arange(len(every) + 1, len(every) + size + 1)
+            names.add(
+                Batch(ids=ids, texts=ids, sources=["s"] * size, positions=places, sizes=places)
+            )
+            every += ids
+        names.settle()
+        wanted = np.array(chance.sample(range(len(every)), len(every)))
+        own, read = names.of(wanted), names.of(wanted, as_read=True)
+        none = names.of(wanted[:0])
+
+    assert read == [every[at] for at in wanted.tolist()]
+    assert len(set(own)) == len(every)
+    first = [every.index(each) for each in every]
+    for at, id in zip(wanted.tolist(), own, strict=True):
+        assert (id == every[at]) == (first[at] == at)
+    assert names.renamed == len(every) - len(set(every)) > 0
+    assert none == []
+
+
+def test_no_documents_have_no_ids():
+    with Names() as names:
+        names.settle()
+
+        assert names.of(np.empty(0, np.int64)) == []
