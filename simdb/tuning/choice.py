@@ -108,8 +108,9 @@ def preferred(outlooks: Sequence[Outlook], sample: TextSample) -> Outlook:
     """Return the best outlook; the first one, the default, if the texts are not short."""
     if not sample.is_short:
         return outlooks[0]
-    enough = NEARLY * max(each.separation for each in outlooks)
-    return next(each for each in outlooks if each.separation >= enough)
+    best = max(outlooks, key=lambda each: each.separation)
+    # Texts that are nearly equal have a negative separation.
+    return next((each for each in outlooks if each.separation >= NEARLY * best.separation), best)
 
 
 @dataclass(frozen=True, slots=True)

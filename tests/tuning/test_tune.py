@@ -11,6 +11,7 @@ from over import over
 import simdb
 from simdb.tuning.tune import flags_of
 
+FOX = "the quick brown fox jumps over the lazy dog near the river bank"
 CONSONANTS = "bcdfghjklmnprstvz"
 THAI = "\u0e01\u0e02\u0e04\u0e07\u0e08\u0e0a\u0e14\u0e15\u0e16\u0e17\u0e19\u0e1a\u0e1b\u0e1e\u0e21"
 HAN = "".join(map(chr, range(0x4E00, 0x4E80)))
@@ -335,6 +336,12 @@ def test_a_bad_number_of_documents_or_seed_is_an_option_error():
 
 def test_a_single_text_gets_advice():
     assert simdb.tune(["only one short text"]).text_count == 1
+
+
+@pytest.mark.parametrize("texts", [2 * [FOX], [FOX, f"{FOX} a"], ["a", "b"]])
+def test_texts_that_are_all_alike_get_advice(texts):
+    # Copies of equal texts differ more than these, which ended with StopIteration.
+    assert 0 < simdb.tune(texts).options.similarity < 1
 
 
 def test_flags_for_dedup_have_the_exact_similarity_that_the_threshold_means():
