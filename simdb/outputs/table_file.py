@@ -19,6 +19,7 @@ from typing import IO, Any, TextIO
 import numpy as np
 
 from simdb.columns.arrow import load_arrow
+from simdb.ground.checks import shown
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError
 from simdb.outputs.formats import DELIMITERS, JSON_LINES, PARQUET, is_remote, open_remote
@@ -149,7 +150,13 @@ def rows_of(lines: Lines) -> Iterator[Row]:
 
 def loaded(line: bytes) -> Row:
     """Return a JSON line as a row."""
-    row: Row = json.loads(line.decode("utf-8", "surrogateescape"))
+    text = line.decode("utf-8", "surrogateescape")
+    try:
+        row: Row = json.loads(text)
+    except RecursionError as error:
+        raise InputError(
+            f"the line {shown(text)} is nested too deeply for a table; write .jsonl instead"
+        ) from error
     return row
 
 

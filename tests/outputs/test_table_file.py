@@ -62,3 +62,19 @@ def test_rows_of_one_file_in_several_parts_are_written_as_one_table(tmp_path):
     assert write_parquet(lambda: iter(parts), file) == 5
 
     assert pyarrow.parquet.read_table(file).equals(TABLE.take([1, 2, 5, 40, 99]))
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_a_line_that_is_nested_too_deeply_for_a_table_is_refused_with_a_remedy(tmp_path, name):
+    # Its text is read without the other fields, and writing it as a row raised RecursionError.
+    deep = "[" * 100_000 + "]" * 100_000
+    path = tmp_path / "deep.jsonl"
+    path.write_text(f'{{"id": "a", "text": "one two three", "field": {deep}}}\n')
+    result = simdb.deduplicate(path)
+
+    with pytest.raises(simdb.InputError, match=r'"a".* is nested too deeply .*; write \.jsonl'):
+        result.write(tmp_path / name)
+
+    result.write(tmp_path / "out.jsonl")
+    assert (tmp_path / "out.jsonl").read_bytes() == path.read_bytes()
+    assert not (tmp_path / name).exists()
