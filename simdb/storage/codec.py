@@ -200,8 +200,9 @@ def _longest_even(first: int, step: int, dtype: str, bits: int) -> npt.NDArray[A
 
     Numbers that the type cannot hold wrap around.
     """
-    numbers = np.arange(1 << bits, dtype=np.uint64) * np.uint64(step) + np.uint64(first)
-    array = numbers.astype(dtype)
+    array = np.arange(1 << bits, dtype=np.uint32).astype(dtype, copy=False)
+    array *= array.dtype.type(step)
+    array += array.dtype.type(first)
     array.flags.writeable = False
     return array
 

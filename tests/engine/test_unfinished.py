@@ -12,6 +12,7 @@ import simdb
 from simdb.engine.write import writer
 from simdb.storage import codec, layout
 from simdb.storage.runs import merging
+from simdb.storage.translation import MapFull
 
 FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
 BITS = np.arange(400, dtype=np.uint64) // 2 * FAR
@@ -361,6 +362,29 @@ def test_a_merge_goes_on_when_the_map_grows(open_database):
         0,
         777,
     ]
+
+
+def test_a_step_of_a_commit_that_is_done_again_writes_the_same(open_database, monkeypatch):
+    # Columns that the first try has written are not in memory any more.
+    database = open_database(options=TINY, map_size=1 << 20)
+    insert(database, 0, 20)
+    database.delete_many(range(1, 20, 7))
+    put_manifest, failed = writer.Writer.put_manifest, set()
+
+    def fail_first(self, manifest):
+        merge = manifest.unfinished
+        if merge is not None and (merge.run.number, merge.done) not in failed:
+            failed.add((merge.run.number, merge.done))
+            raise MapFull
+        put_manifest(self, manifest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writer.Writer, "put_manifest", fail_first)
+        insert(database, 20, 35)
+    insert(database, 35, 80)
+
+    assert len(failed) > 10
+    assert_right(database, [id for id in range(80) if id >= 20 or id % 7 != 1])
 
 
 @pytest.mark.more

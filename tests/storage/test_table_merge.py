@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from simdb.storage import layout
 from simdb.storage.records.tombstones import with_deleted
 from simdb.storage.runs import merge
 from simdb.storage.runs.merge import TableMerge, merge_tables
@@ -114,3 +115,14 @@ def test_a_single_table_is_copied_without_the_deleted(most, count):
     kept = tables[0].ordinals % 3 != 0
     assert merge.merged.keys.tolist() == tables[0].keys[kept].tolist()
     assert merge.merged.ordinals.tolist() == tables[0].ordinals[kept].tolist()
+
+
+def test_a_column_that_was_taken_is_no_longer_kept():
+    merge = TableMerge([3])
+    merge.advance(tables_of([1, 2, 3]), IN_MEMORY, None, 3)
+
+    keys = merge.take(layout.KEYS)
+
+    assert keys.tolist() == [1, 2, 3]
+    assert [len(each) for each in merge.merged] == [0, 3, 0]
+    assert merge.is_complete

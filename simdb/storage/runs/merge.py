@@ -233,10 +233,8 @@ class SegmentMerge:
         self._copied += len(due)
         self._is_complete = self._copied == len(copies)
         if self._is_complete and layout.OFFSET in parts[0].columns:
-            lengths = [np.diff(part.columns[layout.OFFSET].astype(np.int64)) for part in parts]
-            offsets = offsets_of(np.concatenate(lengths))
-            which = f"the ids of {len(offsets) - 1} documents"
-            self.merged.columns[layout.OFFSET] = stored_offsets(offsets, which)
+            offsets = [part.columns[layout.OFFSET] for part in parts]
+            self.merged.columns[layout.OFFSET] = _joined_offsets(offsets)
         return most - COPIED_BYTES * len(due)
 
     def _copies(
@@ -258,6 +256,15 @@ class SegmentMerge:
                     some = slice(start, min(start + rows, len(array)))
                     yield free[some], array[some]
                 free = free[len(array) :]
+
+
+def _joined_offsets(parts: Sequence[U32]) -> U32:
+    """Join the offsets of the ids of parts, which begin at 0; FullError like `stored_offsets`."""
+    starts = offsets_of([int(part[-1]) for part in parts])
+    count = sum(map(len, parts)) - len(parts)
+    narrow = stored_offsets(starts, f"the ids of {count} documents")
+    moved = (part[1:] + start for part, start in zip(parts, narrow, strict=False))
+    return np.concatenate([np.zeros(1, np.uint32), *moved])
 
 
 class TableMerge:
@@ -318,6 +325,12 @@ class TableMerge:
         self._count += count
         if self.is_complete and self._count < len(keys):
             self._reserve(self._count)
+
+    def take(self, column: int) -> npt.NDArray[Any]:
+        """Return one column of the complete table, which is no longer kept."""
+        taken: npt.NDArray[Any] = self.merged[column]
+        self.merged = self.merged._replace(**{Table._fields[column]: np.empty(0, taken.dtype)})
+        return taken
 
     def _reserve(self, count: int) -> None:
         """Move what is merged into a table with room for `count` entries."""

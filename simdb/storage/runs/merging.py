@@ -29,13 +29,12 @@ from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import REMEDY, check_merge, entries_in, written_entries
 from simdb.storage.runs.table import (
     Put,
-    Table,
     directory_bits,
+    encoded_part,
     ends_with,
     entry_count,
     is_stored,
     make_table,
-    put_table,
     with_entries,
 )
 
@@ -111,7 +110,7 @@ class Merging:
         self._segments: list[SegmentMerge] = []
         self._table: bytes | None = None
         self._merge: TableMerge | None = None
-        self._kept: U32 | None = None
+        self._written: set[int] = set()  # columns of the table, which are no longer in memory
         self._left_out: Bitmap | None = None
 
     def write(self, step: MergedValues, run: RunInfo, merged: MergedRuns, put: Put) -> RunInfo:
@@ -130,32 +129,32 @@ class Merging:
                 )  # fmt: skip
             self._step, self._segments = None, []
             return run
-        self._take(step.table, runs)
+        self._take(step, runs)
         self._advance(step, run, merged, most=sum(len(each.info) for each in runs))
         assert self._merge is not None
-        keys, ordinals, directory = self._merge.merged
         entries = self._merge.written
         if layout.ORDINALS in step.columns:
             written = written_entries(runs, step.table, source, self._table_names)
             check_merge(runs, step.table, self._merge, written)
             run = with_entries(run, step.table, entries)
+            if step.table == layout.IDS and entries.length < len(run):
+                self._left_out = _others(run, self._merge.merged.ordinals)
         elif not ends_with(run, step.table, entries):
             raise CorruptError(
                 f"{entries_in(runs, step.table)} are not those of the steps before; {REMEDY}"
             )
-        if layout.DIRECTORY in step.columns:
-            bits = directory_bits(step.table, len(keys), source.header_offset)
-            directory = make_table(keys, ordinals, bits, is_sorted=True).directory
-            self._table = self._merge = None
-        put_table(step.table, run.number, Table(keys, ordinals, directory), put, step.columns)
-        if step.table == layout.IDS:
-            self._kept = ordinals
+        self._written.update(step.columns)
+        for column in step.columns:
+            # It leaves the memory: until the commit ends, LMDB and the system need as much.
+            array = self._merge.take(column)
+            if is_stored(run, step.table):
+                put(*encoded_part(step.table, run.number, column, array))
         return run
 
     def note(self, step: MergedValues, runs: Sequence[Run]) -> bool:
         """Take note of the step that comes next; returns whether it was noted before."""
         if step.table is not None:
-            return not self._take(step.table, runs)
+            return not self._take(step, runs)
         is_known = self._step == step
         if not is_known:
             self._step = step
@@ -175,12 +174,16 @@ class Merging:
         else:
             self._copy(step, merged, most=WINDOW_BYTES)
 
-    def _take(self, table: bytes, runs: Sequence[Run]) -> bool:
-        """Make `table` the one that is merged; returns whether it is new."""
-        if self._table == table:
+    def _take(self, step: MergedValues, runs: Sequence[Run]) -> bool:
+        """Make the table of a step the one that is merged; returns whether it is begun now.
+
+        It is begun again if what the step writes is no longer in memory.
+        """
+        assert step.table is not None
+        if self._table == step.table and self._written.isdisjoint(step.columns):
             return False
-        lengths = [entry_count(each.info, table) for each in runs]
-        self._table, self._merge = table, TableMerge(lengths)
+        lengths = [entry_count(each.info, step.table) for each in runs]
+        self._table, self._merge, self._written = step.table, TableMerge(lengths), set()
         return True
 
     def _copy(self, step: MergedValues, merged: MergedRuns, *, most: int = sys.maxsize) -> None:
@@ -191,27 +194,30 @@ class Merging:
                 most = each.advance(aligned_parts(runs, source, step.columns, at), most)
 
     def _advance(self, step: MergedValues, run: RunInfo, merged: MergedRuns, *, most: int) -> None:
-        """Merge at most `most` more entries of the table that was taken."""
+        """Merge at most `most` more entries of the table that was taken.
+
+        After its ordinals, which are no longer in memory then, its directory is made.
+        """
         runs, source, dead = merged
         assert self._merge is not None
         assert step.table is not None
-        if self._merge.is_complete:
-            return
-        is_first = step.table == layout.IDS and layout.ORDINALS in step.columns
-        left_out = dead if is_first else self._find_left_out(run, source)
-        tables = [each.named_table(step.table, source) for each in runs]
-        self._merge.advance(tables, source, left_out, most)
+        is_first = layout.ORDINALS in step.columns
+        if not self._merge.is_complete:
+            is_decided = step.table == layout.IDS and is_first
+            left_out = dead if is_decided else self._find_left_out(run, source)
+            tables = [each.named_table(step.table, source) for each in runs]
+            self._merge.advance(tables, source, left_out, most)
+        keys, ordinals, directory = self._merge.merged
+        if self._merge.is_complete and not is_first and not len(directory):
+            bits = directory_bits(step.table, len(keys), source.header_offset)
+            self._merge.merged = make_table(keys, ordinals, bits, is_sorted=True)
 
     def _find_left_out(self, run: RunInfo, source: Source) -> Bitmap | None:
         """Return the tombstones of the documents that the table of ids leaves out; None if none."""
         if run.id_count == len(run):
             return None
         if self._left_out is None:
-            kept = _stored_kept(run, source) if self._kept is None else self._kept
-            is_out = np.zeros(-(-run.stop // 8) * 8, np.bool_)
-            is_out[run.start : run.stop] = True
-            is_out[kept] = False
-            self._left_out, self._kept = np.packbits(is_out, bitorder="little"), None
+            self._left_out = _others(run, _stored_kept(run, source))
         return self._left_out
 
 
@@ -233,6 +239,14 @@ def _steps(
         for columns in groups
     ]
     return (*steps, MergedValues(STATES, None, segments, COSTS[STATES] * length))
+
+
+def _others(run: RunInfo, kept: U32) -> Bitmap:
+    """Return a bitmap with a bit for each ordinal, set for those of `run` that are not `kept`."""
+    is_out = np.zeros(-(-run.stop // 8) * 8, np.bool_)
+    is_out[run.start : run.stop] = True
+    is_out[kept] = False
+    return np.packbits(is_out, bitorder="little")
 
 
 def _stored_kept(run: RunInfo, source: Source) -> U32:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from simdb.ground.dtypes import U32, U64
 from simdb.running import kernel
@@ -113,8 +114,13 @@ def encoded_table(
     if layout.is_polytope_name(name) and not len(table.keys):
         return
     for column in chosen:
-        key = layout.table_key(number, column)
-        yield name, key, codec.encode_array(layout.TABLE_KINDS[column], key, table[column])
+        yield encoded_part(name, number, column, table[column])
+
+
+def encoded_part(name: bytes, number: int, column: int, array: npt.NDArray[Any]) -> Stored:
+    """Return one column of a table of run `number` as it is stored."""
+    key = layout.table_key(number, column)
+    return name, key, codec.encode_array(layout.TABLE_KINDS[column], key, array)
 
 
 def directory_bits(name: bytes, entry_count: int, header_offset: int) -> int:
