@@ -126,3 +126,12 @@ def steps_due(costs: Sequence[int], length: int, inserted: int) -> int:
     """
     spent = list(accumulate(costs, initial=0))
     return bisect_right(spent, spent[-1] * inserted // max(length // PACE, 1)) - 1
+
+
+def are_put_off(steps: int, inserted: int, delta_documents: int) -> bool:
+    """Return whether a commit that seals a run leaves the due `steps` of a merge to the next one.
+
+    So no commit of few documents writes a run and the value of a step.  The next commit, if it
+    inserts as many, seals none.
+    """
+    return steps == 1 and 2 * inserted <= delta_documents

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from merging import merging_slowly, unfinished
+from merging import manifest_of, merging_slowly, unfinished
 from oracle import Oracle, Stored
 from soundness import TINY, assert_sound, everything, stray_values
 
@@ -385,6 +385,24 @@ def test_a_step_of_a_commit_that_is_done_again_writes_the_same(open_database, mo
 
     assert len(failed) > 10
     assert_right(database, [id for id in range(80) if id >= 20 or id % 7 != 1])
+
+
+def test_a_small_commit_that_seals_a_run_writes_no_value_of_a_step(open_database):
+    database = open_database(options=replace(TINY, delta_documents=10))
+    insert(database, 0, 45)
+    steps = {True: set(), False: set()}
+
+    with merging_slowly(pace=0.2):
+        for at in range(45, 300):
+            before = manifest_of(database)
+            database.insert(at, int(BITS[at]))
+            after = manifest_of(database)
+            if after.unfinished and before.unfinished:
+                is_sealed = after.delta_version > before.delta_version
+                steps[is_sealed].add(after.unfinished.done - before.unfinished.done)
+
+    assert steps == {True: {0}, False: {0, 1}}
+    assert_right(database, range(300))
 
 
 @pytest.mark.more

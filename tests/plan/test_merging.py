@@ -5,6 +5,7 @@ from over import over
 
 from simdb.plan.compaction import (
     PACE,
+    are_put_off,
     begun_from,
     first_within,
     merged_at_once,
@@ -117,3 +118,13 @@ def test_a_step_that_costs_more_is_due_later(inserted, due):
 
 def test_all_steps_of_a_small_merge_are_due_with_the_next_document():
     assert [steps_due([1] * 10, 5, inserted) for inserted in (0, 1)] == [0, 10]
+
+
+@over(
+    ("steps", "inserted", "is_put_off"),
+    [(0, 1, False), (1, 1, True), (1, 2048, True), (1, 2049, False), (2, 1, False)],
+)
+def test_a_commit_that_seals_a_run_puts_off_one_step_if_the_next_one_seals_none(
+    steps, inserted, is_put_off
+):
+    assert are_put_off(steps, inserted, 4096) == is_put_off

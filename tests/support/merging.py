@@ -25,6 +25,11 @@ def merging_slowly(is_so=True, pace=1, longest=1 << 24, bulk=None):
 
 def unfinished(database):
     """Return the row of the merge that is unfinished; None if there is none."""
+    return manifest_of(database).unfinished
+
+
+def manifest_of(database):
+    """Return the manifest of the committed state."""
     store = database._store
     with store.state() as state:
-        return store.contents(state.source).manifest.unfinished
+        return store.contents(state.source).manifest

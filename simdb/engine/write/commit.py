@@ -181,6 +181,10 @@ def _carry_on(
     if merge.done >= due:
         merging.prepare(steps[merge.done], run, merged)
         return manifest
+    inserted = manifest.next_ordinal - base.manifest.next_ordinal
+    delta_documents = writer.store.options.delta_documents
+    if staging.sealed and compaction.are_put_off(due - merge.done, inserted, delta_documents):
+        return manifest
     for step in steps[merge.done : due]:
         run = merging.write(step, run, merged, writer.put)
     if due < len(steps):
