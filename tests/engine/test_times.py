@@ -75,6 +75,22 @@ def test_a_claim_renews_the_time_only_if_it_is_kept(tmp_path, clock, keep):
         assert list(database) == (["a", "b", "c", "new"] if keep == "seen" else ["new"])
 
 
+def test_a_claim_while_the_clock_is_slow_makes_no_document_older(tmp_path, clock):
+    # A machine that begins in 1970 took documents back to that year, and they expired.
+    with opened(tmp_path, "seen") as database:
+        database.insert_many(["a", "b"], [0, FAR])
+        inserted = clock.now
+        clock.now = 100.0
+        with database.write() as transaction:
+            transaction.add_if_new("near a", 1, distance=1)
+            told = transaction.times_many(["a"])
+        database.add_if_new("near b", FAR - 1, distance=1)
+
+        assert told.tolist() == database.times_many(["a"]).tolist()
+        assert database.expire(at(int(inserted))) == 0
+        assert database.expire(at(inserted + 1)) == 2
+
+
 def test_a_query_and_a_skipped_insertion_do_not_renew_the_time(tmp_path, clock):
     with opened(tmp_path, "seen") as database:
         database.insert("a", 1)

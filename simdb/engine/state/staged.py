@@ -128,14 +128,14 @@ class StagedTimes:
         del self.changes[count:]
 
     def note(self, ordinals: U32) -> None:
-        """Give some documents the present time."""
+        """Give some documents the present time, unless they have a later one."""
         if len(ordinals):
             self.changes.append((ordinals, now_seconds()))
 
     def over(self, stored: U32) -> U32:
         """Return the time of every ordinal, given a copy of the stored times with their length."""
         for ordinals, seconds in self.changes:
-            stored[ordinals] = seconds
+            stored[ordinals] = np.maximum(stored[ordinals], seconds)
         return stored
 
 

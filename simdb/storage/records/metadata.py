@@ -233,7 +233,10 @@ def read_times(chunks: Iterable[tuple[bytes, Any]], count: int) -> U32:
 def changed_times(
     transaction: Any, handle: Any, changes: Sequence[TimeChange]
 ) -> Iterator[tuple[bytes, Any]]:
-    """Yield the keys and values to store so that times change; later changes count."""
+    """Yield the keys and values to store so that times change; no time becomes earlier.
+
+    A claim while the clock is slow would otherwise let documents expire that were seen of late.
+    """
     numbers = sorted_unique(np.concatenate([ordinals for ordinals, _ in changes]) // TIME_ORDINALS)
     times = np.zeros((len(numbers), TIME_ORDINALS), np.uint32)
     keys = [layout.number_key(number) for number in numbers.tolist()]
@@ -242,9 +245,8 @@ def changed_times(
         if value is not None:
             times[at] = decode_times(key, value)
     for ordinals, seconds in changes:
-        times[np.searchsorted(numbers, ordinals // TIME_ORDINALS), ordinals % TIME_ORDINALS] = (
-            seconds
-        )
+        places = np.searchsorted(numbers, ordinals // TIME_ORDINALS), ordinals % TIME_ORDINALS
+        times[places] = np.maximum(times[places], seconds)
     for key, chunk in zip(keys, times, strict=True):
         yield key, codec.encode_array(layout.TIMES_KIND, key, chunk)
 
