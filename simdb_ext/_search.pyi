@@ -427,7 +427,8 @@ class Polytopes:
         limits: tuple[SignLimits, SignLimits],
         first: int,
         after: U32 | None,
-        forest: tuple[U32, U32] | None = None,
+        members: U32 | None = None,
+        parents: U32 | None = None,
     ) -> tuple[I64, U32, U8, F32]:
         """Return the stored vectors at least `similarity` to each query that some table reaches.
 
@@ -451,8 +452,9 @@ class Polytopes:
         `first`: so many matches of each query are enough, any of them; 0 for all, at most 255.
         Then near headers are looked up before the others.  `after`: for query i only ordinals
         greater than after[i].
-        `forest`: the parents of a `Forest` over ordinals, and each query's ordinal.  What is in
-        the component of the query is no match.  CorruptError: a candidate has no vector.
+        `members`: each query's ordinal, if all are documents; none is a match of itself.
+        `parents`: of a `Forest` over ordinals; what is in the component of the query is no match.
+        CorruptError: a candidate has no vector.
         """
 
     def search_one(

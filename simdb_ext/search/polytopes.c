@@ -17,8 +17,7 @@ enum {
     PARTS = (64 + PART_BITS - 1) / PART_BITS /* and how often */
 };
 
-/* No sum of weights is so large. */
-static const uint32_t FLIPS_UNKNOWN = UINT32_MAX;
+static const uint32_t FLIPS_UNKNOWN = UINT32_MAX; /* no sum of weights is so large */
 
 /* A header to look up. */
 struct probe {
@@ -191,24 +190,24 @@ static void add_flips(struct searching *searching, unsigned query)
 /* Drop near keys whose signs differ where the weights of the query are large. */
 static void drop_flipped(struct searching *searching)
 {
-    const struct search_polytopes *tables = searching->tables;
     struct scratch *scratch = searching->scratch;
     struct group *group = &scratch->group;
-    size_t stored = tables->run_count * tables->table_count * GROUP, kept = 0;
+    size_t stored = searching->tables->run_count * searching->tables->table_count * GROUP, kept = 0;
 
     for (size_t i = 0; i < searching->sifted_count; i++) {
         struct search_sifted sifted = scratch->sifted[i];
         unsigned query = sifted.place % GROUP;
         uint32_t flipped = 0;
-        if (sifted.place < stored) {
+        uint64_t differing = *sifted.key ^ group->wanted[query].key;
+        /* A query is next to itself, where nothing differs; many have no other near key. */
+        if (sifted.place < stored && (differing & group->wanted[query].counted) != 0) {
             if (group->flipped[query] == FLIPS_UNKNOWN)
                 add_flips(searching, query);
-            uint64_t differing = *sifted.key ^ group->wanted[query].key;
             for (size_t part = 0; part < PARTS; part++, differing >>= PART_BITS)
                 flipped += group->flips[query][part][differing % (1 << PART_BITS)];
         }
         scratch->sifted[kept] = sifted;
-        kept += sifted.place >= stored || flipped <= group->flipped[query];
+        kept += flipped == 0 || flipped <= group->flipped[query];
     }
     searching->sifted_count = kept;
 }
@@ -249,8 +248,10 @@ static size_t gather_candidates(struct searching *searching)
     for (size_t i = 0; i < searching->sifted_count; i++) {
         unsigned query = scratch->sifted[i].place % GROUP;
         uint32_t ordinal = scratch->ordinals[i];
+        size_t number = scratch->group.first + query;
         if (is_done(searching, query)
-            || (request->after != NULL && ordinal <= request->after[scratch->group.first + query])
+            || (request->members != NULL && ordinal == request->members[number])
+            || (request->after != NULL && ordinal <= request->after[number])
             || search_marked(tables->dead, tables->dead_bytes, ordinal)
             || is_seen(scratch, query, ordinal) || is_joined(searching, query, ordinal))
             continue;

@@ -48,9 +48,10 @@ struct polytope_request {
     const uint8_t *queries; /* packed vectors */
     size_t count;
     const uint32_t *after;   /* NULL: any ordinal */
-    uint32_t *parents;       /* of a forest, see root.h; NULL: none */
+    const uint32_t *members; /* the ordinal of each query, which is no match of itself; NULL: none
+                                is a document */
+    uint32_t *parents;       /* of a forest over ordinals, see root.h; NULL: none */
     size_t parent_count;
-    const uint32_t *members; /* with a forest: the number of each query in it */
     const float *thresholds; /* of each run */
     float similarity;
     struct polytope_limits all, firm; /* where all signs of a query count, and where some are not

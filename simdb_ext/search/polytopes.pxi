@@ -49,23 +49,25 @@ cdef class Scratch:
         free(exchange_scratch(self.memory))
 
 
-cdef const uint32_t *take_forest(Views views, object forest, size_t count,
-                                 polytope_request *request) except? NULL:
-    """Take the parents of a forest, or None; return the number of each query in it."""
-    cdef Py_buffer *parents
-    cdef const uint32_t *members
+cdef const uint32_t *take_members(Views views, object members, object parents, size_t count,
+                                  polytope_request *request) except? NULL:
+    """Take the parents of a forest, or None; return the ordinals of the queries, or NULL."""
+    cdef Py_buffer *given
+    cdef const uint32_t *own
     cdef size_t i
     request.parents, request.parent_count = NULL, 0
-    if forest is None:
+    if members is None:
         return NULL
-    parents = views.take(forest[0], UINT32, 4, 1, True)
-    if <size_t> views.uint32(forest[1], &members) != count:
-        raise ValueError(f"a forest must have one number for each of {count} queries")
+    if <size_t> views.uint32(members, &own) != count:
+        raise ValueError(f"there must be one member for each of {count} queries")
+    if parents is None:
+        return own
+    given = views.take(parents, UINT32, 4, 1, True)
     for i in range(count):
-        if members[i] >= <size_t> parents.shape[0]:
-            raise ValueError(f"number {members[i]} is not among {parents.shape[0]}")
-    request.parents, request.parent_count = <uint32_t *> parents.buf, parents.shape[0]
-    return members
+        if own[i] >= <size_t> given.shape[0]:
+            raise ValueError(f"number {own[i]} is not among {given.shape[0]}")
+    request.parents, request.parent_count = <uint32_t *> given.buf, given.shape[0]
+    return own
 
 
 cdef class Polytopes:
@@ -208,7 +210,7 @@ cdef class Polytopes:
         return 0
 
     def search(self, vectors, *, thresholds, float similarity, tuple limits, uint8_t first, after,
-               forest=None):
+               members=None, parents=None):
         """Return the stored vectors at least `similarity` to each query that a table reaches."""
         cdef Views views = Views(6)
         cdef polytope_request request
@@ -216,7 +218,7 @@ cdef class Polytopes:
         cdef Py_buffer *query = views.vectors(vectors, width)
         cdef Py_buffer *given = views.take(thresholds, FLOAT32, 4)
         cdef const uint32_t *all_after
-        cdef const uint32_t *members
+        cdef const uint32_t *own
         cdef size_t total = query.shape[0]
         cdef Scratch scratch = Scratch()
         cdef uint32_t missing
@@ -224,7 +226,7 @@ cdef class Polytopes:
         self.take_request(&request, <const float *> given.buf, given.shape[0], similarity, limits,
                           first)
         views.after(after, total, &all_after)
-        members = take_forest(views, forest, total, &request)
+        own = take_members(views, members, parents, total, &request)
         group = min(total, <size_t> LOOKUP_QUERIES_MAX)
         matches = Matches(total, group, True)
         matches.is_repeating, matches.is_first = True, first == 1
@@ -232,7 +234,7 @@ cdef class Polytopes:
         while start < total:
             request.queries = <const uint8_t *> query.buf + start * width
             request.after = all_after + start if all_after != NULL else NULL
-            request.members = members + start if members != NULL else NULL
+            request.members = own + start if own != NULL else NULL
             request.count = min(size, total - start)
             with nogil:
                 is_whole = search_polytopes(&self.tables, &request, scratch.start,
@@ -275,7 +277,7 @@ cdef class Polytopes:
         cdef int64_t offsets[2]
         self.take_request(&request, given.start, given.count, similarity, limits, first)
         request.queries, request.count, request.after = query.start, 1, NULL
-        request.parents = NULL
+        request.parents, request.members = NULL, NULL
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
         while True:
             with nogil:

@@ -144,7 +144,8 @@ def test_tables_gathered_in_turns_give_the_pairs_of_all_together(
     whole, clusters = list_of_pairs(database), clusters_of(database, SWEPT)
     with database._state() as state:
         count = sum(run.info.polytope_count for run in state.runs)
-    monkeypatch.setattr(polytope_tables, "GATHERED_BYTES", count * at_once * 12)
+    monkeypatch.setattr(polytope_tables, "GATHERED_BYTES", count * 12)
+    monkeypatch.setattr(polytope_tables, "GATHERED_AT_ONCE", at_once)
 
     found = list_of_pairs(database)
 

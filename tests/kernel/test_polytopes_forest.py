@@ -44,7 +44,7 @@ def test_what_is_in_the_component_of_the_query_is_no_match(case, pairs, count):
     every = oracle.rows(tables.search(vectors[members], thresholds=thresholds, **LIMITS))
 
     found = tables.search(
-        vectors[members], thresholds=thresholds, forest=(forest.parents, members), **LIMITS
+        vectors[members], thresholds=thresholds, members=members, parents=forest.parents, **LIMITS
     )
 
     assert sum(map(len, every)) > 1000
@@ -52,6 +52,20 @@ def test_what_is_in_the_component_of_the_query_is_no_match(case, pairs, count):
         [row for row in rows if labels[row[0]] != labels[member]]
         for member, rows in zip(members.tolist(), every, strict=True)
     ]
+
+
+def test_a_document_is_no_match_of_itself(case):
+    tables, vectors, thresholds = case
+    members = np.arange(0, COUNT, 2, dtype=np.uint32)
+    every = oracle.rows(tables.search(vectors[members], thresholds=thresholds, **LIMITS))
+
+    found = tables.search(vectors[members], thresholds=thresholds, members=members, **LIMITS)
+
+    assert oracle.rows(found) == [
+        [row for row in rows if row[0] != member]
+        for member, rows in zip(members.tolist(), every, strict=True)
+    ]
+    assert found[0][-1] == sum(map(len, every)) - len(members)
 
 
 def test_a_search_leaves_the_components_as_they_are(case):
@@ -62,8 +76,10 @@ def test_a_search_leaves_the_components_as_they_are(case):
     other = joined(COUNT, 100)
     before = other.labels()
 
-    found = tables.search(vectors, thresholds=thresholds, forest=(chain.parents, members), **LIMITS)
-    tables.search(vectors, thresholds=thresholds, forest=(other.parents, members), **LIMITS)
+    found = tables.search(
+        vectors, thresholds=thresholds, members=members, parents=chain.parents, **LIMITS
+    )
+    tables.search(vectors, thresholds=thresholds, members=members, parents=other.parents, **LIMITS)
 
     assert oracle.rows(found) == [[]] * COUNT
     assert not chain.labels().any()
@@ -78,7 +94,9 @@ def test_parents_that_are_no_forest_give_an_answer(case, seed):
     parents = generator.integers(0, generator.choice([COUNT, 2**32]), COUNT, np.uint32)
     every = oracle.rows(tables.search(vectors, thresholds=thresholds, **LIMITS))
 
-    found = tables.search(vectors, thresholds=thresholds, forest=(parents, members), **LIMITS)
+    found = tables.search(
+        vectors, thresholds=thresholds, members=members, parents=parents, **LIMITS
+    )
 
     rows = zip(oracle.rows(found), every, strict=True)
     assert all(set(some) <= set(others) for some, others in rows)
@@ -88,7 +106,8 @@ def test_forests_that_do_not_fit_the_queries_are_refused(case):
     tables, vectors, thresholds = case
     parents, members = np.arange(9, dtype=np.uint32), np.arange(3, dtype=np.uint32)
 
-    for forest in (
+    for given, own in (
+        (None, members[:2]),
         (parents, members[:2]),
         (parents, members + np.uint32(7)),
         (parents[:0], members),
@@ -96,4 +115,4 @@ def test_forests_that_do_not_fit_the_queries_are_refused(case):
         (parents, members.astype(np.int64)),
     ):
         with pytest.raises((ValueError, TypeError)):
-            tables.search(vectors[:3], thresholds=thresholds, forest=forest, **LIMITS)
+            tables.search(vectors[:3], thresholds=thresholds, members=own, parents=given, **LIMITS)

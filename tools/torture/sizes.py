@@ -41,7 +41,9 @@ TINY = {
     "engine.state.glimpse": {"PART": 3},
     "engine.state.signature_kind": {"SORTING_QUERIES": 2, "TRIED": 2},
     "engine.state.kinds": {"CROWD_SAMPLE": 4},
-    "engine.state.polytope_tables": {"GATHERED_BYTES": 60, "REPLACED_KEYS": 3},
+    "engine.state.polytope_tables": {
+        "GATHERED_BYTES": 60, "GATHERED_AT_ONCE": 1, "REPLACED_KEYS": 3
+    },
     "engine.state.incoming": {"SKETCHED_DOCUMENTS": 3, "SKETCHED_READY": 3},
     "engine.state.view": {"FEW": 1, "PLANS_MAX": 1, "ASKED_LEAST": 4, "MADE_BYTES": 4800},
     "engine.state.signature_vectors": {"COMPARED_BYTES": 300},

@@ -30,8 +30,10 @@ from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import ENTRY_BYTES, Table, make_table, polytope_header_bits
 from simdb.values.arrays import WEIGHTED
 
-# So much memory may the tables take that are gathered at a time; a key and an ordinal are an entry.
+# So much memory may the tables take that are gathered at a time, or so many tables if that is more:
+# each search takes some time whatever the tables.  A key and an ordinal are an entry.
 GATHERED_BYTES = 1 << 30
+GATHERED_AT_ONCE = 3
 # At a low similarity more tables need fewer probes in all; the kernel has rotations for so many.
 GATHERED_TABLES = (8, 16)
 # The keys of so many documents are made by one thread at a time, and so many are written over.
@@ -104,7 +106,7 @@ def gathered(
         yield view
         return
     fingerprints = _fingerprints(view, source)
-    at_once = max(GATHERED_BYTES // max(len(ordinals) * ENTRY_BYTES, 1), 1)
+    at_once = max(GATHERED_BYTES // max(len(ordinals) * ENTRY_BYTES, 1), GATHERED_AT_ONCE)
     for first in range(0, tables, at_once):
         numbers = range(first, min(first + at_once, tables))
         made = (
@@ -297,17 +299,23 @@ def _fingerprints(view: View, source: Source) -> U64:
 def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: int) -> list[Table]:
     """Return some tables that are not stored, made from the stored weights."""
     vectors = view.vectors.over(source, None)
-    keys = np.empty((len(numbers), len(ordinals)), np.uint64)
+    keys = [np.empty(len(ordinals), np.uint64) for _ in numbers]
 
     def fill(start: int) -> None:
         some = slice(start, start + KEYED_DOCUMENTS)
         some_vectors = vectors.gather(ordinals[some])
-        keys[:, some] = kernel.polytope_keys(some_vectors, len(numbers), numbers.start)
+        made = kernel.polytope_keys(some_vectors, len(numbers), numbers.start)
+        for own, part in zip(keys, made, strict=True):
+            own[some] = part
 
     for _ in mapped(fill, range(0, len(ordinals), KEYED_DOCUMENTS), threads):
         pass
-    made = _of_each(lambda own, few: sorted_table(own, ordinals, few), list(keys), threads)
-    return _with_directories(made, threads)
+
+    def sort(at: int, few: int) -> Table:
+        own, keys[at] = keys[at], keys[at][:0].copy()  # let go when they are sorted
+        return sorted_table(own, ordinals, few)
+
+    return _with_directories(_of_each(sort, range(len(keys)), threads), threads)
 
 
 def _of_each(

@@ -176,7 +176,8 @@ def _differing_vertices(own: int, probed: int, width: int) -> int:
 
 def _search(
     state: State, vectors: U8, criterion: Criterion, *, either: bool,
-    first: int = 0, after: U32 | None = None, forest: tuple[U32, U32] | None = None,
+    first: int = 0, after: U32 | None = None, members: U32 | None = None,
+    forest: kernel.Forest | None = None,
 ) -> Rows:  # fmt: skip
     limits = limits_of(state, criterion, either=either)
     found = polytopes_of(state).search(
@@ -186,7 +187,8 @@ def _search(
         limits=limits.signs,
         first=first if criterion.distance is None else 0,
         after=after,
-        forest=forest,
+        members=members,
+        parents=None if forest is None else forest.parents,
     )
     rows = Rows(*found)
     if criterion.distance is None:
@@ -218,11 +220,9 @@ def _looked_up(
         def look_up(part: slice, queries: U32 = queries) -> tuple[int, Couples]:
             asking = queries[part]
             vectors = state.vectors(asking).gather(asking)
-            joined = None if forest is None else (forest.parents, asking)
-            rows = _search(among, vectors, criterion, either=either, forest=joined)
+            rows = _search(among, vectors, criterion, either=either, members=asking, forest=forest)
             state.check_known(rows.ordinals)
             couples = couples_of(asking, rows)
-            couples = couples.chosen(couples.left != couples.right)
             return len(couples), couples if choose is None else choose(couples)
 
         parts = parts_of(len(queries), state.threads, most=LOOKUP_QUERIES)
