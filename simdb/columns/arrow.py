@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 REMEDY = "needs pyarrow: pip install pyarrow"
 IDS = ("auto", "text")
 INT64_MAX = 2**63 - 1
+# The types of numpy and Arrow whose numbers fit 64 bits with a sign.
+WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+STRINGS = ("string", "large_string")
 STREAM, ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 
 Columns = dict[str, Any]
@@ -73,9 +76,62 @@ def arrays_of(values: Any) -> list[Any]:
 
 
 def listed(values: Any) -> list[Any] | None:
-    """Return the values of an Arrow array as Python objects; None for another object."""
+    """Return the values of an Arrow array as Python objects; None for another object.
+
+    Raises InputError for a text that is no valid UTF-8.
+    """
     arrays = arrays_of(values)
-    return [value for array in arrays for value in array.to_pylist()] if arrays else None
+    try:
+        return [value for array in arrays for value in array.to_pylist()] if arrays else None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"the Arrow array has a text that is not valid UTF-8 ({error}); see what"
+            " .validate(full=True) says, and make the array again"
+        ) from error
+
+
+def whole_numbers(values: Any) -> I64 | None:
+    """Return a range, or an array of numpy or Arrow, of whole numbers as int64[n]; else None.
+
+    None as well if a number is null, or may not fit.
+    """
+    if isinstance(values, range):
+        ends = (values.start, values.stop)
+        return np.arange(*ends, values.step) if max(map(abs, ends)) <= INT64_MAX else None
+    if type(values) is not np.ndarray:  # a masked array has nulls
+        arrays = arrays_of(values)
+        if not _are_known(arrays, WHOLE):
+            return None
+        values = np.concatenate([each.to_numpy() for each in arrays])
+    is_fit = values.ndim == 1 and str(values.dtype) in WHOLE
+    return np.ascontiguousarray(values, np.int64) if is_fit else None
+
+
+def valid_texts(values: Any) -> Any:
+    """Return an Arrow array of strings as a pyarrow.ChunkedArray of large strings, else None.
+
+    None as well if a text is null or no valid UTF-8.
+    """
+    arrays = arrays_of(values)
+    if not _are_known(arrays, STRINGS):
+        return None
+    arrow = load_arrow("an Arrow array")
+    try:
+        for each in arrays:
+            each.validate(full=True)
+        return arrow.chunked_array(arrays).cast(arrow.large_string())
+    except arrow.ArrowInvalid:
+        return None
+
+
+def texts_behind(prefix: str, texts: Any) -> tuple[I64, U8]:
+    """Return what `valid_texts` returned in UTF-8, each text behind a prefix: offsets and bytes."""
+    arrow, compute = load_arrow("an Arrow array"), load_arrow("an Arrow array", "pyarrow.compute")
+    first, between = (arrow.scalar(each, arrow.large_string()) for each in (prefix, ""))
+    made = compute.binary_join_element_wise(first, texts.combine_chunks(), between)
+    _, places, content = made.buffers()
+    offsets = np.frombuffer(places, np.int64)[made.offset : made.offset + len(made) + 1]
+    return offsets, np.frombuffer(content or b"", np.uint8)[: offsets[-1]]
 
 
 def read_batches(
@@ -251,6 +307,11 @@ def encoded(texts: Iterable[Any]) -> Iterator[bytes]:
         return
     for text in texts:
         yield text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+
+
+def _are_known(arrays: list[Any], types: Sequence[str]) -> bool:
+    """Return whether there are arrays, of one of these types and without nulls."""
+    return bool(arrays) and str(arrays[0].type) in types and not any(a.null_count for a in arrays)
 
 
 def _batch(arrow: Any, chunk: Columns, id_columns: Sequence[str], kind: Any, ids: str) -> Any:

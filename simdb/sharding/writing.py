@@ -262,10 +262,10 @@ class Filling:
 
     def _add(self, ids: Any, documents: Any, metadata: Any = None) -> None:
         incoming = states.incoming
-        encoded = incoming.EncodedIds(incoming.as_list(ids, "ids"))
-        packed = incoming.pack_all(metadata, encoded.ids)
+        encoded = incoming.EncodedIds(incoming.as_ids(ids))
+        packed = incoming.pack_all(metadata, encoded)
         numbers = numbers_of(encoded.hashes, self._shards)
-        self._check_numbers(numbers, encoded.ids)
+        self._check_numbers(numbers, encoded)
         sketches = incoming.sketch_all(
             self._sketcher, documents, len(encoded), errors=self._errors, threads=self._threads,
             progress=None,
@@ -298,7 +298,7 @@ class Filling:
             waiting.batches, waiting.metadata, waiting.count = [], [], 0
         self._held = self._held_bytes = 0
 
-    def _check_numbers(self, numbers: I64, ids: list[Any]) -> None:
+    def _check_numbers(self, numbers: I64, ids: states.incoming.EncodedIds) -> None:
         if len(self._waiting) == self._shards:
             return
         for at in np.flatnonzero(~np.isin(numbers, list(self._waiting))).tolist():

@@ -18,7 +18,6 @@ from simdb.ground.errors import InputError
 from simdb.sources.origins import NOWHERE
 from simdb.sources.records import (
     ABSENT,
-    ID_BYTES_MAX,
     NO_TEXT,
     InputId,
     InputProblem,
@@ -27,6 +26,7 @@ from simdb.sources.records import (
     make_id,
     place,
 )
+from simdb.values.arrays import ID_BYTES_MAX
 
 # How much `batched` collects.
 COLLECTED_RECORDS = 1024

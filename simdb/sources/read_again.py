@@ -25,8 +25,8 @@ from simdb.outputs.survivors import SurvivorOutput, all_rows
 from simdb.running import kernel
 from simdb.sources.batch import Batch
 from simdb.sources.origins import NOWHERE, Origins
-from simdb.sources.records import ID_BYTES_MAX, InputId, place
-from simdb.values.arrays import offsets_of
+from simdb.sources.records import InputId, place
+from simdb.values.arrays import ID_BYTES_MAX, offsets_of
 
 # The origin of a line and its size; or for a document that waits, -1 - its position in the spool.
 PLACE = np.dtype([("start", np.int64), ("size", np.int64)])

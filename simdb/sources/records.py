@@ -13,8 +13,8 @@ from simdb.ground.errors import InputError
 from simdb.outputs.rows import waiting_line
 from simdb.sources.content import explained, without_mark
 from simdb.sources.origins import Origins
+from simdb.values.arrays import ID_BYTES_MAX
 
-ID_BYTES_MAX = 1023
 NAMED_FIELDS = 8
 NO_FIELD = "no field"
 NO_TEXT = "null instead of a text"

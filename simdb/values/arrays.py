@@ -43,6 +43,7 @@ for _states in ONE_STATE:
 WEIGHTS_MAX = 4 * FINGERPRINT_BITS
 # Ordinals are uint32, and some room must stay for rounding up.
 ORDINALS_MAX = 2**32 - 2**20
+ID_BYTES_MAX = 1023  # of a text in UTF-8
 
 
 @dataclass(frozen=True, slots=True, eq=False)

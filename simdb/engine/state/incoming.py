@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow import listed, text_column
+from simdb.columns.arrow import listed, text_column, texts_behind, valid_texts, whole_numbers
 from simdb.engine.state.store import Beside
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import I64, U8, U64
@@ -27,6 +27,7 @@ from simdb.storage.records.metadata import pack_every
 from simdb.values.arrays import (
     BARE,
     EMPTY,
+    ID_BYTES_MAX,
     Fingerprints,
     Grains,
     PackedFeatures,
@@ -83,18 +84,36 @@ def as_lists(left: Any, right: Any) -> tuple[list[Any], list[Any]]:
     return first, second
 
 
+def as_ids(values: Any) -> Any:
+    """Return ids of documents as int64[n], as a pyarrow.ChunkedArray of texts, or as a list.
+
+    Raises InputError for one value or a table.
+    """
+    found = whole_numbers(values)
+    if found is None:
+        found = valid_texts(values)
+    return as_list(values, "ids") if found is None else found
+
+
 class EncodedIds:
     """Ids in their stored form: `offsets`, `content` and `hashes` from `kernel.encode_ids`."""
 
-    def __init__(self, ids: list[Any]) -> None:
-        """Encode `ids`; InputError for an invalid id."""
-        self.ids = ids
-        self.offsets, self.content, self.hashes = kernel.encode_ids(ids)
+    def __init__(self, ids: Any) -> None:
+        """Encode ids from `as_ids`; InputError for an invalid id."""
+        self._ids = ids
+        form = _columns_of(ids)
+        if form is None:
+            form = kernel.encode_ids(as_list(ids, "ids"))
+        self.offsets, self.content, self.hashes = form
         self._previous: dict[int, int] | None = None
 
     def __len__(self) -> int:
         """Number of ids."""
-        return len(self.ids)
+        return len(self.hashes)
+
+    def __getitem__(self, at: int) -> Any:
+        """Return one id."""
+        return as_list(self._ids[at : at + 1], "ids")[0]
 
     @property
     def previous(self) -> dict[int, int]:
@@ -107,9 +126,26 @@ class EncodedIds:
         """Raise InputError if an id is given twice."""
         for second, first in self.previous.items():
             raise InputError(
-                f"the id {shown(self.ids[second])} is given twice in one call, at positions {first}"
+                f"the id {shown(self[second])} is given twice in one call, at positions {first}"
                 f" and {second}; nothing was inserted"
             )
+
+
+def _columns_of(ids: Any) -> tuple[I64, U8, U64] | None:
+    """Return the stored form of ids in an array; None if each must be looked at."""
+    if isinstance(ids, np.ndarray):
+        content = np.empty((len(ids), 1 + ids.itemsize), np.uint8)
+        content[:, 0] = ord("i")
+        content[:, 1:] = ids.astype("<i8", copy=False).view(np.uint8).reshape(content[:, 1:].shape)
+        offsets = np.arange(len(ids) + 1) * content.shape[1]
+        return offsets, content.ravel(), kernel.hash_ids(offsets, content.ravel())
+    if isinstance(ids, list) or not len(ids):
+        return None
+    offsets, content = texts_behind("s", ids)
+    lengths = np.diff(offsets)
+    if not 1 < lengths.min() <= lengths.max() <= 1 + ID_BYTES_MAX:
+        return None
+    return offsets, content, kernel.hash_ids(offsets, content)
 
 
 def repeated(hashes: U64, offsets: I64, content: U8) -> dict[int, int]:
@@ -275,7 +311,7 @@ def batch_of_one(form: tuple[Any, Any, Any], sketches: Sketches) -> StoredBatch:
     )  # fmt: skip
 
 
-def pack_all(metadata: Any, ids: Sequence[Any]) -> list[tuple[int, bytes]]:
+def pack_all(metadata: Any, ids: Sequence[Any] | EncodedIds) -> list[tuple[int, bytes]]:
     """Return (position, stored form) of the metadata of each document that has metadata."""
     if metadata is None:
         return []

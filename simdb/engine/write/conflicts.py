@@ -50,20 +50,20 @@ def check_rule(on_conflict: object) -> None:
     one_of("on_conflict", on_conflict, RULES)
 
 
-def arriving(state: State, ids: list[Any], metadata: Any, rule: str) -> Arriving:
-    """Return the ids and the metadata of one call, checked and in their stored form.
+def arriving(state: State, ids: Any, metadata: Any, rule: str) -> Arriving:
+    """Return the ids (see `as_ids`) and metadata of one call, checked and in their stored form.
 
     With the rule "error", an id that is given twice raises InputError, a stored one ExistsError.
     """
     encoded = EncodedIds(ids)
     if rule == ERROR:
         encoded.check_distinct()
-    packed = incoming.pack_all(metadata, encoded.ids)
+    packed = incoming.pack_all(metadata, encoded)
     existing = state.find(encoded.offsets, encoded.content, encoded.hashes)
     taken = np.flatnonzero(existing >= 0)
     if len(taken) and rule == ERROR:
         raise ExistsError(
-            f"a document with the id {shown(encoded.ids[int(taken[0])])} is stored already"
+            f"a document with the id {shown(encoded[int(taken[0])])} is stored already"
             f" ({len(taken)} of {len(encoded)} ids are); on_conflict='replace' replaces stored"
             " documents, 'skip' keeps them"
         )
@@ -201,7 +201,7 @@ def _check_same(ids: EncodedIds, positions: I64, given: Sketches, stored: Sketch
     same[weighted] = (given.vectors[weighted] == stored.vectors[weighted]).all(axis=1)
     other = np.flatnonzero(~same & ~is_empty)
     if len(other):
-        id = ids.ids[int(positions[other[0]])]
+        id = ids[int(positions[other[0]])]
         raise ExistsError(
             f"a different document with the id {shown(id)} is stored already ({len(other)} of"
             f" {len(ids)} documents differ from the stored ones); on_conflict='replace' replaces"

@@ -134,11 +134,11 @@ def delete_where(writing: WriteState, state: State, ordinals: U32, where: Where 
 
 
 def _checked(call: Call) -> Call:
-    """Return a call with ids in a list; OptionError or InputError for arguments without meaning."""
+    """Return a call with ids from `as_ids`; OptionError or InputError for senseless arguments."""
     conflicts.check_rule(call.on_conflict)
     ids, documents = incoming.both_columns(call.ids, call.documents)
-    listed = incoming.as_list(ids, "ids")
-    return call._replace(ids=listed, documents=documents, threads=thread_count(call.threads))
+    given, threads = incoming.as_ids(ids), thread_count(call.threads)
+    return call._replace(ids=given, documents=documents, threads=threads)
 
 
 def _sketch_one(writing: WriteState, call: Call) -> Sketches:

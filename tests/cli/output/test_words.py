@@ -25,7 +25,7 @@ PYTHON = re.compile(
 ONLY_IN_PROGRAMS = re.compile(
     "|".join(
         (
-            "the Arrow array is not valid",
+            "the Arrow array (is not valid|has a text)",
             "list\\(mapping\\)",
             "is a list with one token",
             "must be a simdb\\.",
