@@ -44,7 +44,7 @@ NO_MEMORY = (
 ADVICE = {
     errno.EBADF: "standard output is closed; let it go to a file, or to /dev/null",
     errno.EMFILE: "the process may open no more files; raise this limit, as with ulimit -n 1024",
-    errno.ENOENT: "the current folder was removed; change into another one",
+    errno.ENOENT: "the current folder is gone, or there is none for temporary files: set TMPDIR",
 }
 
 
