@@ -122,7 +122,9 @@ class FileRows:
         """Read all documents; `order`: those first that `keep` prefers."""
         with ExitStack() as held:
             files, rule = given.opened(question, held)
-            again = held.enter_context(SecondLook(rule, files.origins, files.survivors(None)))
+            again = held.enter_context(SecondLook(
+                rule, files.origins, files.survivors(None), memory=question.memory
+            ))  # fmt: skip
             for batch in files.batches():
                 again.add(batch)
                 again.lines.add(batch)

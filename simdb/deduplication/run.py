@@ -55,7 +55,9 @@ class DedupRun(ExitStack):
             self._documents = within(options, question, reference)
             held.push(self._documents)
             has_texts = has_texts or self._documents.needs_texts
-            self._again = SecondLook(rule, origins, output, note, has_texts=has_texts)
+            self._again = SecondLook(
+                rule, origins, output, note, has_texts=has_texts, memory=question.memory
+            )
             self.push(held.pop_all())
         self.push(self._again)
         self.names = self._again.names
@@ -120,13 +122,14 @@ class SecondLook(ExitStack):
         note: Callable[[str], None] | None = None,
         *,
         has_texts: bool = True,
+        memory: int | None = None,
     ) -> None:
         """Prefer by `rule`, which is no function; `has_texts`: texts will be asked for.
 
-        `origins`, `output`, `note`: see `DedupRun`.
+        `origins`, `output`, `note`: see `DedupRun`; `memory`: see `Names`.
         """
         super().__init__()
-        self.names = self.enter_context(Names(note))
+        self.names = self.enter_context(Names(note, memory))
         self.lines = self.enter_context(LinesAgain(origins, output))
         self._texts = self.enter_context(TextsAgain(origins)) if has_texts else None
         self._rule = rule

@@ -20,7 +20,7 @@ COLUMN_BYTES, BLOCK_BYTES = 1 << 26, 1 << 22
 BLOCK_LEAST = 1 << 16
 # The columns of a run, and how many times a block of each thread is in memory: two are begun by
 # each of two steps, with what was made of them.
-COLUMNS, BLOCKS = 5, 8
+COLUMNS, BLOCKS = 7, 8
 UNKNOWN = 1 << 62
 CONTROL = Path("/sys/fs/cgroup")
 # The file that has the limit of a control group, under each kind of root.

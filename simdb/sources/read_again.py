@@ -214,16 +214,21 @@ class TextsAgain(ExitStack):
 class Names(ExitStack):
     """The ids of documents, by their positions in the input; `with` removes the file."""
 
-    def __init__(self, note: Callable[[str], None] | None = None) -> None:
-        """Begin without documents; `note` takes a line about each of the first renamed ones."""
+    def __init__(
+        self, note: Callable[[str], None] | None = None, memory: int | None = None
+    ) -> None:
+        """Begin without documents; `note` takes a line about each of the first renamed ones.
+
+        `memory`: that of the run, see `simdb.running.memory`.
+        """
         super().__init__()
         self._note = note
         self._file = self.enter_context(
             tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
         )
         self._size = 0
-        self._ends = self.enter_context(Blocks())  # of stored ids in the file
-        self._hashes = self.enter_context(Blocks())
+        self._ends = self.enter_context(Blocks(memory))  # of stored ids in the file
+        self._hashes = self.enter_context(Blocks(memory))
         self._positions: list[I64 | range] = []  # within their sources
         self._sources: list[list[str] | str] = []
         self._firsts: list[int] = []

@@ -4,6 +4,7 @@ import pytest
 from over import over
 
 import simdb
+from simdb.outputs import pieces
 from simdb.running import memory
 
 
@@ -50,3 +51,21 @@ def test_a_limit_changes_no_answer(simdb_run, write_lines):
 
     assert (usual.code, limited.code) == (0, 0)
     assert usual.rows == limited.rows
+
+
+# Whether a database fits is tried with three columns, which are gone when the run begins.
+@pytest.mark.parametrize(("arguments", "tried"), [([], 0), (["--db", "db"], 3)])
+def test_all_columns_of_a_run_are_limited(monkeypatch, simdb_run, write_lines, arguments, tried):
+    write_lines("a.jsonl", *({"id": f"{at}", "text": f"a text {at % 3}"} for at in range(9)))
+    asked = []
+
+    def column_bytes(limit):
+        asked.append(limit)
+        return memory.column_bytes(limit)
+
+    monkeypatch.setattr(pieces, "column_bytes", column_bytes)
+    ran = simdb_run("dedup", "a.jsonl", "-o", "-", "--memory", "64M", *arguments)
+
+    assert ran.code == 0
+    assert set(asked) == {1 << 26}
+    assert len(asked) - tried <= memory.COLUMNS

@@ -72,7 +72,9 @@ def find_new(work: DedupWork, database: simdb.Database, older: TextsById | None)
     outcome, empty = Outcome(keep=given.keep), database.stats().empty_count
     with (
         begin_write(database, work.progress) as transaction,
-        SecondLook(rule, work.origins, work.survivors, work.progress.note) as again,
+        SecondLook(
+            rule, work.origins, work.survivors, work.progress.note, memory=question.memory
+        ) as again,
         Claims(database, transaction, question, work.job.run) as claims,
     ):
         batches = work.intake.batches(options.sketch, notes_short=notes_short)
