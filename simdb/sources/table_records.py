@@ -300,6 +300,7 @@ class _Rows:
         self._rows = csv.reader(self._counted(lines), delimiter=delimiter)
         self._first = first
         self._size = 0
+        self._is_over = False
 
     @property
     def line(self) -> int:
@@ -336,6 +337,8 @@ class _Rows:
         self, row: list[str], header: Sequence[str], reading: SourceOptions, name: str, line: int
     ) -> Record:
         """Return a row as a record."""
+        if self._is_over:  # a row that was closed asks for no line after its last one
+            raise InputError("a quote in the row is never closed; close it")
         if self._size > DOCUMENT_BYTES_MAX:
             limit = DOCUMENT_BYTES_MAX >> 20
             raise InputError(f"the row is longer than {limit} MiB; split it")
@@ -349,6 +352,7 @@ class _Rows:
         for line in lines:
             self._size += byte_count(line) + (not line.endswith("\n"))
             yield line
+        self._is_over = True
 
 
 class TableBlocks:

@@ -146,6 +146,20 @@ def test_a_row_without_an_end_leaves_the_rest_to_the_standard_library(path, monk
     assert problem.reason == "the row is longer than 0 MiB; split it"
 
 
+def test_a_quote_that_is_never_closed_is_told_where_its_row_begins(path):
+    # All rows after it were its text, without a word.
+    path.write_bytes(b'id,text\n1,"a\nb"\n2,"c\n3,d\n4,e')
+
+    first, problem = read(path)
+
+    assert (first.id, first.text) == ("1", "a\nb")
+    assert problem.where == "a.csv:4"
+    assert problem.reason == "a quote in the row is never closed; close it"
+
+    path.write_bytes(b'id,text\n1,a\n2,"b\nc"')
+    assert [record.text for record in read(path)] == ["a", "b\nc"]
+
+
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_texts_of_a_table_are_read_again_where_they_are(path, is_packed):
     content = b'id,text\n1,a\n2,"b\n""c"""\n3,d\n4,"e"'
