@@ -1,4 +1,5 @@
 import os
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -32,6 +33,21 @@ def test_statistics_count_what_is_there(open_database):
     assert stats.map_bytes >= stats.file_bytes
     assert stats.format_version == 1
     assert set(stats.section_bytes) >= {"table/00", "ids", "documents", "delta", "manifest"}
+
+
+@pytest.mark.parametrize("grouped", [1, 7, 1000])
+def test_the_largest_group_is_found_in_parts(database, monkeypatch, grouped):
+    monkeypatch.setattr(inspection, "GROUPED_DOCUMENTS", grouped)
+    monkeypatch.setattr(inspection, "READ_DOCUMENTS", grouped)
+    generator = np.random.default_rng(grouped)
+    few = generator.integers(0, 2**64, 20, np.uint64)
+    stored = few[generator.integers(0, 20, 300)]
+    database.insert_many(range(300), stored)
+    database.delete_many(range(0, 300, 5))
+    database.insert_many(range(300, 310), stored[:10])
+    left = np.concatenate([np.delete(stored, range(0, 300, 5)), stored[:10]])
+
+    assert database.stats().largest_group == max(Counter(left.tolist()).values())
 
 
 def test_readers_are_listed_with_their_lag(database):
