@@ -90,42 +90,29 @@ def listed(values: Any) -> list[Any] | None:
         ) from error
 
 
-def whole_numbers(values: Any) -> I64 | None:
-    """Return a range, or an array of numpy or Arrow, of whole numbers as int64[n]; else None.
+def as_column(values: Any) -> Any:
+    """Return whole numbers as int64[n], Arrow strings as a pyarrow.ChunkedArray of large strings.
 
-    None as well if a number is null, or may not fit.
+    Whole numbers are a range, or an array of numpy or Arrow.  None for another object, and if a
+    number is null or may not fit, or a text is null or no valid UTF-8.
     """
     if isinstance(values, range):
         ends = (values.start, values.stop)
         return np.arange(*ends, values.step) if max(map(abs, ends)) <= INT64_MAX else None
-    if type(values) is not np.ndarray:  # a masked array has nulls
-        arrays = arrays_of(values)
-        if not _are_known(arrays, WHOLE):
-            return None
-        values = np.concatenate([each.to_numpy() for each in arrays])
-    is_fit = values.ndim == 1 and str(values.dtype) in WHOLE
-    return np.ascontiguousarray(values, np.int64) if is_fit else None
-
-
-def valid_texts(values: Any) -> Any:
-    """Return an Arrow array of strings as a pyarrow.ChunkedArray of large strings, else None.
-
-    None as well if a text is null or no valid UTF-8.
-    """
+    if type(values) is np.ndarray:  # a masked array has nulls
+        is_fit = values.ndim == 1 and str(values.dtype) in WHOLE
+        return np.ascontiguousarray(values, np.int64) if is_fit else None
     arrays = arrays_of(values)
-    if not _are_known(arrays, STRINGS):
+    kind = str(arrays[0].type) if arrays else ""
+    if any(each.null_count for each in arrays):
         return None
-    arrow = load_arrow("an Arrow array")
-    try:
-        for each in arrays:
-            each.validate(full=True)
-        return arrow.chunked_array(arrays).cast(arrow.large_string())
-    except arrow.ArrowInvalid:
-        return None
+    if kind in WHOLE:
+        return np.concatenate([each.to_numpy() for each in arrays]).astype(np.int64, copy=False)
+    return _valid_texts(arrays) if kind in STRINGS else None
 
 
 def texts_behind(prefix: str, texts: Any) -> tuple[I64, U8]:
-    """Return what `valid_texts` returned in UTF-8, each text behind a prefix: offsets and bytes."""
+    """Return texts from `as_column` in UTF-8, each behind a prefix: offsets and bytes."""
     arrow, compute = load_arrow("an Arrow array"), load_arrow("an Arrow array", "pyarrow.compute")
     first, between = (arrow.scalar(each, arrow.large_string()) for each in (prefix, ""))
     made = compute.binary_join_element_wise(first, texts.combine_chunks(), between)
@@ -309,9 +296,15 @@ def encoded(texts: Iterable[Any]) -> Iterator[bytes]:
         yield text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
 
 
-def _are_known(arrays: list[Any], types: Sequence[str]) -> bool:
-    """Return whether there are arrays, of one of these types and without nulls."""
-    return bool(arrays) and str(arrays[0].type) in types and not any(a.null_count for a in arrays)
+def _valid_texts(arrays: list[Any]) -> Any:
+    """Return arrays of strings as one of large strings; None if a text is no valid UTF-8."""
+    arrow = load_arrow("an Arrow array")
+    try:
+        for each in arrays:
+            each.validate(full=True)
+        return arrow.chunked_array(arrays).cast(arrow.large_string())
+    except arrow.ArrowInvalid:
+        return None
 
 
 def _batch(arrow: Any, chunk: Columns, id_columns: Sequence[str], kind: Any, ids: str) -> Any:

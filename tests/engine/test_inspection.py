@@ -6,6 +6,7 @@ import pytest
 
 import simdb
 from simdb.engine.maintenance import inspection
+from simdb.engine.search import couples
 from simdb.storage.contents import table_names
 from simdb.storage.runs.table import is_stored
 
@@ -38,7 +39,7 @@ def test_statistics_count_what_is_there(open_database):
 @pytest.mark.parametrize("grouped", [1, 7, 1000])
 def test_the_largest_group_is_found_in_parts(database, monkeypatch, grouped):
     monkeypatch.setattr(inspection, "GROUPED_DOCUMENTS", grouped)
-    monkeypatch.setattr(inspection, "READ_DOCUMENTS", grouped)
+    monkeypatch.setattr(couples, "READ_DOCUMENTS", grouped)
     generator = np.random.default_rng(grouped)
     few = generator.integers(0, 2**64, 20, np.uint64)
     stored = few[generator.integers(0, 20, 300)]

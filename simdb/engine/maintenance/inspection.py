@@ -16,6 +16,7 @@ from simdb.engine.clusters.find import connected_labels
 from simdb.engine.clusters.labels import labels_of
 from simdb.engine.clusters.links import EXACT_MAX, parts_of
 from simdb.engine.maintenance.calibration import problem_of
+from simdb.engine.search.couples import searched_parts
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
@@ -25,7 +26,7 @@ from simdb.plan.problem import Criterion
 from simdb.results.reports import Finding, HeaderFill, ReaderStatistics, RunStatistics, Statistics
 from simdb.running import kernel
 from simdb.settings.stored_options import encode_options
-from simdb.storage import codec, layout
+from simdb.storage import codec
 from simdb.storage.check import (
     REBUILD,
     RESTORE,
@@ -51,15 +52,13 @@ from simdb.storage.records.tombstones import is_deleted, live_count
 from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import is_stored
-from simdb.values.arrays import EMPTY, is_first, sorted_unique
+from simdb.values.arrays import is_first, sorted_unique
 
 REOPEN = "close the database in every process, then open it again"
 CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
 # So many headers are counted at a time, whatever the size of a directory.
 COUNTED_HEADERS = 1 << 20
-# So many fingerprints are sorted at a time, and so many are read.
-GROUPED_DOCUMENTS = 1 << 23
-READ_DOCUMENTS = 1 << 18
+GROUPED_DOCUMENTS = 1 << 23  # whose fingerprints are sorted at a time
 ENTRY_CLASSES = 33  # of the numbers of entries of a header, which are uint32
 PLACE = "clusters"
 
@@ -181,17 +180,8 @@ def _largest_group(state: State) -> int:
 def _fingerprints_in(state: State, part: int, parts: int) -> U64:
     """Return the fingerprints of live documents with features, of one part of all values."""
     found = [np.empty(0, np.uint64)]
-    for piece in state.pieces:
-        states = piece.column(layout.STATE, state.source)
-        bits = piece.column(layout.FINGERPRINT, state.source)
-        for first in range(0, len(bits), READ_DOCUMENTS):
-            some = slice(first, min(first + READ_DOCUMENTS, len(bits)))
-            is_meant = states[some] != EMPTY
-            is_meant &= (bits[some] >> np.uint64(32)) * np.uint64(parts) >> np.uint64(32) == part
-            if state.dead is not None:
-                ordinals = np.arange(some.start, some.stop) + piece.start
-                is_meant &= ~is_deleted(state.dead, ordinals.astype(np.uint32))
-            found.append(bits[some][is_meant])
+    for bits, *_ in searched_parts(state, is_measured=False):
+        found.append(bits[(bits >> np.uint64(32)) * np.uint64(parts) >> np.uint64(32) == part])
     return np.concatenate(found)
 
 

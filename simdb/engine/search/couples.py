@@ -24,6 +24,8 @@ from simdb.storage.runs.table import Table
 from simdb.values.arrays import EMPTY, WEIGHTED, object_array
 
 CHUNK_PAIRS = 1 << 16
+# The states and fingerprints of so many documents are read at a time.
+READ_DOCUMENTS = 1 << 18
 # So many rows of a table are swept by one thread.
 SWEPT_ROWS = 1 << 15
 LOOKUP_QUERIES = 1 << 13
@@ -214,18 +216,28 @@ def sweep_table(
 
 def searched(state: State, *, is_measured: bool) -> Searched:
     """Return all live documents with features; `is_measured`: only documents with weights."""
-    fingerprints, ordinals = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
+    parts = [*searched_parts(state, is_measured=is_measured)]
+    return Searched(
+        np.concatenate([np.empty(0, np.uint64), *(part.fingerprints for part in parts)]),
+        np.concatenate([np.empty(0, np.uint32), *(part.ordinals for part in parts)]),
+    )
+
+
+def searched_parts(state: State, *, is_measured: bool) -> Iterator[Searched]:
+    """Yield what `searched` returns, some documents at a time."""
     for piece in state.pieces:
-        states = piece.column(layout.STATE, state.source)
-        every = np.arange(piece.start, piece.start + len(states), dtype=np.uint32)
-        chosen = states == WEIGHTED if is_measured else states != EMPTY
-        if state.dead is not None:
-            chosen &= ~is_deleted(state.dead, every)
-        whole = bool(chosen.all())
-        bits = piece.column(layout.FINGERPRINT, state.source)
-        fingerprints.append(bits if whole else bits[chosen])
-        ordinals.append(every if whole else every[chosen])
-    return Searched(np.concatenate(fingerprints), np.concatenate(ordinals))
+        every_state = piece.column(layout.STATE, state.source)
+        every_bits = piece.column(layout.FINGERPRINT, state.source)
+        for first in range(0, len(every_state), READ_DOCUMENTS):
+            states = every_state[first : first + READ_DOCUMENTS]
+            bits = every_bits[first : first + READ_DOCUMENTS]
+            start = piece.start + first
+            ordinals = np.arange(start, start + len(states), dtype=np.uint32)
+            chosen = states == WEIGHTED if is_measured else states != EMPTY
+            if state.dead is not None:
+                chosen &= ~is_deleted(state.dead, ordinals)
+            found = Searched(bits, ordinals)
+            yield found if chosen.all() else found.chosen(chosen)
 
 
 def table_of_equals(state: State) -> Table:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow import listed, text_column, texts_behind, valid_texts, whole_numbers
+from simdb.columns.arrow import as_column, listed, text_column, texts_behind
 from simdb.engine.state.store import Beside
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import I64, U8, U64
@@ -89,9 +89,7 @@ def as_ids(values: Any) -> Any:
 
     Raises InputError for one value or a table.
     """
-    found = whole_numbers(values)
-    if found is None:
-        found = valid_texts(values)
+    found = as_column(values)
     return as_list(values, "ids") if found is None else found
 
 
@@ -134,11 +132,11 @@ class EncodedIds:
 def _columns_of(ids: Any) -> tuple[I64, U8, U64] | None:
     """Return the stored form of ids in an array; None if each must be looked at."""
     if isinstance(ids, np.ndarray):
-        content = np.empty((len(ids), 1 + ids.itemsize), np.uint8)
-        content[:, 0] = ord("i")
-        content[:, 1:] = ids.astype("<i8", copy=False).view(np.uint8).reshape(content[:, 1:].shape)
-        offsets = np.arange(len(ids) + 1) * content.shape[1]
-        return offsets, content.ravel(), kernel.hash_ids(offsets, content.ravel())
+        forms = np.empty((len(ids), 1 + ids.itemsize), np.uint8)
+        forms[:, 0] = ord("i")
+        forms[:, 1:] = ids.astype("<i8", copy=False).view(np.uint8).reshape(-1, ids.itemsize)
+        offsets, content = np.arange(len(ids) + 1) * forms.shape[1], forms.ravel()
+        return offsets, content, kernel.hash_ids(offsets, content)
     if isinstance(ids, list) or not len(ids):
         return None
     offsets, content = texts_behind("s", ids)
