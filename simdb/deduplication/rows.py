@@ -324,7 +324,8 @@ class ArrowTable(Frame):
     def with_field(self, name: str, values: Sequence[Any]) -> Any:
         """Return a table with a new column."""
         names = self.data.schema.names
-        kind = self.data.schema.field(name).type if name in names else None
+        are_texts = not any(isinstance(value, list) for value in values)
+        kind = self.data.schema.field(name).type if name in names and are_texts else None
         column = load_arrow("an Arrow table").array(values, kind)
         if name not in names:
             return self.data.append_column(name, column)
@@ -344,8 +345,8 @@ class HubDataset(Frame):
     """A Dataset of the package datasets; its texts stay where they are, on the disk too."""
 
     def records(self) -> Iterator[Any]:
-        """Yield each row as a dict, in the format that the dataset has."""
-        return iter(self.data)
+        """Yield each row as a dict, whatever the format that the dataset has."""
+        return iter(self.data.with_format(None))
 
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some rows: the same files, and which of their rows."""

@@ -1,5 +1,7 @@
 """Datasets of Hugging Face, alone and as splits, against one list of texts."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -122,3 +124,19 @@ def test_the_texts_of_splits_are_read_without_an_object_for_each():
 
     assert type(rows.texts("text")).__name__ == "TextColumn"
     assert np.array_equal(rows.texts("text").lengths < 0, [text is None for text in TRAIN + TEST])
+
+
+@pytest.mark.parametrize("form", ["numpy", "pandas", "arrow", "polars"])
+def test_the_format_of_a_dataset_does_not_change_what_is_written(form, tmp_path):
+    # A dataset with a format of tables gave a table for each row: lists of single values.
+    pytest.importorskip("polars" if form == "polars" else "pandas")
+    dataset = split(TEST, "other").with_format(form)
+    seen = []
+
+    found = simdb.deduplicate(dataset, keep=lambda row: seen.append(row) or row["n"])
+    found.write(tmp_path / "kept.jsonl")
+
+    rows = [{"text": text, "n": at, "other": text} for at, text in enumerate(TEST)]
+    assert seen == rows
+    lines = (tmp_path / "kept.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == rows
