@@ -33,7 +33,7 @@ def as_text(value: Any, *, ensure_ascii: bool, default: Callable[[Any], Any] = e
 
 def as_line(value: Any) -> bytes:
     """Return `as_text` as one line; bytes in it as the text that they are, if they are UTF-8."""
-    return _line(partial(as_text, value, default=_text_of))
+    return _line(partial(as_text, value, default=text_form))
 
 
 class WaitingLine(bytes):
@@ -42,7 +42,7 @@ class WaitingLine(bytes):
 
 def waiting_line(value: Any) -> bytes:
     """Return what `as_line` does, or a `WaitingLine` if NaN or infinite numbers may be in it."""
-    line = _line(partial(json.dumps, value, default=_text_of))
+    line = _line(partial(json.dumps, value, default=text_form))
     return WaitingLine(line) if may_have_odd_numbers(line) else line
 
 
@@ -74,11 +74,9 @@ def _line(text_of: Callable[..., str]) -> bytes:
         return text_of(ensure_ascii=True).encode()
 
 
-def _text_of(value: Any) -> Any:
-    """Return the form of a value for which JSON has none, of bytes the text that they are."""
-    if not isinstance(value, bytes):
-        return encoded(value)
+def text_form(value: Any) -> Any:
+    """Return what `encoded` does, but of bytes the text that they are, if they are UTF-8."""
     try:
-        return value.decode()
+        return value.decode() if isinstance(value, bytes) else encoded(value)
     except UnicodeDecodeError:
-        return str(value)
+        return encoded(value)

@@ -24,7 +24,7 @@ from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError
 from simdb.outputs.formats import DELIMITERS, JSON_LINES, PARQUET, is_remote, open_remote
 from simdb.outputs.pieces import CsvHead, Lines, Piece, RowRange, changed, contents, split_lines
-from simdb.outputs.rows import Row, as_line, encoded
+from simdb.outputs.rows import Row, as_line, text_form
 from simdb.outputs.target import Target, Unclosed
 from simdb.running.threads import read_ahead, streamed, thread_count
 
@@ -181,10 +181,10 @@ def flat(rows: Iterable[Row]) -> Iterator[Row]:
 def text_of(value: Any) -> str | None:
     """Return a value as text: text and dates as they are, null as None, others as JSON."""
     if value is not None and not isinstance(value, OF_JSON):
-        value = encoded(value)
+        value = text_form(value)
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, default=encoded)
+    return json.dumps(value, ensure_ascii=False, default=text_form)
 
 
 def write_parquet(

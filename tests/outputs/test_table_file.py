@@ -1,6 +1,8 @@
 """Rows of Parquet files are chosen by their numbers, a row group at a time."""
 
+import csv
 import io
+import json
 import random
 
 import numpy as np
@@ -78,3 +80,23 @@ def test_a_line_that_is_nested_too_deeply_for_a_table_is_refused_with_a_remedy(t
     result.write(tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").read_bytes() == path.read_bytes()
     assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("name", ["kept.csv", "kept.jsonl"])
+def test_texts_in_binary_columns_are_texts(tmp_path, name):
+    # CSV had the hexadecimal digits of every text, JSON lines the spelling of what is no UTF-8.
+    texts = ["caf\u00e9 one two".encode(), b"caf\xe9 three four", None]
+    table = pyarrow.table({"text": pyarrow.array(texts, pyarrow.binary())})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    wanted = ["caf\u00e9 one two", {"bytes": texts[1].hex()}]
+
+    for data in (table, tmp_path / "a.parquet"):
+        simdb.deduplicate(data, errors="replace").write(tmp_path / name)
+
+        lines = (tmp_path / name).read_text(encoding="utf-8").splitlines()
+        if name == "kept.csv":
+            cells = [row[0] for row in csv.reader(lines[1:])][:2]
+            assert [cells[0], json.loads(cells[1])] == wanted
+        else:
+            assert [json.loads(line)["text"] for line in lines] == [*wanted, None]
+        (tmp_path / name).unlink()
