@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb.columns.arrow import id_text
 from simdb.decontamination.items import ItemPart, LeakRule
 from simdb.decontamination.result import Decontaminated, Leak, marks, without
 from simdb.decontamination.search import (
@@ -197,6 +198,8 @@ def _changed_rows(
         kept[list(own)] = False
         return rows.chosen(kept)
     if action == MARK:
+        if not isinstance(rows, Records):
+            own = _of_one_type(own)
         found = [marks(own[at]) if at in own else None for at in range(len(rows))]
         return rows_of(rows.with_field(MARKS_FIELD, found)).chosen(kept)
     values = list(rows.texts(text))
@@ -205,6 +208,15 @@ def _changed_rows(
         values[at] = rest if isinstance(values[at], str) else rest.encode()
         kept[at] = bool(rest.strip())
     return rows_of(rows.with_field(text, values)).chosen(kept)
+
+
+def _of_one_type(own: dict[Any, list[Leak]]) -> dict[Any, list[Leak]]:
+    """Return the leaks of each row; if the ids of their items are of several types, as text."""
+    if len({type(leak.item) for leaks in own.values() for leak in leaks}) < 2:
+        return own
+    return {
+        at: [replace(leak, item=id_text(leak.item)) for leak in leaks] for at, leaks in own.items()
+    }
 
 
 def _of_files(

@@ -70,15 +70,22 @@ def test_data_of_every_kind_lose_the_passages_alone(kind):
     assert texts_in(found.data) == [TEXTS[0], BEFORE + AFTER, None, ""]
 
 
-@over("kind", [kind for kind in KINDS if "column" not in kind and kind != "list"])
+ROW_KINDS = [kind for kind in KINDS if "column" not in kind and kind != "list"]
+
+
+def marks_of(data):
+    """Return the marks of rows of any kind, None where there are none."""
+    if isinstance(data, list | datasets.Dataset):
+        return [row["leaks"] for row in data]
+    marks = data["leaks"]
+    return marks.to_pylist() if isinstance(data, pyarrow.Table) else list(marks)
+
+
+@over("kind", ROW_KINDS)
 def test_rows_of_every_kind_are_marked(kind):
     found = simdb.decontaminate(KINDS[kind](), against=[ITEM], action="mark")
 
-    data = found.data
-    marks = (
-        data["leaks"] if kind in ("pandas", "polars", "arrow") else [row["leaks"] for row in data]
-    )
-    marks = marks.to_pylist() if kind == "arrow" else list(marks)
+    marks = marks_of(found.data)
     assert [bool(mark is not None and len(mark)) for mark in marks] == [
         False,
         True,
@@ -89,7 +96,27 @@ def test_rows_of_every_kind_are_marked(kind):
     assert marks[1][0]["item"] == 0
     start, stop = marks[1][0]["spans"][0]
     assert TEXTS[1][start:stop] == ITEM
-    assert texts_in(data) == TEXTS
+    assert texts_in(found.data) == TEXTS
+
+
+@over("kind", ROW_KINDS)
+def test_marks_replace_a_field_of_another_type(kind):
+    # An Arrow table that was marked for one test could not be marked for another one.
+    once = simdb.decontaminate(KINDS[kind](), against={"first": ITEM}, action="mark").data
+
+    again = simdb.decontaminate(once, against=[ITEM], action="mark")
+
+    assert [mark["item"] for mark in marks_of(again.data)[1]] == [0]
+
+
+@over("kind", ROW_KINDS)
+def test_ids_of_several_types_are_marked_as_text_in_a_table(kind):
+    against = {"one": ITEM, 2: TEXTS[1], b"\xff": TEXTS[3]}
+
+    found = simdb.decontaminate(KINDS[kind](), against=against, action="mark")
+
+    items = {mark["item"] for marks in marks_of(found.data) if marks is not None for mark in marks}
+    assert items == ({"one", 2, b"\xff"} if kind == "dicts" else {"one", "2", "ff"})
 
 
 def test_leaks_are_a_table():
