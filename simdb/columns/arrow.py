@@ -181,6 +181,39 @@ def fixed_rows(column: Any) -> U8:
     return content[whole.offset : whole.offset + len(whole)]
 
 
+def filtered_array(values: Any, is_chosen: Any) -> Any:
+    """Return some values of an array of pyarrow, also of those that it does not filter itself."""
+    kind = _filterable(values.type)
+    if kind != values.type:
+        return values.cast(kind).filter(is_chosen).cast(values.type)
+    try:
+        return values.filter(is_chosen)
+    except NotImplementedError:
+        # Values that are run-end encoded can only be sliced and joined.
+        chosen = is_chosen.to_numpy(zero_copy_only=False)
+        starts, stops = np.flatnonzero(np.diff(chosen, prepend=0, append=0)).reshape(-1, 2).T
+        sliced = map(values.slice, starts.tolist(), (stops - starts).tolist())
+        return load_arrow("an Arrow array").concat_arrays([values.slice(0, 0), *sliced])
+
+
+def _filterable(kind: Any) -> Any:
+    """Return a type of Arrow with texts in place of views of texts, which pyarrow cannot filter."""
+    arrow = load_arrow("an Arrow array")
+    if str(kind) in ("string_view", "binary_view"):
+        return getattr(arrow, f"large_{str(kind).removesuffix('_view')}")()
+    if arrow.types.is_struct(kind):
+        return arrow.struct([_of_filterable(kind.field(at)) for at in range(kind.num_fields)])
+    if arrow.types.is_list(kind):
+        return arrow.list_(_of_filterable(kind.value_field))
+    if arrow.types.is_large_list(kind):
+        return arrow.large_list(_of_filterable(kind.value_field))
+    return kind
+
+
+def _of_filterable(field: Any) -> Any:
+    return field.with_type(_filterable(field.type))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TextColumn(Sequence[str | bytes | None]):
     """Texts in UTF-8, str unless the column `is_binary`, or None for null.

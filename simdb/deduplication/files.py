@@ -308,7 +308,8 @@ class KeptDocuments:
         with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
             path = os.path.join(folder, "kept.parquet")
             self.write(path)
-            return parquet.read_table(path, use_threads=threads > 1)
+            with parquet.ParquetFile(path) as file:
+                return file.read(use_threads=threads > 1)
 
 
 def _result(

@@ -12,7 +12,14 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow import TextColumn, encoded, joined, load_arrow, text_column
+from simdb.columns.arrow import (
+    TextColumn,
+    encoded,
+    filtered_array,
+    joined,
+    load_arrow,
+    text_column,
+)
 from simdb.deduplication.question import DedupQuestion
 from simdb.engine.search.judge import NUMBERS
 from simdb.ground.checks import share, shown
@@ -176,35 +183,7 @@ def _arrow_filtered(values: Any, is_chosen: Any) -> Any:
             parts, thread_count(),
         )  # fmt: skip
         return load_arrow("an Arrow table").chunked_array(list(chosen), values.type)
-    kind = _filterable(values.type)
-    if kind != values.type:
-        return values.cast(kind).filter(is_chosen).cast(values.type)
-    try:
-        return values.filter(is_chosen)
-    except NotImplementedError:
-        # Values that are run-end encoded can only be sliced and joined.
-        chosen = is_chosen.to_numpy(zero_copy_only=False)
-        starts, stops = np.flatnonzero(np.diff(chosen, prepend=0, append=0)).reshape(-1, 2).T
-        sliced = map(values.slice, starts.tolist(), (stops - starts).tolist())
-        return load_arrow("an Arrow table").concat_arrays([values.slice(0, 0), *sliced])
-
-
-def _filterable(kind: Any) -> Any:
-    """Return a type of Arrow with texts in place of views of texts, which pyarrow cannot filter."""
-    arrow = load_arrow("an Arrow table")
-    if str(kind) in ("string_view", "binary_view"):
-        return getattr(arrow, f"large_{str(kind).removesuffix('_view')}")()
-    if arrow.types.is_struct(kind):
-        return arrow.struct([_of_filterable(kind.field(at)) for at in range(kind.num_fields)])
-    if arrow.types.is_list(kind):
-        return arrow.list_(_of_filterable(kind.value_field))
-    if arrow.types.is_large_list(kind):
-        return arrow.large_list(_of_filterable(kind.value_field))
-    return kind
-
-
-def _of_filterable(field: Any) -> Any:
-    return field.with_type(_filterable(field.type))
+    return filtered_array(values, is_chosen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ from typing import IO, Any, TextIO
 
 import numpy as np
 
-from simdb.columns.arrow import load_arrow
+from simdb.columns.arrow import filtered_array, load_arrow
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError
@@ -372,8 +372,13 @@ def _chosen(path: str, metadata: Any, number: int, is_chosen: Bools) -> Iterator
         for rows in file.iter_batches(PORTION_ROWS, row_groups=[number], use_threads=False):
             flags = is_chosen[first : first + len(rows)]
             if flags.any():
-                yield rows if flags.all() else rows.filter(arrow.array(flags))
+                yield rows if flags.all() else _filtered(rows, arrow.array(flags))
             first += len(rows)
+
+
+def _filtered(rows: Any, flags: Any) -> Any:
+    columns = [filtered_array(column, flags) for column in rows.columns]
+    return type(rows).from_arrays(columns, schema=rows.schema)
 
 
 def _joined(rows: Iterable[RowRange]) -> Iterator[RowRange]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError
-from simdb.outputs.rows import waiting_line
+from simdb.outputs.rows import text_form, waiting_line
 from simdb.sources.content import explained, without_mark
 from simdb.sources.origins import Origins
 from simdb.values.arrays import ID_BYTES_MAX
@@ -228,12 +228,19 @@ def _undecoded(text: str, encoding: str) -> str:
 
 
 def make_id(id: Any, reading: SourceOptions, default: str) -> InputId:
-    """Return the id that a field holds, or `default` if it is empty; InputError if it is no id."""
+    """Return the id that a field holds, or `default` if it is empty; InputError if it is no id.
+
+    What only tables hold becomes text: dates, numbers, UUIDs, and bytes, in hexadecimal digits
+    if they are no text that can be printed.
+    """
+    if isinstance(id, bytes):
+        form = text_form(id)
+        id = form if isinstance(form, str) and form.isprintable() else id.hex()
     if id is None or id == "":
         if reading.has_int_ids:
             raise InputError(f"{NO_FIELD} {reading.id_field!r}, but --int-ids needs it; add it")
         id = default
-    if isinstance(id, bool) or not isinstance(id, str | int | float):
+    if isinstance(id, bool | list | dict):
         raise InputError(
             f"the field {reading.id_field!r} holds {_kind(id)}, not an id; use --id-field to name"
             " another"
@@ -243,13 +250,13 @@ def make_id(id: Any, reading: SourceOptions, default: str) -> InputId:
     return made
 
 
-def as_int_id(id: str | int | float) -> int:
+def as_int_id(id: Any) -> int:
     """Return an id as an int; raise InputError unless it is a whole number."""
     try:
         number = int(id)
-    except (ValueError, OverflowError) as error:
+    except (ValueError, OverflowError, TypeError) as error:
         raise InputError(f"the id {id!r} is not a whole number; leave out --int-ids") from error
-    if isinstance(id, float) and number != id:
+    if not isinstance(id, str) and number != id:
         raise InputError(f"the id {id!r} is not a whole number; leave out --int-ids")
     return number
 

@@ -5,6 +5,7 @@ import decimal
 import gzip
 import json
 import random
+from itertools import compress
 from pathlib import Path
 from threading import Thread
 
@@ -303,3 +304,21 @@ def test_numbers_of_numpy_and_halves_of_characters_are_written(tmp_path):
     assert found["when"].startswith("2026-11-27T01")
     assert found["nan"] is None
     assert '3,"[1, 2]","{""f"": 0.5}",2026-11-27T01' in (tmp_path / "k.csv").read_text()
+
+
+@pytest.mark.parametrize("names", [["id", "text", "tags"], ["id", "text", "more", "more"]])
+def test_a_parquet_file_gives_all_its_columns(tmp_path, names):
+    # polars gives pyarrow views of texts; they, and two columns of one name, ended with an error
+    # of pyarrow.
+    view = pyarrow.string_view()
+    columns = [pyarrow.array([row[name] for row in RECORDS], view) for name in ("id", "text")]
+    more = pyarrow.array([["a tag that is no short one"]] * len(RECORDS), pyarrow.list_(view))
+    table = pyarrow.Table.from_arrays([*columns, more, more][: len(names)], names)
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+
+    found = simdb.deduplicate(tmp_path / "a.parquet")
+
+    assert found.kept.tolist() == simdb.deduplicate(RECORDS).kept.tolist()
+    assert found.data.schema == table.schema
+    for column, given in zip(found.data.columns, table.columns, strict=True):
+        assert column.to_pylist() == list(compress(given.to_pylist(), found.kept))

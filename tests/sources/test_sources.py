@@ -7,6 +7,8 @@ import json
 import os
 import sys
 from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
 
 import pytest
 from batches import records_of
@@ -406,6 +408,27 @@ def test_parquet_gives_a_record_for_each_row():
 
         assert ids_and_texts(records) == [("1", "one"), ("a.parquet:2", "two")]
         assert [problem.where for problem in problems] == ["a.parquet:3"]
+
+
+ODD_IDS = [
+    (b"key 1", "key 1"), (b"\xff\x01", "ff01"), (b"\0z", "007a"), (b"", "a.parquet:1"),
+    (date(2026, 11, 28), "2026-11-28"), (datetime(2026, 11, 28, 5), "2026-11-28 05:00:00"),
+    (Decimal("1.50"), "1.50"), (2.5, "2.5"),
+]  # fmt: skip
+
+
+@over(("id", "expected"), ODD_IDS)
+def test_ids_of_a_parquet_file_that_are_no_text_become_text(id, expected):
+    # They were refused as "an object", though the same ids in CSV, or in memory, are texts.
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"id": [id], "text": ["one"]}), "a.parquet")
+
+    for has_fields in (False, True):
+        records, problems = read("a.parquet", has_lines=False, has_fields=has_fields)
+        assert (ids_and_texts(records), problems) == ([(expected, "one")], [])
+        records, problems = read("a.parquet", has_lines=False, has_int_ids=True)
+        assert (records, len(problems)) == ([], 1)
 
 
 def test_parquet_columns_give_what_single_rows_give():
