@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -30,7 +31,14 @@ from simdb.settings.options import Options
 from simdb.sources.batch import Batch
 from simdb.sources.content import AMOUNT
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, columns_of, expanded, holds_records, read_sources
+from simdb.sources.reading import (
+    check_sources,
+    columns_of,
+    expanded,
+    holds_records,
+    read_sources,
+    records_hint,
+)
 from simdb.sources.records import InputProblem, SourceOptions, valid_name
 from simdb.values.arrays import object_array
 
@@ -184,12 +192,17 @@ def opened(
 
 
 def sources_of(paths: Paths, text: str) -> list[str]:
-    """Return the files and folders that paths name; InputError for what cannot be read."""
+    """Return the files and folders that paths name; InputError for what cannot be read.
+
+    Issues a RuntimeWarning for a folder with files of records.
+    """
     sources = expanded(paths)
     try:
         check_sources(sources, text)
     except InputError as error:
         raise InputError(f"{error}; a text goes into a list: [text]") from error
+    if hint := records_hint(sources):
+        warnings.warn(hint, RuntimeWarning, stacklevel=2)
     return sources
 
 

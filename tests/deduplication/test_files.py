@@ -5,6 +5,8 @@ import decimal
 import gzip
 import json
 import random
+import warnings
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from threading import Thread
@@ -322,3 +324,18 @@ def test_a_parquet_file_gives_all_its_columns(tmp_path, names):
     assert found.data.schema == table.schema
     for column, given in zip(found.data.columns, table.columns, strict=True):
         assert column.to_pylist() == list(compress(given.to_pylist(), found.kept))
+
+
+@pytest.mark.parametrize("verb", [simdb.deduplicate, partial(simdb.decontaminate, against=["a b"])])
+def test_a_folder_with_files_of_records_is_warned_of(tmp_path, monkeypatch, verb):
+    # Each file was compared as one text, and only the command said so.
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f").mkdir()
+    write(tmp_path / "f" / "a.jsonl", RECORDS)
+
+    with pytest.warns(RuntimeWarning, match=r"end in .jsonl; for their records .*: 'f/\*.jsonl'"):
+        assert len(verb("f")) == 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        verb("f/*.jsonl")
