@@ -19,7 +19,7 @@ from simdb.engine import write
 from simdb.engine.maintenance import compaction
 from simdb.engine.state.opening import Access, open_store
 from simdb.engine.state.store import Store
-from simdb.ground.checks import flag, instance, whole
+from simdb.ground.checks import flag, instance, shown, whole
 from simdb.ground.choices import ErrorsName, ModeName
 from simdb.ground.dtypes import I64
 from simdb.ground.errors import (
@@ -242,10 +242,11 @@ class Filling:
         check_many(batches, "batches of tuples (ids, documents)")
         for at, batch in enumerate(batches):
             is_batch = isinstance(batch, tuple | list) and len(batch) in PARTS
-            if not is_batch:
+            if not is_batch or isinstance(batch[0], str | bytes | int):
+                got = f"the id {shown(batch[0])}" if is_batch else type(batch).__name__
                 raise InputError(
-                    f"batch {at} must be a tuple (ids, documents) or (ids, documents, metadata),"
-                    f" got {type(batch).__name__}"
+                    f"batch {at} must be a tuple (ids, documents) or (ids, documents, metadata) of"
+                    f" many documents, got {got}; all can be one batch: [(ids, documents)]"
                 )
             self._add(*batch)
             if report is not None:

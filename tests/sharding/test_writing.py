@@ -12,6 +12,7 @@ import mmh3
 import numpy as np
 import pytest
 import sharded
+from over import over
 
 import simdb
 from simdb.engine.write import write_state
@@ -481,3 +482,10 @@ def test_the_file_is_json_with_a_checksum(tmp_path, documents):
     assert (stored["format"], stored["version"]) == ("simdb-shards", 1)
     assert [each["name"] for each in stored["shards"]] == ["shard-00000", "shard-00001"]
     assert sum(each["documents"] for each in stored["shards"]) == stored["documents"] == 35
+
+
+@over("batch", [("a", "x y"), ("a", "x y", None), ["a", "x y"], (b"a", "x y"), (7, "x y")])
+def test_a_tuple_of_one_document_is_no_batch(tmp_path, batch):
+    # The message asked for a list of ids, not for a batch of many documents.
+    with pytest.raises(simdb.InputError, match=r"many documents, got the id .*: \[\(ids, docum"):
+        simdb.write_sharded(tmp_path / "many", [batch], 2)
