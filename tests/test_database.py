@@ -1,3 +1,4 @@
+import errno
 import gc
 import os
 import pickle
@@ -11,6 +12,7 @@ from soundness import TINY
 
 import simdb
 from simdb.storage.environment import file_map, registry
+from simdb.storage.files import locks
 
 
 def test_closing_twice_is_fine_and_every_verb_is_refused_afterwards(open_database):
@@ -176,6 +178,24 @@ def test_a_reader_goes_on_when_opening_for_writing_fails(open_database, monkeypa
     assert list(reader) == [1]
     open_database(mode="w").insert(2, 2)
     assert list(reader) == [1, 2]
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.EPERM])
+def test_where_nothing_may_be_written_mode_r_is_named(tmp_path, monkeypatch, code):
+    # On a read-only file system the message was only that of the system.
+    with simdb.open(tmp_path / "db", options=TINY) as database:
+        database.insert(1, 1)
+
+    def refuse(path):
+        raise OSError(code, os.strerror(code), path)
+
+    monkeypatch.setattr(locks, "FileLock", refuse)
+    for mode in ("c", "w"):
+        with pytest.raises(simdb.ReadOnlyError, match=r"writer.lock cannot .*open it in mode 'r'"):
+            simdb.open(tmp_path / "db", mode)
+
+    with simdb.open(tmp_path / "db", "r") as database:
+        assert list(database) == [1]
 
 
 def test_a_relative_path_is_that_of_the_directory_it_was_opened_in(tmp_path, monkeypatch):

@@ -45,6 +45,7 @@ PHRASES = tuple(
             "a database is a directory on a local disk",
         ),
         (r"open it with mode 'w'(?: or 'c')?", "open it for writing"),
+        (r"to read the database, open it in mode 'r'", "get, query, lookup and stats only read it"),
         (rf"{START}action='(drop|cut|mark)'", r"--\1"),
         (
             r"open it with simdb\.open_sharded, or one of its shards",

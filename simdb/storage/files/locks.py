@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Protocol
 
-from simdb.ground.errors import BusyError
+from simdb.ground.errors import BusyError, ReadOnlyError
 from simdb.storage.files.plain import is_same_file, open_regular
 from simdb.storage.translation import translate
 
@@ -138,9 +138,13 @@ def open_lock(path: str, is_read_only: bool) -> FileLock | None:
     try:
         return FileLock(path)
     except OSError as error:
-        is_refused = error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOENT)
-        if is_read_only and is_refused:
+        is_refused = error.errno in (errno.EACCES, errno.EROFS, errno.EPERM)
+        if is_read_only and (is_refused or error.errno == errno.ENOENT):
             return None
+        if is_refused:
+            raise ReadOnlyError(
+                f"{path} cannot be written: {error}; to read the database, open it in mode 'r'"
+            ) from error
         translate(error, path)
 
 
