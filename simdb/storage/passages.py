@@ -127,11 +127,11 @@ class PassageRun:
 
     def _parts_of(self, keys: U64) -> Iterator[tuple[int, int, int]]:
         """Yield each part that some of the ascending keys can be in, and first and last of them."""
-        if not self.bits:
-            if self.info.counts[0] and len(keys):
-                yield 0, 0, len(keys)
+        if not len(keys):
             return
-        numbers = (keys >> np.uint64(KEY_BITS - self.bits)).astype(np.int64)
+        numbers = np.zeros(len(keys), np.int64)
+        if self.bits:
+            numbers = (keys >> np.uint64(KEY_BITS - self.bits)).astype(np.int64)
         firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
         for first, last in zip(firsts.tolist(), [*firsts[1:].tolist(), len(keys)], strict=True):
             if self.info.counts[int(numbers[first])]:

@@ -19,6 +19,7 @@ from passage_oracle import (
 
 import simdb
 from simdb.sketch import containment as containment_of_texts
+from simdb.storage import passages
 
 
 @over("least", [1e-9, 0.3, 0.8, 1.0])
@@ -352,3 +353,21 @@ def test_only_texts_are_stored_with_passages(document):
 def test_a_sketch_without_places_of_words_has_no_passages(sketch):
     with pytest.raises(simdb.OptionError, match="passages=True"):
         simdb.Options(passages=True, sketch=simdb.Minhash(**sketch))
+
+
+def test_a_query_that_shares_nothing_finds_nothing_in_runs_of_several_parts(monkeypatch):
+    # In a run of more than two million entries, which has parts, it ended with ValueError.
+    monkeypatch.setattr(passages, "WINDOW_ENTRIES", 16)
+    texts = texts_of(mixed(7))
+    strange = " ".join(f"strange{number}" for number in range(30))
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many({**texts, "void": ""})
+        with database._state() as state:
+            assert max(len(row.counts) for row in state.counts.passages) > 1
+
+        for query in ("", strange):
+            assert database.query(query, contained=0.5) == []
+            assert database.query(query, contained=0.5, texts=texts) == []
+        assert database.query(id="void", contained=0.5) == []
+        pairs = database.find_all(contained=0.5, texts={**texts, "void": ""})
+        assert "void" not in {pair.left for pair in pairs}

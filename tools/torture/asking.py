@@ -168,6 +168,7 @@ def query_many(target, model, draw):
 
 def contained(target, model, draw):
     [text], least = draw.texts(1), draw.chance.choice([0.1, 0.5, 0.9, 1.0])
+    text = draw.chance.choice([text, text, "", "words that no document has"])
     if not model.options.passages:
         refused(lambda: target.query(text, contained=least), simdb.OptionError)
         return "refused"

@@ -26,6 +26,10 @@ TINY = {
     "engine.maintenance.compaction": {"HASHED_DOCUMENTS": 3, "METADATA_GROUP": 2},
     "engine.maintenance.dump": {"GROUP_DOCUMENTS": 3, "IDF_BYTES": 10},
     "engine.maintenance.load": {"COMMIT_DOCUMENTS": 7},
+    "engine.passages.pairs": {
+        "FOUND_TOGETHER": 7, "COMPARED_TOGETHER": 3, "MEASURED_TOGETHER": 2,
+    },
+    "engine.passages.queries": {"READ_TOGETHER": 2, "COMMON_LEAST": 2},
     "engine.search.couples": {
         "CHUNK_PAIRS": 128, "SWEPT_ROWS": 4, "LOOKUP_QUERIES": 3, "LOOKUP_QUERIES_FIRST": 2,
         "LOOKUP_PARTS": 2,
@@ -51,6 +55,7 @@ TINY = {
     "engine.write.undecided": {
         "MATCHES_FIRST": 3, "COMPARED_FIRST": 2, "COMPARED_MOST": 2, "GROWTH": 1,
     },
+    "engine.write.passages": {"MERGED_MOST": 60, "AHEAD_ENTRIES": 90},
     "engine.write.claim": {
         "GROUP_FIRST": 2, "GROUP_DOCUMENTS": 4, "LOOKED_UP": 3, "LOOKED_UP_LEAST": 2,
         "PLANNED_GROWTH": 1, "MATCHES_ENOUGH": 3, "JUDGED_FIRST": 1,
@@ -68,6 +73,7 @@ TINY = {
     "storage.codec": {"SMALL_BYTES": 4096},  # smaller values of LMDB are not aligned
     "storage.layout": {"SEGMENT_ORDINALS": 16},
     "storage.membership": {"SPARE_CHUNKS": 1},
+    "storage.passages": {"WINDOW_ENTRIES": 16, "BLOCK_ENTRIES": 30},
     "storage.records.delta": {"FEW_DOCUMENTS": 2, "LEAST_CAPACITY": 1},
     "storage.records.metadata": {"BLOCK_DOCUMENTS": 2, "BLOCK_BYTES": 30, "CHECKED_TOGETHER": 2},
     "storage.runs.columns": {"FEW": 1},
