@@ -72,6 +72,7 @@ fuzz: $(VENV)/.developed  ## feed any bytes to all decoders and parsers: SECONDS
 
 torture: $(VENV)/.developed  ## compare all verbs with brute force: SEEDS, DOCUMENTS
 	$(BIN)/python tools/torture/differential.py --seeds $(SEEDS) --jobs 2
+	$(BIN)/python tools/torture/repeats.py --worlds $(SEEDS) --seed $(shell date +%j%H%M)
 	$(BIN)/python tools/torture/differential.py --documents $(DOCUMENTS) --seed $(shell date +%j%H%M)
 
 campaigns: $(VENV)/.developed  ## run the short forms of all of tools/torture at drawn seeds: SECONDS

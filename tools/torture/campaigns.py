@@ -25,6 +25,7 @@ FORMS = {
     "interrupts.py": "--points 3",
     "kills.py": "--kills 30",
     "races.py": "--seconds 2",
+    "repeats.py": "--worlds 20",
     "texts.py": "--seeds 10",
     "threads.py": "--trials 3",
 }
