@@ -18,6 +18,7 @@ from passage_oracle import (
 )
 
 import simdb
+from simdb.engine.passages import queries
 from simdb.sketch import containment as containment_of_texts
 from simdb.storage import passages
 
@@ -371,3 +372,56 @@ def test_a_query_that_shares_nothing_finds_nothing_in_runs_of_several_parts(monk
         assert database.query(id="void", contained=0.5) == []
         pairs = database.find_all(contained=0.5, texts={**texts, "void": ""})
         assert "void" not in {pair.left for pair in pairs}
+
+
+@over(("least", "limit"), [(0.05, 1), (0.3, 4), (0.8, 2), (1.0, 1), (0.5, 500)])
+def test_a_limit_gives_the_first_of_all_matches(monkeypatch, least, limit):
+    monkeypatch.setattr(queries, "READ_TOGETHER", 3)
+    monkeypatch.setattr(queries, "COMMON_LEAST", 2)
+    monkeypatch.setattr(queries, "COVERED", 9)
+    texts = texts_of(mixed(8))
+    known = {id: text for at, (id, text) in enumerate(texts.items()) if at % 5}
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(texts)
+        for query in list(texts.values())[::3]:
+            for own in (texts, known):
+                every = database.query(query, contained=least, texts=own)
+
+                assert (
+                    database.query(query, contained=least, texts=own, limit=limit)
+                    == (every[:limit])
+                )
+
+
+def test_what_all_documents_have_is_asked_without_reading_all_texts(monkeypatch):
+    # A part of a licence, asked of a million texts that all end with it, took 460 seconds.
+    monkeypatch.setattr(queries, "READ_TOGETHER", 4)
+    chance = random.Random(9)
+    licence = drawn(chance, 60)
+    texts = {at: " ".join([*drawn(chance, 20), *licence]) for at in range(200)}
+    asked = []
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(texts)
+
+        found = database.query(
+            " ".join(licence), contained=0.8, limit=3,
+            texts=lambda ids: asked.extend(ids) or [texts[id] for id in ids],
+        )  # fmt: skip
+
+        assert [(match.id, match.containment) for match in found] == [(0, 1), (1, 1), (2, 1)]
+        assert len(asked) < 20
+
+
+def test_documents_without_a_text_are_estimated_once(monkeypatch):
+    monkeypatch.setattr(queries, "READ_TOGETHER", 1)
+    estimated = []
+    once = queries.estimated
+    monkeypatch.setattr(queries, "estimated", lambda *given: estimated.append(1) or once(*given))
+    texts = texts_of(mixed(10))
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(texts)
+
+        found = database.query(texts[min(texts)], contained=1e-9, texts={})
+
+        assert found == database.query(texts[min(texts)], contained=1e-9)
+        assert len(estimated) == 2

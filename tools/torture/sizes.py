@@ -29,7 +29,7 @@ TINY = {
     "engine.passages.pairs": {
         "FOUND_TOGETHER": 7, "COMPARED_TOGETHER": 3, "MEASURED_TOGETHER": 2,
     },
-    "engine.passages.queries": {"READ_TOGETHER": 2, "COMMON_LEAST": 2},
+    "engine.passages.queries": {"READ_TOGETHER": 2, "COMMON_LEAST": 2, "COVERED": 9},
     "engine.search.couples": {
         "CHUNK_PAIRS": 128, "SWEPT_ROWS": 4, "LOOKUP_QUERIES": 3, "LOOKUP_QUERIES_FIRST": 2,
         "LOOKUP_PARTS": 2,

@@ -37,7 +37,7 @@ from simdb.sketch.winnowing import WINDOW_GRAMS, Winnower
 from simdb.storage import layout
 from simdb.storage.records.metadata import unpacked
 from simdb.storage.records.tombstones import Bitmap, is_deleted
-from simdb.values.arrays import EMPTY, Sketches, check_many, offsets_of, ranges
+from simdb.values.arrays import EMPTY, Ragged, Sketches, check_many, offsets_of, ranges
 
 OTHERS = ("similarity", "distance", "recall", "search")
 # The arguments `contained` and `texts`; four that have no meaning beside them; `limit`, `where` and
@@ -45,6 +45,8 @@ OTHERS = ("similarity", "distance", "recall", "search")
 Containment = tuple[Any, Any, tuple[Any, Any, Any, Any], int | None, Any, Any]
 # The texts of so many candidates are read at once.
 READ_TOGETHER = 256
+# So many n-grams of documents are placed in the query at once.
+COVERED = 1 << 18
 # An n-gram that fewer documents have is looked up anyway.
 COMMON_LEAST = 64
 Spans = tuple[SharedSpan, ...] | None
@@ -160,10 +162,12 @@ def estimated(state: State, grains: U64, least: float) -> ContainedDocuments:
 
     `grains` ascend strictly.
     """
-    _, ordinals = state.passages().find(grains, state.source)
-    distinct, counts = np.unique(_living(state, ordinals), return_counts=True)
+    ordinals = state.passages().find(grains, state.source)[1]
+    distinct, counts = np.unique(ordinals, return_counts=True)
+    state.check_known(distinct)
     found = ContainedDocuments(distinct, counts / max(len(grains), 1), {})
-    return found.chosen(found.containments >= least).best()
+    is_meant = (found.containments >= least) & ~is_deleted(state.dead, distinct)
+    return found.chosen(is_meant).best()
 
 
 def measured(
@@ -188,19 +192,31 @@ def measured(
     order = np.argsort(-most, kind="stable")
     enough = question.limit if question.where is None and question.accept is None else None
     values = np.zeros(len(distinct))
+    best = order[:0]  # as many as are enough, best first
+    estimates: F64 | None = None
     texts: dict[int, Any] = {}
     for start in range(0, len(order), READ_TOGETHER):
         part = order[start : start + READ_TOGETHER]
-        if enough and enough <= len(values) and _rank(values, enough) > most[part[0]]:
-            break
+        if len(best) == enough:
+            last, following = best[-1], part[0]
+            # Of documents that have as much, the one inserted first comes first.
+            if (values[last], following) > (most[following], last):
+                break
         part = np.sort(part)
         read = texts_of(state, distinct[part], question.texts)
         known = [at for at, text in zip(part.tolist(), read, strict=True) if text is not None]
         kept = [text for text in read if text is not None]
         if len(kept) < len(read):
-            values[part] = _estimates_of(state, asked, distinct[part])
+            estimates = _estimates_of(state, asked, distinct) if estimates is None else estimates
+            values[part] = estimates[part]
         values[known] = containments(asked, *question.winnower.words(kept, errors="replace"))
-        texts.update(zip(distinct[known].tolist(), kept, strict=True))
+        read_now = zip(known, kept, strict=True)
+        texts |= {at: text for at, text in read_now if values[at] >= question.least}
+        if enough:
+            best = np.concatenate([best, part])
+            best = best[np.lexsort((best, -values[best]))[:enough]]
+            texts = {at: texts[at] for at in best.tolist() if at in texts}
+    texts = {int(distinct[at]): text for at, text in texts.items()}
     found = ContainedDocuments(distinct, values, texts)
     return found.chosen((values >= question.least) & (values > 0)).best()
 
@@ -236,16 +252,24 @@ def _possible(state: State, asked: ContainmentQuery, least: float) -> tuple[U32,
     state.check_known(ordinals)
     distinct, rows = np.unique(ordinals, return_inverse=True)
     common = np.flatnonzero(is_common & (counts > 0))
-    # Each document may also have all that is common.
-    keys = np.concatenate([rare[keys], np.tile(common, len(distinct))])
-    rows = np.concatenate([rows, np.repeat(np.arange(len(distinct)), len(common))])
-    most = _most(asked, keys, rows, len(distinct)) / max(asked.gram_count, 1)
+    found = Ragged(offsets_of(np.bincount(rows)), rare[keys[np.argsort(rows, kind="stable")]])
+    some = max(COVERED // (len(common) + len(keys) // max(len(distinct), 1) + 1), 1)
+    parts = (found.taken(slice(at, at + some)) for at in range(0, len(distinct), some))
+    reached = [np.zeros(0, np.int64), *(_most(asked, part, common) for part in parts)]
+    most = np.concatenate(reached) / max(asked.gram_count, 1)
     is_possible = most >= least
     return distinct[is_possible], most[is_possible]
 
 
-def _most(asked: ContainmentQuery, keys: I64, rows: I64, count: int) -> I64:
-    """Return how many n-grams of the query each document can have, by those of its grains."""
+def _most(asked: ContainmentQuery, found: Ragged[np.int64], common: I64) -> I64:
+    """Return how many n-grams of the query each document can have, by those of its grains.
+
+    `found`: the grains of each document that were looked up; it may also have all that is common.
+    """
+    count = len(found)
+    keys = np.concatenate([found.values, np.tile(common, count)])
+    rows = np.repeat(np.arange(count), np.diff(found.offsets))
+    rows = np.concatenate([rows, np.repeat(np.arange(count), len(common))])
     order = np.argsort(asked.places, kind="stable")
     firsts = np.searchsorted(asked.places[order], np.arange(len(asked.keys) + 1))
     sizes = np.diff(firsts)[keys]
@@ -278,16 +302,6 @@ def _estimates_of(state: State, asked: ContainmentQuery, ordinals: U32) -> F64:
     found = estimated(state, asked.keys[asked.is_grain], 0.0)
     values = dict(zip(found.ordinals.tolist(), found.containments.tolist(), strict=True))
     return np.array([values.get(ordinal, 0.0) for ordinal in ordinals.tolist()])
-
-
-def _rank(values: F64, rank: int) -> float:
-    """Return the value of this rank, the greatest first."""
-    return float(-np.partition(-values, rank - 1)[rank - 1])
-
-
-def _living(state: State, ordinals: U32) -> U32:
-    state.check_known(ordinals)
-    return ordinals[~is_deleted(state.dead, ordinals)]
 
 
 def _of_texts(
