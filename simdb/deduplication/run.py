@@ -135,7 +135,13 @@ class SecondLook(ExitStack):
         self._rule = rule
         self._sizes: list[I64] = []
         self._values: list[Any] = []
+        self._is_valued = False  # what is not compared has a value of the field
         self._count = 0
+
+    def pass_by(self, batch: Batch) -> None:
+        """Note whether documents, some of which may not be compared, have what the rule names."""
+        if self._rule.field and not self._is_valued:
+            self._is_valued = not all(map(keeping.is_missing, self._values_of(batch)))
 
     def add(self, batch: Batch, renamed: Mapping[int, Any] | None = None) -> None:
         """Take documents, without their lines; `renamed`: see `Names.add`."""
@@ -148,8 +154,7 @@ class SecondLook(ExitStack):
             lengths = texts.lengths if isinstance(texts, TextColumn) else map(len, batch.contents())
             self._sizes.append(np.fromiter(lengths, np.int64, len(batch)))
         elif self._rule.field:
-            fields = batch.fields or [None] * len(batch)
-            self._values += [(each or {}).get(self._rule.field) for each in fields]
+            self._values += self._values_of(batch)
 
     def texts(self, positions: I64) -> Any:
         """Return the texts at some positions; InputError if a file was changed since."""
@@ -168,10 +173,15 @@ class SecondLook(ExitStack):
         rule = self._rule
         if rule.kind == keeping.FIRST:
             return None
-        if rule.field and self._count and all(map(keeping.is_missing, self._values)):
+        is_valued = self._is_valued or not all(map(keeping.is_missing, self._values))
+        if rule.field and self._count and not is_valued:
             raise keeping.no_value(rule)
         return keeping.order_of(
             rule, self._count,
             sizes=lambda: np.concatenate([np.empty(0, np.int64), *self._sizes]),
             values=lambda: self._values, where=self.names.where,
         )  # fmt: skip
+
+    def _values_of(self, batch: Batch) -> list[Any]:
+        fields = batch.fields or [None] * len(batch)
+        return [(each or {}).get(self._rule.field) for each in fields]

@@ -149,6 +149,22 @@ def test_a_source_that_has_grown_keeps_the_earlier_documents_in_place(kept_run, 
     assert f"{first.count(10)} kept again" in ran.notes
 
 
+def test_a_source_that_has_grown_by_records_without_the_field_of_the_rule_is_kept(
+    kept_run, write_lines
+):
+    """The run ended with exit code 2, as if no record had the field."""
+    records = made_records(4)
+    write_lines("a.jsonl", *records)
+    first = kept_run("a.jsonl", "--keep", "max:n")[0]
+    write_lines("a.jsonl", *records, {"id": "late", "text": " ".join(WORDS[:90])})
+
+    second, _, ran = kept_run("a.jsonl", "--keep", "max:n")
+
+    assert ran.code == 0
+    assert second.startswith(first)
+    assert second.count(10) == first.count(10) + 1
+
+
 def test_another_name_begins_another_run(kept_run, write_lines):
     records = made_records(100)
     write_lines("a.jsonl", *records[:50])

@@ -121,6 +121,7 @@ def _compared(
     """
     for whole in batches:
         again.lines.add(whole)
+        again.pass_by(whole)
         has_text.append(np.ones(len(whole), np.bool_) if whole.nulls is None else ~whole.nulls)
         batch = whole if whole.nulls is None else whole.chosen(np.flatnonzero(has_text[-1]))
         settled = claims.settle(batch.ids, batch.texts_at, partial(_other_ids, batch))
