@@ -264,4 +264,5 @@ def _buffer_before(array: npt.NDArray[Any]) -> U8 | None:
         base = base.base
     fits = base.dtype == np.uint8 and base.ndim == 1 and base.size == HEADER_BYTES + array.nbytes
     starts = fits and _address(array) == _address(base) + HEADER_BYTES
-    return base if starts and base.flags.owndata and array.flags.c_contiguous else None
+    is_own = starts and base.flags.owndata and base.flags.writeable
+    return base if is_own and array.flags.c_contiguous else None

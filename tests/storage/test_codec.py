@@ -184,3 +184,16 @@ def test_objects_come_back_as_they_were(thing):
 def test_bytes_that_are_no_object_are_refused_by_name():
     with pytest.raises(CorruptError, match="here"):
         codec.unpack(b"\xc1", "here")
+
+
+def test_a_part_of_what_was_read_is_encoded_as_a_copy():
+    # A small value is copied when it is read.  The entries behind its first 48 bytes were taken for
+    # an array with room for a header in front, and a merge ended with ValueError.
+    values = np.arange(500, dtype=np.uint64)
+    read = codec.decode_array(b"keys", KEY, codec.encode_array(b"keys", KEY, values), "<u8")
+
+    for start in range(20):
+        stored = codec.encode_array(b"keys", KEY, read[start:])
+
+        assert np.array_equal(codec.decode_array(b"keys", KEY, stored, "<u8"), values[start:])
+    assert np.array_equal(read, values)
