@@ -181,6 +181,7 @@ class Shards:
             return
         try:
             _compare(shard, self.path, entry, self._digest)
+            _check_place(shard, self.path, number, self.count)
         except (*LASTING, OptionError) as error:
             shard.database.close()
             self._leave_out(number, error)
@@ -326,6 +327,22 @@ def _compare(shard: OpenShard, path: str, entry: shards_file.Shard, digest: str)
             f"{entry.name} of {path} has {count} documents, and the set was finished with"
             f" {entry.document_count}; restore it from a copy, or take it as it is with"
             " finish_sharded"
+        )
+
+
+def _check_place(shard: OpenShard, path: str, number: int, shards: int) -> None:
+    """Raise CorruptError if the first id of a shard belongs to another of so many."""
+    name = shards_file.shard_name(number)
+    try:
+        first = next(iter(shard.database), None)
+        numbers = shard_of([] if first is None else [first], shards)
+    except LASTING as error:
+        raise named(error, name, path) from error
+    if (numbers != number).any():
+        other = shards_file.shard_name(int(numbers[0]))
+        raise CorruptError(
+            f"{name} of {path} has documents of {other}; put each shard back into its own place,"
+            " or restore it from a copy"
         )
 
 

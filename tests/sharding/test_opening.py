@@ -108,6 +108,19 @@ def test_a_broken_shard_is_left_out_with_a_warning_when_asked(path, break_it):
         assert [finding.place for finding in database.check()] == ["shard-00001"]
 
 
+def test_shards_that_changed_places_are_named(tmp_path):
+    """With as many documents each they were opened, and ids were looked up in the wrong one."""
+    path, ids = tmp_path / "db", list(range(20))
+    chosen = [simdb.shard_of(ids, 2).tolist().index(number) for number in range(2)]
+    simdb.write_sharded(path, [(chosen, ["one text", "another text"])], 2)
+    os.rename(path / "shard-00000", tmp_path / "other")
+    os.rename(path / "shard-00001", path / "shard-00000")
+    os.rename(tmp_path / "other", path / "shard-00001")
+
+    with pytest.raises(simdb.CorruptError, match=r"shard-00000 of .* has documents of shard-00001"):
+        simdb.open_sharded(path)
+
+
 def test_a_set_without_any_good_shard_is_not_opened(path):
     for number in range(SHARDS):
         shutil.rmtree(path / f"shard-{number:05d}")
