@@ -338,15 +338,17 @@ def polytope_keys(vectors: U8, table_count: int, first_table: int = 0) -> U64:
     `simdb_ext/search/polytope.h` has the definition to the bit.
 
     Seen from a vector, a vertex costs (m - value) * ratio >> 8, where `value` is the coordinate of
-    the rotated vector that the vertex stands for, with its sign, and m the largest in that slice; a
-    header costs the sum of its vertices.
+    the rotated vector that the vertex stands for, with its sign, and m the largest in that slice.
+    The nearest header costs nothing, and any other the sum of its vertices and the normaliser of
+    the vector, by which its vertices are less certain: see `normaliser_of` in `polytope.c`.
     """
 
 def polytope_costs(left: U8, right: U8, width: int, table_count: int) -> F32:
     """Return the least cost of the header of right[i], seen from left[i], in any table: float32[n].
 
     The unit is the standard deviation of a rotated coordinate of left[i], sqrt(128) times the
-    length of the vector, or 8 times it if the vector has more than 64 bytes.  Each cost is the
+    length of the vector, or 8 times it if the vector has more than 64 bytes; with at most 32 bytes
+    it is 1.05 standard deviations.  Each cost is the
     least threshold, as a float32, with which a search from left[i] looks up the header of
     `width` bits of right[i] in some table, if it is not too many headers; infinity if no threshold
     does.

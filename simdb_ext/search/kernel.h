@@ -153,9 +153,15 @@ struct search_kernel {
     /* Return the code of a rotated vector. */
     uint32_t (*encode)(const int16_t *rotated);
 
-    /* Write the headers of `width` bits that cost at most `cut`, in any order; return their number.
-       While there are more than POLYTOPE_PROBES_MAX, the cut becomes cut - cut / 8 - 1; below 0,
-       the vector's own header is left.  `headers` has room for POLYTOPE_HEADERS_ROOM. */
+    /* Return the product, over the first slices, of the sums of the shares of their vertices in
+       1/255.  Of each coordinate the nearer vertex counts, with the share in polytope_shares at
+       (distance to the largest * steps[slice] + 2^14) >> 15, or the last. */
+    uint64_t (*add_shares)(const int16_t *rotated, unsigned slice_count, const int16_t *steps);
+
+    /* Write the headers of `width` bits whose vertices cost at most `cut`, in any order; return
+       their number.  While there are more than POLYTOPE_PROBES_MAX, the cut becomes
+       cut - cut / 8 - 1; below 0, the vector's own header is left.  `headers` has room for
+       POLYTOPE_HEADERS_ROOM. */
     size_t (*near_headers)(const int16_t *rotated, unsigned width, int32_t cut,
                            uint32_t *headers);
 

@@ -119,6 +119,24 @@ static uint32_t encode(const int16_t *rotated)
     return code;
 }
 
+static uint64_t add_shares(const int16_t *rotated, unsigned slice_count, const int16_t *steps)
+{
+    uint64_t product = 1;
+    int32_t largest;
+
+    for (unsigned s = 0; s < slice_count; s++) {
+        const struct polytope_slice *slice = &polytope_slices[s];
+        uint64_t sum = 0;
+        nearest(rotated + slice->start, slice->dimensions, &largest);
+        for (int i = slice->start; i < slice->start + slice->dimensions; i++) {
+            int32_t place = ((largest - magnitude(rotated[i])) * steps[s] + (1 << 14)) >> 15;
+            sum += polytope_shares[place < 15 ? place : 15];
+        }
+        product *= sum;
+    }
+    return product;
+}
+
 /* List the vertices of slice `number` that cost at most `cut`, with their numbers shifted to the
    left; return how many they are. */
 static size_t list(const int16_t *rotated, int number, unsigned shift, int32_t cut,
@@ -251,6 +269,19 @@ static void rotate(const uint8_t *packed, size_t width, size_t start, size_t sto
     begin(first);
     for (size_t table = start; table < stop; table++, rotated += POLYTOPE_COORDINATES)
         finish_rotation(first, table, rotated);
+}
+
+static uint64_t add_shares(const int16_t *rotated, unsigned slice_count, const int16_t *steps)
+{
+    uint64_t product = sum_shares(rotated, 0, steps[0]);
+
+    if (slice_count > 1)
+        product *= sum_shares(rotated, 1, steps[1]);
+    if (slice_count > 2)
+        product *= sum_shares(rotated, 2, steps[2]);
+    if (slice_count > 3)
+        product *= sum_shares(rotated, 3, steps[3]);
+    return product;
 }
 
 /* Write the sums of `one` and each of `others` that cost at most `cut`; return their number. */

@@ -7,11 +7,19 @@
 #include "kernel.h"
 #include "mix.h"
 
-enum { CHUNK = 64 }; /* vectors whose keys are written table by table */
+enum {
+    CHUNK = 64, /* vectors whose keys are written table by table */
+    RATE = 4    /* how fast vertices become less likely with their costs in standard deviations */
+};
 
 /* The ratios are 256 sqrt(ln 2 d / ln 256), rounded, in d dimensions. */
 const struct polytope_slice polytope_slices[POLYTOPE_SLICES] = {
     {0, 64, 7, 239}, {64, 32, 6, 222}, {96, 16, 5, 202}, {112, 8, 4, 181},
+};
+
+/* 255 exp(-i / 3), rounded, and 0. */
+const uint8_t polytope_shares[16] = {
+    255, 183, 131, 94, 67, 48, 35, 25, 18, 13, 9, 7, 5, 3, 2, 0,
 };
 
 uint64_t polytope_signs[POLYTOPE_TABLES_MAX + 1][2];
@@ -141,16 +149,19 @@ int polytope_is_usual(const uint8_t *vector, size_t width)
     return 8 * firm >= 5 * 2 * width;
 }
 
-double polytope_deviation(int32_t norm, size_t vector_width)
+struct polytope_unit polytope_unit_of(int32_t norm, size_t vector_width)
 {
     /* A table sees half of the coordinates of a wide vector. */
     double seen = vector_width > POLYTOPE_HALF_WIDTH ? norm / 2.0 : norm;
+    double deviation = sqrt((double)POLYTOPE_COORDINATES * seen);
 
-    return sqrt((double)POLYTOPE_COORDINATES * seen);
+    /* Coordinates of a narrow vector depend on each other, so a similar one is a little further. */
+    return (struct polytope_unit){
+        deviation, vector_width > POLYTOPE_NARROW_WIDTH ? deviation : 1.05 * deviation,
+    };
 }
 
-/* Return the unit of thresholds for a packed vector. */
-static double deviation_of(const uint8_t *vector, size_t vector_width)
+static struct polytope_unit unit_of(const uint8_t *vector, size_t vector_width)
 {
     int32_t norm = 0;
 
@@ -158,14 +169,40 @@ static double deviation_of(const uint8_t *vector, size_t vector_width)
         int32_t low = 2 * (vector[i] & 15) - 15, high = 2 * (vector[i] >> 4) - 15;
         norm += low * low + high * high;
     }
-    return polytope_deviation(norm, vector_width);
+    return polytope_unit_of(norm, vector_width);
 }
 
-int32_t polytope_cut(double threshold, double deviation)
+/* Return what a threshold is in the unit of coordinates. */
+static int32_t scaled(double threshold, struct polytope_unit unit)
 {
-    double cut = threshold * deviation;
+    double limit = threshold * unit.threshold;
 
-    return cut < POLYTOPE_CUT_MAX ? (int32_t)cut : POLYTOPE_CUT_MAX;
+    return limit < POLYTOPE_CUT_MAX ? (int32_t)limit : POLYTOPE_CUT_MAX;
+}
+
+/* Return the normaliser of a rotated vector.  Where a similar vector has a vertex with probability
+   exp(-RATE * cost) / z, it is ln z / RATE, and z the sum over all vertices. */
+static int32_t normaliser_of(const int16_t *rotated, unsigned slice_count, double deviation)
+{
+    int16_t steps[POLYTOPE_SLICES];
+    double ones = 1;
+
+    for (unsigned s = 0; s < slice_count; s++) {
+        double step = 32768.0 * 3 * RATE / 256 * polytope_slices[s].ratio / deviation;
+        steps[s] = step < INT16_MAX ? (int16_t)step : INT16_MAX;
+        ones *= polytope_shares[0];
+    }
+    uint64_t sums = search_kernel->add_shares(rotated, slice_count, steps);
+    return (int32_t)(log((double)sums / ones) / RATE * deviation);
+}
+
+int32_t polytope_cut(double threshold, struct polytope_unit unit, const int16_t *rotated,
+                     unsigned width)
+{
+    int32_t limit = scaled(threshold, unit);
+    int32_t rest = limit - normaliser_of(rotated, polytope_slice_count(width), unit.deviation);
+
+    return rest > 0 ? rest : 0;
 }
 
 void polytope_keys(const uint8_t *vectors, size_t count, size_t vector_width, size_t first_table,
@@ -204,8 +241,9 @@ static int32_t largest_in(const int16_t *rotated, const struct polytope_slice *s
     return largest;
 }
 
-/* Return what the first vertices of a code cost, seen from a rotated vector. */
-static int32_t cost_of(const int16_t *rotated, unsigned slice_count, uint32_t code)
+/* Return what a header, the first vertices of a code, costs, seen from a rotated vector. */
+static int32_t cost_of(const int16_t *rotated, unsigned slice_count, double deviation,
+                       uint32_t code)
 {
     int32_t cost = 0;
     unsigned shift = POLYTOPE_CODE_BITS;
@@ -218,20 +256,22 @@ static int32_t cost_of(const int16_t *rotated, unsigned slice_count, uint32_t co
         value = vertex & 1 ? -value : value;
         cost += (largest_in(rotated, slice) - value) * slice->ratio >> 8;
     }
-    return cost;
+    /* The nearest header is looked up under any threshold. */
+    return cost > 0 ? cost + normaliser_of(rotated, slice_count, deviation) : 0;
 }
 
-/* Return the least threshold whose cut is at least `cost`; infinity if there is none. */
-static float least_threshold(int32_t cost, double deviation)
+/* Return the least threshold under which a header that costs `cost` is looked up; infinity if there
+   is none. */
+static float least_threshold(int32_t cost, struct polytope_unit unit)
 {
-    float threshold = (float)(cost / deviation);
+    float threshold = (float)(cost / unit.threshold);
 
     if (cost > POLYTOPE_CUT_MAX)
         return INFINITY;
-    if (polytope_cut(threshold, deviation) < cost)
+    if (scaled(threshold, unit) < cost)
         return nextafterf(threshold, INFINITY);
     float lower = nextafterf(threshold, -INFINITY);
-    return lower >= 0 && polytope_cut(lower, deviation) >= cost ? lower : threshold;
+    return lower >= 0 && scaled(lower, unit) >= cost ? lower : threshold;
 }
 
 void polytope_costs(const uint8_t *left, const uint8_t *right, size_t count, size_t vector_width,
@@ -242,15 +282,17 @@ void polytope_costs(const uint8_t *left, const uint8_t *right, size_t count, siz
     unsigned slice_count = polytope_slice_count(width);
 
     for (size_t i = 0; i < count; i++, left += vector_width, right += vector_width) {
+        struct polytope_unit unit = unit_of(left, vector_width);
         int32_t least = INT32_MAX;
         search_kernel->rotate(left, vector_width, 0, table_count, seen);
         search_kernel->rotate(right, vector_width, 0, table_count, other);
         for (size_t table = 0; table < table_count; table++) {
             uint32_t code = search_kernel->encode(other + table * POLYTOPE_COORDINATES);
-            int32_t cost = cost_of(seen + table * POLYTOPE_COORDINATES, slice_count, code);
+            int32_t cost = cost_of(seen + table * POLYTOPE_COORDINATES, slice_count,
+                                   unit.deviation, code);
             least = cost < least ? cost : least;
         }
-        costs[i] = least_threshold(least, deviation_of(left, vector_width));
+        costs[i] = least_threshold(least, unit);
     }
 }
 
@@ -268,8 +310,8 @@ static size_t count_vertices(const int16_t *rotated, const struct polytope_slice
     return count;
 }
 
-/* Return whether a vector looks up a header that costs at most `cut`, which is lowered if it looks
-   up too many. */
+/* Return whether a vector looks up a header whose vertices cost at most `cut`, which is lowered if
+   it looks up too many. */
 static int is_looked_up(const int16_t *rotated, unsigned width, int32_t cut, uint32_t header)
 {
     uint32_t headers[POLYTOPE_HEADERS_ROOM];
@@ -294,18 +336,20 @@ struct polytope_reach polytope_reached(const uint8_t *left, const uint8_t *right
     _Alignas(64) int16_t seen[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
     _Alignas(64) int16_t other[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
     unsigned slice_count = polytope_slice_count(width), shift = POLYTOPE_CODE_BITS - width;
-    double deviation = deviation_of(left, vector_width);
-    int32_t cut = polytope_cut(threshold, deviation);
+    struct polytope_unit unit = unit_of(left, vector_width);
+    int32_t limit = scaled(threshold, unit);
 
     search_kernel->rotate(left, vector_width, 0, table_count, seen);
     search_kernel->rotate(right, vector_width, 0, table_count, other);
     for (size_t table = 0; table < table_count; table++) {
         const int16_t *rotated = seen + table * POLYTOPE_COORDINATES;
         uint32_t code = search_kernel->encode(other + table * POLYTOPE_COORDINATES);
-        int32_t cost = cost_of(rotated, slice_count, code);
-        if (cost <= cut && is_looked_up(rotated, width, cut, code >> shift))
+        int32_t cost = cost_of(rotated, slice_count, unit.deviation, code);
+        if (cost <= limit
+            && is_looked_up(rotated, width, polytope_cut(threshold, unit, rotated, width),
+                            code >> shift))
             return (struct polytope_reach){
-                table, least_threshold(cost, deviation), search_kernel->encode(rotated) >> shift,
+                table, least_threshold(cost, unit), search_kernel->encode(rotated) >> shift,
                 code >> shift,
             };
     }
@@ -325,11 +369,12 @@ void polytope_headers(const uint8_t *vectors, size_t count, size_t vector_width,
     uint32_t list[POLYTOPE_HEADERS_ROOM];
 
     for (size_t i = 0; i < count; i++, vectors += vector_width) {
-        int32_t cut = polytope_cut(threshold, deviation_of(vectors, vector_width));
+        struct polytope_unit unit = unit_of(vectors, vector_width);
         search_kernel->rotate(vectors, vector_width, 0, table_count, rotated);
         for (size_t table = 0; table < table_count; table++) {
-            size_t found = search_kernel->near_headers(rotated + table * POLYTOPE_COORDINATES,
-                                                       width, cut, list);
+            const int16_t *own = rotated + table * POLYTOPE_COORDINATES;
+            int32_t cut = polytope_cut(threshold, unit, own, width);
+            size_t found = search_kernel->near_headers(own, width, cut, list);
             *counts++ = (int64_t)found;
             if (headers != NULL) {
                 qsort(list, found, sizeof(uint32_t), compare_headers);

@@ -33,6 +33,7 @@ enum {
     POLYTOPE_COORDINATES = 128,
     POLYTOPE_HALF_WIDTH = POLYTOPE_COORDINATES / 2, /* bytes of a packed vector of 128 weights */
     POLYTOPE_WIDTH_MAX = 2 * POLYTOPE_HALF_WIDTH,
+    POLYTOPE_NARROW_WIDTH = POLYTOPE_HALF_WIDTH / 2, /* half of the coordinates are padding */
     POLYTOPE_TABLES_MAX = 16,
     POLYTOPE_SLICES = 4,
     POLYTOPE_CODE_BITS = 22,
@@ -51,6 +52,10 @@ struct polytope_slice {
     int32_t ratio; /* 256 sqrt(ln 2 d / ln 256), d the dimensions: makes costs comparable;
                       a cost is (largest magnitude - value) * ratio >> 8 */
 };
+
+/* The share of a vertex, in 1/255, by its cost in twelfths of a standard deviation: exp(-cost / 3).
+   Costs of 15 and more have none. */
+extern const uint8_t polytope_shares[16];
 
 extern const struct polytope_slice polytope_slices[POLYTOPE_SLICES];
 
@@ -94,12 +99,18 @@ uint64_t polytope_firm(const uint8_t *vector, size_t width);
    weights nearly always. */
 int polytope_is_usual(const uint8_t *vector, size_t width);
 
-/* Return the standard deviation of a rotated coordinate, which is the unit of thresholds, of a
-   vector of so many bytes whose squared weights have this sum. */
-double polytope_deviation(int32_t norm, size_t vector_width);
+/* The standard deviation of a rotated coordinate of a vector, and the unit of its thresholds. */
+struct polytope_unit {
+    double deviation, threshold;
+};
 
-/* Return what a header may cost at most under a threshold, which is at least 0. */
-int32_t polytope_cut(double threshold, double deviation);
+/* Return both of a vector of so many bytes whose squared weights have this sum. */
+struct polytope_unit polytope_unit_of(int32_t norm, size_t vector_width);
+
+/* Return what the vertices of a header of `width` bits may cost together under a threshold, which
+   is at least 0: what is left of it after the normaliser of the rotated vector, and at least 0. */
+int32_t polytope_cut(double threshold, struct polytope_unit unit, const int16_t *rotated,
+                     unsigned width);
 
 /* Write keys[t * count + i] for each vector i and each of `table_count` tables, the first of which
    has the number `first_table`. */

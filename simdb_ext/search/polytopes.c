@@ -32,7 +32,7 @@ struct group {
     uint64_t firm[GROUP]; /* the bits of fingerprints that count */
     const struct polytope_limits *limits[GROUP];
     struct search_wanted wanted[GROUP]; /* in the runs */
-    double deviations[GROUP];
+    struct polytope_unit units[GROUP];
     uint32_t roots[GROUP]; /* with a forest: of the components of the queries */
     struct search_weights weights[GROUP];
     uint8_t done[GROUP]; /* matches that were found, if they are counted */
@@ -95,7 +95,7 @@ static void begin_group(struct searching *searching, size_t first)
             group->limits[i]->distance,
         };
         group->weights[i] = search_unpack(query, width, group->unpacked[i]);
-        group->deviations[i] = polytope_deviation(group->weights[i].norm, width);
+        group->units[i] = polytope_unit_of(group->weights[i].norm, width);
         group->done[i] = 0;
         group->flipped[i] = FLIPS_UNKNOWN;
         if (request->parents != NULL)
@@ -370,14 +370,14 @@ static void probe_table(struct searching *searching, size_t table, unsigned quer
     struct scratch *scratch = searching->scratch;
     const struct polytope_run *runs = searching->tables->runs;
     const float *thresholds = searching->request->thresholds;
-    size_t count = 0;
+    const int16_t *own = scratch->rotated[query][table];
 
-    for (size_t run = 0; run < searching->tables->run_count; run++) {
-        int32_t cut = polytope_cut(thresholds[run], scratch->group.deviations[query]);
-        if (run == 0 || runs[run].width != runs[run - 1].width
-            || thresholds[run] != thresholds[run - 1])
-            count = search_kernel->near_headers(scratch->rotated[query][table], runs[run].width,
-                                                cut, scratch->headers);
+    for (size_t run = 0, count = 0; run < searching->tables->run_count; run++) {
+        unsigned width = runs[run].width;
+        if (run == 0 || width != runs[run - 1].width || thresholds[run] != thresholds[run - 1]) {
+            int32_t cut = polytope_cut(thresholds[run], scratch->group.units[query], own, width);
+            count = search_kernel->near_headers(own, width, cut, scratch->headers);
+        }
         add_probes(searching, run, table, query, scratch->headers, count);
     }
 }

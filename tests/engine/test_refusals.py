@@ -88,6 +88,7 @@ def test_an_equal_fingerprint_alone_refuses_nothing(open_database, small_groups)
         range(180),
         simdb.Fingerprints(signs_of(weights), weights),
         similarity=0.9,
+        recall=0.999,
         search="polytope",
     )
 

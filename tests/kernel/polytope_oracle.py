@@ -12,6 +12,7 @@ SLICES = ((0, 64, 7, 239), (64, 32, 6, 222), (96, 16, 5, 202), (112, 8, 4, 181))
 WIDTHS = (7, 13, 18, 22)
 CODE_BITS, TAG_BITS = 22, 42
 PROBES_MAX, CUT_MAX = 16384, 32767
+RATE = 4
 TRANSFORM = np.array([[(-1) ** (i & j).bit_count() for j in range(128)] for i in range(128)])
 
 
@@ -101,7 +102,20 @@ def vertices(header, width):
 def cost(vector, table, header, width):
     """Return what a header costs, seen from a packed vector."""
     chosen = enumerate(vertices(header, width))
-    return sum(vertex_costs(vector, table, number)[vertex] for number, vertex in chosen)
+    vertices_cost = sum(vertex_costs(vector, table, number)[vertex] for number, vertex in chosen)
+    return vertices_cost + normaliser(vector, table, width) if vertices_cost else 0
+
+
+@cache
+def normaliser(vector, table, width):
+    """Return what all headers but the nearest cost beside their vertices."""
+    product, slices = 1, SLICES[: WIDTHS.index(width) + 1]
+    for start, dimensions, _, ratio in slices:
+        sizes = [abs(value) for value in rotated(vector, table)[start : start + dimensions]]
+        step = min(int(32768 * 3 * RATE / 256 * ratio / deviation(vector)), 32767)
+        places = [(max(sizes) - size) * step + 2**14 >> 15 for size in sizes]
+        product *= sum(round(255 * math.exp(-place / 3)) for place in places if place < 15)
+    return int(math.log(product / 255 ** len(slices)) / RATE * deviation(vector))
 
 
 @cache
@@ -113,13 +127,20 @@ def deviation(vector):
 
 def cut_of(vector, threshold):
     """Return what a header may cost at most; the threshold is rounded to float32."""
-    limit = float(np.float32(threshold)) * deviation(vector)
+    unit = deviation(vector) if len(vector) > 32 else 1.05 * deviation(vector)
+    limit = float(np.float32(threshold)) * unit
     return math.floor(limit) if limit < CUT_MAX else CUT_MAX
 
 
 @cache
-def headers(vector, table, width, cut):
-    """Return the set of headers that a packed vector looks up."""
+def headers(vector, table, width, limit):
+    """Return the set of headers, which cost at most `limit`, that a packed vector looks up."""
+    return near_headers(vector, table, width, max(limit - normaliser(vector, table, width), 0))
+
+
+@cache
+def near_headers(vector, table, width, cut):
+    """Return the set of headers whose vertices cost at most `cut`, or less if they are too many."""
     if cut < 0:
         return {code(vector, table) >> CODE_BITS - width}
     found = {0: 0}
@@ -134,7 +155,7 @@ def headers(vector, table, width, cut):
         # Each header goes on with at least one vertex, the one that costs nothing.
         found = dict(islice(longer, PROBES_MAX + 1))
         if len(found) > PROBES_MAX:
-            return headers(vector, table, width, cut - cut // 8 - 1)
+            return near_headers(vector, table, width, cut - cut // 8 - 1)
     return set(found)
 
 

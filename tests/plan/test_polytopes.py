@@ -48,7 +48,9 @@ def test_probes_rise_with_the_threshold_from_the_own_header(width):
     counts = [probe_count(threshold, width) for threshold in np.arange(0, 4, 0.1)]
 
     assert 1 <= counts[0] < 1.2
-    assert (np.diff(counts) > 0).all()
+    # Below the least normaliser there is only the own header.
+    assert (np.diff(counts) >= 0).all()
+    assert (np.diff(counts[10:]) > 0).all()
     assert counts[-1] <= simulated()["probes", width][0][-1]
 
 

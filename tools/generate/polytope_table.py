@@ -10,6 +10,7 @@ pairs are chosen by the cosine of their 4-bit vectors, since that is what a sear
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +25,11 @@ WIDTHS = (7, 13, 18, 22)
 MEETING_WIDTH = 7
 SIMILARITIES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.88, 0.9, 0.92, 0.94, 0.96, 0.98, 0.99)
 SHARES = (
-    0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999,
+    0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85,
+    0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999,
 )  # fmt: skip
-THRESHOLD_STEP = 0.25
-THRESHOLDS = 17
+THRESHOLD_STEP = 0.125
+THRESHOLDS = 41
 DIMENSIONS = 128
 PAIRS = 30_000
 # Pairs from this much above a similarity count as pairs at it: a little too easy, by less than
@@ -37,23 +39,27 @@ QUERIES = 1_000
 SLICE = 4096  # vectors that are rotated at a time, to bound memory
 FIRST_SLICE = 64  # the coordinates of a rotated vector that give the first vertex
 FIRST_RATIO = 239  # what makes the costs of slices comparable, in 1/256
+RATE = 4  # how fast vertices become less likely with their costs
+VERTEX_SHARES = np.append(np.rint(255 * np.exp(-np.arange(15) / 3)), 0)
 
 U8 = npt.NDArray[np.uint8]
 I64 = npt.NDArray[np.int64]
-Costs = dict[int, list[npt.NDArray[np.float64]]]
+Costs = list[npt.NDArray[np.float64]]
+Widths = dict[int, Costs]
 
 
 def main() -> None:
     generator = np.random.default_rng(2011)
     sides = [pairs_at(similarity, generator) for similarity in SIMILARITIES]
-    costs: Costs = {}
-    least: Costs = {}
+    costs: Widths = {}
+    least: Widths = {}
     for width in WIDTHS:
         forward = [kernel.polytope_costs(left, right, width, 1) for left, right in sides]
         backward = [kernel.polytope_costs(right, left, width, 1) for left, right in sides]
         both = [np.minimum(*each) for each in zip(forward, backward, strict=True)]
-        costs[width] = [np.quantile(each, SHARES) for each in forward]
-        least[width] = [np.quantile(each, SHARES) for each in both]
+        costs[width] = falling([continued(each) for each in forward])
+        smaller = falling([continued(each) for each in both])
+        least[width] = list(map(np.minimum, smaller, costs[width]))
     normal = generator.standard_normal((QUERIES, DIMENSIONS)).astype(np.float32)
     queries = kernel.quantise(normal)[1]
     thresholds = [step * THRESHOLD_STEP for step in range(THRESHOLDS)]
@@ -64,8 +70,26 @@ def main() -> None:
         ]
         for width in WIDTHS
     }
-    meeting = {MEETING_WIDTH: [np.quantile(meeting_costs(*each), SHARES) for each in sides]}
+    meeting = {MEETING_WIDTH: falling([continued(meeting_costs(*each)) for each in sides])}
     TARGET.write_text(written(costs, least, meeting, probes))
+
+
+def continued(costs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return what the shares of the pairs cost at most, to be interpolated.
+
+    The nearest header costs nothing, and all others at least the normaliser.  A straight line
+    through the least two costs stands for those between, down to 0.
+    """
+    found = np.quantile(costs, SHARES)
+    first = min(int(np.count_nonzero(found == 0)), len(found) - 2)
+    slope = (found[first + 1] - found[first]) / (SHARES[first + 1] - SHARES[first])
+    line = found[first] + slope * (np.array(SHARES) - SHARES[first])
+    return np.maximum(np.where(np.arange(len(found)) < first, line, found), 0)
+
+
+def falling(rows: Costs) -> Costs:
+    """Return costs by rising similarity, each at least as large as those that follow."""
+    return list(np.maximum.accumulate(rows[::-1])[::-1])
 
 
 def pairs_at(similarity: float, generator: np.random.Generator) -> tuple[U8, U8]:
@@ -101,9 +125,15 @@ def vertex_costs(vectors: U8) -> npt.NDArray[np.float64]:
     weights = unpack(vectors).astype(np.int64)
     turned = transformed(signs(1) * transformed(signs(0) * weights))[:, :FIRST_SLICE]
     both = np.concatenate([turned, -turned], axis=1)
-    costs = (both.max(axis=1, keepdims=True) - both) * FIRST_RATIO >> 8
-    deviations = np.sqrt(DIMENSIONS * (weights * weights).sum(axis=1))
-    return np.asarray(costs / deviations[:, None], np.float64)
+    distances = both.max(axis=1, keepdims=True) - both
+    deviations = np.sqrt(DIMENSIONS * (weights * weights).sum(axis=1, keepdims=True))
+    steps = (32768 * 3 * RATE / 256 * FIRST_RATIO / deviations).astype(np.int64)
+    nearer = np.minimum(*np.split(distances, 2, axis=1))
+    sums = VERTEX_SHARES[np.minimum(nearer * steps + (1 << 14) >> 15, 15)].sum(axis=1)
+    normalisers = np.log(sums / 255)[:, None] / RATE * deviations
+    costs = distances * FIRST_RATIO >> 8
+    costs += np.where(costs > 0, normalisers.astype(np.int64), 0)
+    return np.asarray(costs / deviations, np.float64)
 
 
 def signs(turn: int) -> I64:
@@ -129,7 +159,7 @@ def cosine(
     return np.asarray((left * right).sum(axis=1) / np.sqrt(norms))
 
 
-def written(costs: Costs, least: Costs, meeting: Costs, probes: dict[int, list[float]]) -> str:
+def written(costs: Widths, least: Widths, meeting: Widths, probes: dict[int, list[float]]) -> str:
     """Return the text of the file, with a row of numbers in a line; see `simulated`."""
     lines = [
         line("similarities", 0, SIMILARITIES),
