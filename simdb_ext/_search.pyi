@@ -339,8 +339,9 @@ def polytope_keys(vectors: U8, table_count: int, first_table: int = 0) -> U64:
 
     Seen from a vector, a vertex costs (m - value) * ratio >> 8, where `value` is the coordinate of
     the rotated vector that the vertex stands for, with its sign, and m the largest in that slice.
-    The nearest header costs nothing, and any other the sum of its vertices and the normaliser of
-    the vector, by which its vertices are less certain: see `normaliser_of` in `polytope.c`.
+    The nearest header costs nothing, and any other the sum of its vertices and of the normaliser of
+    the vector in that table, which is the larger, the more vertices are nearly as near as the
+    nearest: see `normaliser_of` in `polytope.c`.
     """
 
 def polytope_costs(left: U8, right: U8, width: int, table_count: int) -> F32:

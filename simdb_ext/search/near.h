@@ -35,6 +35,21 @@ static void unpack_weights(const uint8_t *vector, size_t width, int16_t *weights
     }
 }
 
+#if VECTORS_X86
+
+/* Return the sum of the shares at 32 places. */
+VECTOR_INLINE uint64_t shares_at(__m256i places)
+{
+    const __m256i shares = _mm256_broadcastsi128_si256(
+        _mm_loadu_si128((const __m128i *)polytope_shares));
+    __m256i sums = _mm256_sad_epu8(_mm256_shuffle_epi8(shares, places), _mm256_setzero_si256());
+    __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+
+    return (uint64_t)_mm_extract_epi64(half, 0) + (uint64_t)_mm_extract_epi64(half, 1);
+}
+
+#endif
+
 #if VECTORS == VECTORS_AVX2
 #include "polytope_avx2.h"
 #elif VECTORS == VECTORS_AVX512

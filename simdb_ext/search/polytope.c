@@ -9,7 +9,8 @@
 
 enum {
     CHUNK = 64, /* vectors whose keys are written table by table */
-    RATE = 4    /* how fast vertices become less likely with their costs in standard deviations */
+    RATE = 4,   /* a vertex that costs 1 / RATE standard deviations more is e times less likely */
+    PLACES = 3  /* of polytope_shares for that */
 };
 
 /* The ratios are 256 sqrt(ln 2 d / ln 256), rounded, in d dimensions. */
@@ -17,7 +18,7 @@ const struct polytope_slice polytope_slices[POLYTOPE_SLICES] = {
     {0, 64, 7, 239}, {64, 32, 6, 222}, {96, 16, 5, 202}, {112, 8, 4, 181},
 };
 
-/* 255 exp(-i / 3), rounded, and 0. */
+/* 255 exp(-i / PLACES), rounded, and 0. */
 const uint8_t polytope_shares[16] = {
     255, 183, 131, 94, 67, 48, 35, 25, 18, 13, 9, 7, 5, 3, 2, 0,
 };
@@ -156,9 +157,14 @@ struct polytope_unit polytope_unit_of(int32_t norm, size_t vector_width)
     double deviation = sqrt((double)POLYTOPE_COORDINATES * seen);
 
     /* Coordinates of a narrow vector depend on each other, so a similar one is a little further. */
-    return (struct polytope_unit){
-        deviation, vector_width > POLYTOPE_NARROW_WIDTH ? deviation : 1.05 * deviation,
+    struct polytope_unit unit = {
+        deviation, vector_width > POLYTOPE_NARROW_WIDTH ? deviation : 1.05 * deviation, {0},
     };
+    for (unsigned s = 0; s < POLYTOPE_SLICES; s++) {
+        double step = 32768.0 * PLACES * RATE / 256 * polytope_slices[s].ratio / deviation;
+        unit.steps[s] = step < INT16_MAX ? (int16_t)step : INT16_MAX;
+    }
+    return unit;
 }
 
 static struct polytope_unit unit_of(const uint8_t *vector, size_t vector_width)
@@ -173,34 +179,30 @@ static struct polytope_unit unit_of(const uint8_t *vector, size_t vector_width)
 }
 
 /* Return what a threshold is in the unit of coordinates. */
-static int32_t scaled(double threshold, struct polytope_unit unit)
+static int32_t scaled(double threshold, const struct polytope_unit *unit)
 {
-    double limit = threshold * unit.threshold;
+    double limit = threshold * unit->threshold;
 
     return limit < POLYTOPE_CUT_MAX ? (int32_t)limit : POLYTOPE_CUT_MAX;
 }
 
 /* Return the normaliser of a rotated vector.  Where a similar vector has a vertex with probability
    exp(-RATE * cost) / z, it is ln z / RATE, and z the sum over all vertices. */
-static int32_t normaliser_of(const int16_t *rotated, unsigned slice_count, double deviation)
+static int32_t normaliser_of(const int16_t *rotated, unsigned slice_count,
+                             const struct polytope_unit *unit)
 {
-    int16_t steps[POLYTOPE_SLICES];
-    double ones = 1;
+    double sums = (double)search_kernel->add_shares(rotated, slice_count, unit->steps), ones = 1;
 
-    for (unsigned s = 0; s < slice_count; s++) {
-        double step = 32768.0 * 3 * RATE / 256 * polytope_slices[s].ratio / deviation;
-        steps[s] = step < INT16_MAX ? (int16_t)step : INT16_MAX;
+    for (unsigned s = 0; s < slice_count; s++)
         ones *= polytope_shares[0];
-    }
-    uint64_t sums = search_kernel->add_shares(rotated, slice_count, steps);
-    return (int32_t)(log((double)sums / ones) / RATE * deviation);
+    return (int32_t)(log(sums / ones) / RATE * unit->deviation);
 }
 
-int32_t polytope_cut(double threshold, struct polytope_unit unit, const int16_t *rotated,
+int32_t polytope_cut(double threshold, const struct polytope_unit *unit, const int16_t *rotated,
                      unsigned width)
 {
     int32_t limit = scaled(threshold, unit);
-    int32_t rest = limit - normaliser_of(rotated, polytope_slice_count(width), unit.deviation);
+    int32_t rest = limit - normaliser_of(rotated, polytope_slice_count(width), unit);
 
     return rest > 0 ? rest : 0;
 }
@@ -242,8 +244,8 @@ static int32_t largest_in(const int16_t *rotated, const struct polytope_slice *s
 }
 
 /* Return what a header, the first vertices of a code, costs, seen from a rotated vector. */
-static int32_t cost_of(const int16_t *rotated, unsigned slice_count, double deviation,
-                       uint32_t code)
+static int32_t cost_of(const int16_t *rotated, unsigned slice_count,
+                       const struct polytope_unit *unit, uint32_t code)
 {
     int32_t cost = 0;
     unsigned shift = POLYTOPE_CODE_BITS;
@@ -257,14 +259,14 @@ static int32_t cost_of(const int16_t *rotated, unsigned slice_count, double devi
         cost += (largest_in(rotated, slice) - value) * slice->ratio >> 8;
     }
     /* The nearest header is looked up under any threshold. */
-    return cost > 0 ? cost + normaliser_of(rotated, slice_count, deviation) : 0;
+    return cost > 0 ? cost + normaliser_of(rotated, slice_count, unit) : 0;
 }
 
 /* Return the least threshold under which a header that costs `cost` is looked up; infinity if there
    is none. */
-static float least_threshold(int32_t cost, struct polytope_unit unit)
+static float least_threshold(int32_t cost, const struct polytope_unit *unit)
 {
-    float threshold = (float)(cost / unit.threshold);
+    float threshold = (float)(cost / unit->threshold);
 
     if (cost > POLYTOPE_CUT_MAX)
         return INFINITY;
@@ -288,11 +290,10 @@ void polytope_costs(const uint8_t *left, const uint8_t *right, size_t count, siz
         search_kernel->rotate(right, vector_width, 0, table_count, other);
         for (size_t table = 0; table < table_count; table++) {
             uint32_t code = search_kernel->encode(other + table * POLYTOPE_COORDINATES);
-            int32_t cost = cost_of(seen + table * POLYTOPE_COORDINATES, slice_count,
-                                   unit.deviation, code);
+            int32_t cost = cost_of(seen + table * POLYTOPE_COORDINATES, slice_count, &unit, code);
             least = cost < least ? cost : least;
         }
-        costs[i] = least_threshold(least, unit);
+        costs[i] = least_threshold(least, &unit);
     }
 }
 
@@ -337,19 +338,19 @@ struct polytope_reach polytope_reached(const uint8_t *left, const uint8_t *right
     _Alignas(64) int16_t other[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
     unsigned slice_count = polytope_slice_count(width), shift = POLYTOPE_CODE_BITS - width;
     struct polytope_unit unit = unit_of(left, vector_width);
-    int32_t limit = scaled(threshold, unit);
+    int32_t limit = scaled(threshold, &unit);
 
     search_kernel->rotate(left, vector_width, 0, table_count, seen);
     search_kernel->rotate(right, vector_width, 0, table_count, other);
     for (size_t table = 0; table < table_count; table++) {
         const int16_t *rotated = seen + table * POLYTOPE_COORDINATES;
         uint32_t code = search_kernel->encode(other + table * POLYTOPE_COORDINATES);
-        int32_t cost = cost_of(rotated, slice_count, unit.deviation, code);
+        int32_t cost = cost_of(rotated, slice_count, &unit, code);
         if (cost <= limit
-            && is_looked_up(rotated, width, polytope_cut(threshold, unit, rotated, width),
+            && is_looked_up(rotated, width, polytope_cut(threshold, &unit, rotated, width),
                             code >> shift))
             return (struct polytope_reach){
-                table, least_threshold(cost, unit), search_kernel->encode(rotated) >> shift,
+                table, least_threshold(cost, &unit), search_kernel->encode(rotated) >> shift,
                 code >> shift,
             };
     }
@@ -373,7 +374,7 @@ void polytope_headers(const uint8_t *vectors, size_t count, size_t vector_width,
         search_kernel->rotate(vectors, vector_width, 0, table_count, rotated);
         for (size_t table = 0; table < table_count; table++) {
             const int16_t *own = rotated + table * POLYTOPE_COORDINATES;
-            int32_t cut = polytope_cut(threshold, unit, own, width);
+            int32_t cut = polytope_cut(threshold, &unit, own, width);
             size_t found = search_kernel->near_headers(own, width, cut, list);
             *counts++ = (int64_t)found;
             if (headers != NULL) {

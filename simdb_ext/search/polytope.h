@@ -53,8 +53,8 @@ struct polytope_slice {
                       a cost is (largest magnitude - value) * ratio >> 8 */
 };
 
-/* The share of a vertex, in 1/255, by its cost in twelfths of a standard deviation: exp(-cost / 3).
-   Costs of 15 and more have none. */
+/* The share of a vertex, in 1/255, by its cost in twelfths of a standard deviation.  Costs of 15
+   and more have none. */
 extern const uint8_t polytope_shares[16];
 
 extern const struct polytope_slice polytope_slices[POLYTOPE_SLICES];
@@ -99,17 +99,19 @@ uint64_t polytope_firm(const uint8_t *vector, size_t width);
    weights nearly always. */
 int polytope_is_usual(const uint8_t *vector, size_t width);
 
-/* The standard deviation of a rotated coordinate of a vector, and the unit of its thresholds. */
+/* The standard deviation of a rotated coordinate of a vector, the unit of its thresholds, and what
+   turns a distance in each slice into a place in polytope_shares. */
 struct polytope_unit {
     double deviation, threshold;
+    int16_t steps[POLYTOPE_SLICES]; /* in 2^-15 */
 };
 
-/* Return both of a vector of so many bytes whose squared weights have this sum. */
+/* Return the units of a vector of so many bytes whose squared weights have this sum. */
 struct polytope_unit polytope_unit_of(int32_t norm, size_t vector_width);
 
 /* Return what the vertices of a header of `width` bits may cost together under a threshold, which
    is at least 0: what is left of it after the normaliser of the rotated vector, and at least 0. */
-int32_t polytope_cut(double threshold, struct polytope_unit unit, const int16_t *rotated,
+int32_t polytope_cut(double threshold, const struct polytope_unit *unit, const int16_t *rotated,
                      unsigned width);
 
 /* Write keys[t * count + i] for each vector i and each of `table_count` tables, the first of which

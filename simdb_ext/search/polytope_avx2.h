@@ -190,11 +190,10 @@ VECTOR_INLINE uint64_t sum_shares(const int16_t *rotated, int number, int16_t st
     /* Coordinates beyond a slice of eight are as far as can be. */
     static const int64_t beyond[4] = {0, 0, 0x7fff7fff7fff7fff, 0x7fff7fff7fff7fff};
     const __m256i steps = _mm256_set1_epi16(step), last = _mm256_set1_epi16(15);
-    const __m256i shares = _mm256_broadcastsi128_si256(
-        _mm_loadu_si128((const __m128i *)polytope_shares));
     const struct slice slice = load_slice(rotated, number);
     const __m256i largest = _mm256_set1_epi16((short)slice.largest);
-    __m256i places[4], sums = _mm256_setzero_si256();
+    __m256i places[4];
+    uint64_t sum = 0;
 
     for (int i = 0; i < slice.count; i++) {
         __m256i distances = _mm256_sub_epi16(largest, slice.magnitudes[i]);
@@ -202,14 +201,10 @@ VECTOR_INLINE uint64_t sum_shares(const int16_t *rotated, int number, int16_t st
             distances = _mm256_or_si256(distances, _mm256_loadu_si256((const __m256i *)beyond));
         places[i] = _mm256_min_epi16(_mm256_mulhrs_epi16(distances, steps), last);
     }
-    for (int i = 0; i < slice.count; i += 2) {
-        /* The last has no share, so it may stand for a register that is not there. */
-        __m256i some = _mm256_packus_epi16(places[i], slice.count > 1 ? places[i + 1] : last);
-        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_shuffle_epi8(shares, some),
-                                                      _mm256_setzero_si256()));
-    }
-    __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-    return (uint64_t)_mm_extract_epi64(half, 0) + (uint64_t)_mm_extract_epi64(half, 1);
+    /* The last has no share, so it may stand for a register that is not there. */
+    for (int i = 0; i < slice.count; i += 2)
+        sum += shares_at(_mm256_packus_epi16(places[i], slice.count > 1 ? places[i + 1] : last));
+    return sum;
 }
 
 /* List the vertices of slice `number` that cost at most `cut`. */

@@ -188,22 +188,18 @@ static uint32_t encode(const int16_t *rotated)
 /* Return the sum of the shares of the vertices of slice `number`. */
 VECTOR_INLINE uint64_t sum_shares(const int16_t *rotated, int number, int16_t step)
 {
-    const __m256i shares = _mm256_broadcastsi128_si256(
-        _mm_loadu_si128((const __m128i *)polytope_shares));
     const struct slice slice = load_slice(rotated, number);
     const __m512i largest = _mm512_set1_epi16((short)slice.largest), last = _mm512_set1_epi16(15);
-    __m256i sums = _mm256_setzero_si256();
+    uint64_t sum = 0;
 
     for (int i = 0; i < slice.count; i++) {
         __m512i distances = _mm512_sub_epi16(largest, slice.magnitudes[i]);
         __m512i places = _mm512_mulhrs_epi16(distances, _mm512_set1_epi16(step));
         /* The last has no share, so it may stand for coordinates beyond the slice. */
         places = _mm512_mask_min_epi16(last, slice.inside, places, last);
-        __m256i some = _mm256_shuffle_epi8(shares, _mm512_cvtepi16_epi8(places));
-        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(some, _mm256_setzero_si256()));
+        sum += shares_at(_mm512_cvtepi16_epi8(places));
     }
-    __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-    return (uint64_t)_mm_extract_epi64(half, 0) + (uint64_t)_mm_extract_epi64(half, 1);
+    return sum;
 }
 
 /* Write costs << 16 | vertices of the chosen coordinates next to each other; return how many they

@@ -375,7 +375,7 @@ static void probe_table(struct searching *searching, size_t table, unsigned quer
     for (size_t run = 0, count = 0; run < searching->tables->run_count; run++) {
         unsigned width = runs[run].width;
         if (run == 0 || width != runs[run - 1].width || thresholds[run] != thresholds[run - 1]) {
-            int32_t cut = polytope_cut(thresholds[run], scratch->group.units[query], own, width);
+            int32_t cut = polytope_cut(thresholds[run], &scratch->group.units[query], own, width);
             count = search_kernel->near_headers(own, width, cut, scratch->headers);
         }
         add_probes(searching, run, table, query, scratch->headers, count);
