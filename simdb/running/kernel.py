@@ -14,6 +14,23 @@ CHOSEN = os.environ.get("SIMDB_KERNEL", "")
 
 try:
     from simdb_ext import _arrange, _search, _sketch
+    from simdb_ext._arrange import (
+        Forest, Identifiers, count_bins, decode_ids, directory, encode_ids, entry_sum, first_bytes,
+        first_descent, hash_ids, keep, merge, object_sizes, permute, read_ranges, restore, sort,
+        sort_bins, to_bins,
+    )  # fmt: skip
+    from simdb_ext._search import (
+        FlipSets, Polytopes, Tables, Vectors, firm_signs, flip_set_children, levels,
+        levels_of_vectors, lookup_bands, polytope_costs, polytope_headers, polytope_keys,
+        polytope_probe, polytope_reaches, sweep,
+    )  # fmt: skip
+    from simdb_ext._sketch import (
+        Ngrams, TextFingerprinter, TextSigner, Vocabulary, agreements, align, band_keys, cleaned,
+        count_texts, count_tokens, hash_parts, hash_words, is_utf8, keys_of_one, ngrams, overlaps,
+        part_bounds, part_keys, part_rest, project_and_sign_texts, project_features, project_moz,
+        project_texts, project_tokens, quantise, quantise_one, sign_features, sign_texts,
+        sign_tokens, sign_weighted,
+    )  # fmt: skip
 except ImportError as error:
     # Python looks into the working folder first, so a checkout there hides an installation.
     _folder = os.path.dirname(os.path.abspath(__file__))
@@ -27,73 +44,6 @@ except ImportError as error:
             else "install simdb again with this Python"
         )
     ) from error
-
-Forest = _arrange.Forest
-Identifiers = _arrange.Identifiers
-count_bins = _arrange.count_bins
-decode_ids = _arrange.decode_ids
-directory = _arrange.directory
-encode_ids = _arrange.encode_ids
-entry_sum = _arrange.entry_sum
-first_bytes = _arrange.first_bytes
-first_descent = _arrange.first_descent
-hash_ids = _arrange.hash_ids
-keep = _arrange.keep
-merge = _arrange.merge
-object_sizes = _arrange.object_sizes
-permute = _arrange.permute
-read_ranges = _arrange.read_ranges
-restore = _arrange.restore
-sort = _arrange.sort
-sort_bins = _arrange.sort_bins
-to_bins = _arrange.to_bins
-
-FlipSets = _search.FlipSets
-Polytopes = _search.Polytopes
-Tables = _search.Tables
-Vectors = _search.Vectors
-firm_signs = _search.firm_signs
-flip_set_children = _search.flip_set_children
-levels = _search.levels
-levels_of_vectors = _search.levels_of_vectors
-lookup_bands = _search.lookup_bands
-polytope_costs = _search.polytope_costs
-polytope_headers = _search.polytope_headers
-polytope_keys = _search.polytope_keys
-polytope_probe = _search.polytope_probe
-polytope_reaches = _search.polytope_reaches
-sweep = _search.sweep
-
-TextFingerprinter = _sketch.TextFingerprinter
-Ngrams = _sketch.Ngrams
-TextSigner = _sketch.TextSigner
-Vocabulary = _sketch.Vocabulary
-project_and_sign_texts = _sketch.project_and_sign_texts
-agreements = _sketch.agreements
-align = _sketch.align
-band_keys = _sketch.band_keys
-cleaned = _sketch.cleaned
-hash_parts = _sketch.hash_parts
-hash_words = _sketch.hash_words
-keys_of_one = _sketch.keys_of_one
-count_texts = _sketch.count_texts
-count_tokens = _sketch.count_tokens
-is_utf8 = _sketch.is_utf8
-ngrams = _sketch.ngrams
-overlaps = _sketch.overlaps
-project_moz = _sketch.project_moz
-part_bounds = _sketch.part_bounds
-part_keys = _sketch.part_keys
-part_rest = _sketch.part_rest
-project_features = _sketch.project_features
-project_texts = _sketch.project_texts
-project_tokens = _sketch.project_tokens
-quantise = _sketch.quantise
-quantise_one = _sketch.quantise_one
-sign_features = _sketch.sign_features
-sign_texts = _sketch.sign_texts
-sign_tokens = _sketch.sign_tokens
-sign_weighted = _sketch.sign_weighted
 
 
 def variants() -> list[str]:
