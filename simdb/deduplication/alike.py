@@ -151,14 +151,11 @@ class Alike(ExitStack):
         similarities = stars.similarities
         if order is not None:
             removed, leaders = order[removed], order[leaders]
-            by_position = np.argsort(removed)
-            removed, leaders = removed[by_position], leaders[by_position]
-            similarities = similarities[by_position]
         unknown = np.flatnonzero(np.isnan(similarities))
         left, right = (each[unknown].astype(np.uint32) for each in (leaders, removed))
         similarities[unknown] = measure.similarities(left, right)
         distances = measure.distances(removed, leaders)
-        return Decided(removed, leaders, similarities, distances, measure.counts)
+        return Decided(removed, leaders, similarities, distances, measure.counts).ascending()
 
     def _signed(
         self, part: Any, count: Callable[[], float], errors: ErrorsName, threads: int = 1
@@ -313,12 +310,8 @@ class ByDatabase(ExitStack):
             keep = Places(places)
         groups = self._find(keep, documents)
         leaders, others = _split(groups)
-        similarities, distances = self._compared(leaders, others, documents)
-        by_position = np.argsort(others)
-        return Decided(
-            others[by_position], leaders[by_position], similarities[by_position],
-            distances[by_position], groups.verification,
-        )  # fmt: skip
+        measured = self._compared(leaders, others, documents)
+        return Decided(others, leaders, *measured, groups.verification).ascending()
 
     def _find(self, keep: Any, documents: TextsByOrdinal | None) -> Clusters[int]:
         question = self._question

@@ -8,9 +8,9 @@ look-up.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from simdb import database, engine
 from simdb.deduplication.measures import apart
 from simdb.deduplication.newcomers import Sifted, lookups_of
 from simdb.deduplication.question import DedupQuestion, TextSource
+from simdb.deduplication.repeat import Left
 from simdb.deduplication.within import alone
-from simdb.ground.dtypes import F32, I64, U8, Objects
+from simdb.ground.dtypes import I64, U8
 from simdb.outputs.pieces import Blocks
 from simdb.results.matches import Matches, Verification
 from simdb.values.arrays import Id, Sketches, object_array
@@ -33,19 +34,14 @@ Names: TypeAlias = Callable[[I64], Sequence[Id]]
 KnownTexts: TypeAlias = Callable[[list[Id]], Sequence[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The documents that are not stored, by their positions, and what each of them matches.
+class LeftOut(NamedTuple):
+    """The documents that are left out, by their ascending places, and what they match.
 
-    `positions` int64[k], ascending; `matches` object[k], the ids of documents that stay;
-    `distances` uint8[k]; `similarities` float32[k], NaN for none.  `earlier`: how many of them
-    match documents that were stored before.
+    `earlier`: how many of the documents that were compared match a stored one.
     """
 
-    positions: I64
-    matches: Objects
-    distances: U8
-    similarities: F32
+    places: I64
+    found: Left
     earlier: int
     verification: Verification | None
 
@@ -97,8 +93,8 @@ class Arrivals(ExitStack):
             errors=self._question.errors,
         )  # fmt: skip
 
-    def decide(self, order: I64 | None, texts: TextSource, names: Names) -> Refused:
-        """Return which documents are not stored.
+    def decide(self, order: I64 | None, texts: TextSource, names: Names) -> LeftOut:
+        """Return which documents are not stored, by their positions.
 
         `order` int64[n]: their positions, those to be preferred first; None for the order in which
         they were added.  `texts` and `names` return the texts and the ids at some positions.
@@ -107,18 +103,14 @@ class Arrivals(ExitStack):
         removed, leaders = decided.removed, decided.leaders
         positions = np.concatenate([removed, *self._sifted.matched])
         by_position = np.argsort(positions)
+        positions = positions[by_position]
         matches = [object_array(list(names(leaders))), *(each.ids for each in found)]
         distances = [self._apart(removed, leaders), *(each.distances for each in found)]
         similarities = [decided.similarities, *(each.similarities for each in found)]
         self._stays = np.setdiff1d(self._sifted.fresh, removed, assume_unique=True)
-        return Refused(
-            positions[by_position],
-            np.concatenate(matches)[by_position],
-            np.concatenate(distances)[by_position],
-            np.concatenate(similarities)[by_position],
-            len(positions) - len(removed),
-            decided.verification,
-        )
+        columns = (np.concatenate(each)[by_position] for each in (matches, distances, similarities))
+        left = Left(object_array(list(names(positions))), *columns)
+        return LeftOut(positions, left, len(positions) - len(removed), decided.verification)
 
     def store(self, names: Names, texts: TextSource) -> Iterator[tuple[I64, Sequence[Id]]]:
         """Store the documents that are not refused, and yield their positions and ids in portions.

@@ -13,7 +13,7 @@ import numpy as np
 
 from simdb import database, engine
 from simdb.columns.arrow import encoded
-from simdb.deduplication.arrivals import Arrivals, KnownTexts, Names
+from simdb.deduplication.arrivals import Arrivals, KnownTexts, LeftOut, Names
 from simdb.deduplication.minima import SortedKeys
 from simdb.deduplication.question import DedupQuestion, Documents, TextSource, joined
 from simdb.deduplication.repeat import NOTHING, Left, Repeat, hashes_of, name_of
@@ -23,7 +23,6 @@ from simdb.engine.state.incoming import sketch_all
 from simdb.ground.dtypes import I64, U8, U64, Bools
 from simdb.ground.errors import ExistsError, InputError
 from simdb.results.clusters import Clusters
-from simdb.results.matches import Verification
 from simdb.sketch.sketcher import AnySketcher
 from simdb.values.arrays import (
     EMPTY,
@@ -58,18 +57,6 @@ class Settled(NamedTuple):
     names: dict[int, Id]
     left: I64
     found: Left
-
-
-class LeftOut(NamedTuple):
-    """The documents of a run that are left out, by their ascending places, and what they match.
-
-    `earlier`: how many of the documents that were compared match a stored one.
-    """
-
-    places: I64
-    found: Left
-    earlier: int
-    verification: Verification | None
 
 
 class Claims(ExitStack):
@@ -157,15 +144,11 @@ class Claims(ExitStack):
     def decide(self, order: I64 | None, texts: TextSource, names: Names) -> LeftOut:
         """Return which documents are left out, now or again; see `Arrivals.decide`."""
         self._refused = refused = self._arrivals.decide(order, texts, names)
-        ids = object_array(list(names(refused.positions)))
-        self._found = Left(ids, refused.matches, refused.distances, refused.similarities)
-        own = joined(self._places)[refused.positions]
+        own = joined(self._places)[refused.places]
         places = np.concatenate([own, *(each for each, _ in self._left)])
-        found = Left.joined([self._found, *(each for _, each in self._left)])
+        found = Left.joined([refused.found, *(each for _, each in self._left)])
         by_place = np.argsort(places)
-        return LeftOut(
-            places[by_place], found.taken(by_place), refused.earlier, refused.verification
-        )
+        return refused._replace(places=places[by_place], found=found.taken(by_place))
 
     def store(self, names: Names, texts: TextSource) -> I64:
         """Store what is new, and the note of the run; return the places of what is new."""
@@ -173,11 +156,12 @@ class Claims(ExitStack):
         for positions, ids in self._arrivals.store(names, texts):
             stored.append(positions)
             self._repeat.add_kept(hashes_of(ids))
-        for start in range(0, len(self._found), NOTED_DOCUMENTS):
+        refused = self._refused
+        for start in range(0, len(refused.places), NOTED_DOCUMENTS):
             some = slice(start, start + NOTED_DOCUMENTS)
-            contents = _contents(texts, self._refused.positions[some])
-            self._repeat.add_left(contents, self._found.taken(some))
-        self._repeat.store(self._transaction)
+            contents = _contents(texts, refused.places[some])
+            self._repeat.add_left(contents, refused.found.taken(some))
+        self._repeat.store()
         return joined(self._places)[joined(stored)]
 
     def _become(

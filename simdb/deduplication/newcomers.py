@@ -140,16 +140,14 @@ class Newcomers(ExitStack):
         leaders = [-1 - self._holding.numbers(each.ids.tolist()) for each in found]
         distances = None
         if decided.distances is not None:
-            distances = np.concatenate([decided.distances, *(each.distances for each in found)])
-        positions = np.concatenate([decided.removed, *self._sifted.matched])
+            apart = [each.distances.astype(np.int64) for each in found]
+            distances = np.concatenate([decided.distances, *apart])
         similarities = [decided.similarities, *(each.similarities for each in found)]
-        by_position = np.argsort(positions)
         return replace(
-            decided, removed=positions[by_position],
-            leaders=np.concatenate([decided.leaders, *leaders])[by_position],
-            similarities=np.concatenate(similarities)[by_position],
-            distances=None if distances is None else distances.astype(np.int64)[by_position],
-        )  # fmt: skip
+            decided, removed=np.concatenate([decided.removed, *self._sifted.matched]),
+            leaders=np.concatenate([decided.leaders, *leaders]),
+            similarities=np.concatenate(similarities), distances=distances,
+        ).ascending()  # fmt: skip
 
     def _lookups(self, snapshot: Any, expected: float) -> "engine.stored.Lookups[Any]":
         return lookups_of(snapshot, self._question, self._known, expected)

@@ -166,13 +166,17 @@ class Decided:
     distances: I64 | None
     verification: Verification | None
 
-    def chosen(self, is_chosen: Bools) -> "Decided":
-        """Return what is decided if only some of these documents go: bool[k]."""
+    def chosen(self, chosen: Bools | I64) -> "Decided":
+        """Return what is decided if only some of these documents go: bool[k] or positions."""
         return replace(
-            self, removed=self.removed[is_chosen], leaders=self.leaders[is_chosen],
-            similarities=self.similarities[is_chosen],
-            distances=None if self.distances is None else self.distances[is_chosen],
+            self, removed=self.removed[chosen], leaders=self.leaders[chosen],
+            similarities=self.similarities[chosen],
+            distances=None if self.distances is None else self.distances[chosen],
         )  # fmt: skip
+
+    def ascending(self) -> "Decided":
+        """Return the same with the documents that go in ascending order."""
+        return self.chosen(np.argsort(self.removed))
 
     def groups(self, order: I64 | None) -> tuple[I64, I64, I64]:
         """Return the groups: where each begins, its members, and the place of each in `removed`.

@@ -34,24 +34,17 @@ NOTE = "dedup/"
 HASH_BYTES = 8
 
 
-class Before(Protocol):
-    """The database as it is before a run."""
-
-    def note(self, name: str) -> Any:
-        """Return the content of a note; None without one."""
-
-    def bits_many(self, ids: Any) -> tuple[Bools, U64]:
-        """Return whether each id is stored, and the bits of its sketch."""
-
-
 class Noted(Protocol):
-    """A transaction, by its notes."""
+    """A transaction, by its notes and what it sees."""
 
     def note(self, name: str) -> Any:
         """Return the content of a note; None without one."""
 
     def set_note(self, name: str, content: Any) -> None:
         """Store the content of a note."""
+
+    def bits_many(self, ids: Any) -> tuple[Bools, U64]:
+        """Return whether each id is stored, and the bits of its sketch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +92,15 @@ class Repeat:
     Documents are given by the hashes of their ids, see `hashes_of`.
     """
 
-    def __init__(self, name: str | None, rule: Sequence[Any], before: Before) -> None:
-        """Read what the run `name` did, if `before` knows it; None for a run without a name.
+    def __init__(self, name: str | None, rule: Sequence[Any], transaction: Noted) -> None:
+        """Read what the run `name` did, if it is known; None for a run without a name.
 
         `rule`: how documents must match.  What was left out by another rule is decided again.
         """
         self._name = name
         self._rule = list(rule)
-        self._before = before
-        known = None if name is None else before.note(NOTE + name)
+        self._transaction = transaction
+        known = None if name is None else transaction.note(NOTE + name)
         self.is_known = known is not None
         self._kept = _hashes(known, "kept")
         self._new_kept: list[U64] = []
@@ -140,7 +133,7 @@ class Repeat:
         places = places_in(self._left_hashes, _text_hashes(hashes, contents()))
         positions = np.flatnonzero(places >= 0)
         found = self._left.taken(places[positions])
-        is_there, bits = self._before.bits_many(found.matches.tolist())
+        is_there, bits = self._transaction.bits_many(found.matches.tolist())
         is_there &= bits == self._left_bits[places[positions]]
         return positions[is_there], found.taken(is_there)
 
@@ -155,7 +148,7 @@ class Repeat:
             self._new_hashes.append(_text_hashes(hashes_of(left.ids.tolist()), contents()))
             self._new_left.append(left)
 
-    def store(self, transaction: Noted) -> None:
+    def store(self) -> None:
         """Stage the note of the run, unless nothing was added."""
         if self._name is None or not (self._new_kept or self._new_left or not self.is_known):
             return
@@ -166,7 +159,7 @@ class Repeat:
         left = Left.joined([*self._new_left[::-1], self._left]).taken(order)
         new = [self._bits_of(each) for each in self._new_left[::-1]]
         bits = np.concatenate([*new, self._left_bits])[order]
-        transaction.set_note(
+        self._transaction.set_note(
             NOTE + self._name,
             {
                 "kept": _stored(sorted_unique(np.concatenate([self._kept, *self._new_kept]))),
@@ -182,7 +175,7 @@ class Repeat:
 
     def _bits_of(self, left: Left) -> U64:
         """Return the bits of the sketches that the matches of some documents have now."""
-        return self._before.bits_many(left.matches.tolist())[1]
+        return self._transaction.bits_many(left.matches.tolist())[1]
 
 
 def checked_name(run: object, argument: str) -> str:

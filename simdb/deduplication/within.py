@@ -8,8 +8,6 @@ from a temporary one.
 from dataclasses import replace
 from typing import TypeAlias
 
-import numpy as np
-
 from simdb.deduplication.alike import Alike, ByDatabase
 from simdb.deduplication.by_cosine import ByCosine
 from simdb.deduplication.newcomers import Followers, Gathered, Newcomers
@@ -108,9 +106,5 @@ def found_by(
         decided = documents.decide(None, lambda places: texts.at(order[places]))
     question.check_share(len(decided.removed), len(texts))
     removed, leaders = order[decided.removed], by_table(order, decided.leaders)
-    by_row = np.argsort(removed)
-    rows = replace(
-        decided, removed=removed[by_row], leaders=leaders[by_row],
-        similarities=decided.similarities[by_row], distances=None,
-    )  # fmt: skip
-    return found_of(rows, order)
+    rows = replace(decided, removed=removed, leaders=leaders, distances=None)
+    return found_of(rows.ascending(), order)

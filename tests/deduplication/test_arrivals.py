@@ -80,8 +80,8 @@ def test_what_is_like_a_stored_one_or_one_that_stays_is_refused(
 
     refused, stored = decided(database, question_of(verify), size=size, column=column)
 
-    assert refused.positions.tolist() == [0, 2, 4, 6]
-    assert refused.matches.tolist() == ["s0", "g1", "s1", "g1"]
+    assert refused.places.tolist() == [0, 2, 4, 6]
+    assert refused.found.matches.tolist() == ["s0", "g1", "s1", "g1"]
     assert refused.earlier == 2
     assert stored == [1, 3, 5, 7]
     assert list(database) == ["s0", "s1", "g1", "g3", "g5", "g7"]
@@ -90,8 +90,8 @@ def test_what_is_like_a_stored_one_or_one_that_stays_is_refused(
 def test_the_preferred_document_of_a_group_stays(database):
     refused, stored = decided(database, question_of(), order=np.arange(len(GIVEN))[::-1])
 
-    assert refused.positions.tolist() == [0, 1, 2, 4]
-    assert refused.matches.tolist() == ["s0", "g6", "g6", "s1"]
+    assert refused.places.tolist() == [0, 1, 2, 4]
+    assert refused.found.matches.tolist() == ["s0", "g6", "g6", "s1"]
     assert stored == [3, 5, 6, 7]
 
 
@@ -101,7 +101,10 @@ def test_distances_are_those_of_the_database(database):
 
     texts = {"s0": STORED[0], "s1": STORED[1], "g1": GIVEN[1]}
     for at, match, distance in zip(
-        refused.positions.tolist(), refused.matches, refused.distances.tolist(), strict=True
+        refused.places.tolist(),
+        refused.found.matches,
+        refused.found.distances.tolist(),
+        strict=True,
     ):
         with simdb.open(None, options=database.options) as other:
             other.insert_many(["one", "other"], [GIVEN[at], texts[match]])
@@ -153,5 +156,5 @@ def test_columns_are_cut_and_hashed_once(database, monkeypatch):
 
     refused, stored = decided(database, question_of(), column=column_of)
 
-    assert refused.positions.tolist() == [0, 2, 4, 6]
+    assert refused.places.tolist() == [0, 2, 4, 6]
     assert stored == [1, 3, 5, 7]
