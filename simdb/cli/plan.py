@@ -7,7 +7,7 @@ from typing import Any
 
 import simdb
 from simdb.cli.options.opening import open_either
-from simdb.cli.options.option_groups import SearchOptions, given_size
+from simdb.cli.options.option_groups import SearchOptions, given_memory
 from simdb.cli.options.sketch_options import MINHASH, SketchOptions, check_given, make_sketch
 from simdb.cli.output.render import MICROSECONDS, is_table, print_one, print_rows, time_in_words
 from simdb.cli.output.words import row_in_words
@@ -79,7 +79,7 @@ def plan(
     options = simdb.Options(sketch=make_sketch(sketch), **given)
     question = Question(**wanted.criterion)
     found = plan_without_database(
-        options, documents, question, has_weights=weights is not False, memory=_bytes_of(memory)
+        options, documents, question, has_weights=weights is not False, memory=given_memory(memory)
     )
     _print_plan(found, as_json=json)
 
@@ -129,14 +129,6 @@ def create(
     )  # fmt: skip
     with simdb.open(db, "x", options=options) as database:
         print_one({"path": db, "options": database.stats().options}, as_json=json)
-
-
-def _bytes_of(memory: str | None) -> int | None:
-    """Return the bytes of --memory; None if it is not given."""
-    found = None if memory is None else given_size(memory)
-    if memory is not None and not found:
-        raise simdb.OptionError(f"--memory takes a size such as 500M or 128G; got {memory[:80]!r}")
-    return found
 
 
 def _print_plan(plan: simdb.Plan, *, as_json: bool) -> None:

@@ -71,7 +71,7 @@ def test_zero_documents_can_be_planned(simdb_run):
         (["db", "--blocks", "5"], "leave them out"),
         (["db", "--no-weights"], "leave them out"),
         (["db", "--memory", "1G"], "leave them out"),
-        (["--documents", "5", "--memory", "much"], "such as 500M or 128G"),
+        (["--documents", "5", "--memory", "much"], "such as 500M or 2G"),
         (["--documents", "5", "--search", "guess"], "search"),
     ],
 )

@@ -11,7 +11,12 @@ import simdb
 from simdb.cli.options.arguments import Positive
 from simdb.cli.options.intake import Intake, KeptOutput
 from simdb.cli.options.opening import open_or_create
-from simdb.cli.options.option_groups import ListingOptions, SearchOptions, given_search, given_size
+from simdb.cli.options.option_groups import (
+    ListingOptions,
+    SearchOptions,
+    given_memory,
+    given_search,
+)
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.options.texts import Beginnings, check_keep
 from simdb.cli.output.progress import Progress
@@ -115,9 +120,7 @@ class DuplicateOptions(SearchOptions):
     @property
     def memory_bytes(self) -> int | None:
         """How many bytes are held of documents; None for the usual number."""
-        found = None if self.memory is None else given_size(self.memory)
-        if self.memory is not None and found is None:
-            raise OptionError(f"--memory takes a size such as 500M or 2G; got {self.memory[:80]!r}")
+        found = given_memory(self.memory)
         check_memory("--memory", found)
         return found
 

@@ -91,6 +91,14 @@ def given_size(text: str) -> int | None:
     return None if number is None else int(number[1]) * MULTIPLES[number[2]]
 
 
+def given_memory(text: str | None) -> int | None:
+    """Return the bytes that --memory names; None if it is not given."""
+    found = None if text is None else given_size(text)
+    if text is not None and not found:
+        raise OptionError(f"--memory takes a size such as 500M or 2G; got {text[:80]!r}")
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextOptions:
     """The options of a command about the texts that it reads."""

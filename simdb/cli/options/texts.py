@@ -172,8 +172,6 @@ def text_beginning(text: Any, characters: int) -> str | None:
 
 def _ids_of(row: Row) -> list[Id]:
     """Return the ids in a row, in the order in which `_with_texts` takes their texts."""
-    if "duplicates" in row:
-        return [row["representative"], *(each["id"] for each in row["duplicates"])]
     if "ids" in row:
         return list(row["ids"])
     return [row["left"], row["right"]] if "left" in row else [row["id"], row["match"]]
@@ -184,15 +182,7 @@ def _with_texts(row: Row, texts: Iterator[str | None]) -> Row:
         return {**row, "texts": [next(texts) for _ in row["ids"]]}
     if "left" in row:
         return {**row, "left_text": next(texts), "right_text": next(texts)}
-    if "duplicates" not in row:
-        return {**row, "text": next(texts), "match_text": next(texts)}
-    own = next(texts)
-    return {
-        "representative": row["representative"],
-        "text": own,
-        "size": row["size"],
-        "duplicates": [{**each, "text": next(texts)} for each in row["duplicates"]],
-    }
+    return {**row, "text": next(texts), "match_text": next(texts)}
 
 
 def _decoded(text: Any) -> str | None:
