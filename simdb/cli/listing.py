@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 import simdb
 from simdb.cli.options.arguments import Positive
@@ -30,13 +29,14 @@ from simdb.cli.output.words import in_words
 from simdb.columns.arrow import id_text, load_arrow
 from simdb.engine.search.judge import ESTIMATE, EXACT
 from simdb.ground.choices import PolicyName, VerifyName
+from simdb.ground.dtypes import Array
 from simdb.outputs.formats import ARROW, DELIMITERS, PARQUET, TABLES, Format, output_format
 from simdb.outputs.rows import Row, encoded
 from simdb.outputs.table_file import row_writer
 from simdb.outputs.target import Unclosed, check_staying, written
 from simdb.settings.keeping import FIRST
 
-Columns = dict[str, npt.NDArray[Any]]
+Columns = dict[str, Array]
 
 
 class ListedColumns(NamedTuple):

@@ -29,10 +29,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.ground.dtypes import F32, I8, U8, U64, Bools
+from simdb.ground.dtypes import F32, I8, U8, U64, Array, Bools
 
 HALF_BITS = 4  # of one weight
 HALF_MAX = (1 << HALF_BITS) - 1  # the largest half byte, and the largest weight
@@ -103,7 +102,7 @@ def has_features(vectors: U8) -> Bools:
     return found
 
 
-def fingerprints_of(weights: npt.NDArray[Any]) -> U64:
+def fingerprints_of(weights: Array) -> U64:
     """Return the fingerprints of weights real[n, 64 or more]: bit j is set where weight j >= 0."""
     signs = np.ascontiguousarray(weights[:, :FINGERPRINT_BITS] >= 0)
     packed = np.packbits(signs, axis=1, bitorder="little").view("<u8")[:, 0]
@@ -115,7 +114,7 @@ def minimum_type(stored_bits: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if stored_bits == 8 else np.uint32
 
 
-def pack_minima(minima: npt.NDArray[Any]) -> U8:
+def pack_minima(minima: Array) -> U8:
     """Pack minima, uint8 or uint32[n, p], into rows of bytes: copies, uint8[n, p or 4 p].
 
     The rows lie one after the other also if `minima` has none, and then any strides: numpy joins
@@ -126,13 +125,13 @@ def pack_minima(minima: npt.NDArray[Any]) -> U8:
     return packed
 
 
-def unpack_minima(packed: U8, stored_bits: int) -> npt.NDArray[Any]:
+def unpack_minima(packed: U8, stored_bits: int) -> Array:
     """Return the minima of packed signatures, which `pack_minima` made, without a copy."""
     whole = np.ascontiguousarray(packed)
     return whole.view(np.dtype(minimum_type(stored_bits)).newbyteorder("<"))
 
 
-def corrected(rounded: npt.NDArray[Any]) -> F32:
+def corrected(rounded: Array) -> F32:
     """Return the cosine of documents for the cosine of their rounded weights; NaN for NaN."""
     cosines = np.interp(np.abs(rounded), _ROUNDED, _COSINE)
     return np.asarray(np.copysign(cosines, rounded), np.float32)

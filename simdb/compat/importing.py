@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb import database
 from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY
@@ -24,6 +23,7 @@ from simdb.compat.unpickler import (
     Unpickler,
 )
 from simdb.engine.state.incoming import EncodedIds
+from simdb.ground.dtypes import U64
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.options import PERMUTATIONS_MOST, Minhash, Options
 from simdb.storage.files.new_directory import made_beside
@@ -36,8 +36,6 @@ VALUES_BYTES, VALUES_TIMES = 1 << 26, 16
 # The head of a LeanMinHash: seed and number of values.  If this is negative, the scheme follows.
 LEAN_HEAD = struct.Struct("=qi")
 LEAN_SCHEMES = {1: AFFINE32, 2: AFFINE64}
-
-Values = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ class Pickled:
     """
 
     keys: list[Any]
-    values: Values
+    values: U64
     scheme: str
     seed: int | None
     bands: tuple[int, int] | None = None
@@ -183,7 +181,7 @@ def _of_many(found: Any, limit: int) -> Pickled:
     return Pickled(keys, _checked(values, scheme), scheme, seed)
 
 
-def _one(each: Any) -> tuple[str, int, Values]:
+def _one(each: Any) -> tuple[str, int, U64]:
     """Return scheme, seed and hash values of one MinHash."""
     if isinstance(each, StoredLean):
         return _of_lean(each.state)
@@ -196,7 +194,7 @@ def _one(each: Any) -> tuple[str, int, Values]:
     return scheme, seed, row.row().astype(np.uint64)
 
 
-def _of_lean(state: Any) -> tuple[str, int, Values]:
+def _of_lean(state: Any) -> tuple[str, int, U64]:
     if not isinstance(state, bytes | bytearray):
         raise InputError("a LeanMinHash has no bytes")
     seed, count = LEAN_HEAD.unpack_from(state)
@@ -216,7 +214,7 @@ def _dtype_of(scheme: Any) -> Any:
     return DTYPES[scheme]
 
 
-def _checked(values: Values, scheme: str) -> Values:
+def _checked(values: U64, scheme: str) -> U64:
     if values.size and int(values.max()) > LARGEST[scheme]:
         raise InputError(f"a hash value has more than 32 bits, in scheme {scheme!r}")
     return values

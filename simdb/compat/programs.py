@@ -14,7 +14,6 @@ from contextlib import nullcontext
 from typing import BinaryIO, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb import functions
 from simdb.engine.clusters.arrays import distinct
@@ -162,7 +161,7 @@ def _cluster_lines(hashes: U64, blocks: int, distance: int) -> Iterator[U8]:
     yield from _pieces(hashes[clusters.positions], starts)
 
 
-def _pieces(numbers: U64, starts: npt.NDArray[np.bool_]) -> Iterator[U8]:
+def _pieces(numbers: U64, starts: Bools) -> Iterator[U8]:
     """Yield the text of arrays, a few thousand numbers at a time."""
     for start in range(0, len(numbers), NUMBERS_WRITTEN):
         stop = start + NUMBERS_WRITTEN

@@ -6,26 +6,23 @@ after an exception, like datasketch.
 
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import ExistsError, InputError, OptionError
 from simdb.values.arrays import Id
 
-Row = npt.NDArray[np.uint32]
 Kind = TypeVar("Kind", bound="Session")
 
 
 class Index(Protocol):
     """What a session needs of its index."""
 
-    def take(self, key: Any, minhash: Any) -> tuple[Id, Row]:
+    def take(self, key: Any, minhash: Any) -> tuple[Id, U32]:
         """Return the id and the row of a new key."""
 
     def find_id(self, key: Any) -> Id | None:
         """Return the id of a key; None if the index does not have it."""
 
-    def write(self, new: dict[Id, Row], replacing: dict[Id, Row]) -> None:
+    def write(self, new: dict[Id, U32], replacing: dict[Id, U32]) -> None:
         """Insert rows; ExistsError if a new id exists."""
 
     def delete(self, ids: list[Id]) -> None:
@@ -60,8 +57,8 @@ class InsertionSession(Session):
     def __init__(self, index: Index, buffer_size: int) -> None:
         """Make an empty session; users call `MinHashLSH.insertion_session`."""
         super().__init__(index, buffer_size)
-        self._new: dict[Id, Row] = {}
-        self._replacing: dict[Id, Row] = {}
+        self._new: dict[Id, U32] = {}
+        self._replacing: dict[Id, U32] = {}
 
     def insert(self, key: Any, minhash: Any, check_duplication: bool = True) -> None:
         """Add a MinHash with a key to the buffer; see `MinHashLSH.insert`."""

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import Array
 from simdb.ground.errors import InputError
 
 NUMBERS = ("u4", "u8", "i4", "i8")
@@ -80,7 +80,7 @@ class StoredDtype(PickledState):
         super().__init__()
         self.name = name
 
-    def decode(self, content: Any) -> npt.NDArray[Any]:
+    def decode(self, content: Any) -> Array:
         """Return the numbers in `content`."""
         order = self.state[1] if isinstance(self.state, tuple) else "<"
         if self.name not in NUMBERS or order not in ("<", ">", "=", "|"):
@@ -95,10 +95,10 @@ class StoredArray(PickledState):
 
     __slots__ = ()
 
-    def row(self) -> npt.NDArray[Any]:
+    def row(self) -> Array:
         """Return the numbers of an array of one dimension."""
         _, shape, dtype, _, content = self.state
-        row: npt.NDArray[Any] = dtype.decode(content)
+        row: Array = dtype.decode(content)
         if shape != (len(row),):
             raise InputError("hash values must be in one row; a WeightedMinHash cannot be imported")
         return row

@@ -18,14 +18,13 @@ Connected groups are decided from the same buckets: of each, the first document 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.deduplication.minima import BandBuckets, SortedKeys
 from simdb.engine.search import buckets as connecting
-from simdb.ground.dtypes import F32, I64, U32, U64, Bools
+from simdb.ground.dtypes import F32, I64, U32, U64, Array, Bools
 from simdb.running import kernel
 from simdb.values.arrays import is_first, ranges
 
@@ -129,7 +128,7 @@ class _BucketPart:
         """Where each bucket begins."""
         return np.cumsum(self.sizes, dtype=np.int64) - self.sizes
 
-    def of_members(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def of_members(self, values: Array) -> Array:
         """Return for each member the value of its bucket."""
         return np.repeat(values, self.sizes)
 
@@ -319,7 +318,7 @@ def _taken(items: list[Item]) -> Iterator[Item]:
         yield items.pop()
 
 
-def _bounded(waiting: I64, weights: npt.NDArray[Any]) -> I64:
+def _bounded(waiting: I64, weights: Array) -> I64:
     """Return the first of the documents `waiting`, at least one, in pairs of a bounded number."""
     return waiting[: max(1, int(np.searchsorted(weights.cumsum(), WINDOW_PAIRS)))]
 

@@ -14,10 +14,9 @@ other tables.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.vector_form import corrected, signs_of
 from simdb.engine.clusters.arrays import sorted_tables
@@ -34,7 +33,7 @@ from simdb.engine.search.couples import (
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.polytope_tables import with_fingerprints
 from simdb.ground.bits import ALL_BITS, leading_masks
-from simdb.ground.dtypes import I64, U8, U32, U64
+from simdb.ground.dtypes import F32, I64, U8, U32, U64, Array, Bools
 from simdb.index.bands import Bands
 from simdb.plan.arrangement import BLOCKS_MAX, choose_tables
 from simdb.plan.chance import firm_distance, odd_distance
@@ -88,8 +87,8 @@ class PartPairs:
 
     left: I64
     right: I64
-    distance: npt.NDArray[np.uint8]
-    similarity: npt.NDArray[np.float32]
+    distance: U8
+    similarity: F32
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -196,7 +195,7 @@ class ByBands:
         """The length of a row."""
         return self.bands.sketch.vector_bytes
 
-    def band_keys(self, rows: U8) -> npt.NDArray[np.uint64]:
+    def band_keys(self, rows: U8) -> U64:
         """Return the key of each band of each row: uint64[n, bands]."""
         return self.bands.searchable(np.empty(0, np.uint64), rows)
 
@@ -225,7 +224,7 @@ class ByBands:
             if len(couples):
                 yield couples
 
-    def _keys_of_band(self, rows: U8, band: int) -> npt.NDArray[np.uint64]:
+    def _keys_of_band(self, rows: U8, band: int) -> U64:
         """Return keys which are equal where the minima of one band are: uint64[n]."""
         length = self.bands.rows
         minima = self.bands.minima_of(rows)[:, band * length : (band + 1) * length]
@@ -242,7 +241,7 @@ class ByBands:
         return chosen(measured, similarities >= np.float32(self._least))
 
 
-def chosen(couples: Couples, which: npt.NDArray[Any]) -> Couples:
+def chosen(couples: Couples, which: Array) -> Couples:
     """Return some of the couples; the same object if all are chosen."""
     return couples if which.dtype == np.bool_ and which.all() else couples.chosen(which)
 
@@ -309,7 +308,7 @@ class _Marks:
         self._marks = np.empty((len(rows), exchange.part_count // 64), np.uint64)
         self._is_known = np.zeros(len(rows), np.bool_)
 
-    def shared(self, left: U32, right: U32, parts: U64) -> npt.NDArray[np.bool_]:
+    def shared(self, left: U32, right: U32, parts: U64) -> Bools:
         """Return which rows left[i] and right[i] both go to one of the parts that are marked."""
         asked = np.zeros(len(self._rows), np.bool_)
         asked[left] = asked[right] = True
@@ -395,9 +394,9 @@ def _looked_up(
         yield found.chosen(_is_first(vectors, found, threshold, width))
 
 
-def _is_first(vectors: U8, found: Couples, threshold: float, width: int) -> npt.NDArray[np.bool_]:
+def _is_first(vectors: U8, found: Couples, threshold: float, width: int) -> Bools:
     """Return which pairs were found from their lower position, or only from their higher one."""
-    is_first: npt.NDArray[np.bool_] = found.left < found.right
+    is_first: Bools = found.left < found.right
     later = np.flatnonzero(found.left > found.right)
     if len(later):
         queries, stored = vectors[found.right[later]], vectors[found.left[later]]

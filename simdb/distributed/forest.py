@@ -6,13 +6,10 @@ A forest needs memory for each id that has a link, not for each link.  Forests o
 joined by their own links, of which each has fewer than ids.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from simdb.deduplication.stars import decided_in_order
-from simdb.ground.dtypes import I64
+from simdb.ground.dtypes import I64, Array
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.values.arrays import describe
@@ -85,7 +82,7 @@ def components(left: I64, right: I64) -> tuple[I64, I64]:
     return forest.components()
 
 
-def stars(left: I64, right: I64, places: npt.NDArray[Any] | None = None) -> tuple[I64, I64]:
+def stars(left: I64, right: I64, places: Array | None = None) -> tuple[I64, I64]:
     """Return the stars of all matching pairs of some components, left[i] and right[i], int64[k].
 
     Ids are taken in order; each joins the first representative before it that it matches, or
@@ -122,7 +119,7 @@ def _checked(ids: I64, name: str) -> I64:
     return ids.astype(np.int64)
 
 
-def _ranks(positions: I64, places: npt.NDArray[Any], count: int) -> I64:
+def _ranks(positions: I64, places: Array, count: int) -> I64:
     """Return the rank of each id by its place, of equal places the lower id first."""
     if places.shape != positions.shape:
         raise InputError(

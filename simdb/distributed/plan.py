@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import text_column
 from simdb.columns.vector_form import pack_minima
@@ -225,7 +224,7 @@ class PairsPlan:
         return np.ascontiguousarray(rows)
 
 
-def chunks_of(ids: I64, count: int) -> npt.NDArray[np.int64]:
+def chunks_of(ids: I64, count: int) -> I64:
     """Return in which of `count` chunks the documents are, by a hash of their ids: int64[n]."""
     mixed = fmix64(np.ascontiguousarray(ids).astype(np.int64).view(np.uint64))
     return (mixed % np.uint64(count)).astype(np.int64)

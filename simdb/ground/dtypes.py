@@ -1,7 +1,9 @@
 """Types of arrays for annotations, each named after the kind and the bits of its numbers.
 
-`U32` is an array of uint32 of any shape; docstrings give the shape.
+`U32` is an array of uint32 of any shape, `Array` one of any type; docstrings give the shape.
 """
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,3 +18,4 @@ F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Objects = npt.NDArray[np.object_]
+Array = npt.NDArray[Any]

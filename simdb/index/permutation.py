@@ -15,9 +15,9 @@ defines the keys.
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground import bits
+from simdb.ground.dtypes import U8, U64
 from simdb.running import kernel
 
 
@@ -48,15 +48,11 @@ class Permutations:
         """Number of leading bits of a key; the smallest of all tables if blocks differ in width."""
         return min(mask.bit_count() for mask in self.masks)
 
-    def searchable(
-        self, fingerprints: npt.NDArray[np.uint64], vectors: npt.NDArray[np.uint8]
-    ) -> npt.NDArray[np.uint64]:
+    def searchable(self, fingerprints: U64, vectors: U8) -> U64:
         """Return what the keys of documents are made from: their fingerprints."""
         return fingerprints
 
-    def write_keys(
-        self, searchable: npt.NDArray[np.uint64], keys: npt.NDArray[np.uint64], table: int
-    ) -> None:
+    def write_keys(self, searchable: U64, keys: U64, table: int) -> None:
         """Write the keys of one table into `keys`, in the order of the fingerprints."""
         kernel.permute(searchable, self.masks[table], keys)
 
@@ -72,9 +68,9 @@ class Polytopes:
         """Make `table_count` tables; 0 for a database without any."""
         self.table_count = table_count
 
-    def keys(self, vectors: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+    def keys(self, vectors: U8) -> U64:
         """Return the keys of volatility vectors uint8[n, width]: uint64[tables, n]."""
         if not self.table_count:
             return np.empty((0, len(vectors)), np.uint64)
-        found: npt.NDArray[np.uint64] = kernel.polytope_keys(vectors, self.table_count)
+        found: U64 = kernel.polytope_keys(vectors, self.table_count)
         return found

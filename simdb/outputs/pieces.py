@@ -20,10 +20,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn, encoded
-from simdb.ground.dtypes import I64, U32
+from simdb.ground.dtypes import I64, U32, Array
 from simdb.ground.errors import InputError
 from simdb.outputs import rows
 from simdb.running import kernel
@@ -296,13 +295,13 @@ class Blocks(ExitStack):
         """Begin without arrays; `memory`: that of the run, see `simdb.running.memory`."""
         super().__init__()
         self._held_bytes = column_bytes(memory)
-        self._held: list[npt.NDArray[Any]] = []
+        self._held: list[Array] = []
         self.callback(self._held.clear)
         self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file
         self._size = 0
         self._file: Any = None
 
-    def add(self, block: npt.NDArray[Any]) -> None:
+    def add(self, block: Array) -> None:
         """Append an array."""
         self._held.append(block)
         self._size += block.nbytes
@@ -320,7 +319,7 @@ class Blocks(ExitStack):
         np.concatenate([found[:0], *held], out=found[ends[-1] :])
         return found
 
-    def whole(self) -> npt.NDArray[Any]:
+    def whole(self) -> Array:
         """Return the arrays, of rows of one width, as one."""
         if self._waiting:
             self._spill()

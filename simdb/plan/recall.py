@@ -20,11 +20,10 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.vector_form import fingerprints_of, unpack
 from simdb.ground import bits
-from simdb.ground.dtypes import F64, I64, U8, U64
+from simdb.ground.dtypes import F64, I64, U8, U64, Array
 from simdb.plan import volatility
 from simdb.results.reports import Probing
 from simdb.running import kernel
@@ -222,12 +221,12 @@ def perturbed(
     return stored_weights(changed) if is_rounded else changed
 
 
-def sampled_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> SampledPairs:
+def sampled_pairs(left: Array, right: Array) -> SampledPairs:
     """Return pairs from their weights, real[n, 64 .. 256] each; the left side is the query side."""
     return SampledPairs(fingerprints_of(left), volatility.levels(left), fingerprints_of(right))
 
 
-def stored_weights(weights: npt.NDArray[Any]) -> F64:
+def stored_weights(weights: Array) -> F64:
     """Round weights, real[n, 64 .. 256], as a database stores them: odd numbers from -15 to 15."""
     _, vectors = kernel.quantise(np.ascontiguousarray(weights, np.float32))
     return unpack(vectors).astype(np.float64)

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.checks import a_map, a_number, a_whole
-from simdb.ground.dtypes import F32, F64, U8
+from simdb.ground.dtypes import F32, F64, U8, Array
 from simdb.ground.errors import CorruptError, FormatError, InputError
 from simdb.running import kernel
 
@@ -69,8 +68,8 @@ class VolatilityModel:
 
 
 def fit(
-    left: npt.NDArray[Any],
-    right: npt.NDArray[Any],
+    left: Array,
+    right: Array,
     *,
     documents: int,
     similarity: float | None = None,
@@ -138,7 +137,7 @@ def costs(model: VolatilityModel) -> U8:
     return found
 
 
-def levels(weights: npt.NDArray[Any]) -> U8:
+def levels(weights: Array) -> U8:
     """Return the level of each bit, uint8[n, 64], for weights real[n, 64 .. 256].
 
     It is min(255, floor(64 |w| / s)), where s is the root mean square of all weights of the
@@ -182,7 +181,7 @@ def decode(stored: Mapping[str, Any]) -> VolatilityModel:
     )
 
 
-def _scales(weights: npt.NDArray[Any]) -> F64:
+def _scales(weights: Array) -> F64:
     """Return the root mean square of each row: float64[n]."""
     wide = weights.astype(np.float64)
     found: F64 = np.sqrt(np.einsum("ij,ij->i", wide, wide) / max(wide.shape[1], 1))

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import text_column
 from simdb.ground.checks import shown
-from simdb.ground.dtypes import U32, U64
+from simdb.ground.dtypes import U32, U64, Array
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.running.progress import Progress, report_of
@@ -201,6 +200,6 @@ def _most_frequent(column: Column, count: int) -> Column:
     return _chosen(column, np.sort(order[:count]))
 
 
-def _chosen(column: Column, which: npt.NDArray[Any]) -> Column:
+def _chosen(column: Column, which: Array) -> Column:
     """Return some rows of a column, by flags or positions."""
     return Column(column.tags[which], column.frequencies[which])

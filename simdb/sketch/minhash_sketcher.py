@@ -13,13 +13,12 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn, text_column
 from simdb.columns.vector_form import minimum_type, pack_minima
 from simdb.ground.bits import SECOND_WORD, fmix64
 from simdb.ground.cold import MadeOnce
-from simdb.ground.dtypes import F32, I64, U8, U32, U64, Bools
+from simdb.ground.dtypes import F32, F64, I64, U8, U32, U64, Array, Bools
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
@@ -171,7 +170,7 @@ class MinHashSketcher:
 
     def _one_kind(
         self, kind: str, documents: Sequence[Any], replace: bool, start: int
-    ) -> tuple[npt.NDArray[Any], Bools]:
+    ) -> tuple[Array, Bools]:
         """Return minima as they are stored, and which documents are empty."""
         if kind == "signature":
             return self._ready(documents)
@@ -200,7 +199,7 @@ class MinHashSketcher:
                 " simdb.compat.datasketch, for example MinHashLSH.signature"
             )
 
-    def _ready(self, documents: Sequence[Signature]) -> tuple[npt.NDArray[Any], Bools]:
+    def _ready(self, documents: Sequence[Signature]) -> tuple[Array, Bools]:
         """Return the minima of ready signatures, and which of them are empty."""
         for each in documents:
             check_comparable(each.sketch, self._options)
@@ -342,7 +341,7 @@ def _check_weightless(documents: Sequence[Features], start: int, weighting: str)
             )
 
 
-def _summed(features: Features, position: int) -> tuple[U64, npt.NDArray[np.float64]]:
+def _summed(features: Features, position: int) -> tuple[U64, F64]:
     """Return the distinct hashes of one document and the sum of the weights of each."""
     hashes, which = np.unique(features.hashes, return_inverse=True)
     if features.weights is not None and (features.weights < 0).any():

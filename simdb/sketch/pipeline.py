@@ -13,12 +13,11 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb import sketch as modules
 from simdb.ground.checks import is_one_of, shown
 from simdb.ground.cold import MadeOnce
-from simdb.ground.dtypes import I64, U32, U64
+from simdb.ground.dtypes import I64, U32, U64, Array
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.settings.stored_options import Resources
@@ -37,7 +36,7 @@ from simdb.sketch.normalisation import (
 from simdb.sketch.packages import stemming_of, stop_words_of
 from simdb.values.documents import NamedFeatures
 
-Projected = tuple[npt.NDArray[Any], I64]  # weights, numbers of features
+Projected = tuple[Array, I64]  # weights, numbers of features
 # Offsets, hashes and counts of distinct features.
 Counted = tuple[I64, U64, U32]
 # How many parts each text has, the key of each part, and its number of words.

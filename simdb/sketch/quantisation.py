@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.vector_form import HALF_MAX, fingerprints_of, has_features, pack, signs_of, width
 from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.ground.dtypes import F32, U8, U64
+from simdb.ground.dtypes import F32, I64, U8, U64, Array
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.values.arrays import (
@@ -32,9 +31,7 @@ CACHED_ROWS = 1024
 LEVEL_MAX = 255  # level of a bit without a known weight, which never flips
 
 
-def columns_of(
-    weights: npt.NDArray[Any], width: int, is_query: bool
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8], npt.NDArray[np.uint8] | None]:
+def columns_of(weights: Array, width: int, is_query: bool) -> tuple[U64, U8, U8 | None]:
     """Return fingerprints, volatility vectors of `width` bytes and, for queries, levels."""
     if not is_query:
         bits, vectors = kernel.quantise(weights)
@@ -52,19 +49,19 @@ def columns_of(
     return bits, vectors, levels
 
 
-def rows_of_zeros(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+def rows_of_zeros(weights: F32) -> I64:
     """Return the positions of rows of zeros; the first weight excludes most other rows."""
     suspect = np.flatnonzero(weights[:, 0] == 0)
     return suspect[~weights[suspect].any(axis=1)]
 
 
-def widened(weights: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[np.float32]:
+def widened(weights: F32, dimensions: int) -> F32:
     """Return weights with `dimensions` columns: cut off, or repeated from the first column on."""
     given = weights.shape[1]
     if given >= dimensions:
         return np.ascontiguousarray(weights[:, :dimensions])
     assert given >= FINGERPRINT_BITS
-    repeated: npt.NDArray[np.float32] = np.take(weights, np.arange(dimensions) % given, axis=1)
+    repeated: F32 = np.take(weights, np.arange(dimensions) % given, axis=1)
     return repeated
 
 

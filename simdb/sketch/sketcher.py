@@ -10,13 +10,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb import sketch as modules
 from simdb.columns.arrow import TextColumn, text_column
 from simdb.columns.vector_form import projected, width
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.cold import MadeOnce
+from simdb.ground.dtypes import F32, I64, U64, Array
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
@@ -125,13 +125,11 @@ class Sketcher:
         """Whether `sketch_and_sign` is possible."""
         return self._options.counting in ("tf", "binary") and self._one_text is not None
 
-    def weights(self, documents: Any, *, errors: str = "strict") -> npt.NDArray[np.float32]:
+    def weights(self, documents: Any, *, errors: str = "strict") -> F32:
         """Return the weights float32[n, dimensions] of documents of one kind; see `weigh`."""
         return self.weigh(documents, errors=errors)[0]
 
-    def weigh(
-        self, documents: Any, *, errors: str = "strict"
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    def weigh(self, documents: Any, *, errors: str = "strict") -> tuple[F32, I64]:
         """Return weights float32[n, dimensions] and numbers of features int64[n] of documents.
 
         All documents must be of one kind: texts, lists of tokens, `Features` or vectors.
@@ -219,7 +217,7 @@ class Sketcher:
             np.concatenate([np.empty(0, np.uint32), *(numbers for _, _, numbers in parts)]),
         )
 
-    def numbers(self, documents: Sequence[Any]) -> npt.NDArray[np.uint64]:
+    def numbers(self, documents: Sequence[Any]) -> U64:
         """Return a hash of the numbers in each of many texts and lists of tokens; see `numbers_in`.
 
         What is not valid Unicode has no digits.
@@ -284,9 +282,7 @@ class Sketcher:
         weights, counts = self._projected(documents, kind, replace, start)
         return self._quantised(weights, counts, is_query)
 
-    def _weighed(
-        self, documents: Any, kind: str, part: slice, replace: bool
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    def _weighed(self, documents: Any, kind: str, part: slice, replace: bool) -> tuple[F32, I64]:
         """Return what `weigh` returns for a part of documents of one kind."""
         if kind == "rows":
             weights, counts = self._project_vectors(documents[part], part.start)
@@ -308,18 +304,14 @@ class Sketcher:
             documents, kind, dimensions=self._projected_count, replace=replace, start=start
         )
 
-    def _project_vectors(
-        self, vectors: Vectors, start: int
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    def _project_vectors(self, vectors: Vectors, start: int) -> tuple[F32, I64]:
         """Return the weights of vectors, and 1 feature for each vector that is not all zeros."""
         check_vectors(vectors, length=self._options.vector_length, start=start)
         projection = modules.projection.projection_of(self._options.seed, self._projected_count)
         weights = projection.project(vectors)
         return weights, np.asarray(weights.any(axis=1), np.int64)
 
-    def _quantised(
-        self, weights: npt.NDArray[Any], counts: npt.NDArray[np.int64], is_query: bool
-    ) -> Sketches:
+    def _quantised(self, weights: Array, counts: I64, is_query: bool) -> Sketches:
         """Make sketches of weights; documents with a count of 0 are empty."""
         chosen = np.ascontiguousarray(weights[:, : self._options.dimensions])
         bits, vectors, levels = columns_of(chosen, self._width, is_query)
@@ -327,7 +319,7 @@ class Sketcher:
         states = np.where(counts > 0, self._ready.known(is_query), EMPTY).astype(np.uint8)
         return Sketches(bits, vectors, states, levels)
 
-    def _settle_empty(self, bits: npt.NDArray[np.uint64], counts: npt.NDArray[np.int64]) -> None:
+    def _settle_empty(self, bits: U64, counts: I64) -> None:
         """Give documents without features the fingerprint that simhash-cpp gives them, if asked."""
         if self._options.unit == "moz":
             bits[counts == 0] = 0
@@ -344,7 +336,7 @@ def sketcher_of(
 
 def _project_features(
     documents: Sequence[Features], dimensions: int, start: int
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+) -> tuple[F32, I64]:
     """Return the weights [n, dimensions] and the numbers of features of documents given as such."""
     counts = np.array([len(document.hashes) for document in documents], np.int64)
     offsets = offsets_of(counts)

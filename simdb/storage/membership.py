@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from simdb.ground.dtypes import I64, U32
+from simdb.ground.dtypes import I64, U32, Array
 from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.runs.source import Source
@@ -200,7 +199,7 @@ def rings(members: U32, offsets: I64) -> U32:
     return following
 
 
-def groups_of(labels: npt.NDArray[Any]) -> tuple[I64, I64]:
+def groups_of(labels: Array) -> tuple[I64, I64]:
     """Group equal labels: positions sorted by label int64[n], group offsets int64[c + 1]."""
     order = np.argsort(labels, kind="stable")
     ordered = labels[order]

@@ -20,9 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from simdb.ground.dtypes import I64, U32, U64
+from simdb.ground.dtypes import I64, U32, U64, Array
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.results.reports import Finding
 from simdb.running import kernel
@@ -141,7 +140,7 @@ class PassageRun:
         info, count = self.info, self.info.counts[number]
         if not count:
             return NO_TABLE
-        arrays: list[npt.NDArray[Any]] = []
+        arrays: list[Array] = []
         for column, dtype in COLUMNS:
             key = layout.segment_key(info.number, column, number)
             array = source.fetch(layout.PASSAGES, layout.TABLE_KINDS[column], key, dtype)

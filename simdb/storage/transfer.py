@@ -24,12 +24,12 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 import xxhash
 
+from simdb.ground.dtypes import Array
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.running import kernel
 from simdb.storage import layout
@@ -154,7 +154,7 @@ def pack_documents(segment: Segment) -> bytes:
     is_weighted = columns[layout.STATE] == WEIGHTED
     # Vectors of documents without weights have no meaning; zeros give equal databases equal dumps.
     vectors = np.where(is_weighted[:, None], columns[layout.VECTOR], np.uint8(0))
-    parts: list[tuple[npt.NDArray[Any], str]] = [
+    parts: list[tuple[Array, str]] = [
         (columns[layout.FINGERPRINT], "<u8"),
         (offsets - offsets[0], "<u4"),
         (columns[layout.STATE], "u1"),

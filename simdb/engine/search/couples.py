@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS
 from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts, flip_sets, header_mask
-from simdb.ground.dtypes import F32, U8, U32, U64
+from simdb.ground.dtypes import F32, U8, U32, U64, Array
 from simdb.plan.problem import Criterion
 from simdb.results.matches import PairArrays
 from simdb.running import kernel
@@ -49,7 +48,7 @@ class Couples:
         """Number of pairs."""
         return len(self.left)
 
-    def chosen(self, which: npt.NDArray[Any]) -> "Couples":
+    def chosen(self, which: Array) -> "Couples":
         """Return the pairs for which `which` is true, or those at the positions `which`."""
         return Couples(
             self.left[which], self.right[which], self.distances[which], self.similarities[which]
@@ -297,7 +296,7 @@ def compared(state: State, left: U32, right: U32) -> Couples:
     if state.kind.stores == FINGERPRINTS:
         bits = [state.column(layout.FINGERPRINT, ordinals) for ordinals in (left, right)]
         unknown = np.full(len(left), np.nan, np.float32)
-        return estimated(state, Couples(left, right, bit_counts(bits[0] ^ bits[1]), unknown))
+        return estimated(state, Couples(left, right, bit_counts(np.bitwise_xor(*bits)), unknown))
     similarities = state.vectors().between(left, right)
     return Couples(left, right, state.vectors().distances(similarities), similarities)
 

@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search import lookup
 from simdb.engine.search.question import Question, criterion_of, refuse_mixed
@@ -307,7 +306,7 @@ def _windows(
         start = stop
 
 
-def _last_header(directory: npt.NDArray[np.uint32], position: int) -> int:
+def _last_header(directory: U32, position: int) -> int:
     """Return the last entry of a directory that is at most `position`; few pages are read."""
     # A number of another type would have all of the directory copied.
     return int(np.searchsorted(directory, np.uint32(position), "right")) - 1

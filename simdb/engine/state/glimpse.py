@@ -13,11 +13,10 @@ A calibration does more: it takes documents like the queries, and more of them.
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.vector_form import fingerprints_of, unpack
 from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
-from simdb.ground.dtypes import F64, I64, U32
+from simdb.ground.dtypes import F64, I64, U32, Array
 from simdb.plan import volatility
 from simdb.plan.calibration import QUERIES_LEAST
 from simdb.plan.recall import FlipEvidence, SampledPairs, distances, joined, perturbed
@@ -43,7 +42,7 @@ class Collection(Protocol):
     def live(self) -> U32:
         """Return the ordinals of all documents."""
 
-    def column(self, column: int, ordinals: U32) -> npt.NDArray[Any]:
+    def column(self, column: int, ordinals: U32) -> Array:
         """Return the values of a column."""
 
     def vectors(self, ordinals: U32 | None = None) -> Any:

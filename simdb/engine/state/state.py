@@ -16,13 +16,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.state.glimpse import glimpse
 from simdb.engine.state.staged import Known, Staged
 from simdb.engine.state.view import ASKED_LEAST, Kind, View
 from simdb.ground.bits import ALL_BITS, bitmap
-from simdb.ground.dtypes import I64, U8, U32, U64, Bools
+from simdb.ground.dtypes import I64, U8, U32, U64, Array, Bools
 from simdb.ground.errors import CorruptError
 from simdb.plan.calibration import Calibration, delays_of
 from simdb.plan.cost import Paging
@@ -345,14 +344,14 @@ class State:
                 " are in use"
             )
 
-    def column(self, column: int, ordinals: U32) -> npt.NDArray[Any]:
+    def column(self, column: int, ordinals: U32) -> Array:
         """Return the values of a column, layout.FINGERPRINT or layout.STATE, of some ordinals."""
         view = self.view
         self.check_known(ordinals)
         if len(ordinals) == 1:
             only = view.pieces[view.pieces.which_one(int(ordinals[0]))]
             at = int(ordinals[0]) - only.start
-            found: npt.NDArray[Any] = only.column(column, self.source)[at : at + 1].copy()
+            found: Array = only.column(column, self.source)[at : at + 1].copy()
             return found
         values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
         which = view.pieces.which(ordinals)

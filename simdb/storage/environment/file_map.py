@@ -22,8 +22,8 @@ from typing import Any
 
 import lmdb
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import Array
 from simdb.ground.errors import CorruptError, Error, FormatError, FullError
 from simdb.storage.environment.subdatabases import get_value, statistics_of
 from simdb.storage.files.pages import BIG_DATA, NODE, NUMBER, PAGE, check_metas
@@ -157,7 +157,7 @@ class FileMap:
         value = (ctypes.c_uint8 * size).from_address(self._start + place)
         return memoryview(value).cast("B").toreadonly()
 
-    def pages_of(self, array: npt.NDArray[Any]) -> Pages | None:
+    def pages_of(self, array: Array) -> Pages | None:
         """Return the whole pages of a contiguous array; None if it does not lie in the map."""
         start = int(array.ctypes.data)
         stop = start + array.nbytes

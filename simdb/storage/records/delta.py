@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from simdb.ground.dtypes import I64, U8, U32, U64
+from simdb.ground.dtypes import I64, U8, U32, U64, Array
 from simdb.ground.errors import CorruptError, FullError
 from simdb.storage import codec, layout
 from simdb.values.arrays import EMPTY, WEIGHTED, Grains, PackedFeatures, joined_ragged, offsets_of
@@ -426,9 +425,9 @@ class _Column:
 
     def __init__(self, dtype: Any, width: int | None = None) -> None:
         shape = (LEAST_CAPACITY,) if width is None else (LEAST_CAPACITY, width)
-        self._array: npt.NDArray[Any] = np.empty(shape, dtype)
+        self._array: Array = np.empty(shape, dtype)
 
-    def put(self, end: int, values: npt.NDArray[Any]) -> None:
+    def put(self, end: int, values: Array) -> None:
         """Write behind the first `end` entries, which do not change."""
         needed = end + len(values)
         if needed > len(self._array):
@@ -446,6 +445,6 @@ class _Column:
         other._array[:end] = array[:end]
         return other
 
-    def until(self, end: int) -> npt.NDArray[Any]:
+    def until(self, end: int) -> Array:
         """Return the first `end` entries."""
         return self._array[:end]

@@ -11,9 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from simdb.ground.dtypes import I64, U32
+from simdb.ground.dtypes import I64, U32, Array
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.runs.run import Run, Segment, as_segment
 from simdb.storage.runs.source import Source
@@ -33,7 +32,7 @@ class ColumnPart:
         self._number = number
         self._delta = delta
 
-    def column(self, column: int, source: Source) -> npt.NDArray[Any]:
+    def column(self, column: int, source: Source) -> Array:
         """Return one column of the segment."""
         if self._run is not None:
             return self._run.column(column, self._number, source)

@@ -7,12 +7,10 @@ ordinal are joined in segments that are counted from the first ordinal of all ru
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from simdb.ground.dtypes import I64, U32
+from simdb.ground.dtypes import I64, U32, Array
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.storage import codec, layout
@@ -82,7 +80,7 @@ def _ranges(tables: Sequence[Table]) -> I64:
     return np.maximum.accumulate(bounds, axis=1)
 
 
-def _merge_range(parts: list[Table], keys: npt.NDArray[Any], ordinals: npt.NDArray[Any]) -> None:
+def _merge_range(parts: list[Table], keys: Array, ordinals: Array) -> None:
     """Merge tables that have entries into arrays, each time the neighbours that cost least."""
     while len(parts) > 2:
         sizes = [len(part.keys) for part in parts]
@@ -237,9 +235,7 @@ class SegmentMerge:
             self.merged.columns[layout.OFFSET] = _joined_offsets(offsets)
         return most - COPIED_BYTES * len(due)
 
-    def _copies(
-        self, parts: Sequence[Segment]
-    ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    def _copies(self, parts: Sequence[Segment]) -> Iterator[tuple[Array, Array]]:
         """Yield what is copied where, some `COPIED_BYTES` at a time."""
         columns = self.merged.columns
         for column, first in parts[0].columns.items():
@@ -326,9 +322,9 @@ class TableMerge:
         if self.is_complete and self._count < len(keys):
             self._reserve(self._count)
 
-    def take(self, column: int) -> npt.NDArray[Any]:
+    def take(self, column: int) -> Array:
         """Return one column of the complete table, which is no longer kept."""
-        taken: npt.NDArray[Any] = self.merged[column]
+        taken: Array = self.merged[column]
         self.merged = self.merged._replace(**{Table._fields[column]: np.empty(0, taken.dtype)})
         return taken
 

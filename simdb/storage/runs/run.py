@@ -11,12 +11,10 @@ they are.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from simdb.ground.dtypes import I64, U32
+from simdb.ground.dtypes import I64, U32, Array
 from simdb.ground.errors import CorruptError
 from simdb.running.threads import mapped
 from simdb.storage import codec, layout
@@ -48,7 +46,7 @@ class Segment:
     """
 
     start: int
-    columns: dict[int, npt.NDArray[Any]]
+    columns: dict[int, Array]
 
     def __len__(self) -> int:
         """Number of documents."""
@@ -99,7 +97,7 @@ class Run:
         """
         self.info = info
         self._tables: dict[bytes, Table] = dict(tables or {})
-        self._columns: dict[tuple[int, int], npt.NDArray[Any]] = {
+        self._columns: dict[tuple[int, int], Array] = {
             (column, number): array
             for number, segment in enumerate(segments or ())
             for column, array in segment.columns.items()
@@ -143,7 +141,7 @@ class Run:
             pass
         self._are_made = True
 
-    def column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
+    def column(self, column: int, number: int, source: Source) -> Array:
         """Return one column of one segment."""
         array = self._columns.get((column, number))
         if array is None:
@@ -270,7 +268,7 @@ class Run:
         source.keying.write_keys(fingerprints, keys, layout.table_number(name))
         return make_table(keys, ordinals, directory_bits(name, len(keys), source.header_offset))
 
-    def _fetch_column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
+    def _fetch_column(self, column: int, number: int, source: Source) -> Array:
         start, stop = self.segment_range(number)
         count = stop - start
         if column == layout.VECTOR:
@@ -285,17 +283,15 @@ class Run:
         _check_length(self.info, column, number, len(array), count + (column == layout.OFFSET))
         return array
 
-    def _fetch(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
+    def _fetch(self, column: int, number: int, source: Source) -> Array:
         name = layout.column_name(column)
         key = layout.segment_key(self.info.number, column, number)
         dtype = layout.COLUMN_TYPES[column]
-        array: npt.NDArray[Any] = source.fetch(name, layout.COLUMN_KINDS[column], key, dtype)
+        array: Array = source.fetch(name, layout.COLUMN_KINDS[column], key, dtype)
         # A search reads the vectors of its candidates.
         return self._noted(array, source, is_random=column == layout.VECTOR)
 
-    def _noted(
-        self, fetched: npt.NDArray[Any], source: Source, *, is_random: bool
-    ) -> npt.NDArray[Any]:
+    def _noted(self, fetched: Array, source: Source, *, is_random: bool) -> Array:
         """Remember the pages of an array in the map; `is_random`: it is read here and there."""
         pages = source.pages_of(fetched)
         if pages is not None:

@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from simdb.ground.dtypes import U32, U64
+from simdb.ground.dtypes import U32, U64, Array
 from simdb.running import kernel
 from simdb.storage import codec, layout
 from simdb.storage.records.manifest import SUM_BYTES, RunInfo
@@ -117,7 +116,7 @@ def encoded_table(
         yield encoded_part(name, number, column, table[column])
 
 
-def encoded_part(name: bytes, number: int, column: int, array: npt.NDArray[Any]) -> Stored:
+def encoded_part(name: bytes, number: int, column: int, array: Array) -> Stored:
     """Return one column of a table of run `number` as it is stored."""
     key = layout.table_key(number, column)
     return name, key, codec.encode_array(layout.TABLE_KINDS[column], key, array)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.buckets import Crowds
 from simdb.engine.search.couples import (
@@ -33,6 +32,7 @@ from simdb.engine.state.polytope_tables import (
     searched_tables,
 )
 from simdb.engine.state.state import State
+from simdb.ground.dtypes import U8, U32, Bools
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
 from simdb.results.reports import Plan, Probe
@@ -45,9 +45,6 @@ from simdb.values.arrays import Sketches
 
 VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a header
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-Bools = npt.NDArray[np.bool_]
 Chosen = Callable[[Couples], Couples]
 
 
