@@ -201,6 +201,28 @@ def test_stored_documents_are_explained_as_a_query_measures_them(database):
     ]
 
 
+def test_a_document_with_weights_is_explained_beside_a_ready_fingerprint_as_a_query_finds_it(
+    database,
+):
+    # The query has weights, so it asks by similarity, which a ready fingerprint does not have.
+    database.insert("ready", database["fox"].fingerprint.bits)
+
+    for asked in ({}, {"similarity": 0.3}, {"similarity": 0.3, "search": "psm"}):
+        for told in (
+            database.explain("fox", "ready", **asked),
+            database.explain("ready", document=FOX, **asked),
+        ):
+            assert "ready" not in [each.id for each in database.query(id="fox", **asked)]
+            assert (told.is_match, told.is_found, told.similarity) == (False, False, None)
+            assert "document has no weights, so its similarity is not known" in told.reason
+    probed = {"distance": 3, "search": "psm"}
+    assert [each.id for each in database.query(id="fox", **probed)] == ["ready"]
+    assert database.explain("fox", "ready", **probed).is_found
+    # A ready fingerprint as the query asks by distance.
+    assert [each.id for each in database.query(id="ready")] == ["fox"]
+    assert database.explain("ready", "fox").is_found
+
+
 def test_the_criterion_decides_and_says_why(database):
     usual = database.explain("fox", "cat")
     near = database.explain("fox", "cat", similarity=0.3)

@@ -216,7 +216,10 @@ def _faults(
     if criterion.distance is not None and distance > criterion.distance:
         faults.append(f"distance {distance} is more than {criterion.distance}")
     wanted = criterion.asked_similarity
-    if wanted is not None and similarity is not None and similarity < np.float32(wanted):
+    if wanted is not None and similarity is None:
+        bare = "left" if left.measured is None else "right"
+        faults.append(f"the {bare} document has no weights, so its similarity is not known")
+    elif wanted is not None and similarity is not None and similarity < np.float32(wanted):
         faults.append(f"similarity {similarity:.3f} is less than {wanted:g}")
     return faults
 

@@ -45,8 +45,12 @@ def explain_both(
 
     left = explainer.stored_side(home or state, stored[0]) if stored else given_side(given[0])
     right = explainer.stored_side(state, stored[1]) if is_stored else given_side(given[-1])
-    is_weighted = left.has_weights and right.has_weights
     options = state.store.options
+    if stored:
+        asking = left if is_stored else right
+        is_weighted = asking.has_weights and (options.sketch.vector_bytes > 0 or not is_stored)
+    else:
+        is_weighted = left.has_weights and right.has_weights
     criterion = question.criterion(options, is_weighted=is_weighted, is_stored=is_stored)
     plan = state.plan(criterion) if stored else None
     found: Explanation = explainer.explain(left, right, state=state, criterion=criterion, plan=plan)
