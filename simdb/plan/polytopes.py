@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from simdb.ground.errors import OptionError
+from simdb.ground.previews import counted
 from simdb.plan.chance import firm_distance, firm_within, flipped_share, odd_distance, odd_share
 from simdb.plan.cost import PAGE_ENTRIES, TABLE_PAGES
 from simdb.plan.problem import Criterion, PolytopeRun, Population, Problem
@@ -132,21 +133,24 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
     )
     signs = ALL_SIGNS if population.is_swept else KEY_SIGNS
     every, firm = sign_limits(criterion.similarity, criterion.recall, signs)
-    share = FLIPPED_REST * firm_within(0.0, firm[0], signs)
+    share, recent_share = (
+        FLIPPED_REST * firm_within(0.0, *each) for each in ((firm[0], signs), (firm[1], ALL_SIGNS))
+    )
     seconds = (
         population.asking_seconds
         + tables * PREPARE_TIMES * delays.prepare
         + sum(counts) * PROBE_READS * delays.memory
         + entries * (ENTRY_SECONDS + share * delays.candidate)
-        + population.delta_count * delays.compare
+        + population.delta_count * (delays.compare + recent_share * delays.candidate)
         + (tables > population.polytope_tables)
         * tables
         * population.gathered_share
         * GATHERED_SECONDS
     )
+    recall = criterion.recall if runs else 1.0 - _filter_loss(criterion.recall)
     plan = Plan(
         POLYTOPE, tables, 0, round(sum(counts)),
-        every[1], criterion.asked_similarity, criterion.recall, seconds,
+        every[1], criterion.asked_similarity, recall, seconds,
         _in_words(problem, tables, sum(counts)),
         header_bits=max((run.width for run in runs), default=0), firm_distance=firm[1],
         bytes_per_document=population.bytes_of_polytopes(tables),
@@ -161,12 +165,16 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
 
 def _in_words(problem: Problem[Population], tables: int, probes: float) -> str:
     """Return in words what the plan does."""
-    criterion = problem.criterion
-    made = "" if tables == problem.population.polytope_tables else " made for this search"
+    criterion, population = problem.criterion, problem.population
+    made = "" if tables == population.polytope_tables else " made for this search"
+    recent = counted(population.delta_count, "document")
+    if not population.polytope_runs:
+        return f"{recent} that are in no run yet, and so in no table, are compared one by one"
+    compared = f"; {recent} that are in no run yet are compared one by one"
     return (
         f"about {probes:.1f} headers of {tables} cross-polytope table(s){made} find"
         f" {criterion.recall:g} of the documents at similarity {criterion.asked_similarity:g},"
-        " whatever they are"
+        f" whatever they are{compared if population.delta_count else ''}"
     )
 
 

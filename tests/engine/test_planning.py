@@ -49,6 +49,27 @@ def test_bytes_are_those_of_entries_headers_and_vectors():
     assert probed.bytes_per_document == pytest.approx(8 + 4 + header + 64)
 
 
+def test_a_plan_says_that_documents_in_no_run_are_compared(tmp_path):
+    # It was "about 0.0 headers find 0.5 of the documents", at a 37th of the time.
+    vectors = np.random.default_rng(4_000_020).standard_normal((300, 128)).astype(np.float32)
+    options = simdb.Options(sketch=simdb.Simhash(vector_length=128), delta_documents=300)
+    asked = {"similarity": 0.7, "recall": 0.5, "search": "polytope"}
+
+    with simdb.open(tmp_path / "db", options=options) as database:
+        database.insert_many(range(300), vectors)
+        recent = database.plan(**asked)
+        compared = database.plan(**{**asked, "search": "exhaustive"})
+        database.compact()
+        database.insert_many(range(300, 310), vectors[:10])
+        both = database.plan(**asked)
+
+    assert recent.reason.startswith("300 documents that are in no run yet")
+    assert recent.recall > 0.99
+    assert compared.cost_seconds / 4 < recent.cost_seconds < compared.cost_seconds
+    assert "; 10 documents that are in no run yet are compared one by one" in both.reason
+    assert both.recall == 0.5
+
+
 def test_a_wider_header_takes_more_memory_and_less_time():
     wide, narrow = (
         planned(1e8, simdb.Options(blocks=2, header_offset=offset), distance=1, search="bphs")
