@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 
 from simdb.ground.errors import OptionError
-from simdb.ground.previews import counted
 from simdb.plan.chance import firm_distance, firm_within, flipped_share, odd_distance, odd_share
 from simdb.plan.cost import PAGE_ENTRIES, TABLE_PAGES
 from simdb.plan.problem import Criterion, PolytopeRun, Population, Problem
@@ -133,9 +132,8 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
     )
     signs = ALL_SIGNS if population.is_swept else KEY_SIGNS
     every, firm = sign_limits(criterion.similarity, criterion.recall, signs)
-    share, recent_share = (
-        FLIPPED_REST * firm_within(0.0, *each) for each in ((firm[0], signs), (firm[1], ALL_SIGNS))
-    )
+    share = FLIPPED_REST * firm_within(0.0, firm[0], signs)
+    recent_share = FLIPPED_REST * firm_within(0.0, firm[1])
     seconds = (
         population.asking_seconds
         + tables * PREPARE_TIMES * delays.prepare
@@ -167,14 +165,13 @@ def _in_words(problem: Problem[Population], tables: int, probes: float) -> str:
     """Return in words what the plan does."""
     criterion, population = problem.criterion, problem.population
     made = "" if tables == population.polytope_tables else " made for this search"
-    recent = counted(population.delta_count, "document")
+    compared = f"the documents in no run yet ({population.delta_count:,}) are compared one by one"
     if not population.polytope_runs:
-        return f"{recent} that are in no run yet, and so in no table, are compared one by one"
-    compared = f"; {recent} that are in no run yet are compared one by one"
+        return compared
     return (
         f"about {probes:.1f} headers of {tables} cross-polytope table(s){made} find"
         f" {criterion.recall:g} of the documents at similarity {criterion.asked_similarity:g},"
-        f" whatever they are{compared if population.delta_count else ''}"
+        f" whatever they are{f'; {compared}' if population.delta_count else ''}"
     )
 
 

@@ -46,9 +46,9 @@ def explain_both(
     left = explainer.stored_side(home or state, stored[0]) if stored else given_side(given[0])
     right = explainer.stored_side(state, stored[1]) if is_stored else given_side(given[-1])
     options = state.store.options
-    if stored:
-        asking = left if is_stored else right
-        is_weighted = asking.has_weights and (options.sketch.vector_bytes > 0 or not is_stored)
+    if stored:  # a query decides, which the right document is if it is not stored
+        asking, has_vectors = (right, True) if given else (left, options.sketch.vector_bytes > 0)
+        is_weighted = asking.has_weights and has_vectors
     else:
         is_weighted = left.has_weights and right.has_weights
     criterion = question.criterion(options, is_weighted=is_weighted, is_stored=is_stored)
