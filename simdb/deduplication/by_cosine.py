@@ -81,7 +81,7 @@ class ByCosine(ExitStack):
         cosines = Cosines(units, texts, self._least, threads)
         bands = bands_for(units, self._least, max(self._question.recall or 0.0, EXACT_RECALL))
         if bands is None:
-            stars = find_stars_of_all(cosines)
+            stars = _Products(cosines).decided()
         else:
             buckets = buckets_of(units, bands, threads)
             stars = find_stars(buckets, len(units), self._least, cosines)
@@ -203,11 +203,6 @@ def scaled(vectors: Floats) -> F64:
     wide /= np.abs(wide).max(axis=1, keepdims=True, initial=0)
     wide /= np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
     return wide
-
-
-def find_stars_of_all(cosines: Cosines) -> Stars:
-    """Decide vectors in the order of their places; every pair that could match is compared."""
-    return _Products(cosines).decided()
 
 
 class _Products:

@@ -22,7 +22,6 @@ from simdb.ground.checks import share
 from simdb.ground.choices import DROP
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import OptionError
-from simdb.ground.previews import counted
 from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import Staying, check_staying, written
@@ -298,21 +297,19 @@ class Deduplicated(OfData[Given_co]):
         """Return the counts in two lines."""
         if self.parts is not None:
             return self._repr_of_parts(self.parts)
-        count, groups = len(self.removed_ids), len(self.groups)
-        noun = "group" if groups == 1 else "groups"
+        count, groups = len(self.removed_ids), previews.counted(len(self.groups), "group")
         first = (
             f"<simdb.Deduplicated: {len(self):,} of {len(self.kept):,} rows kept, {count:,} removed"
-            f" in {groups:,} {noun}"
+            f" in {groups}"
         )
         if self.is_reference is not None:
             first += f", {np.count_nonzero(self.is_reference):,} for the reference"
         done = "dropped" if self.on_null == DROP else "kept"
         parts = [f"{self.null_count:,} without text {done}"] if self.null_count else []
         if self.verification is not None:
-            judged = self.verification.judged
             parts.append(
                 f"{self.verification.measure} similarity of at least {self.verification.least:g},"
-                f" {judged:,} {'pair' if judged == 1 else 'pairs'} compared exactly"
+                f" {previews.counted(self.verification.judged, 'pair')} compared exactly"
             )
         return f"{first}\n {'; '.join(parts)}>" if parts else f"{first}>"
 
@@ -332,7 +329,7 @@ class Deduplicated(OfData[Given_co]):
         changed = int(np.count_nonzero(parts.dropped))
         return (
             f"<simdb.Deduplicated: {len(self):,} of {len(self.kept):,} rows kept, {dropped:,} of"
-            f" {counted(parts.seen, unit)} dropped from {changed:,}\n"
+            f" {previews.counted(parts.seen, unit)} dropped from {changed:,}\n"
             f" {parts.short:,} too short to be dropped>"
         )
 

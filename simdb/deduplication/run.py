@@ -17,7 +17,6 @@ from simdb.deduplication.within import within
 from simdb.ground.dtypes import I64, Bools
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.settings import keeping
-from simdb.settings.keeping import KeepRule
 from simdb.settings.options import Options
 from simdb.sources.batch import Batch
 from simdb.sources.content import expected_documents
@@ -34,7 +33,7 @@ class DedupRun(ExitStack):
         self,
         options: Options,
         question: DedupQuestion,
-        rule: KeepRule,
+        rule: keeping.KeepRule,
         origins: Origins,
         *,
         has_texts: bool = False,

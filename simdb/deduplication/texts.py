@@ -26,6 +26,7 @@ from simdb.ground.checks import share, shown
 from simdb.ground.choices import ERROR
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError, OptionError
+from simdb.ground.previews import counted
 from simdb.running.threads import mapped, thread_count
 from simdb.settings.keeping import is_missing
 from simdb.settings.options import Options
@@ -332,17 +333,13 @@ def _checked(values: Floats) -> Floats:
         column = int((~np.isfinite(values[row])).argmax())
         raise InputError(
             f"row {row} of data has {values[row, column]} at coordinate {column}"
-            f" ({_counted(wrong)}); leave them out: data[numpy.isfinite(data).all(axis=1)]"
+            f" ({counted(int(wrong.sum()), 'such row')}); leave them out:"
+            " data[numpy.isfinite(data).all(axis=1)]"
         )
     zero = np.logical_not(values.any(axis=1))
     if zero.any():
         raise InputError(
             f"row {int(zero.argmax())} of data is all zeros, which have no direction"
-            f" ({_counted(zero)}); leave them out: data[data.any(axis=1)]"
+            f" ({counted(int(zero.sum()), 'such row')}); leave them out: data[data.any(axis=1)]"
         )
     return values
-
-
-def _counted(wrong: Bools) -> str:
-    count = int(np.count_nonzero(wrong))
-    return f"{count:,} such row{'' if count == 1 else 's'}"

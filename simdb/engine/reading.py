@@ -475,7 +475,8 @@ class Reading(Protocol[IdT]):
             is_stored = policy == clusters.find.CONNECTED and is_maintained(options, question)
             if is_stored and not is_exact and where is None:
                 places = clusters.order.places_by(state, keep, None)
-                labels = clusters.labels.maintained_labels(state.membership(), state.next_ordinal)
+                numbers, _ = state.membership().whole(state.next_ordinal)
+                labels = clusters.labels.labels_of(numbers)
                 return clusters.find.as_clusters(state, labels, places)
             criterion, judge = searches.judge.for_pairs(state, question, texts, is_exact=is_exact)
             places = clusters.order.places_by(state, keep, judge)

@@ -14,6 +14,7 @@ from simdb.ground.checks import shown
 SHOWN_VALUES = 3
 SHOWN_ROWS = 10
 DIGITS = 4  # of a similarity
+SIZE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def first_of(values: Iterable[Any], count: int) -> str:
@@ -25,6 +26,15 @@ def first_of(values: Iterable[Any], count: int) -> str:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Write a count and its noun: "1 pair", "1,200 pairs"."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def size(count: float) -> str:
+    """Return a number of bytes with a unit of a thousand, a million or more bytes."""
+    for unit_bytes, unit in SIZE_UNITS:
+        if count >= unit_bytes:
+            number = count / unit_bytes
+            return f"{number:,.1f} {unit}" if number < 100 else f"{number:,.0f} {unit}"
+    return f"{count:,.0f} bytes"
 
 
 def number(value: Any) -> str:

@@ -167,7 +167,7 @@ def _exact(problem: Problem[Population]) -> Plan | None:
     if flips is None:
         return None
     read = sum(each != NOT_READ for each in flips)
-    why = f"{_tables(read)} find{'s' if read == 1 else ''} all within distance {distance}"
+    why = f"{counted(read, 'table')} find{'s' if read == 1 else ''} all within distance {distance}"
     return _plan(problem, flips, distance, 1.0, f"{why} for certain{_in_words(flips)}")
 
 
@@ -261,9 +261,5 @@ def _is_certain(problem: Problem[Population], flips: int) -> bool:
 def _in_words(flips: Flips) -> str:
     """Return how many header bits are flipped in how many tables; "" if there are none."""
     counts = Counter(each for each in flips if each > 0)
-    parts = [f"{each} in {_tables(counts[each])}" for each in sorted(counts, reverse=True)]
+    parts = [f"{each} in {counted(counts[each], 'table')}" for each in sorted(counts, reverse=True)]
     return f", with flipped header bits: up to {' and '.join(parts)}" if parts else ""
-
-
-def _tables(count: int) -> str:
-    return f"{count} table" if count == 1 else f"{count} tables"

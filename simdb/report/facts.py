@@ -32,7 +32,6 @@ WEIGHTINGS = {
     "log-tf-idf": "weighs a little more if it occurs more often, and more if it is rare in the"
     " collection",
 }
-SIZE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 TABLES, POLYTOPES = ("table/", "polytope/")
 OTHER = "Everything else"
 LARGER = (2, 10, 100)
@@ -260,15 +259,6 @@ def threshold_in_words(threshold: Threshold, *, is_minhash: bool) -> str:
     if threshold.distance is not None:
         parts.append(f"their fingerprints differ in at most {counted(threshold.distance, 'bit')}")
     return " and ".join(parts)
-
-
-def size(count: float) -> str:
-    """Return a number of bytes with a unit of a thousand, a million or more bytes."""
-    for unit_bytes, unit in SIZE_UNITS:
-        if count >= unit_bytes:
-            number = count / unit_bytes
-            return f"{number:,.1f} {unit}" if number < 100 else f"{number:,.0f} {unit}"
-    return f"{count:,.0f} bytes"
 
 
 def table_group(name: str, *, is_minhash: bool) -> str:

@@ -16,10 +16,10 @@ import simdb
 from simdb.columns.arrow import id_text
 from simdb.ground.checks import installed
 from simdb.ground.errors import OptionError
+from simdb.ground.previews import size
 from simdb.outputs.formats import PAGE, STANDARD_OUTPUT, Format
 from simdb.outputs.target import check_place, written
 from simdb.report.excerpts import visible
-from simdb.report.facts import size
 from simdb.values.arrays import Id
 
 FOLDER = Path(__file__).parent

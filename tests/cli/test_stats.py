@@ -11,7 +11,7 @@ from simdb.cli import inspection
 from simdb.cli.inspection import age_in_words, time_and_age
 from simdb.engine.maintenance import advice
 from simdb.engine.state import staged
-from simdb.report.facts import size
+from simdb.ground.previews import size
 from simdb.results.reports import ReaderStatistics
 
 FOX = "the quick brown fox jumps over the lazy dog and then it sleeps"

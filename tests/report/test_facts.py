@@ -3,12 +3,12 @@
 from over import over
 
 import simdb
+from simdb.ground.previews import size
 from simdb.report.facts import (
     Section,
     Threshold,
     options_in_words,
     sections_in_words,
-    size,
     threshold_in_words,
 )
 

@@ -10,7 +10,6 @@ import numpy as np
 from simdb.engine.search.buckets import not_labels
 from simdb.ground.bits import ALL_BITS
 from simdb.ground.dtypes import I64, U8, U32
-from simdb.storage.membership import Membership
 from simdb.storage.runs.sorting import Sorting
 from simdb.values.arrays import Sketches, is_first
 
@@ -40,11 +39,6 @@ def grouped(labels: U32, places: U32 | None = None, *, threads: int = 1) -> tupl
     sorting.write(0, sorted_keys, ordered)
     starts = np.flatnonzero(is_first(sorted_keys >> np.uint64(32)))
     return np.append(starts, len(members)), ordered
-
-
-def maintained_labels(membership: Membership, count: int) -> U32:
-    """Return the least member of the maintained cluster of each ordinal: uint32[count]."""
-    return labels_of(membership.whole(count)[0])
 
 
 def labels_of(numbers: U32) -> U32:

@@ -60,7 +60,7 @@ from simdb.storage.runs.sums import (
     differences,
     table_differences,
 )
-from simdb.storage.runs.table import Put, put_table, run_info
+from simdb.storage.runs.table import Put, encoded_table, run_info
 from simdb.storage.salvage import ReadablePart, stored_ids
 from simdb.storage.translation import MapFull
 from simdb.values.arrays import EMPTY, WEIGHTED
@@ -152,7 +152,8 @@ def write_one_run(
     offset = options.header_offset
     for name, own, table in rewriting.made_tables(makings, offset, at_a_time, of_each=of_each):
         entries[name] = own
-        put_table(name, number, table, put)
+        for stored in encoded_table(name, number, table):
+            put(*stored)
     return run_info(number, 0, len(kept), entries, weighted_count), states
 
 

@@ -14,9 +14,9 @@ from simdb.engine.state.opening import settled
 from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.ground.checks import shown
 from simdb.ground.errors import OptionError
+from simdb.ground.previews import size
 from simdb.plan import cost
 from simdb.plan.calibration import Calibration, delays_of, edits
-from simdb.plan.cost import Paging
 from simdb.plan.planner import choose, considered, explained
 from simdb.plan.probing import supposed
 from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem
@@ -33,7 +33,6 @@ DOCUMENTS_MAX = 1e15
 BATCH_DOCUMENTS = 1e7
 BYTES_PER_SECOND = 1e9
 LEAST_SECONDS = 1e-12  # of a plan that costs nothing, beside which another is measured
-SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 
 
 class Scale(NamedTuple):
@@ -54,7 +53,7 @@ class Scale(NamedTuple):
         grown = population.grown(self.in_each, width, polytope_header_bits(self.in_each))
         if grown.is_swept:
             return grown
-        return replace(grown, paging=Paging(self.size_of(grown, criterion), self.memory_bytes))
+        return replace(grown, paging=cost.Paging(self.size_of(grown, criterion), self.memory_bytes))
 
     def size_of(self, population: Population | BandedPopulation, criterion: Criterion) -> float:
         """Return the bytes of all databases that can answer a criterion."""
@@ -125,7 +124,7 @@ def _smallest(plan: Plan, problem: Problem[Any], options: Options, scale: Scale)
     if found is None:
         return None
     times = found.cost_seconds / max(plan.cost_seconds, LEAST_SECONDS)
-    large, little = _size_in_words(own), _size_in_words(less)
+    large, little = size(own), size(less)
     if times < 1.0:
         when = (
             f"it answers {1 / times:.3g} times as fast, so it is the better choice if there is a"
@@ -233,11 +232,6 @@ def _of_several(plan: Plan, databases: int) -> Plan:
         vector_reads=plan.vector_reads * databases,
         smallest=smallest,
     )
-
-
-def _size_in_words(size: float) -> str:
-    unit, name = next(each for each in SIZES if size >= each[0] or each is SIZES[-1])
-    return f"{size / unit:.3g} {name}"
 
 
 def _whole_count(documents: object) -> int:

@@ -237,8 +237,10 @@ class View:
         self.id_tables: Any = None
         self.passages: Passages | None = None
         self.pieces = ColumnParts(self.sealed.parts, delta)
-        self.identifiers = FollowedKernel(self.sealed.identifiers, delta, _follow_identifiers)
-        self.vectors = FollowedKernel(self.sealed.vectors, delta, _follow_vectors)
+        self.identifiers = FollowedKernel(
+            self.sealed.identifiers, delta, lambda: (delta.id_offsets, delta.batch.content)
+        )
+        self.vectors = FollowedKernel(self.sealed.vectors, delta, lambda: (delta.batch.vectors,))
         self.unweighted: tuple[Bitmap | None] | None = None
 
     @property
@@ -360,16 +362,6 @@ class Kind(Protocol):
 
     def signature_of(self, sketches: Sketches, at: int) -> "Signature | None":
         """Return the stored signature at position `at`; None if fingerprints are stored."""
-
-
-def _follow_identifiers(before: Any, delta: DeltaView) -> Any:
-    """Return the identifiers `before`, followed by the ids of the delta."""
-    return before.followed_by(delta.start, delta.id_offsets, delta.batch.content)
-
-
-def _follow_vectors(before: Any, delta: DeltaView) -> Any:
-    """Return the vectors `before`, followed by the vectors of the delta."""
-    return before.followed_by(delta.start, delta.batch.vectors)
 
 
 def _make_identifiers(pieces: Sequence[ColumnPart], source: Source) -> Any:

@@ -175,12 +175,12 @@ class FollowedKernel:
     """A kernel object over the segments of runs that were needed so far, and over the delta."""
 
     def __init__(
-        self, sealed: LazyKernel, delta: DeltaView, follow: Callable[[Any, DeltaView], Any]
+        self, sealed: LazyKernel, delta: DeltaView, columns: Callable[[], tuple[Array, ...]]
     ) -> None:
-        """`follow(object, delta)` returns an object over the segments of both."""
+        """Begin without an object; `columns` returns what it is over in the delta."""
         self._sealed = sealed
         self._delta = delta
-        self._follow = follow
+        self._columns = columns
         self._held: tuple[Any, Any] = (None, None)
         self.held: Any = None  # the object over the segments that were needed so far and the delta
         self.whole: Any = None  # the object once it is over all segments and the delta
@@ -194,7 +194,7 @@ class FollowedKernel:
         if known is not before:
             followed = before
             if len(self._delta.batch):
-                followed = self._follow(before, self._delta)
+                followed = before.followed_by(self._delta.start, *self._columns())
             self._held = (before, followed)
             self.held = followed
         if before is self._sealed.whole:

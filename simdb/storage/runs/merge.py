@@ -130,25 +130,19 @@ def stored_columns(has_vectors: bool) -> list[int]:
 
 
 def aligned_segments(
-    runs: Sequence[Run], source: Source, columns: Sequence[int], threads: int = 1
+    runs: Sequence[Run], source: Source, columns: Sequence[int], threads: int
 ) -> Iterator[Segment]:
     """Yield the documents of `runs` in segments counted from the first ordinal of all."""
     length = runs[-1].info.stop - runs[0].info.start
     for at in range(-(-length // layout.SEGMENT_ORDINALS)):
-        yield aligned_segment(runs, source, columns, at, threads)
-
-
-def aligned_segment(
-    runs: Sequence[Run], source: Source, columns: Sequence[int], at: int, threads: int = 1
-) -> Segment:
-    """Return segment `at` of the documents of `runs`, counted from the first ordinal of all."""
-    return joined(aligned_parts(runs, source, columns, at), segment_start(runs, at), threads)
+        parts = aligned_parts(runs, source, columns, at)
+        yield joined(parts, segment_start(runs, at), threads)
 
 
 def aligned_parts(
     runs: Sequence[Run], source: Source, columns: Sequence[int], at: int
 ) -> list[Segment]:
-    """Return the parts of stored segments of which `aligned_segment` consists."""
+    """Return the parts of stored segments of which segment `at` consists."""
     first = segment_start(runs, at)
     last = min(first + layout.SEGMENT_ORDINALS, runs[-1].info.stop)
     return list(slices(runs, source, columns, first, last))

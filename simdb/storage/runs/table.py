@@ -95,24 +95,14 @@ def table_with_room(count: int) -> Table:
     return Table(codec.allocate(np.uint64, count), codec.allocate(np.uint32, count))
 
 
-def put_table(
-    name: bytes, number: int, table: Table, put: Put, chosen: Iterable[int] = layout.TABLE_KINDS
-) -> None:
-    """Write the `chosen` columns of a table of run `number`; see `encoded_table`."""
-    for stored in encoded_table(name, number, table, chosen):
-        put(*stored)
-
-
-def encoded_table(
-    name: bytes, number: int, table: Table, chosen: Iterable[int] = layout.TABLE_KINDS
-) -> Iterator[Stored]:
-    """Yield sub-database, key and stored form of the `chosen` columns of a table of run `number`.
+def encoded_table(name: bytes, number: int, table: Table) -> Iterator[Stored]:
+    """Yield sub-database, key and stored form of each column of a table of run `number`.
 
     Nothing is written of a cross-polytope table without entries.
     """
     if layout.is_polytope_name(name) and not len(table.keys):
         return
-    for column in chosen:
+    for column in layout.TABLE_KINDS:
         yield encoded_part(name, number, column, table[column])
 
 
