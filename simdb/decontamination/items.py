@@ -20,7 +20,7 @@ from simdb.ground.cold import MadeOnce
 from simdb.ground.dtypes import F64, I64, U32, Bools
 from simdb.running import kernel
 from simdb.sketch.winnowing import WordOrder
-from simdb.values.arrays import sorted_unique, sums_of
+from simdb.values.arrays import ranges, sorted_unique, sums_of
 
 # An item of fewer words, such as a name or a number, says nothing: every collection has it.
 LEAST_WORDS = 5
@@ -52,7 +52,7 @@ class Items:
     `ids`: the items, in their order.  Sequence s has words[offsets[s] : offsets[s + 1]], and the
     n-grams grams[firsts[s] : firsts[s + 1]]: those of n words or, if it is shorter, itself, each as
     an entry of the table.  Entry e stands at the postings bounds[e] .. bounds[e + 1]: in sequence
-    `owners`, from word `starts` on.
+    `owners`, from word `starts` on; `some` of the postings are enough where it overlaps itself.
     """
 
     def __init__(self, parts: Sequence[ItemPart], order: WordOrder, n: int, errors: str) -> None:
@@ -105,10 +105,12 @@ class Items:
         self.owners = np.concatenate(owners)[ascending]
         self.starts = np.concatenate(starts)[ascending]
         self.table = kernel.Ngrams(distinct)
+        numbers = np.repeat(np.arange(len(distinct)), np.diff(self.bounds))
         self.grams = np.empty(len(together), np.int64)
-        self.grams[self.firsts[self.owners] + self.starts] = np.repeat(
-            np.arange(len(distinct)), np.diff(self.bounds)
-        )
+        self.grams[self.firsts[self.owners] + self.starts] = numbers
+        some = _places(numbers * len(sizes) + self.owners, self.starts, self.n)[1]
+        self.some = np.flatnonzero(some)
+        self.some_bounds = np.searchsorted(numbers[some], np.arange(len(distinct) + 1))
 
     @property
     def entries(self) -> int:
@@ -273,14 +275,18 @@ class LeakJudge:
     def _pairs(self, hits: Hits) -> _Pairs:
         """Return the documents and items that may match, by document and item."""
         items = self._items
-        entries = hits["entry"].astype(np.int64)
-        counts = np.diff(items.bounds)[entries]
-        places = np.repeat(items.bounds[entries] - np.cumsum(counts) + counts, counts)
-        places += np.arange(len(places))
+        groups = hits["document"].astype(np.uint64) << np.uint64(32) | hits["entry"]
+        hits = hits[np.lexsort((hits["position"], groups))]
+        is_end, is_enough = _places(np.sort(groups), hits["position"], items.n)
+        ends, inside = hits[is_end], hits[is_enough & ~is_end]
+        every, counts = _postings(items.bounds, ends["entry"])
+        some, few = _postings(items.some_bounds, inside["entry"])
+        places = np.concatenate([every, items.some[some]])
+        hits = np.repeat(np.concatenate([ends, inside]), np.concatenate([counts, few]))
         sequences, starts = items.owners[places], items.starts[places]
-        documents = np.repeat(hits["document"].astype(np.int64), counts)
-        positions = np.repeat(hits["position"].astype(np.int64), counts)
-        entries = np.repeat(entries, counts)
+        documents, positions, entries = (
+            hits[name].astype(np.int64) for name in ("document", "position", "entry")
+        )
         pairs = documents * len(items) + sequences
         # A pair needs an n-gram that is not common, unless the item has no words of its own.
         is_enough = self._is_rare[entries] | self._is_whole[sequences]
@@ -356,6 +362,30 @@ class LeakJudge:
             rarest=int(pairs.starts[seeds][rarest]),
             rarest_count=int(counts[rarest]),
         )
+
+
+def _places(groups: npt.NDArray[Any], places: npt.NDArray[Any], n: int) -> tuple[Bools, Bools]:
+    """Return which places of n-grams are the first or last of a row, and which are enough.
+
+    `groups`: which n-gram in which text; both ascend.  In a row, such as zeros, an n-gram overlaps
+    itself, and a passage that begins at one place grows over others: first places of half an n-gram
+    each are enough.
+    """
+    is_first = np.ones(len(groups), np.bool_)
+    is_first[1:] = (groups[1:] != groups[:-1]) | (np.diff(places.astype(np.int64)) >= n)
+    parts = (places - places[is_first][np.cumsum(is_first) - 1]) // ((n + 1) // 2)
+    is_end = is_first.copy()
+    is_end[:-1] |= is_first[1:]
+    is_end[-1:] = True
+    is_enough = is_end.copy()
+    is_enough[1:] |= parts[1:] != parts[:-1]
+    return is_end, is_enough
+
+
+def _postings(bounds: I64, entries: npt.NDArray[Any]) -> tuple[I64, I64]:
+    """Return the postings of each of some entries, one after the other, and how many they are."""
+    counts = np.diff(bounds)[entries]
+    return ranges(bounds[entries], counts), counts
 
 
 def _taken(offsets: I64, chosen: I64) -> tuple[I64, I64]:

@@ -77,6 +77,37 @@ def test_passages_are_equal_words_of_both_texts(data, items, n):
         assert leak.count == sum(f" {' '.join(run)} " in other for other in others)
 
 
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 30)), min_size=1),
+    n=st.integers(2, 7),
+)
+def test_passages_cover_every_shared_run_of_texts_that_repeat_a_word(rows, n):
+    words = [word for word, count in rows for _ in range(count)]
+    item = words[: len(words) // 2 + 5]
+
+    found = simdb.decontaminate([text_of(words)], against=[text_of(item)], ngram=n, **ANY_RUN)
+
+    inside = {at for leak in found.found for span in leak.spans for at in range(span[0], span[1])}
+    length = min(n, len(item))
+    runs = {tuple(item[at : at + length]) for at in range(len(item) - length + 1)}
+    for at in range(len(words) - length + 1):
+        if len(item) >= 5 and tuple(words[at : at + length]) in runs:
+            assert inside.issuperset(range(2 * at, 2 * (at + length) - 1))
+
+
+def test_a_row_of_zeros_has_few_passages_of_an_item_with_zeros():
+    # 100,000 zeros beside an item with 200 took 30 s and 3.6 GB.
+    zeros = ["0 " * 2000, "seven zeros are no run 0 0 0 0 0 0 0"]
+
+    found = simdb.decontaminate(zeros, against=["0 " * 200])
+    cut = simdb.decontaminate(zeros, against=["0 " * 200], action="cut")
+
+    (leak,) = found.found
+    assert (leak.id, leak.coverage, leak.hits, leak.span) == (0, 1.0, 188, (0, 3999))
+    assert len(leak.spans) < 2 * 2000 / 7
+    assert cut.data == zeros[1:]
+
+
 @given(data=documents(), items=documents())
 def test_files_give_what_texts_in_memory_give(tmp_path_factory, data, items):
     if not items or not data:
