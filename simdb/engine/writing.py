@@ -73,6 +73,9 @@ class Writing(Reading[IdT], Protocol[IdT]):
     ) -> int:
         """Store many documents, all or none of them; returns how many were stored.
 
+        They wait in memory until they are committed, some 230 bytes each with the default options:
+        store tens of millions in several calls.
+
         `ids`: str, bytes or int; a mapping from ids to documents needs no `documents`.
         `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
         vectors as float[n, d] or a CSR matrix, or an Arrow column.  `metadata`: a plain object or
