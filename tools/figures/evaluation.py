@@ -43,8 +43,8 @@ early figures had been seen: stored weights are also judged at 50 %; equal bits 
 pi leaves out pairs that were chosen by their bits (with them the difference was .056, and the
 claim failed); and the sizes of the batches, of Figure 7 and of the blog were changed. Those on
 Table 2 and Figure 9 were made stricter, nearly to the paper's own numbers. The claims on
-equation (20) and on batches against single queries were added later, when the other figures were
-known.
+equation (20), on batches against single queries and on evenly spaced permutations were added later,
+when the other figures were known.
 """
 CLOSING = """
 ## What these figures do not show
