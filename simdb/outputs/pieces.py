@@ -244,7 +244,7 @@ class TextSpool(ExitStack):
         self._file = self.enter_context(
             tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
         )
-        self._ends = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
+        self._ends = self.enter_context(Blocks(0))
         self._size = 0
 
     def add(self, texts: Sequence[str] | TextColumn) -> None:
@@ -258,7 +258,7 @@ class TextSpool(ExitStack):
             lengths = np.fromiter(map(len, contents), np.int64, len(contents))
             self._file.write(b"".join(contents))
         ends = self._size + np.cumsum(lengths)
-        self._ends.write(ends.tobytes())
+        self._ends.add(ends)
         self._size = int(ends[-1]) if len(ends) else self._size
 
     def texts(self, positions: U32) -> TextColumn:
@@ -268,11 +268,10 @@ class TextSpool(ExitStack):
         pages around it, too.
         """
         self._file.flush()
-        self._ends.flush()
         places = positions.astype(np.int64)
         if not len(places):
             return TextColumn(np.empty(0, np.uint64), places, ())
-        every = np.memmap(self._ends, np.int64, "r")
+        every = self._ends.whole()
         starts = np.where(places > 0, every[places - 1], 0)
         lengths = every[places] - starts
         ends = np.cumsum(lengths)
@@ -292,11 +291,13 @@ class Blocks(ExitStack):
     """
 
     def __init__(self, memory: int | None = None) -> None:
-        """Begin without arrays; `memory`: that of the run, see `simdb.running.memory`."""
+        """Begin without arrays; `memory`: that of the run, 0 to hold nothing of them."""
         super().__init__()
         self._held_bytes = column_bytes(memory)
         self._held: list[Array] = []
-        self.callback(self._held.clear)
+        self._mapped: list[Array] = []  # the whole file, if it was asked for
+        for arrays in (self._held, self._mapped):
+            self.callback(arrays.clear)
         self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file
         self._size = 0
         self._file: Any = None
@@ -322,10 +323,13 @@ class Blocks(ExitStack):
     def whole(self) -> Array:
         """Return the arrays, of rows of one width, as one."""
         if self._waiting:
-            self._spill()
-            # A plain array is read faster than a memmap.
-            every = np.asarray(np.memmap(self._file, self._dtype, "r"))
-            return every.reshape(-1, *self._waiting[0][1][1:])
+            if self._held:
+                self._spill()
+            if not self._mapped:
+                # A plain array is read faster than a memmap.
+                every = np.asarray(np.memmap(self._file, self._dtype, "r"))
+                self._mapped.append(every.reshape(-1, *self._waiting[0][1][1:]))
+            return self._mapped[0]
         if len(self._held) > 1:
             first, ends = self._held[0], np.cumsum([0, *map(len, self._held)]).tolist()
             whole = np.empty((ends[-1], *first.shape[1:]), first.dtype)
@@ -348,6 +352,7 @@ class Blocks(ExitStack):
             self._file.write(block.data)
         self._file.flush()
         self._held.clear()
+        self._mapped.clear()
         self._size = 0
 
 

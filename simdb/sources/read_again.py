@@ -12,10 +12,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import count, islice, pairwise
 from mmap import ACCESS_READ, mmap
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn
 from simdb.ground.dtypes import I64, U32, Bools
@@ -32,14 +30,12 @@ from simdb.values.arrays import ID_BYTES_MAX, offsets_of
 PLACE = np.dtype([("start", np.int64), ("size", np.int64)])
 # Where the line of a document lies: its start and size there; a row of a Parquet file has size 1.
 LINE = np.dtype([("start", np.int64), ("size", np.uint32), ("kind", np.uint32)])
-EMPTY = np.empty(0, PLACE)
 IN_FILE, IN_SPOOL, AS_ROW, CHANGED, UNFINISHED = 1, 2, 3, 4, 5
 # The places of so many documents are read at a time.
 READ_DOCUMENTS = 1 << 16
 # So many records are changed at a time.
 CHANGED_RECORDS = 1 << 10
 
-Places = npt.NDArray[np.void]
 REPORTED_NAMES = 10
 # Ids are written to the system so many bytes at a time.
 WRITTEN_BYTES = 1 << 20
@@ -173,15 +169,22 @@ class TextsAgain(ExitStack):
         super().__init__()
         origins.need()
         self._origins = origins
-        self._places = self.enter_context(_Places())
+        self._places = self.enter_context(Blocks(0))
         self._spool = self.enter_context(TextSpool())
+        self._waiting = 0
 
     def add(self, batch: Batch) -> None:
         """Append the texts of a batch."""
-        waiting = self._places.add(batch)
-        if waiting:
+        places = np.empty(len(batch), PLACE)
+        places["start"] = NOWHERE if batch.origins is None else batch.origins
+        places["size"] = batch.sizes
+        waiting = np.flatnonzero(places["start"] == NOWHERE)
+        if len(waiting):
+            places["start"][waiting] = -1 - np.arange(self._waiting, self._waiting + len(waiting))
+            self._waiting += len(waiting)
             is_whole = len(waiting) == len(batch)
             self._spool.add(batch.texts if is_whole else batch.texts_at(waiting))
+        self._places.add(places)
 
     def texts(self, positions: U32) -> Sequence[str] | TextColumn:
         """Return the texts at some positions; InputError if a file was changed since."""
@@ -195,7 +198,9 @@ class TextsAgain(ExitStack):
         return self._ascending(positions)
 
     def _ascending(self, positions: U32) -> Sequence[str] | TextColumn:
-        places = self._places.all()[positions]
+        if not len(positions):
+            return self._spool.texts(positions)
+        places = self._places.whole()[positions]
         starts = places["start"]
         is_read = starts >= 0
         if not is_read.any():
@@ -323,44 +328,3 @@ def other_ids(own: InputId, source: str, position: int) -> Iterator[InputId]:
         yield base
     for number in count(2):
         yield f"{base}#{number}"
-
-
-class _Places(ExitStack):
-    """The places of documents, in a temporary file."""
-
-    def __init__(self) -> None:
-        """Make the temporary file."""
-        super().__init__()
-        self._file = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
-        self._count = 0
-        self._waiting = 0
-        self._mapped: Places | None = None
-
-    def __exit__(self, *error: Any) -> bool | None:
-        """Close and remove the file, which what is mapped would keep open."""
-        self._mapped = None
-        return super().__exit__(*error)
-
-    def add(self, batch: Batch) -> list[int]:
-        """Append the documents of a batch; return the positions in it of those that must wait."""
-        self._mapped = None
-        places = np.empty(len(batch), PLACE)
-        places["start"] = NOWHERE if batch.origins is None else batch.origins
-        places["size"] = batch.sizes
-        waiting = np.flatnonzero(places["start"] == NOWHERE)
-        places["start"][waiting] = -1 - np.arange(self._waiting, self._waiting + len(waiting))
-        self._waiting += len(waiting)
-        self._count += len(batch)
-        self._file.write(places.tobytes())
-        found: list[int] = waiting.tolist()
-        return found
-
-    def all(self) -> Places:
-        """Return the places of all documents, mapped."""
-        found = self._mapped
-        if found is None:
-            self._file.flush()
-            # A plain array is sliced faster than a memmap.
-            found = np.asarray(np.memmap(self._file, PLACE, "r") if self._count else EMPTY)
-            self._mapped = found
-        return found

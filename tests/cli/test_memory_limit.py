@@ -60,7 +60,8 @@ def test_all_columns_of_a_run_are_limited(monkeypatch, simdb_run, write_lines, a
     asked = []
 
     def column_bytes(limit):
-        asked.append(limit)
+        if limit != 0:  # some columns are in files alone
+            asked.append(limit)
         return memory.column_bytes(limit)
 
     monkeypatch.setattr(pieces, "column_bytes", column_bytes)
