@@ -248,25 +248,17 @@ class ByDatabase(ExitStack):
         """Begin without documents; OptionError for a question that the database cannot answer."""
         super().__init__()
         self._question = question
+        self.needs_texts = question.is_exact  # `decide` asks for them
         fitting = settled(options, similarity=question.similarity, recall=question.recall)
         with ExitStack() as held:
             # The positions of documents are ids in it.
             self.held: database.Database[int] = held.enter_context(
                 database.open(None, options=fitting)
             )
+            self.sketcher = self.held.sketcher
             # Of nothing, so that what cannot be asked is refused before anything is read.
             self._find("first", TextsByOrdinal(lambda places: []))
             self.push(held.pop_all())
-
-    @property
-    def sketcher(self) -> AnySketcher:
-        """What makes the sketches."""
-        return self.held.sketcher
-
-    @property
-    def needs_texts(self) -> bool:
-        """Whether `decide` asks for texts."""
-        return self._question.is_exact
 
     @property
     def empty_count(self) -> int:

@@ -90,6 +90,7 @@ class Newcomers(ExitStack):
         """
         super().__init__()
         self._documents, self._question, self._holding = documents, question, holding
+        self.needs_texts = documents.needs_texts
         self._sifted = Sifted(documents, question.threads)
         with ExitStack() as held:
             held.push(documents)
@@ -100,11 +101,6 @@ class Newcomers(ExitStack):
             with holding.held.read() as snapshot:
                 self._lookups(snapshot, 0).find([], self.sketcher.sketch([]))
             self.push(held.pop_all())
-
-    @property
-    def needs_texts(self) -> bool:
-        """Whether `decide` asks for texts."""
-        return self._documents.needs_texts
 
     @property
     def way(self) -> str:
@@ -274,12 +270,8 @@ class Followers(ExitStack):
         """Add the `reference`, and then what is given, to `documents`."""
         super().__init__()
         self._documents, self._question = self.enter_context(documents), question
+        self.sketcher = documents.sketcher
         self._reference, self._leading = reference, 0
-
-    @property
-    def sketcher(self) -> AnySketcher:
-        """What makes sketches of the same features."""
-        return self._documents.sketcher
 
     @property
     def way(self) -> str:
