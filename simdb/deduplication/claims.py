@@ -241,9 +241,7 @@ class OwnSketches:
 
 
 def _sketched(sketcher: AnySketcher, texts: Any, count: int, question: DedupQuestion) -> Sketches:
-    return sketch_all(
-        sketcher, texts, count, errors=question.errors, threads=question.threads, progress=None
-    )
+    return sketch_all(sketcher, texts, count, errors=question.errors, threads=question.threads)
 
 
 def _contents(texts: TextSource, positions: I64) -> Callable[[], Iterator[bytes]]:

@@ -208,9 +208,7 @@ class Sifted:
             made = documents.sketch_and_sign(sketcher, texts, count, errors)
             if made is not None:
                 return made
-        sketches = sketch_all(
-            sketcher, texts, len(texts), errors=errors, threads=self._threads, progress=None
-        )
+        sketches = sketch_all(sketcher, texts, len(texts), errors=errors, threads=self._threads)
         return sketches, texts
 
     def decide(self, order: I64 | None, texts: TextSource) -> Decided:

@@ -268,8 +268,7 @@ class Filling:
         numbers = numbers_of(encoded.hashes, self._shards)
         self._check_numbers(numbers, encoded)
         sketches = incoming.sketch_all(
-            self._sketcher, documents, len(encoded), errors=self._errors, threads=self._threads,
-            progress=None,
+            self._sketcher, documents, len(encoded), errors=self._errors, threads=self._threads
         )  # fmt: skip
         batch = incoming.make_batch(encoded, sketches)
         for number, waiting in self._waiting.items():

@@ -180,17 +180,11 @@ def sketching(
 
 
 def sketch_all(
-    sketcher: AnySketcher,
-    documents: Any,
-    count: int,
-    *,
-    errors: str,
-    threads: int,
-    progress: Progress | None,
+    sketcher: AnySketcher, documents: Any, count: int, *, errors: str, threads: int
 ) -> Sketches:
     """Return sketches of exactly `count` documents; see `sketching` and `collected`."""
     with closing(sketching(sketcher, documents, errors, threads)) as parts:
-        return collected(sketcher, parts, count, progress)
+        return collected(sketcher, parts, count, None)
 
 
 def collected(
