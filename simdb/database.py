@@ -232,15 +232,20 @@ class Database(Writing[IdT]):
         """Return the database itself."""
         return self
 
-    def __exit__(self, kind: object, error: object, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Close the database."""
         try:
             self.close()
         except BusyError:
-            if trace is None:
+            if error is None:
                 raise
             # An interruption can keep a verb from leaving; then only its frames hold what is open.
-            clear_frames(trace)
+            # A second one, while the first is handled, has frames of its own.
+            while error is not None:
+                clear_frames(error.__traceback__)
+                error = error.__context__
             self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -40,7 +40,7 @@ from simdb.ground.choices import (
     VerifyName,
 )
 from simdb.ground.dtypes import I64, Bools
-from simdb.ground.errors import InputError, NotFoundError, OptionError
+from simdb.ground.errors import FormatError, InputError, NotFoundError, OptionError
 from simdb.ground.foreign import answering
 from simdb.outputs.target import Staying
 from simdb.running.progress import Progress, report_of
@@ -325,8 +325,10 @@ def _opened(db: "DatabaseLike", given: Options | None) -> Iterator[database.Data
         return
     try:
         held = database.open(db, "w")
-    except NotFoundError:
-        # Documents that were not seen for long can then be dropped without foresight.
+    except (NotFoundError, FormatError):
+        # A call that was interrupted while it created the database left a directory without
+        # contents.  Mode "c" takes that, and refuses all else that is no database.
+        # Documents that were not seen for long can be dropped later without foresight.
         made = Options(keep_times=SEEN) if given is None else given
         held = database.open(db, "c", options=made)
     with held:

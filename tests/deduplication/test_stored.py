@@ -65,3 +65,22 @@ def test_units_do_not_share_keys_and_a_database_keeps_them(tmp_path):
 
     assert lines.tolist() == [False, True]
     assert sentences.tolist() == [False, False]
+
+
+def test_a_call_that_was_interrupted_while_it_made_the_database_can_be_repeated(
+    tmp_path, monkeypatch
+):
+    """It was refused for good: the path is an empty LMDB directory, no simdb database."""
+    texts = ["one two three four", "one two three four", "five six seven eight"]
+
+    def interrupt(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("simdb.storage.contents.create", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            simdb.deduplicate(texts, db=tmp_path / "db")
+
+    assert simdb.deduplicate(texts, db=tmp_path / "db").data == [texts[0], texts[2]]
+    with simdb.open(tmp_path / "db", "r") as database:
+        assert database.options.keep_times == "seen"

@@ -452,6 +452,31 @@ def test_an_interruption_that_keeps_a_verb_from_leaving_ends_the_with_block(
         assert again.query("some text")[0].id == 1
 
 
+def test_a_second_interruption_while_the_first_is_handled_ends_the_with_block_too(
+    tmp_path, monkeypatch, short_waits
+):
+    """It ended with BusyError: only frames of the first one held what was open."""
+
+    def interrupt(gate, holder):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    def use():
+        with simdb.open(tmp_path / "db") as database:
+            database.insert(1, "some text")
+            monkeypatch.setattr("simdb.storage.environment.gate.Gate.leave", interrupt)
+            try:
+                database.query("some text")
+            finally:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        use()
+
+    with simdb.open(tmp_path / "db") as again:
+        assert again.query("some text")[0].id == 1
+
+
 def test_a_with_block_does_not_close_under_an_open_snapshot(tmp_path, short_waits):
     with (
         pytest.raises(simdb.BusyError, match="still open"),
