@@ -193,7 +193,7 @@ def _run(
             kept = run.kept(leaks, job.action, job.kept.sources, job.reading.text_field)
             intake.spare(survivors)
             run.write(kept, survivors)
-        written_already = InMemory([], lambda: iter(()), job.reading.text_field)
+        written_already = InMemory([], job.reading.text_field)
         found = result(written_already, kept, run.named(leaks), search)
         if leaks_target is not None:
             write_rows(lambda: (leak.row for leak in found.found), leaks_target, COLUMNS)

@@ -186,7 +186,7 @@ def _of_rows(
     own = by_document(leaks)
     data = _changed_rows(rows, text, own, action, kept)
     named = leaks if ids is None else [replace(leak, id=ids[leak.id]) for leak in leaks]
-    held = InMemory(data, lambda: rows_of(data).records(), text, staying=staying)
+    held = InMemory(data, text, staying=staying)
     return result(held, kept, named, search)
 
 

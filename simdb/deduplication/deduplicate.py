@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from simdb import database
 from simdb.deduplication import claims, files, within
 from simdb.deduplication.dropping import Dropping, drop_from_files, drop_from_rows
 from simdb.deduplication.question import DedupQuestion, Evidence, least_of, refusal_of
-from simdb.deduplication.reference import Named, Reference, either
+from simdb.deduplication.reference import Named, Reference, either, unknown
 from simdb.deduplication.references import check_sketch, options_of, reference_of
 from simdb.deduplication.repeat import checked_name
 from simdb.deduplication.result import (
@@ -200,7 +201,7 @@ class _Dedup:
         is_null, ids = texts.checked_nulls(self.on_null), _ids_of(rows, self.id)
         order = self._order(rows, texts)
         names, found = self._found(texts, order[~is_null[order]], ids)
-        kept = _in_memory(rows, self.text, question, self.staying)
+        kept = partial(_chosen, rows, self.text, question.threads, self.staying)
         asked = self.on_null, question.silent, self.given, reference
         return _GivenRows(kept, texts, names, is_null, *asked).result(found)
 
@@ -221,7 +222,7 @@ class _Dedup:
         names = range(len(rows)) if ids is None else ids
         found = within.find_alike_vectors(rows, self._order(rows, rows), self.given, asked)
         none = np.zeros(len(rows), np.bool_)
-        kept = _in_memory(rows, FIELD, asked, {})
+        kept = partial(_chosen, rows, FIELD, asked.threads, {})
         given = _GivenRows(kept, rows, names, none, KEEP, asked.silent, self.given)
         return given.result(found.renamed(names))
 
@@ -336,17 +337,11 @@ def _opened(db: "DatabaseLike", given: Options | None) -> Iterator[database.Data
         yield held
 
 
-def _in_memory(
-    rows: DataRows, text: str, question: DedupQuestion, staying: Staying
-) -> Callable[[Bools], Survivors]:
-    """Return a function that returns the rows that stay; `text`: the field of the texts."""
-    threads = question.threads  # the question would hold a bar
-
-    def survivors(kept: Bools) -> Survivors:
-        data = rows.chosen(kept)
-        return InMemory(data, lambda: rows_of(data).records(), text, threads, staying)
-
-    return survivors
+def _chosen(
+    rows: DataRows, text: str, threads: int | None, staying: Staying, kept: Bools
+) -> Survivors:
+    """Return the rows that stay; `text`: the field of the texts."""
+    return InMemory(rows.chosen(kept), text, threads, staying)
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +380,7 @@ class _GivenRows:
             similarities=found.similarities,
             evidence=Evidence(
                 found.removed, staying, self._texts_at, self._least(found),
-                lambda is_chosen: self.result(found.chosen(is_chosen, self.names)),
+                partial(self._again, found),
                 refusal_of(self.question.policy, has_database=found.leaders is None),
                 None if self.options is None else self.options.sketch,
             ),
@@ -393,9 +388,13 @@ class _GivenRows:
             is_reference=None if self.reference is None else staying < 0,
         )  # fmt: skip
 
+    def _again(self, found: RowMatches, is_chosen: Bools) -> Deduplicated:
+        """Return the same result with only some of the duplicates removed."""
+        return self.result(found.chosen(is_chosen, self.names))
+
     def _texts_at(self, rows: I64) -> Any:
         """Return the texts of rows, and of what is in the reference; None for stored documents."""
-        other = _unknown if self.reference is None else self.reference.texts
+        other = unknown if self.reference is None else self.reference.texts
         return either(rows, self.texts.at, other)
 
     def _least(self, found: RowMatches) -> float | None:
@@ -410,8 +409,3 @@ class _GivenRows:
         row_of = {self.names[row]: row for row in np.flatnonzero(kept).tolist()}
         rows = [row_of.get(id, -1) for id in found.representatives]
         return np.array(rows, np.int64)
-
-
-def _unknown(positions: I64) -> list[None]:
-    """Return the texts of stored documents, which nobody has given."""
-    return [None] * len(positions)

@@ -13,7 +13,7 @@ from simdb.deduplication.rows import DataRows, rows_of
 from simdb.deduplication.sieve import Dropped, Sieve, UnitKeys
 from simdb.deduplication.texts import RowTexts
 from simdb.ground.choices import DROP
-from simdb.ground.dtypes import Bools
+from simdb.ground.dtypes import I64, Bools
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.results.clusters import Clusters
@@ -108,8 +108,7 @@ def drop_from_rows(
             values[at] = rest if isinstance(values[at], str) else rest.encode()
         rows = rows_of(rows.with_field(text, values))
     kept = _without(dropped.kept, texts.is_null, dropping)
-    data = rows.chosen(kept)
-    survivors = InMemory(data, lambda: rows_of(data).records(), text, dropping.question.threads)
+    survivors = InMemory(rows.chosen(kept), text, dropping.question.threads)
     return _result(survivors, kept, texts.is_null, sieve, dropped, dropping)
 
 
@@ -143,6 +142,11 @@ def _without(kept: Bools, nulls: Bools, dropping: Dropping) -> Bools:
     return kept & ~nulls if dropping.on_null == DROP else kept
 
 
+def _nothing(rows: I64 | Bools) -> list[Any]:
+    """Return the texts of no rows."""
+    return []
+
+
 def _result(
     survivors: Survivors,
     kept: Bools,
@@ -154,7 +158,7 @@ def _result(
     nothing = object_array([])
     none = np.empty(0, np.int64)
     evidence = Evidence(
-        removed=none, staying=none, texts=lambda rows: [], least=None, again=lambda chosen: None,
+        removed=none, staying=none, texts=_nothing, least=None, again=_nothing,
         refusal=f"at() judges whole documents, and {dropping.unit}s left these",
     )  # fmt: skip
     return Deduplicated(

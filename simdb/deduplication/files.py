@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
 from simdb.columns.arrow import load_arrow
 from simdb.deduplication.question import Decided, DedupQuestion, Evidence, least_of, refusal_of
-from simdb.deduplication.reference import Reference
+from simdb.deduplication.reference import Reference, not_pickled
 from simdb.deduplication.result import Deduplicated, Survivors
 from simdb.deduplication.run import DedupRun, SecondLook
 from simdb.ground.choices import DROP, KEEP, NullName
@@ -288,6 +288,10 @@ class KeptDocuments:
         self._files, self._run, self._kept, self._held = files, run, kept, held
         if isinstance(held, ExitStack):
             weakref.finalize(self, held.close)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise not_pickled()
 
     def chosen(self, kept: Bools) -> "KeptDocuments":
         """Return other documents of the same run."""

@@ -7,7 +7,7 @@ the leader -1 - p, of the position p.
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -41,6 +41,19 @@ class Reference(Protocol):
 
     def names(self, positions: I64) -> Sequence[Any]:
         """Return the ids at some positions."""
+
+
+def unknown(documents: Sequence[Any] | I64) -> list[None]:
+    """Return the texts of stored documents, which nobody has given."""
+    return [None] * len(documents)
+
+
+def not_pickled() -> TypeError:
+    """Return the error for a result that has no copy, because it reads texts again."""
+    return TypeError(
+        "this result cannot be pickled or copied, because it reads texts again in their files; take"
+        " what you need of it, such as data and kept"
+    )
 
 
 class Listed:
@@ -87,6 +100,10 @@ class FileReference:
         for each in (self._names, self._texts):
             held.push(each)
 
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise not_pickled()
+
     def portions(self) -> Iterator[Any]:
         """Yield the texts of all documents; see `Reference`."""
         for batch in self._batches:
@@ -113,9 +130,13 @@ class DatabaseReference:
         self.held = held
         self.staying: Staying = {}
         # Returns the texts of documents by their ids; a database keeps none.
-        self.known: Callable[[list[Id]], Sequence[Any]] = lambda ids: [None] * len(ids)
+        self.known: Callable[[list[Id]], Sequence[Any]] = unknown
         self._positions: dict[Id, int] = {}
         self._ids: list[Id] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: without the database, which nothing asks again."""
+        return vars(self) | {"held": None}
 
     def portions(self) -> Iterator[Any]:
         """Yield nothing: a database keeps no texts."""

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from simdb import report
 from simdb.columns.arrow import checked_arrow, read_batches
 from simdb.deduplication.question import Decided, Evidence
+from simdb.deduplication.rows import rows_of
 from simdb.ground import previews
 from simdb.ground.checks import share
 from simdb.ground.choices import DROP
@@ -113,13 +114,12 @@ class Survivors(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InMemory:
-    """Survivors in memory; `records` yields them: dicts, or texts or vectors without fields.
+    """Survivors in memory: data of any kind; `text`: the field of texts that have no fields.
 
     `staying`: see `Survivors`.
     """
 
     data: Any
-    records: Callable[[], Iterator[Any]]
     text: str
     threads: int | None = None
     staying: Staying = field(default_factory=dict)
@@ -139,7 +139,7 @@ class InMemory:
         def plain(value: Any) -> Any:
             return None if is_missing(value) and not (has_nan and type(value) is float) else value
 
-        for each in self.records():
+        for each in rows_of(self.data).records():
             if isinstance(each, Mapping):
                 yield {name: plain(value) for name, value in each.items()}
             else:

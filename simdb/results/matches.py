@@ -174,6 +174,11 @@ class Matches(RowSequence[list[Match[IdT]]]):
         self.containments: npt.NDArray[np.float64] | None = None
         self.spans: list[tuple[SharedSpan, ...] | None] = []  # one for each containment
 
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """Return what is pickled: the ids, not what makes them."""
+        names = (name for name in self.__slots__ if name not in ("_ids", "_resolve"))
+        return None, {name: getattr(self, name) for name in names} | {"_ids": self.ids}
+
     @property
     def ids(self) -> npt.NDArray[np.object_]:
         """The user's ids of the matches: object[k]."""

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -295,3 +296,16 @@ def test_a_reference_without_texts_is_refused(against, word, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     with pytest.raises((simdb.InputError, simdb.OptionError), match=word):
         simdb.decontaminate(TEXTS, against=against)
+
+
+def test_a_result_in_memory_can_be_pickled(tmp_path):
+    """It ended with "Can't pickle local object"."""
+    item = " ".join(f"w{number}" for number in range(40))
+    found = simdb.decontaminate([f"before {item} after", "something else"], against=[item])
+
+    again = pickle.loads(pickle.dumps(found))
+    again.write(tmp_path / "rest.jsonl")
+
+    assert again.data == found.data == ["something else"]
+    assert again.leaked == found.leaked
+    assert (tmp_path / "rest.jsonl").read_text() == '{"text": "something else"}\n'

@@ -1,5 +1,6 @@
 """Survivors, groups and duplicates of one call, against a double loop over sets of shingles."""
 
+import pickle
 import random
 import sys
 from dataclasses import replace
@@ -386,3 +387,45 @@ def test_data_that_cannot_be_read_is_named(data, settings, message):
 def test_an_unknown_field_is_named_with_the_known_ones():
     with pytest.raises(simdb.OptionError, match="no field 'body' in data; its fields are 'text', "):
         simdb.deduplicate(ROWS, text="body")
+
+
+def test_a_result_travels_between_processes_with_all_that_it_can_do(tmp_path):
+    """What a worker of a pool returned ended with "Can't pickle local object"."""
+    texts = families(10, seed=3000201)
+    reference = [texts[0]]
+    with simdb.open(tmp_path / "db") as database:
+        database.insert("known", texts[5])
+    given = [
+        (texts, {}), (dict(enumerate(texts)), {}), ([{"text": text} for text in texts], {}),
+        (texts, {"against": reference}), (texts, {"against": tmp_path / "db"}),
+        (texts, {"db": tmp_path / "new"}), (texts, {"keep": len}), (texts, {"unit": "line"}),
+    ]  # fmt: skip
+
+    for data, asked in given:
+        found = simdb.deduplicate(data, **asked)
+        again = pickle.loads(pickle.dumps(found))
+        for name, result in {"found": found, "again": again}.items():
+            result.write(tmp_path / f"{name}.jsonl")
+            result.report(tmp_path / f"{name}.html")
+
+        assert (again.data, again.kept.tolist()) == (found.data, found.kept.tolist())
+        assert list(map(list, again.groups)) == list(map(list, found.groups))
+        lines, pages = [
+            [(tmp_path / f"{name}.{end}").read_text() for name in ("found", "again")]
+            for end in ("jsonl", "html")
+        ]
+        assert lines[0] == lines[1]
+        assert pages[0].count("<mark>") == pages[1].count("<mark>")
+    found = simdb.deduplicate(texts)
+    again = pickle.loads(pickle.dumps(found))
+    assert again.at(0.95).kept.tolist() == found.at(0.95).kept.tolist() != found.kept.tolist()
+
+
+def test_a_result_that_reads_its_files_again_says_why_it_cannot_be_pickled(tmp_path):
+    """The error was: cannot pickle 'module' object."""
+    (tmp_path / "a.jsonl").write_text('{"text": "one two three"}\n' * 2)
+
+    for data, asked in ((tmp_path / "a.jsonl", {}), (["x"], {"against": tmp_path / "a.jsonl"})):
+        result = simdb.deduplicate(data, **asked)
+        with pytest.raises(TypeError, match="it reads texts again in their files; take what you"):
+            pickle.dumps(result)

@@ -296,6 +296,20 @@ def test_a_pickled_database_is_opened_again(path):
             assert list(again) == list(database)
 
 
+def test_pickled_matches_have_their_ids(path):
+    """A worker that asked all shards could not return what it found."""
+    texts = sharded.corpus()[1][:20]
+    with simdb.open_sharded(path) as database:
+        found = database.query_many(texts, distance=9)
+        parts = database.query_many(iter(texts), distance=9)
+
+        for each in (found, parts):
+            again = pickle.loads(pickle.dumps(each))
+
+            assert list(again) == list(found)
+            assert again.to_arrow(ids="text").equals(found.to_arrow(ids="text"))
+
+
 def test_a_child_process_reads_with_the_parents_database(path):
     text = sharded.corpus()[1][0]
     with simdb.open_sharded(path) as database:
