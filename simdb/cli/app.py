@@ -40,6 +40,10 @@ NO_MEMORY = (
     "the memory of this process is used up; give it more, or take fewer threads, as with the"
     " environment variable SIMDB_THREADS=1, or let dedup hold less, with --memory 64M"
 )
+NO_DOCSTRINGS = (
+    "the commands are made of docstrings, and Python leaves these out with -OO and with"
+    " PYTHONOPTIMIZE=2; run it without, or with -O; the library needs none"
+)
 # What the system says of no file, or of any file because there are too many.
 ADVICE = {
     errno.EBADF: "standard output is closed; let it go to a file, or to /dev/null",
@@ -165,6 +169,8 @@ def main() -> None:
     """Run the program with the arguments of this process."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(TERMINATED))
     _open_streams()
+    if not NAMES:
+        sys.exit(_report(NO_DOCSTRINGS, WRONG_USE))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     # Imports make many objects that all stay, and Python would look for cycles among them: every

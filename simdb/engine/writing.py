@@ -16,6 +16,7 @@ from simdb.engine.search.filters import check_filters, check_where
 from simdb.engine.search.question import Question
 from simdb.engine.state.documents import known_ordinals
 from simdb.engine.state.staged import seconds_of
+from simdb.ground.checks import shown
 from simdb.ground.choices import ConflictName, ErrorsName, MatchName, MethodName, VerifyName
 from simdb.ground.errors import NotFoundError, OptionError
 from simdb.ground.foreign import answering, named_alone
@@ -220,7 +221,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         """Delete one document; NotFoundError if the id is unknown."""
         with self._changing("delete") as writing:
             if not write.storing.delete_ids(writing, [id]):
-                raise NotFoundError(f"no document has the id {id!r}")
+                raise NotFoundError(f"no document has the id {shown(id)}")
 
     def delete_many(self, ids: Iterable[IdT]) -> int:
         """Delete the documents with these ids; returns their number.  Unknown ids are ignored."""

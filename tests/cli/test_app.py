@@ -215,6 +215,16 @@ def test_main_ends_with_the_exit_code(monkeypatch, capsys):
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+def test_without_docstrings_the_program_says_why_it_has_no_commands():
+    ran = subprocess.run(
+        [sys.executable, "-OO", "-m", "simdb", "--help"], capture_output=True, text=True, timeout=60
+    )
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("simdb: the commands are made of docstrings")
+    assert "PYTHONOPTIMIZE" in ran.stderr
+
+
 def test_the_name_of_the_program_is_that_of_the_package():
     assert app.name == "simdb"
 

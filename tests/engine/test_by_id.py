@@ -30,6 +30,16 @@ def test_subscription_raises_a_key_error_for_an_unknown_id(filled):
     assert isinstance(caught.value, simdb.NotFoundError)
 
 
+@pytest.mark.parametrize("verb", ["delete", "explain"])
+def test_an_unknown_id_that_is_a_whole_text_is_shortened_in_the_message(filled, verb):
+    arguments = ("a",) if verb == "explain" else ()
+
+    with pytest.raises(simdb.NotFoundError) as caught:
+        getattr(filled, verb)(*arguments, "long " * 100)
+
+    assert len(str(caught.value)) < 150
+
+
 def test_ids_of_another_type_are_unknown(filled):
     assert filled.get("1") is None
     assert filled.get(1) is not None

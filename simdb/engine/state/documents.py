@@ -8,6 +8,7 @@ from simdb.columns.arrow import Columns, load_arrow
 from simdb.columns.vector_form import NO_WEIGHTS, signs_of
 from simdb.engine.state.state import State
 from simdb.engine.state.view import SIGNATURES
+from simdb.ground.checks import shown
 from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import NotFoundError
 from simdb.running import kernel
@@ -31,7 +32,7 @@ def known_ordinals(state: State, ids: list[Any]) -> Any:
     found = find_ids(state, ids)
     # A query by id asks for one, of which the first comparison is the faster one.
     if found[0] < 0 if len(found) == 1 else (found < 0).any():
-        raise NotFoundError(f"no document has the id {ids[int(np.argmax(found < 0))]!r}")
+        raise NotFoundError(f"no document has the id {shown(ids[int(np.argmax(found < 0))])}")
     return found.astype(np.uint32)
 
 
