@@ -93,15 +93,19 @@ def inspect(
             finding = next(opened.check(deep), None)
             if finding is not None:
                 raise CorruptError(f"{finding.place}: {finding.message}; {finding.remedy}")
-            content = ContentDigest()
-            for hashes, ids, sketches in _documents(shard.store):
-                numbers = numbers_of(hashes, shards)
-                _check_numbers(numbers, ids, number, shards)
-                content.add(hashes, sketches)
-            found = Shard(name, content.count, content.digest)
+            found = content_of(shard, number, shards)
             return Inspected(found, opened.options, options_digest(shard.store))
     except (CorruptError, FormatError, InputError) as error:
         raise named(error, name, directory) from error
+
+
+def content_of(shard: OpenShard, number: int, shards: int) -> Shard:
+    """Return what shard `number` of `shards` holds; InputError if an id belongs to another."""
+    content = ContentDigest()
+    for hashes, ids, sketches in _documents(shard.store):
+        _check_numbers(numbers_of(hashes, shards), ids, number, shards)
+        content.add(hashes, sketches)
+    return Shard(shard_name(number), content.count, content.digest)
 
 
 class ContentDigest:

@@ -471,13 +471,18 @@ class ShardedDatabase(Generic[IdT]):
         """Yield what is wrong with any shard, one finding at a time; see `Database.check`.
 
         The place of a finding begins with the name of the shard.  Shards that are left out are
-        findings, too.
+        findings, too, and those that do not hold what the set was finished with.
         """
         for name, reason in self.skipped.items():
             yield Finding(name, reason, "restore the shard from a copy, or write it again")
         for number, found in self._shards.each(lambda shard: list(shard.database.check(deep))):
             for one in found:
                 yield replace(one, place=f"{shard_name(number)}: {one.place}")
+            if not found and (message := self._shards.change_of(number)):
+                yield Finding(
+                    shard_name(number), message,
+                    "restore the shard from a copy, or take it as it is with finish_sharded",
+                )  # fmt: skip
 
     def advice(self) -> Iterator[Advice]:
         """Yield what would improve a shard, and why; see `Database.advice`."""

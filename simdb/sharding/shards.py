@@ -30,13 +30,14 @@ from simdb.ground.errors import (
     ForkedError,
     FormatError,
     FullError,
+    InputError,
     NotFoundError,
     OptionError,
     ReadOnlyError,
     ReplacedError,
 )
 from simdb.running.threads import mapped
-from simdb.sharding.shard import OpenShard, named, options_digest, shard_of
+from simdb.sharding.shard import OpenShard, content_of, named, options_digest, shard_of
 from simdb.storage.files import shards_file
 from simdb.storage.files.location import closed
 from simdb.storage.files.plain import DATA_FILE, SHARDS_FILE, check_directory
@@ -148,6 +149,17 @@ class Shards:
         ]
         self.check_some()
         return found
+
+    def change_of(self, number: int) -> str:
+        """Return how a shard differs from what the set was finished with, "" for not at all."""
+        entry = self.entries[number]
+        try:
+            found = self.ask(number, partial(content_of, number=number, shards=self.count))
+        except InputError as error:
+            return str(error)
+        if found == entry:
+            return ""
+        return "the documents are not those that the set was finished with"
 
     def by_shard(self, ids: list[Id]) -> Iterator[tuple[int, I64]]:
         """Yield the number of each shard to which some of `ids` belong, and their positions."""

@@ -121,6 +121,26 @@ def test_shards_that_changed_places_are_named(tmp_path):
         simdb.open_sharded(path)
 
 
+def test_check_names_a_shard_that_holds_other_documents_than_the_set_was_finished_with(path):
+    """Only the number of documents and the first id are looked at when a set is opened."""
+    ids = sharded.corpus()[0]
+    numbers = simdb.shard_of(ids, SHARDS).tolist()
+    own, foreign = [[id for id, at in zip(ids, numbers, strict=True) if at == n] for n in (1, 2)]
+    changes = {"belongs to shard-00002 of 4": foreign[0], "documents are not those": own[-1]}
+
+    for message, added in changes.items():
+        with simdb.open(path / "shard-00001", "w") as shard:
+            shard.delete(own[-1])
+            shard.insert(added, "another text")
+        with simdb.open_sharded(path) as database:
+            (finding,) = database.check()
+
+            assert (finding.place, message in finding.message) == ("shard-00001", True)
+        with simdb.open(path / "shard-00001", "w") as shard:
+            shard.delete(added)
+            shard.insert(own[-1], "another text")
+
+
 def test_a_set_without_any_good_shard_is_not_opened(path):
     for number in range(SHARDS):
         shutil.rmtree(path / f"shard-{number:05d}")
