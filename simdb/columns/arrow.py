@@ -82,12 +82,20 @@ def listed(values: Any) -> list[Any] | None:
     """
     arrays = arrays_of(values)
     try:
-        return [value for array in arrays for value in array.to_pylist()] if arrays else None
+        return [value for array in arrays for value in python_values(array)] if arrays else None
     except UnicodeDecodeError as error:
         raise InputError(
             f"the Arrow array has a text that is not valid UTF-8 ({error}); see what"
             " .validate(full=True) says, and make the array again"
         ) from error
+
+
+def python_values(values: Any) -> list[Any]:
+    """Return the values of an array or the rows of a table; nanoseconds need no pandas."""
+    try:
+        return list(values.to_pylist())
+    except ValueError:
+        return list(_plain_times(values).to_pylist())
 
 
 def as_column(values: Any) -> Any:
@@ -482,3 +490,11 @@ KINDS: dict[str, Callable[[Any], TextColumn]] = {
     "string_view": _of_views,
     "binary_view": _of_views,
 }
+
+
+def _plain_times(values: Any) -> Any:
+    """Return values with times of nanoseconds as text, and durations as whole numbers."""
+    if hasattr(values, "schema"):
+        return values.from_arrays(list(map(_plain_times, values.columns)), values.column_names)
+    kinds = {"time": "string", "dura": "int64"} if "[ns" in str(values.type) else {}
+    return values.cast(kinds.get(str(values.type)[:4], values.type))

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from simdb.columns.arrow import STREAM, TextColumn, load_arrow
+from simdb.columns.arrow import STREAM, TextColumn, load_arrow, python_values
 from simdb.deduplication.texts import filtered, is_of, joined_texts, listed, text_values, vectors_of
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import Bools
@@ -315,7 +315,7 @@ class ArrowTable(Frame):
         """Yield each row as a dict."""
         batches = self.data.to_batches() if hasattr(self.data, "to_batches") else [self.data]
         for batch in batches:
-            yield from batch.to_pylist()
+            yield from python_values(batch)
 
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some rows."""
@@ -338,6 +338,10 @@ class ArrowTable(Frame):
         if names.count(name) > 1:
             raise OptionError(f"data has several columns with the name {name!r}; rename them")
         return self.data.column(name)
+
+    def column(self, name: str) -> list[Any]:
+        """Return the column `name`."""
+        return python_values(self._column(name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import IO, Protocol
 
 import numpy as np
 
+from simdb.columns.arrow import python_values
 from simdb.ground.dtypes import I64
 from simdb.ground.errors import OptionError
 from simdb.outputs import formats, table_file
@@ -228,7 +229,7 @@ def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
     for piece in pieces:
         if isinstance(piece, RowRange):
             for batch in table_file.chosen_rows(piece):
-                yield b"".join(as_line(row) + LINE_FEED for row in batch.to_pylist())
+                yield b"".join(as_line(row) + LINE_FEED for row in python_values(batch))
         elif piece.table is not None:
             yield from (as_line(row) + LINE_FEED for row in table_file.rows_of(piece))
         elif piece.is_waiting:
@@ -256,7 +257,7 @@ def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
     for piece in pieces:
         if isinstance(piece, RowRange):
             for batch in table_file.chosen_rows(piece):
-                yield from (table_file.loaded(waiting_line(row)) for row in batch.to_pylist())
+                yield from (table_file.loaded(waiting_line(row)) for row in python_values(batch))
         else:
             yield from table_file.rows_of(piece)
 

@@ -18,7 +18,7 @@ from typing import IO, Any, TextIO
 
 import numpy as np
 
-from simdb.columns.arrow import filtered_array, load_arrow
+from simdb.columns.arrow import filtered_array, load_arrow, python_values
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError
@@ -344,7 +344,7 @@ class _FileColumns:
             if name not in batch.schema.names:
                 arrays.append(self._arrow.nulls(batch.num_rows, kind))
             elif name in self.mixed:
-                arrays.append(self.array(name, batch.column(name).to_pylist()))
+                arrays.append(self.array(name, python_values(batch.column(name))))
             else:
                 arrays.append(batch.column(name).cast(kind))
         return self._arrow.RecordBatch.from_arrays(arrays, schema=schema)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn, listed, text_column
+from simdb.columns.arrow import TextColumn, listed, python_values, text_column
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError
 from simdb.outputs.formats import is_remote
@@ -230,7 +230,7 @@ def _ids(rows: Any, reading: SourceOptions) -> list[Any]:
 def _records(
     rows: Any, reading: SourceOptions, name: str, first: int
 ) -> Iterator[Record | InputProblem]:
-    for position, row in enumerate(rows.to_pylist(), first):
+    for position, row in enumerate(python_values(rows), first):
         try:
             text = row[reading.text_field]
             size = byte_count(text) if isinstance(text, str) else 0

@@ -4,7 +4,10 @@ import datetime
 import decimal
 import gzip
 import json
+import os
 import random
+import subprocess
+import sys
 import warnings
 from functools import partial
 from itertools import compress
@@ -339,3 +342,50 @@ def test_a_folder_with_files_of_records_is_warned_of(tmp_path, monkeypatch, verb
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         verb("f/*.jsonl")
+
+
+WITHOUT_PANDAS = """
+import json, sys
+class NoPandas:
+    def find_spec(self, name, *others):
+        if name.partition(".")[0] == "pandas":
+            raise ModuleNotFoundError("No module named 'pandas'")
+sys.meta_path.insert(0, NoPandas())
+import pyarrow, pyarrow.parquet, simdb
+hour = 3_600_000_000_000
+table = pyarrow.table({
+    "text": ["one two three", "one two three", "four five six"],
+    "date": pyarrow.array([1, 2, None], pyarrow.timestamp("ns")),
+    "hour": pyarrow.array([hour, hour + 1, None], pyarrow.time64("ns")),
+    "age": pyarrow.array([3, 4, None], pyarrow.duration("ns")),
+})
+pyarrow.parquet.write_table(table, "a.parquet")
+for data in (table, "a.parquet"):
+    simdb.deduplicate(data, keep="max:date").write("kept.jsonl")
+    print(open("kept.jsonl").readline(), end="")
+assert simdb.deduplicate(table, keep="max:age").kept.tolist() == [False, True, True]
+assert simdb.deduplicate("a.parquet", id="date").data.num_rows == 2
+"""
+
+
+def test_times_of_nanoseconds_are_written_without_pandas(tmp_path):
+    # pyarrow makes objects of pandas of them, and raised ValueError without it.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    command = [sys.executable, "-c", WITHOUT_PANDAS]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (
+        list(map(json.loads, done.stdout.splitlines()))
+        == [
+            {
+                "text": "one two three",
+                "date": "1970-01-01 00:00:00.000000002",
+                "hour": "01:00:00.000000001",
+                "age": 4,
+            }
+        ]
+        * 2
+    )
