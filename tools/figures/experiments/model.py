@@ -17,6 +17,8 @@ import pictures
 import simdb
 from claim import Claim, Section
 from scene import World
+from simdb.engine.search.planning import plan_without_database
+from simdb.engine.search.question import Question
 from simdb.plan import cost
 
 PREDICTED = Claim(
@@ -40,6 +42,7 @@ F64 = npt.NDArray[np.float64]
 PAGES = 8e9
 BATCH = 1e7  # documents of a batch, as in Figure 9
 DISK = 5e8  # bytes a second
+ENOUGH = 1e15  # bytes of memory: a search waits for no page of the disk, as in the paper
 FACTOR = 2.0
 LAYOUTS = {"BPHS, T = 4": (4, 1), "BPHS, T = 10": (5, 2)}
 
@@ -222,7 +225,9 @@ def at_web_size(
             cost.psm_batch(PAGES, attempts=k_batch, **given),
     }  # fmt: skip
     ways = {name: (way.size_bytes / 1e9, way.seconds) for name, way in every.items()}
-    plan = simdb.open(None).plan(PAGES, distance=3, recall=0.95)
+    plan = plan_without_database(
+        simdb.Options(), PAGES, Question(distance=3, recall=0.95), has_weights=False, memory=ENOUGH
+    )
     name = f"simdb's plan ({plan.method}, {plan.tables} tables)"
     ways[name] = (plan.bytes_per_document * PAGES / 1e9, plan.cost_seconds)
     holds = [
