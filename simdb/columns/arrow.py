@@ -72,7 +72,7 @@ def arrays_of(values: Any) -> list[Any]:
         return []
     if isinstance(whole, arrow.Array):
         return [whole]
-    return list(whole.chunks) or [arrow.array([], whole.type)]
+    return list(whole.chunks) or [arrow.nulls(0, whole.type)]
 
 
 def listed(values: Any) -> list[Any] | None:

@@ -117,9 +117,10 @@ class ContainedMatch(Match[IdT_co]):
         spans: tuple[SharedSpan, ...] | None,
     ) -> None:
         """Hold the values."""
-        Match.__init__(self, id, distance, similarity)
-        object.__setattr__(self, "containment", containment)
-        object.__setattr__(self, "spans", spans)
+        # In Python 3.10 a dataclass has slots of its own also for the fields that it inherits.
+        values = (id, distance, similarity, containment, spans)
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
 
 
 @dataclass(slots=True)

@@ -50,7 +50,9 @@ def asked_of(words: U64) -> ContainmentQuery:
     """Return a query from the hashes of its words."""
     bounds, grams = grams_of(np.array([0, len(words)]), words)
     keys, places = np.unique(grams, return_inverse=True)
-    return ContainmentQuery(words, keys, places, np.isin(keys, winnow(bounds, grams).values))
+    # By default numpy 2.0 takes differences of few numbers as signed ones, and these are unsigned.
+    is_kept = np.isin(keys, winnow(bounds, grams).values, kind="sort")
+    return ContainmentQuery(words, keys, places, is_kept)
 
 
 def containments(asked: ContainmentQuery, offsets: I64, words: U64) -> F64:
