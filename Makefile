@@ -25,7 +25,7 @@ FIGURES ?=
 # Compiled modules are kept: hundreds of processes of the tests start from them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test test-more test-all coverage mutants fuzz torture campaigns sanitize sanitize-threads lint bench figures \
+.PHONY: help demo test test-more test-all oldest coverage mutants fuzz torture campaigns sanitize sanitize-threads lint bench figures \
   build wheels docs reference clean
 
 help:  ## list the tasks
@@ -51,6 +51,17 @@ test-more: $(VENV)/.developed  ## run what repeats the power of the quick tests,
 
 test-all: $(VENV)/.developed  ## run all tests, the slow tests too, and more examples of each
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q
+
+OLDEST = build/oldest
+
+oldest: $(VENV)/.developed  ## run the quick tests with Python 3.10 and the oldest packages that simdb takes
+	rm -rf $(OLDEST)
+	mkdir -p $(OLDEST)
+	git ls-files -z | xargs -0 tar c | tar x -C $(OLDEST)
+	python3.10 -m venv $(OLDEST)/.venv
+	$(BIN)/python tools/wheels/oldest.py >$(OLDEST)/constraints.txt
+	cd $(OLDEST) && .venv/bin/python -m pip install --quiet -c constraints.txt --editable '.[test]' \
+	  && .venv/bin/python -m pytest -q -m "not slow and not more" -n $(JOBS)
 
 coverage: $(VENV)/.developed  ## run the quick tests and list the lines that they do not reach
 	$(BIN)/python -m pytest -q -m "not slow" --cov=simdb --cov-report=term-missing:skip-covered

@@ -311,6 +311,9 @@ def test_numbers_of_numpy_and_halves_of_characters_are_written(tmp_path):
     assert '3,"[1, 2]","{""f"": 0.5}",2026-11-27T01' in (tmp_path / "k.csv").read_text()
 
 
+@pytest.mark.skipif(
+    int(pyarrow.__version__.partition(".")[0]) < 22, reason="it writes no views to Parquet"
+)
 @pytest.mark.parametrize("names", [["id", "text", "tags"], ["id", "text", "more", "more"]])
 def test_a_parquet_file_gives_all_its_columns(tmp_path, names):
     # polars gives pyarrow views of texts; they, and two columns of one name, ended with an error
