@@ -64,14 +64,15 @@ def run(world: World) -> Section:
     section = Section(
         "Slides: S-curves", f"{pairs:,} pairs of documents at each of {len(exact)} similarities."
     )
-    errors = {shape: deviation(independent[shape], exact, *shape, pairs) for shape in SHAPES}
+    found = {shape: apart(independent[shape], exact, *shape, pairs) for shape in SHAPES}
     section.judge(
         CURVE, theirs="1 - (1 - s^r)^b",
         ours=", ".join(
-            f"b = {b}, r = {r}: largest difference {difference:.4f}, {worst:.1f} standard errors"
-            for (b, r), (difference, worst) in errors.items()
+            f"b = {b}, r = {r}: largest difference {np.abs(differences).max():.4f},"
+            f" {np.abs(errors).max():.1f} standard errors"
+            for (b, r), (differences, errors) in found.items()
         ),
-        holds=[worst <= 4 for _, worst in errors.values()],
+        holds=[bool((np.abs(errors) <= 4).all()) for _, errors in found.values()],
         why="minima agree with the probability of the similarity, and independently",
     )  # fmt: skip
     usual = independent[20, 5]
@@ -86,20 +87,18 @@ def run(world: World) -> Section:
         why="the same formula",
     )  # fmt: skip
     wanted = {shape: curve(exact, *shape) for shape in SHAPES}
-    apart = {shape: (spaced[shape] - wanted[shape]) / errors_of(wanted[shape], pairs)
-             for shape in SHAPES}  # fmt: skip
+    found = {shape: apart(spaced[shape], exact, *shape, pairs) for shape in SHAPES}
     section.judge(
         STEEPER, theirs="-",
         ours=f"variance x {varying.min():.2f} to {varying.max():.2f}; "
         + ", ".join(
-            f"b = {b}, r = {r}: {(spaced[b, r] - wanted[b, r]).min():+.4f} to"
-            f" {(spaced[b, r] - wanted[b, r]).max():+.4f}"
-            for b, r in SHAPES
+            f"b = {b}, r = {r}: {differences.min():+.4f} to {differences.max():+.4f}"
+            for (b, r), (differences, _) in found.items()
         ),
         holds=[
             bool((varying <= 0.9).all()),
-            *((apart[each][wanted[each] >= 0.6] > -4).all() for each in SHAPES),
-            *((apart[each][wanted[each] <= 0.4] < 4).all() for each in SHAPES),
+            *((errors[wanted[each] >= 0.6] > -4).all() for each, (_, errors) in found.items()),
+            *((errors[wanted[each] <= 0.4] < 4).all() for each, (_, errors) in found.items()),
         ],
         why="the values of a feature are spread evenly, so it is least nearly as often as expected",
     )  # fmt: skip
@@ -124,18 +123,16 @@ def curve(similarity: Shares, bands: int, rows: int) -> Shares:
     return np.asarray(1 - (1 - similarity**rows) ** bands)
 
 
-def deviation(
+def apart(
     shares: Shares, exact: Shares, bands: int, rows: int, pairs: int
-) -> tuple[float, float]:
-    """Return the largest difference from the formula, and the largest in standard errors."""
+) -> tuple[Shares, Shares]:
+    """Return how much larger shares are than the formula, and that in standard errors.
+
+    The error of a share near 0 or 1 is that of one pair.
+    """
     wanted = curve(exact, bands, rows)
-    difference = np.abs(shares - wanted)
-    return float(difference.max()), float((difference / errors_of(wanted, pairs)).max())
-
-
-def errors_of(wanted: Shares, pairs: int) -> Shares:
-    """Return the standard errors of shares of some pairs; near 0 or 1, that of one pair."""
-    return np.maximum(np.sqrt(wanted * (1 - wanted) / pairs), 1 / pairs)
+    errors = np.maximum(np.sqrt(wanted * (1 - wanted) / pairs), 1 / pairs)
+    return shares - wanted, (shares - wanted) / errors
 
 
 def draw(world: World, shares: dict[tuple[int, int], Shares], exact: Shares) -> str:
