@@ -22,6 +22,7 @@ FORMS = {
     "damage.py": "--trials 60",
     "differential.py": "--seeds 8 --steps 80",
     "differential.py --documents": "1000 20000",
+    "inputs.py": "--trials 60",
     "interrupts.py": "--points 3",
     "kills.py": "--kills 30",
     "races.py": "--seconds 2",
