@@ -1,5 +1,6 @@
 """The rules that say which document of a group stays."""
 
+from decimal import Decimal
 from random import Random
 
 import numpy as np
@@ -10,6 +11,7 @@ import simdb
 from simdb.settings import keeping
 
 NOTHING = (None, float("nan"), "")
+WORDS_FOR_NOTHING = ("", " ", "-", "null", "NULL", "None", "NaN", "nan", "n/a", "N/A", "NA")
 
 
 def order_of(rule, values=(), sizes=()):
@@ -77,23 +79,67 @@ def test_the_order_is_that_of_a_double_loop_and_what_has_no_value_comes_last(see
 @over(
     ("values", "first"),
     [
-        (["9", "10", "x"], 2),
+        (["9", "10", "x"], 1),
         (["2024-01-02", "2024-11-01", "2023-12-31"], 1),
         ([2**53, str(2**53 + 1), 2.0], 1),
         ([b"a", b"b"], 1),
         ([np.float32(1), np.int64(2)], 1),
         ([(1, 2), (1, 3)], 1),
-        (["1", "inf", "2"], 1),
+        (["1", "inf", "2"], 2),
+        (["1e400", "9" * 5000, "8" * 5001], 2),
+        ([Decimal("1.5"), "2", np.int64(1), True], 1),
+        (["1_000", "2", "2 0"], 1),
+        (["+3", " 4 ", ".5", "5."], 3),
+        (["1e999999999999999999999", "1"], 1),
+        ([float("inf"), "1e300"], 0),
+        (["b", "n/a", "a"], 0),
     ],
 )
-def test_texts_are_numbers_only_if_all_are(values, first):
+@pytest.mark.filterwarnings("ignore:.* are no numbers")
+def test_the_greatest_number_comes_before_all_words(values, first):
     assert order_of("max:n", values)[0] == first
+
+
+@over("rule", ["max:n", "min:n", lambda row: row])
+@pytest.mark.filterwarnings("ignore:.* are no numbers")
+def test_one_odd_value_moves_no_other_document(rule):
+    random = Random(7)
+    values = [random.choice([3, "10", 2.5, "9", "1e2", 2**70, str(2**70 + 1)]) for _ in range(40)]
+    alone = order_of(rule, values)
+
+    for odd in [*WORDS_FOR_NOTHING, None, float("nan"), "word", "2024-01-02"]:
+        assert order_of(rule, [*values, odd]) == [*alone, 40]
+        assert order_of(rule, [odd, *values]) == [*(at + 1 for at in alone), 0]
+
+
+@over("rule", ["max:n", "min:n"])
+@pytest.mark.filterwarnings("ignore:.* are no numbers")
+def test_words_come_after_numbers_and_words_for_nothing_after_words(rule):
+    for nothing in WORDS_FOR_NOTHING:
+        order = order_of(rule, [nothing, "2024-01-02", "7", "2023-11-30", None])
+
+        dates = [1, 3] if rule == "max:n" else [3, 1]
+        assert order == [2, *dates, 0, 4]
+
+
+def test_a_note_counts_the_values_that_are_no_numbers_where_others_are():
+    notes = []
+    for values in ([3, "x", None, "n/a", "", "4"], ["a", "n/a"], [1, None, "", float("nan")]):
+        keeping.order_of(
+            keeping.parse("max:n"), len(values), sizes=list, values=lambda values=values: values,
+            where=str, note=notes.append,
+        )  # fmt: skip
+
+    assert notes == [
+        "2 of 4 values of 'n' are no numbers, such as 'x'; they come after all numbers"
+    ]
+    with pytest.warns(RuntimeWarning, match="1 of 2 values of 'n' are no numbers, such as 'x'"):
+        order_of("max:n", [1, "x"])
 
 
 @over(
     ("rule", "values", "message"),
     [
-        ("min:n", ["a", 5], "numbers and text have no order; row 0 holds 'a', and row 1 a number"),
         ("max:n", [5, [1]], "row 1: keep='max:n' needs numbers or text, and .* holds a list"),
         ("max:n", [{}], "holds a dict"),
         ("min:n", [b"a", 3], "values of the field 'n' cannot be ordered"),

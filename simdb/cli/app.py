@@ -9,6 +9,7 @@ import io
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -92,7 +93,8 @@ class Program(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command named on the command line."""
-        with _reported():
+        with _reported(), warnings.catch_warnings():
+            warnings.showwarning = lambda message, *place, **more: _note(str(message))
             return super().invoke(ctx)
 
 
@@ -196,6 +198,11 @@ def _advised(error: OSError) -> str:
     is_named = error.filename is not None and error.errno != errno.EMFILE
     advice = None if is_named else ADVICE.get(error.errno or 0)
     return f"{advice} ({error})" if advice else str(error)
+
+
+def _note(message: str) -> None:
+    """Print a warning as a line for people, without its place in the program."""
+    print(plain(output.words.in_words(message)), file=sys.stderr)
 
 
 def _report(message: str, code: int) -> int:

@@ -131,7 +131,7 @@ class SecondLook(ExitStack):
         self.names = self.enter_context(Names(note, memory))
         self.lines = self.enter_context(LinesAgain(origins, output))
         self._texts = self.enter_context(TextsAgain(origins)) if has_texts else None
-        self._rule = rule
+        self._rule, self._note = rule, note
         self._sizes: list[I64] = []
         self._values: list[Any] = []
         self._is_valued = False  # what is not compared has a value of the field
@@ -178,7 +178,7 @@ class SecondLook(ExitStack):
         return keeping.order_of(
             rule, self._count,
             sizes=lambda: np.concatenate([np.empty(0, np.int64), *self._sizes]),
-            values=lambda: self._values, where=self.names.where,
+            values=lambda: self._values, where=self.names.where, note=self._note,
         )  # fmt: skip
 
     def _values_of(self, batch: Batch) -> list[Any]:

@@ -2,16 +2,23 @@
 
 A rule is "first", "last", "longest" or "shortest" (in UTF-8), "max:FIELD" or "min:FIELD" (the
 greatest or least value of a field), or a function whose greatest result stays.  Of documents that
-are equal by the rule the first stays, and one without a value (None, NaN or an empty text) stays
-only if all have none.  Texts that are numbers, as all values of a CSV file are texts, are compared
-as numbers if every value is one.
+are equal by the rule the first stays.
+
+Each value is judged by itself, so one odd value moves no other document.  First come the numbers,
+and texts that are numbers, as all values of a CSV file are texts; then all other texts, by their
+letters, as ISO dates are sorted.  Last come documents without a value: None, NaN and the texts of
+`NO_VALUE`.  This is so for the greatest and for the least value.  A note counts the values that are
+no numbers where others are.
 
 Every front end uses `parse(rule)`, which gives a kind and a field and refuses what is no rule, and
 `order_of`, which puts documents in the order in which they are preferred.  One that cannot hold all
 documents in memory, as Spark, takes `parse` alone, and sorts by itself.
 """
 
+import re
+import warnings
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from math import isfinite
 from numbers import Number
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -35,6 +42,15 @@ BY_PLACE = (FIRST, LAST)
 BY_SIZE = (LONGEST, SHORTEST)
 BY_FIELD = (MAX, MIN)
 GREATEST = (LONGEST, MAX, FUNCTION)
+
+# Texts that stand for no value, without regard to case and to spaces around them.
+NO_VALUE = frozenset(
+    ("", "-", "--", "null", "none", "nil", "nan", "nat", "na", "<na>", "n/a", "#n/a", "\\n")
+)
+# A decimal number, with an exponent or without.
+NUMBER: Final = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
+# More digits than Python makes an int of.
+LONG_DIGITS = 4_000
 
 Keep: TypeAlias = str | Callable[[Any], Any]
 
@@ -81,12 +97,14 @@ def order_of(
     sizes: Callable[[], I64],
     values: Callable[[], Sequence[Any]],
     where: Callable[[int], str],
+    note: Callable[[str], None] | None = None,
 ) -> I64:
     """Return the positions of `count` documents, those to be preferred first: int64[count].
 
     `sizes` returns the bytes of each text, less than 0 for none; `values` the value of the field or
     of the function for each document.  Only what the rule needs is called.  `where` names the
-    document at a position, for a message.
+    document at a position, for a message.  `note` takes a line about values that are no numbers; if
+    not given, it is a RuntimeWarning.
     """
     if rule.kind in BY_PLACE:
         every = np.arange(count, dtype=np.int64)
@@ -95,7 +113,7 @@ def order_of(
         found = sizes()
         keys = found if rule.kind == SHORTEST else -found
         return np.lexsort((keys, found < 0)).astype(np.int64, copy=False)
-    return _sorted(rule, values(), where)
+    return _sorted(rule, values(), where, note or _warn)
 
 
 def no_value(rule: KeepRule) -> OptionError:
@@ -128,60 +146,76 @@ def is_missing(value: Any) -> bool:
         return type(value).__name__ == "NAType"
 
 
-def _is_empty(value: Any) -> bool:
-    return isinstance(value, str) and not value
-
-
-def _sorted(rule: KeepRule, values: Sequence[Any], where: Callable[[int], str]) -> I64:
+def _sorted(
+    rule: KeepRule, values: Sequence[Any], where: Callable[[int], str], note: Callable[[str], None]
+) -> I64:
     """Return the positions in the order of the values, equal ones as they came, missing last."""
-    known: list[int] = []
-    unknown: list[int] = []
+    numbers: dict[int, Any] = {}
+    words: dict[int, Any] = {}
+    missing: list[int] = []
+    odd, other = -1, -1  # the first that is no number, and the first that is no text either
     for at, value in enumerate(values):
-        (unknown if is_missing(value) or _is_empty(value) else known).append(at)
-    if rule.kind in BY_FIELD and not {type(values[at]) for at in known} <= {str, int, float, bool}:
-        for at in known:
-            check_value(rule, values[at], lambda at=at: where(at))  # type: ignore[misc]
-    keys = _keys(rule, values, known, where)
-    try:
-        known.sort(key=keys.__getitem__, reverse=rule.kind in GREATEST)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{_named(rule)} cannot be ordered: {error}") from error
-    return np.array([*known, *unknown], np.int64)
+        if is_missing(value):
+            missing.append(at)
+        elif isinstance(value, str):
+            text = value.strip()
+            number = _number(text)
+            if number is not None:
+                numbers[at] = number
+                continue
+            if text.casefold() in NO_VALUE:
+                missing.append(at)
+            else:
+                words[at] = value
+            odd = at if text and odd < 0 else odd
+        elif isinstance(value, Number | np.bool_):
+            numbers[at] = value.item() if isinstance(value, np.generic) else value
+        else:
+            if rule.kind in BY_FIELD:
+                check_value(rule, value, lambda at=at: where(at))  # type: ignore[misc]
+            words[at] = value
+            other = at if other < 0 else other
+    if other >= 0 and numbers:
+        raise InputError(
+            f"{_named(rule)} cannot be ordered: {where(other)} holds a"
+            f" {type(values[other]).__name__}, and {where(next(iter(numbers)))} a number"
+        )
+    if odd >= 0 and numbers:
+        count = sum(isinstance(values[at], str) and bool(values[at].strip()) for at in missing)
+        count += len(words)
+        note(
+            f"{count:,} of {count + len(numbers):,} values of"
+            f" {repr(rule.field) if rule.field else 'keep='} are no numbers, such as"
+            f" {shown(values[odd])}; they come after all numbers"
+        )
+    order: list[int] = []
+    for keys in (numbers, words):
+        try:
+            order += sorted(keys, key=keys.__getitem__, reverse=rule.kind in GREATEST)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{_named(rule)} cannot be ordered: {error}") from error
+    return np.array([*order, *missing], np.int64)
 
 
-def _keys(
-    rule: KeepRule, values: Sequence[Any], known: list[int], where: Callable[[int], str]
-) -> Sequence[Any]:
-    """Return what is compared in place of the `known` values: the numbers that texts are."""
-    texts = [at for at in known if isinstance(values[at], str)]
-    if not texts:
-        return values
-    keys = list(values)
-    for at in texts:
-        number = _number(values[at])
-        if number is None:
-            numeric = next((at for at in known if isinstance(values[at], Number)), None)
-            if numeric is None:
-                return values
-            raise InputError(
-                f"{_named(rule)} cannot be ordered: numbers and text have no order; {where(at)}"
-                f" holds {values[at][:40]!r}, and {where(numeric)} a number"
-            )
-        keys[at] = number
-    return keys
-
-
-def _number(text: str) -> int | float | None:
-    """Return the finite number that a text is; None if it is none."""
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
+def _number(text: str) -> int | float | Decimal | None:
+    """Return the number that a text is, whole ones exactly; None if it is none."""
+    # Most words fail at their first letter.
+    if not text or text[0] not in "0123456789+-." or not _is_number(text):
         return None
-    return number if isfinite(number) else None
+    try:
+        if len(text) <= LONG_DIGITS and text.lstrip("+-").isdigit():
+            return int(text)
+        number = float(text)
+        return number if isfinite(number) else Decimal(text)
+    except ArithmeticError:  # an exponent of very many digits
+        return None
+
+
+_is_number = re.compile(NUMBER).fullmatch
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _named(rule: KeepRule) -> str:

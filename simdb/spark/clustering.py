@@ -70,7 +70,7 @@ def preference_of(keep: str, df: Any, *, text: str | None, texts: Any = None) ->
         )
     is_descending = rule.kind in DESCENDING
     if rule.kind in keeping.BY_FIELD:
-        return MemberOrder(is_descending, _known(df, rule.field))
+        return MemberOrder(is_descending, _known(df, rule.field, is_descending=is_descending))
     if rule.kind in keeping.BY_PLACE:
         return MemberOrder(is_descending)
     if text is not None:
@@ -87,13 +87,30 @@ def _size(text: str) -> Any:
     return functions.octet_length(functions.col(text).cast("string"))
 
 
-def _known(df: Any, field: str) -> Any:
-    """Return the values of a column; null in place of NaN and of an empty text."""
+def _known(df: Any, field: str, *, is_descending: bool) -> Any:
+    """Return the values of a column, as `keeping` sorts them; null in place of a missing one.
+
+    A text becomes a struct: whether it is its number that is compared, the number, and the text.
+    Whole numbers of up to 38 digits are compared exactly.
+    """
     functions = frames.functions()
     kind, column = frames.column_type(df, field), functions.col(field)
     if kind in ("float", "double"):
         return functions.when(~functions.isnan(column), column)
-    return functions.when(column != "", column) if kind == "string" else column
+    if kind != "string":
+        return column
+    text = functions.trim(column)
+    is_number = text.rlike(f"^({keeping.NUMBER})$")
+    number = functions.when(is_number, text.try_cast("double"))
+    return functions.when(
+        ~functions.lower(text).isin(*keeping.NO_VALUE),
+        functions.struct(
+            (is_number if is_descending else ~is_number).alias("place"),
+            number.alias("number"),
+            functions.when(is_number, text.try_cast("decimal(38,0)")).alias("whole"),
+            functions.when(~is_number, column).alias("text"),
+        ),
+    )
 
 
 class _Collapsed(NamedTuple):
@@ -132,7 +149,8 @@ def clusters(
     `keep`: which document of a cluster is its representative.  Rows of a DataFrame have no order,
     so the "first" has the least id, and the "last" the greatest.  The "longest" and the "shortest",
     in UTF-8, need texts=.  By "max:COLUMN" and "min:COLUMN" it has the greatest or the least value
-    of a column of `sketches`, as its type compares; null, NaN and an empty text come last.  Of
+    of a column of `sketches`, as its type compares; texts that are numbers come before other texts,
+    and null, NaN and words such as "n/a" last.  Of
     documents with equal values, the one with the least id is taken.
 
     `checkpoint`: a folder that all processes can write; it is needed if there are more

@@ -76,7 +76,8 @@ def test_each_rule_keeps_another_document(survivors, rule, kept, policy):
         ("min:score", ["2024-01-02", "2024-11-01", "2023-12-31"], "2"),
         ("max:score", ["a", "ab", "aa", ""], "1"),
         ("min:score", ["b", "", "ab", None], "2"),
-        ("max:score", ["9", "10", "x"], "2"),
+        ("max:score", ["9", "10", "x"], "1"),
+        ("min:score", ["9", "N/A", "10"], "0"),
         ("max:score", ["z", "\u00e9", "\U0001f600", "\uffff"], "2"),
     ],
 )
@@ -120,11 +121,6 @@ def test_records_that_were_renamed_keep_their_values(survivors, simdb_run, write
 @pytest.mark.parametrize(
     ("rule", "values", "message"),
     [
-        (
-            "max:score",
-            ["a", 5],
-            "--keep max:score: the values of the field 'score' cannot be ordered",
-        ),
         ("min:score", [5, [1]], "a.jsonl:2: --keep min:score needs numbers or text"),
         ("min:other", [5, 6], "no document has a field 'other'"),
         ("longer", [1, 2], "--keep must be 'first', 'last', 'longest', 'shortest', 'max:FIELD'"),
@@ -141,6 +137,30 @@ def test_what_cannot_be_sorted_is_wrong_use(simdb_run, write_lines, rule, values
     assert ran.code == 2
     assert message in ran.notes
     assert Path("k.jsonl").read_text() == "as before"
+
+
+@pytest.mark.parametrize("word", ["n/a", "x", "-"])
+def test_one_word_among_the_numbers_of_a_table_is_noted_and_changes_no_other_group(simdb_run, word):
+    rows = [("a", BASE, 9), ("b", BASE, 10), ("c", OTHER, word)]
+    with open("a.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("id", "text", "score"), *rows])
+
+    ran = simdb_run("dedup", "a.csv", "--keep", "max:score", "-o", "k.jsonl")
+
+    assert ran.code == 0
+    assert kept_ids("k.jsonl") == ["b", "c"]
+    assert f"1 of 3 values of 'score' are no numbers, such as '{word}'" in ran.notes
+
+
+def test_clusters_note_words_among_numbers_as_a_line_for_people(simdb_run, write_lines):
+    write_lines("a.jsonl", *records(9, "x", 10))
+    simdb_run("insert", "d", "a.jsonl", "--metadata")
+
+    ran = simdb_run("clusters", "d", "--keep", "max:score")
+
+    assert ran.rows[0]["representative"] == "2"
+    assert "1 of 3 values of 'score' are no numbers" in ran.notes
+    assert "Warning" not in ran.notes
 
 
 def kept_ids(path):

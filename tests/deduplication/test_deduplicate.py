@@ -376,7 +376,7 @@ def test_arguments_that_do_not_fit_are_refused(settings, message):
         (["a text", "b"], {"id": [1]}, "there are 2 rows but 1 ids"),
         ([None, "a text", "a \ud800 b"], {}, "row 2 of data"),
         ([b"a", b"\xff"], {"keep": "last"}, "row 1 of data"),
-        ([{"text": "a", "n": 1}, {"text": "b", "n": "x"}], {"keep": "min:n"}, "cannot be ordered"),
+        ([{"text": "a", "n": 1}, {"text": "b", "n": b"x"}], {"keep": "min:n"}, "cannot be ordered"),
     ],
 )
 def test_data_that_cannot_be_read_is_named(data, settings, message):

@@ -64,6 +64,20 @@ def test_a_rule_says_which_document_stands_for_a_cluster(documents):
     assert found == {rule: expected_of(rule) for rule in ["last", *PREFERRED]}
 
 
+def test_numbers_in_a_column_of_text_come_before_words_and_words_for_nothing_last(spark):
+    values = ["x", "10", "9", " 2.5 ", "n/a", None, "1e2", "-", "", "2024-01-02"]
+    large = [str(2**70), str(2**70 + 1)]
+    df = spark.createDataFrame(list(enumerate(values + large)), "id int, score string")
+
+    for rule, expected in {
+        "max:score": [11, 10, 6, 1, 2, 3, 0, 9, 4, 5, 7, 8],
+        "min:score": [3, 2, 1, 6, 10, 11, 9, 0, 4, 5, 7, 8],
+    }.items():
+        preference = clustering.preference_of(rule, df, text="text")
+        rows = preference.with_value(df).orderBy(*preference.order()).collect()
+        assert [row["id"] for row in rows] == expected
+
+
 def test_the_row_that_a_rule_names_is_not_removed(documents):
     kept = ss.drop_duplicates(documents, keep="max:score", partitions=2)
 
