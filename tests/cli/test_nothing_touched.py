@@ -1,5 +1,6 @@
 """What is wrong is said before anything is read, and a run without input leaves nothing behind."""
 
+import json
 import os
 import threading
 import time
@@ -98,6 +99,29 @@ def test_a_run_in_which_all_was_skipped_touches_nothing(run, verb, place):
     assert ran.code == 2
     assert "bad.jsonl:1: no field 'text'; use --text-field" in ran.notes
     assert "all 2 files or records had to be skipped" in ran.notes
+    assert contents() == before
+    assert not Path("new").exists()
+
+
+@pytest.mark.parametrize("verb", [
+    ["dedup", "-o"], ["dedup", "--db", "new", "-o"], ["dedup", "--db", "d", "-o"],
+    ["dedup", "--unit", "line", "-o"], ["lookup", "d", "--on-null", "keep", "--new"],
+    ["decontaminate", "--against", "a.jsonl", "-o"],
+])  # fmt: skip
+@pytest.mark.parametrize("is_first", [True, False])
+def test_records_without_a_text_do_not_hide_that_every_text_was_skipped(run, verb, is_first):
+    """One null row let a run succeed whose other texts were all refused: it took their place."""
+    rows = [{"id": at, "text": at} for at in range(3)]
+    rows.insert(0 if is_first else len(rows), {"id": "none", "text": None})
+    Path("odd.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    Path("k.jsonl").write_text("good\n")
+    before = contents()
+
+    ran = run(*verb, "k.jsonl", "odd.jsonl")
+
+    assert ran.code == 2
+    assert "all 3 files or records" in ran.notes
+    assert "nothing was done or written" in ran.notes
     assert contents() == before
     assert not Path("new").exists()
 

@@ -43,6 +43,8 @@ COMMANDS_PANEL = "Commands"
 # What the help shows for a value whose declaration gives no metavar.
 METAVARS = {float: "FLOAT"}
 WORD, NUMBER, MANY = "TEXT", "INTEGER", "..."
+# The words for a value that is a file or a folder.
+PLACES = {"FILE", "PAGE", "DB", "SOURCE", "SOURCE...", "OUT2", "TARGET"}
 
 
 LINE = re.compile(r"(?P<names>(?:-[^ :]+,? )*-[^ :]+)?(?P<metavar>[^a-z:][^:]*?)?: (?P<help>.*)")
@@ -60,7 +62,10 @@ class Command(click.Command):
     """A command of click whose help is drawn in panels, and that knows foreign options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words of the command line; an error says our name of an option."""
+        """Parse the words of the command line; an error says our name of an option.
+
+        An option that takes one value is given once.
+        """
         greedy = {
             name
             for each in self.params
@@ -68,7 +73,12 @@ class Command(click.Command):
             for name in each.opts
         }
         try:
-            return super().parse_args(ctx, spread(args, greedy))
+            words = spread(args, greedy)
+            given = self.make_parser(ctx).parse_args(list(words))[2]
+            for at, each in enumerate(given):
+                if isinstance(each, CommandOption) and each.is_single and each in given[:at]:
+                    raise click.UsageError(f"{each.opts[-1]} is given twice; give it once", ctx)
+            return super().parse_args(ctx, words)
         except click.NoSuchOption as error:
             own = own_word(error.option_name)
             if own is None or not self._has(own.command):
@@ -130,6 +140,21 @@ class CommandOption(click.Option):
         """Make the option of click; `panel` is the title of the panel; see `Option`."""
         super().__init__(*given, **settings)
         self.panel, self.takes_all = panel, takes_all
+        self.is_single = not (self.multiple or self.is_flag)
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the value; UsageError for one that was meant as an option."""
+        given = value if isinstance(value, list | tuple) else [value]
+        flags = {flag for each in ctx.command.params for flag in each.opts}
+        for each in given:
+            if not isinstance(each, str) or each == "-" or not each.startswith("-"):
+                continue
+            if each in flags or self.metavar in PLACES:
+                hint = f"; ./{each} is a path" if self.metavar in PLACES else ""
+                raise click.UsageError(
+                    f"{self.opts[-1]} needs a {self.metavar}, got the option {each}{hint}", ctx
+                )
+        return super().type_cast_value(ctx, value)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Return the values that can complete this option."""

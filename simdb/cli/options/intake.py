@@ -79,6 +79,7 @@ class Intake:
         self._markup_hint: str | None = None
         self._short_hint: ShortHint | None = None
         self.documents = 0
+        self._has_text = False
         self.size_bytes = 0
         self.skipped = 0
         self.dropped = 0
@@ -102,13 +103,17 @@ class Intake:
         return cls(found, progress, reading.on_null, is_quiet=is_quiet)
 
     def begin(self) -> None:
-        """Read up to the first document, which `batches` then yields with the others.
+        """Read up to the first document with a text, which `batches` then yields with the others.
 
         Raises InputError if there is none, because all input was skipped.
         """
-        first = next(self._found_some(), None)
-        self._found = chain([] if first is None else [first], self._found)
-        self._check_any(has_some=first is not None)
+        first = []
+        for each in self._found_some():
+            first.append(each)
+            if self._has_text:
+                break
+        self._found = chain(first, self._found)
+        self._check_any()
 
     def batches(self, sketch: TextSketch | None, *, notes_short: bool = False) -> Iterator[Batch]:
         """Yield all documents in batches of bounded size.
@@ -135,7 +140,7 @@ class Intake:
             if alike.count > alike.reported:
                 more = alike.count - alike.reported
                 self.progress.note(f"{source}: {more:,} more like {alike.first}")
-        self._check_any(has_some=self.documents > 0)
+        self._check_any()
         short = None if self._short_hint is None else self._short_hint.note()
         for note in filter(None, (self._markup_hint, short, guessed_note())):
             self.progress.note(note)
@@ -177,13 +182,15 @@ class Intake:
             if isinstance(each, InputProblem):
                 self._report(each)
             else:
+                self._has_text |= len(each) > 0 and (each.nulls is None or not each.nulls.all())
                 yield each
 
-    def _check_any(self, *, has_some: bool) -> None:
-        """Raise InputError if all input was skipped: a wrong option is likely, and no success."""
-        if self.skipped and not has_some:
+    def _check_any(self) -> None:
+        """Raise InputError if every text was skipped: a wrong option is likely, and no success."""
+        if self.skipped and not self._has_text:
             what = "the only file or record" if self.skipped == 1 else f"all {self.skipped:,}"
             what += "" if self.skipped == 1 else " files or records"
+            what += " with a text" if self.documents else ""
             raise InputError(
                 f"{what} had to be skipped, as reported above, so nothing was done or written"
             )

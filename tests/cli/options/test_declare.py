@@ -33,6 +33,7 @@ def show(
     named: list[str] | None = None,
     shape: tuple[int, int] | None = None,
     size: Literal["small", "large"] | None = None,
+    where: str | None = None,
     case: Case,
     is_loud: Annotated[bool, "--loud"] = False,
     json: bool = False,
@@ -48,6 +49,7 @@ def show(
         a number.
     --named NAME: Names.
     --shape B R: Two.
+    -w, --where FILE: A place.
     --size: How large.
     -l, --loud: Print more.
     """
@@ -97,6 +99,39 @@ def test_other_values_are_wrong_use(arguments):
     ran = run(*arguments)
 
     assert ran.exit_code == 2
+
+
+@over(
+    ("arguments", "message"),
+    [
+        (["a", "--count", "1", "--count", "1"], "--count is given twice; give it once"),
+        (["a", "--share", "1", "--share=.5"], "--share is given twice; give it once"),
+        (["a", "--shape", "1", "2", "--shape", "1", "2"], "--shape is given twice; give it once"),
+        (["a", "--where", "x", "-w", "y"], "--where is given twice; give it once"),
+        (["a", "--where", "--loud"], "--where needs a FILE, got the option --loud; ./--loud is"),
+        (["a", "--where", "-x.csv"], "--where needs a FILE, got the option -x.csv; ./-x.csv is"),
+        (["a", "--named", "--loud"], "--named needs a NAME, got the option --loud"),
+    ],
+)
+def test_a_slip_of_an_option_is_not_taken_for_a_value(arguments, message):
+    """The last of two outputs counted without a word, and -o was taken for the name of a file."""
+    ran = run(*arguments)
+
+    assert ran.exit_code == 2
+    assert message in ran.output
+
+
+@over(
+    "arguments",
+    [
+        ["a", "-l", "--loud"],
+        ["a", "--named", "x", "--named", "y"],
+        ["a", "--where", "-"],
+        ["a", "--where", "./-x.csv"],
+    ],
+)
+def test_flags_and_lists_may_come_again_and_a_dash_is_a_place(arguments):
+    assert run(*arguments).exit_code == 0
 
 
 def test_the_help_has_the_docstring_and_every_parameter(monkeypatch):
