@@ -38,7 +38,7 @@ LAYERS = [
 FOLDERS = {
     "ground": [
         "cold", "dtypes", "errors", "foreign", "choices", "checks",
-        "previews", "bits",
+        "previews", "bits", "fields",
     ],
     "running": [
         "memory", "threads", "progress", "kernel",

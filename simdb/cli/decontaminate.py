@@ -136,7 +136,7 @@ def decontaminate(
         with Origins() as origins:
             reading = replace(job.reading, origins=origins)
             intake = Intake.of(sources, reading, progress, excluded=job.own_files)
-            found, notes = _run(job, search, intake, origins)
+            found, notes = _run(replace(job, reading=reading), search, intake, origins)
         progress.finish()
         if results.output != STANDARD_OUTPUT:
             listing.show((leak.row for leak in found.found), SHOWN_COLUMNS)

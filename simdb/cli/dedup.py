@@ -129,7 +129,7 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
         if beginnings is not None and results.show is not None:
             shown = Shown(rows, beginnings.of, results.show)
         with (
-            job.kept.opened(job.reading, has_links=results.link) as survivors,
+            job.kept.opened(reading, has_links=results.link) as survivors,
             written(results.groups, job.groups_form) as row_file,
         ):
             taken = None if listing.quiet and row_file is None else rows

@@ -259,13 +259,13 @@ def split_into(
             " as records; let both names end alike"
         )
     with ExitStack() as held:
-        both = {is_found: held.enter_context(kept.opened(reading))
+        origins = held.enter_context(Origins())
+        own = (found if new.path is None else new).reading(replace(reading, origins=origins))
+        both = {is_found: held.enter_context(kept.opened(own))
                 for is_found, kept in ((False, new), (True, found))}  # fmt: skip
         outputs = {is_found: each for is_found, each in both.items() if each is not None}
-        origins = held.enter_context(Origins())
         lines = held.enter_context(LinesAgain(origins, next(iter(outputs.values()), None)))
-        own = (found if new.path is None else new).reading(reading)
-        yield LookupSplit(outputs, lines), replace(own, origins=origins)
+        yield LookupSplit(outputs, lines), own
 
 
 def _look_up(

@@ -22,6 +22,7 @@ import numpy as np
 from simdb.ground.checks import installed
 from simdb.ground.dtypes import I64, U8, U64
 from simdb.ground.errors import InputError, OptionError
+from simdb.ground.fields import distinct
 
 if TYPE_CHECKING:
     import pyarrow
@@ -62,12 +63,9 @@ def arrays_of(values: Any) -> list[Any]:
         return []
     try:
         arrow = load_arrow("an Arrow array")
-        if isinstance(values, arrow.Array | arrow.ChunkedArray):
-            whole = values
-        elif hasattr(values, STREAM):
-            whole = arrow.chunked_array(values)
-        else:
-            whole = arrow.array(values)
+        whole = values
+        if not isinstance(values, arrow.Array | arrow.ChunkedArray):
+            whole = arrow.chunked_array(values) if hasattr(values, STREAM) else arrow.array(values)
     except (OptionError, TypeError, ValueError, NotImplementedError):
         return []
     if isinstance(whole, arrow.Array):
@@ -91,7 +89,9 @@ def listed(values: Any) -> list[Any] | None:
 
 
 def python_values(values: Any) -> list[Any]:
-    """Return the values of an array or the rows of a table; nanoseconds need no pandas."""
+    """Return the values of an array, or rows with `distinct` names; nanoseconds need no pandas."""
+    if hasattr(values, "schema"):
+        values = values.rename_columns(distinct(values.schema.names))
     try:
         return list(values.to_pylist())
     except ValueError:

@@ -23,6 +23,7 @@ from simdb.ground.checks import share
 from simdb.ground.choices import DROP
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import OptionError
+from simdb.ground.fields import distinct
 from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import Staying, check_staying, written
@@ -129,7 +130,9 @@ class InMemory:
         check_staying([path], self.staying, has_folders=True)
         with bounded(self.threads), written(path, output_format(path, "path")) as target:
             assert target is not None, "a path and a format make a target"
-            write_rows(self._rows, target, [self.text])
+            names = rows_of(self.data).names
+            given = dict(zip(distinct(names), names, strict=True))
+            write_rows(self._rows, target, [self.text], given)
             target.finish()
 
     def _rows(self) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from simdb.deduplication.texts import filtered, is_of, joined_texts, listed, tex
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError, OptionError
+from simdb.ground.fields import distinct
 from simdb.settings.keeping import is_missing
 from simdb.values.arrays import class_of, is_table, object_array
 
@@ -26,6 +27,7 @@ REMEDY = (
     " of pandas or polars, an Arrow table or array, a relation of DuckDB, a Dataset or DatasetDict"
     " of datasets, or an iterable of dicts"
 )
+
 # What is no table yet, and how it becomes one.
 NOT_READ = {
     ("datasets", "IterableDataset"): "give iter(data), whose survivors are a list of dicts",
@@ -45,8 +47,12 @@ class DataRows(Protocol):
     def column(self, name: str) -> list[Any]:
         """Return the field `name` of each row; OptionError if there is none."""
 
+    @property
+    def names(self) -> Sequence[Any]:
+        """The names of the columns, which can be equal; none if rows have no columns."""
+
     def records(self) -> Iterator[Any]:
-        """Yield each row: a dict, or the text itself if rows have no fields."""
+        """Yield each row: a dict with `distinct` names, or the text itself without fields."""
 
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some rows, in their order, as data of the same kind."""
@@ -100,6 +106,7 @@ def rows_of(data: Any) -> DataRows:
 class Values:
     """Texts without fields: a list or tuple, a Series, an array of numpy or Arrow."""
 
+    names: ClassVar[Sequence[Any]] = ()
     data: Any
 
     def __len__(self) -> int:
@@ -199,6 +206,7 @@ def checked_texts(data: Mapping[Any, Any]) -> Mapping[Any, Any]:
 class Records:
     """Dicts, each a row; a row without a field has null in it."""
 
+    names: ClassVar[Sequence[Any]] = ()
     data: Sequence[Any]
 
     def __len__(self) -> int:
@@ -245,6 +253,12 @@ class Frame:
         """Return the texts in the column `name`."""
         return text_values(self._column(name))
 
+    @property
+    def names(self) -> Sequence[Any]:
+        """The names of the columns, which can be equal."""
+        found = getattr(self.data, "column_names", None)
+        return list(self.data.columns if found is None else found)
+
     def column(self, name: str) -> list[Any]:
         """Return the column `name`."""
         return list(listed(self._column(name)))
@@ -260,7 +274,8 @@ class PandasFrame(Frame):
 
     def records(self) -> Iterator[Any]:
         """Yield each row as a dict."""
-        return iter(self.data.to_dict("records"))
+        names = distinct(self.names)
+        return iter(self.data.set_axis(names, axis="columns").to_dict("records"))
 
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some rows, with their labels in the index."""
@@ -387,6 +402,11 @@ class HubSplits:
     def column(self, name: str) -> list[Any]:
         """Return the column `name` of all splits."""
         return [value for split in self.splits.values() for value in split.column(name)]
+
+    @property
+    def names(self) -> Sequence[Any]:
+        """The names of the columns."""
+        return next((split.names for split in self.splits.values()), ())
 
     def records(self) -> Iterator[Any]:
         """Yield each row as a dict."""

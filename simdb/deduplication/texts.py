@@ -7,7 +7,7 @@ import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -191,6 +191,7 @@ def _arrow_filtered(values: Any, is_chosen: Any) -> Any:
 class Vectors:
     """Vectors as they were given, and `values` real[n, d], of which none is zero."""
 
+    names: ClassVar[Sequence[Any]] = ()
     data: Any
     values: Floats
 

@@ -84,15 +84,15 @@ class SurvivorOutput:
         sources: Sequence[str],
         names: Sequence[str],
         *,
-        columns: Callable[[Sequence[str]], Sequence[str]],
+        columns: Callable[[Sequence[str]], Mapping[str, str]],
         has_links: bool = False,
     ) -> None:
         """Fill `target`; `has_links`: link files into a folder, and do not copy them.
 
         Without a target it only says which source a document is from.
 
-        `names`: what readers call the `sources`.  `columns` returns the columns of a table of some
-        sources that has no survivors.
+        `names`: what readers call the `sources`.  `columns` returns the fields of the tables among
+        some sources, and what these call them.
         """
         self.target = target
         self.sources = sources
@@ -176,12 +176,15 @@ class SurvivorOutput:
 
 
 def _write(
-    target: Target, pieces: KeptPlaces, columns: Callable[[], Sequence[str]], parquet: Sequence[str]
+    target: Target,
+    pieces: KeptPlaces,
+    columns: Callable[[], Mapping[str, str]],
+    parquet: Sequence[str],
 ) -> None:
     """Write documents into one file.
 
-    `columns`: of a table without documents; `parquet`: files with the schema of a Parquet file
-    without documents.
+    `columns`: see `SurvivorOutput`; `parquet`: files with the schema of a Parquet file without
+    documents.
     """
     kind, stream = target.form.kind, target.stream
     assert stream is not None, "only folders have no stream"
@@ -191,10 +194,10 @@ def _write(
             target.rows += each.count
             yield each
 
-    names: Sequence[str] = ()
+    names: Mapping[str, str] = {}
     if kind == formats.PARQUET or kind in formats.DELIMITERS:
         target.rows = sum(each.count for each in pieces())
-        names = () if target.rows else columns()
+        names = columns()
     if kind == formats.PARQUET:
         table_file.write_parquet(lambda: _parts(pieces()), stream, parquet, names)
     elif kind in formats.DELIMITERS:
@@ -203,7 +206,7 @@ def _write(
             table_file.copy_rows(pieces(), table, stream)
         else:
             table_file.write_separated(
-                lambda: all_rows(pieces()), stream, formats.DELIMITERS[kind], names
+                lambda: all_rows(pieces()), stream, formats.DELIMITERS[kind], names, names
             )
     elif kind != formats.PATHS and target.descriptor is not None:
         _copy(stream, target.descriptor, counted())

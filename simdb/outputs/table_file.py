@@ -10,7 +10,7 @@ text.
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import groupby, islice
@@ -22,6 +22,7 @@ from simdb.columns.arrow import filtered_array, load_arrow, python_values
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError
+from simdb.ground.fields import distinct, fields_of
 from simdb.outputs.formats import DELIMITERS, JSON_LINES, PARQUET, is_remote, open_remote
 from simdb.outputs.pieces import CsvHead, Lines, Piece, RowRange, changed, contents, split_lines
 from simdb.outputs.rows import Row, as_line, text_form
@@ -58,10 +59,12 @@ def write_results(rows: Iterable[Row], target: Target | None, columns: Sequence[
     target.finish()
 
 
-def write_rows(rows: RowSource, target: Target, columns: Sequence[str]) -> None:
+def write_rows(
+    rows: RowSource, target: Target, columns: Sequence[str], given: Mapping[str, str] | None = None
+) -> None:
     """Write all rows in the format of the target; `rows()` begins with the first row again.
 
-    `columns`: of a table without rows.
+    `columns`: of a table without rows.  `given`: see `write_separated`.
     """
     if target.stream is None:
         return
@@ -73,16 +76,21 @@ def write_rows(rows: RowSource, target: Target, columns: Sequence[str]) -> None:
     elif kind == PARQUET:
         target.rows += write_parquet(rows, target.stream, names=columns)
     else:
-        target.rows += write_separated(rows, target.stream, DELIMITERS[kind], columns)
+        target.rows += write_separated(rows, target.stream, DELIMITERS[kind], columns, given or {})
 
 
 def write_separated(
-    rows: RowSource, stream: IO[bytes], delimiter: str, columns: Iterable[str]
+    rows: RowSource,
+    stream: IO[bytes],
+    delimiter: str,
+    columns: Iterable[str],
+    given: Mapping[str, str],
 ) -> int:
     """Write rows as CSV, with the columns of all rows in order of appearance; return their number.
 
     A value that is no text or date is written as JSON, a missing one or null as an empty cell.
-    Without rows, the header names the `columns` that are given.
+    Without rows, the header names the `columns`.  `given`: what the header calls a field that has
+    another name in rows.
     """
     found: dict[str, None] = {}
     for row in rows():
@@ -93,7 +101,7 @@ def write_separated(
     binary = io.BufferedWriter(Unclosed(stream))
     lines = io.TextIOWrapper(binary, "utf-8", "backslashreplace", newline="")
     writer = row_writer(lines, delimiter)
-    writer.writerow(header)
+    writer.writerow([given.get(name, name) for name in header])
     count = 0
     for row in rows():
         writer.writerow([text_of(row.get(name)) for name in header])
@@ -115,11 +123,13 @@ def shared_table(pieces: Iterable[Piece], delimiter: str) -> CsvHead | None:
         if piece.table is None:
             spooled.append(piece)
         table = table or piece.table
-        if table and piece.table and not _is_alike(piece.table, table.columns, delimiter):
+        if table and piece.table and piece.table[1:3] != (table.columns, delimiter):
             return None
-    if table and all(tuple(row) == table.columns for piece in spooled for row in rows_of(piece)):
-        return table
-    return None
+    if table is None:
+        return None
+    names = distinct(table.columns)
+    is_shared = all(list(row) == names for piece in spooled for row in rows_of(piece))
+    return table if is_shared else None
 
 
 def copy_rows(pieces: Iterable[Piece], table: CsvHead, stream: IO[bytes]) -> None:
@@ -143,7 +153,7 @@ def rows_of(lines: Lines) -> Iterator[Row]:
     if lines.table is None:
         yield from map(loaded, each)
     else:
-        columns = lines.table.columns
+        columns = distinct(lines.table.columns)
         found = csv.reader((line.decode() for line in each), delimiter=lines.table.delimiter)
         yield from (dict(zip(columns, cells, strict=True)) for cells in found)
 
@@ -152,7 +162,7 @@ def loaded(line: bytes) -> Row:
     """Return a JSON line as a row."""
     text = line.decode("utf-8", "surrogateescape")
     try:
-        row: Row = json.loads(text)
+        row: Row = json.loads(text, object_pairs_hook=fields_of)
     except RecursionError as error:
         raise InputError(
             f"the line {shown(text)} is nested too deeply for a table; write .jsonl instead"
@@ -284,8 +294,8 @@ class _FileColumns:
         """Take the columns of another file."""
         if not self._schemas or not self._schemas[-1].equals(schema):
             self._schemas.append(schema)
-        for field in schema:
-            self._merge(field.name, field.type)
+        for name, kind in zip(distinct(schema.names), schema.types, strict=True):
+            self._merge(name, kind)
 
     def add_rows(self, rows: Sequence[Row]) -> None:
         """Take the columns of some rows."""
@@ -340,6 +350,7 @@ class _FileColumns:
         if batch.schema.equals(schema):
             return batch
         arrays = []
+        batch = batch.rename_columns(distinct(batch.schema.names))
         for name, kind in self.types.items():
             if name not in batch.schema.names:
                 arrays.append(self._arrow.nulls(batch.num_rows, kind))
@@ -424,11 +435,6 @@ def _is_hollow(kind: Any) -> bool:
 def _encodable(value: Any) -> Any:
     """Return text without halves of characters; other values as they are."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
-
-
-def _is_alike(table: CsvHead, columns: tuple[str, ...], delimiter: str) -> bool:
-    is_clear = len(set(columns)) == len(columns)
-    return is_clear and table.columns == columns and table.delimiter == delimiter
 
 
 class _LineFeeds:

@@ -23,6 +23,7 @@ from simdb.columns.arrow import TextColumn, listed, load_arrow, text_column
 from simdb.ground.choices import KEEP
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError
+from simdb.ground.fields import fields_of
 from simdb.running import kernel
 from simdb.running.memory import block_bytes
 from simdb.running.threads import mapped, thread_count
@@ -380,7 +381,7 @@ class _Lines:
 
 def _loaded(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=fields_of)
     except (ValueError, RecursionError) as error:
         raise InputError(f"no valid JSON ({error}); correct or remove the line") from error
 

@@ -16,7 +16,7 @@ import tempfile
 import time
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TypeAlias
@@ -70,6 +70,8 @@ class Origins:
         self._is_needed = False
         self._folder: str | None = None
         self._waiting: IO[bytes] | None = None
+        # What each source that is a table calls its columns.
+        self.headers: dict[str, Sequence[str]] = {}
         self._files: list[_File] = []
         self._starts: list[int] = []
         self._size = 0

@@ -19,6 +19,7 @@ from functools import partial
 from itertools import islice
 
 from simdb.ground.errors import InputError
+from simdb.ground.fields import distinct
 from simdb.outputs.formats import (
     COMPRESSIONS,
     check_remote,
@@ -27,7 +28,7 @@ from simdb.outputs.formats import (
     matching_files,
 )
 from simdb.outputs.rows import as_line
-from simdb.outputs.table_file import load_parquet, schema_of
+from simdb.outputs.table_file import load_parquet
 from simdb.running.threads import mapped, read_ahead, thread_count
 from simdb.sources.batch import Found, batched, checked
 from simdb.sources.content import (
@@ -50,7 +51,7 @@ from simdb.sources.records import (
     valid_name,
     valid_text,
 )
-from simdb.sources.table_records import read_header, read_table
+from simdb.sources.table_records import read_table
 
 # So many files of a folder are read by one thread at a time.
 FOLDER_FILES = 64
@@ -262,21 +263,18 @@ def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
     )
 
 
-def header_of(path: str, reading: SourceOptions) -> list[str]:
-    """Return the columns of a CSV, TSV or Parquet file; nothing for any other source."""
-    kind = unpacked(path)
-    if kind.endswith(PARQUET):
-        return list(schema_of(path).names)
-    delimiter = next((DELIMITERS[end] for end in DELIMITERS if kind.endswith(end)), None)
-    if os.path.isdir(path) or delimiter is None:
-        return []
-    return read_header(path, reading, delimiter=delimiter)
+def columns_of(reading: SourceOptions, sources: Collection[str]) -> dict[str, str]:
+    """Return the fields of the tables among `sources` that were read, and what these call them.
 
-
-def columns_of(reading: SourceOptions, sources: Collection[str]) -> list[str]:
-    """Return the columns of a table of documents of `sources`: those of the tables among them."""
-    columns = dict.fromkeys(name for source in sources for name in header_of(source, reading))
-    return list(columns) or [reading.id_field, reading.text_field]
+    Tables that call a field by different names leave it its own.  Without tables, id and text.
+    """
+    headers = {} if reading.origins is None else reading.origins.headers
+    found: dict[str, str] = {}
+    for source in sources:
+        header = headers.get(valid_name(source), ())
+        for name, given in zip(distinct(header), header, strict=True):
+            found[name] = given if found.get(name, given) == given else name
+    return found or {name: name for name in (reading.id_field, reading.text_field)}
 
 
 def unpacked(source: str) -> str:

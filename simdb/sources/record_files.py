@@ -19,6 +19,7 @@ import numpy as np
 from simdb.columns.arrow import TextColumn, listed, python_values, text_column
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError
+from simdb.ground.fields import fields_of
 from simdb.outputs.formats import is_remote
 from simdb.outputs.table_file import load_parquet, parquet_source
 from simdb.sources.batch import Found, batched, with_ids
@@ -38,7 +39,7 @@ from simdb.sources.records import (
     Record,
     SourceOptions,
     byte_count,
-    check_column,
+    check_columns,
     make_record,
     place,
 )
@@ -105,7 +106,7 @@ def _elements(text: io.TextIOBase) -> Iterator[tuple[Any, str]]:
 
     While the buffer does not contain a whole element, it doubles, so few elements are parsed twice.
     """
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(object_pairs_hook=fields_of)
     buffer = text.read(PARSED_CHARACTERS)
     at = _after_space(buffer, 0) + 1  # past the bracket
     is_first = True
@@ -166,7 +167,7 @@ def read_parquet(path: str, name: str, reading: SourceOptions) -> Found:
             parquet.ParquetFile(source, buffer_size=READ_BYTES, pre_buffer=False) as file,
         ):
             names = list(file.schema_arrow.names)
-            check_column(names, reading)
+            check_columns(names, reading, name)
             chosen = [each for each in names if each in (reading.id_field, reading.text_field)]
             columns = None if reading.has_fields else chosen
             position, counted = 1, 0
@@ -205,8 +206,6 @@ def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
 
 def _texts(rows: Any, reading: SourceOptions, arrow: Any) -> TextColumn | None:
     """Return the column with the texts and nulls; None if rows must be looked at one by one."""
-    if len(set(rows.schema.names)) < rows.num_columns:
-        return None
     array = rows.column(reading.text_field)
     column = text_column(array)
     if column is None or column.is_binary:

@@ -5,11 +5,13 @@ A reader yields a `Record` or an `InputProblem` for each piece of input, in orde
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError
+from simdb.ground.fields import RepeatedNames
 from simdb.outputs.rows import text_form, waiting_line
 from simdb.sources.content import explained, without_mark
 from simdb.sources.origins import Origins
@@ -115,6 +117,8 @@ def make_record(
     """
     if not isinstance(value, dict):
         raise InputError(f"{_kind(value)} instead of an object with fields; correct it")
+    if isinstance(value, RepeatedNames):
+        _check_repeated(value, reading)
     content = value.get(reading.text_field)
     lack = "" if reading.text_field in value else _lack(value, reading)
     is_null = content is None and bool(reading.on_null) and (reading.has_absent or not lack)
@@ -147,14 +151,26 @@ def place(source: str, position: int) -> str:
     return f"{source}:{position}" if position else source
 
 
-def check_column(header: list[str], reading: SourceOptions) -> None:
-    """Raise InputError unless a column of a table is called as the text field."""
+def check_columns(header: Sequence[str], reading: SourceOptions, name: str) -> None:
+    """Note what the table `name` calls its columns.
+
+    Raises InputError unless one of them is called as the text field, and at most one as that of
+    the ids.
+    """
+    if reading.origins is not None:
+        reading.origins.headers[name] = header
     if reading.text_field not in header:
-        shown = ", ".join(repr(each[:40]) for each in header[:8])
         raise InputError(
             f"no column {reading.text_field!r}; use --text-field to name the column with the text"
-            f" (found: {shown})"
+            f" (found: {_names(header)})"
         )
+    options = {"--text-field": reading.text_field, "--id-field": reading.id_field}
+    for option, wanted in options.items():
+        if header.count(wanted) > 1:
+            raise InputError(
+                f"several columns are called {wanted!r}; rename one, or name another with {option}"
+                f" (found: {_names(header)})"
+            )
 
 
 def byte_count(text: str) -> int:
@@ -184,6 +200,12 @@ def _lack(value: dict[str, Any], reading: SourceOptions) -> str:
         f"{NO_FIELD} {reading.text_field!r}; use --text-field to name the field with the text"
         f" (found: {_names(value)})"
     )
+
+
+def _check_repeated(value: RepeatedNames, reading: SourceOptions) -> None:
+    for name in (reading.text_field, reading.id_field):
+        if name in value.repeated:
+            raise InputError(f"several fields are called {name!r}; rename all but one of them")
 
 
 def _null_error(reading: SourceOptions, lack: str) -> InputError:
@@ -261,7 +283,7 @@ def as_int_id(id: Any) -> int:
     return number
 
 
-def _names(value: dict[str, Any]) -> str:
+def _names(value: Iterable[str]) -> str:
     names = [str(name) for name in value]
     shown = ", ".join(repr(name[:40]) for name in names[:NAMED_FIELDS])
     return (shown or "none") + (", ..." if len(names) > NAMED_FIELDS else "")

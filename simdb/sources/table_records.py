@@ -24,11 +24,12 @@ import numpy as np
 from simdb.columns.arrow import TextColumn, listed, load_arrow, text_column
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError
+from simdb.ground.fields import distinct
 from simdb.outputs.pieces import CsvHead
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.sources.batch import Found, batched, with_ids
-from simdb.sources.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, MARK, opened, settled_encoding
+from simdb.sources.content import DOCUMENT_BYTES_MAX, MARK, opened, settled_encoding
 from simdb.sources.json_lines import blocks, reading_sizes
 from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import (
@@ -36,7 +37,7 @@ from simdb.sources.records import (
     Record,
     SourceOptions,
     byte_count,
-    check_column,
+    check_columns,
     make_record,
     place,
 )
@@ -57,7 +58,7 @@ def read_table(path: str, name: str, reading: SourceOptions, *, delimiter: str) 
         reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
         table = None if reading.has_fields else _table(stream, reading.encoding, delimiter)
         if table is not None:
-            check_column(list(table.columns), reading)
+            check_columns(table.columns, reading, name)
             parser = TableParser(table.columns, reading, delimiter)
             origins = reading.origins
             if origins is None or not origins.begin(stream, parser.texts, table):
@@ -70,19 +71,8 @@ def read_table(path: str, name: str, reading: SourceOptions, *, delimiter: str) 
         header = rows.header()
         if header is None:
             return
-        check_column(header, reading)
+        check_columns(header, reading, name)
         yield from batched(rows.records(header, reading, name))
-
-
-def read_header(path: str, reading: SourceOptions, *, delimiter: str) -> list[str]:
-    """Return the first row of a CSV file, which names its fields; nothing if it is unreadable."""
-    try:
-        with opened(path) as stream:
-            encoding = settled_encoding(stream, reading.encoding)
-            text = io.TextIOWrapper(stream, encoding, "replace", newline="")
-            return _Rows(text, delimiter).header() or []
-    except CONTENT_ERRORS:
-        return []
 
 
 def _table(stream: io.BufferedReader, encoding: str, delimiter: str) -> CsvHead | None:
@@ -157,7 +147,7 @@ class TableParser:
         """Read the columns that `reading` names; there is one with the texts."""
         self._arrow = load_arrow(PURPOSE)
         self._csv = load_arrow(PURPOSE, "pyarrow.csv")
-        # Of columns of one name, the last one counts; so columns are called by their numbers.
+        # Several columns can have one name, so they are called by their numbers.
         numbers = {name: str(number) for number, name in enumerate(header)}
         self._names = list(map(str, range(len(header))))
         self._id, self._text = numbers.get(reading.id_field), numbers[reading.text_field]
@@ -315,6 +305,7 @@ class _Rows:
         self, header: Sequence[str], reading: SourceOptions, name: str
     ) -> Iterator[Record | InputProblem]:
         """Yield a record for each other row that is not empty."""
+        header = distinct(header)
         while True:
             line, self._size = self.line, 0
             try:

@@ -467,7 +467,7 @@ def test_parquet_texts_that_are_not_utf8_are_problems():
 
 
 def test_table_columns_give_what_single_rows_give():
-    lines = ["id,text,text,n", "a,-,one,1", ',-,"two\nlines",2', "c,-,caf\xe9,3", "\u660e,-,four,x"]
+    lines = ["id,n,text,n", "a,-,one,1", ',-,"two\nlines",2', "c,-,caf\xe9,3", "\u660e,-,four,x"]
     wrong = ["e,-,x", "\xe9" * 600 + ",-,x,4", '"f,-', "g,-,six,5"]
     write("a.csv", "\n".join(lines).encode())
     write("b.csv", "\n".join([*lines, *wrong]).encode())

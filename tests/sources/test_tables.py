@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from simdb.running import memory
 from simdb.sources import table_records
 from simdb.sources.batch import Batch
+from simdb.sources.content import CONTENT_ERRORS
 from simdb.sources.origins import Origins
 from simdb.sources.records import SourceOptions
 from simdb.sources.table_records import TableBlocks, TableParser, quoted, rows_of
@@ -61,7 +62,7 @@ def read(path, reading=SOME, delimiter=","):
     try:
         for each in table_records.read_table(str(path), "a.csv", reading, delimiter=delimiter):
             found += records_of(each) if isinstance(each, Batch) else [each]
-    except table_records.CONTENT_ERRORS as error:
+    except CONTENT_ERRORS as error:
         found.append(str(error))
     return found
 

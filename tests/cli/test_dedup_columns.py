@@ -1,0 +1,195 @@
+"""Every column of a record is kept: by its position, whatever its name is."""
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+import simdb
+from simdb.ground.fields import distinct
+
+FOX = "the quick brown fox jumps over the lazy dog near the river bank today"
+SKY = "a completely different sentence about clouds, weather and the blue sky"
+SEA = "waves roll in from the open sea and break on the old harbour wall at dawn"
+NAMES = ["", "note", "text", "note", "id", "", "note_2", "", "note"]
+# What the fields of an object are called.
+FIELDS = ["", "note", "text", "note_3", "id", "column_6", "note_2", "column_8", "note_4"]
+ROWS = [
+    ["0", "first", FOX, "second", "1", "", 'a "quoted" one', "\u660e", "x"],
+    ["1", "", FOX, "gone", "2", "", "", "", ""],
+    ["2", "two\nlines", SKY, ", and a comma", "3", " ", "7", "null", "\ttab"],
+    ["3", "NaN", SEA, "\u00e9", "4", "[1]", "", "true", "last"],
+]
+KEPT = [ROWS[0], ROWS[2], ROWS[3]]
+SOURCES = ["a.csv", "a.tsv", "a.csv.gz", "wide.csv", "a.jsonl", "a.json", "a.parquet"]
+OUTPUTS = ["k.csv", "k.tsv", "k.csv.gz", "k.csv.zst", "k.jsonl", "k.jsonl.gz", "k.parquet"]
+
+
+def write(name, names=NAMES, rows=ROWS):
+    """Write a table with the standard library, or with pyarrow."""
+    if name.endswith(".parquet"):
+        columns = list(map(pyarrow.array, zip(*rows, strict=True)))
+        parquet.write_table(pyarrow.Table.from_arrays(columns, names), name)
+        return
+    if ".json" in name:
+        pairs = (zip(map(json.dumps, names), map(json.dumps, row), strict=True) for row in rows)
+        lines = [f"{{{', '.join(map(': '.join, each))}}}" for each in pairs]
+        text = f"[{', '.join(lines)}]" if name.endswith(".json") else "\n".join([*lines, ""])
+    else:
+        made = io.StringIO(newline="")
+        delimiter = "\t" if ".tsv" in name else ","
+        csv.writer(made, delimiter=delimiter, lineterminator="\n").writerows([names, *rows])
+        text = made.getvalue()
+    content = text.encode("utf-16" if name.startswith("wide") else "utf-8")
+    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+
+
+def table_in(name):
+    """Return the names of the columns in an output, and its rows."""
+    if name.endswith(".parquet"):
+        with parquet.ParquetFile(name) as file:
+            table = file.read()
+        return table.column_names, [
+            list(row)
+            for row in zip(
+                *map(list, map(pyarrow.ChunkedArray.to_pylist, table.columns)), strict=True
+            )
+        ]
+    content = Path(name).read_bytes()
+    if name.endswith(".gz"):
+        content = gzip.decompress(content)
+    if name.endswith(".zst"):
+        content = pyarrow.CompressedInputStream(pyarrow.BufferReader(content), "zstd").read()
+    if ".jsonl" in name:
+        pairs = [json.loads(line, object_pairs_hook=list) for line in content.decode().splitlines()]
+        return [n for n, _ in pairs[0]], [[value for _, value in each] for each in pairs]
+    names, *rows = csv.reader(
+        io.StringIO(content.decode(), newline=""), delimiter="\t" if ".tsv" in name else ","
+    )
+    return names, rows
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_column_of_every_reader_reaches_every_writer(simdb_run, source):
+    write(source)
+
+    for output in OUTPUTS:
+        options = ["--encoding", "utf-16"] if source.startswith("wide") else []
+        simdb_run("dedup", source, "-o", output, *options)
+        names, rows = table_in(output)
+
+        assert rows == KEPT, (source, output)
+        assert names == names_of(source, output), (source, output)
+
+
+def names_of(source, output):
+    """Return what an output calls the columns of a source."""
+    has_header = ".csv" in source or ".tsv" in source or source.endswith(".parquet")
+    if ".csv" in output or ".tsv" in output:
+        return NAMES if has_header else FIELDS
+    is_copied = source.rpartition(".")[2] == output.removesuffix(".gz").rpartition(".")[2]
+    return NAMES if is_copied else FIELDS
+
+
+def test_tables_with_other_columns_become_one_by_name_and_repetition(simdb_run):
+    write("a.csv", ["id", "text", "note", "note"], [["1", FOX, "a", "b"]])
+    write("b.csv", ["note", "id", "text"], [["c", "2", SKY]])
+    write("c.tsv", ["id", "text", "note_2"], [["3", SEA, "d"]])
+
+    simdb_run("dedup", "a.csv", "b.csv", "-o", "two.csv")
+    simdb_run("dedup", "a.csv", "b.csv", "c.tsv", "-o", "three.csv")
+    simdb_run("dedup", "a.csv", "b.csv", "-o", "out/")
+
+    assert table_in("two.csv") == (
+        ["id", "text", "note", "note"],
+        [["1", FOX, "a", "b"], ["2", SKY, "c", ""]],
+    )
+    assert table_in("three.csv") == (
+        ["id", "text", "note", "note_2"],
+        [["1", FOX, "a", "b"], ["2", SKY, "c", ""], ["3", SEA, "", "d"]],
+    )
+    assert table_in("out/a.csv")[0] == ["id", "text", "note", "note"]
+    assert table_in("out/b.csv")[0] == ["note", "id", "text"]
+
+
+@pytest.mark.parametrize("source", ["a.csv", "a.tsv", "a.csv.gz", "a.parquet"])
+def test_records_that_change_keep_their_columns(simdb_run, source):
+    write(source)
+    write("t.csv", ["id", "text"], [["t", SKY]])
+
+    lines = [[*row[:2], f"{FOX}\n{row[2]}", *row[3:]] for row in ROWS[2:]]
+    write(f"u{source[1:]}", rows=lines)
+
+    simdb_run("dedup", f"u{source[1:]}", "--unit", "line", "-o", "u.csv")
+    simdb_run("decontaminate", source, "--against", "t.csv", "--cut", "-o", "cut.csv")
+    simdb_run("decontaminate", source, "--against", "t.csv", "--mark", "-o", "mark.csv")
+    simdb_run("dedup", source, "--keep", "max:note_2", "-o", "max.csv")
+
+    cut = [row for row in ROWS if row[2] != SKY]
+    assert table_in("u.csv") == (NAMES, [lines[0], ROWS[3]])
+    assert table_in("cut.csv") == (NAMES, cut)
+    assert table_in("mark.csv")[0] == [*NAMES, "leaks"]
+    assert [row[:9] for row in table_in("mark.csv")[1]] == ROWS
+    assert table_in("max.csv") == (NAMES, KEPT)
+
+
+def test_both_sides_of_lookup_keep_their_columns(simdb_run):
+    write("a.csv")
+    write("seen.csv", ["id", "text"], [["s", SKY]])
+    simdb_run("insert", "seen.simdb", "seen.csv")
+
+    simdb_run("lookup", "seen.simdb", "a.csv", "--new", "new.csv", "--found", "found.jsonl")
+
+    assert table_in("new.csv") == (NAMES, [ROWS[0], ROWS[1], ROWS[3]])
+    assert table_in("found.jsonl") == (FIELDS, [ROWS[2]])
+
+
+def test_without_survivors_the_header_is_that_of_the_source(simdb_run):
+    write("a.csv")
+    write("same.csv")
+
+    simdb_run("dedup", "a.csv", "--against", "same.csv", "-o", "k.csv")
+
+    assert table_in("k.csv") == (NAMES, [])
+
+
+@pytest.mark.parametrize("asked", ["text", "id"])
+def test_only_an_asked_field_must_be_one(simdb_run, asked):
+    names = [asked if name == "note_2" else name for name in NAMES]
+    write("a.csv", names)
+    write("a.jsonl", names)
+    write("a.parquet", names)
+
+    for source in ("a.csv", "a.jsonl", "a.parquet"):
+        ran = simdb_run("dedup", source, "-o", "k.csv")
+        assert ran.code == 2, source
+        assert f"are called '{asked}'" in ran.notes, source
+        assert not Path("k.csv").exists()
+
+
+def test_tables_in_memory_keep_their_columns(tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    columns = list(map(pyarrow.array, zip(*ROWS, strict=True)))
+    table = pyarrow.Table.from_arrays(columns, NAMES)
+    frame = pandas.DataFrame(ROWS, columns=NAMES)
+
+    for data in (table, frame):
+        found = simdb.deduplicate(data)
+        for name in ("k.csv", "k.tsv", "k.jsonl", "k.parquet"):
+            found.write(name)
+            is_table = name.endswith("sv")
+            assert table_in(name) == (NAMES if is_table else FIELDS, KEPT), name
+
+
+def test_distinct_names_pass_over_names_that_occur():
+    assert distinct(["a", "b"]) == ["a", "b"]
+    assert distinct(["a", "a", "a_2", "a", "a_2"]) == ["a", "a_3", "a_2", "a_4", "a_2_2"]
+    assert distinct(["", "", "column_2", ""]) == ["", "column_3", "column_2", "column_4"]
+    assert distinct(["", "a", "", "b", ""]) == ["", "a", "column_3", "b", "column_5"]
+    assert distinct([1, 1, "1_2"]) == [1, "1_3", "1_2"]
