@@ -126,7 +126,7 @@ FOLDERS = {
         "shard", "writing", "shards", "searching", "sharded_database",
     ],
     "outputs": [
-        "rows", "pieces", "formats", "target", "table_file", "survivors",
+        "rows", "pieces", "formats", "places", "target", "table_file", "survivors",
     ],
     "sources": [
         "encoding_guess", "content", "origins", "records", "batch",

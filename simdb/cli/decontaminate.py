@@ -15,8 +15,9 @@ from simdb.deduplication.result import InMemory
 from simdb.ground.choices import NullName
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import STANDARD_OUTPUT, Format, output_format
+from simdb.outputs.places import Staying, check_outputs, side_files
 from simdb.outputs.table_file import write_rows
-from simdb.outputs.target import Staying, check_staying, side_files, written
+from simdb.outputs.target import written
 from simdb.report.template import check_page
 from simdb.running.threads import thread_count
 from simdb.settings.options import Simhash
@@ -68,6 +69,8 @@ class Results:
     -o, --output FILE: Write the clean documents to a .jsonl, .csv, .tsv or .parquet file, also with
         .gz or .zst. FOLDER/ gets one such file for each source. - is standard output, instead of
         the leaks.
+    --in-place: -o may be one of the sources, or lie in one. What is left out of that source is then
+        kept nowhere, unless some of it was skipped.
     --report PAGE: Also write a page with each leak, the passage beside the item: an HTML file
         (needs jinja2).
     --leaks FILE: Also write the leaks to a .jsonl, .csv, .tsv or .parquet file.
@@ -76,6 +79,12 @@ class Results:
     output: str | None = None
     report: str | None = None
     leaks: str | None = None
+    in_place: bool = False
+
+    @property
+    def paths(self) -> dict[str, str | None]:
+        """The outputs by their options, None for each that was not asked for."""
+        return {"--output": self.output, "--leaks": self.leaks, "--report": self.report}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +100,7 @@ class DecontaminateJob:
     @property
     def own_files(self) -> list[str]:
         """The files that the run writes, which are no input."""
-        return side_files(self.results.output, self.results.leaks, self.results.report)
+        return side_files(*self.results.paths.values())
 
 
 def decontaminate(
@@ -121,9 +130,8 @@ def decontaminate(
     rule = checked_rule(wanted.ngram, wanted.coverage, wanted.min_hits, wanted.common)
     sources, tests = expanded(sources), expanded(against)
     check_sources([*sources, *tests], inputs.text_field)
-    check_staying((results.leaks, results.report), {"a source": sources})
     staying = {"in --against": tests}
-    check_staying((results.leaks, results.report), staying, has_folders=True)
+    check_outputs(results.paths, sources, staying, kept=["--output"], in_place=results.in_place)
     job = _job(sources, wanted.action, results, inputs, on_null, staying)
     with Progress("reading the items") as progress:
         parts = parts_of_files(

@@ -33,13 +33,14 @@ from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.outputs.table_file import write_results
-from simdb.outputs.target import check_staying, written
+from simdb.outputs.target import written
 from simdb.report.template import write_page
 from simdb.report.text_pairs import Removed, render_removed, rule_in_words
 from simdb.settings import keeping
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, expanded, read_sources
 from simdb.sources.records import SourceOptions
+from simdb.storage.files.location import is_database
 
 FLAT_COLUMNS = ("representative", "size", "id", "distance", "similarity")
 FLAT_TEXT_COLUMNS = (
@@ -84,8 +85,7 @@ def dedup(
     duplicates.check(has_database=has_database)
     groups.check_against(against, sources)
     staying = {"in --against": against, "in --texts": duplicates.texts}
-    check_staying(results.paths, staying, has_folders=True)
-    check_staying((results.groups, results.report), {"a source": sources})
+    results.check_places(sources, staying, [store.db, *filter(is_database, against)])
     unit = groups.taken_unit(sketch)
     min_words = duplicates.least_words(unit, has_database=has_database)
     store.check()

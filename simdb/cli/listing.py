@@ -31,9 +31,10 @@ from simdb.engine.search.judge import ESTIMATE, EXACT
 from simdb.ground.choices import PolicyName, VerifyName
 from simdb.ground.dtypes import Array
 from simdb.outputs.formats import ARROW, DELIMITERS, PARQUET, TABLES, Format, output_format
+from simdb.outputs.places import check_outputs
 from simdb.outputs.rows import Row, encoded
 from simdb.outputs.table_file import row_writer
-from simdb.outputs.target import Unclosed, check_staying, written
+from simdb.outputs.target import Unclosed, written
 from simdb.settings.keeping import FIRST
 
 Columns = dict[str, Array]
@@ -73,7 +74,7 @@ class StoredOptions(SearchOptions):
     texts: list[str] | None = None
     verify: VerifyName | None = None
 
-    def check(self) -> None:
+    def check(self, db: str) -> None:
         """Raise OptionError for --show, or texts that decide, without --texts, or --show to a file.
 
         Also for a file whose name says no format.
@@ -91,7 +92,7 @@ class StoredOptions(SearchOptions):
                 "--show does not apply to --output, whose rows have no texts; leave out one of the"
                 " two"
             )
-        check_staying([self.output], {"in --texts": self.texts}, has_folders=True)
+        check_outputs({"--output": self.output}, (), {"in --texts": self.texts}, [db])
         if self.output is not None:
             export_format(self.output)
 
@@ -179,7 +180,7 @@ def _opened(
     db: str, wanted: StoredOptions, inputs: ReadingOptions
 ) -> "Iterator[tuple[simdb.Database | simdb.ShardedDatabase, TextsById | None]]":
     """Yield the database, and the texts of --texts, after a look at the options."""
-    wanted.check()
+    wanted.check(db)
     with (
         open_either(db) as database,
         stored_texts(wanted.texts, inputs, database.options.sketch) as texts,

@@ -4,7 +4,6 @@ The documents can be split into two outputs, by whether something matches.  Both
 after an error, as they were.
 """
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -32,10 +31,11 @@ from simdb.ground.choices import NullName
 from simdb.ground.dtypes import Bools
 from simdb.outputs.formats import STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.pieces import Spool
+from simdb.outputs.places import Staying, check_outputs, side_files
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.outputs.table_file import write_results
-from simdb.outputs.target import Staying, check_staying, side_files, written
+from simdb.outputs.target import written
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain
@@ -88,43 +88,40 @@ class LookupOutputs:
     --new FILE: Write the documents without a match to a .jsonl, .csv, .tsv or .parquet file, also
         with .gz or .zst, or FOLDER/, as dedup -o does.
     --found FILE: Write the documents with a match, in the same way.
+    --in-place: --new or --found may be one of the sources, or lie in one. The other documents of
+        that source are then kept nowhere, unless some of it was skipped.
     """
 
     output: str | None = None
     new: str | None = None
     found: str | None = None
+    in_place: bool = False
 
     @property
-    def paths(self) -> tuple[str | None, ...]:
-        """The outputs, None for each that was not asked for."""
-        return self.output, self.new, self.found
+    def paths(self) -> dict[str, str | None]:
+        """The outputs by their options, None for each that was not asked for."""
+        return {"--output": self.output, "--new": self.new, "--found": self.found}
+
+    def own_files(self, db: str) -> list[str]:
+        """Return the paths that the run itself uses."""
+        return [db, *side_files(*self.paths.values())]
 
     def check(self, nearest: int | None) -> Format | None:
         """Return the format of the rows, None if they are not written.
 
-        Raises OptionError for outputs that are one, or that --nearest does not have.
+        Raises OptionError for outputs that --nearest does not have.
         """
         if nearest is not None and (self.new, self.found) != (None, None):
             raise simdb.OptionError(
                 "--new and --found write documents by whether they have a match, and --nearest"
                 " shows documents whether they match or not; leave out one of the two"
             )
-        given = {"--output": self.output, "--new": self.new, "--found": self.found}
-        places: dict[str, str] = {}
-        for name, path in given.items():
-            if path is None:
-                continue
-            place = path if path == STANDARD_OUTPUT else os.path.realpath(path)
-            if places.setdefault(place, name) != name:
-                raise simdb.OptionError(
-                    f"{name} and {places[place]} are both {path}; name two outputs"
-                )
         return None if self.output is None else output_format(self.output, "--output")
 
-    def check_places(self, sources: Sequence[str], texts: Sequence[str] | None) -> None:
-        """Raise OptionError for an output that would replace a source or texts by other things."""
-        check_staying(self.paths, {"in --texts": texts}, has_folders=True)
-        check_staying([self.output], {"a source": sources})
+    def check_places(self, sources: Sequence[str], texts: Sequence[str] | None, db: str) -> None:
+        """Raise OptionError for outputs that cannot be written together, see `check_outputs`."""
+        staying, kept = {"in --texts": texts}, ["--new", "--found"]
+        check_outputs(self.paths, sources, staying, [db], kept=kept, in_place=self.in_place)
 
 
 def lookup(
@@ -158,7 +155,7 @@ def lookup(
     form = outputs.check(wanted.nearest)
     sources = expanded(sources)
     check_sources([*sources, *(texts or [])], inputs.text_field)
-    outputs.check_places(sources, texts)
+    outputs.check_places(sources, texts, db)
     reading = with_nulls(inputs.reading(), on_null)
     with (
         open_either(db, allow or []) as database,
@@ -173,13 +170,13 @@ def lookup(
             wanted.found(database, [])  # finds wrong options before anything is read
             if earlier is not None:
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
-            intake = Intake.of(sources, own, progress, excluded=[db, *side_files(*outputs.paths)])
+            intake = Intake.of(sources, own, progress, excluded=outputs.own_files(db))
             beside = partial(_beside, show, earlier)
             count = _look_up(database, intake, wanted, rows, beside, documents)
             write_results(rows, target, _columns(show))
             documents.write(intake)
         progress.finish()
-        quiet = listing.quiet or STANDARD_OUTPUT in outputs.paths
+        quiet = listing.quiet or STANDARD_OUTPUT in outputs.paths.values()
         has_rows = replace(listing, quiet=quiet).show(rows, _columns(show))
         no_rows = None if target is None else target.note("nothing matches")
         for note in filter(None, [no_rows, *documents.notes()]):

@@ -11,6 +11,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
 from simdb.engine.search.question import Question
 from simdb.outputs.formats import STANDARD_OUTPUT
+from simdb.outputs.places import check_outputs
 from simdb.report.facts import Limits
 from simdb.report.gather import gather
 from simdb.report.page import render
@@ -53,6 +54,7 @@ def report(
     --all: Group all documents, also if there are more than 2,000,000.
     """
     check_page(output)
+    check_outputs({"--output": output}, (), {"in --texts": texts}, [db])
     check_sources(texts or [])
     reading = inputs.reading()
     grouped = ORDINALS_MAX if all else USUAL.grouped_documents

@@ -19,8 +19,8 @@ from simdb.cli.options.option_groups import TextOptions, given_batch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, time_in_words
 from simdb.ground.choices import ErrorsName
+from simdb.outputs.places import check_outputs, check_place
 from simdb.outputs.rows import Row
-from simdb.outputs.target import check_place
 from simdb.running import kernel
 from simdb.sketch.sketcher import Sketcher
 from simdb.sources.batch import Found
@@ -58,6 +58,7 @@ def idf(
     check_sources(sources, inputs.text_field)
     if output is not None:
         check_place(output)
+        check_outputs({"--output": output}, sources, {})
     reading = inputs.reading()
     own = [path for path in (output, db) if path is not None]
     with Progress("reading") as progress:

@@ -1,6 +1,9 @@
 """Command spark: the main job on Spark, from files to files."""
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Annotated, Any
 
 from simdb.cli.options.arguments import Positive
@@ -97,6 +100,7 @@ def dedup(
     sketch = chosen.given()
     settings, made = cluster.settings, make_sketch(sketch)
     parse(rows.keep, "--keep")
+    _check_apart({"IN": source, "OUT": target, "--removed": removed})
     with Progress("searching") as progress:
 
         def report(stage: int, done: int, tasks: int) -> None:
@@ -124,6 +128,14 @@ def dedup(
             f"{quantity(count, 'row')} removed, of {quantity(groups, 'group')}; the others are in"
             f" {target}"
         )
+
+
+def _check_apart(places: Mapping[str, str | None]) -> None:
+    """Raise OptionError if a place is another one, or lies in it, by their names."""
+    given = [(name, os.path.normpath(path)) for name, path in places.items() if path is not None]
+    for (name, path), (other, place) in permutations(given, 2):
+        if path == place or path.startswith(os.path.join(place, "")):
+            raise OptionError(f"{name} {path} lies in {other} {place}; name places apart")
 
 
 def _format(path: str) -> str:

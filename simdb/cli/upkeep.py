@@ -12,6 +12,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, plain, print_one, quantity
 from simdb.ground.choices import DistanceTablesName
 from simdb.outputs.formats import STANDARD_OUTPUT
+from simdb.outputs.places import check_outputs
 
 
 def compact(db: str, *, json: bool = False) -> None:
@@ -75,6 +76,7 @@ def dump(db: str, *, output: str = STANDARD_OUTPUT, json: bool = False) -> None:
         raise simdb.OptionError(
             "a dump is binary and would garble the terminal; use -o FILE, or a pipe"
         )
+    check_outputs({"--output": output}, (), {}, [db])
     with Progress("dumping") as progress, simdb.open(db, "r") as database:
         stored = max(len(database), 1)
 

@@ -29,7 +29,7 @@ from simdb.ground.choices import DROP as DROP_NULLS
 from simdb.ground.choices import ON_NULL, ActionName, ErrorsName, NullName
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError, OptionError
-from simdb.outputs.target import Staying
+from simdb.outputs.places import Staying
 from simdb.running.memory import check_memory
 from simdb.running.progress import Progress, Report, report_of
 from simdb.running.threads import thread_count

@@ -14,8 +14,9 @@ from simdb.decontamination.items import FoundItem, Items
 from simdb.deduplication.result import Survivors
 from simdb.ground.previews import counted
 from simdb.outputs.formats import output_format
+from simdb.outputs.places import check_staying
 from simdb.outputs.table_file import write_rows
-from simdb.outputs.target import check_staying, written
+from simdb.outputs.target import written
 from simdb.sketch.normalisation import decoded
 from simdb.sketch.winnowing import WordOrder
 
@@ -194,9 +195,9 @@ class Decontaminated:
         """What stays, in its order and of the kind that was given; see `Deduplicated.data`."""
         return self.survivors.data
 
-    def write(self, path: "str | os.PathLike[str]") -> None:
+    def write(self, path: "str | os.PathLike[str]", *, in_place: bool = False) -> None:
         """Write what stays to a file, see `Deduplicated.write`."""
-        self.survivors.write(os.fspath(path))
+        self.survivors.write(os.fspath(path), in_place=in_place)
 
     def write_leaks(self, path: "str | os.PathLike[str]") -> None:
         """Write the rows of `leaks` to a file that ends in .jsonl, .csv, .tsv or .parquet.

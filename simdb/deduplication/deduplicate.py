@@ -43,7 +43,7 @@ from simdb.ground.choices import (
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import FormatError, InputError, NotFoundError, OptionError
 from simdb.ground.foreign import answering
-from simdb.outputs.target import Staying
+from simdb.outputs.places import Staying
 from simdb.running.progress import Progress, report_of
 from simdb.running.threads import bounded, thread_count
 from simdb.settings import keeping

@@ -21,9 +21,10 @@ from simdb.ground.choices import DROP, KEEP, NullName
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import FOLDER, PATHS
+from simdb.outputs.places import Staying, check_outputs
 from simdb.outputs.survivors import SurvivorOutput as Filling
 from simdb.outputs.survivors import keep_format
-from simdb.outputs.target import Staying, written
+from simdb.outputs.target import written
 from simdb.results.clusters import Clusters
 from simdb.running.threads import bounded, thread_count
 from simdb.settings import keeping
@@ -303,9 +304,13 @@ class KeptDocuments:
         own = [each for each in self._files.sources if not os.path.isdir(each)]
         return {"in data": own, **self._files.staying}
 
-    def write(self, path: str) -> None:
+    def write(self, path: str, *, in_place: bool = False) -> None:
         """Write them to a file or folder, see `Deduplicated.write`."""
         files = self._files
+        check_outputs(
+            {"path": path}, files.sources, files.staying, kept=["path"], in_place=in_place,
+            remedy="in_place=True",
+        )  # fmt: skip
         kinds = {each: holds_records(each) for each in files.sources}
         form = keep_format(path, kinds, files.staying)
         if form.kind in (FOLDER, PATHS):

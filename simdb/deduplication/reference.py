@@ -15,7 +15,7 @@ from simdb import database
 from simdb.columns.arrow import TextColumn, joined
 from simdb.deduplication.texts import RowTexts
 from simdb.ground.dtypes import I64, Bools
-from simdb.outputs.target import Staying
+from simdb.outputs.places import Staying
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import Names, TextsAgain

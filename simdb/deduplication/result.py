@@ -25,8 +25,9 @@ from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import OptionError
 from simdb.ground.fields import distinct
 from simdb.outputs.formats import output_format
+from simdb.outputs.places import Staying, check_staying
 from simdb.outputs.table_file import write_rows
-from simdb.outputs.target import Staying, check_staying, written
+from simdb.outputs.target import written
 from simdb.results.clusters import Clusters
 from simdb.results.matches import Verification
 from simdb.running.threads import bounded
@@ -109,7 +110,7 @@ class Survivors(Protocol):
     def staying(self) -> Staying:
         """Files and folders that no other output replaces; see `check_staying`."""
 
-    def write(self, path: str) -> None:
+    def write(self, path: str, *, in_place: bool = False) -> None:
         """Write them to a file, see `Deduplicated.write`."""
 
 
@@ -125,8 +126,8 @@ class InMemory:
     threads: int | None = None
     staying: Staying = field(default_factory=dict)
 
-    def write(self, path: str) -> None:
-        """Write them to a file."""
+    def write(self, path: str, *, in_place: bool = False) -> None:
+        """Write them to a file; they are in none that `in_place` could mean."""
         check_staying([path], self.staying, has_folders=True)
         with bounded(self.threads), written(path, output_format(path, "path")) as target:
             assert target is not None, "a path and a format make a target"
@@ -208,19 +209,19 @@ class Deduplicated(OfData[Given_co]):
         """
         return self.survivors.data
 
-    def write(self, path: "str | os.PathLike[str]") -> None:
+    def write(self, path: "str | os.PathLike[str]", *, in_place: bool = False) -> None:
         """Write the survivors to a file that ends in .jsonl, .csv, .tsv or .parquet.
 
         All but the last can end in .gz or .zst, too.  Texts without fields get the field "text".
         Those of files of records can go into a folder, in a file for each source.  Lines are copied
         as they are.  Dates are written as text, missing values as null, except to Parquet, which
         has both; NaN and infinite numbers are null in JSON lines.  The file gets its name when it
-        is complete.
+        is complete.  With `in_place` it may be a file of the data, of which nothing else is kept.
 
         Raises OptionError for another ending or a place where nothing can be written, InputError if
         a file has changed since it was read.
         """
-        self.survivors.write(os.fspath(path))
+        self.survivors.write(os.fspath(path), in_place=in_place)
 
     @property
     def removed(self) -> Any:

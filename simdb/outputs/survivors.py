@@ -17,8 +17,9 @@ from simdb.ground.dtypes import I64
 from simdb.ground.errors import OptionError
 from simdb.outputs import formats, table_file
 from simdb.outputs.pieces import LINE_FEED, Piece, RowRange, contents, copy, split_lines
+from simdb.outputs.places import BEFORE, Staying, check_staying
 from simdb.outputs.rows import Row, as_line, may_have_odd_numbers, waiting_line
-from simdb.outputs.target import BEFORE, Staying, Target, check_staying, written
+from simdb.outputs.target import Target, written
 from simdb.running.threads import read_ahead, thread_count
 
 # Marks a line feed in a path, which cannot contain this character.

@@ -7,26 +7,20 @@ an input of which some was skipped, because what was skipped is nowhere else.  W
 stays: the next name ends in `.before.2`.
 """
 
-import glob
 import io
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from filecmp import cmp
 from itertools import chain, count
 from typing import IO, Any
 
-from simdb.ground.errors import OptionError, full_disk
+from simdb.ground.errors import full_disk
 from simdb.outputs import formats
-
-PARTIAL = ".partial"
-BEFORE = ".before"
-
-# Files that no output replaces, by what one of them is called.
-Staying = Mapping[str, Collection[str] | None]
+from simdb.outputs.places import BEFORE, PARTIAL, check_place, is_special, unwritable
 
 
 class Target:
@@ -72,41 +66,12 @@ class Target:
         if not self.rows:
             return f"{self.path} is empty: {reason}{kept}"
         if not kept:
-            return None
+            lost = f"{self.path} was replaced, and what was left out of it is kept nowhere"
+            return lost if self.is_source else None
         if self.is_sparing:
             return f"{self.path} was read, and some of it was skipped{kept}"
         empty = f"{len(self.without_rows)} files in {self.path} are empty"
         return f"{empty}; what one held before is in {self.saved}"
-
-
-def side_files(*paths: str | None) -> list[str]:
-    """Return the paths that outputs use: their own, and those before they are complete."""
-    files = [path for path in paths if path is not None and path != formats.STANDARD_OUTPUT]
-    places = [path.rstrip("/") or path for path in files]
-    kept = (glob.glob(f"{glob.escape(place + BEFORE)}.*") for place in places)
-    own = (place + end for place in places for end in ("", PARTIAL, BEFORE))
-    return [*own, *chain.from_iterable(kept)]
-
-
-def check_staying(
-    outputs: Collection[str | None], staying: Staying, *, has_folders: bool = False
-) -> None:
-    """Raise OptionError for an output that would replace a file that stays as it is.
-
-    `staying`: such files, by what one of them is called.  `has_folders`: they can be folders, of
-    which all files stay.
-    """
-    for path in outputs:
-        if path in (None, formats.STANDARD_OUTPUT) or _is_special(path):
-            continue
-        place = os.path.realpath(path)
-        for name, files in staying.items():
-            for each in map(os.path.realpath, files or ()):
-                is_inside = has_folders and place.startswith(os.path.join(each, ""))
-                if place == each or (is_inside and os.path.isfile(place)):
-                    raise OptionError(
-                        f"{path} is {name}, which stays as it is; name another file for the output"
-                    )
 
 
 @contextmanager
@@ -144,7 +109,7 @@ def _written(path: str | None, form: formats.Format | None) -> Iterator[Target |
     elif formats.is_remote(path):
         with _written_remote(path, form) as target:
             yield target
-    elif _is_special(path):
+    elif is_special(path):
         with _made(path, path) as file:  # a pipe or a device
             target = Target(path, form, file, "")
             yield target
@@ -152,30 +117,6 @@ def _written(path: str | None, form: formats.Format | None) -> Iterator[Target |
     else:
         with _written_file(path, form) as target:
             yield target
-
-
-def check_place(path: str, *, is_folder: bool = False) -> None:
-    """Raise OptionError unless an output can be made at `path`, which may exist.
-
-    A folder is made with all that are missing above it; a file needs its folder.
-    """
-    if formats.is_remote(path):
-        return
-    place = os.path.realpath(path)
-    above = os.path.dirname(place)
-    while is_folder and not os.path.lexists(above):
-        above = os.path.dirname(above)
-    if not os.path.isdir(above):
-        raise _unwritable(path, f"there is no folder {above}")
-    if not is_folder and os.path.isdir(place):
-        raise _unwritable(path, "it is a folder")
-    if not os.access(above, os.W_OK | os.X_OK) and (is_folder or not _is_special(place)):
-        raise _unwritable(path, f"this user may not write into the folder {above}")
-
-
-def _is_special(place: str) -> bool:
-    """Return whether something that is no regular file, such as a pipe, is at this place."""
-    return os.path.exists(place) and not os.path.isfile(place)
 
 
 def _standard_output() -> IO[bytes]:
@@ -190,11 +131,7 @@ def _made(partial: str, path: str) -> IO[bytes]:
     try:
         return open(partial, "wb")
     except OSError as error:
-        raise _unwritable(path, error.strerror or str(error)) from error
-
-
-def _unwritable(path: str, reason: str) -> OptionError:
-    return OptionError(f"{path} cannot be written: {reason}; name another place for the output")
+        raise unwritable(path, error.strerror or str(error)) from error
 
 
 @contextmanager

@@ -18,7 +18,8 @@ from simdb.ground.checks import installed
 from simdb.ground.errors import OptionError
 from simdb.ground.previews import size
 from simdb.outputs.formats import PAGE, STANDARD_OUTPUT, Format
-from simdb.outputs.target import check_place, written
+from simdb.outputs.places import check_place
+from simdb.outputs.target import written
 from simdb.report.excerpts import visible
 from simdb.values.arrays import Id
 

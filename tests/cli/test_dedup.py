@@ -151,9 +151,10 @@ def test_survivors_are_written_as_they_were_read(simdb_run, write_lines, tmp_pat
 def test_survivors_can_replace_their_source(simdb_run, write_lines, tmp_path):
     write_lines("a.jsonl", record("x", FOX), record("y", FOX))
 
-    simdb_run("dedup", "a.jsonl", "-o", "a.jsonl")
+    ran = simdb_run("dedup", "a.jsonl", "-o", "a.jsonl", "--in-place")
 
     assert (tmp_path / "a.jsonl").read_text() == json.dumps(record("x", FOX)) + "\n"
+    assert "a.jsonl was replaced, and what was left out of it is kept nowhere\n" in ran.notes
 
 
 def test_survivors_of_tables_and_arrays_can_be_json_lines(simdb_run, tmp_path):
@@ -243,7 +244,7 @@ def test_another_text_with_a_seen_id_is_a_new_document(simdb_run, tmp_path):
 def test_the_database_in_a_folder_is_no_source(simdb_run, tmp_path):
     (tmp_path / "a.txt").write_text(FOX)
 
-    files = ("--db", "seen", "-o", "kept.jsonl", "--groups", "groups.jsonl")
+    files = ("--db", "seen", "-o", "kept.jsonl", "--groups", "groups.jsonl", "--in-place")
     simdb_run("dedup", ".", *files)
     ran = simdb_run("dedup", ".", *files)
 

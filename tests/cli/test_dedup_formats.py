@@ -139,7 +139,7 @@ def test_rows_of_parquet_survive_with_their_schema(simdb_run, monkeypatch, optio
 def test_survivors_can_replace_their_parquet_source(simdb_run):
     table = parquet_source("a.parquet")
 
-    simdb_run("dedup", "a.parquet", "-o", "a.parquet")
+    simdb_run("dedup", "a.parquet", "-o", "a.parquet", "--in-place")
 
     assert pyarrow.parquet.read_table("a.parquet").to_pylist() == table.take([0, 2]).to_pylist()
 
@@ -281,8 +281,8 @@ def test_sources_of_one_name_do_not_share_a_folder(folder):
 
 
 def test_the_folder_of_survivors_is_new_and_no_source(folder):
-    first = folder("dedup", ".", "-o", "f/out/")
-    again = folder("dedup", ".", "-o", "f/out/")
+    first = folder("dedup", ".", "-o", "f/out/", "--in-place")
+    again = folder("dedup", ".", "-o", "f/out/", "--in-place")
 
     assert first.code == 0
     assert tree("f/out") == ["f/a.txt", "f/b/c.txt", "f/b/d\n.txt"]

@@ -239,7 +239,7 @@ def test_a_source_that_is_replaced_is_kept_if_some_of_it_was_skipped(
     simdb.open("stored").close()
     before = Path("a.jsonl").read_bytes()
 
-    ran = simdb_run(*command)
+    ran = simdb_run(*command, "--in-place")
 
     assert ran.code == 1
     output = command[-1]
@@ -255,7 +255,7 @@ def test_a_source_that_is_replaced_is_gone_if_all_of_it_was_read(simdb_run, tmp_
     monkeypatch.chdir(tmp_path)
     write("a.jsonl", [record("a", at, at % 3) for at in range(9)])
 
-    ran = simdb_run("dedup", "a.jsonl", "-o", "a.jsonl")
+    ran = simdb_run("dedup", "a.jsonl", "-o", "a.jsonl", "--in-place")
 
     assert ran.code == 0
     assert len(Path("a.jsonl").read_text().splitlines()) == 3

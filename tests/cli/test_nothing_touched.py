@@ -279,7 +279,7 @@ def test_survivors_are_not_written_among_other_files(run):
     ("command", "name"),
     [
         (["dedup", "a.jsonl", "--groups", "a.jsonl"], "a source"),
-        (["dedup", "b.txt", "c.txt", "-o", "c.txt"], "a source"),
+        (["dedup", "b.txt", "c.txt", "--in-place", "-o", "c.txt"], "a source"),
         (["dedup", "b.html", "a.jsonl", "--report", "b.html"], "a source"),
         (["dedup", "bad.jsonl", "--db", "d", "--texts", "a.jsonl", "-o", "a.jsonl"], "in --texts"),
         (["lookup", "d", "a.jsonl", "-o", "./a.jsonl"], "a source"),

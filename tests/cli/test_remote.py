@@ -131,7 +131,7 @@ def test_an_empty_output_does_not_destroy_a_remote_one(remote, simdb_run):
 def test_a_remote_source_that_is_replaced_is_kept_if_some_of_it_was_skipped(remote, simdb_run):
     remote["a.jsonl"] = LINES + b"no JSON"
 
-    ran = simdb_run("dedup", "memory://a.jsonl", "-o", "memory://a.jsonl")
+    ran = simdb_run("dedup", "memory://a.jsonl", "-o", "memory://a.jsonl", "--in-place")
 
     assert "what it held before is in memory://a.jsonl.before" in ran.notes
     assert remote["a.jsonl.before"] == LINES + b"no JSON"

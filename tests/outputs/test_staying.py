@@ -47,6 +47,8 @@ def test_a_page_replaces_no_source(data):
 
     with pytest.raises(simdb.OptionError, match=r"a\.jsonl is in data, which stays as it is"):
         found.report("a.jsonl")
-    found.write("a.jsonl")
+    with pytest.raises(simdb.OptionError, match=r"a\.jsonl is a source, .* in_place=True"):
+        found.write("./a.jsonl")
+    found.write("a.jsonl", in_place=True)
 
     assert Path("a.jsonl").read_text() == CONTENT

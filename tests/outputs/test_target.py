@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from simdb.outputs.formats import output_format
-from simdb.outputs.target import side_files, written
+from simdb.outputs.places import side_files
+from simdb.outputs.target import written
 
 HELD = b"what it held\n"
 

@@ -50,6 +50,18 @@ def test_survivors_and_removed_rows_are_written(spark, tmp_path, source, end):
     assert spark.range(3).count() == 3
 
 
+@pytest.mark.parametrize(
+    "places",
+    [["in", "in"], ["in", "in/out"], ["in", "out", "--removed", "./out"],
+     ["in", "out", "--removed", "out/removed"]],
+)  # fmt: skip
+def test_outputs_are_apart_from_each_other_and_from_the_input(places):
+    ran = CliRunner().invoke(app, ["spark", "dedup", *places])
+
+    assert ran.exit_code == 2
+    assert "name places apart" in ran.output
+
+
 def test_what_cannot_be_done_is_one_line(spark, tmp_path, source):
     (tmp_path / "there").mkdir()
     columns = ["--id-field", "url", "--text-field", "body"]

@@ -31,9 +31,9 @@ from simdb.ground.choices import NullName, PolicyName, VerifyName
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import STANDARD_OUTPUT, Format, is_remote, output_format, remote_place
 from simdb.outputs.pieces import Spool
+from simdb.outputs.places import Staying, check_outputs, side_files
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
-from simdb.outputs.target import side_files
 from simdb.report.excerpts import TEXT_CHARACTERS
 from simdb.report.template import check_page
 from simdb.running.memory import check_memory
@@ -169,20 +169,30 @@ class ResultOptions:
         instead of the groups.
     --link: With -o FOLDER/: make hard links, not copies.
     --groups FILE: Also write the rows to a .jsonl, .csv, .tsv or .parquet file.
+    --in-place: -o may be one of the sources, or lie in one. What is left out of that source is then
+        kept nowhere, unless some of it was skipped.
     --report PAGE: Write a page for people with each removed text beside the one that stays, the
         least similar first. With --db, --texts names the texts of earlier runs.
     """
 
     output: str | None = None
+    in_place: bool = False
     link: bool = False
     show: Positive | None = None
     groups: str | None = None
     report: str | None = None
 
     @property
-    def paths(self) -> tuple[str | None, ...]:
-        """The outputs, None for each that was not asked for."""
-        return self.output, self.groups, self.report
+    def paths(self) -> dict[str, str | None]:
+        """The outputs by their options, None for each that was not asked for."""
+        return {"--output": self.output, "--groups": self.groups, "--report": self.report}
+
+    def check_places(
+        self, sources: Collection[str], staying: Staying, databases: Collection[str | None]
+    ) -> None:
+        """Raise OptionError for outputs that cannot be written together, see `check_outputs`."""
+        kept = ["--output"]
+        check_outputs(self.paths, sources, staying, databases, kept=kept, in_place=self.in_place)
 
     def check(self) -> Format | None:
         """Return the format of --groups; OptionError for a file that cannot be written."""
@@ -298,7 +308,7 @@ class DedupJob:
     def own_files(self) -> list[str]:
         """The paths that the run itself uses."""
         own = [self.store.db] if self.store.db else []
-        return [*own, *side_files(*self.results.paths)]
+        return [*own, *side_files(*self.results.paths.values())]
 
 
 class DedupWork(NamedTuple):

@@ -19,8 +19,9 @@ from simdb.cli.output.render import FINDINGS, Exit, quantity
 from simdb.ground.choices import ERROR
 from simdb.ground.errors import InputError
 from simdb.outputs.formats import FOLDER, PATHS, Format
+from simdb.outputs.places import Staying
 from simdb.outputs.survivors import SurvivorOutput, keep_format
-from simdb.outputs.target import Staying, written
+from simdb.outputs.target import written
 from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Batch, Found, Texts, joined

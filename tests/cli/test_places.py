@@ -1,0 +1,116 @@
+"""Outputs are checked together: two of one place, sources, databases and folders."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+WORDS = " ".join(f"word{at}" for at in range(30))
+MINE = "my earlier result\n"
+
+
+@pytest.fixture
+def run(simdb_run):
+    """Runs a command beside a.jsonl with a pair, folder/b.txt, x.csv under other names, and d."""
+    rows = [{"id": at, "text": WORDS} for at in range(2)]
+    Path("a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("folder").mkdir()
+    Path("folder/b.txt").write_text(WORDS)
+    Path("x.csv").write_text(MINE)
+    os.symlink("x.csv", "link.csv")
+    os.link("x.csv", "hard.csv")
+    os.symlink("a.jsonl", "source.jsonl")
+    os.symlink("folder", "other")
+    simdb_run("insert", "d", "a.jsonl")
+    return simdb_run
+
+
+def contents():
+    files = (Path(folder, name) for folder, _, names in os.walk(".") for name in names)
+    return {str(path): path.read_bytes() for path in files if not str(path).startswith("d/")}
+
+
+DEDUP, LOOKUP, DECONTAMINATE = (
+    ["dedup", "a.jsonl"], ["lookup", "d", "a.jsonl"],
+    ["decontaminate", "a.jsonl", "--against", "folder"],
+)  # fmt: skip
+TWO = [
+    [*DEDUP, "-o", "x.csv", "--groups", "x.csv"],
+    [*DEDUP, "-o", "x.csv", "--groups", "./x.csv"],
+    [*DEDUP, "-o", "x.csv", "--groups", "folder/../x.csv"],
+    [*DEDUP, "--groups", "x.csv", "-o", "link.csv"],
+    [*DEDUP, "--groups", "x.csv", "-o", "hard.csv"],
+    [*DEDUP, "--groups", "new.csv", "--report", "new.csv"],
+    [*DEDUP, "-o", "new.jsonl", "--report", "new.jsonl.partial"],
+    [*DEDUP, "--db", "new", "-o", "x.csv", "--groups", "link.csv"],
+    [*LOOKUP, "--new", "x.csv", "--found", "link.csv"],
+    [*LOOKUP, "-o", "x.csv", "--found", "./x.csv"],
+    [*LOOKUP, "-o", "-", "--found", "-"],
+    [*DECONTAMINATE, "-o", "x.csv", "--leaks", "hard.csv"],
+    [*DECONTAMINATE, "--report", "x.csv", "--leaks", "x.csv"],
+]
+SOURCES = [
+    [*DEDUP, "-o", "a.jsonl"], [*DEDUP, "-o", "./a.jsonl"], [*DEDUP, "-o", "source.jsonl"],
+    ["dedup", "source.jsonl", "-o", "a.jsonl"], [*DEDUP, "--db", "new", "-o", "a.jsonl"],
+    ["dedup", "*.jsonl", "-o", "a.jsonl"], [*LOOKUP, "--new", "a.jsonl"],
+    [*LOOKUP, "--found", "source.jsonl"], [*DECONTAMINATE, "-o", "a.jsonl"],
+    ["dedup", "folder", "-o", "folder/k.jsonl"], ["dedup", "other", "-o", "folder/k.jsonl"],
+    ["dedup", "folder", "--groups", "folder/k.jsonl"], ["dedup", "folder", "-o", "other/out/"],
+]  # fmt: skip
+OTHERS = [
+    [*DEDUP, "--db", "new", "-o", "new/"], [*DEDUP, "--db", "new/db", "-o", "new/"],
+    [*DEDUP, "--db", "d", "--groups", "d/g.jsonl"], [*LOOKUP, "--new", "d/new.jsonl"],
+    ["pairs", "d", "-o", "d/pairs.jsonl"], ["report", "d", "-o", "d/data.mdb"],
+    ["dump", "d", "-o", "d/data.mdb"], ["dedup", "folder/b.txt", "-o", "folder/"],
+    [*DEDUP, "-o", "new/", "--groups", "new/g.csv"],
+    ["idf", "a.jsonl", "-o", "a.jsonl"], ["decontaminate", "a.jsonl", "--against", "d", "-o", "d/"],
+    [*DEDUP, "--groups", "a.jsonl", "--in-place"],
+]  # fmt: skip
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("command", TWO, ids=" ".join)
+def test_two_outputs_of_one_place_are_refused_and_nothing_is_touched(run, command):
+    """The second took the name of the first, and what had been there was gone."""
+    before = contents()
+
+    ran = run(*command)
+
+    assert ran.code == 2
+    assert "are both" in ran.notes
+    assert contents() == before
+    assert not Path("new").exists()
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("command", SOURCES, ids=" ".join)
+def test_an_output_takes_the_place_of_a_source_only_with_in_place(run, command):
+    before = contents()
+
+    ran = run(*command)
+    after = contents()
+    allowed = run(*command, "--in-place")
+
+    assert ran.code == 2
+    assert after == before
+    assert "give --in-place if that is meant, or name another place" in ran.notes
+    assert allowed.code == 0, allowed.notes
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("command", OTHERS, ids=" ".join)
+def test_an_output_takes_no_place_of_a_database_or_another_folder(run, command):
+    before = contents()
+
+    ran = run(*command)
+
+    assert ran.code == 2, ran.notes
+    assert contents() == before
+    assert not Path("new").exists()
+
+
+def test_two_outputs_may_go_to_the_null_device_and_to_names_that_begin_alike(run):
+    assert run(*DEDUP, "-o", "/dev/null", "--groups", "/dev/null").code == 0
+    assert run(*DEDUP, "-o", "new.jsonl", "--groups", "new.jsonl.csv").code == 0
+    assert run("dedup", "folder", "-o", "folder2.jsonl", "--groups", "dd.csv").code == 0
