@@ -148,26 +148,130 @@ def test_a_column_of_a_table_is_taken(filled):
         assert [[match.id for match in row] for row in found] == [["a"], ["b"]]
 
 
-@pytest.mark.parametrize("document", [[ROWS["text"][0]], (ROWS["text"][0].encode(),)])
-def test_a_text_in_a_list_is_warned_of_as_one_token(filled, document):
+@pytest.mark.parametrize(
+    "document",
+    [
+        [ROWS["text"][0]],
+        (ROWS["text"][0].encode(),),
+        ["two words here", "another text"],
+        ["two words here", "", b"another text"],
+    ],
+)
+def test_a_list_of_texts_is_no_list_of_tokens(filled, document):
     minhash = simdb.Minhash()
 
     for call in (
         lambda: filled.query(document),
-        lambda: filled.query_many([document, document]),
+        lambda: filled.query_many([["a"], document]),
+        lambda: filled.first(document),
         lambda: filled.nearest(document),
         lambda: filled.insert("c", document),
+        lambda: filled.insert_many(["d", "c"], [["a"], document]),
+        lambda: filled.add_if_new("c", document),
         lambda: simdb.fingerprint(document),
         lambda: simdb.signature(document, minhash),
         lambda: simdb.fit_idf([document]),
     ):
-        with pytest.warns(RuntimeWarning, match="a list with one token, .*Give the text itself"):
+        with pytest.raises(simdb.InputError, match=r"is a list of texts, .*Give the text itself"):
             call()
+    assert "c" not in filled
+
+
+VECTORS = np.arange(24.0).reshape(3, 8) + 1
+
+
+def of_texts(db):
+    db.insert("first", "the text of one page")
+
+
+def of_vectors(db):
+    db.insert("first", VECTORS[0])
+
+
+SETTLED = [
+    (of_texts, [VECTORS[1], VECTORS[1:]], "first document was a text, .* vector of 8 coordinates"),
+    (of_vectors, ["a text", ["a text"]], "was a vector of 8 coordinates, and this is a text"),
+    (of_vectors, [np.ones(7), np.ones((2, 7))], "of 8 coordinates, .* a vector of 7 coordinates"),
+]
+
+
+@pytest.mark.parametrize(("settle", "others", "message"), SETTLED)
+def test_the_first_document_settles_whether_a_database_takes_texts_or_vectors(
+    open_database, tmp_path, settle, others, message
+):
+    database = open_database()
+    settle(database)
+    one, many = others
+    ids = range(len(many))
+    fresh = open_database(tmp_path / "staged")
+
+    for call in (
+        lambda: database.insert("a", one),
+        lambda: database.insert_many(ids, many),
+        lambda: database.insert_many(ids, iter(many)),
+        lambda: database.insert_batch(ids, many),
+        lambda: database.add_if_new("a", one),
+        lambda: database.add_many_if_new(ids, many),
+        lambda: database.query(one),
+        lambda: database.first(one),
+        lambda: database.nearest(one),
+        lambda: database.query_many(many),
+        lambda: database.nearest_many(many),
+    ):
+        with pytest.raises(simdb.InputError, match=message):
+            call()
+    with fresh.write() as transaction:
+        settle(transaction)
+        with pytest.raises(simdb.InputError, match=message):
+            transaction.insert("a", one)
+        with pytest.raises(simdb.InputError, match=message):
+            transaction.query(one)
+    assert list(database) == list(fresh) == ["first"]
+
+
+@pytest.mark.parametrize(("settle", "others", "message"), SETTLED)
+def test_what_the_first_document_settles_outlives_the_process_and_compaction(
+    open_database, settle, others, message
+):
+    settle(open_database())
+    again = open_database(mode="w")
+    again.compact()
+
+    with pytest.raises(simdb.InputError, match=message):
+        again.query(others[0])
+
+    again.delete("first")
+    again.insert("other", others[0])
+    assert again.query(others[0], similarity=0.9)[0].id == "other"
+
+
+def test_ready_fingerprints_and_features_go_with_texts_and_with_vectors(open_database, tmp_path):
+    for number, document in enumerate(["a text", VECTORS[0]]):
+        database = open_database(tmp_path / f"{number}")
+        database.insert("first", document)
+        database.insert("bits", 7)
+        database.insert("ready", simdb.fingerprint(document))
+        database.insert("features", simdb.Features(np.arange(3, dtype=np.uint64)))
+
+        assert {match.id for match in database.query(document)} == {"first", "ready"}
+
+
+def test_a_failed_first_insertion_settles_nothing(open_database):
+    database = open_database()
+    with database.write() as transaction:
+        transaction.insert("a", "a text")
+        transaction.abort()
+    with database.write() as transaction:
+        with pytest.raises(simdb.InputError):
+            transaction.insert_many(["a", "b"], ["a text", "lone \ud800"])
+        transaction.insert("c", VECTORS[0])
+
+    assert list(database) == ["c"]
 
 
 def test_tokens_and_vectors_are_taken_without_a_warning(filled):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for document in (["one"], ["the first line", "the second line"], [], [b"one"], ()):
+        for document in (["one"], ["New York", "Paris"], ["e q", "qu", "ui"], [], [b"one"], ()):
             filled.query(document)
         simdb.fingerprints(np.ones((2, 8)))

@@ -23,6 +23,7 @@ from simdb.deduplication.within import alone
 from simdb.ground.dtypes import I64, U8
 from simdb.outputs.pieces import Blocks
 from simdb.results.matches import Matches, Verification
+from simdb.sketch.document_kind import TEXT_CONTENT
 from simdb.values.arrays import Id, Sketches, object_array
 
 # So many documents are stored at a time.
@@ -126,7 +127,8 @@ class Arrivals(ExitStack):
             some = fresh[start : start + STORED_DOCUMENTS]
             ids = names(some)
             engine.stored.insert_sketched(
-                self._transaction, ids, Sketches(bits[some], vectors[some], states[some]),
+                self._transaction, ids,
+                Sketches(bits[some], vectors[some], states[some], content=TEXT_CONTENT),
                 partial(texts, some), self._question.threads,
             )  # fmt: skip
             yield some, ids

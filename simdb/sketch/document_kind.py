@@ -16,7 +16,7 @@ from simdb.ground.bits import ALL_BITS
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import F64, I64
 from simdb.ground.errors import InputError
-from simdb.values.arrays import Fingerprint, describe, offsets_of
+from simdb.values.arrays import Fingerprint, Sketches, describe, offsets_of
 from simdb.values.documents import Features
 
 KINDS = (
@@ -25,6 +25,8 @@ KINDS = (
 )
 # Weights are float32; of vectors within these bounds, no weight overflows or loses digits.
 PEAK_MIN, PEAK_MAX = 2.0**-90, 2.0**90
+# See `Sketches.content`.
+TEXT_CONTENT = 1
 
 
 def kind_of_all(documents: Any, vectors: "Vectors | None") -> str:
@@ -137,6 +139,23 @@ def is_vector(document: Any, position: int) -> bool:
             " .astype(numpy.float32))"
         )
     raise InputError(f"document {position} is {describe(document)}; {wanted}")
+
+
+def check_content(known: int, sketches: Sketches) -> None:
+    """Raise InputError for texts among vectors, vectors among texts, or other vectors.
+
+    `known`: the `content` of the first document; 0 if that does not say.
+    """
+    given = sketches.content
+    if known and given and known != given:
+        kinds = [
+            "a text" if each == TEXT_CONTENT else f"a vector of {each - TEXT_CONTENT} coordinates"
+            for each in (known, given)
+        ]
+        raise InputError(
+            f"the first document was {kinds[0]}, and this is {kinds[1]}, which is similar to none"
+            " of them; keep such documents in a database of their own"
+        )
 
 
 def join_vectors(documents: Sequence[Any], start: int) -> Vectors:

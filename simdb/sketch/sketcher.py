@@ -25,8 +25,11 @@ from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import threads_for
 from simdb.sketch.cutting import numbers_in
 from simdb.sketch.document_kind import (
+    TEXT_CONTENT,
+    SparseRows,
     Vectors,
     as_vectors,
+    check_content,
     check_vectors,
     join_vectors,
     kind_of,
@@ -101,7 +104,9 @@ class Sketcher:
             return self._ready.of_bits(documents, is_query)
         vectors = as_vectors(documents)
         if vectors is not None:
-            return self._quantised(*self._project_vectors(vectors, start), is_query)
+            sketches = self._quantised(*self._project_vectors(vectors, start), is_query)
+            sketches.content = TEXT_CONTENT + _length_of(vectors)
+            return sketches
         column = text_column(documents)
         if column is not None:
             return self._one_kind(column, "text", errors == "replace", start, is_query)
@@ -240,7 +245,9 @@ class Sketcher:
         only: Any = documents[0] if len(documents) == 1 else None
         if type(only) in TEXTS and self._one_text is not None:
             found = self._one_text.sketch(only, replace, start, is_query)
-            return self._ready.of_one(*found, is_query)
+            sketches = self._ready.of_one(*found, is_query)
+            sketches.content = TEXT_CONTENT
+            return sketches
         if type(only) is Fingerprint:
             return self._ready.of_list(documents, is_query, start)
         if set(map(type, documents)) <= {str, bytes} and len(documents):
@@ -269,6 +276,8 @@ class Sketcher:
                     self._one_kind([documents[at]], kind, replace, start + at, is_query)
                 raise
             whole.put(chosen, part)
+            check_content(whole.content, part)
+            whole.content = whole.content or part.content
         return whole
 
     def _one_kind(
@@ -280,7 +289,12 @@ class Sketcher:
         if kind == "fingerprint":
             return self._ready.of_list(documents, is_query, start)
         weights, counts = self._projected(documents, kind, replace, start)
-        return self._quantised(weights, counts, is_query)
+        sketches = self._quantised(weights, counts, is_query)
+        if kind in ("text", "tokens"):
+            sketches.content = TEXT_CONTENT
+        elif kind in ("dense", "sparse"):
+            sketches.content = TEXT_CONTENT + _length_of(documents[0])
+        return sketches
 
     def _weighed(self, documents: Any, kind: str, part: slice, replace: bool) -> tuple[F32, I64]:
         """Return what `weigh` returns for a part of documents of one kind."""
@@ -332,6 +346,11 @@ def sketcher_of(
     if isinstance(sketch, Minhash):
         return modules.minhash_sketcher.MinHashSketcher(sketch, resources, allowed)
     return Sketcher(sketch, resources, allowed)
+
+
+def _length_of(vectors: Any) -> int:
+    """Return the number of coordinates of vectors, or of one."""
+    return int(vectors.length if isinstance(vectors, SparseRows) else vectors.shape[-1])
 
 
 def _project_features(

@@ -282,9 +282,9 @@ class Sketches:
 
     `bits` uint64[n].  `vectors` uint8[n, width]: packed volatility vectors, zeros for a document
     without one.  `states` uint8[n]: EMPTY, BARE or WEIGHTED.  `levels` uint8[n, 64], only for
-    queries that need it: how far each bit is from flipping, in finer steps than the vector has
-    (`kernel.levels`).  `grains`, only to be stored with passages: those of each text.  `features`,
-    only to be stored in a database that decides by them: those of each document.
+    queries that need it: how far each bit is from flipping, in finer steps (`kernel.levels`).
+    `grains` and `features`, only for databases that store them: those of each document.  `content`:
+    1 for texts, 1 + d for vectors of d coordinates, 0 for what goes with both.
     """
 
     bits: npt.NDArray[np.uint64]
@@ -293,6 +293,7 @@ class Sketches:
     levels: npt.NDArray[np.uint8] | None = None
     grains: Grains | None = None
     features: PackedFeatures | None = None
+    content: int = 0
 
     def __len__(self) -> int:
         """Count the documents."""

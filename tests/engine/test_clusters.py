@@ -166,11 +166,11 @@ def test_of_documents_of_tokens_the_longest_stays(tmp_path_factory):
 def test_fields_that_give_no_order_are_refused(tmp_path_factory):
     with open_with(tmp_path_factory) as database:
         assert len(database.find_clusters(keep="min:date")) == 0
-        database.insert_many(list("abc"), [1, 2, 3], [{"n": 1, "m": [1]}, {"n": "x"}, None])
+        database.insert_many(list("abc"), [1, 2, 3], [{"n": 1, "m": [1]}, {"n": b"x"}, None])
 
         with pytest.raises(simdb.OptionError, match="no document has a field 'date'"):
             database.find_clusters(keep="min:date")
-        with pytest.raises(simdb.InputError, match="'b' holds 'x', and document 'a' a number"):
+        with pytest.raises(simdb.InputError, match="'b' holds a bytes, and document 'a' a number"):
             database.find_clusters(keep="min:n")
         with pytest.raises(simdb.InputError, match=r"document 'a': keep=.* holds a list"):
             database.find_clusters(keep="min:m")

@@ -97,7 +97,7 @@ def test_options_with_an_equal_table_fit_and_with_another_do_not(path):
         lambda database: database.insert_many([1, 2], ["a", ["b"]]),
         lambda database: database.add_if_new(1, TEXT),
         lambda database: database.query(TEXT),
-        lambda database: database.first([TEXT]),
+        lambda database: database.first(TEXT.split()),
         lambda database: database.query_many([TEXT]),
     ],
 )

@@ -135,7 +135,7 @@ def of_slices(
     by_similarity: set[bool] = set()
     done = 0
     for sketches in slices:
-        criterion = criterion_of(state.store.options, sketches, batch.question)
+        criterion = criterion_of(state.store.options, state.checked(sketches), batch.question)
         if (sketches.states != EMPTY).any():
             by_similarity.add(criterion.similarity is not None)
         if len(by_similarity) > 1:

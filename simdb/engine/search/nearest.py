@@ -95,7 +95,7 @@ def find(
     """
     if id is None:
         sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
-        found = None if where else _find_fast(state, sketches, wanted)
+        found = None if where else _find_fast(state, state.checked(sketches), wanted)
         if found is None:
             found = lookup.as_list(state, of_slices(state, [sketches], wanted, where))
         return found
@@ -127,8 +127,10 @@ def of_slices(
 ) -> Rows:
     """Return the best documents of queries in slices."""
     if where is not None:
-        return joined([_best_satisfying(state, each, wanted, where) for each in slices])
-    return joined([of_sketches(state, each, wanted) for each in slices])
+        return joined(
+            [_best_satisfying(state, state.checked(each), wanted, where) for each in slices]
+        )
+    return joined([of_sketches(state, state.checked(each), wanted) for each in slices])
 
 
 def of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:

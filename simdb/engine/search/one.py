@@ -67,7 +67,7 @@ def find(
     if document is None:
         raise InputError("query needs a document, or the id= of a stored document")
     sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
-    return find_sketched(state, sketches, given, limit, first=first)
+    return find_sketched(state, state.checked(sketches), given, limit, first=first)
 
 
 def find_sketched(

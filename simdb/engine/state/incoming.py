@@ -19,7 +19,7 @@ from simdb.running import kernel
 from simdb.running.progress import Progress, report_of
 from simdb.running.threads import begun, mapped, parts_of, thread_count
 from simdb.settings.text_sketch import threads_for
-from simdb.sketch.document_kind import as_vectors
+from simdb.sketch.document_kind import as_vectors, check_content
 from simdb.sketch.sketcher import AnySketcher
 from simdb.storage import codec
 from simdb.storage.records.delta import StoredBatch
@@ -214,6 +214,8 @@ def collected(
         inside = slice(start, done)
         whole.bits[inside], whole.states[inside] = part.bits, part.states
         whole.vectors[inside] = part.vectors
+        check_content(whole.content, part)
+        whole.content = whole.content or part.content
         grains.append(part.grains)
         features.append(part.features)
     _check_count(done, count)
@@ -255,7 +257,7 @@ def as_inserted(sketcher: AnySketcher, queries: Sketches) -> Sketches:
     states = queries.states
     if not sketcher.options.vector_bytes:
         states = np.where(states == EMPTY, EMPTY, BARE).astype(np.uint8)
-    return Sketches(queries.bits, queries.vectors, states, None, queries.grains, queries.features)
+    return replace(queries, states=states, levels=None)
 
 
 def sketch_queries(sketcher: AnySketcher, documents: Any, errors: str) -> Sketches:
@@ -270,6 +272,9 @@ def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False)
         return parts[0]
     parts = [sketcher.sketch([], is_query=is_query), *parts]
     levels = [part.levels for part in parts if part.levels is not None]
+    content = max(part.content for part in parts)
+    for part in parts:
+        check_content(content, part)
     return Sketches(
         np.concatenate([part.bits for part in parts]),
         np.concatenate([part.vectors for part in parts]),
@@ -277,6 +282,7 @@ def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False)
         np.concatenate(levels) if levels else None,
         joined_ragged([part.grains for part in parts]),
         joined_ragged([part.features for part in parts]),
+        content,
     )
 
 

@@ -228,10 +228,13 @@ class LiveCounts(Protocol):
 
 
 class Known(LiveCounts, Protocol):
-    """The same numbers, and the rows of the stored passage runs."""
+    """The same numbers, the rows of the stored passage runs, and what the first document was."""
 
     @property
     def passages(self) -> tuple[PassageInfo, ...]: ...  # noqa: D102
+
+    @property
+    def content(self) -> int: ...  # noqa: D102
 
 
 class Staged(Protocol):

@@ -31,6 +31,7 @@ from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.results.reports import Plan
 from simdb.running import kernel
 from simdb.settings.options import LOOKING_UP, Options
+from simdb.sketch.document_kind import check_content
 from simdb.storage import layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Gate, Holder
@@ -54,6 +55,7 @@ from simdb.values.arrays import (
     NO_FEATURES,
     WEIGHTED,
     PackedFeatures,
+    Sketches,
     joined_ragged,
     offsets_of,
     ranges,
@@ -134,6 +136,12 @@ class State:
         """The read transaction, from which stored values are fetched."""
         source = self._source
         return self._made_source() if source is None else source
+
+    def checked(self, sketches: Sketches) -> Sketches:
+        """Return the sketches of queries; InputError for texts among vectors, and vice versa."""
+        if self.counts.document_count:
+            check_content(self.counts.content, sketches)
+        return sketches
 
     def over(self, view: View) -> "State":
         """Return a state of another view under the same transaction; it ends with this state."""

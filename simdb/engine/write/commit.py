@@ -86,6 +86,7 @@ def write_staged(
         document_count=staging.document_count,
         empty_count=staging.empty_count,
         bare_count=staging.bare_count,
+        content=staging.content,
     )
     manifest = _write_deletions(writer, manifest, staging)
     manifest = passages.write_new(ahead, writer, manifest, staging, source)

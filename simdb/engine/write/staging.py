@@ -20,6 +20,7 @@ from simdb.ground.dtypes import U8, U32
 from simdb.ground.errors import FullError, InputError
 from simdb.plan import compaction
 from simdb.settings.options import SEEN
+from simdb.sketch.document_kind import check_content
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.membership import Membership
 from simdb.storage.records.delta import Delta, DeltaView, StoredBatch, concatenate, delta_view
@@ -30,7 +31,7 @@ from simdb.storage.runs.merging import Merging
 from simdb.storage.runs.rewriting import seal
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
-from simdb.values.arrays import BARE, EMPTY, ORDINALS_MAX
+from simdb.values.arrays import BARE, EMPTY, ORDINALS_MAX, Sketches
 
 Made = TypeVar("Made")
 
@@ -46,7 +47,7 @@ class Saved(NamedTuple):
     deletion_count: int
     metadata_counts: tuple[int, int]
     log_lengths: tuple[int, ...]
-    counts: tuple[int, int, int]
+    counts: tuple[int, int, int, int]
 
 
 class Staging:
@@ -82,6 +83,7 @@ class Staging:
         self.document_count = base.manifest.document_count
         self.empty_count = base.manifest.empty_count
         self.bare_count = base.manifest.bare_count
+        self.content = base.manifest.content
         self.maintainer = self._make_maintainer()
         self.merging = self._take_merging()
         # How many threads make and merge tables: as many as the last verb was given.
@@ -166,7 +168,7 @@ class Staging:
             len(self.deleted),
             self.metadata.counts,
             tuple(map(len, self._logs)),
-            (self.document_count, self.empty_count, self.bare_count),
+            (self.document_count, self.empty_count, self.bare_count, self.content),
         )
 
     def is_settled_since(self, saved: Saved) -> bool:
@@ -176,6 +178,7 @@ class Staging:
 
     def restore(self, saved: Saved) -> None:
         """Forget the changes staged since `saved`, even a change that was cut off in the middle."""
+        self.content = saved.counts[-1]
         if self._is_as(saved):
             return
         self._view = self._joined = self.kept = None
@@ -187,7 +190,18 @@ class Staging:
         self.metadata.restore(saved.metadata_counts)
         for log, length in zip(self._logs, saved.log_lengths, strict=True):
             log.restore(length)
-        self.document_count, self.empty_count, self.bare_count = saved.counts
+        self.document_count, self.empty_count, self.bare_count, self.content = saved.counts
+
+    def settle(self, sketches: Sketches) -> Sketches:
+        """Return the sketches of documents to insert; InputError if others than the first was.
+
+        The first document settles what documents can be.
+        """
+        if self.document_count:
+            check_content(self.content, sketches)
+        elif len(sketches):
+            self.content = sketches.content
+        return sketches
 
     def insert(self, batch: StoredBatch, metadata: Sequence[tuple[int, bytes]]) -> None:
         """Add documents at the end; `metadata`: position in the batch and stored form.

@@ -113,6 +113,7 @@ def insert_batch(writing: WriteState, call: Call, batch: "QueryBatch") -> Matche
     rows, sketches = search.many.match_batch(state, slices, batch, call.progress)
     matches = lookup.as_matches(state, rows)
     if len(given.ids):
+        writing.staging.settle(sketches)
         writing.staging.insert(incoming.make_batch(given.ids, sketches), given.metadata)
     return matches
 
@@ -144,6 +145,7 @@ def _checked(call: Call) -> Call:
 def _sketch_one(writing: WriteState, call: Call) -> Sketches:
     beside, errors = writing.store.beside, call.errors
     sketches = writing.store.sketcher.sketch(call.documents, errors=errors)
+    writing.staging.settle(sketches)
     return sketches if beside is None else beside.added(sketches, call.documents, errors=errors)
 
 
@@ -155,7 +157,8 @@ def _sketched(
     parts = incoming.sketching(store.sketcher, call.documents, call.errors, count, store.beside)
     with closing(parts):
         given = _arriving(writing, call)
-        return given, incoming.collected(store.sketcher, parts, len(call.ids), progress)
+        sketches = incoming.collected(store.sketcher, parts, len(call.ids), progress)
+        return given, writing.staging.settle(sketches)
 
 
 def _arriving(writing: WriteState, call: Call) -> conflicts.Arriving:

@@ -88,6 +88,7 @@ class Manifest:
     number and above were written ahead of a commit that did not follow; 0 if there are none.
     `passages`: the passage runs, sorted by ordinal, which together cover 0 .. `next_ordinal`; the
     next one gets the number `next_passage`.  `passages_ahead`: what `ahead` is, plus 1, for them.
+    `content`: what the first document was, see `Sketches`.
     """
 
     runs: tuple[RunInfo, ...] = ()
@@ -109,6 +110,7 @@ class Manifest:
     passages: tuple[PassageInfo, ...] = ()
     next_passage: int = 0
     passages_ahead: int = 0
+    content: int = 0
 
     @property
     def is_unmoved(self) -> bool:
@@ -127,7 +129,7 @@ COUNTER_STOP = 1 << 63
 # Fields that are younger than the format are stored only if they are not 0 or None.
 YOUNGER = (
     "cluster_count", "last_cluster", "unfinished", "options_version", "ahead", "passages",
-    "next_passage", "passages_ahead",
+    "next_passage", "passages_ahead", "content",
 )  # fmt: skip
 SUM_BYTES = 8
 # The fields of the row of a run that are always there, in this order.

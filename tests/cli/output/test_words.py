@@ -27,7 +27,7 @@ ONLY_IN_PROGRAMS = re.compile(
         (
             "the Arrow array (is not valid|has a text)",
             "list\\(mapping\\)",
-            "is a list with one token",
+            "is a list of texts, such as",
             "must be a simdb\\.",
             "^<?simdb\\.[A-Z]",
             "must be a datetime",
