@@ -126,10 +126,10 @@ FOLDERS = {
         "shard", "writing", "shards", "searching", "sharded_database",
     ],
     "outputs": [
-        "rows", "pieces", "formats", "places", "target", "table_file", "survivors",
+        "rows", "pieces", "formats", "places", "target", "row_files", "table_file", "survivors",
     ],
     "sources": [
-        "encoding_guess", "content", "origins", "records", "batch",
+        "encoding_guess", "content", "origins", "records", "kinds", "batch",
         "json_lines", "record_files", "table_records", "reading",
         "read_again",
     ],

@@ -21,8 +21,9 @@ from simdb.outputs.target import written
 from simdb.report.template import check_page
 from simdb.running.threads import thread_count
 from simdb.settings.options import Simhash
+from simdb.sources.kinds import holds_records
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, expanded, holds_records
+from simdb.sources.reading import check_sources, expanded
 from simdb.sources.records import SourceOptions
 
 SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
@@ -129,14 +130,14 @@ def decontaminate(
         raise OptionError("--against SOURCE names the items to look for, such as the test set")
     rule = checked_rule(wanted.ngram, wanted.coverage, wanted.min_hits, wanted.common)
     sources, tests = expanded(sources), expanded(against)
-    check_sources([*sources, *tests], inputs.text_field)
+    reading = inputs.reading()
+    check_sources([*sources, *tests], reading)
     staying = {"in --against": tests}
     check_outputs(results.paths, sources, staying, kept=["--output"], in_place=results.in_place)
     job = _job(sources, wanted.action, results, inputs, on_null, staying)
     with Progress("reading the items") as progress:
-        parts = parts_of_files(
-            tests, wanted.fields or [inputs.text_field], inputs.id_field, inputs.errors
-        )
+        names = wanted.fields or [inputs.text_field]
+        parts = parts_of_files(tests, names, inputs.id_field, inputs.errors, inputs.format or "")
         search = ItemSearch(
             parts, Simhash(), rule, ngram=wanted.ngram, errors=inputs.errors,
             threads=thread_count(),
@@ -165,15 +166,16 @@ def _job(
     staying: Staying,
 ) -> DecontaminateJob:
     """Return what is to be done; OptionError for an output or an action that does not fit."""
-    documents = [source for source in sources if not holds_records(source)]
+    own = inputs.reading()
+    documents = [source for source in sources if not holds_records(source, own)]
     if action != DROP and documents:
         raise OptionError(f"--{action} changes records, and {documents[0]} has none; leave it out")
     if STANDARD_OUTPUT in (results.leaks, results.report):
         raise OptionError("--leaks and --report name files; without --leaks, leaks are shown")
     if results.report is not None:
         check_page(results.report)
-    kept = KeptOutput.of(results.output, sources, staying)
-    reading = kept.reading(with_nulls(inputs.reading(), on_null, "keep"))
+    kept = KeptOutput.of(results.output, sources, staying, own)
+    reading = kept.reading(with_nulls(own, on_null, "keep"))
     form = None if results.leaks is None else output_format(results.leaks, "--leaks")
     return DecontaminateJob(reading, results, kept, form, action)
 

@@ -80,7 +80,8 @@ def dedup(
     """
     sketch = chosen.given()
     sources, against = expanded(sources), expanded(duplicates.against or [])
-    check_sources([*sources, *against, *(duplicates.texts or [])], inputs.text_field)
+    read = [*sources, *(each for each in against if not is_database(each))]
+    check_sources([*read, *(duplicates.texts or [])], inputs.reading())
     has_database = store.db is not None
     duplicates.check(has_database=has_database)
     groups.check_against(against, sources)
@@ -90,7 +91,7 @@ def dedup(
     min_words = duplicates.least_words(unit, has_database=has_database)
     store.check()
     groups_form = results.check()
-    kept = KeptOutput.of(results.output, sources, staying)
+    kept = KeptOutput.of(results.output, sources, staying, inputs.reading())
     job = DedupJob(
         sources=sources, against=against, sketch=sketch, allow=allowed(sketch, allow), unit=unit,
         min_words=min_words, store=store, run=store.run_name(sources), given=duplicates,
@@ -123,8 +124,9 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
     ):
         reading = replace(job.reading, origins=origins)
         intake = Intake.of(
-            job.sources, reading, progress, excluded=job.own_files, is_quiet=listing.quiet
-        )
+            job.sources, reading, progress, excluded=job.own_files, is_quiet=listing.quiet,
+            has_parts=job.unit != DOCUMENT,
+        )  # fmt: skip
         shown: Iterable[Row] = rows
         if beginnings is not None and results.show is not None:
             shown = Shown(rows, beginnings.of, results.show)

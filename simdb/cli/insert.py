@@ -45,9 +45,6 @@ def insert(
     Exit code 1 if files or records were skipped, 2 if all were skipped, 3 if an id is taken; after
     2 and 3 nothing is inserted.
 
-    SOURCE...: A file of records (.jsonl, .ndjson, .json, .csv, .tsv, also with .gz or .zst;
-        .parquet), any other file as one document, a folder with one document in each file, a
-        pattern such as 'part-*.jsonl.gz', or - for JSON lines on standard input.
     --id ID: The id of one document.
     --text TEXT: The text of that document.
     --metadata: Also store the other fields of each record.
@@ -59,7 +56,7 @@ def insert(
     criterion = wanted.criterion
     _check_matching(match, criterion, on_conflict)
     reading = replace(with_nulls(inputs.reading(), on_null), has_fields=metadata)
-    check_sources(sources or [], inputs.text_field)
+    check_sources(sources or [], reading)
     found: Found = read_sources(sources or [], reading, excluded=[db])
     if id is not None and text is not None:
         found = iter([given_batch(id, text, inputs.int_ids)])

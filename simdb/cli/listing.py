@@ -30,7 +30,7 @@ from simdb.columns.arrow import id_text, load_arrow
 from simdb.engine.search.judge import ESTIMATE, EXACT
 from simdb.ground.choices import PolicyName, VerifyName
 from simdb.ground.dtypes import Array
-from simdb.outputs.formats import ARROW, DELIMITERS, PARQUET, TABLES, Format, output_format
+from simdb.outputs.formats import DELIMITERS, PARQUET, ROW_FORMATS, Format, output_format
 from simdb.outputs.places import check_outputs
 from simdb.outputs.rows import Row, encoded
 from simdb.outputs.table_file import row_writer
@@ -94,7 +94,7 @@ class StoredOptions(SearchOptions):
             )
         check_outputs({"--output": self.output}, (), {"in --texts": self.texts}, [db])
         if self.output is not None:
-            export_format(self.output)
+            output_format(self.output, "--output")
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -217,11 +217,6 @@ def _list(
     return count > 0
 
 
-def export_format(path: str) -> Format:
-    """Return the format that the end of a file name says; OptionError for an unknown one."""
-    return output_format(path, "--output", {**TABLES, ".arrow": ARROW})
-
-
 def export(
     found: simdb.Pairs | simdb.Clusters, path: str, columns: Sequence[str], *, text_ids: bool
 ) -> tuple[int, str | None]:
@@ -229,11 +224,11 @@ def export(
 
     Returns the number of rows, and a line that says so if there are none.
     """
-    form = export_format(path)
+    form = output_format(path, "--output")
     with written(path, form) as target:
         if target is None or target.stream is None:
             return 0, None
-        if form.kind in (PARQUET, ARROW):
+        if form.kind in ROW_FORMATS:
             batches = found.to_batches(ids="text" if text_ids else "auto")
             target.rows = _write_batches(batches, form, target.stream)
         else:

@@ -154,7 +154,7 @@ def lookup(
     wanted.check()
     form = outputs.check(wanted.nearest)
     sources = expanded(sources)
-    check_sources([*sources, *(texts or [])], inputs.text_field)
+    check_sources([*sources, *(texts or [])], inputs.reading())
     outputs.check_places(sources, texts, db)
     reading = with_nulls(inputs.reading(), on_null)
     with (
@@ -249,7 +249,9 @@ def split_into(
     Raises OptionError for an output that the sources do not fit, or that would replace a file that
     stays as it is.
     """
-    new, found = (KeptOutput.of(path, sources, staying) for path in (given.new, given.found))
+    new, found = (
+        KeptOutput.of(path, sources, staying, reading) for path in (given.new, given.found)
+    )
     if None not in (new.path, found.path) and new.has_paths != found.has_paths:
         raise simdb.OptionError(
             "--new and --found must both list or copy documents that are files, or both write them"

@@ -55,8 +55,8 @@ def report(
     """
     check_page(output)
     check_outputs({"--output": output}, (), {"in --texts": texts}, [db])
-    check_sources(texts or [])
     reading = inputs.reading()
+    check_sources(texts or [], reading)
     grouped = ORDINALS_MAX if all else USUAL.grouped_documents
     limits = Limits(sample=sample, seed=seed, groups=groups, grouped_documents=grouped)
     with Progress("reporting") as progress, simdb.open(db, "r") as database:

@@ -55,7 +55,7 @@ def idf(
     sketch = chosen.given()
     if (output is None) == (db is None) or "idf" in sketch:
         raise simdb.OptionError("idf needs either --output FILE or --db DB, and takes no --idf")
-    check_sources(sources, inputs.text_field)
+    check_sources(sources, inputs.reading())
     if output is not None:
         check_place(output)
         check_outputs({"--output": output}, sources, {})
@@ -104,7 +104,7 @@ def calibrate(
         raise simdb.OptionError("calibrate takes either --sample N or --documents SOURCE, not both")
     reading = TextOptions(text_field=text_field, encoding=encoding, errors=errors).reading()
     if documents:
-        check_sources(documents, text_field)
+        check_sources(documents, reading)
     with open_idle(db, allow or ()) as database:
         skipped, given = 0, None
         if documents:
@@ -143,7 +143,7 @@ def fingerprint(
     sketch = chosen.given()
     if (text is None) == (not sources):
         raise simdb.OptionError("fingerprint needs either SOURCE... or --text")
-    check_sources(sources or [], None if lines else inputs.text_field)
+    check_sources(sources or [], inputs.reading())
     found: Found = read_texts(sources or [], inputs.reading(), by_lines=lines)
     if text is not None:
         found = iter([given_batch("", text, has_int_ids=False)])

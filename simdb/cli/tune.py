@@ -108,8 +108,8 @@ def tune(
     --blocking: The pairs are candidates of a blocking step, and only such are to be decided.
     --seed: Seed of the random draws.
     """
-    check_sources(sources, inputs.text_field)
     reading = inputs.reading()
+    check_sources(sources, reading)
     judged = [] if pairs is None else read_judged_pairs(pairs)
     own_files = [] if pairs is None else [pairs]
     with Progress("reading") as progress:

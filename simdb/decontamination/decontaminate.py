@@ -122,11 +122,11 @@ def parts_of(
 
 
 def parts_of_files(
-    paths: Sequence[str], names: Sequence[str], id: str | None, errors: str
+    paths: Sequence[str], names: Sequence[str], id: str | None, errors: str, format: str = ""
 ) -> list[ItemPart]:
     """Return the items in files, by the fields `names`; InputError for what cannot be read."""
     try:
-        records, id = records_of(paths, names[0], id, errors)
+        records, id = records_of(paths, names[0], id, errors, format)
     except InputError as error:
         said = str(error).replace("text=", "fields=")
         more = "; each field is a name of its own" if "," in names[0] else ""

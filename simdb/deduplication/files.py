@@ -31,12 +31,14 @@ from simdb.settings import keeping
 from simdb.settings.options import Options
 from simdb.sources.batch import Batch
 from simdb.sources.content import AMOUNT
+from simdb.sources.kinds import ASKED, holds_records
 from simdb.sources.origins import Origins
 from simdb.sources.reading import (
     check_sources,
     columns_of,
     expanded,
-    holds_records,
+    left_out_note,
+    log_hint,
     read_sources,
     records_hint,
 )
@@ -48,6 +50,10 @@ USUAL_ID = "id"
 IN_PYTHON = {
     "--text-field": "text=", "--id-field": "id=", "--on-null keep": "on_null='keep'",
     "--on-null drop": "on_null='drop'", "--errors replace": "errors='replace'",
+    ASKED: "copy it into a file whose name ends in .jsonl, .csv, .tsv, .parquet or .arrow, or give"
+    " a list of texts",
+    "with --format lines each line of it is a document, and dedup --unit line":
+    "a list of its lines has a document in each, and unit='line'",
 }  # fmt: skip
 
 Paths = Sequence[str]
@@ -188,33 +194,35 @@ def opened(
 
     `staying`: see `Files`.
     """
-    sources = sources_of(paths, reading.text_field)
+    sources = sources_of(paths, reading)
     return Files(sources, replace(reading, origins=held.enter_context(Origins())), staying)
 
 
-def sources_of(paths: Paths, text: str) -> list[str]:
+def sources_of(paths: Paths, reading: SourceOptions) -> list[str]:
     """Return the files and folders that paths name; InputError for what cannot be read.
 
     Issues a RuntimeWarning for a folder with files of records.
     """
     sources = expanded(paths)
     try:
-        check_sources(sources, text)
+        check_sources(sources, reading)
     except InputError as error:
         raise InputError(f"{error}; a text goes into a list: [text]") from error
-    if hint := records_hint(sources):
-        warnings.warn(hint, RuntimeWarning, stacklevel=2)
+    for hint in filter(None, (records_hint(sources), log_hint(sources, reading))):
+        warnings.warn(_in_python(hint), RuntimeWarning, stacklevel=2)
     return sources
 
 
-def records_of(paths: Paths, text: str, id: Any, errors: str) -> tuple[list[dict[str, Any]], str]:
+def records_of(
+    paths: Paths, text: str, id: Any, errors: str, format: str
+) -> tuple[list[dict[str, Any]], str]:
     """Return the records in files and folders, each with its fields, and the field of the ids."""
     reading = SourceOptions(
         id_field=USUAL_ID if id is None else id, text_field=text, errors=errors, on_null=KEEP,
-        has_absent=True, has_fields=True, has_lines=False,
+        has_absent=True, has_fields=True, has_lines=False, format=format,
     )  # fmt: skip
     records = []
-    for batch in Files(sources_of(paths, text), reading).batches():
+    for batch in Files(sources_of(paths, reading), reading).batches():
         nulls = [False] * len(batch) if batch.nulls is None else batch.nulls.tolist()
         columns = batch.ids, batch.texts, nulls, batch.fields or [None] * len(batch)
         for own, content, is_null, fields in zip(*columns, strict=True):
@@ -256,8 +264,10 @@ class Files:
                 none = np.zeros(len(each), np.bool_)
                 self._nulls.append(none if each.nulls is None else each.nulls)
                 yield each
-        except InputError as error:
-            raise InputError(_in_python(str(error))) from error
+        except (InputError, OptionError) as error:
+            raise type(error)(_in_python(str(error))) from error
+        if note := left_out_note():
+            warnings.warn(note, RuntimeWarning, stacklevel=2)
 
     def survivors(self, target: Any) -> Filling:
         """Return what fills a target with documents."""
@@ -311,7 +321,7 @@ class KeptDocuments:
             {"path": path}, files.sources, files.staying, kept=["path"], in_place=in_place,
             remedy="in_place=True",
         )  # fmt: skip
-        kinds = {each: holds_records(each) for each in files.sources}
+        kinds = {each: holds_records(each, files.reading) for each in files.sources}
         form = keep_format(path, kinds, files.staying)
         if form.kind in (FOLDER, PATHS):
             raise OptionError(

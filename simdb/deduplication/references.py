@@ -121,11 +121,6 @@ def _read(
     paths: Sequence[str], data: Sequence[str] | None, text: str, id: Any, question: DedupQuestion
 ) -> FileReference:
     """Return a reference in files; `data`: the paths of the data, None for data in memory."""
-    try:
-        sources = sources_of(paths, text)
-    except InputError as error:
-        raise InputError(f"against: {error}") from error
-    check_apart(expanded(data or []), sources)
     origins, own = Origins(), id if isinstance(id, str) else None
     reading = replace(
         reading_of(
@@ -133,6 +128,11 @@ def _read(
         ),
         origins=origins, has_lines=False,
     )  # fmt: skip
+    try:
+        sources = sources_of(paths, reading)
+    except InputError as error:
+        raise InputError(f"against: {error}") from error
+    check_apart(expanded(data or []), sources)
 
     def batches() -> Iterator[Any]:
         try:

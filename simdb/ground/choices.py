@@ -10,6 +10,7 @@ passes such an argument on can name its type: `def find(method: simdb.ground.cho
 `ActionName`: "drop", "cut", "mark".
 `PartName`: "document", "paragraph", "line", "sentence".
 `ErrorsName`: "strict", "replace".
+`FormatName`: "jsonl", "csv", "tsv", "parquet", "arrow", "text", "lines".
 `NullName`: "keep", "drop", "error".
 `ConflictName`: "same", "skip", "replace", "error".
 `MissingName`: "error", "skip".
@@ -40,6 +41,7 @@ VerifyName = Literal["estimate", "exact", "numbers"]
 ActionName = Literal["drop", "cut", "mark"]
 PartName = Literal["document", "paragraph", "line", "sentence"]
 ErrorsName = Literal["strict", "replace"]
+FormatName = Literal["jsonl", "csv", "tsv", "parquet", "arrow", "text", "lines"]
 NullName = Literal["keep", "drop", "error"]
 ON_NULL = DROP, KEEP, ERROR = ("drop", "keep", "error")
 ConflictName = Literal["same", "skip", "replace", "error"]

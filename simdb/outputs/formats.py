@@ -30,6 +30,10 @@ from simdb.running.threads import AHEAD, mapped, thread_count
 
 JSON_LINES, COMMAS, TABS = "JSON lines", "CSV", "TSV"
 PARQUET, ARROW = "Parquet", "Arrow"
+ROW_FORMATS = (PARQUET, ARROW)
+# How a file of Arrow begins, and either that or a stream of it.
+ARROW_FILE = b"ARROW1"
+ARROW_MAGICS = (ARROW_FILE, b"\xff\xff\xff\xff")
 PAGE = "HTML"
 # In place of a path.
 STANDARD_OUTPUT = "-"
@@ -37,9 +41,15 @@ PATHS, FOLDER, SHARDS = "paths", "folder", "shards"
 
 TABLES = {
     ".jsonl": JSON_LINES, ".ndjson": JSON_LINES, ".csv": COMMAS, ".tsv": TABS, ".parquet": PARQUET,
+    ".arrow": ARROW,
 }  # fmt: skip
-GZIP, ZSTD = ".gz", ".zst"
-COMPRESSIONS = (GZIP, ZSTD)
+# Other endings of the same formats, which messages do not list.
+ALIASES = {".jl": ".jsonl", ".jsonlines": ".jsonl", ".feather": ".arrow", ".ipc": ".arrow"}
+GZIP, ZSTD, BZIP2, XZ = ".gz", ".zst", ".bz2", ".xz"
+COMPRESSIONS = (GZIP, ZSTD, BZIP2, XZ)
+ANY_COMPRESSION = ".gz, .zst, .bz2 or .xz"
+# The classes of the standard library, which some builds of Python lack.
+FILES = {GZIP: ("gzip", "GzipFile"), BZIP2: ("bz2", "BZ2File"), XZ: ("lzma", "LZMAFile")}
 DELIMITERS = {COMMAS: ",", TABS: "\t"}
 REMEDY = "needs the package zstandard: pip install zstandard"
 LEVEL = 6
@@ -67,7 +77,7 @@ def output_format(path: str, option: str, endings: Mapping[str, str] = TABLES) -
         return Format(JSON_LINES)
     name = os.path.basename(path).lower()
     compression = next((each for each in COMPRESSIONS if name.endswith(each)), "")
-    inner = name.removesuffix(compression)
+    inner = plain_ending(name.removesuffix(compression))
     kind = next((endings[each] for each in endings if inner.endswith(each)), None)
     if kind is None and os.path.exists(path) and not os.path.isfile(path):
         kind = None if os.path.isdir(path) else JSON_LINES
@@ -75,7 +85,7 @@ def output_format(path: str, option: str, endings: Mapping[str, str] = TABLES) -
         raise OptionError(f"{option} must end in {_listed(endings)}, got {path}")
     if is_remote(path):
         check_remote(path)
-    if kind in (PARQUET, ARROW):
+    if kind in ROW_FORMATS:
         if compression:
             raise OptionError(f"{option}: {kind} files are compressed inside; leave out {name}'s"
                               f" {compression}")  # fmt: skip
@@ -83,6 +93,19 @@ def output_format(path: str, option: str, endings: Mapping[str, str] = TABLES) -
     if compression == ZSTD:
         load_zstd(f"writing {path}")
     return Format(kind, compression)
+
+
+def plain_ending(name: str) -> str:
+    """Return a name with the usual ending of its format in place of another one."""
+    ending = os.path.splitext(name)[1]
+    return name.removesuffix(ending) + ALIASES.get(ending, ending)
+
+
+def packed_file(file: IO[bytes], compression: str, mode: str = "rb") -> Any:
+    """Return a stream that reads or writes a compressed file, which stays open; not for ZSTD."""
+    module, name = FILES[compression]
+    made = getattr(installed(module, f"{compression} needs the module {module} of Python"), name)
+    return made(fileobj=file, mode=mode) if compression == GZIP else made(file, mode)
 
 
 def load_zstd(purpose: str) -> Any:
@@ -296,9 +319,9 @@ class RemoteFile(io.RawIOBase):
 
 def _listed(endings: Mapping[str, str]) -> str:
     """Return the known endings in words."""
-    packed = [each for each, kind in endings.items() if kind not in (PARQUET, ARROW)]
+    packed = [each for each, kind in endings.items() if kind not in ROW_FORMATS]
     whole = [each for each in endings if each not in packed]
-    return f"{', '.join(packed)} (each also with {' or '.join(COMPRESSIONS)}) or {', '.join(whole)}"
+    return f"{', '.join(packed)} (each also with {ANY_COMPRESSION}) or {', '.join(whole)}"
 
 
 def _compressing(module: Any, threads: int) -> Any:

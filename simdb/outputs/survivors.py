@@ -18,13 +18,14 @@ from simdb.ground.errors import OptionError
 from simdb.outputs import formats, table_file
 from simdb.outputs.pieces import LINE_FEED, Piece, RowRange, contents, copy, split_lines
 from simdb.outputs.places import BEFORE, Staying, check_staying
+from simdb.outputs.row_files import chosen_rows
 from simdb.outputs.rows import Row, as_line, may_have_odd_numbers, waiting_line
 from simdb.outputs.target import Target, written
 from simdb.running.threads import read_ahead, thread_count
 
 # Marks a line feed in a path, which cannot contain this character.
 NUL = b"\0"
-PARQUET_END = ".parquet"
+ROW_ENDS = (".parquet", ".arrow", ".feather", ".ipc")
 
 
 class KeptPlaces(Protocol):
@@ -136,8 +137,8 @@ class SurvivorOutput:
         self.target.finish()
 
     def _parquet(self) -> list[str]:
-        """Return the sources that are Parquet files."""
-        named = [each for each in self.sources if each.lower().endswith(PARQUET_END)]
+        """Return the sources that are Parquet or Arrow files."""
+        named = [each for each in self.sources if each.lower().endswith(ROW_ENDS)]
         return [each for each in named if os.path.isfile(each) or formats.is_remote(each)]
 
     def _write_shards(self, pieces: KeptPlaces) -> None:
@@ -196,11 +197,11 @@ def _write(
             yield each
 
     names: Mapping[str, str] = {}
-    if kind == formats.PARQUET or kind in formats.DELIMITERS:
+    if kind in formats.ROW_FORMATS or kind in formats.DELIMITERS:
         target.rows = sum(each.count for each in pieces())
         names = columns()
-    if kind == formats.PARQUET:
-        table_file.write_parquet(lambda: _parts(pieces()), stream, parquet, names)
+    if kind in formats.ROW_FORMATS:
+        table_file.write_parquet(lambda: _parts(pieces()), stream, parquet, names, kind=kind)
     elif kind in formats.DELIMITERS:
         table = table_file.shared_table(pieces(), formats.DELIMITERS[kind])
         if table is not None:
@@ -232,7 +233,7 @@ def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
     """Yield the lines of pieces, many at a time; a row of a table becomes a JSON line."""
     for piece in pieces:
         if isinstance(piece, RowRange):
-            for batch in table_file.chosen_rows(piece):
+            for batch in chosen_rows(piece):
                 yield b"".join(as_line(row) + LINE_FEED for row in python_values(batch))
         elif piece.table is not None:
             yield from (as_line(row) + LINE_FEED for row in table_file.rows_of(piece))
@@ -260,7 +261,7 @@ def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
     """Yield the rows of pieces."""
     for piece in pieces:
         if isinstance(piece, RowRange):
-            for batch in table_file.chosen_rows(piece):
+            for batch in chosen_rows(piece):
                 yield from (table_file.loaded(waiting_line(row)) for row in python_values(batch))
         else:
             yield from table_file.rows_of(piece)

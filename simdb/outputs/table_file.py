@@ -1,33 +1,31 @@
-"""Table files: writes rows, objects with fields, as JSON lines, CSV, TSV or Parquet.
+"""Table files: writes rows, objects with fields, as JSON lines, CSV, TSV, Parquet or Arrow.
 
 The rows are read twice where the columns must be known before the first row is written.
 
-Rows of another Parquet file are given by their numbers, filtered a row group at a time, in several
-threads, and copied with the schema of that file.  A column whose values have several kinds becomes
-text.
+Rows of another Parquet or Arrow file are given by their numbers, filtered a row group at a time, in
+several threads, and copied with the schema of that file.  A column whose values have several kinds
+becomes text.
 """
 
 import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
 from itertools import groupby, islice
 from typing import IO, Any, TextIO
 
 import numpy as np
 
-from simdb.columns.arrow import filtered_array, load_arrow, python_values
+from simdb.columns.arrow import load_arrow, python_values
 from simdb.ground.checks import shown
-from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError
 from simdb.ground.fields import distinct, fields_of
-from simdb.outputs.formats import DELIMITERS, JSON_LINES, PARQUET, is_remote, open_remote
-from simdb.outputs.pieces import CsvHead, Lines, Piece, RowRange, changed, contents, split_lines
+from simdb.outputs.formats import ARROW, DELIMITERS, JSON_LINES, PARQUET, ROW_FORMATS
+from simdb.outputs.pieces import CsvHead, Lines, Piece, RowRange, contents, split_lines
+from simdb.outputs.row_files import chosen_rows, known_schema, schema_of
 from simdb.outputs.rows import Row, as_line, text_form
 from simdb.outputs.target import Target, Unclosed
-from simdb.running.threads import read_ahead, streamed, thread_count
+from simdb.running.threads import read_ahead, thread_count
 
 # What each duplicate of a group has of it.
 GROUP_FIELDS = ("representative", "reference", "size")
@@ -37,7 +35,7 @@ OF_JSON = (str, bool, int, float, list, tuple, dict)
 
 RowSource = Callable[[], Iterator[Row]]
 PORTION_ROWS = 1024
-READ_BYTES = 1 << 20
+WRITERS = {PARQUET: ("pyarrow.parquet", "ParquetWriter"), ARROW: ("pyarrow.ipc", "new_file")}
 # A row group is written when it has so many rows or bytes.
 GROUP_ROWS = 1 << 17
 GROUP_BYTES = 1 << 25
@@ -73,8 +71,8 @@ def write_rows(
         for row in rows():
             target.rows += 1
             target.stream.write(as_line(row) + b"\n")
-    elif kind == PARQUET:
-        target.rows += write_parquet(rows, target.stream, names=columns)
+    elif kind in ROW_FORMATS:
+        target.rows += write_parquet(rows, target.stream, names=columns, kind=kind)
     else:
         target.rows += write_separated(rows, target.stream, DELIMITERS[kind], columns, given or {})
 
@@ -198,18 +196,25 @@ def text_of(value: Any) -> str | None:
 
 
 def write_parquet(
-    parts: Parts, stream: IO[bytes], sources: Sequence[str] = (), names: Iterable[str] = ()
+    parts: Parts,
+    stream: IO[bytes],
+    sources: Sequence[str] = (),
+    names: Iterable[str] = (),
+    *,
+    kind: str = PARQUET,
 ) -> int:
-    """Write all parts as a Parquet file; return the number of rows.
+    """Write all parts as a file of Parquet or, as `kind` says, of Arrow; return the number of rows.
 
-    `parts()` begins with the first part again.  Without any part the columns are those of the
-    Parquet files `sources`, or `names`, which hold text.
+    `parts()` begins with the first part again.  Without any part the columns are those of such
+    files, the `sources`, or `names`, which hold text.
     """
-    arrow, parquet = load_parquet("writing Parquet")
+    arrow = load_arrow(f"writing {kind}")
+    module, name = WRITERS[kind]
+    make = getattr(load_arrow(f"writing {kind}", module), name)
     columns = _FileColumns(arrow)
     for path, some in groupby(parts(), _path):
         if path is not None:
-            columns.add_schema(_schema(path, parquet))
+            columns.add_schema(known_schema(path))
         else:
             for rows in _portions(some):
                 columns.add_rows(rows)
@@ -219,7 +224,10 @@ def write_parquet(
     if not columns.types:
         columns.types = dict.fromkeys(names, arrow.string())
     try:
-        with parquet.ParquetWriter(stream, columns.schema()) as writer:
+        module, name = WRITERS[kind]
+        with getattr(load_arrow(f"writing {kind}", module), name)(
+            stream, columns.schema()
+        ) as writer:
             count = 0
             # While one thread writes a row group, another makes the next.
             for table in read_ahead(_groups(arrow, _batches(parts(), columns)), thread_count()):
@@ -228,56 +236,7 @@ def write_parquet(
             return count
     except (arrow.ArrowException, OverflowError, UnicodeError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"Parquet cannot hold a row ({reason}); write .jsonl instead") from error
-
-
-def chosen_rows(rows: RowRange) -> Iterator[Any]:
-    """Yield rows of a Parquet file as record batches; InputError if the file has too few rows."""
-    _, parquet = load_parquet("reading Parquet")
-    with parquet_source(rows.path) as source, parquet.ParquetFile(source) as file:
-        metadata = file.metadata
-    is_chosen = np.zeros(metadata.num_rows, np.bool_)
-    if len(rows.stops) and rows.stops.max() > len(is_chosen):
-        raise changed(rows.path)
-    for start, stop in zip(rows.starts.tolist(), rows.stops.tolist(), strict=True):
-        is_chosen[start:stop] = True
-    sizes = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
-    groups = np.split(is_chosen, np.cumsum(sizes)[:-1])
-    streams = [
-        partial(_chosen, rows.path, metadata, number, flags)
-        for number, flags in enumerate(groups)
-        if flags.any()
-    ]
-    yield from streamed(streams, 1 if is_remote(rows.path) else thread_count())
-
-
-def load_parquet(purpose: str) -> tuple[Any, Any]:
-    """Return the modules for Parquet; the OptionError if they are missing names `purpose`."""
-    return load_arrow(purpose), load_arrow(purpose, "pyarrow.parquet")
-
-
-@contextmanager
-def parquet_source(path: str) -> Iterator[Any]:
-    """Yield what pyarrow reads a Parquet file from: its path, or a remote file."""
-    if not is_remote(path):
-        yield path
-        return
-    with open_remote(path) as file:
-        yield file
-
-
-def schema_of(path: str) -> Any:
-    """Return the schema of a Parquet file, without columns if it is unreadable."""
-    arrow, parquet = load_parquet("reading Parquet")
-    try:
-        return _schema(path, parquet)
-    except (arrow.ArrowException, OSError):
-        return arrow.schema([])
-
-
-def _schema(path: str, parquet: Any) -> Any:
-    with parquet_source(path) as source:
-        return parquet.read_schema(source)
+        raise InputError(f"{kind} cannot hold a row ({reason}); write .jsonl instead") from error
 
 
 class _FileColumns:
@@ -371,25 +330,6 @@ def _batches(parts: Iterator[Part], columns: _FileColumns) -> Iterator[Any]:
             for whole in _joined(each for each in some if isinstance(each, RowRange)):
                 for batch in chosen_rows(whole):
                     yield columns.fitted(batch)
-
-
-def _chosen(path: str, metadata: Any, number: int, is_chosen: Bools) -> Iterator[Any]:
-    """Yield the chosen rows of a row group; `is_chosen` has a value for each of its rows."""
-    arrow, parquet = load_parquet("reading Parquet")
-    # Otherwise pyarrow reads whole row groups ahead.
-    options = {"metadata": metadata, "buffer_size": READ_BYTES, "pre_buffer": False}
-    first = 0
-    with parquet_source(path) as source, parquet.ParquetFile(source, **options) as file:
-        for rows in file.iter_batches(PORTION_ROWS, row_groups=[number], use_threads=False):
-            flags = is_chosen[first : first + len(rows)]
-            if flags.any():
-                yield rows if flags.all() else _filtered(rows, arrow.array(flags))
-            first += len(rows)
-
-
-def _filtered(rows: Any, flags: Any) -> Any:
-    columns = [filtered_array(column, flags) for column in rows.columns]
-    return type(rows).from_arrays(columns, schema=rows.schema)
 
 
 def _joined(rows: Iterable[RowRange]) -> Iterator[RowRange]:

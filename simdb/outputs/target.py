@@ -230,7 +230,7 @@ def _compressing(file: IO[bytes], compression: str) -> IO[bytes]:
         return formats.GzipWriter(file)  # type: ignore[return-value]
     if compression == formats.ZSTD:
         return formats.ZstdWriter(file)  # type: ignore[return-value]
-    return file
+    return formats.packed_file(file, compression, "wb") if compression else file
 
 
 def _has_other(old: str, new: str) -> bool:

@@ -1,7 +1,7 @@
 """Content: opens a file or standard input, checks its first bytes and decodes its text.
 
-Binary content is recognised by its first bytes, before the whole file is read.  An InputError says
-what was found and what to do; the caller adds the name of the file.
+Compressed content and binary content are recognised by their first bytes, before the whole file is
+read.  An InputError says what was found and what to do; the caller adds the name of the file.
 
 An *amount* says how many bytes of the sources have been read, and how many there are; compressed
 files count as they are on the disk.  A process runs one command, which reads its sources in one go,
@@ -9,22 +9,31 @@ so there is one amount: opened files add to it wherever they are read.
 """
 
 import codecs
-import gzip
 import io
 import os
 import re
 import stat
 import sys
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from simdb.columns.arrow import TextColumn
 from simdb.ground.errors import InputError, OptionError
-from simdb.outputs.formats import GZIP, ZSTD, ZstdReader, is_remote, open_remote
+from simdb.outputs.formats import (
+    ARROW_MAGICS,
+    BZIP2,
+    COMPRESSIONS,
+    GZIP,
+    XZ,
+    ZSTD,
+    ZstdReader,
+    is_remote,
+    open_remote,
+    packed_file,
+)
 from simdb.running import kernel
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.encoding_guess import (
@@ -47,9 +56,15 @@ SNIFFED_BYTES = 8192
 DOCUMENT_BYTES_MAX = 1 << 28
 
 # The errors that reading and decoding bad content can raise.
-CONTENT_ERRORS = (OSError, EOFError, zlib.error, UnicodeError, InputError)
+CONTENT_ERRORS = (OSError, UnicodeError, InputError)
 
-GZIP_MAGIC, ZSTD_MAGIC, PDF_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"%PDF-"
+# How files that are no text begin: compressed ones, Parquet, files and streams of Arrow.
+MAGICS = {
+    b"\x1f\x8b": GZIP, b"\x28\xb5\x2f\xfd": ZSTD, b"\xfd7zXZ\0": XZ,
+    **{b"BZh%d1AY&SY" % level: BZIP2 for level in range(1, 10)},
+}  # fmt: skip
+PARQUET_MAGIC, PDF_MAGIC = b"PAR1", b"%PDF-"
+BEGINNINGS = (*MAGICS, PARQUET_MAGIC, *ARROW_MAGICS)
 MARK = "\ufeff"
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
 MARKS = (
@@ -177,38 +192,49 @@ def is_wide(encoding: str) -> bool:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[io.BufferedReader]:
-    """Yield a stream of the decompressed bytes of the file `path`; `-` is standard input."""
-    if path == STANDARD_INPUT:
-        yield io.BufferedReader(_Unclosed(sys.stdin.buffer), BUFFER_BYTES)
-        return
-    with _opened_whole(path) as file:
-        inner = _decompressing(file, path.lower())
-        if inner is None:
-            yield file
-            return
-        with inner:
-            yield io.BufferedReader(inner, BUFFER_BYTES)
+def opened(path: str, *, is_counted: bool = True) -> Iterator[io.BufferedReader]:
+    """Yield a stream of the decompressed bytes of the file `path`; `-` is standard input.
+
+    The first bytes say how it is compressed, and if they do not, the end of the name.
+    `is_counted`: what is read adds to the amount.
+    """
+    with ExitStack() as held:
+        file: io.BufferedReader
+        if path == STANDARD_INPUT:
+            file = io.BufferedReader(_Waiting(sys.stdin.buffer), BUFFER_BYTES)
+        else:
+            file = held.enter_context(_opened_whole(path, is_counted=is_counted))
+            if isinstance(file.raw, io.FileIO) and not _is_regular(file.fileno()):
+                file = io.BufferedReader(_Waiting(file), BUFFER_BYTES)
+        head, name = file.peek(SNIFFED_BYTES), path.lower()
+        found = (end for magic, end in MAGICS.items() if head.startswith(magic))
+        packed = next(found, next(filter(name.endswith, COMPRESSIONS), ""))
+        if packed:
+            inner = ZstdReader(file) if packed == ZSTD else packed_file(file, packed)
+            unpacked = _Unpacked(held.enter_context(inner), packed)
+            file = io.BufferedReader(unpacked, BUFFER_BYTES)
+        yield file
 
 
 def may_wait(stream: io.BufferedReader) -> bool:
     """Return whether reading a stream may wait for another program: it is a pipe or a device."""
-    raw = stream.raw
-    if isinstance(raw, _Unclosed):
-        return True
-    return isinstance(raw, io.FileIO) and not stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+    return isinstance(stream.raw, _Waiting)
 
 
 def is_plain(stream: io.BufferedReader) -> bool:
     """Return whether a stream has the bytes of a local file as they are."""
-    return isinstance(stream.raw, io.FileIO) and not may_wait(stream)
+    return isinstance(stream.raw, io.FileIO)
 
 
-def _opened_whole(path: str) -> io.BufferedReader:
-    """Open a local or remote file; what is read of a local one is counted."""
+def _is_regular(descriptor: int) -> bool:
+    return stat.S_ISREG(os.fstat(descriptor).st_mode)
+
+
+def _opened_whole(path: str, *, is_counted: bool) -> io.BufferedReader:
+    """Open a local or remote file; what is read of a local one can be counted."""
     if is_remote(path):
         return io.BufferedReader(open_remote(path), BUFFER_BYTES)
-    return open_counted(path)
+    return open_counted(path) if is_counted else io.BufferedReader(io.FileIO(path), BUFFER_BYTES)
 
 
 def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
@@ -219,10 +245,6 @@ def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
     """
     peeked = stream.peek(SNIFFED_BYTES)
     head = peeked[:SNIFFED_BYTES]
-    if head.startswith(GZIP_MAGIC):
-        raise InputError("gzip data; rename the file to end in .gz, or decompress it")
-    if head.startswith(ZSTD_MAGIC):
-        raise InputError("zstd data; rename the file to end in .zst, or decompress it")
     if head.startswith(PDF_MAGIC):
         raise InputError("a PDF, not text; convert it to text first, for example by pdftotext")
     marked = next((name for mark, name in MARKS if head.startswith(mark)), None)
@@ -306,8 +328,6 @@ def explained(error: BaseException) -> str:
         return _explained_decoding(error)
     if isinstance(error, InputError):
         return str(error)
-    if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
-        return f"damaged gzip data ({error}); create or download the file again"
     if isinstance(error, PermissionError):
         return "no permission to read it; change its permissions, or leave it out"
     if isinstance(error, FileNotFoundError):
@@ -328,28 +348,52 @@ def _explained_decoding(error: UnicodeDecodeError) -> str:
     return f"{what} at byte {error.start}, but valid elsewhere; use --errors replace"
 
 
-def _decompressing(file: io.BufferedReader, name: str) -> Any:
-    """Return a stream that decompresses a file as its name says; None if it is not compressed."""
-    if name.endswith(ZSTD):
-        return ZstdReader(file)
-    return gzip.GzipFile(fileobj=file) if name.endswith(GZIP) else None
+class _Unpacked(io.RawIOBase):
+    """The decompressed bytes of a stream; InputError if they are damaged."""
+
+    def __init__(self, stream: Any, packed: str) -> None:
+        self._stream, self._name = stream, {GZIP: "gzip", ZSTD: "zstd"}.get(packed, packed[1:])
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        try:
+            return int(self._stream.readinto(buffer))
+        except InputError:
+            raise
+        except Exception as error:  # each library has errors of its own
+            if getattr(error, "errno", None) is not None:
+                raise
+            raise InputError(
+                f"damaged {self._name} data ({error}); create or download the file again"
+            ) from error
 
 
-class _Unclosed(io.RawIOBase):
-    """A stream whose `close` leaves the inner stream open."""
+class _Waiting(io.RawIOBase):
+    """A pipe or a device, whose `close` leaves the inner stream open.
+
+    What it holds is known by its first bytes or its first line, so these are waited for.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
+        # read1 makes at most one system call, so a slow pipe gives what it already has.
+        self._read = getattr(stream, "read1", stream.read)
+        self._head = b""
+        while b"\n" not in self._head and not self._head.startswith(BEGINNINGS):
+            piece = self._read(BUFFER_BYTES - len(self._head))
+            self._head += piece
+            if not piece:
+                break
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        # read1 makes at most one system call, so a slow pipe gives what it already has.
-        read = getattr(self._stream, "read1", self._stream.read)
-        content: bytes = read(len(buffer))
-        buffer[: len(content)] = content
-        return len(content)
+        content: bytes = self._head or self._read(len(buffer))
+        self._head = content[len(buffer) :]
+        buffer[: len(content)] = content[: len(buffer)]
+        return min(len(content), len(buffer))
 
 
 def _begins(text: str | bytes) -> bool:

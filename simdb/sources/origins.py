@@ -19,7 +19,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 
@@ -72,6 +72,7 @@ class Origins:
         self._waiting: IO[bytes] | None = None
         # What each source that is a table calls its columns.
         self.headers: dict[str, Sequence[str]] = {}
+        self._spools: dict[str, Any] = {}
         self._files: list[_File] = []
         self._starts: list[int] = []
         self._size = 0
@@ -90,8 +91,8 @@ class Origins:
             if file.descriptor is not None and not file.waits:
                 os.close(file.descriptor)
             file.descriptor = None
-        if self._waiting is not None:
-            self._waiting.close()
+        for waiting in filter(None, [self._waiting, *self._spools.values()]):
+            waiting.close()
 
     def need(self, folder: str | None = None) -> None:
         """Let lines that cannot be read again wait; whoever needs them says so before they come.
@@ -160,6 +161,26 @@ class Origins:
             f"{what} cannot wait in {folder} ({error.strerror}); name another folder in TMPDIR, or"
             " decompress the files first"
         )
+
+    def spooled(self, source: str, stream: io.BufferedReader) -> str:
+        """Copy a source that is no plain file into a temporary file; return the path of that."""
+        try:
+            # __exit__ closes the file, as it does the other one.
+            file = tempfile.NamedTemporaryFile(prefix="simdb-", dir=self._folder)  # noqa: SIM115
+        except OSError as error:
+            raise self._cannot_wait(error) from error
+        self._spools[source] = file
+        while piece := stream.read1():
+            try:
+                file.write(piece)
+                file.flush()
+            except OSError as error:
+                raise self._cannot_wait(error) from error
+        return file.name
+
+    def place(self, source: str) -> str:
+        """Return the path of the file with the rows of a source: its own, or a temporary one."""
+        return self._spools[source].name if source in self._spools else source
 
     def add(self, start: int, size: int, checksum: int) -> int:
         """Take a block of whole lines of the latest source; return its start in the row.

@@ -149,7 +149,8 @@ class LinesAgain(ExitStack):
             kind = lines["kind"][start]
             starts, sizes = lines["start"][start:stop], lines["size"][start:stop].astype(np.int64)
             if kind == AS_ROW:
-                yield RowRange(path, *merged(starts, starts + sizes), stop - start)
+                place = self._origins.place(path)
+                yield RowRange(place, *merged(starts, starts + sizes), stop - start)
             elif kind in (CHANGED, UNFINISHED):
                 spool = self._changed if kind == CHANGED else self._spool
                 yield from (replace(each, is_waiting=True) for each in spool.spans(starts, sizes))

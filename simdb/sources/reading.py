@@ -1,35 +1,32 @@
 """Reading: reads the files and folders named on the command line as a stream of batches.
 
-The end of a file name says whether the file holds many records or is one document.  A folder holds
-one document in each file; `-` is JSON lines on standard input.  A name with `*`, `?` or `[...]` is
-a pattern and stands for all files and folders that match it, in the order of their names, unless
-something has exactly this name.  Remote names can have patterns, too, but a question mark is part
-of an address.
+What a file or a stream holds is decided in `kinds.py`.  A folder whose visible files all end like
+files of records stands for these files.  Any other folder holds one document in each visible file.
+Hidden files and what programs write beside data, such as `_SUCCESS`, are left out of folders.
+
+A name with `*`, `?` or `[...]` is a pattern and stands for all files and folders that match it, in
+the order of their names, unless something has exactly this name.  Remote names can have patterns,
+too, but a question mark is part of an address.
 """
 
 import glob
 import io
-import json
 import os
+import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 
+from simdb.columns.arrow import load_arrow
 from simdb.ground.errors import InputError
 from simdb.ground.fields import distinct
-from simdb.outputs.formats import (
-    COMPRESSIONS,
-    check_remote,
-    has_remote_pattern,
-    is_remote,
-    matching_files,
-)
+from simdb.outputs.formats import check_remote, has_remote_pattern, is_remote, matching_files
 from simdb.outputs.rows import as_line
-from simdb.outputs.table_file import load_parquet
 from simdb.running.threads import mapped, read_ahead, thread_count
+from simdb.sources import kinds
 from simdb.sources.batch import Found, batched, checked
 from simdb.sources.content import (
     AMOUNT,
@@ -41,50 +38,51 @@ from simdb.sources.content import (
 )
 from simdb.sources.content import read_text as read_content
 from simdb.sources.encoding_guess import GUESS
-from simdb.sources.record_files import read_json, read_json_lines, read_parquet
+from simdb.sources.json_lines import read_lines as read_json_lines
+from simdb.sources.origins import Origins
+from simdb.sources.record_files import read_json, read_rows
 from simdb.sources.records import (
     InputProblem,
     Record,
     SourceOptions,
     byte_count,
     check_id,
+    place,
     valid_name,
     valid_text,
 )
 from simdb.sources.table_records import read_table
+from simdb.storage.files.location import is_database
 
 # So many files of a folder are read by one thread at a time.
 FOLDER_FILES = 64
 FOLDER, FILE, OTHER = "folder", "file", "other"
-PARQUET = ".parquet"
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-# What reads the records of a file, by the end of its name without that of a compression.
-READERS: dict[str, Callable[[str, str, SourceOptions], Found]] = {
-    ".jsonl": read_json_lines, ".ndjson": read_json_lines, ".json": read_json,
-    **{end: partial(read_table, delimiter=each) for end, each in DELIMITERS.items()},
+# What reads the records of an open file.
+READERS: dict[str, Callable[[io.BufferedReader, str, SourceOptions], Found]] = {
+    kinds.JSONL: read_json_lines, kinds.JSON: read_json,
+    **{kind: partial(read_table, delimiter=each) for kind, each in kinds.DELIMITERS.items()},
+    kinds.LINES: lambda stream, name, reading: batched(read_lines(stream, name, reading)),
 }  # fmt: skip
-RECORDS = (*READERS, PARQUET)
+# What programs write beside data: Spark, Hive, Delta Lake and Hugging Face's datasets.
+ASIDE = re.compile(
+    r"\..*|_SUCCESS|_metadata|_common_metadata|_temporary|_delta_log|_spark_metadata"
+    r"|_committed_.*|_started_.*"
+)
+OF_DATASET = re.compile(r"dataset_info\.json|dataset_dict\.json|state\.json|cache-.*\.arrow")
+# How many entries were left out of each folder, and the name of one of them.
+LEFT_OUT: dict[str, tuple[int, str]] = {}
 
-# Endings of files that are no text, and that no reader here takes.
-UNREADABLE = (
-    ".7z", ".arrow", ".avro", ".br", ".bz2", ".db", ".feather", ".h5", ".ipc", ".lz4", ".lzma",
-    ".npy", ".npz", ".ods", ".orc", ".pickle", ".pkl", ".rar", ".sqlite", ".tar", ".tgz",
-    ".warc", ".xls", ".xlsx", ".xz", ".zip",
-)  # fmt: skip
-SNIFFED_BYTES = 1 << 16
 
-
-def check_sources(sources: Collection[str], text_field: str | None = None) -> None:
+def check_sources(sources: Collection[str], reading: SourceOptions) -> None:
     """Raise InputError or OptionError for a source that cannot be read, see `check_source`."""
     for source in expanded(sources):
-        check_source(source, text_field)
+        check_source(source, reading)
 
 
-def check_source(source: str, text_field: str | None = None) -> None:
+def check_source(source: str, reading: SourceOptions) -> None:
     """Raise InputError for a source that does not exist or whose ending says no known format.
 
-    Raises OptionError if the package that reads it is missing.  `text_field`: also refuse a file
-    that would be one document and holds JSON lines with this field; None for no such look.
+    Raises OptionError if the package that reads it is missing.
     """
     if source == STANDARD_INPUT:
         return
@@ -99,27 +97,22 @@ def check_source(source: str, text_field: str | None = None) -> None:
             raise InputError(f"there is no file or folder {name}, and none matches it as a pattern")
         raise InputError(f"there is no file or folder {name}")
     if os.path.isdir(source):
+        if is_database(source):
+            raise InputError(
+                f"{valid_name(source)} is a database of simdb, which has no texts to read; name the"
+                " sources of its documents, and give the database itself to lookup, to pairs, or to"
+                " --db or --against of dedup"
+            )
         return
-    if source.lower().endswith(PARQUET):
-        load_parquet("reading Parquet")
-    if holds_records(source):
-        if unpacked(source).endswith(PARQUET) and not source.lower().endswith(PARQUET):
-            raise _unknown(source)
-        return
-    inner, ending = os.path.splitext(source.lower())
-    if ending in UNREADABLE or inner.endswith(RECORDS):
-        raise _unknown(source)
-    if text_field is not None and _has_json_lines(source, text_field):
-        raise InputError(
-            f"{valid_name(source)} holds JSON lines, but by its name it is one document; let the"
-            " name end in .jsonl, or read it as standard input: - < FILE"
-        )
+    if kinds.named(source) in kinds.ROWS:
+        load_arrow(f"reading {valid_name(source)}")
+    kinds.check_name(source, reading)
 
 
 def expanded(sources: Iterable[str]) -> list[str]:
     """Return the sources with patterns replaced by the names that match them, sorted.
 
-    A pattern that nothing matches stays as it is.
+    A folder of records is replaced by its files.  A pattern that nothing matches stays as it is.
     """
     names: list[str] = []
     for source in sources:
@@ -129,13 +122,7 @@ def expanded(sources: Iterable[str]) -> list[str]:
             names.append(source)
         else:
             names += sorted(glob.glob(source, recursive=True)) or [source]
-    return names
-
-
-def holds_records(source: str) -> bool:
-    """Return whether a source holds records; otherwise it is one document, or a folder of them."""
-    is_file = unpacked(source).endswith(RECORDS) and not os.path.isdir(source)
-    return source == STANDARD_INPUT or is_file
+    return [file for name in names for file in (_record_files(name) or [name])]
 
 
 def records_hint(sources: Iterable[str]) -> str | None:
@@ -147,10 +134,33 @@ def records_hint(sources: Iterable[str]) -> str | None:
             if found is not None:
                 return (
                     f"{valid_name(source)}: in a folder each file is one document, also those that"
-                    f" end in {found}; for their records name the files:"
-                    f" {shlex.quote(os.path.join(valid_name(source), '*' + found))}"
+                    f" end in {found}, unless all of them hold records; for their records name the"
+                    f" files: {shlex.quote(os.path.join(valid_name(source), '*' + found))}"
                 )
     return None
+
+
+def log_hint(sources: Iterable[str], reading: SourceOptions) -> str | None:
+    """Return the hint for the first log that is read as one document, or None."""
+    for source in sources:
+        is_log = kinds.unpacked(source).endswith(".log")
+        if is_log and not kinds.holds_records(source, reading):
+            return (
+                f"{valid_name(source)} is read as one document; with --format lines each line of it"
+                " is a document, and dedup --unit line drops lines that occur again"
+            )
+    return None
+
+
+def left_out_note() -> str | None:
+    """Return a line about what was left out of folders since the last call; None for nothing."""
+    notes = [
+        f"{valid_name(folder)}: {count} hidden {'file' if count == 1 else 'files or folders'}"
+        f" left out, such as {valid_name(name)}"
+        for folder, (count, name) in LEFT_OUT.items()
+    ]
+    LEFT_OUT.clear()
+    return "; ".join(notes) or None
 
 
 def read_sources(
@@ -175,27 +185,29 @@ def read_texts(sources: Collection[str], reading: SourceOptions, *, by_lines: bo
     for source in every:
         name = valid_name(source)
         if by_lines:
-            yield from _guarded(name, batched(read_lines(source, name, reading)))
+            yield from _guarded(name, _records(source, name, kinds.LINES, reading))
         elif source == STANDARD_INPUT:
             yield from batched([read_document(source, reading)])
         else:
             yield from read_sources([source], reading)
 
 
-def read_lines(path: str, name: str, reading: SourceOptions) -> Iterator[Record | InputProblem]:
-    """Yield each line of a file as a document with the id `FILE:LINE`."""
-    with opened(path) as stream:
-        reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
-        lines = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors)
-        for position, line in enumerate(lines, 1):
-            where = f"{name}:{position}"
-            size = byte_count(line)
-            try:
-                text = valid_text(line.rstrip("\n"), "", reading)
-            except InputError as error:
-                yield InputProblem(name, where, str(error))
-                continue
-            yield Record(id=where, text=text, source=name, position=position, size_bytes=size)
+def read_lines(
+    stream: io.BufferedReader, name: str, reading: SourceOptions
+) -> Iterator[Record | InputProblem]:
+    """Yield each line of a stream as a document with the id `FILE:LINE`."""
+    lines = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors)
+    for position, line in enumerate(lines, 1):
+        where = place(name, position)
+        try:
+            text = valid_text(line.rstrip("\n"), "", reading)
+        except InputError as error:
+            yield InputProblem(name, where, str(error))
+            continue
+        yield Record(
+            id=where, text=text, source=name, position=position, size_bytes=byte_count(line),
+            line=_line("", where, text, reading) if reading.has_lines else None,
+        )  # fmt: skip
 
 
 def read_folder(
@@ -239,9 +251,14 @@ def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | InputProbl
             yield InputProblem("", valid_name(path), "not a regular file; leave it out")
         else:
             try:
-                pending += _entries(path)
+                found, aside = _entries(path)
             except OSError as error:
                 yield InputProblem("", valid_name(path), explained(error))
+                continue
+            pending += found
+            if aside:
+                count, name = LEFT_OUT.get(folder, (0, aside[0]))
+                LEFT_OUT[folder] = count + len(aside), name
 
 
 def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
@@ -277,12 +294,6 @@ def columns_of(reading: SourceOptions, sources: Collection[str]) -> dict[str, st
     return found or {name: name for name in (reading.id_field, reading.text_field)}
 
 
-def unpacked(source: str) -> str:
-    """Return a name in lower case, without the ending of a compression."""
-    name = source.lower()
-    return name.removesuffix(next((each for each in COMPRESSIONS if name.endswith(each)), ""))
-
-
 def is_under(place: str, passed: Collection[str]) -> bool:
     """Return whether a path is in `passed`, or inside a folder in `passed`."""
     return any(place == each or place.startswith(each.rstrip("/") + "/") for each in passed)
@@ -299,7 +310,7 @@ def _all_sources(
     hidden = {os.path.realpath(path) for path in excluded}
     for source in every:
         if source == STANDARD_INPUT:
-            yield from _guarded(source, read_json(source, source, reading))
+            yield from _read_file(source, reading)
             continue
         place = os.path.realpath(source)
         if is_under(place, passed):
@@ -321,14 +332,27 @@ def _line(path: str, name: str, text: str, reading: SourceOptions) -> bytes:
 
 
 def _read_file(path: str, reading: SourceOptions) -> Found:
-    """Return the records of a file, read in the format that the end of its name says."""
+    """Return what a file or a stream holds; see `kinds`."""
     name = valid_name(path)
-    if name.lower().endswith(PARQUET):
-        return _guarded(name, read_parquet(path, name, reading))
-    read = next((READERS[end] for end in READERS if unpacked(name).endswith(end)), None)
-    if read is None:
+    kind = kinds.kind_of(path, reading)
+    if kind == kinds.TEXT:
         return batched([read_document(path, reading)])
-    return _guarded(name, read(path, name, reading))
+    return _guarded(name, _records(path, name, kind, reading))
+
+
+def _records(path: str, name: str, kind: str, reading: SourceOptions) -> Found:
+    """Yield the records of a file or a stream; `kind`: of what, or `UNDECIDED`."""
+    if kind in kinds.ROWS and not kinds.is_stream(path):
+        yield from read_rows(path, name, reading)
+        return
+    with opened(path) as stream, ExitStack() as held:
+        kind = kind or kinds.stream_kind(stream, name, reading)
+        if kind in kinds.ROWS:
+            origins = reading.origins or held.enter_context(Origins())
+            yield from read_rows(origins.spooled(path, stream), name, reading)
+        else:
+            encoding = settled_encoding(stream, reading.encoding)
+            yield from READERS[kind](stream, name, replace(reading, encoding=encoding))
 
 
 def _guarded(name: str, found: Found) -> Found:
@@ -339,16 +363,52 @@ def _guarded(name: str, found: Found) -> Found:
         yield InputProblem("", name, explained(error))
 
 
-def _entries(folder: str) -> list[tuple[str, str]]:
-    """Return path and kind of each entry of a folder except links, in reverse order of names."""
+def _record_files(folder: str) -> list[str]:
+    """Return the files of a folder, sorted, if all that are visible hold records; otherwise none.
+
+    Files that end in .json count as such only beside the mark that Spark leaves: other programs
+    write a document to each.
+    """
+    if not os.path.isdir(folder) or is_database(folder):
+        return []
+    endings = [each for each in kinds.ENDINGS if each != ".json"]
+    if os.path.lexists(os.path.join(folder, "_SUCCESS")):
+        endings.append(".json")
+    found, aside = [], []
+    for inner, folders, files in os.walk(folder):
+        hidden = {each for each in files if ASIDE.fullmatch(each) or OF_DATASET.fullmatch(each)}
+        hidden |= {
+            each for each in folders
+            if ASIDE.fullmatch(each) or is_database(os.path.join(inner, each))
+        }  # fmt: skip
+        aside += sorted(hidden)
+        folders[:] = sorted(set(folders) - hidden)
+        own = [os.path.join(inner, each) for each in sorted(set(files) - hidden)]
+        if not all(kinds.unpacked(each).endswith(tuple(endings)) for each in own):
+            return []
+        found += own
+    if found and aside:
+        LEFT_OUT[folder] = len(aside), aside[0]
+    return found
+
+
+def _entries(folder: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return path and kind of each visible entry of a folder except links, from the last on.
+
+    Also returns the names of the others.
+    """
     with os.scandir(folder) as entries:
-        found = [(entry.path, _kind(entry)) for entry in entries if not entry.is_symlink()]
-    return sorted(found, reverse=True)
+        every = [(entry.path, _kind(entry)) for entry in entries if not entry.is_symlink()]
+    aside = sorted(os.path.basename(path) for path, kind in every if not kind)
+    return sorted((each for each in every if each[1]), reverse=True), aside
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
+    """Return what an entry is, nothing for what is left out."""
+    if ASIDE.fullmatch(entry.name):
+        return ""
     if entry.is_dir(follow_symlinks=False):
-        return FOLDER
+        return "" if is_database(entry.path) else FOLDER
     return FILE if entry.is_file(follow_symlinks=False) else OTHER
 
 
@@ -370,37 +430,8 @@ def _records_ending(name: str) -> str:
 
     A file that ends in .json is as often one document.
     """
-    bare = unpacked(name)
+    bare = kinds.unpacked(name)
     ending = os.path.splitext(bare)[1]
-    if ending not in RECORDS or ending == ".json":
+    if ending not in kinds.ENDINGS or ending == ".json":
         return ""
     return name[-len(ending + name.lower()[len(bare) :]) :]
-
-
-def _unknown(source: str) -> InputError:
-    return InputError(
-        f"{valid_name(source)} ends in {os.path.splitext(source)[1]}, which is not read; records"
-        f" are in files that end in {', '.join(RECORDS)}, all but the last also with"
-        f" {' or '.join(COMPRESSIONS)}, and any other file of text is one document"
-    )
-
-
-def _has_json_lines(path: str, text_field: str) -> bool:
-    """Return whether the first two lines of a regular file are JSON objects with a text."""
-    if not (os.path.isfile(path) or is_remote(path)):
-        return False
-    try:
-        with opened(path) as stream:
-            head = stream.read(SNIFFED_BYTES)
-            is_whole = not stream.peek(1)
-    except CONTENT_ERRORS:
-        return False
-    lines = [line for line in head.split(b"\n") if line.strip()]
-    whole = lines if is_whole else lines[:-1]
-    if len(whole) < 2 or not whole[0].lstrip().startswith(b"{"):
-        return False
-    try:
-        values = [json.loads(line) for line in whole[:2]]
-    except (ValueError, RecursionError):
-        return False
-    return all(isinstance(value, dict) and text_field in value for value in values)

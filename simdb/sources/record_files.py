@@ -1,8 +1,8 @@
-"""Record files: reads files of JSON lines, one JSON array, or Parquet as batches of records.
+"""Record files: reads one JSON array, or files of Parquet or Arrow, as batches of records.
 
-The texts of a Parquet file stay where Arrow has put them.  Rows with a null or an invalid text, and
-rows whose other fields are needed, are read one by one.  A bad row becomes an `InputProblem`, and
-reading goes on.
+The texts of a Parquet or Arrow file stay where Arrow has put them.  Rows with a null or an invalid
+text, and rows whose other fields are needed, are read one by one.  A bad row becomes an
+`InputProblem`, and reading goes on.
 """
 
 import codecs
@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn, listed, python_values, text_column
+from simdb.columns.arrow import TextColumn, listed, load_arrow, python_values, text_column
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError
 from simdb.ground.fields import fields_of
-from simdb.outputs.formats import is_remote
-from simdb.outputs.table_file import load_parquet, parquet_source
+from simdb.outputs.formats import ARROW, PARQUET, is_remote
+from simdb.outputs.row_files import is_arrow, opened_rows
 from simdb.sources.batch import Found, batched, with_ids
 from simdb.sources.content import (
     AMOUNT,
@@ -29,8 +29,6 @@ from simdb.sources.content import (
     DOCUMENT_BYTES_MAX,
     MARK,
     explained,
-    opened,
-    settled_encoding,
 )
 from simdb.sources.encoding_guess import GUESS, UTF8
 from simdb.sources.json_lines import read_lines
@@ -47,24 +45,13 @@ from simdb.sources.records import (
 PARSED_CHARACTERS = 1 << 16
 ELEMENT_CHARACTERS_MAX = DOCUMENT_BYTES_MAX // 4  # a character can take four bytes
 JSON_SPACE = re.compile(r"[ \t\r\n]*")
-READ_ROWS = 4096
-READ_BYTES = 1 << 20  # of each column at a time
 
 
-def read_json(path: str, name: str, reading: SourceOptions) -> Found:
-    """Yield the records of a file that holds JSON lines or one JSON array."""
-    with opened(path) as stream:
-        reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
-        if _begins_array(stream, reading.encoding):
-            yield from batched(read_array(stream, name, reading))
-        else:
-            yield from read_lines(stream, name, reading)
-
-
-def read_json_lines(path: str, name: str, reading: SourceOptions) -> Found:
-    """Yield the records of a file of JSON lines."""
-    with opened(path) as stream:
-        reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
+def read_json(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
+    """Yield the records of a stream of JSON lines or one JSON array."""
+    if _begins_array(stream, reading.encoding):
+        yield from batched(read_array(stream, name, reading))
+    else:
         yield from read_lines(stream, name, reading)
 
 
@@ -154,26 +141,25 @@ def _after_space(buffer: str, start: int) -> int:
     return start if found is None else found.end()
 
 
-def read_parquet(path: str, name: str, reading: SourceOptions) -> Found:
-    """Yield the records of a Parquet file; a column of bytes is in UTF-8 unless one is named."""
+def read_rows(path: str, name: str, reading: SourceOptions) -> Found:
+    """Yield the records of a Parquet or Arrow file.
+
+    A column of bytes is in UTF-8 unless another encoding is named.  The rows have no
+    lines, since their positions say which they are.
+    """
     if reading.encoding == GUESS:
         reading = replace(reading, encoding=UTF8)
     reading = replace(reading, has_lines=False)
-    arrow, parquet = load_parquet("reading Parquet")
+    arrow = load_arrow("reading Parquet and Arrow")
     try:
-        # Otherwise pyarrow reads whole row groups ahead.
-        with (
-            parquet_source(path) as source,
-            parquet.ParquetFile(source, buffer_size=READ_BYTES, pre_buffer=False) as file,
-        ):
-            names = list(file.schema_arrow.names)
+        with opened_rows(path) as file:
+            names = list(file.schema.names)
             check_columns(names, reading, name)
             chosen = [each for each in names if each in (reading.id_field, reading.text_field)]
-            columns = None if reading.has_fields else chosen
             position, counted = 1, 0
-            for rows in file.iter_batches(READ_ROWS, columns=columns):
+            for rows in file.batches(None if reading.has_fields else chosen):
                 done = position - 1 + rows.num_rows
-                counted += _count_rows(path, done, file.metadata.num_rows, counted)
+                counted += _count_rows(path, done, file.total, counted)
                 texts = None if reading.has_fields else _texts(rows, reading, arrow)
                 if texts is None or not len(texts):
                     yield from batched(_records(rows, reading, name, position))
@@ -190,8 +176,9 @@ def read_parquet(path: str, name: str, reading: SourceOptions) -> Found:
                 position += rows.num_rows
     except arrow.ArrowException as error:
         reason = str(error).splitlines()[0]
+        what = ARROW if is_arrow(path) else PARQUET
         yield InputProblem(
-            "", name, f"not a valid Parquet file ({reason}); create or download it again"
+            "", name, f"not a valid {what} file ({reason}); create or download it again"
         )
 
 

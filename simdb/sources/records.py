@@ -5,7 +5,7 @@ A reader yields a `Record` or an `InputProblem` for each piece of input, in orde
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,8 @@ class SourceOptions:
     `ON_NULL`, or empty; a text that is kept is empty, and the others are problems that begin with
     `NO_TEXT`.  `has_absent`: records without the field count as nulls, too.  `origins` takes the
     lines that can be read again; None if none will be.  `threads`: see `thread_count`.
-    `memory`: that of the run, see `simdb.running.memory`.
+    `memory`: that of the run, see `simdb.running.memory`.  `format`: what sources hold whose names
+    do not say it, see `simdb.sources.kinds`; empty if their first bytes say it.
     """
 
     encoding: str = "utf-8-sig"
@@ -53,6 +54,11 @@ class SourceOptions:
     origins: Origins | None = None
     threads: int | None = None
     memory: int | None = None
+    format: str = ""
+
+    def has_text(self, names: Container[str]) -> bool:
+        """Return whether a record with fields of these names has the field with the text."""
+        return self.text_field in names
 
     @property
     def stream_errors(self) -> str:

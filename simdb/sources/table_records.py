@@ -15,7 +15,6 @@ import csv
 import io
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -29,7 +28,7 @@ from simdb.outputs.pieces import CsvHead
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.sources.batch import Found, batched, with_ids
-from simdb.sources.content import DOCUMENT_BYTES_MAX, MARK, opened, settled_encoding
+from simdb.sources.content import DOCUMENT_BYTES_MAX, MARK
 from simdb.sources.json_lines import blocks, reading_sizes
 from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import (
@@ -52,27 +51,27 @@ BYTE_ORDER_MARK = MARK.encode()
 QUOTE, LINE_FEED, RETURN = b'"\n\r'
 
 
-def read_table(path: str, name: str, reading: SourceOptions, *, delimiter: str) -> Found:
-    """Yield the records of a CSV file; its first row names the fields."""
-    with opened(path) as stream:
-        reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
-        table = None if reading.has_fields else _table(stream, reading.encoding, delimiter)
-        if table is not None:
-            check_columns(table.columns, reading, name)
-            parser = TableParser(table.columns, reading, delimiter)
-            origins = reading.origins
-            if origins is None or not origins.begin(stream, parser.texts, table):
-                origins = None
-            if origins is not None or not reading.has_lines:
-                yield from _Table(name, reading, table, origins).found(stream, parser)
-                return
-        text = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors, newline="")
-        rows = _Rows(text, delimiter)
-        header = rows.header()
-        if header is None:
+def read_table(
+    stream: io.BufferedReader, name: str, reading: SourceOptions, *, delimiter: str
+) -> Found:
+    """Yield the records of a stream of CSV; its first row names the fields."""
+    table = None if reading.has_fields else _table(stream, reading.encoding, delimiter)
+    if table is not None:
+        check_columns(table.columns, reading, name)
+        parser = TableParser(table.columns, reading, delimiter)
+        origins = reading.origins
+        if origins is None or not origins.begin(stream, parser.texts, table):
+            origins = None
+        if origins is not None or not reading.has_lines:
+            yield from _Table(name, reading, table, origins).found(stream, parser)
             return
-        check_columns(header, reading, name)
-        yield from batched(rows.records(header, reading, name))
+    text = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors, newline="")
+    rows = _Rows(text, delimiter)
+    header = rows.header()
+    if header is None:
+        return
+    check_columns(header, reading, name)
+    yield from batched(rows.records(header, reading, name))
 
 
 def _table(stream: io.BufferedReader, encoding: str, delimiter: str) -> CsvHead | None:

@@ -154,12 +154,13 @@ def test_a_file_that_is_named_twice_is_written_once(shards):
         (["-", "-o", "o/"], "standard input has no name"),
         (["a.json", "-o", "o/"], "must end in .jsonl, .ndjson, .csv, .tsv"),
         (["in/part-0.jsonl", "-o", "file/"], "it is a file; name a new folder"),
-        (["in/part-0.jsonl", "in", "-o", "o/"], "takes either documents that are files, or"),
+        (["in/part-0.jsonl", "in2", "-o", "o/"], "takes either documents that are files, or"),
     ],
 )
 def test_sources_that_cannot_have_files_of_their_names_are_wrong_use(shards, arguments, message):
     os.mkdir("in2")
     Path("in2/part-0.jsonl").write_bytes(lines(3, prefix=b"c"))
+    Path("in2/words.txt").write_text("words")
     Path("a.json").write_text("[]")
     Path("file").write_text("")
 

@@ -154,15 +154,14 @@ def test_an_error_writes_no_remote_file(remote, simdb_run):
         (["memory://in/no-*.jsonl"], "there is no file memory://in/no-*.jsonl"),
         (["memory://in"], "memory://in is a remote folder; name its files, or memory://in/*"),
         (["nowhere://in/a.jsonl"], "nowhere://in/a.jsonl cannot be reached: Protocol not known"),
-        (["memory://in/a.jsonl.bz2"], "ends in .bz2, which is not read"),
-        (["memory://in/lines.txt"], "holds JSON lines"),
+        (["memory://in/a.jsonl.br"], "ends in .br, which is not read"),
         (["memory://in/a.jsonl", "-o", "memory://o/"], "a remote folder cannot be written"),
         (["memory://in/a.jsonl", "-o", "memory://o"], "--output must end in"),
         (["memory://in/a.txt", "-o", "o/"], "is remote, and cannot be copied"),
     ],
 )
 def test_what_cannot_be_read_or_written_is_wrong_use(remote, simdb_run, arguments, message):
-    for name in ("a.jsonl", "a.jsonl.bz2", "lines.txt"):
+    for name in ("a.jsonl", "a.jsonl.br"):
         remote[f"in/{name}"] = LINES
     remote["in/a.txt"] = b"words"
 

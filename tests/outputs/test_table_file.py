@@ -11,9 +11,10 @@ import pyarrow.parquet
 import pytest
 
 import simdb
-from simdb.outputs import table_file
+from simdb.outputs import row_files
 from simdb.outputs.pieces import RowRange, merged
-from simdb.outputs.table_file import chosen_rows, write_parquet
+from simdb.outputs.row_files import chosen_rows
+from simdb.outputs.table_file import write_parquet
 
 TABLE = pyarrow.table({"id": range(100), "text": [f"text {at}" * (at % 4) for at in range(100)]})
 
@@ -26,7 +27,7 @@ def rows_at(path, chosen):
 @pytest.mark.parametrize("group_rows", [1, 7, 100])
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_chosen_rows_come_back_in_order(tmp_path, monkeypatch, group_rows, threads):
-    monkeypatch.setattr(table_file, "PORTION_ROWS", 3)
+    monkeypatch.setattr(row_files, "PORTION_ROWS", 3)
     monkeypatch.setenv("SIMDB_THREADS", threads)
     pyarrow.parquet.write_table(TABLE, tmp_path / "a.parquet", row_group_size=group_rows)
 
@@ -39,9 +40,9 @@ def test_chosen_rows_come_back_in_order(tmp_path, monkeypatch, group_rows, threa
 def test_row_groups_without_a_chosen_row_are_not_read(tmp_path, monkeypatch):
     pyarrow.parquet.write_table(TABLE, tmp_path / "a.parquet", row_group_size=10)
     read = []
-    one_group = table_file._chosen
+    one_group = row_files._group_batches
     monkeypatch.setattr(
-        table_file, "_chosen", lambda *given: read.append(given[2]) or one_group(*given)
+        row_files, "_group_batches", lambda *given: read.append(given[2]) or one_group(*given)
     )
 
     list(chosen_rows(rows_at(tmp_path / "a.parquet", [25, 26, 99])))

@@ -26,6 +26,9 @@ class Row:
     def need(self, folder=None):
         self.is_needed = True
 
+    def place(self, source):
+        return source
+
     def texts(self, starts, sizes):
         return text_column(pyarrow.array([f"{start}" for start in starts]))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from simdb.running import memory
 from simdb.sources import table_records
 from simdb.sources.batch import Batch
-from simdb.sources.content import CONTENT_ERRORS
+from simdb.sources.content import CONTENT_ERRORS, opened, settled_encoding
 from simdb.sources.origins import Origins
 from simdb.sources.records import SourceOptions
 from simdb.sources.table_records import TableBlocks, TableParser, quoted, rows_of
@@ -56,11 +56,18 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("tables") / "a.csv"
 
 
+def read_table(path, reading, delimiter):
+    with opened(str(path)) as stream:
+        encoding = settled_encoding(stream, reading.encoding)
+        own = replace(reading, encoding=encoding)
+        yield from table_records.read_table(stream, "a.csv", own, delimiter=delimiter)
+
+
 def read(path, reading=SOME, delimiter=","):
     """Return the records and the problems of a table, in order, and its error if it has one."""
     found = []
     try:
-        for each in table_records.read_table(str(path), "a.csv", reading, delimiter=delimiter):
+        for each in read_table(path, reading, delimiter):
             found += records_of(each) if isinstance(each, Batch) else [each]
     except CONTENT_ERRORS as error:
         found.append(str(error))
@@ -169,7 +176,7 @@ def test_texts_of_a_table_are_read_again_where_they_are(path, is_packed):
     with Origins() as origins:
         origins.need()
         reading = replace(SOME, has_lines=True, origins=origins)
-        (batch,) = table_records.read_table(str(path), "a.csv", reading, delimiter=",")
+        (batch,) = read_table(path, reading, ",")
 
         texts = origins.texts(batch.origins[[1, 3]], batch.sizes[[1, 3]])
 

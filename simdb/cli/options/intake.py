@@ -27,7 +27,14 @@ from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Batch, Found, Texts, joined
 from simdb.sources.content import AMOUNT, begin_counting, markup_hint, page_position
 from simdb.sources.encoding_guess import guessed_note
-from simdb.sources.reading import columns_of, holds_records, read_sources, records_hint
+from simdb.sources.kinds import holds_records
+from simdb.sources.reading import (
+    columns_of,
+    left_out_note,
+    log_hint,
+    read_sources,
+    records_hint,
+)
 from simdb.sources.records import NO_FIELD, NO_TEXT, InputProblem, SourceOptions, valid_name
 from simdb.tuning.sample import SHORT_WORDS, TAG, count_words
 
@@ -95,11 +102,16 @@ class Intake:
         *,
         excluded: Collection[str] = (),
         is_quiet: bool = False,
+        has_parts: bool = False,
     ) -> "Intake":
-        """Read `sources` as `reading` says; `excluded`: see `read_sources`."""
-        hint = None if is_quiet else records_hint(sources)
-        if hint:
-            progress.note(hint)
+        """Read `sources` as `reading` says; `excluded`: see `read_sources`.
+
+        `has_parts`: the parts of documents are compared, so no hint is needed that says how.
+        """
+        hints = () if is_quiet else (records_hint(sources), has_parts or log_hint(sources, reading))
+        for hint in hints:
+            if isinstance(hint, str):
+                progress.note(hint)
         found = read_sources(sources, reading, excluded=excluded)
         return cls(found, progress, reading.on_null, is_quiet=is_quiet)
 
@@ -143,7 +155,7 @@ class Intake:
                 self.progress.note(f"{source}: {more:,} more like {alike.first}")
         self._check_any()
         short = None if self._short_hint is None else self._short_hint.note()
-        for note in filter(None, (self._markup_hint, short, guessed_note())):
+        for note in filter(None, (self._markup_hint, short, guessed_note(), left_out_note())):
             self.progress.note(note)
 
     def summary(self, counts: Sequence[str], seconds: float | None = None) -> str:
@@ -292,13 +304,17 @@ class KeptOutput(NamedTuple):
     form: Format | None
 
     @classmethod
-    def of(cls, path: str | None, sources: Sequence[str], staying: Staying) -> "KeptOutput":
+    def of(
+        cls, path: str | None, sources: Sequence[str], staying: Staying, reading: SourceOptions
+    ) -> "KeptOutput":
         """Return the output with its format; OptionError if the sources do not fit it.
 
         `staying`: see `keep_format`.
         """
-        kinds = {source: holds_records(source) for source in sources}
-        return cls(sources, path, None if path is None else keep_format(path, kinds, staying))
+        if path is None:
+            return cls(sources, path, None)
+        kinds = {source: holds_records(source, reading) for source in sources}
+        return cls(sources, path, keep_format(path, kinds, staying))
 
     @property
     def has_paths(self) -> bool:

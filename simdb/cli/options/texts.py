@@ -82,7 +82,7 @@ def stored_texts(
     """
     with texts_by_id(sources) as texts:
         if texts is not None and sources is not None:
-            check_sources(sources, inputs.text_field)
+            check_sources(sources, inputs.reading())
             with Progress("reading") as progress:
                 texts.read(read_sources(sources, inputs.reading()), sketch, progress)
         yield texts

@@ -1,0 +1,185 @@
+"""Row files: opens files of Parquet and Arrow, and reads their rows, or those that were chosen.
+
+The first bytes of a file say which of the two it is, unless its name does.  Rows are given by their
+numbers.  Those of Parquet are filtered a row group at a time, in several threads.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simdb.columns.arrow import filtered_array, load_arrow
+from simdb.ground.dtypes import Bools
+from simdb.outputs.formats import (
+    ARROW,
+    ARROW_FILE,
+    ARROW_MAGICS,
+    PARQUET,
+    TABLES,
+    is_remote,
+    open_remote,
+    plain_ending,
+)
+from simdb.outputs.pieces import RowRange, changed
+from simdb.running.threads import streamed, thread_count
+
+PORTION_ROWS = 1024
+READ_ROWS = 4096
+READ_BYTES = 1 << 20  # of each column at a time
+
+
+def chosen_rows(rows: RowRange) -> Iterator[Any]:
+    """Yield rows of a table file as record batches; InputError if the file has too few rows."""
+    last = int(rows.stops.max()) if len(rows.stops) else 0
+    metadata, count = None, last
+    if not is_arrow(rows.path):
+        with _parquet_file(rows.path) as file:
+            metadata, count = file.metadata, file.metadata.num_rows
+    if last > count:
+        raise changed(rows.path)
+    is_chosen = np.zeros(count, np.bool_)
+    for start, stop in zip(rows.starts.tolist(), rows.stops.tolist(), strict=True):
+        is_chosen[start:stop] = True
+    if metadata is None:
+        yield from _chosen(rows.path, _arrow_batches(rows.path), is_chosen)
+        return
+    sizes = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+    groups = np.split(is_chosen, np.cumsum(sizes)[:-1])
+    streams = [
+        partial(_chosen, rows.path, _group_batches(rows.path, metadata, number), flags)
+        for number, flags in enumerate(groups)
+        if flags.any()
+    ]
+    yield from streamed(streams, 1 if is_remote(rows.path) else thread_count())
+
+
+class RowFile(NamedTuple):
+    """An open Parquet or Arrow file: its schema, and how many rows it has, 0 if unknown.
+
+    `batches` yields its rows, all columns for None, otherwise those of some names.
+    """
+
+    schema: Any
+    total: int
+    batches: Callable[[Sequence[str] | None], Iterator[Any]]
+
+
+@contextmanager
+def opened_rows(path: str) -> Iterator[RowFile]:
+    """Open a Parquet or Arrow file; its first bytes say which it is."""
+    if not is_arrow(path):
+        with _parquet_file(path) as file:
+            yield RowFile(
+                file.schema_arrow, file.metadata.num_rows,
+                lambda columns: file.iter_batches(READ_ROWS, columns=columns),
+            )  # fmt: skip
+        return
+    with _arrow_reader(path) as reader:
+        yield RowFile(reader.schema, 0, partial(_batches_of, reader))
+
+
+@contextmanager
+def _source(path: str) -> Iterator[Any]:
+    """Yield what pyarrow reads a file from: its path, or a remote file."""
+    if not is_remote(path):
+        yield path
+        return
+    with open_remote(path) as file:
+        yield file
+
+
+@contextmanager
+def _parquet_file(path: str, metadata: Any = None) -> Iterator[Any]:
+    """Open a Parquet file."""
+    parquet = load_arrow("reading Parquet", "pyarrow.parquet")
+    # Otherwise pyarrow reads whole row groups ahead.
+    options = {"metadata": metadata, "buffer_size": READ_BYTES, "pre_buffer": False}
+    with _source(path) as source, parquet.ParquetFile(source, **options) as file:
+        yield file
+
+
+@contextmanager
+def _arrow_reader(path: str) -> Iterator[Any]:
+    """Open a file or a stream of Arrow's own format, which is read and not mapped.
+
+    A map would end the process if another one cuts the file off.
+    """
+    arrow, ipc = load_arrow("reading Arrow"), load_arrow("reading Arrow", "pyarrow.ipc")
+    with _source(path) as source:
+        file = arrow.OSFile(path) if source is path else arrow.PythonFile(source)
+        with file, (ipc.open_file if _head(path) == ARROW_FILE else ipc.open_stream)(file) as each:
+            yield each
+
+
+def _batches_of(reader: Any, columns: Sequence[str] | None) -> Iterator[Any]:
+    """Yield the rows of an open Arrow file, some at a time."""
+    numbers = range(getattr(reader, "num_record_batches", 0))
+    for batch in map(reader.get_batch, numbers) if numbers else reader:
+        own = batch if columns is None else batch.select(list(columns))
+        for start in range(0, len(own), READ_ROWS):
+            yield own.slice(start, READ_ROWS)
+
+
+def _arrow_batches(path: str) -> Iterator[Any]:
+    with _arrow_reader(path) as reader:
+        yield from _batches_of(reader, None)
+
+
+def is_arrow(path: str) -> bool:
+    """Return whether a file has Arrow's own format by its name, or else by its first bytes."""
+    kind = TABLES.get(os.path.splitext(plain_ending(path.lower()))[1])
+    return kind == ARROW or (kind != PARQUET and _head(path).startswith(ARROW_MAGICS))
+
+
+def _head(path: str) -> bytes:
+    with open_remote(path) if is_remote(path) else open(path, "rb") as file:
+        return file.read(len(ARROW_FILE))
+
+
+def schema_of(path: str) -> Any:
+    """Return the schema of a Parquet or Arrow file, without columns if it is unreadable."""
+    arrow = load_arrow("reading Parquet")
+    try:
+        return known_schema(path)
+    except (arrow.ArrowException, OSError):
+        return arrow.schema([])
+
+
+def known_schema(path: str) -> Any:
+    """Return the schema of a Parquet or Arrow file."""
+    with opened_rows(path) as file:
+        return file.schema
+
+
+def _chosen(path: str, batches: Iterator[Any], is_chosen: Bools) -> Iterator[Any]:
+    """Yield the chosen rows of some batches; `is_chosen` has a value for each row up to the last.
+
+    Raises InputError if there are fewer rows.
+    """
+    arrow = load_arrow("reading Parquet and Arrow")
+    first = 0
+    for rows in batches:
+        flags = is_chosen[first : first + len(rows)]
+        first += len(rows)
+        if flags.any():
+            own = rows.slice(0, len(flags))
+            yield own if flags.all() else _filtered(own, arrow.array(flags))
+        if first >= len(is_chosen):
+            return
+    if first < len(is_chosen):
+        raise changed(path)
+
+
+def _group_batches(path: str, metadata: Any, number: int) -> Iterator[Any]:
+    """Yield the rows of a row group of a Parquet file, some at a time."""
+    with _parquet_file(path, metadata) as file:
+        yield from file.iter_batches(PORTION_ROWS, row_groups=[number], use_threads=False)
+
+
+def _filtered(rows: Any, flags: Any) -> Any:
+    columns = [filtered_array(column, flags) for column in rows.columns]
+    return type(rows).from_arrays(columns, schema=rows.schema)
