@@ -224,10 +224,7 @@ def write_parquet(
     if not columns.types:
         columns.types = dict.fromkeys(names, arrow.string())
     try:
-        module, name = WRITERS[kind]
-        with getattr(load_arrow(f"writing {kind}", module), name)(
-            stream, columns.schema()
-        ) as writer:
+        with make(stream, columns.schema()) as writer:
             count = 0
             # While one thread writes a row group, another makes the next.
             for table in read_ahead(_groups(arrow, _batches(parts(), columns)), thread_count()):

@@ -338,9 +338,10 @@ def test_a_folder_with_files_of_records_is_warned_of(tmp_path, monkeypatch, verb
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f").mkdir()
     write(tmp_path / "f" / "a.jsonl", RECORDS)
+    (tmp_path / "f" / "notes.txt").write_text("some notes about them")
 
-    with pytest.warns(RuntimeWarning, match=r"end in .jsonl; for their records .*: 'f/\*.jsonl'"):
-        assert len(verb("f")) == 1
+    with pytest.warns(RuntimeWarning, match=r"end in .jsonl, unless .*: 'f/\*.jsonl'"):
+        assert len(verb("f")) == 2
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -7,6 +7,7 @@ import tempfile
 from functools import cache, partial
 
 import numpy as np
+import pyarrow.ipc
 import pyarrow.parquet
 
 import simdb
@@ -50,11 +51,15 @@ def read_as(ending, by_lines, data):
             sketcher(0).sketch(each.texts)
 
 
-def in_columns():
-    """Make a seed: a small Parquet file."""
+def in_columns(*, is_arrow=False):
+    """Make a seed: a small file of Parquet, or a stream of Arrow."""
     rows = {"id": ["a", "b"], "text": ["red", None], "n": [1, 2]}
     made = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table(rows), made)
+    if is_arrow:
+        with pyarrow.ipc.new_stream(made, pyarrow.table(rows).schema) as writer:
+            writer.write_table(pyarrow.table(rows))
+    else:
+        pyarrow.parquet.write_table(pyarrow.table(rows), made)
     return made.getvalue()
 
 
@@ -62,7 +67,8 @@ FILES = {
     "json_lines": (".jsonl", [JSON * 2]), "json_array": (".json", [ARRAY, JSON]),
     "comma_separated": (".csv", [TABLE]), "tab_separated": (".tsv", [TABLE.replace(b",", b"\t")]),
     "compressed": (".jsonl.gz", [gzip.compress(JSON, mtime=0)]),
-    "parquet": (".parquet", [in_columns()]),
+    "parquet": (".parquet", [in_columns()]), "arrow": (".arrow", [in_columns(is_arrow=True)]),
+    "unnamed": ("", [JSON * 2, ARRAY, TABLE, gzip.compress(JSON, mtime=0), in_columns()]),
     "document": (".txt", [TEXT.encode(), TEXT.encode("utf-16")]),
     "lines": (".txt", [TEXT.encode(), TEXT.encode("utf-16")]),
 }  # fmt: skip
