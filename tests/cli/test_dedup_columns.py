@@ -125,13 +125,13 @@ def test_records_that_change_keep_their_columns(simdb_run, source):
     lines = [[*row[:2], f"{FOX}\n{row[2]}", *row[3:]] for row in ROWS[2:]]
     write(f"u{source[1:]}", rows=lines)
 
-    simdb_run("dedup", f"u{source[1:]}", "--unit", "line", "-o", "u.csv")
+    simdb_run("dedup", f"u{source[1:]}", "--unit", "line", "-o", "left.csv")
     simdb_run("decontaminate", source, "--against", "t.csv", "--cut", "-o", "cut.csv")
     simdb_run("decontaminate", source, "--against", "t.csv", "--mark", "-o", "mark.csv")
     simdb_run("dedup", source, "--keep", "max:note_2", "-o", "max.csv")
 
     cut = [row for row in ROWS if row[2] != SKY]
-    assert table_in("u.csv") == (NAMES, [lines[0], ROWS[3]])
+    assert table_in("left.csv") == (NAMES, [lines[0], ROWS[3]])
     assert table_in("cut.csv") == (NAMES, cut)
     assert table_in("mark.csv")[0] == [*NAMES, "leaks"]
     assert [row[:9] for row in table_in("mark.csv")[1]] == ROWS
