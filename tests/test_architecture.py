@@ -53,7 +53,7 @@ FOLDERS = {
         "arrays", "documents",
     ],
     "results": [
-        "matches", "clusters", "reports",
+        "skipped", "matches", "clusters", "reports",
     ],
     "sketch": [
         "document_kind", "projection", "unicode_table", "normalisation", "cutting",
@@ -96,7 +96,7 @@ FOLDERS = {
 
         "state.staged",
         "state.glimpse", "state.state", "state.store", "state.opening",
-        "state.documents", "state.incoming",
+        "state.documents", "state.incoming", "state.unreadable",
         "search.question", "search.rows", "search.filters", "search.couples", "search.judge",
         "search.buckets",
         "search.method",

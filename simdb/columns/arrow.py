@@ -1,8 +1,7 @@
 """Arrow: the only import of pyarrow, arrays that are given, and tables of ids and similarities.
 
 A column of texts in memory that Arrow owns is the address and the length of each text.  The kernel
-reads the texts where they are, without a Python object for each of them.  Slices of a column share
-its memory.  An Arrow array of texts becomes a column without a copy of its texts.
+reads the texts where they are, without a copy and without a Python object for each of them.
 
 pyarrow is optional (`pip install pyarrow`) and loaded when first needed.  A column of ids
 has one type, which the first batch decides: text, bytes, or whole numbers (int64, or uint64 if the
@@ -50,7 +49,6 @@ FIRST_BUFFER = 2
 
 def load_arrow(purpose: str, module: str = "pyarrow") -> Any:
     """Import pyarrow or a module of it; the OptionError if it is not installed names `purpose`."""
-    # Loaded when needed: it takes a good part of a second.
     return installed(module, f"{purpose} {REMEDY}")
 
 
@@ -162,16 +160,18 @@ def checked_arrow(ids: str) -> Any:
 
 
 def id_array(ids: Sequence[Any]) -> Any:
-    """Return ids as an array of pyarrow: as text, bytes or whole numbers if all are, else text."""
+    """Return ids as an array of pyarrow: as text, bytes or whole numbers if all fit, else text."""
     arrow = checked_arrow("auto")
-    if {type(id) for id in ids} not in ({str}, {bytes}, {int}):
-        return arrow.array([id_text(id) for id in ids], arrow.string())
-    return _id_array(arrow, ids, _kind(arrow, list(ids)), "auto")
+    try:
+        return _id_array(arrow, ids, _kind(arrow, list(ids)), "auto")
+    except (InputError, UnicodeEncodeError):
+        return _id_array(arrow, ids, arrow.string(), "text")
 
 
 def id_text(id: Any) -> str:
-    """Write an id as text: numbers in decimal, bytes in hexadecimal digits."""
-    return id.hex() if isinstance(id, bytes) else str(id)
+    """Write an id as text: numbers in decimal, bytes in hexadecimal digits, \\ud800 escaped."""
+    text = id.hex() if isinstance(id, bytes) else str(id)
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def fixed_rows(column: Any) -> U8:
@@ -370,7 +370,7 @@ def _array(arrow: Any, values: Any) -> Any:
 
 def _id_array(arrow: Any, values: Sequence[Any], kind: Any, ids: str) -> Any:
     if ids == "text":
-        return arrow.array([id_text(each) for each in values], kind)
+        return arrow.array([None if each is None else id_text(each) for each in values], kind)
     wanted = str if kind == arrow.string() else bytes if kind == arrow.binary() else int
     for each in values:
         if type(each) is not wanted:

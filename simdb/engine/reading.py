@@ -37,12 +37,13 @@ from simdb.engine.state.documents import (
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground import checks
-from simdb.ground.choices import ErrorsName, MatchName, MethodName, PolicyName, VerifyName
+from simdb.ground.choices import ErrorsName, MatchName, MethodName, OnError, PolicyName, VerifyName
 from simdb.ground.dtypes import U32
 from simdb.ground.errors import InputError, OptionError
 from simdb.ground.foreign import answering, named_alone
 from simdb.results.matches import Match, Matches, PairArrays
 from simdb.results.reports import Plan
+from simdb.results.skipped import Skipped
 from simdb.running.threads import thread_count
 from simdb.settings.keeping import Keep
 from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
@@ -169,6 +170,7 @@ class Reading(Protocol[IdT]):
         where: "Where | None" = None,
         accept: "AcceptMany[IdT] | None" = None,
         errors: ErrorsName = "strict",
+        on_error: OnError = "raise",
         threads: int | None = None,
         contained: float | None = None,
         texts: "Texts[IdT] | None" = None,
@@ -182,16 +184,23 @@ class Reading(Protocol[IdT]):
         `where`: see `query`; it is asked about a document once, however many queries it matches.
         `accept(position, id)` confirms a match of the query at `position`, see `query`.
         `threads`: see `insert_many`.
+
+        `on_error`: see `insert_many`; a document that is left out has an empty row, and `skipped`
+        of the result lists these documents.
         """
-        count = thread_count(threads)
+        count, skipped = thread_count(threads), Skipped(on_error)
         searches.many.check_match(match)
         question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
+        filters.check_filters(where, accept)
+        documents, accept = states.unreadable.without_unreadable(
+            self._store.sketcher, documents, skipped, errors, count, accept
+        )
         if contained is not None or texts is not None:
             given, most = (similarity, distance, recall, search), 1 if match == "first" else limit
             how = contained, texts, given, most, where, accept
-            return self._containing(documents, ids, how, errors, is_of_many=True)
+            found = self._containing(documents, ids, how, errors, is_of_many=True)
+            return skipped.spread(found)
         check_limit(question.limit)
-        filters.check_filters(where, accept)
         batch = searches.many.QueryBatch.checked(question, match)
         with self._state() as state:
             state.threads = count
@@ -201,10 +210,10 @@ class Reading(Protocol[IdT]):
                 most = batch.question.limit if accept is None else None
                 rows = filters.kept(state, rows, where, most)
             found = lookup.as_matches(state, rows)
-        if accept is None:
-            return found
-        least = question.least_similarity(self._store.options)
-        return filters.accepted_many(found, accept, least, limit=limit, first=batch.first == 1)
+        if accept is not None:
+            least, first = question.least_similarity(self._store.options), batch.first == 1
+            found = filters.accepted_many(found, accept, least, limit=limit, first=first)
+        return skipped.spread(found)
 
     @answering
     def nearest(
@@ -269,19 +278,24 @@ class Reading(Protocol[IdT]):
         vectors: "Vectors[IdT] | None" = None,
         texts: "Texts[IdT] | None" = None,
         errors: ErrorsName = "strict",
+        on_error: OnError = "raise",
         threads: int | None = None,
     ) -> Matches[IdT]:
         """Find the `k` stored documents nearest to each of many documents; see `nearest`.
 
-        `documents`, `ids`: see `query_many`; documents with and without weights can be mixed.
+        `documents`, `ids`, `on_error`: see `query_many`; documents with and without weights can be
+        mixed.
         `threads`: see `insert_many`.  A large batch is faster than as many single queries, because
         a few of its queries tell where the nearest documents of the others are to be expected.
         """
-        count = thread_count(threads)
+        count, skipped = thread_count(threads), Skipped(on_error)
         wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
         filters.check_filters(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
+        documents, _ = states.unreadable.without_unreadable(
+            self._store.sketcher, documents, skipped, errors, count
+        )
         listed = None if ids is None else states.incoming.as_list(ids, "ids")
 
         def find(documents: Any, wanted: "Wanted") -> Matches[IdT]:
@@ -298,9 +312,11 @@ class Reading(Protocol[IdT]):
                 return lookup.as_matches(state, rows)
 
         if vectors is None and texts is None:
-            return find(documents, wanted)
-        exact = self._store.exact_similarity
-        return searches.nearest.reranked(find, documents, listed, wanted, exact, vectors, texts)
+            return skipped.spread(find(documents, wanted))
+        exact, given = self._store.exact_similarity, (listed, wanted)
+        return skipped.spread(
+            searches.nearest.reranked(find, documents, *given, exact, vectors, texts)
+        )
 
     def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
         """Draw the ids of `count` stored documents at random, or all ids if fewer are stored.

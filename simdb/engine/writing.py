@@ -17,10 +17,18 @@ from simdb.engine.search.question import Question
 from simdb.engine.state.documents import known_ordinals
 from simdb.engine.state.staged import seconds_of
 from simdb.ground.checks import shown
-from simdb.ground.choices import ConflictName, ErrorsName, MatchName, MethodName, VerifyName
+from simdb.ground.choices import (
+    ConflictName,
+    ErrorsName,
+    MatchName,
+    MethodName,
+    OnError,
+    VerifyName,
+)
 from simdb.ground.errors import NotFoundError, OptionError
 from simdb.ground.foreign import answering, named_alone
 from simdb.results.matches import Match, Matches
+from simdb.results.skipped import Skipped
 from simdb.running.threads import crew
 from simdb.settings.search import OF_BATCHES, Search
 from simdb.storage.records.metadata import NO_METADATA
@@ -69,6 +77,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         *,
         on_conflict: ConflictName = "error",
         errors: ErrorsName = "strict",
+        on_error: OnError = "raise",
         progress: "Progress | None" = None,
         threads: int | None = None,
     ) -> int:
@@ -92,11 +101,19 @@ class Writing(Reading[IdT], Protocol[IdT]):
         other.  If an id is given twice, the later document meets the earlier one as if it were
         stored; only with "error" that is an InputError.
 
-        Raises InputError for an invalid id, document or metadata.
+        `on_error`: what to do with a document that cannot be read, because it, its id or its
+        metadata are invalid.  "raise" raises InputError, and nothing is stored.  "skip" leaves it
+        out, stores the others, and issues a RuntimeWarning with the number and the first of those
+        left out; a function is called with the row, the id and the reason of each instead.
         """
-        call = write.storing.Call(ids, documents, metadata, on_conflict, errors, threads, progress)
+        skipped = Skipped(on_error)
+        call = write.storing.Call(
+            ids, documents, metadata, on_conflict, errors, threads, progress, skipped
+        )
         with crew(), self._changing("insert") as writing:
-            return write.storing.insert(writing, call)
+            count = write.storing.insert(writing, call)
+        skipped.warn()
+        return count
 
     @answering
     def add_if_new(
@@ -143,6 +160,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         search: "MethodName | Search | None" = None,
         on_conflict: ConflictName = "same",
         errors: ErrorsName = "strict",
+        on_error: OnError = "raise",
         verify: VerifyName | None = None,
         texts: "Texts[IdT] | None" = None,
         progress: "Progress | None" = None,
@@ -153,6 +171,9 @@ class Writing(Reading[IdT], Protocol[IdT]):
         A document is also compared with the documents of this call that were stored before it.  Row
         i of the result is empty if document i was stored; otherwise it holds the best match, as
         `add_if_new` does.  See `query` for the criterion, `insert_many` for `ids` and `documents`.
+
+        `on_error`: see `insert_many`; row i is also empty if document i was left out.  `skipped` of
+        the result lists these documents.
 
         `texts`: the texts of stored documents; the exact similarity then decides what matches, see
         `find_all`.  A database with `Options.features` needs none.
@@ -166,7 +187,9 @@ class Writing(Reading[IdT], Protocol[IdT]):
         After ExistsError no document is stored.
         """
         question = Question(similarity, distance, recall, search, verify=verify)
-        call = write.storing.Call(ids, documents, metadata, on_conflict, errors, threads, progress)
+        call = write.storing.Call(
+            ids, documents, metadata, on_conflict, errors, threads, progress, Skipped(on_error)
+        )
         with crew(), self._changing("insert") as writing:
             return write.storing.claim(writing, call, question, texts)
 
@@ -182,6 +205,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         recall: float | None = None,
         search: "MethodName | Search | None" = None,
         errors: ErrorsName = "strict",
+        on_error: OnError = "raise",
         progress: "Progress | None" = None,
         threads: int | None = None,
     ) -> Matches[IdT]:
@@ -192,6 +216,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         match each other; see `add_many_if_new` for that.  See `query` for the criterion and
         `insert_many` for `documents`.
 
+        `on_error`: see `add_many_if_new`.
         `search` can also limit the memory: the search takes the documents in slices then, see
         `Search`.  `progress(done)` is called now and then with the number of documents looked up.
 
@@ -201,7 +226,9 @@ class Writing(Reading[IdT], Protocol[IdT]):
         searches.many.check_match(match)
         question = Question(similarity, distance, recall, search, follows=OF_BATCHES)
         batch = searches.many.QueryBatch.checked(question, match)
-        call = write.storing.Call(ids, documents, metadata, "error", errors, threads, progress)
+        call = write.storing.Call(
+            ids, documents, metadata, "error", errors, threads, progress, Skipped(on_error)
+        )
         with crew(), self._changing("insert") as writing:
             return write.storing.insert_batch(writing, call, batch)
 

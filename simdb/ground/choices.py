@@ -14,6 +14,7 @@ passes such an argument on can name its type: `def find(method: simdb.ground.cho
 `NullName`: "keep", "drop", "error".
 `ConflictName`: "same", "skip", "replace", "error".
 `MissingName`: "error", "skip".
+`OnErrorName`: "raise", "skip"; `OnError`: also a function of row, id and reason.
 `ModeName`: "c", "x", "w", "r".
 `DurabilityName`: "full", "process", "none".
 `TimesName`: "none", "inserted", "seen".
@@ -30,7 +31,8 @@ passes such an argument on can name its type: `def find(method: simdb.ground.cho
 "datasketch-affine32", "datasketch-legacy", "datasketch-affine64", "datasketch-weighted".
 """
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
 
 MethodName = Literal[
     "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding"
@@ -46,6 +48,11 @@ NullName = Literal["keep", "drop", "error"]
 ON_NULL = DROP, KEEP, ERROR = ("drop", "keep", "error")
 ConflictName = Literal["same", "skip", "replace", "error"]
 MissingName = Literal["error", "skip"]
+OnErrorName = Literal["raise", "skip"]
+OnError: TypeAlias = OnErrorName | Callable[[int, Any, str], object]
+RAISE: OnErrorName
+SKIP: OnErrorName
+RAISE, SKIP = "raise", "skip"
 ModeName = Literal["c", "x", "w", "r"]
 DurabilityName = Literal["full", "process", "none"]
 TimesName = Literal["none", "inserted", "seen"]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from simdb.columns import arrow
 from simdb.ground import previews
 from simdb.ground.errors import ClosedError
+from simdb.results.skipped import Skipped
 from simdb.values.arrays import Id, IdT, IdT_co, RowSequence, object_array
 
 Arrays = TypeVar("Arrays", bound=Any)
@@ -147,11 +148,13 @@ class Matches(RowSequence[list[Match[IdT]]]):
     (NaN if unknown), `ids` object[k].  The matches of query i are at offsets[i] .. offsets[i + 1].
     `verification`: what texts have decided, with verify="exact"; otherwise None.
     `containments` float64[k], of queries with `contained=`; otherwise None.
+    `left_out`: the documents that on_error="skip" has left out, whose rows are empty; `skipped` has
+    them as a table.
     """
 
     __slots__ = (
-        "_ids", "_resolve", "containments", "distances", "offsets", "ordinals", "similarities",
-        "spans", "verification",
+        "_ids", "_resolve", "containments", "distances", "left_out", "offsets", "ordinals",
+        "similarities", "spans", "verification",
     )  # fmt: skip
     KIND = "query"
 
@@ -174,6 +177,7 @@ class Matches(RowSequence[list[Match[IdT]]]):
         self._ids: npt.NDArray[np.object_] | None = None
         self.containments: npt.NDArray[np.float64] | None = None
         self.spans: list[tuple[SharedSpan, ...] | None] = []  # one for each containment
+        self.left_out = Skipped()
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """Return what is pickled: the ids, not what makes them."""
@@ -186,6 +190,11 @@ class Matches(RowSequence[list[Match[IdT]]]):
         if self._ids is None:
             self._ids = object_array(self._resolve())
         return self._ids
+
+    @property
+    def skipped(self) -> Any:
+        """The documents that on_error="skip" has left out, as a pyarrow.Table: row, id, reason."""
+        return self.left_out.table()
 
     def to_arrow(self, *, ids: str = "auto") -> Any:
         """Make a pyarrow.Table: query int64, id, distance uint8, similarity float32 or null.
@@ -229,7 +238,8 @@ class Matches(RowSequence[list[Match[IdT]]]):
     @property
     def _size(self) -> str:
         matches = previews.counted(len(self.distances), "match", "matches")
-        return f"{previews.counted(len(self), 'query', 'queries')}, {matches}"
+        skipped = f", {len(self.left_out):,} skipped" if len(self.left_out) else ""
+        return f"{previews.counted(len(self), 'query', 'queries')}, {matches}{skipped}"
 
     @property
     def _are_ids_cheap(self) -> bool:

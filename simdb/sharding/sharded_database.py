@@ -22,12 +22,14 @@ from simdb.ground.choices import (
     MatchName,
     MethodName,
     MissingName,
+    OnError,
     PolicyName,
     VerifyName,
 )
 from simdb.ground.errors import InputError, ReadOnlyError
 from simdb.results.matches import Match, Matches, PairArrays
 from simdb.results.reports import Advice, Finding, Plan, ShardedStatistics
+from simdb.results.skipped import Skipped
 from simdb.running.threads import thread_count
 from simdb.settings.keeping import Keep, needs_metadata
 from simdb.settings.options import Options
@@ -164,6 +166,7 @@ class ShardedDatabase(Generic[IdT]):
         where: "Where | None" = None,
         accept: "AcceptMany[IdT] | None" = None,
         errors: ErrorsName = "strict",
+        on_error: OnError = "raise",
         threads: int | None = None,
     ) -> Matches[IdT]:
         """Find the matches of many documents at once, as arrays; see `Database.query_many`.
@@ -172,11 +175,14 @@ class ShardedDatabase(Generic[IdT]):
         The memory limit of `search` is for all shards together.  `ordinals` of the result are
         uint64: 2**32 times the number of the shard, plus the ordinal in it.
         """
-        count = thread_count(threads)
+        count, skipped = thread_count(threads), Skipped(on_error)
         searches.many.check_match(match)
         question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
         check_limit(limit)
         check_filters(where, accept)
+        documents, accept = states.unreadable.without_unreadable(
+            self._shards.sample.store.sketcher, documents, skipped, errors, count, accept
+        )
         batch = searches.many.QueryBatch.checked(question, match)
         size = batch.query_count(self._shards.sample.store.width)
         slices, own = self._queries(documents, ids, size, errors, count)
@@ -184,10 +190,10 @@ class ShardedDatabase(Generic[IdT]):
         found = searching.find_many(
             self._shards, slices, asked, where=where, left_out=own, threads=count
         )
-        if accept is None:
-            return found
-        least = question.least_similarity(self.options)
-        return accepted_many(found, accept, least, limit=limit, first=batch.first == 1)
+        if accept is not None:
+            least, first = question.least_similarity(self.options), batch.first == 1
+            found = accepted_many(found, accept, least, limit=limit, first=first)
+        return skipped.spread(found)
 
     def nearest(
         self,
@@ -225,13 +231,18 @@ class ShardedDatabase(Generic[IdT]):
         vectors: "Vectors[IdT] | None" = None,
         texts: "Texts[IdT] | None" = None,
         errors: ErrorsName = "strict",
+        on_error: OnError = "raise",
         threads: int | None = None,
     ) -> Matches[IdT]:
         """Find the `k` documents nearest to each of many documents; see `Database.nearest_many`."""
         wanted, count = Wanted.checked(self.options, k, recall), thread_count(threads)
+        skipped = Skipped(on_error)
         check_filters(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
+        documents, _ = states.unreadable.without_unreadable(
+            self._shards.sample.store.sketcher, documents, skipped, errors, count
+        )
         listed = None if ids is None else states.incoming.as_list(ids, "ids")
 
         def find(documents: Any, wanted: Wanted) -> Matches[IdT]:
@@ -242,9 +253,11 @@ class ShardedDatabase(Generic[IdT]):
             )
 
         if vectors is None and texts is None:
-            return find(documents, wanted)
+            return skipped.spread(find(documents, wanted))
         exact = self._shards.sample.store.exact_similarity
-        return searches.nearest.reranked(find, documents, listed, wanted, exact, vectors, texts)
+        return skipped.spread(
+            searches.nearest.reranked(find, documents, listed, wanted, exact, vectors, texts)
+        )
 
     def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
         """Draw the ids of `count` stored documents of all shards at random.

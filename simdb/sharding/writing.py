@@ -20,7 +20,7 @@ from simdb.engine.maintenance import compaction
 from simdb.engine.state.opening import Access, open_store
 from simdb.engine.state.store import Store
 from simdb.ground.checks import flag, instance, shown, whole
-from simdb.ground.choices import ErrorsName, ModeName
+from simdb.ground.choices import ErrorsName, ModeName, OnError
 from simdb.ground.dtypes import I64
 from simdb.ground.errors import (
     CorruptError,
@@ -30,6 +30,7 @@ from simdb.ground.errors import (
     NotFoundError,
     OptionError,
 )
+from simdb.results.skipped import Skipped
 from simdb.running.progress import Progress, report_of
 from simdb.running.threads import mapped, thread_count
 from simdb.settings.options import Options
@@ -65,6 +66,7 @@ def write_sharded(
     *,
     options: Options | None = None,
     errors: ErrorsName = "strict",
+    on_error: OnError = "raise",
     progress: Progress | None = None,
     threads: int | None = None,
 ) -> int:
@@ -73,7 +75,8 @@ def write_sharded(
     `batches`: an iterable of tuples (ids, documents) or (ids, documents, metadata), each as
     `insert_many` takes them.  They are read one at a time, and up to a million documents are in
     memory.  `shards`: the number of databases; `shard_of` says which of them an id belongs to.
-    `options`: of every database, as for `open`.  `errors`, `threads`: see `insert_many`.
+    `options`: of every database, as for `open`.  `errors`, `on_error`, `threads`: see
+    `insert_many`; rows are counted through all batches.
     `progress(done)` is called after each batch with the number of documents read.
 
     The directory gets its name when all shards are complete, on the disk, opened again and checked;
@@ -81,11 +84,11 @@ def write_sharded(
     invalid document or an id that is given twice, OptionError.
     """
     check_shards(shards)
-    count, place = thread_count(threads), _checked_path(path)
+    count, place, skipped = thread_count(threads), _checked_path(path), Skipped(on_error)
 
     def make(directory: str) -> int:
         places = {number: os.path.join(directory, shard_name(number)) for number in range(shards)}
-        filling = Filling(places, shards, options, errors=errors, threads=count)
+        filling = Filling(places, shards, options, skipped, errors=errors, threads=count)
         filling.add_all(batches, progress)
         written = filling.finish()
         reports = [
@@ -94,7 +97,9 @@ def write_sharded(
         ]
         return finish_sharded(directory, shards, reports=reports, threads=count)
 
-    return made_beside(place, UNFINISHED, make)
+    written = made_beside(place, UNFINISHED, make)
+    skipped.named().warn()
+    return written
 
 
 def write_shard(
@@ -105,6 +110,7 @@ def write_shard(
     *,
     options: Options | None = None,
     errors: ErrorsName = "strict",
+    on_error: OnError = "raise",
     progress: Progress | None = None,
     threads: int | None = None,
 ) -> Shard:
@@ -123,11 +129,11 @@ def write_shard(
     """
     check_shards(shards)
     whole("number", number, 0, shards - 1)
-    count, directory = thread_count(threads), _checked_path(path)
+    count, directory, skipped = thread_count(threads), _checked_path(path), Skipped(on_error)
     name = shard_name(number)
 
     def make(place: str) -> Inspected:
-        filling = Filling({number: place}, shards, options, errors=errors, threads=count)
+        filling = Filling({number: place}, shards, options, skipped, errors=errors, threads=count)
         filling.add_all(batches, progress)
         written = filling.finish()[number]
         return _as_written(place, number, shards, Shard(name, written.count, written.digest))
@@ -143,7 +149,9 @@ def write_shard(
             )
         return there
 
-    return made_beside(os.path.join(directory, name), UNFINISHED, make, settle=settle).shard
+    found = made_beside(os.path.join(directory, name), UNFINISHED, make, settle=settle).shard
+    skipped.named().warn()
+    return found
 
 
 def finish_sharded(
@@ -210,11 +218,15 @@ class Filling:
         directories: Mapping[int, str],
         shards: int,
         options: Options | None,
+        skipped: Skipped,
         *,
         errors: ErrorsName,
         threads: int,
     ) -> None:
-        """Create the databases, empty, all with the same `options`."""
+        """Create the databases, empty, all with the same `options`.
+
+        `skipped` takes the documents that cannot be read, by their rows in all batches.
+        """
         if isinstance(options, Options) and options.keeps_clusters:
             raise OptionError(
                 "shards cannot keep clusters, since a cluster can lie in several shards; leave out"
@@ -231,6 +243,7 @@ class Filling:
         self._errors = errors
         self._threads = threads
         self._waiting = {number: _WaitingDocuments() for number in directories}
+        self._skipped, self._read = skipped, 0
         self._held = self._held_bytes = self._done = 0
         for directory in directories.values():
             with _opened(directory, "x", options) as store:
@@ -263,6 +276,8 @@ class Filling:
 
     def _add(self, ids: Any, documents: Any, metadata: Any = None) -> None:
         incoming = states.incoming
+        if self._skipped.is_allowed:
+            ids, documents, metadata = self._readable(ids, documents, metadata)
         encoded = incoming.EncodedIds(incoming.as_ids(ids))
         packed = incoming.pack_all(metadata, encoded)
         numbers = numbers_of(encoded.hashes, self._shards)
@@ -287,6 +302,18 @@ class Filling:
         self._held_bytes += sum(len(value) for _, value in packed)
         if self._held >= BUFFERED_DOCUMENTS or self._held_bytes >= BUFFERED_BYTES:
             self._commit()
+
+    def _readable(self, ids: Any, documents: Any, metadata: Any) -> tuple[Any, Any, Any]:
+        """Return ids, sketches and metadata of the documents of a batch that can be read."""
+        first, listed = self._read, states.incoming.as_list(ids, "ids")
+        self._read += len(listed)
+        own = Skipped(lambda row, id, reason: self._skipped.add(first + row, id, reason))
+        found = states.unreadable.readable(
+            self._sketcher, (listed, documents, metadata), own, errors=self._errors,
+            threads=self._threads,
+        )  # fmt: skip
+        own.named(listed)
+        return found
 
     def _commit(self) -> None:
         """Store what is in memory, shard by shard."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from simdb.columns.arrow import TextColumn, encoded
 from simdb.columns.arrow import joined as joined_columns
+from simdb.ground.choices import RAISE
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError
 from simdb.sources.origins import NOWHERE
@@ -173,10 +174,11 @@ def joined(batches: Sequence[Batch]) -> Batch:
     )
 
 
-def checked(found: Found) -> Found:
+def checked(found: Found, reading: SourceOptions) -> Found:
     """Yield what readers found; InputError at the end if no record at all has a text field.
 
-    Then the name of the field is wrong, and its records are no records without a text.
+    Then the name of the field is wrong, and its records are no records without a text.  With
+    on_error="raise", InputError for the first problem but nulls that are asked for.
     """
     lack, has_field = "", False
     for each in found:
@@ -184,6 +186,10 @@ def checked(found: Found) -> Found:
             has_field = has_field or (len(each) > 0 and not each.lack)
             if each.lack and not lack:
                 lack = f"{each.where(0)}: {each.lack}"
+        elif reading.on_error == RAISE and not (
+            reading.on_null and each.reason.startswith(NO_TEXT)
+        ):
+            raise InputError(f"{each.where}: {each.reason.removeprefix(ABSENT)}")
         elif each.reason.startswith(ABSENT):
             lack = lack or f"{each.where}: {each.reason.removeprefix(ABSENT)}"
         else:

@@ -172,7 +172,7 @@ def read_sources(
     If there are several threads, one reads a little ahead.  Raises InputError at the end if records
     without the field with the text were taken for nulls, and no record has the field.
     """
-    return checked(_all_sources(sources, reading, excluded))
+    return checked(_all_sources(sources, reading, excluded), reading)
 
 
 def read_texts(sources: Collection[str], reading: SourceOptions, *, by_lines: bool) -> Found:
@@ -185,9 +185,10 @@ def read_texts(sources: Collection[str], reading: SourceOptions, *, by_lines: bo
     for source in every:
         name = valid_name(source)
         if by_lines:
-            yield from _guarded(name, _records(source, name, kinds.LINES, reading))
+            found = _guarded(name, _records(source, name, kinds.LINES, reading))
+            yield from checked(found, reading)
         elif source == STANDARD_INPUT:
-            yield from batched([read_document(source, reading)])
+            yield from checked(batched([read_document(source, reading)]), reading)
         else:
             yield from read_sources([source], reading)
 

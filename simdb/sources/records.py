@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simdb.ground.choices import KEEP
+from simdb.ground.choices import KEEP, SKIP
 from simdb.ground.errors import InputError
 from simdb.ground.fields import RepeatedNames
 from simdb.outputs.rows import text_form, waiting_line
@@ -35,7 +35,8 @@ class SourceOptions:
     document is its path; otherwise it is a JSON object like that of a record.  A row of a Parquet
     file never has a line.  `has_fields`: records have their other fields.  `on_null`: one of
     `ON_NULL`, or empty; a text that is kept is empty, and the others are problems that begin with
-    `NO_TEXT`.  `has_absent`: records without the field count as nulls, too.  `origins` takes the
+    `NO_TEXT`.  `on_error`: "skip" or "raise", which ends with the first problem.
+    `has_absent`: records without the field count as nulls, too.  `origins` takes the
     lines that can be read again; None if none will be.  `threads`: see `thread_count`.
     `memory`: that of the run, see `simdb.running.memory`.  `format`: what sources hold whose names
     do not say it, see `simdb.sources.kinds`; empty if their first bytes say it.
@@ -50,6 +51,7 @@ class SourceOptions:
     has_paths: bool = False
     has_fields: bool = True
     on_null: str = ""
+    on_error: str = SKIP
     has_absent: bool = False
     origins: Origins | None = None
     threads: int | None = None

@@ -13,12 +13,13 @@ READING: dict[str, tuple[str, ...]] = {
     "query": ("document", "id", *CRITERION, "limit", "where", "accept", "errors", *CONTAINMENT),
     "first": ("document", "id", *CRITERION, "where", "accept", "errors", *CONTAINMENT),
     "query_many": (
-        "documents", "ids", *CRITERION, "limit", "match", "where", "accept", "errors", "threads",
-        *CONTAINMENT,
+        "documents", "ids", *CRITERION, "limit", "match", "where", "accept", "errors",
+        "on_error", "threads", *CONTAINMENT,
     ),
     "nearest": ("document", "k", "id", "recall", "where", "vectors", "texts", "errors"),
     "nearest_many": (
-        "documents", "k", "ids", "recall", "where", "vectors", "texts", "errors", "threads",
+        "documents", "k", "ids", "recall", "where", "vectors", "texts", "errors", "on_error",
+        "threads",
     ),
     "draw_ids": ("count", "seed", "weighted"),
     "explain": ("id", "other_id", "document", "other_document", *CRITERION, "errors"),
@@ -40,15 +41,16 @@ READING: dict[str, tuple[str, ...]] = {
 WRITING: dict[str, tuple[str, ...]] = {
     "insert": ("id", "document", "metadata", "on_conflict", "errors"),
     "insert_many": (
-        "ids", "documents", "metadata", "on_conflict", "errors", "progress", "threads",
+        "ids", "documents", "metadata", "on_conflict", "errors", "on_error", "progress", "threads",
     ),
     "add_if_new": ("id", "document", "metadata", *CRITERION, "on_conflict", "errors"),
     "add_many_if_new": (
-        "ids", "documents", "metadata", *CRITERION, "on_conflict", "errors", *TEXTS, "progress",
-        "threads",
+        "ids", "documents", "metadata", *CRITERION, "on_conflict", "errors", "on_error", *TEXTS,
+        "progress", "threads",
     ),
     "insert_batch": (
-        "ids", "documents", "metadata", "match", *CRITERION, "errors", "progress", "threads",
+        "ids", "documents", "metadata", "match", *CRITERION, "errors", "on_error", "progress",
+        "threads",
     ),
     "update_metadata": ("id", "metadata"),
     "delete": ("id",),
@@ -125,6 +127,7 @@ OPTIONS: dict[str, str] = {
     "min_words": "--min-words",
     "metadata": "--metadata",
     "n": "--documents", "on_null": "--on-null", "on_conflict": "--on-conflict",
+    "on_error": "--on-error",
     "pairs": "--pairs", "path": "TARGET",
     "policy": "--policy", "polytopes": "--polytopes", "recall": "--recall", "run": "--run",
     "sample": "--sample",
@@ -186,6 +189,7 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "query": ("query_many", {
         "documents": "df", "ids": "the ids of df are a column", "match": "limit=1",
         "accept": "filter the result", "errors": "Spark has only valid text",
+        "on_error": "Spark has only valid text",
         "contained": NO_DATABASE, "texts": NO_DATABASE,
     }),
     "plan": ("plan", {"n": "documents", "search": BY_PLAN, "pairs": "only pairs are planned"}),

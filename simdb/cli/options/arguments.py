@@ -21,6 +21,8 @@ ID...: The ids of stored documents.
 --where FIELD=VALUE: Only documents whose metadata have this value. May be repeated: all must hold.
 --encoding: The text encoding of the input, for example latin-1, or guess, by each file.
 --errors: For undecodable bytes: strict skips the document, replace inserts U+FFFD.
+--on-error WORD: What to do with a record or file that cannot be read: skip (named and counted, exit
+    code 1) or raise (exit code 2, and nothing is written or stored).
 --on-conflict: If an id is stored already: error, replace, skip, or same (skip the same text and
     refuse another).
 --match: Show earlier stored documents that match each document: first or all.

@@ -14,7 +14,14 @@ from simdb import sources
 from simdb.cli.options.arguments import Natural
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
-from simdb.ground.choices import ErrorsName, FormatName, MethodName, NullName
+from simdb.ground.choices import (
+    SKIP,
+    ErrorsName,
+    FormatName,
+    MethodName,
+    NullName,
+    OnErrorName,
+)
 from simdb.ground.errors import OptionError
 from simdb.outputs.rows import Row
 from simdb.settings.search import NAMES, Search, SearchLike
@@ -108,6 +115,7 @@ class TextOptions:
     format: FormatName | None = None
     encoding: str = "utf-8"
     errors: ErrorsName = "strict"
+    on_error: OnErrorName = SKIP
 
     def reading(self) -> "SourceOptions":
         """Return how to read sources, only for ids and texts.
@@ -117,7 +125,7 @@ class TextOptions:
         return sources.records.SourceOptions(
             encoding=known_encoding(self.encoding), errors=self.errors, id_field=self.id_field,
             text_field=self.text_field, has_lines=False, has_fields=False,
-            format=self.format or "",
+            format=self.format or "", on_error=self.on_error,
         )  # fmt: skip
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["incoming", "signature_kind"]
+__all__ = ["incoming", "signature_kind", "unreadable"]
 
 if TYPE_CHECKING:
-    from simdb.engine.state import incoming, signature_kind
+    from simdb.engine.state import incoming, signature_kind, unreadable
 else:
     __getattr__ = cold.modules(__name__, __all__)

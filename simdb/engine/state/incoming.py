@@ -15,6 +15,7 @@ from simdb.engine.state.store import Beside
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import I64, U8, U64
 from simdb.ground.errors import InputError
+from simdb.results.skipped import Skipped, part_of
 from simdb.running import kernel
 from simdb.running.progress import Progress, report_of
 from simdb.running.threads import begun, mapped, parts_of, thread_count
@@ -176,7 +177,7 @@ def sketching(
     if isinstance(documents, Sketches):
         return (each for each in [documents])
     begins = not isinstance(documents, Iterator)
-    return _sketched(sketcher, documents, None, errors, threads, beside, begins=begins)
+    return sketched(sketcher, documents, None, errors, threads, beside, begins=begins)
 
 
 def sketch_all(
@@ -218,7 +219,7 @@ def collected(
         whole.content = whole.content or part.content
         grains.append(part.grains)
         features.append(part.features)
-    _check_count(done, count)
+    check_count(done, count)
     return replace(whole, grains=joined_ragged(grains), features=joined_ragged(features))
 
 
@@ -239,7 +240,7 @@ def sketch_slices(
     """
     held: list[Sketches] = []
     done = 0
-    found = _sketched(sketcher, documents, size, errors, threads, beside, is_query=True)
+    found = sketched(sketcher, documents, size, errors, threads, beside, is_query=True)
     for sketches in found:
         if held and size is not None and sum(map(len, held)) + len(sketches) > size:
             yield joined(sketcher, held, is_query=True)
@@ -248,7 +249,7 @@ def sketch_slices(
         done += len(sketches)
         if count is not None and done > count:
             break
-    _check_count(done, done if count is None else count)
+    check_count(done, done if count is None else count)
     yield joined(sketcher, held, is_query=True)
 
 
@@ -262,7 +263,7 @@ def as_inserted(sketcher: AnySketcher, queries: Sketches) -> Sketches:
 
 def sketch_queries(sketcher: AnySketcher, documents: Any, errors: str) -> Sketches:
     """Return the sketches of all queries in an iterable or an array."""
-    parts = list(_sketched(sketcher, documents, None, errors, thread_count(), is_query=True))
+    parts = list(sketched(sketcher, documents, None, errors, thread_count(), is_query=True))
     return joined(sketcher, parts, is_query=True)
 
 
@@ -352,14 +353,14 @@ def chosen_batch(batch: StoredBatch, chosen: npt.NDArray[np.integer]) -> StoredB
     )
 
 
-def _check_count(done: int, count: int) -> None:
+def check_count(done: int, count: int) -> None:
     """Raise InputError unless the number of documents, `done`, is that of the ids, `count`."""
     if done != count:
         found = f"more than {count}" if done > count else str(done)
         raise InputError(f"there are {count} ids but {found} documents")
 
 
-def _sketched(
+def sketched(
     sketcher: AnySketcher,
     documents: Any,
     most: int | None,
@@ -369,17 +370,25 @@ def _sketched(
     *,
     is_query: bool = False,
     begins: bool = False,
+    skipped: Skipped | None = None,
 ) -> Generator[Sketches]:
-    """Yield the sketches of consecutive documents, of at most `most` at a time; see `sketching`."""
+    """Yield the sketches of consecutive documents, of at most `most` at a time; see `sketching`.
 
-    def sketch(some: tuple[int, Any]) -> Sketches:
-        start, chunk = some
+    `skipped` takes documents that cannot be read; without it they raise InputError.
+    """
+
+    def make(start: int, chunk: Any) -> Sketches:
         made = sketcher.sketch(chunk, errors=errors, start=start, is_query=is_query)
         return made if beside is None else beside.added(made, chunk, errors=errors, start=start)
 
+    def sketch(some: tuple[int, Any]) -> Sketches:
+        if skipped is None:
+            return make(*some)
+        return joined(sketcher, list(skipped.readable(make, *some)), is_query)
+
     threads = threads_for(sketcher.options, threads)
-    make = begun if begins else mapped
-    return make(sketch, numbered(_chunks(documents, most, threads)), threads)
+    share = begun if begins else mapped
+    return share(sketch, numbered(_chunks(documents, most, threads)), threads)
 
 
 def numbered(chunks: Iterable[Any]) -> Iterator[tuple[int, Any]]:
@@ -402,8 +411,9 @@ def _chunks(documents: Any, most: int | None, threads: int) -> Iterator[Any]:
         few = parts_of(count, threads, most=few)[0].stop
     many = None if most is None else min(most, SKETCHED_READY)
     if isinstance(documents, Fingerprints | Signatures):
-        for first in range(0, max(len(documents), 1), many or max(len(documents), 1)):
-            yield _slice(documents, first, many)
+        step = many or max(len(documents), 1)
+        for first in range(0, max(len(documents), 1), step):
+            yield part_of(documents, slice(first, first + step))
         return
     vectors = as_vectors(documents)
     if vectors is not None:
@@ -432,14 +442,3 @@ def _chunks(documents: Any, most: int | None, threads: int) -> Iterator[Any]:
     iterator = iter(documents)
     while chunk := list(islice(iterator, few)):
         yield chunk
-
-
-def _slice(
-    documents: Fingerprints | Signatures, first: int, most: int | None
-) -> Fingerprints | Signatures:
-    if most is None:
-        return documents
-    part = slice(first, first + most)
-    if isinstance(documents, Signatures):
-        return Signatures(documents.minima[part], documents.sketch, documents.is_empty[part])
-    return documents.taken(part)

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from simdb.columns.arrow import text_column
 from simdb.engine import search
 from simdb.engine.search import lookup
 from simdb.engine.search.filters import Where, satisfying
 from simdb.engine.search.question import Question, criterion_of
-from simdb.engine.state import incoming
+from simdb.engine.state import incoming, unreadable
 from simdb.engine.state.state import State
 from simdb.engine.write import claim as claims
 from simdb.engine.write import conflicts
@@ -19,6 +18,7 @@ from simdb.engine.write.undecided import refereed
 from simdb.engine.write.write_state import WriteState
 from simdb.ground.dtypes import U32
 from simdb.results.matches import Match, Matches
+from simdb.results.skipped import Skipped, part_of
 from simdb.running import kernel
 from simdb.running.progress import Progress
 from simdb.running.threads import thread_count
@@ -39,6 +39,7 @@ class Call(NamedTuple):
     errors: str
     threads: int | None = 1
     progress: Progress | None = None
+    skipped: Skipped = Skipped()
 
 
 def insert_one(writing: WriteState, call: Call) -> None:
@@ -55,7 +56,9 @@ def insert_one(writing: WriteState, call: Call) -> None:
 
 def insert(writing: WriteState, call: Call) -> int:
     """Stage the documents of a call; returns how many there are to store."""
-    given, sketches = _sketched(writing, _checked(call), call.progress)
+    whole = _checked(call)
+    call = _readable(writing, whole)
+    given, sketches = _sketched(writing, call, call.progress)
     staging, state = writing.staging, writing.current()
     chosen, replaced = conflicts.to_insert(state, given, sketches)
     conflicts.delete_all(staging, state, replaced)
@@ -64,6 +67,8 @@ def insert(writing: WriteState, call: Call) -> int:
         batch, packed = incoming.chosen_batch(batch, chosen), incoming.moved(packed, chosen)
     if len(batch):
         staging.insert(batch, packed)
+    if len(call.skipped):
+        call.skipped.named(incoming.as_list(whole.ids, "ids"))
     return len(batch)
 
 
@@ -86,25 +91,26 @@ def claim(
     writing: WriteState, call: Call, question: Question, texts: "Texts[Any] | None" = None
 ) -> Matches[Any]:
     """Stage the documents of a call that are new; returns the best match of each of the rest."""
-    call = _checked(call)
+    call = whole = _checked(call)
     is_exact = search.judge.check_verification(question.verify, texts, writing.store.options)
     if is_exact:
         check_many(call.documents, "documents")
-        column = text_column(call.documents)
-        every = incoming.as_list(call.documents, "documents") if column is None else column
-        call = call._replace(documents=every)
+        call = call._replace(documents=unreadable.listed_documents(call.documents))
+    call = _readable(writing, call, is_read_again=is_exact)
     given, sketches = _sketched(writing, call)
     criterion, referee = refereed(
         writing.current(), sketches, call.documents, question, texts, is_exact=is_exact
     )
     batch = incoming.make_batch(given.ids, sketches)
     decided = conflicts.Conflicts(given)
-    return claims.add_new(writing, batch, criterion, decided, call.progress, referee)
+    found = claims.add_new(writing, batch, criterion, decided, call.progress, referee)
+    return _spread(found, whole)
 
 
 def insert_batch(writing: WriteState, call: Call, batch: "QueryBatch") -> Matches[Any]:
     """Find the matches of the documents of a call among those stored before, then stage all."""
-    call, store = _checked(call), writing.store
+    whole, store = _checked(call), writing.store
+    call = _readable(writing, whole, is_read_again=True)
     given, state = _arriving(writing, call), writing.current(writing.staging.threads)
     slices = incoming.sketch_slices(
         store.sketcher, call.documents, len(given.ids), batch.query_count(store.width),
@@ -115,7 +121,7 @@ def insert_batch(writing: WriteState, call: Call, batch: "QueryBatch") -> Matche
     if len(given.ids):
         writing.staging.settle(sketches)
         writing.staging.insert(incoming.make_batch(given.ids, sketches), given.metadata)
-    return matches
+    return _spread(matches, whole)
 
 
 def delete_ids(writing: WriteState, ids: Iterable[Any]) -> int:
@@ -140,6 +146,31 @@ def _checked(call: Call) -> Call:
     ids, documents = incoming.both_columns(call.ids, call.documents)
     given, threads = incoming.as_ids(ids), thread_count(call.threads)
     return call._replace(ids=given, documents=documents, threads=threads)
+
+
+def _readable(writing: WriteState, call: Call, *, is_read_again: bool = False) -> Call:
+    """Return a call with only the documents that can be read, if it may leave out the others.
+
+    It has sketches in place of its documents, unless these are read again.
+    """
+    skipped, store = call.skipped, writing.store
+    if not skipped.is_allowed:
+        return call
+    documents = unreadable.listed_documents(call.documents) if is_read_again else call.documents
+    ids, sketches, metadata = unreadable.readable(
+        store.sketcher, (call.ids, documents, call.metadata), skipped, errors=call.errors,
+        threads=thread_count(call.threads), beside=store.beside, progress=call.progress,
+    )  # fmt: skip
+    if is_read_again:
+        rows = np.flatnonzero(~skipped.flags(len(documents)))
+        return call._replace(ids=ids, metadata=metadata, documents=part_of(documents, rows))
+    return call._replace(ids=ids, metadata=metadata, documents=sketches)
+
+
+def _spread(found: Matches[Any], whole: Call) -> Matches[Any]:
+    """Return matches with a row for each document of the `whole` call."""
+    skipped = whole.skipped
+    return skipped.spread(found, incoming.as_list(whole.ids, "ids") if len(skipped) else None)
 
 
 def _sketch_one(writing: WriteState, call: Call) -> Sketches:

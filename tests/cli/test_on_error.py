@@ -1,0 +1,73 @@
+"""--on-error: what becomes of records that cannot be read."""
+
+import json
+from pathlib import Path
+
+import pytest
+from over import over
+
+LINES = [
+    {"id": "a", "text": "one two three four five six"},
+    {"id": "b", "text": 3},
+    {"id": "c", "text": "one two three four five six"},
+    {"id": "d", "text": "half \ud800 of a character"},
+    {"id": "e", "text": "seven eight nine ten eleven twelve"},
+]
+# What each command writes, if it writes something.
+COMMANDS = {
+    "dedup": ("dedup", "in.jsonl", "-o", "out.jsonl"),
+    "dedup by parts": ("dedup", "in.jsonl", "-o", "out.jsonl", "--unit", "line"),
+    "dedup with a database": ("dedup", "in.jsonl", "-o", "out.jsonl", "--db", "made.d"),
+    "insert": ("insert", "made.i", "in.jsonl"),
+    "lookup": ("lookup", "known", "in.jsonl", "--new", "out.jsonl"),
+    "decontaminate": ("decontaminate", "in.jsonl", "--against", "test.jsonl", "-o", "out.jsonl"),
+    "idf": ("idf", "in.jsonl", "-o", "out.jsonl"),
+    "calibrate": ("calibrate", "known", "--documents", "in.jsonl"),
+    "fingerprint": ("fingerprint", "in.jsonl"),
+    "tune": ("tune", "in.jsonl"),
+}
+
+
+@pytest.fixture
+def given(simdb_run, write_lines):
+    write_lines("in.jsonl", *LINES)
+    write_lines("test.jsonl", LINES[0])
+    write_lines("known.jsonl", LINES[0])
+    assert simdb_run("insert", "known", "known.jsonl").code == 0
+    return simdb_run
+
+
+@over("name", COMMANDS)
+def test_records_that_cannot_be_read_are_named_and_counted_and_the_rest_is_done(name, given):
+    ran = given(*COMMANDS[name])
+
+    assert ran.code == 1, ran.notes
+    assert "in.jsonl:2: the field 'text' holds a number" in ran.notes
+    assert "in.jsonl:4: " in ran.notes
+    if name in ("dedup", "dedup with a database"):
+        assert "2 files or records skipped" in ran.notes
+        kept = Path("out.jsonl").read_text().splitlines()
+        assert [json.loads(each)["id"] for each in kept] == ["a", "e"]
+
+
+@over("name", COMMANDS)
+def test_the_first_record_that_cannot_be_read_can_end_the_run_with_nothing_written(name, given):
+    Path("out.jsonl").write_text("yesterday")
+
+    ran = given(*COMMANDS[name], "--on-error", "raise")
+
+    assert ran.code == 2, ran.notes
+    assert str(ran.notes).splitlines()[-1].startswith("simdb: in.jsonl:2: the field 'text' holds")
+    assert "in.jsonl:4" not in ran.notes
+    assert ran.output == ""
+    assert Path("out.jsonl").read_text() == "yesterday"
+    for made in Path().glob("made.*"):
+        assert given("stats", made, "--json").rows[0]["document_count"] == 0
+
+
+def test_nulls_that_are_kept_or_dropped_are_no_errors(simdb_run, write_lines):
+    write_lines("in.jsonl", LINES[0], {"id": "n", "text": None})
+
+    for words, code in (([], 0), (["--on-null", "drop"], 0), (["--on-null", "error"], 2)):
+        assert simdb_run("dedup", "in.jsonl", "--on-error", "raise", *words).code == code
+    assert simdb_run("insert", "d", "in.jsonl", "--on-error", "raise").code == 2
