@@ -1,5 +1,7 @@
 """Write transactions: all verbs, on a state that only this transaction sees until it commits."""
 
+import sys
+import warnings
 from typing import Any
 
 from simdb.engine.reading import Reading
@@ -13,10 +15,21 @@ from simdb.storage.records.metadata import note_key, packed_note
 from simdb.values.arrays import IdT
 
 
+class LostChangesWarning(ResourceWarning, RuntimeWarning):
+    """A write transaction was dropped with changes, so they are lost."""
+
+
+# Python ignores every ResourceWarning, unless the user says otherwise.
+if not sys.warnoptions:
+    warnings.simplefilter("default", LostChangesWarning)
+
+
 class WriteTransaction(Writing[IdT]):
     """Inserts, deletions and queries; queries see what the transaction staged before.
 
     Use it with `with`: it commits at the end, or changes nothing if an exception leaves the block.
+    Without `with`, call `commit` or `abort`: a transaction that is dropped before changes nothing,
+    with a warning if it has changes.
     A database has one write transaction at a time; other writers wait.
     """
 
@@ -79,10 +92,19 @@ class WriteTransaction(Writing[IdT]):
         return f"<simdb.WriteTransaction on {environment.path!r}, {state}>"
 
     def __del__(self) -> None:
-        """Abort a transaction that was dropped without an end."""
+        """Abort a transaction that was dropped without an end; warn if it has changes."""
         writing = getattr(self, "_writing", None)
-        if writing is not None and not writing.is_ended:
-            writing.end()
+        if writing is None or writing.is_ended:
+            return
+        is_lost = writing.staging.has_changes or writing.staging.notes
+        writing.end()
+        if is_lost and not self._store.environment.is_foreign:
+            warnings.warn(
+                f"a write transaction on {self._store.environment.path!r} was dropped with changes,"
+                " so nothing of them is stored; use it with `with`, or call its commit() or abort()",
+                LostChangesWarning,
+                stacklevel=2,
+            )
 
     def _changing(self, what: str) -> Change:
         return self._writing.alone(f"the transaction must be idle to {what}")

@@ -1,4 +1,7 @@
+import subprocess
+import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -169,11 +172,60 @@ def test_commit_can_be_called_by_hand(database):
 
 
 def test_a_transaction_that_nobody_holds_is_aborted_and_others_may_write(database):
-    database.write().insert(1, 1)
+    with pytest.warns(ResourceWarning, match=r"dropped with changes, .*use it with `with`"):
+        database.write().insert(1, 1)
 
     database.insert(2, 2)
 
     assert list(database) == [2]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda transaction: transaction.insert_many([2, 3], [2, 3]),
+        lambda transaction: transaction.delete(1),
+        lambda transaction: transaction.update_metadata(1, {"a": 1}),
+        lambda transaction: transaction.set_note("name", 1),
+        lambda transaction: transaction.add_if_new(9, "a text"),
+    ],
+)
+def test_changes_that_are_dropped_with_a_transaction_are_warned_of(database, change):
+    database.insert(1, 1)
+
+    with pytest.warns(ResourceWarning, match="nothing of them is stored"):
+        change(database.write())
+
+    assert list(database) == [1]
+    assert database.get(1).metadata is None
+
+
+def test_a_transaction_without_changes_or_with_an_end_is_dropped_without_a_warning(database):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(database.write()) == 0
+        for end in ("commit", "abort"):
+            transaction = database.write()
+            transaction.insert(end, 1)
+            getattr(transaction, end)()
+            del transaction
+        with database.write() as transaction:
+            transaction.insert("with", 2)
+        del transaction
+
+    assert list(database) == ["commit", "with"]
+
+
+def test_dropped_changes_are_shown_by_python_as_it_is(tmp_path):
+    script = (
+        "import simdb\n"
+        f"db = simdb.open({str(tmp_path / 'db')!r})\n"
+        "db.write().insert(1, 'a text')\n"
+    )
+
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert "LostChangesWarning: a write transaction on" in ran.stderr
 
 
 def test_a_second_transaction_of_the_same_thread_is_refused_at_once(database):
