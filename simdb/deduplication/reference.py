@@ -15,6 +15,7 @@ from simdb import database
 from simdb.columns.arrow import TextColumn, joined
 from simdb.deduplication.texts import RowTexts
 from simdb.ground.dtypes import I64, Bools
+from simdb.ground.errors import NotPickledError
 from simdb.outputs.places import Staying
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
@@ -48,9 +49,9 @@ def unknown(documents: Sequence[Any] | I64) -> list[None]:
     return [None] * len(documents)
 
 
-def not_pickled() -> TypeError:
+def not_pickled() -> NotPickledError:
     """Return the error for a result that has no copy, because it reads texts again."""
-    return TypeError(
+    return NotPickledError(
         "this result cannot be pickled or copied, because it reads texts again in their files; take"
         " what you need of it, such as data and kept"
     )

@@ -5,12 +5,13 @@ into.  The values that its verbs return do not point there.
 """
 
 from threading import get_ident
+from typing import NoReturn
 
 from simdb.engine.reading import Reading
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground import previews
-from simdb.ground.errors import ClosedError
+from simdb.ground.errors import ClosedError, NotPickledError
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.values.arrays import IdT
 
@@ -63,6 +64,13 @@ class Snapshot(Reading[IdT]):
         elif self._is_closed or self._source.holder is None:
             state = "closed"
         return f"<simdb.Snapshot of {environment.path!r}, {state}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise NotPickledError(
+            "a snapshot cannot be pickled or copied, because it reads from its process; pickle the"
+            " Database, which opens the same directory again, and take a snapshot there"
+        )
 
     def abandon(self) -> None:
         """End the snapshot after an exception in one of its verbs; it has no other user."""

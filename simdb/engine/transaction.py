@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 from simdb.engine.reading import Reading
 from simdb.engine.state.state import State
@@ -10,6 +10,7 @@ from simdb.engine.state.store import Store
 from simdb.engine.write.write_state import Change, WriteState
 from simdb.engine.writing import Writing
 from simdb.ground import previews
+from simdb.ground.errors import NotPickledError
 from simdb.storage.environment.gate import Holder
 from simdb.storage.records.metadata import note_key, packed_note
 from simdb.values.arrays import IdT
@@ -91,6 +92,13 @@ class WriteTransaction(Writing[IdT]):
             state = "ended"
         return f"<simdb.WriteTransaction on {environment.path!r}, {state}>"
 
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise NotPickledError(
+            "a write transaction cannot be pickled or copied, because it has the write lock; pickle"
+            " the Database, which opens the same directory again, and write there"
+        )
+
     def __del__(self) -> None:
         """Abort a transaction that was dropped without an end; warn if it has changes."""
         writing = getattr(self, "_writing", None)
@@ -101,7 +109,7 @@ class WriteTransaction(Writing[IdT]):
         if is_lost and not self._store.environment.is_foreign:
             warnings.warn(
                 f"a write transaction on {self._store.environment.path!r} was dropped with changes,"
-                " so nothing of them is stored; use it with `with`, or call its commit() or abort()",
+                " so nothing of them is stored; use it with `with`, or call commit() or abort()",
                 LostChangesWarning,
                 stacklevel=2,
             )

@@ -55,6 +55,10 @@ class ForkedError(Error):
     """The parent process began this or opened it to write; do that again in this process."""
 
 
+class NotPickledError(Error, TypeError):
+    """An object that reads from an open database or from files was pickled or copied."""
+
+
 class ReplacedError(Error, RuntimeError):
     """A file of the open database was replaced or removed; close and open it everywhere."""
 
@@ -69,6 +73,11 @@ class FormatError(Error):
 
 class CorruptError(Error):
     """Stored bytes differ from what was written."""
+
+
+# Tracebacks show the names that users catch.
+for _error in (Error, *Error.__subclasses__()):
+    _error.__module__ = "simdb"
 
 
 def full_disk(error: OSError, place: str) -> FullError | None:

@@ -361,6 +361,10 @@ class ReadOnce(Generic[Arrays, One]):
         stream, self._stream = self._stream, None
         return stream
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled or copied: all pairs, gathered first."""
+        return vars(self) | {"_gathered": self._all(), "_stream": None}
+
     def __iter__(self) -> Iterator[One]:
         """Give one `Pair` at a time."""
         for chunk in self.chunks():

@@ -218,9 +218,7 @@ def test_a_transaction_without_changes_or_with_an_end_is_dropped_without_a_warni
 
 def test_dropped_changes_are_shown_by_python_as_it_is(tmp_path):
     script = (
-        "import simdb\n"
-        f"db = simdb.open({str(tmp_path / 'db')!r})\n"
-        "db.write().insert(1, 'a text')\n"
+        f"import simdb\ndb = simdb.open({str(tmp_path / 'db')!r})\ndb.write().insert(1, 'a text')\n"
     )
 
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

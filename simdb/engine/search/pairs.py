@@ -8,7 +8,7 @@ distance, which the stored volatility vectors then measure.
 import threading
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.ground import previews
 from simdb.ground.dtypes import U32
-from simdb.ground.errors import InputError
+from simdb.ground.errors import InputError, NotPickledError
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Pair, PairArrays, ReadOnce, Verification
 from simdb.results.reports import Plan
@@ -59,6 +59,13 @@ class PairStream:
         self._end = end
         self._is_done = False
         self._lock = threading.Lock()  # the generator of couples runs in one thread at a time
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise NotPickledError(
+            "chunks of pairs cannot be pickled or copied, because they are found while they are"
+            " read; pickle what find_all returns, which gathers all pairs first"
+        )
 
     def __iter__(self) -> Iterator[PairArrays]:
         """Return the stream itself."""
