@@ -48,8 +48,7 @@ def keep_format(output: str, sources: Mapping[str, bool], staying: Staying) -> f
     if is_folder and formats.is_remote(output):
         raise OptionError(f"-o {output}: a remote folder cannot be written; name a file")
     if is_folder and sources and all(sources.values()):
-        _check_shards(output, list(sources))
-        check_staying([_shard(output, each) for each in sources], staying, has_folders=True)
+        check_staying(_check_shards(output, list(sources)), staying, has_folders=True)
         return formats.Format(formats.SHARDS)
     form = (
         formats.Format(formats.FOLDER)
@@ -143,10 +142,11 @@ class SurvivorOutput:
 
     def _write_shards(self, pieces: KeptPlaces) -> None:
         """Write the documents of each source into a file of its name."""
-        parquet = self._parquet()
+        parquet, shards = self._parquet(), _shards(self.sources)
         for number in self._numbers.values():
             source = self.sources[number]
-            path = _shard(self.target.partial, source)
+            path = os.path.join(self.target.partial, shards[source])
+            os.makedirs(os.path.dirname(path), exist_ok=True)
             with written(path, formats.output_format(path, "--output")) as shard:
                 assert shard is not None, "a path and a format make a target"
                 _write(
@@ -155,7 +155,7 @@ class SurvivorOutput:
                 )  # fmt: skip
             self.target.rows += shard.rows
             if not shard.rows:
-                self.target.without_rows.add(os.path.basename(path))
+                self.target.without_rows.add(shards[source])
 
     def _fill_folder(self, pieces: Iterator[Piece]) -> None:
         """Copy or link the files into the folder, under their paths within their sources."""
@@ -267,40 +267,50 @@ def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
             yield from table_file.rows_of(piece)
 
 
-def _shard(folder: str, source: str) -> str:
-    """Return the place of the file of a source in a folder with a file for each."""
-    return os.path.join(folder, os.path.basename(os.path.realpath(source)))
+def _shards(sources: Sequence[str]) -> dict[str, str]:
+    """Return the path of the file of each source in a folder of outputs.
+
+    It is the path of the source below the folder that all sources share.
+    """
+    places = {each: _place(each) for each in sources}
+    shared = os.path.commonpath([os.path.dirname(place) for place in places.values()])
+    return {each: os.path.relpath(place, shared) for each, place in places.items()}
 
 
-def _check_shards(output: str, sources: Sequence[str]) -> None:
-    """Raise OptionError unless each source can have a file of its name in a folder."""
+def _place(source: str) -> str:
+    return (
+        "/" + source.replace("://", "/") if formats.is_remote(source) else os.path.abspath(source)
+    )
+
+
+def _check_shards(output: str, sources: Sequence[str]) -> list[str]:
+    """Return the places of the files of sources in a folder.
+
+    Raises OptionError unless each source can have a file of its name there.
+    """
     if os.path.lexists(output.rstrip("/")) and not os.path.isdir(output):
         raise OptionError(f"-o {output}: it is a file; name a new folder")
-    names: dict[str, str] = {}
-    others = set(os.listdir(output)) if os.path.isdir(output) else set()
-    for source in sources:
-        if source == "-":
-            raise OptionError(
-                f"-o {output}: the files in it are called as the sources, and standard input has"
-                f" no name; let FILE end in {', '.join(formats.TABLES)}"
-            )
-        name = os.path.basename(os.path.realpath(source))
-        if names.setdefault(name, os.path.realpath(source)) != os.path.realpath(source):
-            raise OptionError(
-                f"-o {output}: {names[name]} and {source} would both be called {name} in it;"
-                " give them to two runs, or rename one"
-            )
-        place = _shard(output, source)
+    if "-" in sources:
+        raise OptionError(
+            f"-o {output}: the files in it are called as the sources, and standard input has"
+            f" no name; let FILE end in {', '.join(formats.TABLES)}"
+        )
+    shards = _shards(sources)
+    places = [os.path.join(output, name) for name in shards.values()]
+    for source, place in zip(shards, places, strict=True):
         if os.path.realpath(place) == os.path.realpath(source):
             raise OptionError(f"-o {output}: it is the folder of {source}; name another one")
         formats.output_format(place, f"-o {output}: the name of each source")
     # What earlier runs of these sources left, complete or not, may be replaced; what else is there
     # beside a whole result of theirs came later, and stays.
+    names = {name.partition("/")[0] for name in shards.values()}
+    others = set(os.listdir(output)) if os.path.isdir(output) else set()
     others = {each for each in others if each.partition(BEFORE)[0] not in names}
-    if others and not all(os.path.lexists(os.path.join(output, name)) for name in names):
+    if others and not all(map(os.path.lexists, places)):
         raise OptionError(
             f"-o {output}: the folder holds other files, such as {min(others)}; name a new one"
         )
+    return places
 
 
 def _check_folder(output: str, sources: Sequence[str]) -> None:

@@ -204,9 +204,12 @@ def _written_folder(path: str, form: formats.Format) -> Iterator[Target]:
         target = Target(path, form, None, partial)
         yield target
         if form.kind == formats.SHARDS and os.path.isdir(place):
-            for name in os.listdir(partial):
-                target.saved = _put_in_place(partial, place, name, target) or target.saved
-            os.rmdir(partial)
+            for folder, _, names in os.walk(partial):
+                inside = os.path.relpath(folder, partial)
+                os.makedirs(os.path.join(place, inside), exist_ok=True)
+                for name in (os.path.normpath(os.path.join(inside, each)) for each in names):
+                    target.saved = _put_in_place(partial, place, name, target) or target.saved
+            shutil.rmtree(partial)
         else:
             os.rename(partial, place)
     except BaseException:
@@ -219,7 +222,7 @@ def _put_in_place(partial: str, place: str, name: str, target: Target) -> str:
     new, old = os.path.join(partial, name), os.path.join(place, name)
     saved = ""
     if name in target.without_rows and _has_other(old, new):
-        saved = os.path.join(target.path, os.path.basename(_kept_before(old)))
+        saved = os.path.join(target.path, os.path.relpath(_kept_before(old), place))
     os.replace(new, old)
     return saved
 

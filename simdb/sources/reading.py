@@ -390,7 +390,7 @@ def _record_files(folder: str) -> list[str]:
         found += own
     if found and aside:
         LEFT_OUT[folder] = len(aside), aside[0]
-    return found
+    return sorted(found)
 
 
 def _entries(folder: str) -> tuple[list[tuple[str, str]], list[str]]:

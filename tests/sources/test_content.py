@@ -97,7 +97,7 @@ def test_texts_are_counted_together():
 @pytest.mark.parametrize("extra", ["folder", "-"])
 def test_without_the_size_of_every_source_there_is_no_share(extra, monkeypatch):
     os.mkdir("folder")
-    write("folder/b.jsonl", ROWS[:1])
+    write("folder/b.txt", ROWS[:1])
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     write("a.jsonl")
 
