@@ -85,6 +85,7 @@ cdef extern from "identifiers.h" nogil:
     enum:
         ARRANGE_ID_BYTES_MAX
         ARRANGE_INT_BYTES
+        ARRANGE_KEY_BYTES
 
     struct arrange_segment:
         int64_t first
@@ -109,12 +110,14 @@ cdef extern from "identifiers.h" nogil:
     void arrange_gather(
         const uint8_t *const *forms, const int64_t *offsets, int64_t count, uint8_t *content
     )
-    void arrange_equal(
-        const uint8_t *const *forms, const int64_t *offsets, int64_t count,
-        const int64_t *given_offsets, const uint8_t *given, uint8_t *is_equal
+    int64_t arrange_find(
+        const arrange_segment *segments, int64_t segment_count, const uint32_t *ordinals,
+        const int64_t *starts, int64_t count, const int64_t *given_offsets, const uint8_t *given,
+        int64_t *found, arrange_outcome *outcome
     )
     void arrange_hash(
-        const uint8_t *content, const int64_t *offsets, int64_t count, uint64_t *hashes
+        const uint8_t *content, const int64_t *offsets, int64_t count, const uint8_t *key,
+        uint64_t *hashes
     )
     bint arrange_are_within(const int64_t *offsets, int64_t count, int64_t size)
     int64_t arrange_put(uint8_t *out, char tag, const void *content, int64_t length)

@@ -113,19 +113,20 @@ class Forest:
     def labels(self) -> U32:
         """Return the smallest member of each number's component: uint32[count]."""
 
-def encode_ids(ids: Sequence[Any]) -> tuple[I64, U8, U64]:
+def encode_ids(ids: Sequence[Any], key: bytes = b"") -> tuple[I64, U8, U64]:
     """Return the stored form of ids: offsets int64[n + 1], the bytes uint8, hashes uint64[n].
 
     A stored id is one tag byte and its content: `s` and UTF-8 for str, `b` and the bytes for bytes,
     `i` and 8 bytes little-endian two's complement for an int of -2**63 .. 2**63 - 1, `u` and 8
     bytes little-endian for 2**63 .. 2**64 - 1.  numpy integers count as int, bool does not.  The
-    hash is the first word of MurmurHash3_x64_128 with seed 0 over tag and content.
+    hash is SipHash-1-3 of tag and content under `key`, 16 bytes.  Without a key it is the first
+    word of MurmurHash3_x64_128 with seed 0, for which anybody can make ids of one hash.
 
     Raises InputError with the position and the reason: a wrong type, an int out of range, a str
     with a lone surrogate, an empty str or bytes, or more than 1,023 bytes of content.
     """
 
-def hash_ids(offsets: I64, content: U8) -> U64:
+def hash_ids(offsets: I64, content: U8, key: bytes = b"") -> U64:
     """Return the hashes of stored forms that follow each other, as `encode_ids` does: uint64[n]."""
 
 def decode_ids(offsets: I64, content: U8) -> list[Any]:
@@ -154,8 +155,12 @@ class Identifiers:
         """Return the id of one ordinal; faster than `decode`."""
     def find_one(self, ordinal: int) -> Any:
         """Return the same; None if no segment has the ordinal."""
-    def equal(self, ordinals: U32, offsets: I64, content: U8) -> U8:
-        """Return 1 if ordinals[i] has the stored id content[offsets[i]:offsets[i + 1]], else 0."""
+    def find(self, ordinals: U32, starts: I64, offsets: I64, content: U8) -> I64:
+        """Return which of its candidates has each id: int64[m], the last of several, -1 for none.
+
+        Id q is content[offsets[q]:offsets[q + 1]]; its candidates are
+        ordinals[starts[q]:starts[q + 1]], and starts[0] is 0.  Nothing is copied.
+        """
 
 def first_bytes(addresses: U64, lengths: I64) -> U8:
     """Return the first byte of each text: uint8[n]; 0 of a length that is not positive.

@@ -23,6 +23,7 @@ from simdb.engine.state.incoming import sketch_all
 from simdb.ground.dtypes import I64, U8, U64, Bools
 from simdb.ground.errors import ExistsError, InputError
 from simdb.results.clusters import Clusters
+from simdb.running import kernel
 from simdb.sketch.sketcher import AnySketcher
 from simdb.values.arrays import (
     EMPTY,
@@ -78,7 +79,9 @@ class Claims(ExitStack):
         """
         super().__init__()
         self._sketcher, self._transaction, self._question = held.sketcher, transaction, question
-        self._repeat = Repeat(run, question.rule, transaction)
+        key = engine.stored.id_key(transaction)
+        self._repeat = Repeat(run, question.rule, transaction, key)
+        self._key = self._repeat.key or kernel.new_id_key()
         self._is_back = np.zeros(self._repeat.kept_count, np.bool_)  # what the run stored before
         self._taken = SortedKeys()  # hashes of the ids of documents compared, or left out again
         self._places: list[I64] = []  # of compared documents
@@ -155,7 +158,7 @@ class Claims(ExitStack):
         stored = []
         for positions, ids in self._arrivals.store(names, texts):
             stored.append(positions)
-            self._repeat.add_kept(hashes_of(ids))
+            self._repeat.add_kept(self._repeat.hashes(ids))
         refused = self._refused
         for start in range(0, len(refused.places), NOTED_DOCUMENTS):
             some = slice(start, start + NOTED_DOCUMENTS)
@@ -177,32 +180,33 @@ class Claims(ExitStack):
         the note of the run tells which of them it kept.
         """
         becomes = np.full(len(ids), UNDECIDED, np.uint8)
-        pending, asked, keys = np.arange(len(ids)), list(ids), hashes_of(ids)
+        pending, asked = np.arange(len(ids)), list(ids)
         places, left = [np.empty(0, np.int64)], [NOTHING]
         waiting: dict[int, Iterator[Id]] = {}
         names: dict[int, Id] = {}
         while len(pending):
+            keys = self._repeat.hashes(asked)
+            own_keys = keys if self._repeat.key else hashes_of(asked, self._key)
             is_stored, bits = self._transaction.bits_many(asked)
             is_same = own.are(bits, pending, is_stored)
             kept = np.where(is_same, self._repeat.kept(keys), -1)
             becomes[pending[self._back(kept)]] = AGAIN
             rest = np.flatnonzero(becomes[pending] == UNDECIDED)
             again, found = self._repeat.left(keys[rest], _contents(texts, pending[rest]))
-            is_new = self._taken.add(keys[rest[again]])
+            is_new = self._taken.add(own_keys[rest[again]])
             places.append(pending[rest[again[is_new]]])
             left.append(found.taken(is_new))
             becomes[places[-1]] = LEFT
             is_open = becomes[pending] == UNDECIDED
             becomes[pending[is_open & is_same & (kept < 0)]] = SEEN
             free = np.flatnonzero(is_open & ~is_stored)
-            becomes[pending[free[self._taken.add(keys[free])]]] = FRESH
+            becomes[pending[free[self._taken.add(own_keys[free])]]] = FRESH
             pending = np.flatnonzero(becomes == UNDECIDED)
             for at in pending.tolist():
                 if at not in waiting:
                     waiting[at] = others(at)
                 names[at] = next(waiting[at])
             asked = [names[at] for at in pending.tolist()]
-            keys = hashes_of(asked)
         order = np.argsort(joined(places))
         return becomes, names, Left.joined(left).taken(order)
 
@@ -291,9 +295,9 @@ class ClaimedRows:
             assert isinstance(texts, RowTexts), "documents of files have ids"
             ids = texts.digests()
         self.names = ids
-        hashes = hashes_of(self.ids(order))
-        self._run = name_of(hashes) if run is None else run
-        self._order, *self._repeats = _repeats(order, hashes)
+        own = self.ids(order)
+        self._run = name_of(hashes_of(own)) if run is None else run
+        self._order, *self._repeats = _repeats(order, hashes_of(own, kernel.new_id_key()))
         self._check_repeats(*self._repeats)
 
     def claim(self, transaction: "engine.transaction.WriteTransaction") -> RowMatches:

@@ -15,6 +15,7 @@ is stored or else by its text.
     distances   uint8[n]
     similarities float32[n], NaN for none
     rule        how documents had to match
+    key         the key of the hashes, see `encode_ids` of the kernel; absent if there is none
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -89,19 +90,23 @@ NOTHING = Left(
 class Repeat:
     """What a run did before, and what it does now.
 
-    Documents are given by the hashes of their ids, see `hashes_of`.
+    Documents are given by the hashes of their ids, see `hashes`.
     """
 
-    def __init__(self, name: str | None, rule: Sequence[Any], transaction: Noted) -> None:
+    def __init__(
+        self, name: str | None, rule: Sequence[Any], transaction: Noted, key: bytes
+    ) -> None:
         """Read what the run `name` did, if it is known; None for a run without a name.
 
         `rule`: how documents must match.  What was left out by another rule is decided again.
+        `key`: the key of the hashes in a new note.
         """
         self._name = name
         self._rule = list(rule)
         self._transaction = transaction
         known = None if name is None else transaction.note(NOTE + name)
         self.is_known = known is not None
+        self.key: bytes = key if known is None else known.get("key", b"")
         self._kept = _hashes(known, "kept")
         self._new_kept: list[U64] = []
         if known is not None and known["rule"] != self._rule:
@@ -117,6 +122,10 @@ class Repeat:
     def kept_count(self) -> int:
         """The number of documents that the run stored."""
         return len(self._kept)
+
+    def hashes(self, ids: Sequence[Id]) -> U64:
+        """Return the hashes of ids in the note: uint64[n]; InputError for what cannot be an id."""
+        return hashes_of(ids, self.key)
 
     def kept(self, hashes: U64) -> I64:
         """Return the place of each id among those that the run stored, -1 for another: int64[n]."""
@@ -145,7 +154,7 @@ class Repeat:
     def add_left(self, contents: Callable[[], Iterable[bytes]], left: Left) -> None:
         """Remember documents that the run has left out; `contents`: see `left`."""
         if self._name is not None and len(left):
-            self._new_hashes.append(_text_hashes(hashes_of(left.ids.tolist()), contents()))
+            self._new_hashes.append(_text_hashes(self.hashes(left.ids.tolist()), contents()))
             self._new_left.append(left)
 
     def store(self) -> None:
@@ -170,6 +179,7 @@ class Repeat:
                 "distances": left.distances.tobytes(),
                 "similarities": left.similarities.astype("<f4").tobytes(),
                 "rule": self._rule,
+                **({"key": self.key} if self.key else {}),
             },
         )
 
@@ -192,9 +202,9 @@ def name_of(hashes: U64) -> str:
     return blake2b(_stored(sorted_unique(hashes)), digest_size=16).hexdigest()
 
 
-def hashes_of(ids: Sequence[Id]) -> U64:
-    """Return the hashes of ids: uint64[n]; InputError for what cannot be an id."""
-    return np.asarray(kernel.encode_ids(list(ids))[2], np.uint64)
+def hashes_of(ids: Sequence[Id], key: bytes = b"") -> U64:
+    """Return the hashes of ids under a key: uint64[n]; InputError for what cannot be an id."""
+    return np.asarray(kernel.encode_ids(list(ids), key)[2], np.uint64)
 
 
 def _hashes(known: Any, name: str) -> U64:

@@ -78,6 +78,11 @@ class Lookups(Generic[IdT]):
         return claim.find_stored(state, sketches, criterion, referee)
 
 
+def id_key(transaction: WriteTransaction[Any]) -> bytes:
+    """Return the key under which a database hashes ids; empty if an older version made it."""
+    return transaction._writing.staging.id_key
+
+
 def note_seen(transaction: WriteTransaction[IdT], ids: Sequence[IdT]) -> None:
     """Note that stored documents came again, if the database keeps when that was."""
     if transaction._store.options.keep_times != SEEN:

@@ -10,6 +10,7 @@ from simdb.ground.errors import OptionError
 
 # All variants, slowest first.  A module without one of them uses the nearest one before it.
 ORDER = ("scalar", "neon", "avx2", "avx512")
+ID_KEY_BYTES = 16
 CHOSEN = os.environ.get("SIMDB_KERNEL", "")
 
 try:
@@ -44,6 +45,11 @@ except ImportError as error:
             else "install simdb again with this Python"
         )
     ) from error
+
+
+def new_id_key() -> bytes:
+    """Return a random key for `encode_ids`, without which nobody can make ids of one hash."""
+    return os.urandom(ID_KEY_BYTES)
 
 
 def variants() -> list[str]:

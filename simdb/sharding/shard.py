@@ -33,10 +33,9 @@ READ_DOCUMENTS = 1 << 16
 def shard_of(ids: Iterable[Id], shards: int) -> npt.NDArray[np.int64]:
     """Return the number of the shard that each of `ids` belongs to: int64[n], 0 to `shards` - 1.
 
-    It is the hash under which a database stores the id, modulo `shards`: the first 64 bits of
-    MurmurHash3_x64_128 with seed 0, unsigned, over a tag and the content of the id; see
-    docs/FORMAT.md.  So it is the same in every process, version and job.  The ids 5, "5" and b"5"
-    differ.
+    It is a hash of the id modulo `shards`: the first 64 bits of MurmurHash3_x64_128 with seed 0,
+    unsigned, over a tag and the content of the id; see docs/FORMAT.md.  So it is the same in every
+    process, version and job.  The ids 5, "5" and b"5" differ.
     """
     check_shards(shards)
     return numbers_of(kernel.encode_ids(as_list(ids, "ids"))[2], shards)

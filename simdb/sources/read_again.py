@@ -24,7 +24,7 @@ from simdb.running import kernel
 from simdb.sources.batch import Batch
 from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import InputId, place
-from simdb.values.arrays import ID_BYTES_MAX, offsets_of
+from simdb.values.arrays import ID_BYTES_MAX, offsets_of, sorted_unique
 
 # The origin of a line and its size; or for a document that waits, -1 - its position in the spool.
 PLACE = np.dtype([("start", np.int64), ("size", np.int64)])
@@ -239,6 +239,7 @@ class Names(ExitStack):
         self._sources: list[list[str] | str] = []
         self._firsts: list[int] = []
         self._count = 0
+        self._key = kernel.new_id_key()
         self._renamed: dict[int, InputId] = {}
 
     @property
@@ -248,7 +249,7 @@ class Names(ExitStack):
 
     def add(self, batch: Batch, renamed: Mapping[int, InputId] | None = None) -> None:
         """Take the documents of a batch; `renamed`: other ids of some, by their positions in it."""
-        offsets, content, hashes = kernel.encode_ids(batch.ids)
+        offsets, content, hashes = kernel.encode_ids(batch.ids, self._key)
         self._ends.add(self._size + offsets[1:])
         self._size += len(content)
         self._hashes.add(hashes)
@@ -268,14 +269,19 @@ class Names(ExitStack):
         hashes = self._hashes.whole() if self._count else np.empty(0, np.uint64)
         self._hashes.close()
         ascending = np.sort(hashes)
-        if not (ascending[1:] == ascending[:-1]).any():
+        is_twin = ascending[1:] == ascending[:-1]
+        if not is_twin.any():
             return  # the usual case, and to sort numbers alone takes a tenth of the time
         order = np.argsort(hashes, kind="stable")
-        again = np.sort(order[1:][ascending[1:] == ascending[:-1]])
+        twins = sorted_unique(np.concatenate([order[:-1][is_twin], order[1:][is_twin]]))
+        held: set[InputId] = set()  # ids of one hash can be different
         taken: set[int] = set()
-        for at, own in zip(again.tolist(), self.of(again), strict=True):
+        for at, own in zip(twins.tolist(), self.of(twins), strict=True):
+            if own not in held:
+                held.add(own)
+                continue
             for id in other_ids(own, *self._place(at)):
-                hash = int(kernel.encode_ids([id])[2][0])
+                hash = int(kernel.encode_ids([id], self._key)[2][0])
                 known = int(np.searchsorted(ascending, np.uint64(hash)))
                 is_free = known == len(ascending) or int(ascending[known]) != hash
                 if is_free and hash not in taken:

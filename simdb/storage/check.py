@@ -128,9 +128,9 @@ def check_strays(
 
 def check_delta(contents: Contents) -> Iterator[Finding]:
     """Yield findings if ids of the delta cannot be decoded, or if their hashes differ."""
-    batch = contents.delta.batch
+    batch, key = contents.delta.batch, contents.manifest.id_key
     try:
-        hashes = kernel.encode_ids(kernel.decode_ids(batch.offsets, batch.content))[2]
+        hashes = kernel.encode_ids(kernel.decode_ids(batch.offsets, batch.content), key)[2]
     except CorruptError as error:
         yield Finding("delta", str(error), RESTORE)
         return
@@ -225,7 +225,7 @@ def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding
     for number in range(run.segment_count):
         offsets = run.column(layout.OFFSET, number, source).astype(np.int64)
         ids = kernel.decode_ids(offsets, run.column(layout.ID, number, source))
-        hashes.append(kernel.encode_ids(ids)[2])
+        hashes.append(kernel.encode_ids(ids, contents.manifest.id_key)[2])
     expected = np.arange(run.info.start, run.info.stop, dtype=np.uint32)
     yield from _check_entries(layout.IDS, np.concatenate(hashes), expected, run, source, contents)
 

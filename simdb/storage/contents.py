@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from simdb.ground.checks import a_map, a_whole, expecting
 from simdb.ground.dtypes import U8
 from simdb.ground.errors import CorruptError, FormatError
+from simdb.running import kernel
 from simdb.settings.options import OPEN, Options
 from simdb.settings.stored_options import (
     Resources,
@@ -89,7 +90,8 @@ def create(
     transaction.put(key, value, db=meta)
     put_options(environment, transaction, options)
     manifest = environment.subdatabase(layout.MANIFEST)
-    transaction.put(layout.MANIFEST_KEY, encode_manifest(Manifest()), db=manifest)
+    value = encode_manifest(Manifest(id_key=kernel.new_id_key()))
+    transaction.put(layout.MANIFEST_KEY, value, db=manifest)
     return True
 
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mix.h"
+#include "sip.h"
 
 /* Ids whose memory is requested before the first of them is used. */
 #define AHEAD 64
@@ -102,27 +103,48 @@ void arrange_gather(const uint8_t *const *forms, const int64_t *offsets, int64_t
     }
 }
 
-void arrange_equal(const uint8_t *const *forms, const int64_t *offsets, int64_t count,
-                   const int64_t *given_offsets, const uint8_t *given, uint8_t *is_equal)
+int64_t arrange_find(const struct arrange_segment *segments, int64_t segment_count,
+                     const uint32_t *ordinals, const int64_t *starts, int64_t count,
+                     const int64_t *given_offsets, const uint8_t *given, int64_t *found,
+                     enum arrange_outcome *outcome)
 {
-    for (int64_t i = 0; i < count; i++) {
-        int64_t length = offsets[i + 1] - offsets[i];
+    const uint8_t *forms[AHEAD];
+    int64_t offsets[AHEAD + 1], query = 0;
 
-        if (i + AHEAD < count)
-            __builtin_prefetch(forms[i + AHEAD]);
-        is_equal[i] = length == given_offsets[i + 1] - given_offsets[i] &&
-                      (length == 0 ||
-                       memcmp(forms[i], given + given_offsets[i], (size_t)length) == 0);
+    for (int64_t i = 0; i < count; i++)
+        found[i] = -1;
+    for (int64_t start = 0; start < starts[count]; start += AHEAD) {
+        int64_t some = starts[count] - start < AHEAD ? starts[count] - start : AHEAD;
+        int64_t wrong = arrange_locate(segments, segment_count, ordinals + start, some, forms,
+                                       offsets, outcome);
+
+        if (wrong >= 0)
+            return start + wrong;
+        for (int64_t i = 0; i < some; i++)
+            __builtin_prefetch(forms[i]);
+        for (int64_t i = 0; i < some; i++) {
+            int64_t length = offsets[i + 1] - offsets[i], from;
+
+            while (starts[query + 1] <= start + i)
+                query++;
+            from = given_offsets[query];
+            if (length == given_offsets[query + 1] - from &&
+                (length == 0 || memcmp(forms[i], given + from, (size_t)length) == 0))
+                found[query] = ordinals[start + i];
+        }
     }
+    return -1;
 }
 
 void arrange_hash(const uint8_t *content, const int64_t *offsets, int64_t count,
-                  uint64_t *hashes)
+                  const uint8_t *key, uint64_t *hashes)
 {
     for (int64_t i = 0; i < count; i++) {
-        struct mix_stream hash = mix_whole(content + offsets[i], offsets[i + 1] - offsets[i], 0);
+        const uint8_t *form = content + offsets[i];
+        int64_t length = offsets[i + 1] - offsets[i];
 
-        hashes[i] = hash.first;
+        hashes[i] = key == NULL ? mix_whole(form, length, 0).first
+                                : sip_whole(form, length, mix_load(key), mix_load(key + 8));
     }
 }
 

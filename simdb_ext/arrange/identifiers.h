@@ -7,6 +7,7 @@
 
 #define ARRANGE_ID_BYTES_MAX 1023 /* bytes of content, without the tag */
 #define ARRANGE_INT_BYTES 8
+#define ARRANGE_KEY_BYTES 16 /* of the key of the hash */
 
 /* The stored ids of the ordinals first .. first + count - 1, back to back in `content`. */
 struct arrange_segment {
@@ -40,14 +41,19 @@ int64_t arrange_locate(const struct arrange_segment *segments, int64_t segment_c
 void arrange_gather(const uint8_t *const *forms, const int64_t *offsets, int64_t count,
                     uint8_t *content);
 
-/* Set is_equal[i] to 1 if located id i equals given[given_offsets[i] .. given_offsets[i + 1]], else
-   to 0. */
-void arrange_equal(const uint8_t *const *forms, const int64_t *offsets, int64_t count,
-                   const int64_t *given_offsets, const uint8_t *given, uint8_t *is_equal);
+/* Write to found[q], for each of `count` given ids, the last of its candidates that has this id, or
+   -1.  Id q is given[given_offsets[q] .. given_offsets[q + 1]], its candidates are
+   ordinals[starts[q] .. starts[q + 1]], and starts[0] is 0.  Each is compared where it lies.
+   Return -1; or the first candidate that was not ARRANGE_FOUND, with the reason in *outcome. */
+int64_t arrange_find(const struct arrange_segment *segments, int64_t segment_count,
+                     const uint32_t *ordinals, const int64_t *starts, int64_t count,
+                     const int64_t *given_offsets, const uint8_t *given, int64_t *found,
+                     enum arrange_outcome *outcome);
 
-/* Write to hashes[i] the first word of MurmurHash3_x64_128, seed 0, of id i. */
+/* Write to hashes[i] SipHash-1-3 of id i under the 16 bytes of `key`; if that is NULL, the first
+   word of MurmurHash3_x64_128, seed 0. */
 void arrange_hash(const uint8_t *content, const int64_t *offsets, int64_t count,
-                  uint64_t *hashes);
+                  const uint8_t *key, uint64_t *hashes);
 
 /* Return whether 0 <= offsets[0] <= offsets[1] <= ... <= offsets[count] <= size. */
 int arrange_are_within(const int64_t *offsets, int64_t count, int64_t size);

@@ -4,11 +4,19 @@ from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 
 
-def encode_ids(ids):
+cdef const uint8_t *key_of(bytes key) except? NULL:
+    """Return the start of a key of the hash of ids; NULL if it is empty."""
+    if len(key) not in (0, ARRANGE_KEY_BYTES):
+        raise ValueError(f"the key has {len(key)} bytes, not {ARRANGE_KEY_BYTES} or none")
+    return <const uint8_t *> PyBytes_AS_STRING(key) if key else NULL
+
+
+def encode_ids(ids, bytes key not None=b""):
     """Return the stored form of ids: offsets int64[n + 1], the bytes uint8, hashes uint64[n]."""
     # A tuple cannot change while it is read, whatever methods of its members are called.
     cdef tuple given = tuple(ids)
     cdef Forms forms = Forms()
+    cdef const uint8_t *secret = key_of(key)
     cdef Py_ssize_t i
     offsets = np.zeros(len(given) + 1, np.int64)
     hashes = np.empty(len(given), np.uint64)
@@ -20,19 +28,25 @@ def encode_ids(ids):
     content = np.empty(forms.used, np.uint8)
     if len(given):
         with nogil:
-            arrange_hash(forms.content, &offsets_out[0], hashes_out.shape[0], &hashes_out[0])
+            arrange_hash(
+                forms.content, &offsets_out[0], hashes_out.shape[0], secret, &hashes_out[0]
+            )
         content[:] = <uint8_t[: forms.used]>forms.content
     return offsets, content, hashes
 
 
-def hash_ids(const int64_t[::1] offsets not None, const uint8_t[::1] content not None):
+def hash_ids(
+    const int64_t[::1] offsets not None, const uint8_t[::1] content not None,
+    bytes key not None=b""
+):
     """Return the hashes of stored forms that follow each other: uint64[n]."""
+    cdef const uint8_t *secret = key_of(key)
     check_offsets(offsets, content)
     hashes = np.empty(offsets.shape[0] - 1, np.uint64)
     cdef uint64_t[::1] out = hashes
     if out.shape[0]:
         with nogil:
-            arrange_hash(bytes_of(content), &offsets[0], out.shape[0], &out[0])
+            arrange_hash(bytes_of(content), &offsets[0], out.shape[0], secret, &out[0])
     return hashes
 
 
@@ -137,27 +151,36 @@ cdef class Identifiers:
             raise_lost(outcome, ordinal)
         return decode(form, length)
 
-    def equal(
+    def find(
         self,
         const uint32_t[::1] ordinals not None,
+        const int64_t[::1] starts not None,
         const int64_t[::1] offsets not None,
         const uint8_t[::1] content not None,
     ):
-        """Return 1 if ordinals[i] has the stored id content[offsets[i]:offsets[i + 1]], else 0."""
+        """Return which of the candidates of each id has it: int64[m], -1 for none."""
         check_offsets(offsets, content)
-        if offsets.shape[0] != ordinals.shape[0] + 1:
-            wanted = ordinals.shape[0] + 1
-            raise ValueError(f"there are {offsets.shape[0]} offsets; the ordinals need {wanted}")
-        cdef Located located = self.locate(ordinals)
+        if offsets.shape[0] != starts.shape[0] or starts[0] != 0 or not arrange_are_within(
+            &starts[0], starts.shape[0] - 1, ordinals.shape[0]
+        ):
+            wanted = f"begin at 0 and ascend, one for each of {offsets.shape[0]} offsets"
+            raise ValueError(f"the starts of {ordinals.shape[0]} candidates must {wanted}")
+        cdef int64_t wrong = -1
+        cdef arrange_outcome outcome = ARRANGE_FOUND
         cdef const uint8_t *given = bytes_of(content)
-        is_equal = np.empty(located.count, np.uint8)
-        cdef uint8_t[::1] out = is_equal
-        if located.count:
+        found = np.empty(offsets.shape[0] - 1, np.int64)
+        cdef int64_t[::1] out = found
+        if ordinals.shape[0] and out.shape[0]:
             with nogil:
-                arrange_equal(
-                    located.forms, &located.offsets[0], located.count, &offsets[0], given, &out[0]
+                wrong = arrange_find(
+                    self.segments, self.count, &ordinals[0], &starts[0], out.shape[0],
+                    &offsets[0], given, &out[0], &outcome
                 )
-        return is_equal
+        else:
+            found[:] = -1
+        if wrong >= 0:
+            raise_lost(outcome, ordinals[wrong])
+        return found
 
     cdef Located locate(self, const uint32_t[::1] ordinals):
         cdef Located located = Located(ordinals.shape[0])

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from colliding_ids import colliding_ids
 from forked import run_until_killed
 
 import simdb
@@ -302,3 +303,17 @@ def test_a_run_that_was_killed_writes_the_same_when_repeated(kept_run, write_lin
     with simdb.open("fresh", "r") as database:
         assert len(database) == wanted[0].count(10)
         assert list(database.check(deep=True)) == []
+
+
+def test_records_with_ids_of_one_hash_keep_their_ids(simdb_run, tmp_path):
+    ids, source = colliding_ids(40), tmp_path / "in.jsonl"
+    texts = [" ".join(f"{at}w{word}" for word in range(30)) for at in range(40)]
+    lines = [json.dumps({"id": id, "text": text}) for id, text in zip(ids, texts, strict=True)]
+    source.write_text("\n".join([*lines, lines[0]]) + "\n")
+
+    simdb_run("dedup", source, "--db", tmp_path / "db", "-o", tmp_path / "out.jsonl")
+
+    with simdb.open(tmp_path / "db") as database:
+        assert set(database) == set(ids)
+    out = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [each["id"] for each in out] == ids

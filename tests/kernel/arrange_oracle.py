@@ -72,6 +72,38 @@ def hash_form(form):
     return mmh3.hash64(form, 0, signed=False)[0]
 
 
+def siphash(form, key):
+    """Return SipHash-1-3 of a stored form by its definition (Aumasson & Bernstein 2012)."""
+    low, high = int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
+    a, b, c, d = (
+        int.from_bytes(b"somepseudorandomlygeneratedbytes"[at : at + 8], "big")
+        for at in range(0, 32, 8)
+    )
+    a, b, c, d = a ^ low, b ^ high, c ^ low, d ^ high
+
+    def turned(word, turn):
+        return (word << turn | word >> (64 - turn)) & ALL_ONES
+
+    def rounds(count):
+        nonlocal a, b, c, d
+        for _ in range(count):
+            a, c = (a + b) & ALL_ONES, (c + d) & ALL_ONES
+            b, d = turned(b, 13) ^ a, turned(d, 16) ^ c
+            a, c = (turned(a, 32) + d) & ALL_ONES, (c + b) & ALL_ONES
+            b, d = turned(b, 17) ^ c, turned(d, 21) ^ a
+            c = turned(c, 32)
+
+    padded = form + bytes(-(len(form) + 1) % 8) + bytes([len(form) % 256])
+    for at in range(0, len(padded), 8):
+        word = int.from_bytes(padded[at : at + 8], "little")
+        d ^= word
+        rounds(1)
+        a ^= word
+    c ^= 0xFF
+    rounds(3)
+    return a ^ b ^ c ^ d
+
+
 def stored(ids):
     """Return offsets and content of the stored forms of `ids`."""
     forms = [encode(id) for id in ids]

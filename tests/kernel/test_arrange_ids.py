@@ -77,6 +77,32 @@ def test_stored_forms_have_the_hashes_of_their_ids(arrange):
         arrange.hash_ids(offsets + 1, content)
 
 
+@over("seed", [0, 1, 2])
+def test_hashes_under_a_key_are_siphash(arrange, seed):
+    key = random.Random(seed).randbytes(16)
+    ids = [*IDS, *("x" * length for length in range(1, 80))]
+
+    offsets, content, hashes = arrange.encode_ids(ids, key)
+
+    assert hashes.tolist() == [oracle.siphash(oracle.encode(id), key) for id in ids]
+    assert np.array_equal(arrange.hash_ids(offsets, content, key), hashes)
+
+
+def test_siphash_has_its_published_values(arrange):
+    content = np.arange(3, dtype=np.uint8)
+    published = [0xABAC0158050FC4DC, 0xC9F49BF37D57CA93, 0x82CB9B024DC7D44D]
+
+    found = [arrange.hash_ids(np.array([0, n]), content, bytes(range(16)))[0] for n in range(3)]
+
+    assert found == published
+
+
+@over("key", [b"x", b"x" * 15, b"x" * 17, b"x" * 32])
+def test_a_key_has_16_bytes(arrange, key):
+    with pytest.raises(ValueError, match=f"the key has {len(key)} bytes, not 16 or none"):
+        arrange.encode_ids(["a"], key)
+
+
 def test_no_ids_have_no_bytes(arrange):
     offsets, content, hashes = arrange.encode_ids([])
 
@@ -160,17 +186,51 @@ def test_ids_are_found_by_ordinal_over_all_segments(arrange, counts):
     assert identifiers.decode_one(np.uint32(asked[0])) == wanted[0]
 
 
-def test_equal_compares_every_byte_and_the_length(arrange):
+def find(identifiers, candidates, ids):
+    """Find each id among its own candidates."""
+    offsets, content = stored(ids)
+    starts = [sum(map(len, candidates[:at])) for at in range(len(candidates) + 1)]
+    ordinals = odd([each for some in candidates for each in some], np.uint32)
+    arrays = odd(starts, np.int64), odd(offsets, np.int64), odd(content, np.uint8)
+    return identifiers.find(ordinals, *arrays)
+
+
+def test_finding_compares_every_byte_and_the_length(arrange):
     identifiers = arrange.Identifiers([segment(10, ["abc", b"abc", "abd", "ab", 5, 2**63])])
     others = ["abc", "abc", "abc", "abc", 5, 2**63 - 1]
-    offsets, content = stored(others)
 
-    equal = identifiers.equal(
-        odd(range(10, 16), np.uint32), odd(offsets, np.int64), odd(content, np.uint8)
-    )
+    found = find(identifiers, [[at] for at in range(10, 16)], others)
 
-    assert equal.tolist() == [1, 0, 0, 0, 1, 0]
-    assert equal.dtype == np.uint8
+    assert found.tolist() == [10, -1, -1, -1, 14, -1]
+    assert found.dtype == np.int64
+
+
+@over("most", [0, 1, 3, 70, 200])
+def test_an_id_is_found_among_any_number_of_candidates(arrange, most):
+    generator = random.Random(most)
+    ids = [f"{at % 90}" for at in range(100)]
+    identifiers = arrange.Identifiers([segment(0, ids[:30]), segment(30, ids[30:])])
+    asked = [f"{generator.randrange(100)}" for _ in range(50)]
+    candidates = [
+        [generator.randrange(100) for _ in range(generator.randint(0, most))] for _ in asked
+    ]
+
+    found = find(identifiers, candidates, asked)
+
+    same = [[at for at in own if ids[at] == id] for id, own in zip(asked, candidates, strict=True)]
+    assert found.tolist() == [own[-1] if own else -1 for own in same]
+
+
+@over("starts", [[0, 1], [1, 1, 1], [0, 2, 1], [0, 1, 2], [0, -1, 1]])
+def test_starts_of_candidates_that_do_not_fit_are_refused(arrange, starts):
+    identifiers = arrange.Identifiers([segment(0, ["a", "b"])])
+    offsets, content = stored(["a", "b"])
+
+    with pytest.raises(ValueError, match="the starts of 1 candidates"):
+        identifiers.find(
+            np.zeros(1, np.uint32), np.array(starts, np.int64), np.array(offsets, np.int64),
+            np.array(content, np.uint8),
+        )  # fmt: skip
 
 
 def test_no_ordinals_have_no_ids(arrange):
@@ -178,14 +238,18 @@ def test_no_ordinals_have_no_ids(arrange):
     for identifiers in (arrange.Identifiers([]), arrange.Identifiers([segment(0, ["a"])])):
         assert identifiers.gather(none)[0].tolist() == [0]
         assert identifiers.decode(none) == []
-        assert len(identifiers.equal(none, np.zeros(1, np.int64), np.zeros(0, np.uint8))) == 0
+        assert len(find(identifiers, [], [])) == 0
+        assert find(identifiers, [[], []], ["a", "b"]).tolist() == [-1, -1]
 
 
 @over("ordinal", [0, 4, 7, 2**32 - 1])
 def test_ordinals_of_no_segment_are_refused(arrange, ordinal):
     identifiers = arrange.Identifiers([segment(1, ["a", "b", "c"]), segment(5, ["d", "e"])])
 
-    for ask in (identifiers.gather, identifiers.decode):
+    def find_both(ordinals):
+        find(identifiers, [ordinals.tolist()], ["a"])
+
+    for ask in (identifiers.gather, identifiers.decode, find_both):
         with pytest.raises(CorruptError, match=f"ordinal {ordinal} lies in no segment"):
             ask(np.array([1, ordinal], np.uint32))
     with pytest.raises(CorruptError, match=f"ordinal {ordinal} lies in no segment"):

@@ -11,7 +11,7 @@ from over import over
 
 from simdb.columns.arrow import text_column
 from simdb.outputs.pieces import Lines, RowRange, contents, merged, split_lines
-from simdb.running import memory
+from simdb.running import kernel, memory
 from simdb.sources import read_again
 from simdb.sources.batch import Batch
 from simdb.sources.origins import NOWHERE
@@ -157,6 +157,22 @@ def test_ids_come_back_and_each_document_has_one_of_its_own(monkeypatch, held):
         assert (id == every[at]) == (first[at] == at)
     assert names.renamed == len(every) - len(set(every)) > 0
     assert none == []
+
+
+def test_ids_of_one_hash_stay_as_they_are(monkeypatch):
+    encode = kernel.encode_ids
+    monkeypatch.setattr(
+        kernel, "encode_ids", lambda ids, key: (*encode(ids)[:2], np.zeros(40, "u8"))
+    )
+    ids = [f"id {at}" for at in range(40)]
+
+    with Names() as names:
+        places = np.arange(1, 41)
+        names.add(Batch(ids=ids, texts=ids, sources=["s"] * 40, positions=places, sizes=places))
+        names.settle()
+
+        assert names.of(places - 1) == ids
+        assert names.renamed == 0
 
 
 def test_no_documents_have_no_ids():

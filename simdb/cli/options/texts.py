@@ -42,6 +42,7 @@ class TextsById(ExitStack):
         super().__init__()
         self._spool = self.enter_context(TextSpool())
         self._added: list[U64] = []
+        self._key = kernel.new_id_key()
         self._hashes: U64 | None = None
         self._places = np.empty(0, np.uint32)
 
@@ -53,12 +54,12 @@ class TextsById(ExitStack):
     def add(self, ids: Sequence[Any], texts: Sequence[str] | TextColumn) -> None:
         """Add documents."""
         self._spool.add(texts)
-        self._added.append(_hashes_of(ids))
+        self._added.append(self._hashes_of(ids))
         self._hashes = None
 
     def texts(self, ids: Sequence[Id]) -> Sequence[Any]:
         """Return the text of each id, None for an unknown one."""
-        at = places_in(self._sorted(), _hashes_of(ids))
+        at = places_in(self._sorted(), self._hashes_of(ids))
         known = iter(self._spool.texts(self._places[at[at >= 0]]))
         return [None if place < 0 else next(known) for place in at.tolist()]
 
@@ -70,6 +71,10 @@ class TextsById(ExitStack):
             self._hashes, places = np.unique(every[::-1], return_index=True)
             self._places = (len(every) - 1 - places).astype(np.uint32)
         return self._hashes
+
+    def _hashes_of(self, ids: Sequence[Any]) -> U64:
+        """Return hashes of ids under a key of this object, so that no input can make them equal."""
+        return np.asarray(kernel.encode_ids(list(ids), self._key)[2], np.uint64)
 
 
 @contextmanager
@@ -91,11 +96,6 @@ def stored_texts(
 def texts_by_id(sources: object) -> AbstractContextManager[TextsById | None]:
     """Return an empty collection for the texts of some sources; None in it without sources."""
     return nullcontext() if sources is None else TextsById()
-
-
-def _hashes_of(ids: Sequence[Any]) -> U64:
-    """Return the hashes by which a database finds ids."""
-    return np.asarray(kernel.encode_ids(list(ids))[2], np.uint64)
 
 
 class Beginnings(ExitStack):

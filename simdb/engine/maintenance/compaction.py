@@ -128,16 +128,18 @@ def write_one_run(
     put: Put,
     *,
     options: Options,
+    id_key: bytes,
     threads: int,
 ) -> tuple[RunInfo, U8]:
     """Write run `number` of the documents `kept`; return its row and the states of its documents.
 
     `parts` hold at least the documents `kept`, which are ordinals in ascending order.  `options`
-    decide which tables it has; `threads` make the keys, and sort the tables.
+    decide which tables it has, `id_key` is the key of the hash of ids; `threads` make the keys, and
+    sort the tables.
     """
     weighted_count = _weighted_count(parts, kept)
     keying = kind_of(options).keying
-    columns = _TableSources(keying, threads)
+    columns = _TableSources(keying, id_key, threads)
     for at, segment in enumerate(_segments(parts, kept, threads)):
         put_segment(
             number, at, segment, put,
@@ -366,6 +368,7 @@ def _make_tables(
         number,
         writer.put,
         options=options,
+        id_key=base.manifest.id_key,
         threads=threads,
     )
     return info
@@ -397,8 +400,8 @@ def _remove(path: str) -> None:
 class _TableSources:
     """What the tables of documents are made from, segment by segment."""
 
-    def __init__(self, keying: Keying, threads: int) -> None:
-        self._keying, self._threads = keying, threads
+    def __init__(self, keying: Keying, id_key: bytes, threads: int) -> None:
+        self._keying, self._id_key, self._threads = keying, id_key, threads
         self.states: list[U8] = []
         self._searchable: list[U64] = []
         self._weighted: list[U64] = []
@@ -417,7 +420,7 @@ class _TableSources:
         chosen = states == WEIGHTED
         weighted = vectors if chosen.all() else vectors[chosen]
         self._weighted.append(rewriting.keys_by_weights(weighted, self._keying, self._threads))
-        self._hashes += _hashes(segment, self._threads)
+        self._hashes += _hashes(segment, self._id_key, self._threads)
         self.states.append(states)
 
     def makings(self, states: U8) -> Iterator[rewriting.Making]:
@@ -454,12 +457,12 @@ def _weighted_count(parts: Sequence[ReadablePart], kept: U32) -> int:
     return count
 
 
-def _hashes(segment: Segment, threads: int) -> Iterator[U64]:
+def _hashes(segment: Segment, id_key: bytes, threads: int) -> Iterator[U64]:
     """Yield hashes of the ids, some thousands at a time."""
     offsets, content = stored_ids(segment)
 
     def hashed(part: slice) -> U64:
-        found: U64 = kernel.hash_ids(offsets[part.start : part.stop + 1], content)
+        found: U64 = kernel.hash_ids(offsets[part.start : part.stop + 1], content, id_key)
         return found
 
     return mapped(hashed, parts_of(len(segment), threads, most=HASHED_DOCUMENTS), threads)

@@ -27,7 +27,7 @@ from simdb.engine.maintenance.dump import (
     PASSAGES,
     TIMES,
 )
-from simdb.engine.state.incoming import repeated
+from simdb.engine.state.incoming import rehashed, repeated
 from simdb.engine.state.opening import created
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
@@ -354,7 +354,7 @@ class _Filling:
             ahead = Ahead(self._store, base.manifest, None)
             if self._document_count:
                 self._check_complete()
-                batch = concatenate(self._batches)
+                batch = rehashed(concatenate(self._batches), staging.id_key)
                 self._check_ids(batch, state)
                 staging.insert(batch, [])
                 write_ahead(ahead, base, staging, source)

@@ -37,6 +37,7 @@ from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError, Error, FormatError
 from simdb.plan.calibration import decode_calibration
 from simdb.results.reports import Rebuild
+from simdb.running import kernel
 from simdb.settings.options import Options
 from simdb.storage import codec, contents, layout
 from simdb.storage.environment.gate import WriteRight
@@ -182,6 +183,8 @@ def _write(
     store, kind = writer.store, kind_of(options)
     store.environment.watch.walk()
     manifest = found.manifest
+    if not manifest.id_key:  # an older version made the database, or the manifest is lost
+        manifest = replace(manifest, id_key=kernel.new_id_key())
     numbers = _readable_clusters(store, source, found, kept)
     times = sound_times(source, found.next_ordinal) if options.keeps_times else None
     for name in {*contents.all_names(store.options), *contents.all_names(options)}:
@@ -191,8 +194,9 @@ def _write(
     rows: tuple[RunInfo, ...] = ()
     if len(kept):
         info, states = write_one_run(
-            found.parts, kept, manifest.next_run, writer.put, options=options, threads=threads
-        )
+            found.parts, kept, manifest.next_run, writer.put,
+            options=options, id_key=manifest.id_key, threads=threads,
+        )  # fmt: skip
         rows = (info,)
     writer.clear(layout.METADATA)
     renumber_metadata(writer, sound_metadata(source), kept)

@@ -97,12 +97,12 @@ def as_ids(values: Any) -> Any:
 class EncodedIds:
     """Ids in their stored form: `offsets`, `content` and `hashes` from `kernel.encode_ids`."""
 
-    def __init__(self, ids: Any) -> None:
-        """Encode ids from `as_ids`; InputError for an invalid id."""
+    def __init__(self, ids: Any, key: bytes = b"") -> None:
+        """Encode ids from `as_ids`, under the key of a database; InputError for an invalid id."""
         self._ids = ids
-        form = _columns_of(ids)
+        form = _columns_of(ids, key)
         if form is None:
-            form = kernel.encode_ids(as_list(ids, "ids"))
+            form = kernel.encode_ids(as_list(ids, "ids"), key)
         self.offsets, self.content, self.hashes = form
         self._previous: dict[int, int] | None = None
 
@@ -130,21 +130,21 @@ class EncodedIds:
             )
 
 
-def _columns_of(ids: Any) -> tuple[I64, U8, U64] | None:
+def _columns_of(ids: Any, key: bytes) -> tuple[I64, U8, U64] | None:
     """Return the stored form of ids in an array; None if each must be looked at."""
     if isinstance(ids, np.ndarray):
         forms = np.empty((len(ids), 1 + ids.itemsize), np.uint8)
         forms[:, 0] = ord("i")
         forms[:, 1:] = ids.astype("<i8", copy=False).view(np.uint8).reshape(-1, ids.itemsize)
         offsets, content = np.arange(len(ids) + 1) * forms.shape[1], forms.ravel()
-        return offsets, content, kernel.hash_ids(offsets, content)
+        return offsets, content, kernel.hash_ids(offsets, content, key)
     if isinstance(ids, list) or not len(ids):
         return None
     offsets, content = texts_behind("s", ids)
     lengths = np.diff(offsets)
     if not 1 < lengths.min() <= lengths.max() <= 1 + ID_BYTES_MAX:
         return None
-    return offsets, content, kernel.hash_ids(offsets, content)
+    return offsets, content, kernel.hash_ids(offsets, content, key)
 
 
 def repeated(hashes: U64, offsets: I64, content: U8) -> dict[int, int]:
@@ -299,6 +299,11 @@ def make_batch(ids: EncodedIds, sketches: Sketches) -> StoredBatch:
         sketches.grains,
         sketches.features,
     )
+
+
+def rehashed(batch: StoredBatch, key: bytes) -> StoredBatch:
+    """Return documents with the hashes that their ids have under the key of a database."""
+    return replace(batch, hashes=kernel.hash_ids(batch.offsets, batch.content, key))
 
 
 def batch_of_one(form: tuple[Any, Any, Any], sketches: Sketches) -> StoredBatch:

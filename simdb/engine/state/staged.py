@@ -228,13 +228,16 @@ class LiveCounts(Protocol):
 
 
 class Known(LiveCounts, Protocol):
-    """The same numbers, the rows of the stored passage runs, and what the first document was."""
+    """The same numbers, and the fields of the manifest that searching and storing need."""
 
     @property
     def passages(self) -> tuple[PassageInfo, ...]: ...  # noqa: D102
 
     @property
     def content(self) -> int: ...  # noqa: D102
+
+    @property
+    def id_key(self) -> bytes: ...  # noqa: D102
 
 
 class Staged(Protocol):

@@ -57,8 +57,6 @@ from simdb.values.arrays import (
     PackedFeatures,
     Sketches,
     joined_ragged,
-    offsets_of,
-    ranges,
     sorted_unique,
 )
 
@@ -211,6 +209,11 @@ class State:
         return self.view.uncovered_from
 
     @property
+    def id_key(self) -> bytes:
+        """The key of the hash of ids."""
+        return self.counts.id_key
+
+    @property
     def width(self) -> int:
         """Bytes of a stored volatility vector or signature; 0 if none are stored."""
         return self.source.width
@@ -334,13 +337,13 @@ class State:
         """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
         if len(hashes) == 1:
             return self._find_one(offsets, content, int(hashes[0]))
-        tables = self._id_tables()
-        starts, ordinals, _ = tables.lookup(hashes, distance=0, flips=0, first=False, after=None)
-        found = np.full(len(hashes), -1, np.int64)
-        if len(ordinals):
-            queries = np.repeat(np.arange(len(hashes)), np.diff(starts))
-            same = self._equal_ids(ordinals, offsets[queries], offsets[queries + 1], content)
-            found[queries[same]] = ordinals[same]
+        # One document of each hash is usually the one with the id.
+        starts, ordinals, _ = self._id_tables().lookup(
+            hashes, distance=0, flips=0, first=1, after=None
+        )
+        found = self._with_ids(ordinals, starts, offsets, content)
+        for at in np.flatnonzero((found < 0) & (starts[1:] > starts[:-1])).tolist():
+            found[at] = self._find_one(offsets[at : at + 2], content, int(hashes[at]))[0]
         return found
 
     def check_known(self, ordinals: U32) -> None:
@@ -476,14 +479,13 @@ class State:
 
     def _find_one(self, offsets: I64, content: U8, hash: int) -> I64:
         """Return what `find` returns for a single id."""
-        found = -1
-        for ordinal, _ in self._id_tables().lookup_one(hash, 0, 0, False):
-            ordinals = np.array([ordinal], np.uint32)
-            if self.identifiers(ordinals).equal(ordinals, offsets, content)[0]:
-                found = ordinal
-        return np.array([found], np.int64)
+        found = self._id_tables().lookup_one(hash, 0, 0, False)
+        if not found:
+            return np.full(1, -1)
+        ordinals = np.array([ordinal for ordinal, _ in found], np.uint32)
+        return self._with_ids(ordinals, np.array([0, len(found)]), offsets, content)
 
-    def _equal_ids(self, ordinals: U32, first: I64, last: I64, content: U8) -> Bools:
-        """Return whether content[first:last] is the id of each ordinal, not only its hash."""
-        offsets, wanted = offsets_of(last - first), content[ranges(first, last - first)]
-        return np.asarray(self.identifiers(ordinals).equal(ordinals, offsets, wanted), np.bool_)
+    def _with_ids(self, ordinals: U32, starts: I64, offsets: I64, content: U8) -> I64:
+        """Return which of the candidates of each id has it, not only its hash; -1 for none."""
+        found: I64 = self.identifiers(ordinals).find(ordinals, starts, offsets, content)
+        return found

@@ -100,6 +100,11 @@ class Staging:
         return self._tombstones.bitmap
 
     @property
+    def id_key(self) -> bytes:
+        """The key of the hash of ids."""
+        return self._base.manifest.id_key
+
+    @property
     def has_changes(self) -> bool:
         """Whether there are changes to commit."""
         return bool(self._changes_view or self.metadata.has_changes or self.times)

@@ -11,6 +11,7 @@ from simdb.engine.search import lookup
 from simdb.engine.search.filters import Where, satisfying
 from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.state import incoming, unreadable
+from simdb.engine.state.documents import find_ids
 from simdb.engine.state.state import State
 from simdb.engine.write import claim as claims
 from simdb.engine.write import conflicts
@@ -45,7 +46,7 @@ class Call(NamedTuple):
 def insert_one(writing: WriteState, call: Call) -> None:
     """Stage the only document of a call."""
     conflicts.check_rule(call.on_conflict)
-    form = kernel.encode_ids(call.ids)
+    form = kernel.encode_ids(call.ids, writing.staging.id_key)
     if not writing.staging.lacks(int(form[2][0])):
         insert(writing, call)
         return
@@ -76,7 +77,8 @@ def claim_one(writing: WriteState, call: Call, question: Question) -> Match | No
     """Stage the only document of a call if it is new; otherwise return its best match."""
     conflicts.check_rule(call.on_conflict)
     store, staging = writing.store, writing.staging
-    form, packed = kernel.encode_ids(call.ids), incoming.pack_all(call.metadata, call.ids)
+    form = kernel.encode_ids(call.ids, staging.id_key)
+    packed = incoming.pack_all(call.metadata, call.ids)
     is_stored = not staging.lacks(int(form[2][0])) and writing.current().find(*form)[0] >= 0
     if is_stored or store.options.features:
         found = claim(writing, call, question)
@@ -126,8 +128,8 @@ def insert_batch(writing: WriteState, call: Call, batch: "QueryBatch") -> Matche
 
 def delete_ids(writing: WriteState, ids: Iterable[Any]) -> int:
     """Delete the documents with these ids; returns their number.  Unknown ids are ignored."""
-    state, form = writing.current(), kernel.encode_ids(incoming.as_list(ids, "ids"))
-    found = state.find(*form)
+    state = writing.current()
+    found = find_ids(state, incoming.as_list(ids, "ids"))
     ordinals = sorted_unique(found[found >= 0]).astype(np.uint32)
     return delete_where(writing, state, ordinals, None)
 

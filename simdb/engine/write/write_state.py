@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.engine.state.incoming import repeated
+from simdb.engine.state.incoming import rehashed, repeated
 from simdb.engine.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
 from simdb.engine.state.state import State
 from simdb.engine.state.store import GROWTH_BYTES, Store
@@ -280,12 +280,13 @@ def store_batch(
 
     InputError naming an id that is stored already, or that is in the batch twice.
     """
-    for at in repeated(batch.hashes, batch.offsets, batch.content):
-        _refuse(batch, at)
     writing = WriteState(store)
     try:
         with writing.alone("the transaction must be idle to insert"):
             writing.staging.threads = threads
+            batch = rehashed(batch, writing.staging.id_key)
+            for at in repeated(batch.hashes, batch.offsets, batch.content):
+                _refuse(batch, at)
             found = writing.current().find(batch.offsets, batch.content, batch.hashes)
             taken = np.flatnonzero(found >= 0)
             if len(taken):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from simdb.ground.checks import a_map, a_whole, expecting
 from simdb.ground.errors import CorruptError
+from simdb.running import kernel
 from simdb.storage import codec, layout
 
 
@@ -89,6 +90,8 @@ class Manifest:
     `passages`: the passage runs, sorted by ordinal, which together cover 0 .. `next_ordinal`; the
     next one gets the number `next_passage`.  `passages_ahead`: what `ahead` is, plus 1, for them.
     `content`: what the first document was, see `Sketches`.
+    `id_key`: the key of the hash of ids, see `encode_ids` of the kernel; empty in databases that
+    older versions made.
     """
 
     runs: tuple[RunInfo, ...] = ()
@@ -111,6 +114,7 @@ class Manifest:
     next_passage: int = 0
     passages_ahead: int = 0
     content: int = 0
+    id_key: bytes = b""
 
     @property
     def is_unmoved(self) -> bool:
@@ -129,7 +133,7 @@ COUNTER_STOP = 1 << 63
 # Fields that are younger than the format are stored only if they are not 0 or None.
 YOUNGER = (
     "cluster_count", "last_cluster", "unfinished", "options_version", "ahead", "passages",
-    "next_passage", "passages_ahead", "content",
+    "next_passage", "passages_ahead", "content", "id_key",
 )  # fmt: skip
 SUM_BYTES = 8
 # The fields of the row of a run that are always there, in this order.
@@ -191,9 +195,14 @@ def decode_manifest(value: Any) -> Manifest:
         rows = tuple(_decode_run(row) for row in fields.pop("runs"))
         unfinished = _decode_unfinished(fields.pop("unfinished", None))
         passages = tuple(_decode_passages(row) for row in fields.pop("passages", ()))
+        id_key = fields.pop("id_key", b"")
+        if not isinstance(id_key, bytes) or len(id_key) not in (0, kernel.ID_KEY_BYTES):
+            raise CorruptError(f"the key of the ids has not {kernel.ID_KEY_BYTES} bytes")
         for number in fields.values():
             a_whole(number, COUNTER_STOP)
-        manifest = Manifest(runs=rows, **fields, unfinished=unfinished, passages=passages)
+        manifest = Manifest(
+            runs=rows, **fields, unfinished=unfinished, passages=passages, id_key=id_key
+        )
         a_whole(max(manifest.next_ordinal, manifest.next_run), NUMBER_STOP)
     at = 0
     for run in rows:

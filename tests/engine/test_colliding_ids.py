@@ -1,0 +1,153 @@
+"""Ids that anybody can make to have one unkeyed hash: told apart, and as cheap as others."""
+
+import shutil
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from colliding_ids import colliding_ids
+from soundness import assert_sound
+
+import simdb
+from simdb.running import kernel
+from simdb.storage import contents
+
+FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
+STORED = Path(__file__).parent.parent / "format" / "v1" / "data.mdb"
+
+
+@pytest.fixture(params=["with a key", "without a key"])
+def keyed(request, monkeypatch):
+    """New databases hash ids with a key, or, as older versions did, without one."""
+    if request.param == "without a key":
+        encode = contents.encode_manifest
+        unkeyed = lambda manifest: encode(replace(manifest, id_key=b""))  # noqa: E731
+        monkeypatch.setattr(contents, "encode_manifest", unkeyed)
+    return request.param
+
+
+def key_of(database):
+    with database._store.state() as state:
+        return state.id_key
+
+
+def test_ids_of_one_hash_are_other_ids_in_every_verb(tmp_path, keyed):
+    ids = [*colliding_ids(60), "plain", *(id.encode() for id in colliding_ids(5))]
+    bits = np.arange(len(ids), dtype=np.uint64) * FAR
+    expected = dict(zip(ids, bits.tolist(), strict=True))
+    assert len(set(kernel.encode_ids(ids[:60])[2].tolist())) == 1
+
+    with simdb.open(tmp_path / "db", options=simdb.Options(delta_documents=16)) as database:
+        assert bool(key_of(database)) == (keyed == "with a key")
+        database.insert_many(ids[:20], bits[:20])
+        database.add_many_if_new(ids[20:40], bits[20:40], distance=0)
+        for id in ids[40:50]:
+            database.insert(id, expected[id])
+        for id in ids[50:]:
+            database.add_if_new(id, expected[id], distance=0)
+        database.insert(ids[3], 7, on_conflict="replace")
+        database.delete_many([ids[5], ids[45], "unknown"])
+        database.delete(ids[25])
+        expected[ids[3]] = 7
+        for gone in (ids[5], ids[45], ids[25]):
+            del expected[gone]
+
+        for _ in range(2):
+            assert database.contains_many(ids).tolist() == [id in expected for id in ids]
+            assert {id: database.get(id).fingerprint.bits for id in expected} == expected
+            assert set(database) == set(expected)
+            with pytest.raises(simdb.ExistsError, match="stored already"):
+                database.insert_many(["new", ids[7]], [1, 2])
+            with pytest.raises(simdb.InputError, match="given twice"):
+                database.insert_many([ids[5], ids[45], ids[5]], [1, 2, 3])
+            database.compact()
+    assert_sound(tmp_path / "db")
+
+
+def test_asking_for_ids_of_one_hash_takes_no_memory_for_their_bytes(keyed):
+    ids, count = colliding_ids(1000), 500
+    with simdb.open(None) as database:
+        database.insert_many(ids, np.arange(len(ids), dtype=np.uint64) * FAR)
+        database.contains_many(ids[:2])
+        tracemalloc.start()
+        found = database.contains_many(ids[:count])
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+
+    assert found.all()
+    # Each asked beside each stored would be 200 MB of bytes; their own are 200 KB.
+    assert peak < 4 * sum(map(len, ids[:count]))
+
+
+def test_ids_of_one_hash_have_different_hashes_in_each_new_database(tmp_path):
+    with simdb.open(tmp_path / "a") as one, simdb.open(tmp_path / "b") as two:
+        keys = key_of(one), key_of(two)
+
+    assert len(set(keys)) == 2
+    for key in keys:
+        assert len(set(kernel.encode_ids(colliding_ids(1000), key)[2].tolist())) == 1000
+
+
+def test_a_dump_keeps_the_ids_and_loading_draws_another_key(tmp_path):
+    ids = [*colliding_ids(20), 5, b"b"]
+    with simdb.open(tmp_path / "db") as database:
+        database.insert_many(ids, range(len(ids)))
+        database.dump(tmp_path / "dump")
+        old = key_of(database)
+
+    simdb.load(tmp_path / "dump", tmp_path / "loaded")
+    with simdb.open(tmp_path / "loaded") as loaded:
+        assert list(loaded) == ids
+        assert loaded.contains_many(ids).all()
+        assert key_of(loaded) not in (old, b"")
+    assert_sound(tmp_path / "loaded")
+
+
+def test_rebuilding_gives_a_key_to_a_database_of_an_older_version(tmp_path):
+    (tmp_path / "db").mkdir()
+    shutil.copyfile(STORED, tmp_path / "db" / "data.mdb")
+    with simdb.open(tmp_path / "db", "w") as database:
+        ids = list(database)
+        database.compact()
+        assert key_of(database) == b""
+        assert database.contains_many(ids).all()
+
+        database.rebuild()
+        key = key_of(database)
+        assert len(key) == kernel.ID_KEY_BYTES
+        assert database.contains_many(ids).all()
+
+        database.rebuild()
+        assert key_of(database) == key
+        database.insert("another", 5)
+        assert set(database) == {*ids, "another"}
+    assert_sound(tmp_path / "db")
+
+
+def test_rows_with_ids_of_one_hash_are_all_stored(tmp_path):
+    ids = colliding_ids(40)
+    texts = [" ".join(f"{at}w{word}" for word in range(30)) for at in range(40)]
+    with simdb.open(tmp_path / "db") as database:
+        first = simdb.deduplicate(texts, id=ids, db=database, run="monday")
+        again = simdb.deduplicate(texts, id=ids, db=database, run="monday")
+        other = simdb.deduplicate(texts, id=ids, db=database, run="tuesday")
+
+        assert first.kept.all()
+        assert again.kept.all()
+        assert not other.kept.any()
+        assert set(database) == set(ids)
+
+
+def test_a_run_is_repeated_after_its_database_was_dumped_and_loaded(tmp_path):
+    texts = [" ".join(f"{at // 2}w{word}" for word in range(30)) for at in range(40)]
+    with simdb.open(tmp_path / "db") as database:
+        first = simdb.deduplicate(texts, id=range(40), db=database, run="monday")
+        database.dump(tmp_path / "dump")
+
+    simdb.load(tmp_path / "dump", tmp_path / "loaded")
+    with simdb.open(tmp_path / "loaded") as loaded:
+        again = simdb.deduplicate(texts, id=range(40), db=loaded, run="monday")
+
+    assert first.kept.tolist() == again.kept.tolist() == [True, False] * 20
