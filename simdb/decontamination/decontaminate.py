@@ -45,7 +45,7 @@ NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
 def decontaminate(
     data: Any,
     *,
-    against: Any,
+    against: Any = None,
     text: str = "text",
     id: str | None = None,
     fields: str | Sequence[str] | None = None,
@@ -83,6 +83,11 @@ def decontaminate(
     `on_null`, `memory`, `errors`, `threads`, `progress`: see `simdb.deduplicate`.  Raises
     InputError for data, OptionError for arguments.
     """
+    if against is None:
+        raise OptionError(
+            "decontaminate needs against=, the items to look for in data, such as a test set:"
+            " texts, rows, a frame or paths"
+        )
     rule = checked_rule(ngram, coverage, min_hits, common)
     one_of("action", action, ACTIONS)
     one_of("on_null", on_null, ON_NULL)

@@ -25,7 +25,7 @@ from simdb.deduplication.result import (
 )
 from simdb.deduplication.rows import DataRows, own_ids, rows_of
 from simdb.deduplication.sieve import DOCUMENT, UnitKeys, checked_unit
-from simdb.deduplication.texts import FIELD, RowTexts, Vectors
+from simdb.deduplication.texts import RowTexts, Vectors
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import EXACT
 from simdb.engine.state.incoming import as_list
@@ -85,7 +85,8 @@ def deduplicate(
     `data`: a list of texts, a dict of texts by ids, a frame or Series of pandas or polars, tables
     of Arrow, DuckDB or datasets, an iterable of dicts; a file, a folder, a pattern such as
     "data/*.jsonl.gz", or a list of `os.PathLike`, whose texts are not all in memory;
-    or vectors, float[n, d], alike from the cosine .95 on.  `text`, `id`: fields; `id` can be a
+    or vectors, float[n, d], alike from the cosine .95 on, or ready fingerprints, uint64[n] or
+    `Fingerprints`, compared by `distance`.  `text`, `id`: fields; `id` can be a
     list; without it ids are "id", FILE:LINE or positions.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
@@ -222,7 +223,7 @@ class _Dedup:
         names = range(len(rows)) if ids is None else ids
         found = within.find_alike_vectors(rows, self._order(rows, rows), self.given, asked)
         none = np.zeros(len(rows), np.bool_)
-        kept = partial(_chosen, rows, FIELD, asked.threads, {})
+        kept = partial(_chosen, rows, rows.field, asked.threads, {})
         given = _GivenRows(kept, rows, names, none, KEEP, asked.silent, self.given)
         return given.result(found.renamed(names))
 

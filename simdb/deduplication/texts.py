@@ -1,6 +1,7 @@
 """Texts of rows: the text of each row, with nulls, columns of any library as texts, and vectors.
 
-Rows can also be vectors of floats, such as embeddings, which are compared by their cosine.
+Rows can also be vectors of floats, such as embeddings, which are compared by their cosine, or ready
+fingerprints, which are compared by their distance.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from simdb.columns.arrow import (
     text_column,
 )
 from simdb.deduplication.question import DedupQuestion
-from simdb.engine.search.judge import NUMBERS
+from simdb.engine.search.judge import ESTIMATE, NUMBERS
 from simdb.ground.checks import share, shown
 from simdb.ground.choices import ERROR
 from simdb.ground.dtypes import I64, Bools
@@ -29,7 +30,8 @@ from simdb.ground.errors import InputError, OptionError
 from simdb.ground.previews import counted
 from simdb.running.threads import mapped, thread_count
 from simdb.settings.keeping import is_missing
-from simdb.settings.options import Options
+from simdb.settings.options import Options, Simhash
+from simdb.values.arrays import Fingerprints
 
 DIGEST_BYTES = 16
 # So many texts are read at a time.
@@ -40,8 +42,6 @@ Floats = npt.NDArray[np.floating]
 # From which cosine on vectors are alike, if nothing is said.
 SIMILARITY = 0.95
 
-# What a vector is called in a file of records.
-FIELD = "vector"
 WANTED = "vectors are an array float[n, d], or a list of arrays float[d]"
 
 
@@ -62,6 +62,8 @@ class RowTexts:
                 self.is_null[row] = True
             elif not isinstance(value, str | bytes):
                 remedy = f"; {WANTED}" if isinstance(value, list | np.ndarray) else ""
+                if isinstance(value, int):
+                    remedy = "; ready fingerprints are an array uint64[n]"
                 raise InputError(
                     f"row {row} has {shown(value)} ({type(value).__name__}) where a text should"
                     f" be; text= names the field with the texts{remedy}"
@@ -192,8 +194,9 @@ class Vectors:
     """Vectors as they were given, and `values` real[n, d], of which none is zero."""
 
     names: ClassVar[Sequence[Any]] = ()
+    field: ClassVar[str] = "vector"  # what they are called in a file of records
     data: Any
-    values: Floats
+    values: Any
 
     def __len__(self) -> int:
         """Count the vectors."""
@@ -233,6 +236,11 @@ class Vectors:
         """The values, as a search takes them."""
         return VectorValues(self.values)
 
+    @property
+    def fitting(self) -> Options:
+        """The options of a database of such vectors."""
+        return Options(sketch=Simhash(vector_length=self.values.shape[1]))
+
     def asked(self, question: DedupQuestion, options: Options | None) -> DedupQuestion:
         """Return what is asked of vectors; OptionError for what is only asked of texts."""
         if question.verify == NUMBERS:
@@ -258,19 +266,56 @@ class Vectors:
         raise OptionError('vectors have one length; keep= is "first", "last" or a function')
 
 
+class ReadyRows(Vectors):
+    """Ready fingerprints, `values`: uint64[n], or `Fingerprints`."""
+
+    field = "fingerprint"
+
+    def records(self) -> Iterator[Any]:
+        """Yield the bits of each."""
+        values = self.values.bits if isinstance(self.values, Fingerprints) else self.values
+        return iter(values.tolist())
+
+    def chosen(self, is_chosen: Bools) -> Any:
+        """Return some fingerprints, as they were given."""
+        return self.documents.at(np.flatnonzero(is_chosen))
+
+    @property
+    def fitting(self) -> Options:
+        """The options of a database of such fingerprints."""
+        return Options()
+
+    def asked(self, question: DedupQuestion, options: Options | None) -> DedupQuestion:
+        """Return what is asked: no text decides; OptionError for what needs weights or texts."""
+        values = self.values
+        is_bare = not isinstance(values, Fingerprints) or (
+            values.weights is None and values.vectors is None
+        )
+        if question.verify == NUMBERS:
+            raise OptionError("verify='numbers' compares texts, and data are ready fingerprints")
+        if is_bare and (question.distance is None or question.similarity is not None):
+            raise OptionError(
+                "data are ready fingerprints without weights, which are alike by their distance"
+                " alone; give distance=, such as distance=3, and no similarity="
+            )
+        return replace(question, verify=ESTIMATE)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorValues:
-    """The values of vectors, real[n, d]."""
+    """The values of vectors, real[n, d], or fingerprints."""
 
-    values: Floats
+    values: Any
 
     def __len__(self) -> int:
         """Count the vectors."""
         return len(self.values)
 
-    def at(self, rows: I64) -> Floats:
-        """Return some vectors."""
-        return self.values[rows]
+    def at(self, rows: I64) -> Any:
+        """Return some of them."""
+        return (
+            self.values.taken(rows) if isinstance(self.values, Fingerprints) else self.values[rows]
+        )
 
 
 def vectors_of(data: Any) -> Vectors | None:
@@ -280,6 +325,8 @@ def vectors_of(data: Any) -> Vectors | None:
     """
     if hasattr(data, "tocsr"):
         raise InputError(f"data is a sparse matrix; {WANTED}: give data.toarray()")
+    if isinstance(data, Fingerprints):
+        return ReadyRows(data, data)
     if isinstance(data, np.ndarray):
         return _of_array(data)
     first = data[0] if isinstance(data, list | tuple) and len(data) else None
@@ -293,6 +340,12 @@ def vectors_of(data: Any) -> Vectors | None:
 def _of_array(data: npt.NDArray[Any]) -> Vectors | None:
     if data.dtype.kind == "f" and data.ndim == 2:
         return Vectors(data, _checked(data))
+    if data.dtype == np.uint64 and data.ndim == 1:
+        return ReadyRows(data, data)
+    if data.dtype.kind in "iu" and data.ndim == 1 and len(data):
+        raise InputError(
+            f"data is an array of {data.dtype}; ready fingerprints are uint64[n], and texts are str"
+        )
     if data.dtype.kind == "f" or (data.dtype.kind in "iub" and data.ndim > 1):
         cast = "" if data.dtype.kind == "f" else "; whole numbers need .astype(numpy.float32)"
         raise InputError(

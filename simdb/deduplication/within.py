@@ -17,7 +17,7 @@ from simdb.deduplication.result import RowMatches, found_of
 from simdb.deduplication.texts import Vectors
 from simdb.ground.dtypes import I64
 from simdb.ground.errors import InputError
-from simdb.settings.options import Options, Simhash
+from simdb.settings.options import Options
 
 # So many rows are taken at a time.
 TAKEN_ROWS = 1 << 12
@@ -82,8 +82,7 @@ def find_alike_vectors(
     """Return which rows are alike, see `find_alike`, of vectors; `question` is one of vectors."""
     if question.is_exact:
         return found_by(ByCosine(question), vectors.documents, order, question)
-    length = vectors.values.shape[1]
-    fitting = Options(sketch=Simhash(vector_length=length)) if options is None else options
+    fitting = vectors.fitting if options is None else options
     return found_by(ByDatabase(fitting, question), vectors.documents, order, question)
 
 

@@ -309,3 +309,8 @@ def test_a_result_in_memory_can_be_pickled(tmp_path):
     assert again.data == found.data == ["something else"]
     assert again.leaked == found.leaked
     assert (tmp_path / "rest.jsonl").read_text() == '{"text": "something else"}\n'
+
+
+def test_what_to_look_for_is_asked_for_by_name():
+    with pytest.raises(simdb.OptionError, match="needs against=, the items to look for"):
+        simdb.decontaminate(["a text"])

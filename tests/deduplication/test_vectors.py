@@ -284,3 +284,68 @@ def test_vectors_in_a_column_of_lists_are_refused_with_the_remedy(tmp_path):
         pytest.raises(simdb.InputError, match="token 0, not str or bytes; numbers are a vec"),
     ):
         database.insert_many([1, 2], column)
+
+
+def ready(count, seed):
+    """Return ready fingerprints of which a share are near copies of others."""
+    chance = np.random.default_rng(seed)
+    bits = chance.integers(0, 2**64, count, dtype=np.uint64)
+    for at in range(count // 2, count):
+        flips = np.uint64(sum(1 << int(bit) for bit in chance.integers(0, 64, 3)))
+        bits[at] = bits[chance.integers(0, at)] ^ flips
+    return bits[chance.permutation(count)]
+
+
+def stays_by_distance(bits, most, order):
+    """Return which fingerprints stay, and what stands for each of the others, by a double loop."""
+    kept, leaders = [], {}
+    for row in order:
+        near = [each for each in kept if (int(bits[row]) ^ int(bits[each])).bit_count() <= most]
+        if near:
+            leaders[row] = near[0]
+        else:
+            kept.append(row)
+    return sorted(kept), leaders
+
+
+@pytest.mark.parametrize("form", [np.asarray, simdb.Fingerprints])
+@pytest.mark.parametrize(("most", "keep"), [(3, "first"), (4, "last")])
+def test_ready_fingerprints_stay_as_a_double_loop_over_distances_says(form, most, keep):
+    bits = ready(400, seed=5)
+    order = range(400) if keep == "first" else range(399, -1, -1)
+
+    found = simdb.deduplicate(form(bits), distance=most, keep=keep, recall=1.0)
+
+    kept, leaders = stays_by_distance(bits, most, order)
+    assert 100 < len(kept) < 300
+    assert np.flatnonzero(found.kept).tolist() == kept
+    assert dict(zip(found.removed_ids, found.representatives, strict=True)) == leaders
+    assert type(found.data) is type(form(bits))
+    assert getattr(found.data, "bits", found.data).tolist() == bits[kept].tolist()
+
+
+def test_ready_fingerprints_with_weights_are_compared_by_similarity_and_written(tmp_path):
+    texts = [" ".join(f"t{kind}w{word}" for word in range(40)) for kind in (0, 1, 0)]
+    path = tmp_path / "kept.jsonl"
+
+    found = simdb.deduplicate(simdb.fingerprints(texts), similarity=0.9, id=["a", "b", "c"])
+    found.write(path)
+
+    assert found.removed.to_pylist() == [{"id": "c", "kept": "a", "similarity": 1.0}]
+    bits = [simdb.fingerprint(text).bits for text in texts[:2]]
+    assert [json.loads(line)["fingerprint"] for line in path.open()] == bits
+
+
+@over(
+    ("data", "settings", "message"),
+    [
+        (np.arange(3, dtype=np.uint64), {}, "give distance=, such as distance=3"),
+        (np.arange(3, dtype=np.uint64), {"similarity": 0.9, "distance": 3}, "no similarity="),
+        (np.arange(3, dtype=np.uint64), {"verify": "numbers", "distance": 3}, "compares texts"),
+        (np.arange(3), {"distance": 3}, "array of int64; ready fingerprints are uint64"),
+        ([1, 2, 3], {"distance": 3}, "row 0 has 1 .*ready fingerprints are an array uint64"),
+    ],
+)
+def test_ready_fingerprints_that_cannot_be_compared_say_what_is_missing(data, settings, message):
+    with pytest.raises(simdb.Error, match=message):
+        simdb.deduplicate(data, **settings)
