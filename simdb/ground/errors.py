@@ -9,6 +9,7 @@ import errno
 # What the system says of a disk that is full, of a quota that is used up, and of a file that is
 # longer than the file system or the limits of the process allow.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 class Error(Exception):
@@ -78,6 +79,13 @@ class CorruptError(Error):
 # Tracebacks show the names that users catch.
 for _error in (Error, *Error.__subclasses__()):
     _error.__module__ = "simdb"
+
+
+def no_descriptor(error: BaseException) -> FullError | None:
+    """Return what to raise if the process may open no more files; None for another error."""
+    if getattr(error, "errno", None) not in TOO_MANY_FILES:
+        return None
+    return FullError("the process may open no more files; raise this limit, as with ulimit -n 1024")
 
 
 def full_disk(error: OSError, place: str) -> FullError | None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from simdb.columns.arrow import TextColumn, encoded
 from simdb.ground.dtypes import I64, U32, Array
-from simdb.ground.errors import InputError
+from simdb.ground.errors import Error, InputError, no_descriptor
 from simdb.outputs import rows
 from simdb.running import kernel
 from simdb.running.memory import column_bytes
@@ -100,9 +100,9 @@ def changed(path: str) -> InputError:
     )
 
 
-def unreadable(path: str, error: OSError) -> InputError:
+def unreadable(path: str, error: OSError) -> Error:
     """Return the error for a file that the system does not let this process read again."""
-    return InputError(
+    return no_descriptor(error) or InputError(
         f"{path} cannot be read again ({error.strerror}); run the command again when it can be"
     )
 

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from simdb.columns.arrow import TextColumn
-from simdb.ground.errors import InputError, OptionError
+from simdb.ground.errors import InputError, OptionError, no_descriptor
 from simdb.outputs.formats import (
     ARROW_MAGICS,
     BZIP2,
@@ -323,7 +323,12 @@ def markup_hint(text: str | bytes, where: str, sketch: TextSketch) -> str | None
 
 
 def explained(error: BaseException) -> str:
-    """Return one line that says what is wrong with content, and what to do."""
+    """Return one line that says what is wrong with content, and what to do.
+
+    Raises FullError if the process may open no more files, which is no fault of the content.
+    """
+    if full := no_descriptor(error):
+        raise full from error
     if isinstance(error, UnicodeDecodeError):
         return _explained_decoding(error)
     if isinstance(error, InputError):

@@ -30,6 +30,7 @@ from simdb.sources.content import (
     PARQUET_MAGIC,
     SNIFFED_BYTES,
     STANDARD_INPUT,
+    explained,
     is_plain,
     opened,
     settled_encoding,
@@ -105,7 +106,8 @@ def kind_of(source: str, reading: SourceOptions) -> str:
         with opened(source, is_counted=False) as stream:
             kind = _sniffed(stream, reading, is_named=bool(os.path.splitext(source)[1]))
             return kind if kind not in ROWS or is_plain(stream) else UNDECIDED
-    except CONTENT_ERRORS:
+    except CONTENT_ERRORS as error:
+        explained(error)  # raises what is no fault of the source
         return TEXT  # and whoever reads it says what is wrong
 
 

@@ -11,6 +11,7 @@ needed is compared with the checksum of what was read first.
 
 import io
 import os
+import resource
 import stat
 import tempfile
 import time
@@ -31,8 +32,10 @@ from simdb.storage.codec import checksum_of
 
 # A line without an origin: it was parsed by itself, or nobody needs it again.
 NOWHERE = -1
-# So many files stay open; the others are opened again.
+# So many files stay open, and at most one in so many that the process may open; the others are
+# opened again.
 OPEN_FILES = 64
+OPEN_PART = 8
 LINE_FEED = b"\n"
 # Two changes within one tick of the system's clock leave equal times, and a tick is up to 10 ms; so
 # equal times prove nothing of a file that was changed so shortly before it was opened.
@@ -112,7 +115,7 @@ class Origins:
         """
         plain = _plain(stream)
         if plain is not None:
-            own = os.dup(plain.fileno()) if len(self._files) < OPEN_FILES else None
+            own = self._kept_open(plain.fileno())
             identity = _identity(plain.fileno())
             is_same = False if abs(time.time_ns() - identity[-1]) < TICKS_NS else None
             file = _File(plain.name, self._size, parse, table, False, identity, own, is_same)
@@ -124,6 +127,15 @@ class Origins:
         self._files.append(file)
         self._starts.append(self._size)
         return True
+
+    def _kept_open(self, descriptor: int) -> int | None:
+        """Return a descriptor of an open file to keep; None for a file that is opened again."""
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        most = OPEN_FILES if limit < 0 else min(OPEN_FILES, limit // OPEN_PART)
+        try:
+            return os.dup(descriptor) if len(self._files) < most else None
+        except OSError:
+            return None
 
     def keep(self, start: int, block: bytes) -> None:
         """Let a block of the latest source wait, if that cannot be read again; see `add`.

@@ -376,7 +376,8 @@ def _record_files(folder: str) -> list[str]:
     if os.path.lexists(os.path.join(folder, "_SUCCESS")):
         endings.append(".json")
     found, aside = [], []
-    for inner, folders, files in os.walk(folder):
+    errors: list[OSError] = []
+    for inner, folders, files in os.walk(folder, onerror=errors.append):
         hidden = {each for each in files if ASIDE.fullmatch(each) or OF_DATASET.fullmatch(each)}
         hidden |= {
             each for each in folders
@@ -388,6 +389,9 @@ def _record_files(folder: str) -> list[str]:
         if not all(kinds.unpacked(each).endswith(tuple(endings)) for each in own):
             return []
         found += own
+    if errors:  # whoever reads the folder says what is wrong, unless that is no fault of it
+        explained(errors[0])
+        return []
     if found and aside:
         LEFT_OUT[folder] = len(aside), aside[0]
     return sorted(found)

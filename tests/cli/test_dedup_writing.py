@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -341,3 +342,28 @@ def test_lines_that_are_made_are_valid_json_and_parquet_keeps_every_number(
         kept = pyarrow.parquet.read_table(name).column("v").to_pylist()
         assert str(kept) == str(values)
     assert str(simdb.deduplicate(Path("array.json")).data.column("v").to_pylist()) == str(values)
+
+
+def test_a_run_needs_few_open_files(tmp_path):
+    """Each source had an open file until the limit of the process, and most were skipped."""
+    lines = [json.dumps(record("a", at, at)) + "\n" for at in range(100)]
+    for at, line in enumerate(lines):
+        (tmp_path / f"{at:03}.jsonl").write_text(line)
+
+    command = [
+        sys.executable,
+        "-m",
+        "simdb",
+        "dedup",
+        "*.jsonl",
+        "--db",
+        "d",
+        "-o",
+        "kept/all.jsonl",
+    ]
+    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))  # noqa: E731
+    (tmp_path / "kept").mkdir()
+    ran = subprocess.run(command, cwd=tmp_path, preexec_fn=limit, capture_output=True, text=True)
+
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "kept/all.jsonl").read_text() == "".join(lines)

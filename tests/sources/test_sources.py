@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 import os
+import resource
 import sys
 from dataclasses import replace
 from datetime import date, datetime
@@ -545,6 +546,23 @@ def test_an_unreadable_file_is_a_problem():
     os.chmod("f/closed", 0)
 
     assert [problem.where for problem in read("f")[1]] == ["f/a", "f/closed"]
+
+
+@over("name", ["a.jsonl", "a.txt", "a", "a.parquet", "f", "g"])
+def test_a_process_that_may_open_no_more_files_blames_no_source(name):
+    """Most sources were skipped, and the output had the records of the others."""
+    for folder in "fg":
+        os.makedirs(folder, exist_ok=True)
+    for path in ("a.jsonl", "a.txt", "a", "a.parquet", "f/a.txt", "g/a.jsonl"):
+        write(path, b'{"id": "a", "text": "x"}\n')
+    usual = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, usual[1]))
+
+    try:
+        with pytest.raises(simdb.FullError, match="ulimit -n"):
+            read(name)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, usual)
 
 
 def test_a_document_or_line_that_is_too_large_is_a_problem_and_the_rest_is_read(monkeypatch):
