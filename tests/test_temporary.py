@@ -3,6 +3,7 @@
 import gc
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import warnings
@@ -146,8 +147,7 @@ MADE = (
 )
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next_one(place, monkeypatch):
-    monkeypatch.setattr(location, "ABANDONED_SECONDS", 0)
+def test_what_a_killed_process_left_is_removed_by_the_next_one(place):
     killed, living = (
         subprocess.Popen([sys.executable, "-c", MADE, place], stdout=subprocess.PIPE, text=True)
         for _ in range(2)
@@ -169,14 +169,74 @@ def test_what_a_killed_process_left_is_removed_by_the_next_one(place, monkeypatc
     killed.stdout.close()
 
 
-def test_a_young_folder_without_an_owner_stays(place):
-    """Its owner may be about to take the locks."""
-    folder = location.TemporaryFolder()
-    os.mkdir(folder.database)
-    open(os.path.join(folder.database, "presence.lock"), "w").close()
+def test_a_folder_stays_while_somebody_may_use_it(place):
+    held = location.TemporaryFolder()
+    os.mkdir(held.database)
+    open(os.path.join(held.database, "presence.lock"), "w").close()
+    (place / "simdb-temporary-young").mkdir()  # an older version may make a database there
+    (place / "simdb-temporary-link").symlink_to(held.path)
+    (place / "simdb-temporary-file").touch()
 
     with simdb.open(None):
-        assert os.path.exists(folder.database)
+        assert len(list(place.iterdir())) == 5
+    assert os.path.exists(held.database)
+
+
+def test_an_old_folder_without_an_owner_is_removed(place, monkeypatch):
+    monkeypatch.setattr(location, "ABANDONED_SECONDS", 0)
+    (place / "simdb-temporary-old" / "more").mkdir(parents=True)
+    kept = location.TemporaryFolder()
+
+    with simdb.open(None) as db:
+        left = sorted(path.name for path in place.iterdir())
+
+    assert left == sorted(os.path.basename(path) for path in (kept.path, os.path.dirname(db.path)))
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give files away")
+def test_a_folder_of_another_user_stays(place, monkeypatch):
+    monkeypatch.setattr(location, "ABANDONED_SECONDS", 0)
+    (place / "simdb-temporary-theirs").mkdir()
+    os.chown(place / "simdb-temporary-theirs", 12345, 12345)
+
+    with simdb.open(None):
+        assert (place / "simdb-temporary-theirs").exists()
+
+
+@pytest.mark.skipif(not FORKS, reason="this system cannot fork")
+def test_a_folder_stays_while_a_forked_child_of_a_killed_process_lives(place):
+    fork = "import os; os.fork(); os.write(1, b'%d\\n' % os.getpid()); time.sleep"
+    code = [sys.executable, "-c", MADE.replace("time.sleep", fork), place]
+    parent = subprocess.Popen(code, stdout=subprocess.PIPE, text=True)
+    left, *pids = (parent.stdout.readline().strip() for _ in range(3))
+    (child,) = {*map(int, pids)} - {parent.pid}
+    try:
+        parent.kill()
+        parent.wait()
+        with simdb.open(None):
+            assert os.path.exists(left)
+    finally:
+        os.kill(child, signal.SIGKILL)
+    parent.stdout.read()  # until the child is gone
+
+    with simdb.open(None):
+        assert not os.path.exists(left)
+    parent.stdout.close()
+
+
+def test_a_database_that_another_process_opened_stays(place):
+    child = subprocess.Popen([sys.executable, "-c", MADE, place], stdout=subprocess.PIPE, text=True)
+    left = child.stdout.readline().strip()
+    with simdb.open(left, "w") as opened:
+        child.kill()
+        child.wait()
+        with simdb.open(None):
+            opened.insert("a", "a text")
+        assert list(opened) == ["a"]
+
+    with simdb.open(None):
+        assert not os.path.exists(left)
+    child.stdout.close()
 
 
 def test_it_lies_in_memory_only_if_there_is_room(monkeypatch, tmp_path):

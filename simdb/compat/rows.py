@@ -7,8 +7,6 @@ memory.  The directory is removed when the rows are closed or nothing refers to 
 """
 
 import os
-import shutil
-import tempfile
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -25,6 +23,7 @@ from simdb.ground.choices import DurabilityName, ModeName
 from simdb.ground.dtypes import U32
 from simdb.ground.errors import ClosedError, ExistsError, NotFoundError, OptionError
 from simdb.settings.options import Options
+from simdb.storage.files.location import TemporaryFolder
 from simdb.values.arrays import Id, describe
 
 # Less than the share of one minimum, so every document that agrees in a band matches.
@@ -225,16 +224,16 @@ class TemporaryRows:
         return self._older
 
     def _create(self) -> DatabaseRows:
-        directory = tempfile.mkdtemp(prefix="simdb-")
+        folder = TemporaryFolder(None)
         try:
             made = database.open(
-                os.path.join(directory, "index.simdb"), "x",
+                folder.database, "x",
                 options=self.form.options, durability="none",
             )  # fmt: skip
         except BaseException:
-            shutil.rmtree(directory, ignore_errors=True)
+            folder.remove()
             raise
-        self._removal = weakref.finalize(self, _remove, made, directory, os.getpid())
+        self._removal = weakref.finalize(self, _remove, made, folder, os.getpid())
         return DatabaseRows(made, self.form)
 
     def _check_open(self) -> None:
@@ -346,13 +345,13 @@ def _row(reading: Reading, id: Id, minima: int) -> U32:
     return row
 
 
-def _remove(made: Database, directory: str, process: int) -> None:
-    """Close the database and remove its directory; a forked child leaves it to the parent."""
+def _remove(made: Database, folder: TemporaryFolder, process: int) -> None:
+    """Close the database and remove its folder; a forked child leaves it to the parent."""
     if os.getpid() == process:
         try:
             made.close()
         finally:
-            shutil.rmtree(directory, ignore_errors=True)
+            folder.remove()
 
 
 def _renew_in_child() -> None:

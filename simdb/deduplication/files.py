@@ -1,7 +1,6 @@
 """Files: the main job over files and folders, whose texts are never all in memory."""
 
 import os
-import tempfile
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +42,7 @@ from simdb.sources.reading import (
     records_hint,
 )
 from simdb.sources.records import InputProblem, SourceOptions, valid_name
+from simdb.storage.files.location import TemporaryFolder
 from simdb.values.arrays import object_array
 
 USUAL_ID = "id"
@@ -337,7 +337,7 @@ class KeptDocuments:
         """They as a pyarrow.Table, with the fields of their records."""
         parquet = load_arrow("the survivors of files", "pyarrow.parquet")
         threads = thread_count(self._files.reading.threads)
-        with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
+        with TemporaryFolder(None) as folder:
             path = os.path.join(folder, "kept.parquet")
             self.write(path)
             with parquet.ParquetFile(path) as file:

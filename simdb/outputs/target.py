@@ -11,7 +11,6 @@ import io
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from filecmp import cmp
@@ -21,6 +20,7 @@ from typing import IO, Any
 from simdb.ground.errors import full_disk
 from simdb.outputs import formats
 from simdb.outputs.places import BEFORE, PARTIAL, check_place, is_special, unwritable
+from simdb.storage.files.location import TemporaryFolder
 
 
 class Target:
@@ -184,7 +184,7 @@ def _names_before(place: str) -> Iterator[str]:
 @contextmanager
 def _written_remote(path: str, form: formats.Format) -> Iterator[Target]:
     """Yield a target in a temporary file, which is copied to its remote place at the end."""
-    with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
+    with TemporaryFolder(None) as folder:
         partial = os.path.join(folder, os.path.basename(path) or "output")
         with open(partial, "wb") as file:
             target = Target(path, form, file, partial)

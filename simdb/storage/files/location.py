@@ -11,7 +11,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from glob import escape, glob
 from typing import BinaryIO, TypeVar
@@ -29,7 +29,7 @@ from simdb.ground.errors import (
     ReadOnlyError,
 )
 from simdb.running.memory import memory_bytes
-from simdb.storage.files.locks import FileLock
+from simdb.storage.files.locks import FileLock, lock_directory, make_locked
 from simdb.storage.files.plain import (
     DATA_FILE,
     LMDB_LOCK,
@@ -57,7 +57,7 @@ ROOM_BYTES = 1 << 30
 MEMORY_PART = 4
 PREFIX = "simdb-temporary-"
 DATABASE = "temporary.simdb"
-# A folder of this age has its locks, so that its owner is known to live or not.
+# At this age there is no database in a folder because there will be none.
 ABANDONED_SECONDS = 60
 
 
@@ -179,33 +179,43 @@ def sync_directory(path: str) -> None:
 class TemporaryFolder:
     """A new folder, in memory where the system has room for it there.
 
-    It is removed by `remove`, when nothing refers to the object any more, and at the end of the
-    process that made it; a forked child leaves it to its parent.  The folder of a process that was
-    killed is removed when the next one is made.
+    It is removed by `remove`, after a `with` block, when nothing refers to the object any more, and
+    at the end of the process that made it; a forked child leaves it to its parent.  The folder of a
+    process that was killed is removed when the next one is made: the process held a lock on it.
 
     `database`: the path for the database in it.
     """
 
-    def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
+    def __init__(self, room_bytes: int | None = ROOM_BYTES) -> None:
         """Make the folder; ReadOnlyError if none can be made.
 
-        `room_bytes`: it is in memory only if so much is free there.
+        `room_bytes`: it is in memory only if so much is free there; None puts it on the disk.
         """
+        locks = ExitStack()
         try:
-            place = _place(max(room_bytes, ROOM_BYTES)) or tempfile.gettempdir()
+            in_memory = None if room_bytes is None else _place(max(room_bytes, ROOM_BYTES))
+            place = in_memory or tempfile.gettempdir()
             _remove_abandoned(place)
-            self.path = tempfile.mkdtemp(prefix=PREFIX, dir=place)
+            self.path = make_locked(place, PREFIX, "", locks)
         except OSError as error:
             raise ReadOnlyError(
                 f"no temporary folder can be made: {error}; set TMPDIR to a folder that can be"
                 " written, or give simdb.open a path"
             ) from error
         self.database = os.path.join(self.path, DATABASE)
-        self._removal = weakref.finalize(self, _remove, self.path, os.getpid())
+        self._removal = weakref.finalize(self, _remove, self.path, os.getpid(), locks)
 
     def remove(self) -> None:
         """Remove the folder with its files; a second call does nothing."""
         self._removal()
+
+    def __enter__(self) -> str:
+        """Return the path of the folder."""
+        return self.path
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Remove the folder."""
+        self.remove()
 
 
 def _has_data_file(path: str, mode: str) -> bool:
@@ -262,19 +272,24 @@ def _place(room_bytes: int) -> str | None:
     return MEMORY_FOLDER if state.f_bavail * state.f_frsize >= room_bytes else None
 
 
-def _remove(path: str, process: int) -> None:
-    if os.getpid() == process:
-        shutil.rmtree(path, ignore_errors=True)
+def _remove(path: str, process: int, locks: ExitStack) -> None:
+    with locks:
+        if os.getpid() == process:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _remove_abandoned(place: str) -> None:
     """Remove the folders of processes of this user that were killed: nobody holds their locks."""
-    for path in glob(os.path.join(escape(place), f"{PREFIX}*", DATABASE, PRESENCE_LOCK)):
-        folder = os.path.dirname(os.path.dirname(path))
-        try:
-            state = os.lstat(folder)
-            is_old = time.time() - state.st_mtime >= ABANDONED_SECONDS
-            if is_old and state.st_uid == os.getuid() and FileLock(path, is_made=False).try_take():
+    for folder in glob(os.path.join(escape(place), f"{PREFIX}*")):
+        with suppress(OSError, FormatError), ExitStack() as locks:
+            state = lock_directory(folder, locks)
+            if state.st_uid == os.getuid() and _is_unused(os.path.join(folder, DATABASE), state):
                 shutil.rmtree(folder, ignore_errors=True)
-        except (OSError, FormatError):
-            continue
+
+
+def _is_unused(database: str, state: os.stat_result) -> bool:
+    """Whether no process, such as one that a pickle went to, has the database in a folder open."""
+    presence = os.path.join(database, PRESENCE_LOCK)
+    if os.path.lexists(presence):
+        return FileLock(presence, is_made=False).try_take()
+    return time.time() - state.st_mtime >= ABANDONED_SECONDS

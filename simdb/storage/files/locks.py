@@ -18,9 +18,10 @@ import errno
 import fcntl
 import os
 import struct
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, Protocol
 
 from simdb.ground.errors import BusyError, ReadOnlyError
@@ -117,6 +118,35 @@ class FileLock:
         except BlockingIOError:
             return False
         return True
+
+
+def make_locked(parent: str, prefix: str, suffix: str, locks: ExitStack) -> str:
+    """Make a new directory, lock it until `locks` is closed, and return its path."""
+    while True:
+        path = tempfile.mkdtemp(suffix, prefix, parent)
+        # Before it is locked it looks abandoned, and another process may remove it.
+        with suppress(FileNotFoundError, BlockingIOError):
+            try:
+                state = lock_directory(path, locks)
+            except (FileNotFoundError, BlockingIOError):
+                raise
+            except OSError:
+                return path  # a file system without such locks; then nobody removes it
+            if is_same_file(path, state):
+                return path
+        with suppress(OSError):
+            os.rmdir(path)
+
+
+def lock_directory(directory: str, locks: ExitStack) -> os.stat_result:
+    """Lock a directory until `locks` is closed; BlockingIOError if it is locked, OSError.
+
+    Returns the status of the directory that was locked.
+    """
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    locks.callback(os.close, descriptor)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return os.fstat(descriptor)
 
 
 @contextmanager

@@ -5,18 +5,17 @@ So the next one who makes the same directory can tell what was abandoned, and re
 """
 
 import errno
-import fcntl
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import TypeVar
 
 from simdb.ground.errors import Error, ExistsError, FullError, InputError
 from simdb.storage.files.location import sync_directory
-from simdb.storage.files.plain import OWN_FILES, is_same_file
+from simdb.storage.files.locks import lock_directory, make_locked
+from simdb.storage.files.plain import OWN_FILES
 from simdb.storage.translation import translate
 
 Result = TypeVar("Result")
@@ -50,7 +49,7 @@ def made_beside(
             _remove_abandoned(place, suffix)
         os.makedirs(parent, exist_ok=True)
         with ExitStack() as locks:
-            temporary = _make_locked(place, suffix, locks)
+            temporary = make_locked(parent, os.path.basename(place) + ".", suffix, locks)
             try:
                 result = make(temporary)
                 sync_directory(temporary)
@@ -75,22 +74,6 @@ def made_beside(
     return settle(result)
 
 
-def _make_locked(place: str, suffix: str, locks: ExitStack) -> str:
-    """Make a directory beside `place`, lock it until `locks` is closed, and return its path."""
-    while True:
-        path = tempfile.mkdtemp(suffix, os.path.basename(place) + ".", os.path.dirname(place))
-        # Before it is locked it looks abandoned, and another process may remove it.
-        with suppress(FileNotFoundError, BlockingIOError):
-            try:
-                state = _lock(path, locks)
-            except (FileNotFoundError, BlockingIOError):
-                raise
-            except OSError:
-                return path  # a file system without such locks; then nobody removes it
-            if is_same_file(path, state):
-                return path
-
-
 def _remove_abandoned(place: str, suffix: str) -> None:
     """Remove the unfinished directories for `place` that no living process has locked."""
     parent, name = os.path.split(place)
@@ -99,19 +82,8 @@ def _remove_abandoned(place: str, suffix: str) -> None:
         for each in filter(unfinished.fullmatch, os.listdir(parent)):
             path = os.path.join(parent, each)
             with suppress(OSError), ExitStack() as locks:
-                _lock(path, locks)
+                lock_directory(path, locks)
                 _remove(path)
-
-
-def _lock(directory: str, locks: ExitStack) -> os.stat_result:
-    """Lock a directory until `locks` is closed; BlockingIOError if it is locked, OSError.
-
-    Returns the status of the directory that was locked.
-    """
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    locks.callback(os.close, descriptor)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return os.fstat(descriptor)
 
 
 def _has_moved(temporary: str, place: str, *, may_lose: bool) -> bool:
