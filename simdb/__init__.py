@@ -26,7 +26,7 @@ from simdb.ground.errors import (
 )
 
 if TYPE_CHECKING:
-    from simdb.database import Database, open
+    from simdb.database import Database, open, rebuild
     from simdb.decontamination.decontaminate import decontaminate
     from simdb.decontamination.result import Decontaminated, Leak
     from simdb.deduplication.deduplicate import deduplicate
@@ -90,7 +90,7 @@ else:
     __getattr__ = cold.names(
         __name__,
         {
-            "simdb.database": "Database open",
+            "simdb.database": "Database open rebuild",
             "simdb.decontamination.decontaminate": "decontaminate",
             "simdb.decontamination.result": "Decontaminated Leak",
             "simdb.deduplication.deduplicate": "deduplicate",
@@ -143,8 +143,8 @@ __all__ = [
     "Snapshot", "Statistics", "TextSketch", "Verification", "WriteTransaction", "__version__",
     "decontaminate", "deduplicate", "distance", "find_all", "find_clusters", "fingerprint",
     "fingerprints", "finish_sharded", "fit_idf", "load", "load_idf", "open", "open_sharded",
-    "save_idf", "shard_of", "signature", "signatures", "similarities", "similarity", "tune", "vosh",
-    "write_shard", "write_sharded",
+    "rebuild", "save_idf", "shard_of", "signature", "signatures", "similarities", "similarity",
+    "tune", "vosh", "write_shard", "write_sharded",
 ]  # fmt: skip
 
 

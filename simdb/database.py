@@ -17,7 +17,7 @@ from simdb.engine.state.store import Store
 from simdb.engine.writing import Writing
 from simdb.ground import previews
 from simdb.ground.choices import DistanceTablesName, DurabilityName, ErrorsName, ModeName
-from simdb.ground.errors import BusyError, Error, ReadOnlyError
+from simdb.ground.errors import BusyError, CorruptError, Error, FormatError, ReadOnlyError
 from simdb.ground.foreign import answering
 from simdb.plan.calibration import Calibration
 from simdb.running.threads import thread_count
@@ -337,3 +337,33 @@ def open(
         return Database(store, store.environment.path, mode, "none")
     store = open_store(path, mode, options, access)
     return Database(store, os.fsdecode(path), mode, durability)
+
+
+def rebuild(
+    path: str | os.PathLike[str],
+    *,
+    drop_damaged: bool = False,
+    polytopes: int | None = None,
+    distance_tables: DistanceTablesName | None = None,
+    threads: int | None = None,
+) -> "Rebuild":
+    """Rebuild the database at `path`, even if it is too damaged to be opened; see the verb.
+
+    If it cannot be opened, its pages are read one by one, and all values that can still be read
+    become a new data file, which replaces the damaged one when it is complete.  No other process
+    may have the database open then: BusyError.  Raises CorruptError, and nothing changes, if
+    documents would be lost and `drop_damaged` is False, or if the options of the database are lost.
+    """
+    asked: Any = {"polytopes": polytopes, "distance_tables": distance_tables}
+    asked |= {"drop_damaged": drop_damaged, "threads": thread_count(threads)}
+    problem: Error | None
+    try:
+        database = open(path, "w")
+    except (CorruptError, FormatError) as error:
+        problem = error
+    else:
+        with database:
+            problem = maintenance.rescue.problem_of(database._store)
+            if problem is None:
+                return database.rebuild(**asked)
+    return maintenance.rescue.rescue(os.path.abspath(os.fsdecode(path)), problem, **asked)

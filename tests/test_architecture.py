@@ -77,7 +77,7 @@ FOLDERS = {
         "records.delta", "records.manifest", "records.tombstones", "runs.source",
         "records.metadata", "runs.table", "runs.sorting", "runs.run", "runs.columns",
         "runs.merge", "runs.sums", "runs.rewriting", "runs.merging", "records.features", "passages",
-        "transfer", "membership", "contents", "salvage", "check",
+        "transfer", "membership", "contents", "remains", "salvage", "check",
     ],
     "distributed": [
         "exchange", "forest", "plan",
@@ -119,7 +119,7 @@ FOLDERS = {
         "maintenance.compaction", "maintenance.inspection",
 
         "maintenance.advice",
-        "maintenance.rebuild", "maintenance.dump", "maintenance.load",
+        "maintenance.rebuild", "maintenance.rescue", "maintenance.dump", "maintenance.load",
         "reading", "writing", "snapshot", "transaction", "stored",
     ],
     "sharding": [

@@ -18,6 +18,7 @@ from simdb.report.facts import file_times
 from simdb.settings.options import SEEN, Minhash
 from simdb.settings.text_sketch import differing_options
 from simdb.storage.files.location import NETWORK_TYPES, file_system
+from simdb.storage.files.pages import REMEDY
 
 UTC = "%Y-%m-%dT%H:%M:%SZ"
 # The seconds of each unit, the longest first.
@@ -29,7 +30,6 @@ AGES = (
     (60, "minute"),
     (1, "second"),
 )
-RESTORE = "run simdb rebuild, or restore the database from a copy or a dump"
 ADVICE_COLUMNS = ("topic", "message", "reason", "remedy")
 
 
@@ -194,7 +194,8 @@ def _findings(db: str, deep: bool) -> Iterator[Row]:
         with open_either(db) as database:
             yield from (row_in_words(asdict(finding)) for finding in database.check(deep))
     except simdb.CorruptError as error:
-        yield row_in_words({"place": "database", "message": str(error), "remedy": RESTORE})
+        message = str(error).removesuffix(f"; {REMEDY}")
+        yield row_in_words({"place": "database", "message": message, "remedy": REMEDY})
 
 
 def _advice(db: str) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated
 
@@ -9,8 +10,10 @@ import simdb
 from simdb import compat
 from simdb.cli.options.opening import open_idle
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import FINDINGS, Exit, plain, print_one, quantity
+from simdb.cli.output.render import FINDINGS, Exit, is_table, plain, print_one, quantity
+from simdb.cli.output.words import in_words
 from simdb.ground.choices import DistanceTablesName
+from simdb.ground.previews import size
 from simdb.outputs.formats import STANDARD_OUTPUT
 from simdb.outputs.places import check_outputs
 
@@ -31,29 +34,32 @@ def rebuild(
 ) -> None:
     """Repair a database: make all its tables again from the stored documents.
 
-    Exit code 1 if something was lost, 3 if documents are damaged; then nothing is changed.
+    The database may be too damaged to be opened.  Exit code 1 if something was lost, 3 if documents
+    are damaged; then nothing is changed.
 
     --drop-damaged: Remove documents that are damaged beyond repair.
     --polytopes: Number of cross-polytope tables from now on, 0 for none; if not given, it stays the
         same.
     """
-    with _opened(db) as database:
-        report = database.rebuild(
-            drop_damaged=drop_damaged, polytopes=polytopes, distance_tables=distance_tables
-        )
-    print_one(asdict(report), as_json=json)
+    with suppress(simdb.CorruptError, simdb.FormatError):
+        open_idle(db).close()  # after all who are writing to it now
+    report = simdb.rebuild(
+        db, drop_damaged=drop_damaged, polytopes=polytopes, distance_tables=distance_tables
+    )
+    row = asdict(report)
+    if is_table(json):
+        row = {
+            "documents": f"{report.document_count:,}",
+            "lost": f"{report.lost_count:,}",
+            **({"dropped": report.dropped} if report.dropped else {}),
+            "size": f"{size(report.after_bytes)}, {size(report.before_bytes)} before",
+            "note": report.note,
+        }
+    print_one(row, as_json=json)
     for each in (*report.losses, *report.notes):
-        print(plain(each), file=sys.stderr)
+        print(in_words(plain(each)), file=sys.stderr)
     if report.losses or report.notes:
         raise Exit(FINDINGS)
-
-
-def _opened(path: str) -> "simdb.Database":
-    """Open a database after all who are writing to it now, or at once if it is too damaged."""
-    try:
-        return open_idle(path)
-    except simdb.CorruptError:
-        return simdb.open(path, "w")
 
 
 def copy(db: str, target: str, *, json: bool = False) -> None:

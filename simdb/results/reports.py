@@ -286,14 +286,16 @@ class Compaction:
 class Rebuild:
     """The result of `rebuild`.
 
-    `document_count`: the documents that are stored now.  `losses`: what could not be read, in
-    words.  `dropped`: the ids of documents that were removed with it.  `unknown_count`: the number
-    of removed documents whose ids were lost, too.  `notes`: damage on which no document depended.
+    `document_count`: the documents that are stored now.  `lost_count`: the documents that were
+    lost.  `losses`: what could not be read, in words, after a sentence on lost documents if there
+    are any.  `dropped`: the ids of lost documents.  `unknown_count`: the number of lost documents
+    whose ids were lost, too.  `notes`: damage on which no document depended.
     `before_bytes`, `after_bytes`: the size of the file.  `note`: why the file did not shrink, if
     so.
     """
 
     document_count: int
+    lost_count: int
     dropped: tuple[Id, ...]
     unknown_count: int
     losses: tuple[str, ...]

@@ -172,6 +172,14 @@ def verify_value(key: bytes, value: Any) -> None:
         raise CorruptError(f"{name(kind, key)} is not what was written: its checksum differs")
 
 
+def has_length(value: Any) -> bool:
+    """Return whether a value begins with a header that says its length."""
+    if len(value) < HEADER_BYTES:
+        return False
+    magic, _, _, _, _, payload_bytes, _, _ = HEADER.unpack_from(value)
+    return bool(magic == MAGIC and payload_bytes == len(value) - HEADER_BYTES)
+
+
 def present(kind: bytes, key: bytes, value: Any, subdatabase: bytes) -> Any:
     """Return a stored value; CorruptError if it is None, which says that there is none."""
     if value is None:

@@ -81,18 +81,23 @@ def create(
             " now; a database needs a directory of its own"
         )
     environment.create_subdatabases(all_names(options), transaction)
-    meta = environment.subdatabase(layout.META)
     stored = {"version": codec.FORMAT_VERSION, "engine": engine_version()}
     value = codec.encode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, stored)
-    transaction.put(layout.FORMAT_KEY, value, db=meta)
+    put_twice(environment, transaction, layout.FORMAT_KEY, value)
     key, kind = layout.RESOURCES_KEY, layout.RESOURCES_KIND
     value = codec.encode_object(kind, key, encode_resources(resources))
-    transaction.put(key, value, db=meta)
+    put_twice(environment, transaction, key, value)
     put_options(environment, transaction, options)
     manifest = environment.subdatabase(layout.MANIFEST)
     value = encode_manifest(Manifest(id_key=kernel.new_id_key()))
     transaction.put(layout.MANIFEST_KEY, value, db=manifest)
     return True
+
+
+def put_twice(environment: Environment, transaction: Any, key: bytes, value: Any) -> None:
+    """Store a value of which nothing else tells the content in two places; see `remains`."""
+    for name in (layout.META, layout.MANIFEST):
+        transaction.put(key, value, db=environment.subdatabase(name))
 
 
 def make_room_for(environment: Environment, options: Options) -> None:
@@ -135,7 +140,7 @@ def put_options(environment: Environment, transaction: Any, options: Options) ->
     value = codec.encode_object(
         layout.OPTIONS_KIND, layout.OPTIONS_KEY, encode_options(options, checksum)
     )
-    transaction.put(layout.OPTIONS_KEY, value, db=environment.subdatabase(layout.META))
+    put_twice(environment, transaction, layout.OPTIONS_KEY, value)
 
 
 def with_stored(environment: Environment, transaction: Any, options: Options) -> Options:
@@ -160,7 +165,7 @@ def replace_open(environment: Environment, transaction: Any, wanted: Options) ->
         return False
     options = changed
     value = codec.encode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, options)
-    transaction.put(layout.OPTIONS_KEY, value, db=environment.subdatabase(layout.META))
+    put_twice(environment, transaction, layout.OPTIONS_KEY, value)
     return True
 
 

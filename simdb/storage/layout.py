@@ -4,6 +4,7 @@
                 b"calibration"                          object: statistics of similar documents
                 b"note/" + name                         object: content of a note
     manifest    b"manifest"                             object: counters and the live runs
+                b"format", b"options", b"resources"     the same as in meta, once more
     table/NN    run u32 | column u8                     arrays: keys, ordinals, directory
     polytope/NN run u32 | column u8                     the same, of documents with weights; only
                                                         if the options have `polytopes`
@@ -56,6 +57,8 @@ RESOURCES_KEY = b"resources"
 CALIBRATION_KEY = b"calibration"
 MANIFEST_KEY = b"manifest"
 NOTE_PREFIX = b"note/"
+# What nothing else tells is also stored beside the manifest, in another page.
+KEPT_TWICE = (FORMAT_KEY, OPTIONS_KEY, RESOURCES_KEY)
 # A key of LMDB has at most 511 bytes.
 NOTE_NAME_BYTES_MAX = 500
 

@@ -6,7 +6,7 @@ and follow the earlier ones, a run without states is the copy of others by an un
 a run with states of no document was written ahead of a commit that did not follow.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +27,12 @@ from simdb.storage.records.tombstones import decode_chunk, is_deleted
 from simdb.storage.runs.run import Run, Segment, as_segment
 from simdb.storage.runs.source import Source
 from simdb.values.arrays import ORDINALS_MAX, WEIGHTED
+
+# What is lost with whole pages of a sub-database, where no key tells that something was there.
+TORN = {
+    layout.META: "notes, or the calibration",
+    layout.METADATA: "documents have lost their metadata, and which ones is not known",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,8 @@ class Salvage:
 
     `parts` can be read completely; of `named` at least the ids can be read.  `is_dead` is bool by
     ordinal.  `notes` name what was lost but can be built again.  `passages` are the sound passage
-    runs.
+    runs.  `torn` names sub-databases of which whole pages are lost, and `is_guessed` says whether
+    the manifest is.
     """
 
     manifest: Manifest
@@ -68,15 +75,21 @@ class Salvage:
     notes: list[str] = field(default_factory=list)
     passages: list[PassageInfo] = field(default_factory=list)
     is_dead: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
+    torn: Collection[bytes] = ()
+    is_guessed: bool = False
 
 
-def salvage(environment: Environment, source: Source) -> Salvage:
-    """Verify everything except the tables; return what can be read, and what cannot."""
+def salvage(environment: Environment, source: Source, torn: Collection[bytes] = ()) -> Salvage:
+    """Verify everything except the tables; return what can be read, and what cannot.
+
+    `torn`: the sub-databases of which whole pages are lost, with values that nothing names.
+    """
     try:
         manifest = read_manifest(environment, source.transaction)
-        found = Salvage(manifest, manifest.next_ordinal)
+        found = Salvage(manifest, manifest.next_ordinal, torn=torn)
     except (CorruptError, FormatError) as error:
-        found = Salvage(_guessed_manifest(environment, source))
+        manifest = _guessed_manifest(environment, source)
+        found = Salvage(manifest, torn=torn, is_guessed=True)
         found.notes.append(f"{error}; the runs were found by their columns")
     for info in found.manifest.runs:
         _look_at_run(found, Run(info), source)
@@ -92,6 +105,9 @@ def salvage(environment: Environment, source: Source) -> Salvage:
         for why, start, stop in damage(source, found.next_ordinal):
             message = f"{why}; documents of {start} .. {stop} lose their features"
             found.losses.append(Loss(message, start, stop, takes_documents=False))
+    for name in TORN.keys() & set(torn):
+        message = f"whole pages of {name.decode()} are lost: {TORN[name]}"
+        found.losses.append(Loss(message, 0, 0, takes_documents=False))
     return found
 
 
@@ -100,7 +116,7 @@ def sound_metadata(source: Source) -> Iterator[tuple[int, bytes]]:
     for key, value in source.every(layout.METADATA):
         try:
             yield from _readable_block(key, value)
-        except CorruptError:
+        except (CorruptError, FormatError):
             continue  # `salvage` has reported the block
 
 
@@ -201,6 +217,8 @@ def _close_gap(found: Salvage, start: int, stop: int) -> None:
 
 def _look_at_tombstones(found: Salvage, source: Source) -> None:
     found.is_dead = np.zeros(found.next_ordinal, np.bool_)
+    before = len(found.losses)
+    missing = set(range(-(-found.next_ordinal // layout.CHUNK_ORDINALS)))
     for key, value in _numbered(found, source, layout.DELETED):
         start = layout.key_number(key) * layout.CHUNK_ORDINALS
         stop = min(start + layout.CHUNK_ORDINALS, found.next_ordinal)
@@ -212,15 +230,26 @@ def _look_at_tombstones(found: Salvage, source: Source) -> None:
                 )
             every = np.arange(stop - start, dtype=np.uint32)
             found.is_dead[start:stop] = is_deleted(bits, every)
+            missing.discard(layout.key_number(key))
         except (CorruptError, FormatError) as error:
-            message = f"{error}; deletions among the documents {start} .. {stop} are not known"
-            found.losses.append(Loss(message, min(start, stop), stop))
-    count = int(np.count_nonzero(found.is_dead))
-    if count != found.manifest.deleted_count and not found.losses:
-        wanted = found.manifest.deleted_count
+            _note_deletions(found, str(error), start, stop)
+    count, wanted = int(np.count_nonzero(found.is_dead)), found.manifest.deleted_count
+    is_short = not found.is_guessed and count < wanted and len(found.losses) == before
+    if is_short or (found.is_guessed and layout.DELETED in found.torn):
+        for number in sorted(missing):
+            start = number * layout.CHUNK_ORDINALS
+            stop = min(start + layout.CHUNK_ORDINALS, found.next_ordinal)
+            _note_deletions(found, f"the tombstones have lost chunk {number}", start, stop)
+    elif count != wanted and not found.losses and not found.is_guessed:
         found.notes.append(
             f"the manifest counts {wanted} deleted documents, but the tombstones {count}"
         )
+
+
+def _note_deletions(found: Salvage, why: str, start: int, stop: int) -> None:
+    """Report documents of which it is not known which were deleted: none may come back."""
+    message = f"{why}; deletions among the documents {start} .. {stop} are not known"
+    found.losses.append(Loss(message, min(start, stop), stop))
 
 
 def _look_at_metadata(found: Salvage, source: Source) -> None:
@@ -290,6 +319,8 @@ def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
     weighted: dict[int, int] = {}
     found: set[int] = set()
     for key, value in source.every(layout.DOCUMENTS):
+        if bytes(memoryview(value)[4:8]) not in (*layout.COLUMN_KINDS.values(), codec.EVEN_KIND):
+            continue  # a value of something else
         run, column, _ = layout.segment_key_parts(key)
         found.add(run)
         if column == layout.STATE:

@@ -27,6 +27,7 @@ FORMS = {
     "kills.py": "--kills 30",
     "races.py": "--seconds 2",
     "repeats.py": "--worlds 20",
+    "rescues.py": "--trials 40",
     "texts.py": "--seeds 10",
     "threads.py": "--trials 3",
 }

@@ -68,7 +68,7 @@ PHRASES = tuple(
         ),
         (r"give them as pairs= and labels= \(--pairs FILE\)", "give them as --pairs FILE"),
         (r"use ids='text' \(--text-ids\)", "use --text-ids"),
-        (r"[a-z]+\((?:drop_damaged=True)?\), (simdb [a-z]+)", r"\1"),
+        (r"(?:simdb\.)?[a-z]+\((?:(?:path, )?drop_damaged=True)?\), (simdb [a-z]+)", r"\1"),
         (r"fit one with simdb\.fit_idf\(documents, sketch\)", "make one with simdb idf"),
         (
             r"fit one with simdb\.fit_idf, and pass it to the sketch \(idf=\) or to the empty"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["advice", "calibration", "compaction", "dump", "inspection", "load", "rebuild"]
+__all__ = ["advice", "calibration", "compaction", "dump", "inspection", "load", "rebuild", "rescue"]
 
 if TYPE_CHECKING:
     from simdb.engine.maintenance import (
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         inspection,
         load,
         rebuild,
+        rescue,
     )
 else:
     __getattr__ = cold.modules(__name__, __all__)

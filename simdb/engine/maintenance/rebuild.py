@@ -7,8 +7,7 @@ caller gives up its documents.  All of it is one transaction: clusters are found
 before it is committed, so no reader ever sees documents without their clusters.
 """
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -33,16 +32,17 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kind, View
 from simdb.engine.write.writer import Writer, write, write_anew, write_notes
+from simdb.ground import previews
 from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError, Error, FormatError
 from simdb.plan.calibration import decode_calibration
 from simdb.results.reports import Rebuild
 from simdb.running import kernel
 from simdb.settings.options import Options
+from simdb.settings.text_sketch import IdfTable
 from simdb.storage import codec, contents, layout
 from simdb.storage.environment.gate import WriteRight
-from simdb.storage.files.idf_file import problems_of
-from simdb.storage.files.plain import IDF_FILE
+from simdb.storage.files.idf_file import salvaged_idf
 from simdb.storage.membership import Membership
 from simdb.storage.passages import check_rewritten, renumbering, stored_passages, write_passages
 from simdb.storage.records.delta import Delta
@@ -52,17 +52,26 @@ from simdb.storage.records.metadata import damaged_notes, note_name
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written, differences
-from simdb.storage.salvage import Salvage, ids_of, salvage, sound_metadata, sound_times
+from simdb.storage.salvage import Loss, Salvage, ids_of, salvage, sound_metadata, sound_times
 from simdb.values.arrays import BARE, EMPTY, sorted_unique
 
 SHOWN_LOSSES = 3
 
 
-def rebuild(store: Store, *, drop_damaged: bool, threads: int = 1, **changed: Any) -> Rebuild:
+def rebuild(
+    store: Store,
+    *,
+    drop_damaged: bool,
+    threads: int = 1,
+    torn: Collection[bytes] = (),
+    losses: Sequence[Loss] = (),
+    **changed: Any,
+) -> Rebuild:
     """Make all tables again; CorruptError, and nothing changes, if documents would be lost.
 
-    `threads` make the tables.  `changed`: options from now on, of `OPEN`; None for what the
-    database has, or gets when it is compacted.
+    `threads` make the tables.  `torn`: see `salvage`.  `losses`: what is lost already.
+    `changed`: options from now on, of `OPEN`; None for what the database has, or gets when it is
+    compacted.
     """
     with store.begin_write() as right:
         with suppress(CorruptError):
@@ -72,9 +81,12 @@ def rebuild(store: Store, *, drop_damaged: bool, threads: int = 1, **changed: An
         store.forget_views()
         store.membership = None
         made = store.with_room(
-            lambda: _try_to_rebuild(store, options, drop_damaged, threads), right, before
+            lambda: _try_to_rebuild(store, options, drop_damaged, (torn, losses), threads),
+            right,
+            before,
         )
         store.take_options()
+        store.take_idf()
         note = _shrink(store, right)
         return replace(made, before_bytes=before, after_bytes=file_bytes(store), note=note)
 
@@ -93,22 +105,32 @@ def _wanted(options: Options, changed: Mapping[str, Any]) -> Options:
     return settled(replace(options, **given))
 
 
-def _try_to_rebuild(store: Store, options: Options, drop_damaged: bool, threads: int) -> Rebuild:
+def _try_to_rebuild(
+    store: Store,
+    options: Options,
+    drop_damaged: bool,
+    known: tuple[Collection[bytes], Sequence[Loss]],
+    threads: int,
+) -> Rebuild:
     """Rebuild and return the report; `MapFull` if the map has no space for it."""
     with store.source() as source:
-        found = salvage(store.environment, source)
+        found = salvage(store.environment, source, known[0])
+        found.losses[:0] = known[1]
+        options = _with_sound_idf(store, source, options, found)
         if found.losses and not drop_damaged:
             raise _refusal(found)
-        found.notes += _other_damage(store, source)
+        found.notes += _other_damage(source, found)
         kept = _kept(found)
         dropped, unknown = _dropped(found, kept)
+        lost, sentence = _lost(found, kept, dropped, unknown)
         contents.make_room_for(store.environment, options)
         write(store, lambda writer: _write(writer, options, source, found, kept, threads))
         return Rebuild(
             document_count=len(kept),
+            lost_count=lost,
             dropped=tuple(dropped),
-            unknown_count=unknown,
-            losses=tuple(loss.message for loss in found.losses),
+            unknown_count=min(unknown, lost),
+            losses=(*sentence, *(loss.message for loss in found.losses)),
             notes=tuple(found.notes),
             before_bytes=0,
             after_bytes=0,
@@ -127,17 +149,37 @@ def _refusal(found: Salvage) -> CorruptError:
     )
 
 
-def _other_damage(store: Store, source: Source) -> Iterator[str]:
+def _with_sound_idf(store: Store, source: Source, options: Options, found: Salvage) -> Options:
+    """Return the options with what can be used of the IDF table; what is lost becomes a loss."""
+    checksum = contents.idf_checksum(store.environment, source.transaction)
+    if checksum is None:
+        return options
+    table, problem = salvaged_idf(store.environment.path, checksum)
+    if not problem:
+        return options
+    found.losses.append(idf_loss(table, problem))
+    return replace(options, sketch=replace(options.sketch, idf=table))
+
+
+def idf_loss(table: IdfTable | None, problem: str) -> Loss:
+    """Return the sentence on a damaged table, of which `table` can be used."""
+    then = (
+        "texts cannot be read until set_idf gives the database an equal table"
+        if table is None
+        else "the other features weigh from now on what unknown ones do"
+    )
+    return Loss(f"{problem}; documents keep their sketches, but {then}", 0, 0, False)
+
+
+def _other_damage(source: Source, found: Salvage) -> Iterator[str]:
     """Yield damage that does not affect any document."""
-    transaction = source.transaction
-    _, problem = _calibration(source)
+    stored, problem = _calibration(source)
+    if stored is None and problem is None and found.manifest.calibration and not found.is_guessed:
+        problem = "it is missing"
     if problem is not None:
         yield f"the calibration was removed, calibrate again: {problem}"
     for key, reason in damaged_notes(source):
         yield f"the note {note_name(key)!r} was removed: {reason}"
-    checksum = contents.idf_checksum(store.environment, transaction)
-    if checksum is not None:
-        yield from problems_of(os.path.join(store.environment.path, IDF_FILE), checksum)
 
 
 def _calibration(source: Source) -> tuple[dict[str, Any] | None, str | None]:
@@ -177,14 +219,57 @@ def _dropped(found: Salvage, kept: U32) -> tuple[list[Any], int]:
     return ids, int(np.count_nonzero(is_lost))
 
 
+def _lost(
+    found: Salvage, kept: U32, dropped: Sequence[Any], unknown: int
+) -> tuple[int, Iterator[str]]:
+    """Return the number of documents that are lost, and a sentence on them if there are any.
+
+    If deletions are not known, the ids in `dropped` are also those of deleted documents.
+    """
+    most = len(dropped) + unknown
+    known = found.manifest.document_count - len(kept)
+    lost = most if found.is_guessed else min(max(known, 0), most)
+    return lost, _lost_in_words(lost, dropped, unknown)
+
+
+def _lost_in_words(lost: int, dropped: Sequence[Any], unknown: int) -> Iterator[str]:
+    if lost:
+        ids = f"the ids of {min(unknown, lost):,} of them are not known"
+        if not unknown:
+            ids = f"{previews.counted(len(dropped), 'id')} in `dropped`"
+            if len(dropped) > lost:
+                ids += ", some of documents that had been deleted before"
+        yield f"{previews.counted(lost, 'document')} {'was' if lost == 1 else 'were'} lost: {ids}"
+
+
+def _keep_meta(writer: Writer, source: Source, options: Options) -> None:
+    """Write what is sound beside the documents again, and nothing else."""
+    kept = {}
+    for key, value in source.every(layout.META):
+        is_known = key in (*layout.KEPT_TWICE, layout.CALIBRATION_KEY)
+        if is_known or key.startswith(layout.NOTE_PREFIX):
+            with suppress(CorruptError):
+                codec.verify_value(key, value)
+                kept[key] = bytes(value)
+    for name in (layout.META, layout.MANIFEST):
+        writer.clear(name)
+    for key, value in kept.items():
+        names = (layout.META, layout.MANIFEST) if key in layout.KEPT_TWICE else (layout.META,)
+        for name in names:
+            writer.put(name, key, value)
+    if options.sketch.idf is not writer.store.options.sketch.idf:
+        contents.put_options(writer.store.environment, writer.transaction, options)
+
+
 def _write(
     writer: Writer, options: Options, source: Source, found: Salvage, kept: U32, threads: int
 ) -> None:
     store, kind = writer.store, kind_of(options)
     store.environment.watch.walk()
+    if not found.manifest.id_key:  # an older version made the database, or the manifest is lost
+        found.manifest = replace(found.manifest, id_key=kernel.new_id_key())
     manifest = found.manifest
-    if not manifest.id_key:  # an older version made the database, or the manifest is lost
-        manifest = replace(manifest, id_key=kernel.new_id_key())
+    _keep_meta(writer, source, options)
     numbers = _readable_clusters(store, source, found, kept)
     times = sound_times(source, found.next_ordinal) if options.keeps_times else None
     for name in {*contents.all_names(store.options), *contents.all_names(options)}:
@@ -205,7 +290,7 @@ def _write(
     if times is not None:
         put_times(writer, times[kept])
     write_notes(writer, dict.fromkeys(key for key, _ in damaged_notes(source)))
-    manifest = _keep_calibration(writer, source, manifest, kept)
+    manifest = _keep_calibration(writer, source, found, kept)
     manifest = store_open(writer, manifest, options)
     moved = _move_passages(writer, source, found, kept) if options.passages else ()
     count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0
@@ -237,18 +322,18 @@ def _move_passages(
     return (row,)
 
 
-def _keep_calibration(writer: Writer, source: Source, manifest: Manifest, kept: U32) -> Manifest:
+def _keep_calibration(writer: Writer, source: Source, found: Salvage, kept: U32) -> Manifest:
     """Keep a readable calibration and remove a damaged one; returns the manifest.
 
     If the manifest, and with it the ordinals, had to be guessed, it covers no documents.
     """
+    manifest = found.manifest
     stored, problem = _calibration(source)
     if problem is not None:
         writer.delete(layout.META, layout.CALIBRATION_KEY)
     if stored is None:
         return replace(manifest, calibration=0)
-    is_guessed = manifest.deleted_version > source.transaction.id()
-    covered = 0 if is_guessed else int(np.searchsorted(kept, covered_of(stored, manifest)))
+    covered = 0 if found.is_guessed else int(np.searchsorted(kept, covered_of(stored, manifest)))
     return writer.put_calibration(manifest, covering(stored, covered))
 
 
@@ -259,7 +344,8 @@ def _readable_clusters(store: Store, source: Source, found: Salvage, kept: U32) 
     """
     options = store.options
     is_decided = of_maintained(options).similarity is None or options.recall == 1.0
-    if not options.keeps_clusters or is_decided or found.losses:
+    is_lost = found.losses or layout.CLUSTERS in found.torn
+    if not options.keeps_clusters or is_decided or is_lost:
         return None
     try:
         numbers, _ = Membership(source).whole(found.next_ordinal)

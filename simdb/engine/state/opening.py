@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from simdb import index
 from simdb.engine.state.store import Store
 from simdb.ground.checks import one_of, share, shown
-from simdb.ground.errors import ExistsError, ForkedError, FormatError, OptionError
+from simdb.ground.errors import CorruptError, ExistsError, ForkedError, FormatError, OptionError
 from simdb.settings.options import TABLES_MAX, USUAL_POLYTOPES, Options
 from simdb.settings.stored_options import Resources, check_same
 from simdb.sketch.packages import take_resources, warn_of_changes
@@ -28,6 +28,7 @@ from simdb.storage.environment.file_map import DEFAULT_MAP_BYTES, LEAST_MAP_BYTE
 from simdb.storage.environment.registry import Lease
 from simdb.storage.files import location
 from simdb.storage.files.location import TemporaryFolder
+from simdb.storage.files.pages import REMEDY
 
 MODES = ("r", "w", "c", "x")
 _lock = threading.Lock()
@@ -134,8 +135,10 @@ def open_store(
         resources = contents.read_resources(environment)
         warn_of_changes(stored.sketch, resources, directory)
         return Store(lease, stored, resources, timeout=timeout, allowed=allowed)
-    except BaseException:
+    except BaseException as error:
         registry.abandon(lease)
+        if isinstance(error, CorruptError) and REMEDY not in str(error):
+            raise CorruptError(f"{error}; {REMEDY}") from error
         raise
 
 
@@ -166,8 +169,18 @@ def open_temporary(mode: str, options: Options | None, access: Access) -> Store:
 def open_beside(store: Store, room_bytes: int) -> Store:
     """Return the store of a new temporary database that takes the sketches of `store` as they are.
 
-    It has the same options, stop words and IDF table.  `room_bytes`: what its file may need; it
-    lies in memory only if there is so much room.
+    It has the same options, stop words and IDF table; `room_bytes`: see `open_aside`.
+    """
+    resources = contents.read_resources(store.environment)
+    return open_aside(store.options, resources, room_bytes, store.allowed)
+
+
+def open_aside(
+    options: Options, resources: Resources, room_bytes: int, allowed: frozenset[str] = frozenset()
+) -> Store:
+    """Return the store of a new temporary database with these options and stop words.
+
+    `room_bytes`: what its file may need; it lies in memory only if there is so much room.
     """
     folder = TemporaryFolder(room_bytes)
     location.prepare(folder.database, "x")
@@ -175,8 +188,7 @@ def open_beside(store: Store, room_bytes: int) -> Store:
         folder.database, is_read_only=False, durability="none", map_bytes=DEFAULT_MAP_BYTES
     )
     try:
-        resources = contents.read_resources(store.environment)
-        made = created(lease, store.options, resources, store.allowed)
+        made = created(lease, options, resources, allowed)
     except BaseException:
         registry.abandon(lease)
         folder.remove()

@@ -183,11 +183,14 @@ class Store:
         The table is set once, before the first document, so a known one is not read again.
         """
         sketch = self.options.sketch
-        if not sketch.uses_idf or sketch.idf is not None or self.is_closed:
-            return
+        if sketch.uses_idf and sketch.idf is None and not self.is_closed:
+            self.take_idf()
+
+    def take_idf(self) -> None:
+        """Take over the stored IDF table if it is not the known one."""
         with self.environment.reading() as transaction:
             options = stored.read_options(self.environment, transaction)
-        if options.sketch.idf is not None:
+        if options.sketch.idf != self.options.sketch.idf:
             # The sketcher comes first: other threads look at the options before they use it.
             self._sketcher = self._make_sketcher(options)
             self.options = options

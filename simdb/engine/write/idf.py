@@ -107,8 +107,13 @@ def _set_in(store: Store, transaction: Any, wanted: Options) -> None:
 
 
 def _check_unused(store: Store, transaction: Any) -> None:
-    """Raise OptionError if a document was ever inserted."""
+    """Raise OptionError if a document was ever inserted.
+
+    If documents have weights, the table that made them is lost; an equal one can be set.
+    """
     manifest = contents.read_manifest(store.environment, transaction)
+    if manifest.document_count > manifest.bare_count + manifest.empty_count:
+        return
     # A compaction gives new ordinals, but never uses the number of a run again.
     if manifest.next_ordinal or manifest.live_next_run:
         raise OptionError(

@@ -16,6 +16,7 @@ import lmdb
 
 from simdb.ground.errors import CorruptError, FormatError, ReplacedError
 from simdb.storage.files.locks import pauses
+from simdb.storage.files.pages import REMEDY
 from simdb.storage.files.plain import DATA_FILE
 from simdb.storage.translation import translate
 
@@ -256,10 +257,7 @@ def copy_compacted(environment: Any, transaction: Any, handles: Iterable[Any], p
 
 
 def _refuse(error: lmdb.Error) -> NoReturn:
-    raise CorruptError(
-        f"the pages of the data file are damaged: {error}; restore the database from a copy, or"
-        " rebuild it from the documents"
-    ) from error
+    raise CorruptError(f"the pages of the data file are damaged: {error}; {REMEDY}") from error
 
 
 def _touch(transaction: Any, handle: Any) -> None:

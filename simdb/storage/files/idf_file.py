@@ -125,6 +125,40 @@ def problems_of(path: str, checksum: int | None) -> Iterator[str]:
         yield f"{path} has a directory that does not fit its entries"
 
 
+def salvaged_idf(directory: str, checksum: int) -> tuple[IdfTable | None, str]:
+    """Return what can be used of a damaged table, and what is wrong with it, "" for a sound one.
+
+    Entries that are out of order or weigh nothing are left out.  None if the head is damaged, too,
+    or is that of another table.
+    """
+    path = os.path.join(directory, IDF_FILE)
+    problem = next(problems_of(path, checksum), "")
+    if not problem:
+        return read_own_idf(directory, checksum), ""
+    try:
+        content = _mapped(path)
+        head = _read_head(path, content)
+    except (CorruptError, FormatError, InputError, NotFoundError):
+        return None, problem
+    if head.checksum != checksum:
+        return None, problem
+    stored = np.frombuffer(content, "<u8", head.entry_count, head.entries_start)
+    entries = stored[(stored & np.uint64(WEIGHT_MASK)) > 0].astype(np.uint64)
+    while True:
+        hashes = (entries >> np.uint64(WEIGHT_BITS)).astype(np.int64)
+        descents = np.flatnonzero(np.diff(hashes) <= 0)
+        if not len(descents):
+            break
+        entries = np.delete(entries, np.concatenate([descents, descents + 1]))
+    bits = directory_bits(len(entries))
+    starts = np.empty((1 << bits) + 1, np.uint32)
+    kernel.directory(entries, bits, starts)
+    table = IdfTable(
+        entries, starts, head.default, head.document_count, decode_settings(head.settings, path)
+    )
+    return table, f"{problem}; {len(entries)} of its {len(stored)} features can be used"
+
+
 class _IdfHead(NamedTuple):
     """What the header and the settings hold."""
 

@@ -46,6 +46,10 @@ TREE = struct.Struct("<IHHQQQQQ")
 NODE = struct.Struct("<HHHH")
 NUMBER = struct.Struct("<Q")
 
+REMEDY = (
+    "restore the database from a copy or a dump, or save what can be read:"
+    " simdb.rebuild(path, drop_damaged=True), simdb rebuild --drop-damaged"
+)
 MAGIC, VERSION = 0xBEEFC0DE, 1
 META_PAGE = 8
 FREE_FLAGS = 8  # the free tree has integer keys; its upper flags are set by LMDB's opener
@@ -154,14 +158,35 @@ def newest_meta(descriptor: int, *, is_whole: bool, least: int) -> Meta:
     return newest
 
 
+def read_meta(descriptor: int, number: int, page_bytes: int) -> Meta:
+    """Read meta page `number`; `page_bytes`: the page size that the other one gives; Damage."""
+    content = os.pread(descriptor, PAGE.size + META.size, number * page_bytes)
+    found, _, flags, _, _ = PAGE.unpack_from(content)
+    magic, version, _, map_bytes, free_record, main_record, last_page, transaction = (
+        META.unpack_from(content, PAGE.size)
+    )
+    if (found, flags, magic, version) != (number, META_PAGE, MAGIC, VERSION):
+        raise Damage(f"page {number} is no meta page")
+    free, main = Tree(*TREE.unpack(free_record)), Tree(*TREE.unpack(main_record))
+    is_power = free.pad & (free.pad - 1) == 0
+    if not is_power or not PAGE_BYTES_LEAST <= free.pad <= PAGE_BYTES_MOST:
+        raise Damage(f"meta page {number} says that a page has {free.pad} bytes")
+    if page_bytes and free.pad != page_bytes:
+        raise Damage(f"the meta pages say {page_bytes} and {free.pad} bytes for a page")
+    if (free.flags & 0xFF, main.flags, main.pad) != (FREE_FLAGS, 0, 0):
+        raise Damage(f"meta page {number} has flags that simdb does not use")
+    if map_bytes > MAP_BYTES_MOST:
+        raise Damage(f"meta page {number} says that the map has {map_bytes} bytes")
+    return Meta(free.pad, map_bytes, last_page, transaction, free, main)
+
+
 @contextmanager
 def _told(path: str) -> Iterator[None]:
     try:
         yield
     except (Damage, struct.error) as damage:
         raise CorruptError(
-            f"{path} cannot be used: the pages of the data file are damaged: {damage}; restore the"
-            " database from a copy, or rebuild it from the documents"
+            f"{path} cannot be used: the pages of the data file are damaged: {damage}; {REMEDY}"
         ) from damage
 
 
@@ -395,27 +420,5 @@ def _are_neighbours(numbers: list[int]) -> bool:
 
 
 def _read_metas(descriptor: int) -> list[Meta]:
-    first = _read_meta(descriptor, 0, 0)
-    return [first, _read_meta(descriptor, 1, first.page_bytes)]
-
-
-def _read_meta(descriptor: int, number: int, page_bytes: int) -> Meta:
-    """Read meta page `number`; `page_bytes`: the page size that the other one gives."""
-    content = os.pread(descriptor, PAGE.size + META.size, number * page_bytes)
-    found, _, flags, _, _ = PAGE.unpack_from(content)
-    magic, version, _, map_bytes, free_record, main_record, last_page, transaction = (
-        META.unpack_from(content, PAGE.size)
-    )
-    if (found, flags, magic, version) != (number, META_PAGE, MAGIC, VERSION):
-        raise Damage(f"page {number} is no meta page")
-    free, main = Tree(*TREE.unpack(free_record)), Tree(*TREE.unpack(main_record))
-    is_power = free.pad & (free.pad - 1) == 0
-    if not is_power or not PAGE_BYTES_LEAST <= free.pad <= PAGE_BYTES_MOST:
-        raise Damage(f"meta page {number} says that a page has {free.pad} bytes")
-    if page_bytes and free.pad != page_bytes:
-        raise Damage(f"the meta pages say {page_bytes} and {free.pad} bytes for a page")
-    if (free.flags & 0xFF, main.flags, main.pad) != (FREE_FLAGS, 0, 0):
-        raise Damage(f"meta page {number} has flags that simdb does not use")
-    if map_bytes > MAP_BYTES_MOST:
-        raise Damage(f"meta page {number} says that the map has {map_bytes} bytes")
-    return Meta(free.pad, map_bytes, last_page, transaction, free, main)
+    first = read_meta(descriptor, 0, 0)
+    return [first, read_meta(descriptor, 1, first.page_bytes)]
