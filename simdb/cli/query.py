@@ -17,7 +17,9 @@ from simdb.cli.options.option_groups import (
 )
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.ground.choices import ErrorsName
-from simdb.sources.content import STANDARD_INPUT, known_encoding, markup_hint, read_file
+from simdb.sources.content import STANDARD_INPUT, known_encoding, markup_hint
+from simdb.sources.kinds import read_one
+from simdb.sources.records import SourceOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +123,9 @@ def _document(
     text: str | None, file: str | None, fingerprint: str | None, encoding: str, errors: str
 ) -> str | int | None:
     """Return the text or the fingerprint that was given; None for a stored document."""
-    decoded_as = known_encoding(encoding)
+    reading = SourceOptions(encoding=known_encoding(encoding), errors=errors)
     if fingerprint is not None:
         return given_bits(fingerprint)
     if text == STANDARD_INPUT or file is not None:
-        return read_file(file or STANDARD_INPUT, decoded_as, errors)
+        return read_one(file or STANDARD_INPUT, reading)
     return text

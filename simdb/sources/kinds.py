@@ -33,6 +33,7 @@ from simdb.sources.content import (
     explained,
     is_plain,
     opened,
+    read_text,
     settled_encoding,
 )
 from simdb.sources.encoding_guess import GUESS, UTF8
@@ -116,6 +117,17 @@ def holds_records(source: str, reading: SourceOptions) -> bool:
     if os.path.isdir(source):
         return False
     return is_stream(source) or kind_of(source, reading) != TEXT
+
+
+def read_one(path: str, reading: SourceOptions) -> str:
+    """Return the text of a file or a stream that is one document; InputError for records."""
+    try:
+        with opened(path) as stream:
+            if _sniffed(stream, reading, is_named=True) == TEXT:
+                return read_text(stream, reading.encoding, reading.errors)[0]
+    except CONTENT_ERRORS as error:
+        raise InputError(f"{valid_name(path)}: {explained(error)}") from error
+    raise InputError(f"{valid_name(path)} holds records, not one text; look them up by lookup")
 
 
 def stream_kind(stream: io.BufferedReader, name: str, reading: SourceOptions) -> str:

@@ -39,7 +39,7 @@ from simdb.report.template import check_page
 from simdb.running.memory import check_memory
 from simdb.running.threads import thread_count
 from simdb.settings import keeping
-from simdb.sources.content import STANDARD_INPUT
+from simdb.sources.kinds import is_stream
 from simdb.sources.origins import Origins
 from simdb.sources.records import SourceOptions
 from simdb.storage.files.location import is_database
@@ -81,12 +81,12 @@ class StoreOptions:
     def run_name(self, sources: Collection[str]) -> str | None:
         """Return the name of a run: the given one, or one made of the places of its sources.
 
-        None without a database, or if a source is standard input, which can be anything when it is
-        read again.
+        None without a database, or if a source is a stream, which can be anything when it is read
+        again.
         """
         if self.run is not None:
             return repeat.checked_name(self.run, "--run")
-        if self.db is None or STANDARD_INPUT in sources:
+        if self.db is None or any(map(is_stream, sources)):
             return None
         places = sorted(
             {

@@ -1,0 +1,175 @@
+"""Streams on the command line: every command that reads sources reads pipes as what they hold."""
+
+import gzip
+import json
+import os
+import threading
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+import simdb
+
+
+def text(name):
+    return " ".join(f"{name}{at}" for at in range(20))
+
+
+ROWS = [{"id": f"{at}", "text": text("abc"[at % 3])} for at in range(6)]
+ITEMS = [{"id": name, "question": text(name)} for name in "axyz"]
+KEPT = ["0", "1", "2"]
+
+
+def lines(rows):
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+@pytest.fixture
+def pipe():
+    """Makes the name of a pipe that holds some bytes, as the shell does for <(command)."""
+    opened = []
+
+    def make(content):
+        reads, writes = os.pipe()
+        writer = threading.Thread(target=lambda: (os.write(writes, content), os.close(writes)))
+        writer.start()
+        opened.append((reads, writer))
+        return f"/dev/fd/{reads}"
+
+    yield make
+    for reads, writer in opened:
+        os.close(reads)
+        writer.join()
+
+
+def ids(path):
+    return [json.loads(line)["id"] for line in Path(path).read_text().splitlines()]
+
+
+def test_dedup_reads_records_from_pipes_and_standard_input(simdb_run, pipe):
+    ran = simdb_run(
+        "dedup", pipe(gzip.compress(lines(ROWS[:3]))), pipe(lines(ROWS[3:])), "-o", "a.jsonl"
+    )
+    given = simdb_run("dedup", "-", "-o", "b.jsonl", given=gzip.compress(lines(ROWS)))
+
+    assert (ran.code, given.code) == (0, 0), ran.notes + given.notes
+    assert ids("a.jsonl") == ids("b.jsonl") == KEPT
+
+
+def test_rows_of_a_pipe_keep_their_types(simdb_run, pipe):
+    table = pyarrow.table({**{name: [row[name] for row in ROWS] for name in ("id", "text")},
+                           "n": pyarrow.array(range(6), "int16")})  # fmt: skip
+    pyarrow.parquet.write_table(table, "t.parquet")
+
+    simdb_run("dedup", pipe(Path("t.parquet").read_bytes()), "-o", "kept.parquet")
+
+    assert pyarrow.parquet.read_table("kept.parquet").equals(table[:3])
+
+
+def test_a_leak_is_found_whichever_side_is_a_pipe(simdb_run, pipe):
+    """The items were one document, and none of them was found."""
+    Path("train.jsonl").write_bytes(lines(ROWS))
+    Path("items.jsonl").write_bytes(lines(ITEMS))
+    asked = ["--fields", "question"]
+
+    for name, train, items in (
+        ("a", "train.jsonl", pipe(lines(ITEMS))),
+        ("b", pipe(lines(ROWS)), "items.jsonl"),
+    ):
+        ran = simdb_run("decontaminate", train, "--against", items, *asked, "-o", f"{name}.jsonl")
+        assert "1 of 4 items found in 2 of 6 documents" in ran.notes
+        assert ids(f"{name}.jsonl") == ["1", "2", "4", "5"]
+
+
+def test_other_commands_read_pipes(simdb_run, pipe):
+    simdb_run("insert", "db", pipe(lines(ROWS)))
+
+    simdb_run(
+        "lookup", "db", pipe(lines([*ROWS, {"id": "n", "text": text("n")}])), "--new", "n.jsonl"
+    )
+    pairs = simdb_run("pairs", "db", "--verify", "exact", "--texts", pipe(lines(ROWS)))
+    tuned = simdb_run("tune", pipe(lines(ROWS)))
+
+    assert len(simdb.open("db", "r")) == 6
+    assert ids("n.jsonl") == ["n"]
+    assert len(pairs.rows) == 3
+    assert tuned.rows[0]["texts"] == 6
+
+
+def test_what_a_pipe_holds_is_asked_for_if_it_does_not_show(simdb_run, pipe):
+    Path("kept.jsonl").write_text("of an earlier run")
+
+    ran = simdb_run("dedup", pipe(b"Some prose.\nMore of it.\n"), "-o", "kept.jsonl", "--db", "db")
+    read = simdb_run("dedup", pipe(b"Some prose.\nMore.\n"), "--format", "lines", "-o", "l.jsonl")
+
+    assert ran.code == 2
+    assert "--format jsonl, csv" in ran.notes
+    assert Path("kept.jsonl").read_text() == "of an earlier run"
+    assert read.code == 0
+    assert len(ids("l.jsonl")) == 2
+
+
+def test_a_run_over_a_pipe_has_no_name(simdb_run, pipe):
+    """The same name of a pipe can hold anything in the next run."""
+    os.mkfifo("in")
+
+    def run(rows):
+        writer = threading.Thread(target=lambda: Path("in").write_bytes(lines(rows)))
+        writer.start()
+        ran = simdb_run("dedup", "in", "--db", "db", "-o", "kept.jsonl")
+        writer.join()
+        return ran
+
+    run(ROWS[:1])
+    ran = run(ROWS[:2])
+
+    assert "keeps again" not in ran.notes
+    assert ids("kept.jsonl") == ["1"]
+
+
+def test_one_text_is_no_file_of_records(simdb_run, pipe):
+    simdb_run("insert", "db", pipe(lines(ROWS)))
+
+    ran = simdb_run("query", "db", "--file", pipe(lines(ROWS)))
+    found = simdb_run("query", "db", "--file", pipe(gzip.compress(text("a").encode())))
+
+    assert ran.code == 2
+    assert "holds records, not one text" in ran.notes
+    assert [row["id"] for row in found.rows] == ["0", "3"]
+
+
+@pytest.mark.parametrize("command", [["dedup"], ["tune"], ["lookup", "db"], ["insert", "new"]])
+def test_a_database_is_named_as_what_it_is(simdb_run, pipe, command):
+    simdb_run("insert", "db", pipe(lines(ROWS)))
+
+    ran = simdb_run(*command, "db")
+
+    assert ran.code == 2
+    assert "db is a database of simdb, which has no texts to read" in ran.notes
+
+
+def test_a_log_gets_a_hint_at_its_lines(simdb_run):
+    Path("app.log").write_text("one line of it\nanother line of it\n")
+
+    whole = simdb_run("dedup", "app.log")
+    parts = simdb_run("dedup", "app.log", "--unit", "line")
+    single = simdb_run("dedup", "app.log", "--format", "lines")
+
+    assert "app.log is read as one document; with --format lines" in whole.notes
+    assert "is read as one document" not in parts.notes + single.notes
+    assert "2 documents" in single.notes
+
+
+def test_folders_of_records_and_hidden_files_are_told(simdb_run):
+    os.makedirs("f/.git")
+    Path("f/_SUCCESS").touch()
+    for at in range(2):
+        Path(f"f/part-{at}.jsonl").write_bytes(lines(ROWS[3 * at : 3 * at + 3]))
+
+    ran = simdb_run("dedup", "f", "-o", "out/")
+
+    assert "f: 2 hidden files or folders left out, such as .git" in ran.notes
+    assert sorted(os.listdir("out")) == ["part-0.jsonl", "part-1.jsonl"]
+    assert ids("out/part-0.jsonl") == KEPT
+    assert ids("out/part-1.jsonl") == []
