@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import simdb
+from simdb import sources
 from simdb.cli import options
 from simdb.cli.options.opening import open_either, with_passages
 from simdb.cli.options.option_groups import (
@@ -18,8 +19,6 @@ from simdb.cli.options.option_groups import (
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.ground.choices import ErrorsName
 from simdb.sources.content import STANDARD_INPUT, known_encoding, markup_hint
-from simdb.sources.kinds import read_one
-from simdb.sources.records import SourceOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +122,10 @@ def _document(
     text: str | None, file: str | None, fingerprint: str | None, encoding: str, errors: str
 ) -> str | int | None:
     """Return the text or the fingerprint that was given; None for a stored document."""
-    reading = SourceOptions(encoding=known_encoding(encoding), errors=errors)
+    decoded_as = known_encoding(encoding)
     if fingerprint is not None:
         return given_bits(fingerprint)
     if text == STANDARD_INPUT or file is not None:
-        return read_one(file or STANDARD_INPUT, reading)
+        reading = sources.records.SourceOptions(encoding=decoded_as, errors=errors)
+        return sources.kinds.read_one(file or STANDARD_INPUT, reading)
     return text

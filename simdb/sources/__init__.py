@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["batch", "records"]
+__all__ = ["batch", "kinds", "records"]
 
 if TYPE_CHECKING:
-    from simdb.sources import batch, records
+    from simdb.sources import batch, kinds, records
 else:
     # Many commands declare options for reading, and read nothing.
     __getattr__ = cold.modules(__name__, __all__)
