@@ -1,12 +1,12 @@
 """The database: `open`, and each verb in a transaction of its own."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from traceback import clear_frames
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from simdb import engine
 from simdb.engine import maintenance, write
@@ -16,8 +16,22 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.writing import Writing
 from simdb.ground import previews
-from simdb.ground.choices import DistanceTablesName, DurabilityName, ErrorsName, ModeName
-from simdb.ground.errors import BusyError, CorruptError, Error, FormatError, ReadOnlyError
+from simdb.ground.checks import shown
+from simdb.ground.choices import (
+    ConflictName,
+    DistanceTablesName,
+    DurabilityName,
+    ErrorsName,
+    ModeName,
+)
+from simdb.ground.errors import (
+    BusyError,
+    CorruptError,
+    Error,
+    FormatError,
+    OptionError,
+    ReadOnlyError,
+)
 from simdb.ground.foreign import answering
 from simdb.plan.calibration import Calibration
 from simdb.running.threads import thread_count
@@ -33,6 +47,16 @@ if TYPE_CHECKING:
     from simdb.results.reports import Advice, Compaction, Finding, HeaderFill, Rebuild, Statistics
     from simdb.running.progress import Progress
     from simdb.settings.text_sketch import IdfTable
+
+
+class ManyStores(Protocol):
+    """Several databases that answer as one: a `ShardedDatabase`."""
+
+    def _each_database(self) -> "Iterable[Database[Any]]":
+        """Return all of them; an error if one is left out."""
+
+
+Mergeable: TypeAlias = "Database[Any] | ManyStores | str | os.PathLike[str]"
 
 
 class Database(Writing[IdT]):
@@ -216,6 +240,35 @@ class Database(Writing[IdT]):
             polytopes=polytopes, distance_tables=distance_tables,
         )  # fmt: skip
 
+    @answering
+    def merge(
+        self,
+        other: "Mergeable | Sequence[Mergeable]",
+        *,
+        on_conflict: ConflictName = "error",
+        progress: "Progress | None" = None,
+        threads: int | None = None,
+    ) -> int:
+        """Store the documents of other databases with the same sketch, all or none of them.
+
+        No text is needed: sketches, metadata and times are copied, passages and features if both
+        databases have them, and kept clusters are brought up to date.  Tables, blocks and the usual
+        similarity of the other databases may differ.  Notes and calibrations stay where they are.
+        Returns how many documents were stored.
+
+        `other`: a `Database`, its path, a `ShardedDatabase`, or a list of these.
+        `on_conflict`: what to do with a document whose id is stored already, see `insert_many`.
+        `progress(done)` is called with the number of documents read.  `threads`: see `insert_many`.
+        The documents wait in memory until they are committed, as those of `insert_many`.
+
+        Raises OptionError, with what differs, if the other sketch is not the same.
+        """
+        self._check_writable()
+        count, given = thread_count(threads), other if isinstance(other, list | tuple) else [other]
+        with ExitStack() as held:
+            stores = [store for each in given for store in _stores_of(each, held)]
+            return maintenance.merge.merge(self._store, stores, on_conflict, progress, count)
+
     def dump(self, target: Any, progress: "Progress | None" = None) -> int:
         """Write the whole database, as of now, to a path or a binary stream.
 
@@ -367,3 +420,20 @@ def rebuild(
             if problem is None:
                 return database.rebuild(**asked)
     return maintenance.rescue.rescue(os.path.abspath(os.fsdecode(path)), problem, **asked)
+
+
+def _stores_of(other: Any, held: ExitStack) -> Iterator[Store]:
+    """Yield the stores of what `Database.merge` takes; `held` closes those that it opens."""
+    if isinstance(other, str | os.PathLike):
+        other = held.enter_context(open(other, "r"))
+    if hasattr(other, "_each_database"):
+        for each in other._each_database():
+            yield from _stores_of(each, held)
+    elif isinstance(other, Database):
+        other._check_open()
+        yield other._store
+    else:
+        raise OptionError(
+            "other must be a Database, a ShardedDatabase, the path of a database, or a list of"
+            f" these, got {shown(other)}"
+        )

@@ -120,6 +120,7 @@ FOLDERS = {
 
         "maintenance.advice",
         "maintenance.rebuild", "maintenance.rescue", "maintenance.dump", "maintenance.load",
+        "maintenance.merge",
         "reading", "writing", "snapshot", "transaction", "stored",
     ],
     "sharding": [

@@ -42,6 +42,7 @@ Look after a database
     compact: Merge all runs of a database into one, drop deleted documents, and shrink the file.
     rebuild: Repair a database: make all its tables again from the stored documents.
     copy: Copy the current state of a database to a new directory; other processes can keep writing.
+    merge: Store the documents of other databases with the same sketch in a database, all or none.
     dump: Write everything in a database to one portable file; other processes can keep writing.
     load: Make a new database from a dump, completely or not at all.
 """
@@ -54,7 +55,7 @@ SHARED = {
     "pairs": "listing", "clusters": "listing",
     "get": "documents", "cluster": "documents", "delete": "documents",
     "stats": "inspection", "check": "inspection", "doctor": "inspection",
-    "create": "plan", "copy": "upkeep", "dump": "upkeep", "load": "upkeep",
+    "create": "plan", "copy": "upkeep", "merge": "upkeep", "dump": "upkeep", "load": "upkeep",
     "compact": "upkeep", "rebuild": "upkeep", "import-datasketch": "upkeep",
 }  # fmt: skip
 

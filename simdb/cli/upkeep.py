@@ -1,18 +1,18 @@
-"""Commands compact, rebuild, copy, dump, load and import-datasketch: upkeep of whole databases."""
+"""Commands compact, rebuild, copy, merge, dump, load, import-datasketch: upkeep of databases."""
 
 import os
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from typing import Annotated
 
 import simdb
 from simdb import compat
-from simdb.cli.options.opening import open_idle
+from simdb.cli.options.opening import open_either, open_idle
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, is_table, plain, print_one, quantity
 from simdb.cli.output.words import in_words
-from simdb.ground.choices import DistanceTablesName
+from simdb.ground.choices import ConflictName, DistanceTablesName
 from simdb.ground.previews import size
 from simdb.outputs.formats import STANDARD_OUTPUT
 from simdb.outputs.places import check_outputs
@@ -71,6 +71,34 @@ def copy(db: str, target: str, *, json: bool = False) -> None:
         database.copy(target)
     with simdb.open(target, "r") as copied:
         print_one({"path": target, "documents": len(copied)}, as_json=json)
+
+
+def merge(
+    db: str,
+    others: Annotated[list[str], "FROM..."],
+    *,
+    on_conflict: ConflictName = "error",
+    json: bool = False,
+) -> None:
+    """Store the documents of other databases with the same sketch in a database, all or none.
+
+    No text is needed, and the other databases stay as they are. Clusters that the database keeps
+    are brought up to date.
+
+    FROM...: The other databases, which can be sharded.
+    """
+    with Progress("merging") as progress, simdb.open(db, "w") as database, ExitStack() as held:
+        given: list[simdb.database.Mergeable] = []
+        for each in others:
+            given.append(other := open_either(each))
+            held.callback(other.close)
+
+        def show(count: int) -> None:
+            progress.show(quantity(count, "document"))
+
+        count = database.merge(given, on_conflict=on_conflict, progress=show)
+        row = {"path": db, "merged": count, "documents": len(database)}
+    print_one(row, as_json=json)
 
 
 def dump(db: str, *, output: str = STANDARD_OUTPUT, json: bool = False) -> None:

@@ -83,11 +83,6 @@ def decontaminate(
     `on_null`, `memory`, `errors`, `threads`, `progress`: see `simdb.deduplicate`.  Raises
     InputError for data, OptionError for arguments.
     """
-    if against is None:
-        raise OptionError(
-            "decontaminate needs against=, the items to look for in data, such as a test set:"
-            " texts, rows, a frame or paths"
-        )
     rule = checked_rule(ngram, coverage, min_hits, common)
     one_of("action", action, ACTIONS)
     one_of("on_null", on_null, ON_NULL)
@@ -118,6 +113,11 @@ def parts_of(
     against: Any, text: str, id: str | None, fields: str | Sequence[str] | None, errors: str
 ) -> list[ItemPart]:
     """Return the items that are looked for, by their fields; InputError if there are none."""
+    if against is None:
+        raise OptionError(
+            "decontaminate needs against=, the items to look for in data, such as a test set:"
+            " texts, rows, a frame or paths"
+        )
     names = [text] if fields is None else [fields] if isinstance(fields, str) else list(fields)
     if not names or not all(isinstance(name, str) for name in names):
         raise OptionError(f"fields must be the name of a field, or a list of names, got {fields!r}")

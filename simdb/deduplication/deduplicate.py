@@ -84,27 +84,27 @@ def deduplicate(
 
     `data`: a list of texts, a dict of texts by ids, a frame or Series of pandas or polars, tables
     of Arrow, DuckDB or datasets, an iterable of dicts; a file, a folder, a pattern such as
-    "data/*.jsonl.gz", or a list of `os.PathLike`, whose texts are not all in memory;
-    or vectors, float[n, d], alike from the cosine .95 on, or ready fingerprints, uint64[n] or
-    `Fingerprints`, compared by `distance`.  `text`, `id`: fields; `id` can be a
-    list; without it ids are "id", FILE:LINE or positions.
+    "data/*.jsonl.gz", or a list of `os.PathLike`, whose texts are not all in memory; or vectors,
+    float[n, d], alike from the cosine .95 on, or ready fingerprints, uint64[n] or `Fingerprints`,
+    compared by `distance`.  `text`, `id`: fields; `id` can be a list; without it ids are "id",
+    FILE:LINE or positions.
 
-    Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
-    if not given; texts without words are like nothing.  verify="numbers": their numbers must be
-    the same, too; "estimate": sketches decide, by `similarity` or `distance`.  `policy`, `recall`:
-    see `Database.find_clusters`.  `keep`: which row of a group survives: the "first", "last",
+    Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity` (0.8);
+    texts without words are like nothing.  verify="numbers": their numbers must be the same, too;
+    "estimate": sketches decide, by `similarity` or `distance`.  `policy`, `recall`: see
+    `Database.find_clusters`.  `keep`: which row of a group survives: the "first", "last",
     "longest", "shortest", by a field ("max:FIELD", "min:FIELD") or a function.
 
     `against`: like `data`, or a `Database` or its path: rows that match some of it are removed; it
     stays as it is.  `db`: a `Database`, or its path, created if missing.  A row is removed if it
     matches a document stored in it or a row kept before, or has the id and sketch of a stored one;
     others are stored, or, after an error, none.  Estimates decide about stored documents not among
-    the rows.  Without `id`, texts make the ids.  `run` names the call: a later call with this name,
-    or without names with the same ids in any order, removes the same.  `unit`: with "paragraph",
-    "line" or "sentence", parts of at least `min_words` (5) words leave the texts if an earlier part
-    has the same words or, given `similarity`, is alike.  `on_null`: rows without a text are kept,
-    "drop" or "error".  `max_share`: if more are duplicates, nothing is removed.  `memory`: bytes to
-    hold of documents.  `progress`, `errors`, `threads`: see `Database.insert_many`.
+    the rows.  Without `id`, texts make the ids.  `run` names the call: a later call of this name,
+    or without names of the same ids, removes the same.  `unit`: with "paragraph", "line" or
+    "sentence", parts of at least `min_words` (5) words leave the texts if an earlier part has the
+    same words or is alike.  `on_null`: rows without a text are kept, or "drop", "error". 
+    `max_share`: if more go, nothing is removed.  `memory`: bytes of documents to hold.  `progress`,
+    `errors`, `threads`: see `Database.insert_many`.
     """
     rule = _checked_rule(keep, on_null, run, policy, db, against)
     given, count = _options_of(sketch, options, db), thread_count(threads)

@@ -528,6 +528,11 @@ class ShardedDatabase(Generic[IdT]):
         """Close all shards."""
         self.close()
 
+    def _each_database(self) -> Iterator[Database]:
+        """Yield the database of each shard; an error if a shard is left out."""
+        for number in range(self._shards.count):
+            yield self._shards.ask(number, lambda shard: shard.database)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path; unpickling opens the same directory at once."""
         shards = self._shards

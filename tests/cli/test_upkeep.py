@@ -159,3 +159,31 @@ def test_doctor_does_not_open_a_database_on_a_network_file_system(simdb_run, db,
     assert ran.code == 1
     assert "lies on nfs4" in ran.rows[0]["message"]
     assert simdb_run("stats", db).code == 2
+
+
+def test_merge_stores_the_documents_of_other_databases(simdb_run, db):
+    with simdb.open("other") as other:
+        other.insert_many(["x", "new"], ["red green blue", "another text"], [None, {"m": 2}])
+
+    ran = simdb_run("merge", db, "other", "--on-conflict", "skip")
+
+    assert ran.rows == [{"path": db, "merged": 1, "documents": 3}]
+    with simdb.open(db, "r") as database:
+        assert list(database) == ["x", b"y", "new"]
+        assert database.get("new").metadata == {"m": 2}
+
+
+def test_merge_names_what_is_in_the_way(simdb_run, db):
+    with simdb.open("other") as other:
+        other.insert("x", "red green blue")
+    simdb.open("words", options=simdb.Options(sketch=simdb.Simhash(shingle=1))).close()
+
+    stored = simdb_run("merge", db, "other")
+    sketched = simdb_run("merge", db, "words")
+    itself = simdb_run("merge", db, db)
+
+    assert (stored.code, sketched.code, itself.code) == (3, 2, 2)
+    assert "the id 'x' is stored already; --on-conflict replace" in stored.notes
+    assert "sketch.shingle is 3, not 1" in sketched.notes
+    assert "cannot be merged into itself" in itself.notes
+    assert "Traceback" not in stored.notes + sketched.notes + itself.notes

@@ -69,6 +69,7 @@ CARE: dict[str, tuple[str, ...]] = {
     "compact": ("threads",),
     "copy": ("path",),
     "rebuild": ("drop_damaged", "polytopes", "distance_tables", "threads"),
+    "merge": ("other", "on_conflict", "progress", "threads"),
     "dump": ("target", "progress"),
     "read": (),
     "write": (),
@@ -127,7 +128,7 @@ OPTIONS: dict[str, str] = {
     "min_words": "--min-words",
     "metadata": "--metadata",
     "n": "--documents", "on_null": "--on-null", "on_conflict": "--on-conflict",
-    "on_error": "--on-error",
+    "on_error": "--on-error", "other": "FROM...",
     "pairs": "--pairs", "path": "TARGET",
     "policy": "--policy", "polytopes": "--polytopes", "recall": "--recall", "run": "--run",
     "sample": "--sample",
@@ -168,6 +169,7 @@ COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
     "compact": ("compact", {}),
     "copy": ("copy", {}),
     "rebuild": ("rebuild", {}),
+    "merge": ("merge", {}),
     "dump": ("dump", {}),
 }  # fmt: skip
 

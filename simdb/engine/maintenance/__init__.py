@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["advice", "calibration", "compaction", "dump", "inspection", "load", "rebuild", "rescue"]
+__all__ = [
+    "advice", "calibration", "compaction", "dump", "inspection", "load", "merge", "rebuild",
+    "rescue",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from simdb.engine.maintenance import (
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
         dump,
         inspection,
         load,
+        merge,
         rebuild,
         rescue,
     )

@@ -8,12 +8,13 @@ the same state from the first document to the last.
 import os
 import secrets
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.state.store import Store
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import Error, InputError
 from simdb.running.progress import Progress, Report, report_of
 from simdb.settings.stored_options import encode_options, encode_resources
@@ -32,6 +33,7 @@ from simdb.storage.runs.run import Segment, as_segment
 from simdb.storage.runs.source import Source
 from simdb.storage.transfer import END, FrameWriter, pack_documents, pack_grains, parts_of
 from simdb.storage.translation import translate
+from simdb.values.arrays import Grains, PackedFeatures
 
 HEAD, IDF, CALIBRATION, NOTE = b"head", b"idft", b"cali", b"note"
 DOCUMENTS, CLUSTERS, TIMES, METADATA = b"docs", b"clus", b"time", b"meta"
@@ -100,10 +102,22 @@ def _write_head(store: Store, source: Source, contents: Contents, writer: FrameW
         )
 
 
-def _write_documents(
-    store: Store, source: Source, contents: Contents, writer: FrameWriter, progress: Report | None
-) -> int:
-    """Write groups of documents, each before its metadata; returns the number of documents."""
+class DocumentGroup(NamedTuple):
+    """Some live documents in order, with what is stored beside their columns, if anything is.
+
+    `clusters`, `times` uint32[n].  `metadata`: position and stored form of each that has metadata.
+    """
+
+    documents: Segment
+    clusters: U32 | None
+    times: U32 | None
+    grains: Grains | None
+    features: PackedFeatures | None
+    metadata: list[tuple[int, bytes]]
+
+
+def document_groups(store: Store, source: Source, contents: Contents) -> Iterator[DocumentGroup]:
+    """Yield all live documents in order, in small groups; CorruptError for damage."""
     handle = store.environment.subdatabase(layout.METADATA)
     membership = Membership(source) if store.options.keeps_clusters else None
     times = None
@@ -113,31 +127,48 @@ def _write_documents(
     if store.options.passages:
         stored = stored_passages(contents.manifest.passages)
         passages = GrainsByOrdinal(stored, contents.manifest.next_ordinal, source)
-    count = 0
     for group in _groups(source, contents):
         every = np.arange(group.start, group.start + len(group), dtype=np.uint32)
         live = np.flatnonzero(~is_deleted(contents.dead, every)).astype(np.uint32)
-        if len(live):
-            writer.write(DOCUMENTS, pack_documents(taken(group, live)))
-            if membership is not None:
-                clusters = membership.numbers(every[live])
-                writer.write(CLUSTERS, clusters.astype("<u4").tobytes())
-            if times is not None:
-                writer.write(TIMES, times[every[live]].astype("<u4").tobytes())
-            if passages is not None:
-                grains = passages.grains(group.start, group.start + len(group)).taken(live)
-                writer.write(PASSAGES, pack_grains(grains))
-            if store.options.features:
-                writer.write(FEATURES, pack(read_features(source, every[live])))
-        own = metadata.read_many(source.transaction, handle, every[live].tolist())
-        places = np.searchsorted(every[live], [*own]).tolist()
-        entries = (
-            (count + place, _checked(packed, ordinal))
-            for place, (ordinal, packed) in zip(places, own.items(), strict=True)
+        ordinals = every[live]
+        if not len(live):
+            continue
+        own = metadata.read_many(source.transaction, handle, ordinals.tolist())
+        places = np.searchsorted(ordinals, [*own]).tolist()
+        grains = None
+        if passages is not None:
+            grains = passages.grains(group.start, group.start + len(group)).taken(live)
+        yield DocumentGroup(
+            taken(group, live),
+            None if membership is None else membership.numbers(ordinals),
+            None if times is None else times[ordinals],
+            grains,
+            read_features(source, ordinals) if store.options.features else None,
+            [
+                (place, _checked(packed, ordinal))
+                for place, (ordinal, packed) in zip(places, own.items(), strict=True)
+            ],
         )
-        for block in metadata.grouped(entries):
+
+
+def _write_documents(
+    store: Store, source: Source, contents: Contents, writer: FrameWriter, progress: Report | None
+) -> int:
+    """Write groups of documents, each before its metadata; returns the number of documents."""
+    count = 0
+    for group in document_groups(store, source, contents):
+        writer.write(DOCUMENTS, pack_documents(group.documents))
+        if group.clusters is not None:
+            writer.write(CLUSTERS, group.clusters.astype("<u4").tobytes())
+        if group.times is not None:
+            writer.write(TIMES, group.times.astype("<u4").tobytes())
+        if group.grains is not None:
+            writer.write(PASSAGES, pack_grains(group.grains))
+        if group.features is not None:
+            writer.write(FEATURES, pack(group.features))
+        for block in metadata.grouped((count + place, each) for place, each in group.metadata):
             writer.write(METADATA, metadata.pack_block(block))
-        count += len(live)
+        count += len(group.documents)
         if progress is not None:
             progress(count)
     return count

@@ -127,10 +127,10 @@ class StagedTimes:
         """Forget all changes but the first `count`."""
         del self.changes[count:]
 
-    def note(self, ordinals: U32) -> None:
-        """Give some documents the present time, unless they have a later one."""
+    def note(self, ordinals: U32, times: U32 | None = None) -> None:
+        """Give some documents the present time, or those given, unless they have a later one."""
         if len(ordinals):
-            self.changes.append((ordinals, now_seconds()))
+            self.changes.append((ordinals, now_seconds() if times is None else times))
 
     def over(self, stored: U32) -> U32:
         """Return the time of every ordinal, given a copy of the stored times with their length."""

@@ -24,12 +24,14 @@ from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
 from simdb.ground.checks import one_of, shown
 from simdb.ground.dtypes import I64, U8, U32
 from simdb.ground.errors import ExistsError
+from simdb.running import kernel
 from simdb.storage import layout
 from simdb.storage.records.delta import StoredBatch
 from simdb.values.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
 
 SAME, SKIP, REPLACE, ERROR = "same", "skip", "replace", "error"
 RULES = (SAME, SKIP, REPLACE, ERROR)
+REMEDY = "on_conflict='replace' replaces stored documents, 'skip' keeps them"
 
 
 class Arriving(NamedTuple):
@@ -64,8 +66,7 @@ def arriving(state: State, ids: Any, metadata: Any, rule: str) -> Arriving:
     if len(taken) and rule == ERROR:
         raise ExistsError(
             f"a document with the id {shown(encoded[int(taken[0])])} is stored already"
-            f" ({len(taken)} of {len(encoded)} ids are); on_conflict='replace' replaces stored"
-            " documents, 'skip' keeps them"
+            f" ({len(taken)} of {len(encoded)} ids are); {REMEDY}"
         )
     return Arriving(encoded, packed, existing, rule)
 
@@ -92,6 +93,26 @@ def to_insert(state: State, given: Arriving, sketches: Sketches) -> tuple[I64, U
         _check_same(ids, again, sketches.taken(again), sketches.taken(earlier))
     left_out[taken] = left_out[again] = True
     return np.flatnonzero(~left_out), none
+
+
+def refuse(
+    batch: StoredBatch, taken: I64, sketches: Sketches, state: State, ordinals: U32, rule: str
+) -> None:
+    """Raise ExistsError if documents are stored already and a rule does not allow it.
+
+    `taken`: the positions of these documents in the batch, whose `sketches` are given; `ordinals`:
+    the documents stored under their ids.
+    """
+    if rule not in (ERROR, SAME):
+        return
+    if rule == SAME:
+        differ = _differing(sketches.taken(taken), stored_sketches(state, ordinals))
+        taken = taken[differ]
+    if len(taken):
+        part = batch.part(int(taken[0]), int(taken[0]) + 1)
+        [id] = kernel.decode_ids(part.offsets, part.content)
+        kind = "a different document" if rule == SAME else "a document"
+        raise ExistsError(f"{kind} with the id {shown(id)} is stored already; {REMEDY}")
 
 
 def delete_all(staging: Staging, state: State, ordinals: U32) -> None:
@@ -195,15 +216,19 @@ def _distances(given: Sketches, stored: Sketches) -> U8:
 
 def _check_same(ids: EncodedIds, positions: I64, given: Sketches, stored: Sketches) -> None:
     """Raise ExistsError for the first document that is not the stored one, by its sketch."""
-    is_empty = (given.states == EMPTY) & (stored.states == EMPTY)
-    same = (given.bits == stored.bits) & (given.states == stored.states)
-    weighted = np.flatnonzero(same & (given.states == WEIGHTED))
-    same[weighted] = (given.vectors[weighted] == stored.vectors[weighted]).all(axis=1)
-    other = np.flatnonzero(~same & ~is_empty)
+    other = _differing(given, stored)
     if len(other):
         id = ids[int(positions[other[0]])]
         raise ExistsError(
             f"a different document with the id {shown(id)} is stored already ({len(other)} of"
-            f" {len(ids)} documents differ from the stored ones); on_conflict='replace' replaces"
-            " stored documents, 'skip' keeps them"
+            f" {len(ids)} documents differ from the stored ones); {REMEDY}"
         )
+
+
+def _differing(given: Sketches, stored: Sketches) -> I64:
+    """Return the positions of documents that are not the stored ones, by their sketches."""
+    is_empty = (given.states == EMPTY) & (stored.states == EMPTY)
+    same = (given.bits == stored.bits) & (given.states == stored.states)
+    weighted = np.flatnonzero(same & (given.states == WEIGHTED))
+    same[weighted] = (given.vectors[weighted] == stored.vectors[weighted]).all(axis=1)
+    return np.flatnonzero(~same & ~is_empty)

@@ -208,9 +208,15 @@ class Staging:
             self.content = sketches.content
         return sketches
 
-    def insert(self, batch: StoredBatch, metadata: Sequence[tuple[int, bytes]]) -> None:
+    def insert(
+        self,
+        batch: StoredBatch,
+        metadata: Sequence[tuple[int, bytes]],
+        times: U32 | None = None,
+    ) -> None:
         """Add documents at the end; `metadata`: position in the batch and stored form.
 
+        `times`: when each was seen, uint32[n], where the database keeps times; None for now.
         An exception in the middle leaves some of the changes, which `restore` takes back.
         """
         first = self.next_ordinal
@@ -233,7 +239,7 @@ class Staging:
         if self.staged_features is not None:
             self.staged_features.insert(self._beside(batch.features, "features"))
         if self.times is not None:
-            self.times.note(np.arange(first, self.next_ordinal, dtype=np.uint32))
+            self.times.note(np.arange(first, self.next_ordinal, dtype=np.uint32), times)
         self._count(batch.states, 1)
 
     @property

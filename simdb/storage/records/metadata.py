@@ -55,7 +55,7 @@ _NAN = (b"\xcb\x7f\xf8", b"\xcb\xff\xf8")
 _REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, BufferError)
 
 # Documents, and the time that all of them get.
-TimeChange = tuple[U32, int]
+TimeChange = tuple[U32, int | U32]
 
 
 def pack_every(values: Sequence[Any], name: Callable[[int], str]) -> list[tuple[int, bytes]]:
