@@ -95,16 +95,15 @@ def deduplicate(
     `Database.find_clusters`.  `keep`: which row of a group survives: the "first", "last",
     "longest", "shortest", by a field ("max:FIELD", "min:FIELD") or a function.
 
-    `against`: like `data`, or a `Database` or its path: rows that match some of it are removed; it
-    stays as it is.  `db`: a `Database`, or its path, created if missing.  A row is removed if it
-    matches a document stored in it or a row kept before, or has the id and sketch of a stored one;
-    others are stored, or, after an error, none.  Estimates decide about stored documents not among
-    the rows.  Without `id`, texts make the ids.  `run` names the call: a later call of this name,
-    or without names of the same ids, removes the same.  `unit`: with "paragraph", "line" or
-    "sentence", parts of at least `min_words` (5) words leave the texts if an earlier part has the
-    same words or is alike.  `on_null`: rows without a text are kept, or "drop", "error". 
-    `max_share`: if more go, nothing is removed.  `memory`: bytes of documents to hold.  `progress`,
-    `errors`, `threads`: see `Database.insert_many`.
+    `against`: like `data`, or a `Database` or its path: rows that match some of it go; it stays.
+    `db`: a `Database`, or its path, created if missing.  A row is removed if it matches a document
+    stored in it or a row kept before, or has the id and sketch of a stored one; others are stored,
+    or, after an error, none.  Estimates decide about stored documents not among the rows.  Without
+    `id`, texts make the ids.  `run` names the call: a later call of this name, or without names of
+    the same ids, removes the same.  `unit`: with "paragraph", "line" or "sentence", parts of at
+    least `min_words` (5) words leave the texts if an earlier part has the same words or is alike.
+    `on_null`: rows without a text are kept, or "drop", "error".  `max_share`: if more go, nothing
+    is removed.  `memory`: bytes of documents to hold.  Others: see `Database.insert_many`.
     """
     rule = _checked_rule(keep, on_null, run, policy, db, against)
     given, count = _options_of(sketch, options, db), thread_count(threads)
