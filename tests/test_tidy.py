@@ -20,6 +20,8 @@ SOURCES = sorted(
 )
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 MODULES = [path for path in SOURCES if path.suffix == ".py" and path.parts[-2] != "simdb_ext"]
+# Functions of numpy that make numbers distinct by hashing them.
+SETS = ("np.unique", "np.union1d", "np.intersect1d", "np.setdiff1d", "np.setxor1d")
 
 
 def test_files_are_short_narrow_and_ascii():
@@ -62,14 +64,20 @@ def test_every_module_and_public_name_says_what_it_is():
 
 
 def test_distinct_numbers_are_found_by_sorting():
-    """numpy.unique hashes numbers unless it is asked for positions too; see `sorted_unique`."""
+    """numpy.unique, and what calls it, hashes numbers unless asked for positions or told of sets.
+
+    See `sorted_unique`; boolean marks are often faster than either.
+    """
     hashing = [
         f"{name_of(path)}:{node.lineno}"
         for path in MODULES
         for node in nodes_of(path)
         if isinstance(node, ast.Call)
-        and ast.unparse(node.func) in ("np.unique", "np.union1d", "np.intersect1d")
-        and not any(each.arg.startswith("return_") or each.arg == "axis" for each in node.keywords)
+        and ast.unparse(node.func) in SETS
+        and not any(
+            each.arg.startswith("return_") or each.arg in ("axis", "assume_unique")
+            for each in node.keywords
+        )
     ]
 
     assert hashing == []

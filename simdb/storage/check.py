@@ -31,7 +31,7 @@ from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import differences
 from simdb.storage.runs.table import Table, stored_bits
-from simdb.values.arrays import BARE, EMPTY, WEIGHTED, sorted_unique
+from simdb.values.arrays import BARE, EMPTY, WEIGHTED
 
 RESTORE = (
     "restore the database from a copy or a dump, or drop what cannot be read:"
@@ -268,10 +268,13 @@ def _check_members(
     if not np.array_equal(keys[table.ordinals - start], table.keys):
         yield Finding(place, "has keys that do not fit the columns", REBUILD)
     live = expected[~is_deleted(contents.dead, expected)]
-    missing = np.setdiff1d(live, table.ordinals)
-    alien = np.setdiff1d(table.ordinals, expected)
-    if len(missing) or len(alien) or len(sorted_unique(table.ordinals)) != len(table.ordinals):
-        message = f"lacks {len(missing)} live documents and has {len(alien)} that it should not"
+    is_held, is_expected = np.zeros((2, len(run.info)), np.bool_)
+    is_held[table.ordinals - start] = True
+    is_expected[expected - start] = True
+    missing = int(np.count_nonzero(~is_held[live - start]))
+    alien = int(np.count_nonzero(is_held & ~is_expected))
+    if missing or alien or np.count_nonzero(is_held) != len(table.ordinals):
+        message = f"lacks {missing} live documents and has {alien} that it should not"
         yield Finding(place, message, REBUILD)
 
 

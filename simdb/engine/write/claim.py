@@ -107,7 +107,7 @@ def add_new(
             if own is not None:
                 own.rows.similarities = state.kind.shown(own.rows.similarities)
         if own is not None:
-            others = np.setdiff1d(np.arange(stop - start), fresh)
+            others = np.delete(np.arange(stop - start), fresh)
             matches = gathered(stop - start, [(fresh, matches), (others, own.rows)])
         staging.see(matches.ordinals)
         found.append(matches)

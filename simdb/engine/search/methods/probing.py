@@ -129,7 +129,8 @@ def _covered_candidates(
     offsets, ordinals, distances = _probed(tables, sketches, plan, first, after)
     # A document that was both probed and compared is there twice in a row.
     again = np.flatnonzero(ordinals[1:] == ordinals[:-1]) + 1
-    again = again[~np.isin(again, offsets)]
+    begins = np.searchsorted(offsets, again)
+    again = again[offsets[np.minimum(begins, len(offsets) - 1)] != again]
     if not len(again):
         return offsets, ordinals, distances
     fewer = np.searchsorted(again, offsets)
