@@ -1,6 +1,7 @@
 """Command decontaminate: finds the items of a test in training data, and writes the data clean."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,19 +13,20 @@ from simdb.decontamination.decontaminate import checked_rule, parts_of_files, re
 from simdb.decontamination.result import COLUMNS, Decontaminated
 from simdb.decontamination.search import CUT, DROP, MARK, DecontaminationRun, ItemSearch
 from simdb.deduplication.result import InMemory
-from simdb.ground.choices import NullName
+from simdb.ground.choices import RAISE, NullName
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.places import Staying, check_outputs, side_files
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import written
 from simdb.report.template import check_page
+from simdb.results.skipped import Skipped
 from simdb.running.threads import thread_count
 from simdb.settings.options import Simhash
 from simdb.sources.kinds import holds_records
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, expanded
-from simdb.sources.records import SourceOptions
+from simdb.sources.records import InputProblem, SourceOptions
 
 SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
 
@@ -137,14 +139,21 @@ def decontaminate(
     job = _job(sources, wanted.action, results, inputs, on_null, staying)
     with Progress("reading the items") as progress:
         names = wanted.fields or [inputs.text_field]
-        parts = parts_of_files(tests, names, inputs.id_field, inputs.errors, inputs.format or "")
-        search = ItemSearch(
-            parts, Simhash(), rule, ngram=wanted.ngram, errors=inputs.errors,
-            threads=thread_count(),
-        )  # fmt: skip
         with Origins() as origins:
             reading = replace(job.reading, origins=origins)
             intake = Intake.of(sources, reading, progress, excluded=job.own_files)
+
+            def report(row: int, id: Any, reason: str) -> None:
+                intake.report(InputProblem(tests[0], str(id), reason))
+
+            skipped = Skipped(RAISE if inputs.on_error == RAISE else report)
+            form = inputs.format or ""
+            parts = parts_of_files(tests, names, inputs.id_field, inputs.errors, skipped, form)
+            skipped.named()
+            search = ItemSearch(
+                parts, Simhash(), rule, ngram=wanted.ngram, errors=inputs.errors,
+                threads=thread_count(),
+            )  # fmt: skip
             found, notes = _run(replace(job, reading=reading), search, intake, origins)
         progress.finish()
         if results.output != STANDARD_OUTPUT:
@@ -203,8 +212,10 @@ def _run(
             kept = run.kept(leaks, job.action, job.kept.sources, job.reading.text_field)
             intake.spare(survivors)
             run.write(kept, survivors)
+        stay = int(np.count_nonzero(kept))
+        intake.check(survivors, kept=stay, removed=len(kept) - stay)
         written_already = InMemory([], job.reading.text_field)
-        found = result(written_already, kept, run.named(leaks), search)
+        found = result(written_already, kept, run.named(leaks), search, Skipped())
         if leaks_target is not None:
             write_rows(lambda: (leak.row for leak in found.found), leaks_target, COLUMNS)
             leaks_target.finish()

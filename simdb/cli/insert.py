@@ -88,9 +88,12 @@ def _insert_all(database: simdb.Database, intake: Intake, on_conflict: ConflictN
     """Insert all records in one transaction; return the counts as a result row."""
     count = 0
     with begin_write(database, intake.progress) as transaction:
+        before = len(transaction)
         notes_short = is_default(database.options, None, None)
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
             count += _insert_batch(transaction, batch, on_conflict)
+        if on_conflict == ERROR:
+            intake.check(stored=len(transaction) - before)
     return {"inserted": count, "skipped": intake.skipped, "stored": len(database)}
 
 

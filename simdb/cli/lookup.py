@@ -213,6 +213,8 @@ class LookupSplit:
         for has_match, survivors in self._outputs.items():
             intake.spare(survivors)
             self._lines.copy(is_found == has_match, survivors)
+            kept = int(np.count_nonzero(is_found == has_match))
+            intake.check(survivors, kept=kept, others=len(is_found) - kept)
 
     def notes(self) -> list[str | None]:
         """Return a line for each output without documents, None for each other one."""

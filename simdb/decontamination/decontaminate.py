@@ -23,18 +23,19 @@ from simdb.deduplication.files import KeptDocuments, opened, paths_of, reading_o
 from simdb.deduplication.references import ids_in
 from simdb.deduplication.result import InMemory, Survivors
 from simdb.deduplication.rows import DataRows, Records, Values, own_ids, rows_of
-from simdb.deduplication.texts import RowTexts
+from simdb.deduplication.texts import RowTexts, readable_texts
 from simdb.ground.checks import instance, one_of, share, whole
 from simdb.ground.choices import DROP as DROP_NULLS
-from simdb.ground.choices import ON_NULL, ActionName, ErrorsName, NullName
+from simdb.ground.choices import ON_NULL, ActionName, ErrorsName, NullName, OnError
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.places import Staying
+from simdb.results.skipped import Skipped
 from simdb.running.memory import check_memory
 from simdb.running.progress import Progress, Report, report_of
 from simdb.running.threads import thread_count
 from simdb.settings import keeping
-from simdb.settings.options import Simhash
+from simdb.settings.options import Minhash, Simhash
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.reading import expanded
 from simdb.sources.records import SourceOptions
@@ -54,10 +55,11 @@ def decontaminate(
     min_hits: int = 8,
     common: float = 1e-4,
     action: ActionName = "drop",
-    sketch: TextSketch | None = None,
+    sketch: Simhash | Minhash | None = None,
     on_null: NullName = "keep",
     memory: int | None = None,
     errors: ErrorsName = "strict",
+    on_error: OnError = "raise",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Decontaminated:
@@ -79,9 +81,8 @@ def decontaminate(
 
     `action`: "drop" leaves out documents that have an item; "cut" takes the shared passages out of
     their texts, and leaves out what is empty then; "mark" adds the field "leaks".  `sketch`: how
-    texts are cut and cleaned, as by a `Simhash`, but for its shingles, stop words and stems.
-    `on_null`, `memory`, `errors`, `threads`, `progress`: see `simdb.deduplicate`.  Raises
-    InputError for data, OptionError for arguments.
+    texts are cut and cleaned, but for shingles, stop words and stems.  Others: see
+    `simdb.deduplicate`; a RuntimeWarning tells of items that are left out.
     """
     rule = checked_rule(ngram, coverage, min_hits, common)
     one_of("action", action, ACTIONS)
@@ -89,15 +90,16 @@ def decontaminate(
     check_memory("memory", memory)
     cutting = Simhash() if sketch is None else sketch
     instance("sketch", cutting, TextSketch, "simdb.Simhash()")
-    parts = parts_of(against, text, id, fields, errors)
-    search = ItemSearch(
-        parts, cutting, rule, ngram=ngram, errors=errors, threads=thread_count(threads)
-    )
+    skipped, count = Skipped(on_error), thread_count(threads)
+    parts = parts_of(against, text, id, fields, errors, skipped.other())
+    search = ItemSearch(parts, cutting, rule, ngram=ngram, errors=errors, threads=count)
     report, staying = report_of(progress), {"in against=": expanded(paths_of(against) or ())}
     if (paths := paths_of(data)) is not None:
         reading = reading_of(id, text, errors, on_null, threads=threads, memory=memory)
-        return _of_files(paths, reading, search, action, on_null, report, staying)
-    return _of_rows(rows_of(data), text, id, search, action, on_null, report, staying)
+        return _of_files(paths, reading, search, action, on_null, report, staying, skipped)
+    rows = rows_of(data, skipped)
+    texts = readable_texts(rows.texts(text), skipped, cutting, errors)
+    return _of_rows(rows, texts, text, id, search, action, on_null, report, staying, skipped)
 
 
 def checked_rule(ngram: int, coverage: float, min_hits: int, common: float) -> LeakRule:
@@ -110,7 +112,12 @@ def checked_rule(ngram: int, coverage: float, min_hits: int, common: float) -> L
 
 
 def parts_of(
-    against: Any, text: str, id: str | None, fields: str | Sequence[str] | None, errors: str
+    against: Any,
+    text: str,
+    id: str | None,
+    fields: str | Sequence[str] | None,
+    errors: str,
+    skipped: Skipped,
 ) -> list[ItemPart]:
     """Return the items that are looked for, by their fields; InputError if there are none."""
     if against is None:
@@ -122,42 +129,71 @@ def parts_of(
     if not names or not all(isinstance(name, str) for name in names):
         raise OptionError(f"fields must be the name of a field, or a list of names, got {fields!r}")
     if (paths := paths_of(against)) is not None:
-        return parts_of_files(paths, names, id, errors)
-    return _parts_of_rows(rows_of(against), names, id)
+        parts = parts_of_files(paths, names, id, errors, skipped)
+    else:
+        parts = _parts_of_rows(rows_of(against, skipped), names, id, errors, skipped)
+    skipped.warn("against")
+    return parts
 
 
 def parts_of_files(
-    paths: Sequence[str], names: Sequence[str], id: str | None, errors: str, format: str = ""
+    paths: Sequence[str],
+    names: Sequence[str],
+    id: str | None,
+    errors: str,
+    skipped: Skipped,
+    format: str = "",
 ) -> list[ItemPart]:
-    """Return the items in files, by the fields `names`; InputError for what cannot be read."""
+    """Return the items in files, by the fields `names`; InputError for what cannot be read.
+
+    `skipped` takes the records that cannot be read, if it is allowed.
+    """
     try:
-        records, id = records_of(paths, names[0], id, errors, format)
+        records, id = records_of(paths, names[0], id, errors, format, skipped)
+        if not records and len(skipped):
+            raise InputError(skipped.first)
     except InputError as error:
         said = str(error).replace("text=", "fields=")
         more = "; each field is a name of its own" if "," in names[0] else ""
         raise InputError(said + more) from error
-    return _parts_of_rows(Records(records), names, id)
+    return _parts_of_rows(Records(records), names, id, errors, skipped)
 
 
-def _parts_of_rows(rows: DataRows, names: Sequence[str], id: str | None) -> list[ItemPart]:
+def _parts_of_rows(
+    rows: DataRows, names: Sequence[str], id: str | None, errors: str, skipped: Skipped
+) -> list[ItemPart]:
     if not len(rows):
         raise InputError("against has no items")
     ids = ids_in(rows, id)
     parts: list[ItemPart] = []
     for name in names:
         values = rows.texts(name) if isinstance(rows, Values) else rows.column(name)
-        for item, value in zip(ids, values, strict=True):
-            parts += _parts(item, name, value)
+        for row, (item, value) in enumerate(zip(ids, values, strict=True)):
+            try:
+                parts += list(_parts(item, name, value, errors))
+            except InputError as error:
+                if not skipped.is_allowed:
+                    raise
+                skipped.add(row, item, error)
+    if not parts and len(skipped):
+        raise InputError(skipped.first)
     return parts
 
 
-def _parts(item: Any, field: str, value: Any) -> Iterator[ItemPart]:
+def _parts(item: Any, field: str, value: Any, errors: str) -> Iterator[ItemPart]:
     """Yield a part for a text, none for a null, and one for each text of a list."""
+    if isinstance(value, str) and errors == "strict":
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"item {item!r} has a lone surrogate in the field {field!r}; use errors='replace'"
+            ) from error
     if isinstance(value, str | bytes):
         yield ItemPart(item, field, value)
     elif isinstance(value, list | tuple | np.ndarray):
         for each in value:
-            yield from _parts(item, field, each)
+            yield from _parts(item, field, each, errors)
     elif not keeping.is_missing(value):
         raise InputError(
             f"item {item!r} has {type(value).__name__} {value!r:.50} in the field {field!r}, where"
@@ -167,6 +203,7 @@ def _parts(item: Any, field: str, value: Any) -> Iterator[ItemPart]:
 
 def _of_rows(
     rows: DataRows,
+    texts: RowTexts,
     text: str,
     id: str | None,
     search: ItemSearch,
@@ -174,8 +211,8 @@ def _of_rows(
     on_null: str,
     report: Report | None,
     staying: Staying,
+    skipped: Skipped,
 ) -> Decontaminated:
-    texts = RowTexts(rows.texts(text))
     is_null = texts.checked_nulls(on_null)
     if action == MARK and isinstance(rows, Values):
         raise OptionError("action='mark' adds a field, and texts have none; give rows with fields")
@@ -185,14 +222,14 @@ def _of_rows(
         if report is not None:
             report(done)
     leaks = search.leaks(texts.filled)
-    kept = np.ones(len(texts), np.bool_)
+    kept = ~skipped.flags(len(texts))
     if on_null == DROP_NULLS:
         kept &= ~is_null
     own = by_document(leaks)
     data = _changed_rows(rows, text, own, action, kept)
     named = leaks if ids is None else [replace(leak, id=ids[leak.id]) for leak in leaks]
     held = InMemory(data, text, staying=staying)
-    return result(held, kept, named, search)
+    return result(held, kept, named, search, skipped.named(ids))
 
 
 def _changed_rows(
@@ -232,9 +269,10 @@ def _of_files(
     on_null: str,
     report: Report | None,
     staying: Staying,
+    skipped: Skipped,
 ) -> Decontaminated:
     with ExitStack() as held:
-        files = opened(paths, reading, held, staying)
+        files = opened(paths, reading, held, skipped, staying)
         run = held.enter_context(DecontaminationRun(search, files.origins, files.survivors(None)))
         for done in run.read(files.batches()):
             if report is not None:
@@ -244,11 +282,11 @@ def _of_files(
         if on_null == DROP_NULLS:
             kept &= ~files.nulls
         survivors = KeptDocuments(files, run, kept, held.pop_all())
-        return result(survivors, kept, run.named(leaks), search)
+        return result(survivors, kept, run.named(leaks), search, skipped.named())
 
 
 def result(
-    survivors: Survivors, kept: Bools, leaks: Sequence[Leak], search: ItemSearch
+    survivors: Survivors, kept: Bools, leaks: Sequence[Leak], search: ItemSearch, left_out: Skipped
 ) -> Decontaminated:
     """Return the result of a search, given what stays and the leaks by ids."""
     found = {leak.item for leak in leaks}
@@ -256,5 +294,5 @@ def result(
     leaked = [item for item in items.ids if item in found]
     return Decontaminated(
         survivors=survivors, kept=kept, found=leaks, items=len(items.ids), leaked=leaked,
-        short=items.short, words=search.words,
+        short=items.short, words=search.words, left_out=left_out,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from simdb.outputs.formats import output_format
 from simdb.outputs.places import check_staying
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import written
+from simdb.results.skipped import Skipped
 from simdb.sketch.normalisation import decoded
 from simdb.sketch.winnowing import WordOrder
 
@@ -168,7 +169,8 @@ class Decontaminated:
     `kept` bool[n]: whether each document stayed.  `items`: how many items were looked for, and
     `leaked`: the ids of the items found, in the order of the reference.  `short`: items, or fields
     of items, with fewer than five words, which were not looked for.  `words`: how many words the
-    data has.
+    data has.  `left_out`: the documents that on_error="skip" has left out, which `skipped` has as a
+    table; see `Deduplicated`.
     """
 
     survivors: Survivors
@@ -178,6 +180,7 @@ class Decontaminated:
     leaked: Sequence[Any]
     short: int
     words: int
+    left_out: Skipped = field(default_factory=Skipped)
 
     @property
     def leaks(self) -> Any:
@@ -189,6 +192,11 @@ class Decontaminated:
         many documents have it, and `text`, the document in `span`.
         """
         return leak_table(self.found)
+
+    @property
+    def skipped(self) -> Any:
+        """What on_error="skip" has left out, as a pyarrow.Table: row, id, reason."""
+        return self.left_out.table()
 
     @property
     def data(self) -> Any:
@@ -243,8 +251,9 @@ class Decontaminated:
     def __repr__(self) -> str:
         """Return the counts in two lines."""
         found, documents = counted(self.items, "item"), counted(self.documents, "document")
+        skipped = f"; {len(self.left_out):,} documents skipped" if len(self.left_out) else ""
         return (
             f"<simdb.Decontaminated: {len(self.leaked):,} of {found} found in {documents}\n"
             f" {len(self):,} of {len(self.kept):,} documents kept; {self.short:,} with fewer than"
-            " five words not looked for>"
+            f" five words not looked for{skipped}>"
         )

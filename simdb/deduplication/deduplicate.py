@@ -25,10 +25,11 @@ from simdb.deduplication.result import (
 )
 from simdb.deduplication.rows import DataRows, own_ids, rows_of
 from simdb.deduplication.sieve import DOCUMENT, UnitKeys, checked_unit
-from simdb.deduplication.texts import RowTexts, Vectors
+from simdb.deduplication.texts import RowTexts, Vectors, readable_texts
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import EXACT
 from simdb.engine.state.incoming import as_list
+from simdb.engine.state.unreadable import note_unstorable
 from simdb.ground.checks import instance, one_of
 from simdb.ground.choices import (
     DROP,
@@ -36,6 +37,7 @@ from simdb.ground.choices import (
     ON_NULL,
     ErrorsName,
     NullName,
+    OnError,
     PartName,
     PolicyName,
     VerifyName,
@@ -44,6 +46,7 @@ from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import FormatError, InputError, NotFoundError, OptionError
 from simdb.ground.foreign import answering
 from simdb.outputs.places import Staying
+from simdb.results.skipped import Skipped, check_balance
 from simdb.running.progress import Progress, report_of
 from simdb.running.threads import bounded, thread_count
 from simdb.settings import keeping
@@ -77,17 +80,17 @@ def deduplicate(
     max_share: float | None = None,
     memory: int | None = None,
     errors: ErrorsName = "strict",
+    on_error: OnError = "raise",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Deduplicated[Given]:
     """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
 
-    `data`: a list of texts, a dict of texts by ids, a frame or Series of pandas or polars, tables
-    of Arrow, DuckDB or datasets, an iterable of dicts; a file, a folder, a pattern such as
-    "data/*.jsonl.gz", or a list of `os.PathLike`, whose texts are not all in memory; or vectors,
-    float[n, d], alike from the cosine .95 on, or ready fingerprints, uint64[n] or `Fingerprints`,
-    compared by `distance`.  `text`, `id`: fields; `id` can be a list; without it ids are "id",
-    FILE:LINE or positions.
+    `data`: texts in a list or a dict by ids, a frame or Series of pandas or polars, tables of
+    Arrow, DuckDB or datasets, an iterable of dicts; a file, folder or pattern ("*.jsonl.gz"), or a
+    list of `os.PathLike`, not all in memory; vectors, float[n, d], of a cosine of .95, or ready
+    fingerprints, uint64[n] or `Fingerprints`, compared by `distance`.  `text`, `id`: fields; `id`
+    can be a list; without it ids are "id", FILE:LINE or positions.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity` (0.8);
     texts without words are like nothing.  verify="numbers": their numbers must be the same, too;
@@ -108,7 +111,7 @@ def deduplicate(
     rule = _checked_rule(keep, on_null, run, policy, db, against)
     given, count = _options_of(sketch, options, db), thread_count(threads)
     asked = similarity, distance, recall, verify, policy, max_share, errors, count
-    question = DedupQuestion(*asked, report_of(progress), memory=memory)
+    question = DedupQuestion(*asked, report_of(progress), None, memory, Skipped(on_error))
     if unit != DOCUMENT or min_words is not None:
         least = checked_unit(unit, min_words, _of_documents(question, keep, against, db))
         dropping = Dropping(unit, least, on_null, question)
@@ -152,9 +155,10 @@ def _without_parts(
         sketch = None if given is None else given.sketch
         if (paths := files.paths_of(data)) is not None:
             return drop_from_files(paths, text, id, dropping, sketch, stored)
-        rows = rows_of(data)
-        texts = RowTexts(_texts_of(rows, text))
+        rows = rows_of(data, dropping.question.skipped)
+        texts = _texts_of(rows, text, dropping.question, sketch)
         texts.checked_nulls(dropping.on_null)
+        dropping.question.skipped.named(_ids_of(rows, id))
         return drop_from_rows(rows, text, texts, dropping, sketch, stored)
 
 
@@ -194,22 +198,28 @@ class _Dedup:
                 return self._of_files(files.FileRows(given, question))
             options = Options() if self.given is None else self.given
             return files.deduplicate_files(given, options, question, reference)
-        rows = rows_of(data)
+        rows = rows_of(data, question.skipped)
         if isinstance(rows, Vectors):
             return self._of_vectors(rows)
-        texts = RowTexts(_texts_of(rows, self.text))
-        is_null, ids = texts.checked_nulls(self.on_null), _ids_of(rows, self.id)
-        order = self._order(rows, texts)
-        names, found = self._found(texts, order[~is_null[order]], ids)
+        ids = _ids_of(rows, self.id)
+        if self.db is not None and ids is not None:
+            note_unstorable(ids, question.skipped)
+        sketch = None if self.given is None else self.given.sketch
+        texts = _texts_of(rows, self.text, question, sketch)
+        is_null, order = texts.checked_nulls(self.on_null), self._order(rows, texts)
+        is_read = ~question.skipped.flags(len(rows))
+        names, found = self._found(texts, order[(is_read & ~is_null)[order]], ids)
         kept = partial(_chosen, rows, self.text, question.threads, self.staying)
-        asked = self.on_null, question.silent, self.given, reference
+        left_out = question.skipped.named(ids)
+        asked = self.on_null, question.silent, self.given, left_out, is_read, reference
         return _GivenRows(kept, texts, names, is_null, *asked).result(found)
 
     def _of_files(self, rows: files.FileRows) -> Deduplicated[Any]:
         """Return what becomes of the documents of files beside a database."""
         order = rows.order[~rows.is_null[rows.order]]
         names, found = self._found(rows, order, rows.ids)
-        asked = self.on_null, self.question.silent, self.given
+        question, is_read = self.question, np.ones(len(rows), np.bool_)
+        asked = self.on_null, question.silent, self.given, question.skipped.named(), is_read
         return _GivenRows(rows.survivors, rows, names, rows.is_null, *asked).result(found)
 
     def _of_vectors(self, rows: Vectors) -> Deduplicated[Any]:
@@ -220,10 +230,14 @@ class _Dedup:
             raise OptionError("against= takes texts; Database.query_many compares vectors")
         ids, asked = _ids_of(rows, self.id), rows.asked(self.question, self.given)
         names = range(len(rows)) if ids is None else ids
-        found = within.find_alike_vectors(rows, self._order(rows, rows), self.given, asked)
+        is_read, order = ~self.question.skipped.flags(len(rows)), self._order(rows, rows)
+        found = within.find_alike_vectors(rows, order[is_read[order]], self.given, asked)
         none = np.zeros(len(rows), np.bool_)
         kept = partial(_chosen, rows, rows.field, asked.threads, {})
-        given = _GivenRows(kept, rows, names, none, KEEP, asked.silent, self.given)
+        left_out = self.question.skipped.named(ids)
+        given = _GivenRows(
+            kept, rows, names, none, KEEP, asked.silent, self.given, left_out, is_read
+        )
         return given.result(found.renamed(names))
 
     def _found(
@@ -284,11 +298,13 @@ def _checked_rule(
     return keeping.parse(keep)
 
 
-def _texts_of(rows: DataRows, text: object) -> Any:
+def _texts_of(
+    rows: DataRows, text: object, question: DedupQuestion, sketch: Simhash | Minhash | None
+) -> RowTexts:
     """Return the texts of all rows; none have no fields."""
     if not isinstance(text, str):
         raise OptionError(f"text must be the name of the field with the texts, got {text!r}")
-    return rows.texts(text)
+    return readable_texts(rows.texts(text), question.skipped, sketch, question.errors)
 
 
 def _ids_of(rows: DataRows, id: Any) -> Sequence[Any] | None:
@@ -348,6 +364,7 @@ def _chosen(
 class _GivenRows:
     """Some rows with their texts and their names, which are ids or positions.
 
+    `left_out`: what could not be read; `is_read` bool[n]: the rows that are not among it.
     `survivors` returns the rows that stay; `is_null` bool[n]: the rows without a text, see
     `on_null`; `question`, `options`: what a search was asked, and the options given; `reference`:
     what they were compared with, None for nothing.
@@ -360,18 +377,26 @@ class _GivenRows:
     on_null: str
     question: DedupQuestion
     options: Options | None
+    left_out: Skipped
+    is_read: Bools
     reference: Reference | None = None
 
     def result(self, found: RowMatches) -> Deduplicated:
         """Return what becomes of the rows."""
-        kept = np.ones(len(self.is_null), np.bool_)
+        kept = self.is_read.copy()
         kept[found.removed] = False
         staying = self._staying(found, kept) if found.leaders is None else found.leaders
         if self.on_null == DROP:
             kept &= ~self.is_null
+        dropped = int(np.count_nonzero(self.is_null)) if self.on_null == DROP else 0
+        check_balance(
+            len(kept), kept=int(np.count_nonzero(kept)), removed=len(found.removed),
+            dropped=dropped, skipped=int(np.count_nonzero(~self.is_read)),
+        )  # fmt: skip
         return Deduplicated(
             survivors=self.survivors(kept),
             kept=kept,
+            left_out=self.left_out,
             groups=found.groups,
             null_count=int(np.count_nonzero(self.is_null)),
             on_null=self.on_null,

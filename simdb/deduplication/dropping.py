@@ -108,6 +108,7 @@ def drop_from_rows(
             values[at] = rest if isinstance(values[at], str) else rest.encode()
         rows = rows_of(rows.with_field(text, values))
     kept = _without(dropped.kept, texts.is_null, dropping)
+    kept &= ~dropping.question.skipped.flags(len(kept))
     survivors = InMemory(rows.chosen(kept), text, dropping.question.threads)
     return _result(survivors, kept, texts.is_null, sieve, dropped, dropping)
 
@@ -127,7 +128,7 @@ def drop_from_files(
     )
     sieve = dropping.sieve(sketch, stored)
     with ExitStack() as held:
-        files = opened(paths, reading, held)
+        files = opened(paths, reading, held, asked.skipped)
         run = held.enter_context(PartsRun(sieve, files.origins, files.survivors(None)))
         for done in run.read(files.batches()):
             asked.report(done)
@@ -135,6 +136,7 @@ def drop_from_files(
         run.change(dropped, files.sources, text)
         kept = _without(dropped.kept, files.nulls, dropping)
         survivors = KeptDocuments(files, run, kept, held.pop_all())
+    asked.skipped.named()
     return _result(survivors, kept, files.nulls, sieve, dropped, dropping)
 
 
@@ -166,5 +168,5 @@ def _result(
         null_count=int(np.count_nonzero(nulls)), on_null=dropping.on_null,
         removed_ids=nothing, representatives=nothing, similarities=np.empty(0, np.float32),
         evidence=evidence,
-        parts=sieve.parts(dropped),
+        parts=sieve.parts(dropped), left_out=dropping.question.skipped,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from simdb.deduplication.question import Decided, DedupQuestion, Evidence, least
 from simdb.deduplication.reference import Reference, not_pickled
 from simdb.deduplication.result import Deduplicated, Survivors
 from simdb.deduplication.run import DedupRun, SecondLook
-from simdb.ground.choices import DROP, KEEP, NullName
+from simdb.ground.choices import DROP, ERROR, KEEP, NullName
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import FOLDER, PATHS
@@ -25,6 +25,7 @@ from simdb.outputs.survivors import SurvivorOutput as Filling
 from simdb.outputs.survivors import keep_format
 from simdb.outputs.target import written
 from simdb.results.clusters import Clusters
+from simdb.results.skipped import Skipped, check_balance
 from simdb.running.threads import bounded, thread_count
 from simdb.settings import keeping
 from simdb.settings.options import Options
@@ -41,7 +42,7 @@ from simdb.sources.reading import (
     read_sources,
     records_hint,
 )
-from simdb.sources.records import InputProblem, SourceOptions, valid_name
+from simdb.sources.records import NO_TEXT, InputProblem, SourceOptions, valid_name
 from simdb.storage.files.location import TemporaryFolder
 from simdb.values.arrays import object_array
 
@@ -99,7 +100,7 @@ class GivenFiles(NamedTuple):
             self.id, self.text, question.errors, self.on_null, has_fields=bool(rule.field),
             threads=question.threads, memory=question.memory,
         )  # fmt: skip
-        return opened(self.paths, reading, held, self.staying), rule
+        return opened(self.paths, reading, held, question.skipped, self.staying), rule
 
 
 def deduplicate_files(
@@ -124,6 +125,7 @@ def deduplicate_files(
         least=least_of(question, decided.verification, options.similarity),
         refusal=refusal_of(question.policy),
     )  # fmt: skip
+    question.skipped.named()
     return _result(files, run, decided, every, given.on_null, evidence)
 
 
@@ -188,14 +190,19 @@ def reading_of(
 
 
 def opened(
-    paths: Paths, reading: SourceOptions, held: ExitStack, staying: Staying | None = None
+    paths: Paths,
+    reading: SourceOptions,
+    held: ExitStack,
+    skipped: Skipped,
+    staying: Staying | None = None,
 ) -> "Files":
     """Return the documents of files and folders, which are read again until `held` is closed.
 
-    `staying`: see `Files`.
+    `skipped`, `staying`: see `Files`.
     """
     sources = sources_of(paths, reading)
-    return Files(sources, replace(reading, origins=held.enter_context(Origins())), staying)
+    own = replace(reading, origins=held.enter_context(Origins()))
+    return Files(sources, own, skipped, staying)
 
 
 def sources_of(paths: Paths, reading: SourceOptions) -> list[str]:
@@ -214,7 +221,7 @@ def sources_of(paths: Paths, reading: SourceOptions) -> list[str]:
 
 
 def records_of(
-    paths: Paths, text: str, id: Any, errors: str, format: str
+    paths: Paths, text: str, id: Any, errors: str, format: str, skipped: Skipped
 ) -> tuple[list[dict[str, Any]], str]:
     """Return the records in files and folders, each with its fields, and the field of the ids."""
     reading = SourceOptions(
@@ -222,7 +229,7 @@ def records_of(
         has_absent=True, has_fields=True, has_lines=False, format=format,
     )  # fmt: skip
     records = []
-    for batch in Files(sources_of(paths, reading), reading).batches():
+    for batch in Files(sources_of(paths, reading), reading, skipped).batches():
         nulls = [False] * len(batch) if batch.nulls is None else batch.nulls.tolist()
         columns = batch.ids, batch.texts, nulls, batch.fields or [None] * len(batch)
         for own, content, is_null, fields in zip(*columns, strict=True):
@@ -235,10 +242,19 @@ class Files:
     """The sources of one run."""
 
     def __init__(
-        self, sources: Paths, reading: SourceOptions, staying: Staying | None = None
+        self,
+        sources: Paths,
+        reading: SourceOptions,
+        skipped: Skipped,
+        staying: Staying | None = None,
     ) -> None:
-        """Read `sources` as `reading` says; `staying`: files that no output replaces."""
+        """Read `sources` as `reading` says.
+
+        `skipped` takes what cannot be read, if it is allowed.  `staying`: files that no output
+        replaces.
+        """
         self.sources, self.reading, self.staying = sources, reading, staying or {}
+        self.skipped = skipped
         self.count = 0
         self._nulls: list[Bools] = []
 
@@ -259,7 +275,12 @@ class Files:
         try:
             for each in read_sources(self.sources, self.reading):
                 if isinstance(each, InputProblem):
-                    raise InputError(f"{each.where}: {each.reason}")
+                    is_null = self.reading.on_null == ERROR and each.reason.startswith(NO_TEXT)
+                    if is_null or not self.skipped.is_allowed:
+                        raise InputError(f"{each.where}: {each.reason}")
+                    row = self.count + len(self.skipped)
+                    self.skipped.add(row, each.where, _in_python(each.reason))
+                    continue
                 self.count += len(each)
                 none = np.zeros(len(each), np.bool_)
                 self._nulls.append(none if each.nulls is None else each.nulls)
@@ -355,8 +376,12 @@ def _result(
     """Return what becomes of the documents; `every` has all, and `evidence` what is common."""
     kept = np.ones(files.count, np.bool_)
     kept[decided.removed] = False
+    dropped = 0
     if on_null == DROP:
         kept &= ~files.nulls
+        dropped = int(np.count_nonzero(files.nulls))
+    stay = int(np.count_nonzero(kept))
+    check_balance(files.count, kept=stay, removed=len(decided.removed), dropped=dropped)
     offsets, members, _ = decided.groups(run.order)
     name = run.ids
 
@@ -372,4 +397,5 @@ def _result(
         evidence=evidence(removed=decided.removed, staying=decided.leaders, again=again),
         verification=decided.verification,
         is_reference=None if run.reference is None else decided.leaders < 0,
+        left_out=files.skipped,
     )  # fmt: skip

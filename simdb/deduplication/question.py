@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from simdb.ground.choices import ErrorsName, PolicyName, VerifyName
 from simdb.ground.dtypes import F32, I64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.results.matches import Verification
+from simdb.results.skipped import Skipped
 from simdb.running.memory import check_memory
 from simdb.running.progress import Report
 from simdb.settings.search import SearchLike
@@ -57,6 +58,7 @@ class DedupQuestion:
     progress: Report | None
     search: SearchLike | None = None
     memory: int | None = None
+    skipped: Skipped = field(default_factory=Skipped)  # takes the rows that cannot be read
 
     def __post_init__(self) -> None:
         """Raise OptionError for a word that is not known, or no share."""

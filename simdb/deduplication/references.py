@@ -11,10 +11,11 @@ from simdb.deduplication.files import Files, paths_of, reading_of, sources_of
 from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.reference import DatabaseReference, FileReference, Listed, Reference
 from simdb.deduplication.rows import DataRows, Values, own_ids, rows_of
-from simdb.deduplication.texts import RowTexts
+from simdb.deduplication.texts import RowTexts, readable_texts
 from simdb.ground.checks import shown
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError, OptionError
+from simdb.results.skipped import Skipped
 from simdb.settings.options import Options
 from simdb.sources.content import STANDARD_INPUT, expected_documents
 from simdb.sources.origins import Origins
@@ -38,7 +39,7 @@ def reference_of(
     elif isinstance(against, database.Database):
         yield DatabaseReference(against)
     elif (paths := paths_of(against)) is None:
-        yield _listed(against, text, id)
+        yield _listed(against, text, id, question)
     elif len(paths) == 1 and is_database(paths[0]):
         with database.open(paths[0], "r") as held:
             yield DatabaseReference(held)
@@ -96,21 +97,26 @@ def ids_in(rows: DataRows, id: object) -> Sequence[Any]:
     return range(len(rows))
 
 
-def _listed(against: Any, text: str, id: Any) -> Listed:
+def _listed(against: Any, text: str, id: Any, question: DedupQuestion) -> Listed:
     """Return a reference in memory."""
+    skipped = question.skipped.other()
     try:
-        rows = rows_of(against)
+        rows = rows_of(against, skipped)
     except InputError as error:
         raise InputError(
             "against must be texts, rows, a dict of texts by id, paths or a simdb.Database, as"
             f" deduplicate() takes data; got {class_of(against)} {shown(against)}"
         ) from error
-    return Listed(_texts(rows, text), ids_in(rows, id))
+    ids = ids_in(rows, id)
+    found = Listed(_texts(rows, text, skipped, question), ids)
+    skipped.named(ids).warn("against")
+    return found
 
 
-def _texts(rows: DataRows, text: str) -> RowTexts:
+def _texts(rows: DataRows, text: str, skipped: Skipped, question: DedupQuestion) -> RowTexts:
     try:
-        return RowTexts(rows.texts(text) if len(rows) else [])
+        values = rows.texts(text) if len(rows) else []
+        return readable_texts(values, skipped, None, question.errors)
     except OptionError as error:
         raise OptionError(f"against: {error}; {_same(text)}") from error
     except InputError as error:
@@ -136,7 +142,9 @@ def _read(
 
     def batches() -> Iterator[Any]:
         try:
-            yield from Files(sources, reading).batches()
+            skipped = question.skipped.other()
+            yield from Files(sources, reading, skipped).batches()
+            skipped.named().warn("against")
         except InputError as error:
             remedy = f"; {_same(text)}" if "text=" in str(error) else ""
             raise InputError(f"against: {error}{remedy}") from error

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import report
-from simdb.columns.arrow import checked_arrow, read_batches
+from simdb.columns.arrow import id_array, load_arrow
 from simdb.deduplication.question import Decided, Evidence
 from simdb.deduplication.rows import rows_of
 from simdb.ground import previews
@@ -30,6 +30,7 @@ from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import written
 from simdb.results.clusters import Clusters
 from simdb.results.matches import Verification
+from simdb.results.skipped import Skipped
 from simdb.running.threads import bounded
 from simdb.settings.keeping import is_missing
 from simdb.values.arrays import Id, object_array
@@ -184,6 +185,10 @@ class Deduplicated(OfData[Given_co]):
     `representatives` then; otherwise None.  The first member of a group can be such a text; these
     groups come first.
 
+    `left_out`: the rows that on_error="skip" has left out, which are neither kept nor removed;
+    `skipped` has them as a table.  Of files, a record that is left out has no place in `kept`; its
+    row counts all records, and its id is FILE:LINE or the name of the file.
+
     `parts`: with a `unit` of parts, what became of these; then there are no groups and no
     duplicates, and `data` has what is left of the texts.
     """
@@ -200,6 +205,7 @@ class Deduplicated(OfData[Given_co]):
     verification: Verification | None = None
     parts: Parts | None = None
     is_reference: Bools | None = None
+    left_out: Skipped = field(default_factory=Skipped)
 
     @data_property
     def data(self) -> Any:
@@ -231,23 +237,26 @@ class Deduplicated(OfData[Given_co]):
         text that was dropped is not among them.  Ids of several types become text.  Without
         pyarrow, a dict of arrays.
         """
-        columns: dict[str, npt.NDArray[Any]] = {
+        columns: dict[str, Any] = {
             "id": self.removed_ids,
             "kept": self.representatives,
             "similarity": self.similarities,
         }
         if self.is_reference is not None:
             columns["reference"] = self.is_reference
-        kinds = {type(id) for id in (*self.removed_ids, *self.representatives)}
-        ids = "auto" if kinds in ({str}, {bytes}, {int}) else "text"
         try:
-            checked_arrow(ids)
+            arrow = load_arrow("the table of what was removed")
         except OptionError:
             return columns
-        id_columns = ["id", "kept"]
-        if not kinds:
-            columns = {name: values[:0] for name, values in columns.items()}
-        return read_batches([columns], columns, id_columns=id_columns, ids=ids).read_all()
+        ids = id_array([*self.removed_ids, *self.representatives])
+        count, is_unknown = len(self.removed_ids), np.isnan(self.similarities)
+        columns["similarity"] = arrow.array(self.similarities, mask=is_unknown)
+        return arrow.table({**columns, "id": ids[:count], "kept": ids[count:]})
+
+    @property
+    def skipped(self) -> Any:
+        """The rows that on_error="skip" has left out, as a pyarrow.Table: row, id, reason."""
+        return self.left_out.table()
 
     def report(self, path: "str | os.PathLike[str]") -> None:
         """Write a page for people: each removed text beside the one that stays for it.
@@ -310,6 +319,8 @@ class Deduplicated(OfData[Given_co]):
             first += f", {np.count_nonzero(self.is_reference):,} for the reference"
         done = "dropped" if self.on_null == DROP else "kept"
         parts = [f"{self.null_count:,} without text {done}"] if self.null_count else []
+        if len(self.left_out):
+            parts.append(f"{len(self.left_out):,} skipped")
         if self.verification is not None:
             parts.append(
                 f"{self.verification.measure} similarity of at least {self.verification.least:g},"
@@ -330,11 +341,12 @@ class Deduplicated(OfData[Given_co]):
 
     def _repr_of_parts(self, parts: Parts) -> str:
         dropped, unit = int(parts.dropped.sum()), parts.unit
+        skipped = f"; {len(self.left_out):,} skipped" if len(self.left_out) else ""
         changed = int(np.count_nonzero(parts.dropped))
         return (
             f"<simdb.Deduplicated: {len(self):,} of {len(self.kept):,} rows kept, {dropped:,} of"
             f" {previews.counted(parts.seen, unit)} dropped from {changed:,}\n"
-            f" {parts.short:,} too short to be dropped>"
+            f" {parts.short:,} too short to be dropped{skipped}>"
         )
 
 

@@ -19,6 +19,7 @@ from simdb.ground.checks import shown
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.ground.fields import distinct
+from simdb.results.skipped import Skipped
 from simdb.settings.keeping import is_missing
 from simdb.values.arrays import class_of, is_table, object_array
 
@@ -64,8 +65,12 @@ class DataRows(Protocol):
         """
 
 
-def rows_of(data: Any) -> DataRows:
-    """Return the rows of `data`; InputError if it is of no kind that has rows."""
+def rows_of(data: Any, skipped: Skipped | None = None) -> DataRows:
+    """Return the rows of `data`; InputError if it is of no kind that has rows.
+
+    `skipped` takes rows that are of another kind than the others, if it is allowed.
+    """
+    skipped = Skipped() if skipped is None else skipped
     for (module, name), remedy in NOT_READ.items():
         if is_of(data, module, name):
             raise InputError(f"data is a {module}.{name}; {remedy}")
@@ -81,14 +86,14 @@ def rows_of(data: Any) -> DataRows:
         return HubDataset(data)
     if is_of(data, "datasets", "DatasetDict"):
         return HubSplits(data, {name: HubDataset(split) for name, split in data.items()})
-    if (vectors := vectors_of(data)) is not None:
+    if (vectors := vectors_of(data, skipped)) is not None:
         return vectors
     is_series = is_of(data, "pandas", "Series") or is_of(data, "polars", "Series")
     is_array = is_of(data, "pyarrow", "Array") or is_of(data, "pyarrow", "ChunkedArray")
     if is_series or is_array or isinstance(data, np.ndarray):
         return Values(data)
     if isinstance(data, Mapping):
-        return ById(checked_texts(data))
+        return ById(data if skipped.is_allowed else checked_texts(data))
     if hasattr(data, STREAM):
         # A relation of DuckDB, a reader of batches, and tables that are not known here.
         return ArrowTable(load_arrow(f"data as {class_of(data)}").table(data))
@@ -97,9 +102,15 @@ def rows_of(data: Any) -> DataRows:
     if is_table(data):
         raise InputError(f"{REMEDY}; convert the {class_of(data)} to one of these")
     values = data if isinstance(data, list | tuple) else list(data)
-    if any(isinstance(each, Mapping) for each in values):
-        return Records(values)
-    return Values(values)
+    count = sum(isinstance(each, Mapping) for each in values)
+    if not count or (skipped.is_allowed and count < len(values) / 2):
+        return Values(values)
+    if skipped.is_allowed and count < len(values):
+        for row, each in enumerate(values):
+            if not isinstance(each, Mapping):
+                skipped.add(row, row, f"is {type(each).__name__}, but other rows are dicts")
+        values = [each if isinstance(each, Mapping) else {} for each in values]
+    return Records(values)
 
 
 @dataclass(frozen=True, slots=True)

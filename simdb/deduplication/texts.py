@@ -28,9 +28,12 @@ from simdb.ground.choices import ERROR
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.ground.previews import counted
+from simdb.results.skipped import Skipped
 from simdb.running.threads import mapped, thread_count
 from simdb.settings.keeping import is_missing
-from simdb.settings.options import Options, Simhash
+from simdb.settings.options import Minhash, Options, Simhash
+from simdb.sketch.pipeline import NO_RESOURCES
+from simdb.sketch.sketcher import sketcher_of
 from simdb.values.arrays import Fingerprints
 
 DIGEST_BYTES = 16
@@ -133,6 +136,46 @@ class RowTexts:
             return encoded(self._values)
         nulls = zip(self._values, self.is_null.tolist(), strict=True)
         return encoded(b"" if has_none else value for value, has_none in nulls)
+
+
+def readable_texts(
+    values: TextColumn | Sequence[Any],
+    skipped: Skipped,
+    sketch: Simhash | Minhash | None,
+    errors: str,
+) -> RowTexts:
+    """Return the texts of rows, with an empty one in each row that cannot be read.
+
+    `skipped` takes these rows, if it is allowed; otherwise InputError names the first that has no
+    text at all.  `sketch`: what reads the texts, None for a usual one.
+    """
+    if not skipped.is_allowed:
+        return RowTexts(values)
+    sketcher = None
+    if sketch is not None and (sketch.tokeniser or sketch.markup != "none"):
+        sketcher = sketcher_of(sketch, NO_RESOURCES, [sketch.tokeniser])
+
+    def read(row: int, some: Any) -> None:
+        found = RowTexts(some)
+        texts = found.filled(np.arange(len(found)))
+        if sketcher is not None:
+            sketcher.sketch(texts, errors=errors)
+        elif errors == "strict":
+            for each in texts:
+                try:
+                    _ = each.encode() if isinstance(each, str) else bytes(each or b"").decode()
+                except UnicodeError as error:
+                    raise InputError(f"document {row} is not valid Unicode: {error}") from error
+
+    for start in range(0, len(values), READ_ROWS):
+        skipped.note(read, start, values[start : start + READ_ROWS])
+    if not len(skipped):
+        return RowTexts(values)
+    flags = skipped.flags(len(values))
+    if isinstance(values, TextColumn):
+        return RowTexts(replace(values, lengths=np.where(flags, 0, values.lengths)))
+    pairs = zip(values, flags.tolist(), strict=True)
+    return RowTexts(["" if is_bad else value for value, is_bad in pairs])
 
 
 def is_of(data: Any, module: str, name: str) -> bool:
@@ -318,28 +361,30 @@ class VectorValues:
         )
 
 
-def vectors_of(data: Any) -> Vectors | None:
+def vectors_of(data: Any, skipped: Skipped) -> Vectors | None:
     """Return the vectors that data are, None if they are something else.
 
-    InputError names the first row that is no vector, or has no direction.
+    InputError names the first row that is no vector, or has no direction; `skipped` takes the rows
+    without a direction instead, if it is allowed.
     """
     if hasattr(data, "tocsr"):
         raise InputError(f"data is a sparse matrix; {WANTED}: give data.toarray()")
     if isinstance(data, Fingerprints):
         return ReadyRows(data, data)
     if isinstance(data, np.ndarray):
-        return _of_array(data)
+        return _of_array(data, skipped)
     first = data[0] if isinstance(data, list | tuple) and len(data) else None
     if isinstance(first, np.ndarray) and first.ndim:
-        return Vectors(data, _checked(_stacked(data)))
+        return Vectors(data, _checked(_stacked(data), skipped))
     if isinstance(first, list | tuple) and first and isinstance(first[0], float):
-        return Vectors(data, _checked(_stacked([_array(row, at) for at, row in enumerate(data)])))
+        stacked = _stacked([_array(row, at) for at, row in enumerate(data)])
+        return Vectors(data, _checked(stacked, skipped))
     return None
 
 
-def _of_array(data: npt.NDArray[Any]) -> Vectors | None:
+def _of_array(data: npt.NDArray[Any], skipped: Skipped) -> Vectors | None:
     if data.dtype.kind == "f" and data.ndim == 2:
-        return Vectors(data, _checked(data))
+        return Vectors(data, _checked(data, skipped))
     if data.dtype == np.uint64 and data.ndim == 1:
         return ReadyRows(data, data)
     if data.dtype.kind in "iu" and data.ndim == 1 and len(data):
@@ -377,10 +422,16 @@ def _stacked(rows: Sequence[Any]) -> Floats:
     return np.stack(rows)
 
 
-def _checked(values: Floats) -> Floats:
-    """Return real[n, d]; InputError for a row without a direction."""
+def _checked(values: Floats, skipped: Skipped) -> Floats:
+    """Return real[n, d]; InputError for a row without a direction, unless it may be skipped.
+
+    Then there is another vector in its place.
+    """
     if not values.shape[1]:
         raise InputError("data are vectors without coordinates; they need 1 or more")
+    if skipped.is_allowed:
+        skipped.note(lambda row, some: _checked(some, Skipped()), 0, values)
+        return np.where(skipped.flags(len(values))[:, None], values.dtype.type(1), values)
     wrong = np.logical_not(np.isfinite(values).all(axis=1))
     if wrong.any():
         row = int(wrong.argmax())

@@ -60,8 +60,14 @@ class Skipped:
         return sorted(self._reasons)
 
     def add(self, row: int, id: Any, reason: object) -> None:
-        """Leave out one row, which is not read again after `begin`."""
+        """Leave out one row."""
         self._reasons[row], self._ids[row] = NUMBER.sub("", str(reason), count=1), id
+
+    @property
+    def first(self) -> str:
+        """The id and the reason of the first document that is left out."""
+        row = self.rows[0]
+        return f"{self._ids[row]}: {self._reasons[row]}"
 
     def flags(self, count: int) -> Bools:
         """Return which of `count` rows are left out: bool[n]."""
@@ -69,8 +75,10 @@ class Skipped:
         flags[self.rows] = True
         return flags
 
-    def begin(self) -> None:
-        """Pass over the rows that are left out so far, whatever is read next."""
+    def note(self, read: Callable[[int, Any], object], start: int, documents: Any) -> None:
+        """Leave out what `read(row, part)` refuses, and pass over it whatever is read next."""
+        for _ in self.readable(read, start, documents):
+            pass
         self._known = self.rows
 
     def readable(
@@ -110,14 +118,18 @@ class Skipped:
         found.left_out = self.named(ids)
         return found
 
-    def warn(self) -> None:
+    def other(self) -> "Skipped":
+        """Return an object that allows the same for other documents, and tells no function."""
+        return Skipped(SKIP if self.is_allowed else RAISE)
+
+    def warn(self, of: str = "") -> None:
         """Issue a RuntimeWarning that names the first document, unless the caller has a function.
 
-        For verbs whose result says nothing of documents that are left out.
+        For documents of which the result says nothing: those `of` another argument.
         """
         if self._reasons and self._note is None:
             row = self.rows[0]
-            count = counted(len(self), "document")
+            count = counted(len(self), "document") + (f" of {of}" if of else "")
             warnings.warn(
                 f"{count} left out, the first in row {row} with the id {shown(self._ids[row])}:"
                 f" {self._reasons[row]}; on_error= takes a function of row, id and reason",
@@ -153,6 +165,16 @@ class Skipped:
             return
         for part in (slice(0, count // 2), slice(count // 2, count)):
             yield from self._halved(read, start + part.start, part_of(documents, part))
+
+
+def check_balance(read: int, **places: int) -> None:
+    """Raise AssertionError unless each of the records that were `read` is in one of the places."""
+    if read != sum(places.values()):
+        counts = ", ".join(f"{count:,} {name}" for name, count in places.items())
+        raise AssertionError(
+            f"of {read:,} records there are {counts}, which does not add up: a mistake of simdb,"
+            " and nothing was written; please report it"
+        )
 
 
 def part_of(documents: Any, chosen: slice | I64) -> Any:

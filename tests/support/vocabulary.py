@@ -83,7 +83,7 @@ OF_TRANSACTIONS: dict[str, tuple[str, ...]] = {
 DEDUPLICATE = (
     "data", "text", "id", "keep", "similarity", "distance", "recall", "verify", "policy",
     "against", "db", "run", "unit", "min_words", "sketch", "options", "on_null", "max_share",
-    "memory", "errors", "threads", "progress",
+    "memory", "errors", "on_error", "threads", "progress",
 )  # fmt: skip
 VERBS = READING | WRITING | CARE | OF_TRANSACTIONS | {"deduplicate": DEDUPLICATE}
 
@@ -186,7 +186,7 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
         "db": "one job sees all rows", "run": "there is no database",
         "options": "nothing is stored", "unit": "documents are whole",
         "min_words": "documents are whole", "memory": "Spark has settings of its own",
-        "errors": "Spark has only valid text",
+        "errors": "Spark has only valid text", "on_error": "Spark has only valid text",
     }),
     "query": ("query_many", {
         "documents": "df", "ids": "the ids of df are a column", "match": "limit=1",

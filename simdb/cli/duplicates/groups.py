@@ -77,11 +77,13 @@ def find_groups(work: DedupWork) -> Outcome:
             work.rows.add(row)
     if work.has_page:
         outcome.pairs = _pairs(decided, run, options.sketch)
+    is_kept = np.ones(outcome.stored, np.bool_)
+    is_kept[decided.removed] = False
     if survivors:
         work.progress.begin("writing what is kept")
-        is_kept = np.ones(outcome.stored, np.bool_)
-        is_kept[decided.removed] = False
         run.write(is_kept, survivors)
+    kept = int(np.count_nonzero(is_kept))
+    work.intake.check(survivors, kept=kept, removed=len(decided.removed))
     return outcome
 
 
@@ -286,6 +288,8 @@ def _dropped(work: DedupWork, sketch: TextSketch, stored: UnitKeys | None) -> Ou
             work.progress.begin("writing what is left")
             run.change(dropped, survivors.sources, job.reading.text_field)
             run.write(dropped.kept, survivors)
+        emptied = int(np.count_nonzero(~dropped.kept))
+        work.intake.check(survivors, kept=outcome.stored, emptied=emptied)
     return outcome
 
 

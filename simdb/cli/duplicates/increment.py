@@ -104,6 +104,10 @@ def find_new(work: DedupWork, database: simdb.Database, older: TextsById | None)
         if work.survivors:
             work.progress.begin("writing what is kept")
             again.write(is_kept, work.survivors)
+        work.intake.check(
+            work.survivors, kept=int(np.count_nonzero(is_kept)), removed=outcome.duplicates,
+            seen=outcome.seen,
+        )  # fmt: skip
     outcome.empty = database.stats().empty_count - empty + int(np.count_nonzero(~is_text))
     return outcome
 

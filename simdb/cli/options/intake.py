@@ -22,6 +22,7 @@ from simdb.outputs.formats import FOLDER, PATHS, Format
 from simdb.outputs.places import Staying
 from simdb.outputs.survivors import SurvivorOutput, keep_format
 from simdb.outputs.target import written
+from simdb.results.skipped import check_balance
 from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Batch, Found, Texts, joined
@@ -172,6 +173,15 @@ class Intake:
         if kept is not None and self.skipped:
             kept.spare_source()
 
+    def check(self, survivors: SurvivorOutput | None = None, **places: int) -> None:
+        """Raise AssertionError unless each document is in one of the places, or was not written.
+
+        `survivors`: what has written those that are kept, before anybody sees it.
+        """
+        check_balance(self.documents, **places)
+        if survivors is not None:
+            check_balance(places["kept"], written=survivors.target.rows)
+
     def end(self) -> None:
         """End the command with an exit code of 1 if input was skipped."""
         if self.skipped:
@@ -193,7 +203,7 @@ class Intake:
         """Yield what is no problem, and report the problems."""
         for each in self._found:
             if isinstance(each, InputProblem):
-                self._report(each)
+                self.report(each)
             else:
                 self._has_text |= len(each) > 0 and (each.nulls is None or not each.nulls.all())
                 yield each
@@ -234,7 +244,8 @@ class Intake:
         if at is not None:
             self._markup_hint = markup_hint(batch.texts[at], batch.where(at), sketch)
 
-    def _report(self, problem: InputProblem) -> None:
+    def report(self, problem: InputProblem) -> None:
+        """Count and show a file or record that is left out; InputError for a null, if asked for."""
         if self._on_null and problem.reason.startswith(NO_TEXT):
             if self._on_null == ERROR:
                 raise InputError(f"{problem.where}: {problem.reason}")

@@ -40,14 +40,10 @@ def readable(
         metadata = incoming.as_list(metadata, "metadata")
     if metadata is not None and (isinstance(metadata, Mapping) or len(metadata) != len(ids)):
         incoming.pack_all(metadata, ids)  # which refuses it
-    columns: list[tuple[Callable[[int, Any], object], Any]] = [
-        (lambda at, some: kernel.encode_ids(some), ids),
-        (lambda at, some: incoming.pack_all(some, ids[at : at + len(some)]), metadata or []),
-    ]
-    for check, column in columns:
-        for _ in skipped.readable(check, 0, column):
-            pass
-        skipped.begin()
+    note_unstorable(ids, skipped)
+    if metadata is not None:
+        pack = lambda at, some: incoming.pack_all(some, ids[at : at + len(some)])  # noqa: E731
+        skipped.note(pack, 0, metadata)
     for part in incoming.sketched(
         sketcher, documents, None, errors, threads, beside, skipped=skipped
     ):
@@ -63,6 +59,12 @@ def readable(
     rows = np.flatnonzero(~skipped.flags(len(ids)))
     chosen = None if metadata is None else part_of(metadata, rows)
     return part_of(ids, rows), incoming.joined(sketcher, parts), chosen
+
+
+def note_unstorable(ids: Any, skipped: Skipped) -> None:
+    """Let `skipped` take the documents whose ids cannot be stored, if it is allowed."""
+    if skipped.is_allowed:
+        skipped.note(lambda at, some: kernel.encode_ids(some), 0, incoming.as_list(ids, "ids"))
 
 
 def listed_documents(documents: Any) -> Any:
