@@ -1,7 +1,8 @@
 """Excerpts: the beginning of a text, and what differs between it and another text.
 
 Texts are compared word by word; case, and punctuation around a word, make no difference, as in a
-search.  A long run of characters without a space, as in Chinese, is compared by character.
+search.  A long run of characters of a script without spaces, such as Chinese, is compared by
+character; any other long word, such as an address or a hash, is one word.
 """
 
 import re
@@ -27,6 +28,16 @@ SHOWN_WORDS = 120
 # Characters of a text that are looked at.
 TEXT_CHARACTERS = 20_000
 WORD_CHARACTERS = 40
+# A character of a script that has no spaces between words (Thai and Lao, Burmese, Khmer, Chinese,
+# Japanese), or all characters up to the next one.
+PIECES = re.compile(
+    "[{0}]|[^{0}]+".format(
+        "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9f"
+        "\U00020000-\U0003ffff"
+    )
+)
+# More of a word is not shown.
+SHOWN_CHARACTERS = 400
 # Punctuation at the begin and the end of a word.
 PUNCTUATION = re.compile(r"^[\W_]+|[\W_]+$")
 
@@ -66,11 +77,11 @@ def beside(left: str, right: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiec
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, each with a space after it; a long word as its characters."""
+    """Return the words of a text, each with a space after it; a long one in its `PIECES`."""
     words: list[str] = []
     for word in visible(text[:TEXT_CHARACTERS]).split():
-        spaced = f"{word} "
-        words += [spaced] if len(word) <= WORD_CHARACTERS else [*word[:-1], spaced[-2:]]
+        words += [word] if len(word) <= WORD_CHARACTERS else PIECES.findall(word)
+        words[-1] += " "
     return words
 
 
@@ -167,6 +178,10 @@ def _aligned(left: Sequence[str], right: Sequence[str]) -> list[Part]:
     return parts
 
 
+def _shown(word: str) -> str:
+    return word if len(word) <= SHOWN_CHARACTERS else f"{word[:SHOWN_CHARACTERS]}\u2026 "
+
+
 def _joined(parts: Sequence[Part], side: int) -> tuple[TextPiece, ...]:
     """Return neighbouring words of one kind as one piece; there is no space after the last.
 
@@ -174,7 +189,7 @@ def _joined(parts: Sequence[Part], side: int) -> tuple[TextPiece, ...]:
     is shown as it is.
     """
     pieces = [
-        TextPiece("".join(part[side] or part[1 - side] for part in some), kind)
+        TextPiece("".join(_shown(part[side] or part[1 - side]) for part in some), kind)
         for kind, some in groupby(parts, key=lambda part: part[2])
     ]
     return (*pieces[:-1], *(replace(last, text=last.text.rstrip()) for last in pieces[-1:]))

@@ -174,3 +174,44 @@ def test_case_and_punctuation_make_no_difference_and_each_side_shows_its_own_wor
         ("Which of ", "same"), ("those ", "added"), ("said she?", "same"),
     ]  # fmt: skip
     assert note == "1 word only on the left, 1 only on the right"
+
+
+URL = "https://example.org/shop/a-very-long-path/of-a-page/with?parameters=that&never=end"
+
+
+@over(
+    ("left", "right"),
+    [
+        (URL + "&a=1", URL + "&a=2"),
+        ("0123456789abcdef" * 8, "fedcba9876543210" * 8),
+        ("/usr/lib/python3/dist-packages/" + "x" * 60, "QUJDRA" * 3000),
+    ],
+)
+def test_a_long_word_counts_as_one_word(left, right):
+    first, second = f"one {left} two", f"one {right} two other"
+
+    left_pieces, right_pieces, note = beside(first, second)
+    _, added = compared(first, second)
+
+    assert note == "1 word only on the left, 2 only on the right"
+    assert added == "2 words added, 1 removed"
+    shown = text_of(left_pieces, REMOVED).rstrip(), text_of(right_pieces, ADDED)
+    assert shown[0][:400] == left[:400]
+    assert len(shown[1]) < 420
+
+
+def test_a_long_run_of_a_script_without_spaces_is_compared_by_character():
+    text = "".join(chr(0x4E00 + at) for at in range(100))
+    other = text[:50] + "\u6f22" + text[51:] + URL
+
+    pieces, note = compared(text, other)
+
+    assert note == "2 words added, 1 removed"
+    assert text_of(pieces, ADDED) == "\u6f22" + URL
+
+
+def test_the_words_of_a_text_are_those_that_spaces_divide():
+    text = f"{URL} {URL.upper()}\n{'x' * 5000}  " + "\u4e2d\u6587"
+
+    assert "".join(excerpts.words_of(text)).split() == text.split()
+    assert len(excerpts.words_of(text)) == 4
