@@ -213,6 +213,8 @@ def _list(
     else:
         shown = Shown(rows, texts.texts, wanted.show)
         count = int(listing.show(shown, (*columns.shown, *columns.texts)))
+    if not count and wanted.output is None:
+        listing.note("nothing matches")
     listing.note(verification_note(found.verification))
     return count > 0
 

@@ -1,5 +1,6 @@
 """Command query: shows the stored documents that match one document."""
 
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -91,7 +92,7 @@ def query(
     match, --where only documents whose metadata have a value, and --contained documents that have a
     share of the text in them.  Exit code 0 whether there are matches or not.
 
-    TEXT: The text; - reads standard input.
+    TEXT: The text, not the name of a file; - reads standard input.
     --file FILE: A file with the text; - is standard input.
     --id ID: The id of a stored document.
     --fingerprint N: A fingerprint, decimal or 0x...
@@ -99,6 +100,11 @@ def query(
     if [text, file, id, fingerprint].count(None) != 3:
         raise simdb.OptionError(
             "query needs exactly one of TEXT, -, --file, --id and --fingerprint"
+        )
+    if text is not None and os.path.isfile(text):
+        raise simdb.OptionError(
+            f"TEXT is the name of a file; --file {text} searches for what the file holds, and to"
+            " search for its name, write it to standard input: echo NAME | simdb query DB -"
         )
     asked.check()
     document = _document(text, file, fingerprint, encoding, errors)

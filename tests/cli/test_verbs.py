@@ -1,6 +1,7 @@
 """The commands for the documents of a database, one by one."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -478,3 +479,40 @@ def test_json_is_one_object_a_line(simdb_run, db):
 
         assert all(isinstance(json.loads(line), dict) for line in ran.output.splitlines())
         assert ran.output.endswith("\n")
+
+
+def test_query_asks_for_file_where_the_text_is_the_name_of_a_file(simdb_run, db):
+    Path("page.txt").write_text(FOX)
+
+    refused = simdb_run("query", db, "page.txt")
+    found = simdb_run("query", db, "--file", "page.txt")
+
+    assert (refused.code, refused.rows) == (2, [])
+    assert "--file page.txt searches for what the file holds" in refused.notes
+    assert found.code == 0
+    assert found.rows
+    assert simdb_run("query", db, "page.tx").code == 0
+
+
+@pytest.mark.parametrize("command", ["pairs", "clusters"])
+def test_a_search_that_finds_nothing_says_so(simdb_run, command):
+    with simdb.open("e") as database:
+        database.insert("a", "one text alone")
+
+    ran = simdb_run(command, "e")
+    quiet = simdb_run(command, "e", "--quiet")
+
+    assert (ran.code, ran.rows) == (0, [])
+    assert "nothing matches" in ran.notes
+    assert quiet.notes == ""
+
+
+def test_a_percentage_is_a_share(simdb_run, db):
+    plain, percent = (
+        simdb_run("pairs", db, "--similarity", given).rows for given in ("0.65", "65%")
+    )
+    wrong = simdb_run("pairs", db, "--similarity", "x%")
+
+    assert percent == plain
+    assert simdb_run("pairs", db, "--similarity", "100 %").code == 0
+    assert (wrong.code, "'x%' is not a valid float" in wrong.notes) == (2, True)

@@ -154,11 +154,22 @@ class CommandOption(click.Option):
                 raise click.UsageError(
                     f"{self.opts[-1]} needs a {self.metavar}, got the option {each}{hint}", ctx
                 )
+        if isinstance(value, str) and isinstance(self.type, click.types.FloatParamType):
+            value = _without_percent(value)
         return super().type_cast_value(ctx, value)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Return the values that can complete this option."""
         return options.completion.completed(ctx, self, incomplete)
+
+
+def _without_percent(value: str) -> str:
+    """Return a number as it was given, and a percentage as a share: 0.8 for 80%."""
+    number = value.removesuffix("%").strip()
+    try:
+        return value if number == value else f"{float(number) / 100:.12g}"
+    except ValueError:
+        return value
 
 
 def spread(words: Sequence[str], greedy: Collection[str]) -> list[str]:
