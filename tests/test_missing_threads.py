@@ -21,7 +21,7 @@ TEXTS = [f"a text of some words {at % 700} and {at % 700 * 7} more of them" for 
 LIMITED = """
 import io, os, resource
 import numpy, zstandard, simdb
-from simdb.outputs.formats import ZstdReader, ZstdWriter
+from simdb.outputs.formats import ZSTD, ZstdWriter, packed_file
 
 def answers():
     with simdb.open(None) as database:
@@ -30,7 +30,7 @@ def answers():
     with ZstdWriter(file := io.BytesIO()) as stream:
         stream.write(b"some bytes")
     file.seek(0)
-    return found, ZstdReader(file).read(99)
+    return found, packed_file(file, ZSTD).read(99)
 
 wanted = answers()
 if os.getuid() == 0:

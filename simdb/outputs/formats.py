@@ -102,7 +102,9 @@ def plain_ending(name: str) -> str:
 
 
 def packed_file(file: IO[bytes], compression: str, mode: str = "rb") -> Any:
-    """Return a stream that reads or writes a compressed file, which stays open; not for ZSTD."""
+    """Return a stream that reads a compressed file, or writes one, but not of ZSTD."""
+    if compression == ZSTD:
+        return load_arrow("reading .zst").CompressedInputStream(file, "zstd")
     module, name = FILES[compression]
     made = getattr(installed(module, f"{compression} needs the module {module} of Python"), name)
     return made(fileobj=file, mode=mode) if compression == GZIP else made(file, mode)
@@ -144,33 +146,6 @@ class ZstdWriter(io.RawIOBase):
         if not self.closed:
             super().close()
             self._file.write(self._frame.flush())
-
-
-class ZstdReader(io.RawIOBase):
-    """The decompressed bytes of a stream of one or more frames; InputError if it is damaged."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        """Read `file`."""
-        self._stream = load_arrow("reading .zst").CompressedInputStream(file, "zstd")
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Decompress as many bytes as fit; return their number, 0 at the end."""
-        try:
-            content: bytes = self._stream.read(len(buffer))
-        except OSError as error:
-            # The errors of the system have a number, and those of pyarrow have none.
-            if error.errno is not None:
-                raise
-            what = (
-                "cut off zstd data" if "Truncated" in str(error) else f"damaged zstd data ({error})"
-            )
-            raise InputError(f"{what}; create or download the file again") from error
-        buffer[: len(content)] = content
-        return len(content)
 
 
 class GzipWriter(io.RawIOBase):

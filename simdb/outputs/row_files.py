@@ -32,21 +32,29 @@ READ_ROWS = 4096
 READ_BYTES = 1 << 20  # of each column at a time
 
 
+class RowFile(NamedTuple):
+    """An open Parquet or Arrow file: its schema, and what Parquet says of it, None for Arrow.
+
+    `batches` yields its rows, all columns for None, otherwise those of some names.
+    """
+
+    schema: Any
+    metadata: Any
+    batches: Callable[[Sequence[str] | None], Iterator[Any]]
+
+
 def chosen_rows(rows: RowRange) -> Iterator[Any]:
     """Yield rows of a table file as record batches; InputError if the file has too few rows."""
-    last = int(rows.stops.max()) if len(rows.stops) else 0
-    metadata, count = None, last
-    if not is_arrow(rows.path):
-        with _parquet_file(rows.path) as file:
-            metadata, count = file.metadata, file.metadata.num_rows
-    if last > count:
-        raise changed(rows.path)
-    is_chosen = np.zeros(count, np.bool_)
+    is_chosen = np.zeros(rows.stops.max(initial=0), np.bool_)
     for start, stop in zip(rows.starts.tolist(), rows.stops.tolist(), strict=True):
         is_chosen[start:stop] = True
-    if metadata is None:
-        yield from _chosen(rows.path, _arrow_batches(rows.path), is_chosen)
-        return
+    with opened_rows(rows.path) as file:
+        metadata = file.metadata
+        if metadata is None:
+            yield from _chosen(rows.path, file.batches(None), is_chosen)
+            return
+    if len(is_chosen) > metadata.num_rows:
+        raise changed(rows.path)
     sizes = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
     groups = np.split(is_chosen, np.cumsum(sizes)[:-1])
     streams = [
@@ -57,29 +65,18 @@ def chosen_rows(rows: RowRange) -> Iterator[Any]:
     yield from streamed(streams, 1 if is_remote(rows.path) else thread_count())
 
 
-class RowFile(NamedTuple):
-    """An open Parquet or Arrow file: its schema, and how many rows it has, 0 if unknown.
-
-    `batches` yields its rows, all columns for None, otherwise those of some names.
-    """
-
-    schema: Any
-    total: int
-    batches: Callable[[Sequence[str] | None], Iterator[Any]]
-
-
 @contextmanager
 def opened_rows(path: str) -> Iterator[RowFile]:
     """Open a Parquet or Arrow file; its first bytes say which it is."""
-    if not is_arrow(path):
-        with _parquet_file(path) as file:
-            yield RowFile(
-                file.schema_arrow, file.metadata.num_rows,
-                lambda columns: file.iter_batches(READ_ROWS, columns=columns),
-            )  # fmt: skip
+    if is_arrow(path):
+        with _arrow_reader(path) as reader:
+            yield RowFile(reader.schema, None, partial(_batches_of, reader))
         return
-    with _arrow_reader(path) as reader:
-        yield RowFile(reader.schema, 0, partial(_batches_of, reader))
+    with _parquet_file(path) as file:
+        yield RowFile(
+            file.schema_arrow, file.metadata,
+            lambda columns: file.iter_batches(READ_ROWS, columns=columns),
+        )  # fmt: skip
 
 
 @contextmanager
@@ -122,11 +119,6 @@ def _batches_of(reader: Any, columns: Sequence[str] | None) -> Iterator[Any]:
         own = batch if columns is None else batch.select(list(columns))
         for start in range(0, len(own), READ_ROWS):
             yield own.slice(start, READ_ROWS)
-
-
-def _arrow_batches(path: str) -> Iterator[Any]:
-    with _arrow_reader(path) as reader:
-        yield from _batches_of(reader, None)
 
 
 def is_arrow(path: str) -> bool:

@@ -272,15 +272,9 @@ def _shards(sources: Sequence[str]) -> dict[str, str]:
 
     It is the path of the source below the folder that all sources share.
     """
-    places = {each: _place(each) for each in sources}
+    places = {each: os.path.abspath(each.replace("://", "/")) for each in sources}
     shared = os.path.commonpath([os.path.dirname(place) for place in places.values()])
     return {each: os.path.relpath(place, shared) for each, place in places.items()}
-
-
-def _place(source: str) -> str:
-    return (
-        "/" + source.replace("://", "/") if formats.is_remote(source) else os.path.abspath(source)
-    )
 
 
 def _check_shards(output: str, sources: Sequence[str]) -> list[str]:

@@ -29,7 +29,6 @@ from simdb.outputs.formats import (
     GZIP,
     XZ,
     ZSTD,
-    ZstdReader,
     is_remote,
     open_remote,
     packed_file,
@@ -210,9 +209,8 @@ def opened(path: str, *, is_counted: bool = True) -> Iterator[io.BufferedReader]
         found = (end for magic, end in MAGICS.items() if head.startswith(magic))
         packed = next(found, next(filter(name.endswith, COMPRESSIONS), ""))
         if packed:
-            inner = ZstdReader(file) if packed == ZSTD else packed_file(file, packed)
-            unpacked = _Unpacked(held.enter_context(inner), packed)
-            file = io.BufferedReader(unpacked, BUFFER_BYTES)
+            inner = held.enter_context(packed_file(file, packed))
+            file = io.BufferedReader(_Unpacked(inner, packed), BUFFER_BYTES)
         yield file
 
 

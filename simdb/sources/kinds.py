@@ -17,25 +17,15 @@ import io
 import json
 import os
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import ANY_COMPRESSION, ARROW_MAGICS, COMPRESSIONS
-from simdb.sources.content import (
-    BUFFER_BYTES,
-    CONTENT_ERRORS,
-    MARK,
-    MARKS,
-    PARQUET_MAGIC,
-    SNIFFED_BYTES,
-    STANDARD_INPUT,
-    explained,
-    is_plain,
-    opened,
-    read_text,
-    settled_encoding,
-)
+from simdb.sources import content
+from simdb.sources.content import CONTENT_ERRORS, SNIFFED_BYTES, STANDARD_INPUT, explained, opened
 from simdb.sources.encoding_guess import GUESS, UTF8
 from simdb.sources.records import SourceOptions, valid_name
 
@@ -106,7 +96,7 @@ def kind_of(source: str, reading: SourceOptions) -> str:
     try:
         with opened(source, is_counted=False) as stream:
             kind = _sniffed(stream, reading, is_named=bool(os.path.splitext(source)[1]))
-            return kind if kind not in ROWS or is_plain(stream) else UNDECIDED
+            return kind if kind not in ROWS or content.is_plain(stream) else UNDECIDED
     except CONTENT_ERRORS as error:
         explained(error)  # raises what is no fault of the source
         return TEXT  # and whoever reads it says what is wrong
@@ -124,7 +114,7 @@ def read_one(path: str, reading: SourceOptions) -> str:
     try:
         with opened(path) as stream:
             if _sniffed(stream, reading, is_named=True) == TEXT:
-                return read_text(stream, reading.encoding, reading.errors)[0]
+                return content.read_text(stream, reading.encoding, reading.errors)[0]
     except CONTENT_ERRORS as error:
         raise InputError(f"{valid_name(path)}: {explained(error)}") from error
     raise InputError(f"{valid_name(path)} holds records, not one text; look them up by lookup")
@@ -138,7 +128,7 @@ def stream_kind(stream: io.BufferedReader, name: str, reading: SourceOptions) ->
     kind = _sniffed(stream, reading, is_named=None)
     if kind:
         return kind
-    settled_encoding(stream, reading.encoding)
+    content.settled_encoding(stream, reading.encoding)
     raise OptionError(
         f"{name}: the first bytes do not show whether these are records, with the field"
         f" {reading.text_field!r}, or text; {ASKED}"
@@ -152,12 +142,12 @@ def _sniffed(stream: io.BufferedReader, reading: SourceOptions, *, is_named: boo
     stream, whose kind stays `UNDECIDED` where a file is a document.
     """
     head = stream.peek(SNIFFED_BYTES)
-    if head.startswith(PARQUET_MAGIC):
+    if head.startswith(content.PARQUET_MAGIC):
         return PARQUET
     if head.startswith(ARROW_MAGICS):
         return ARROW
     text = _decoded(head, reading.encoding)
-    is_whole = is_named is not None and len(head) < BUFFER_BYTES
+    is_whole = is_named is not None and len(head) < content.BUFFER_BYTES
     whole = text if is_whole else text.rpartition("\n")[0] or text  # the last line may be cut off
     first = text.lstrip()
     if is_named is None:
@@ -166,10 +156,11 @@ def _sniffed(stream: io.BufferedReader, reading: SourceOptions, *, is_named: boo
         if ARRAY_BEGINS.match(first):
             return JSON
     else:
-        objects = _objects(whole)
+        objects = _objects(whole.lstrip().split("\n")[:2], is_whole=True)
         if len(objects) == 2 and (not is_named or all(map(reading.has_text, objects))):
             return JSONL
-        if ARRAY_BEGINS.match(first) and f'"{reading.text_field}"' in first:
+        objects = _objects([first[1:]], is_whole=False)
+        if ARRAY_BEGINS.match(first) and any(map(reading.has_text, objects)):
             return JSON
     kind = next((kind for kind in DELIMITERS if _is_table(whole, kind, reading)), UNDECIDED)
     return kind or (UNDECIDED if is_named is None else TEXT)
@@ -178,19 +169,18 @@ def _sniffed(stream: io.BufferedReader, reading: SourceOptions, *, is_named: boo
 def _decoded(head: bytes, encoding: str) -> str:
     """Return the first bytes of a source as text, without its byte order mark."""
     usual = UTF8 if encoding == GUESS else encoding
-    marked = next((name for mark, name in MARKS if head.startswith(mark)), usual)
-    return head.decode(marked, "replace").removeprefix(MARK)
+    marked = next((name for mark, name in content.MARKS if head.startswith(mark)), usual)
+    return head.decode(marked, "replace").removeprefix(content.MARK)
 
 
-def _objects(text: str) -> list[Any]:
-    """Return the JSON objects among the first two lines of a text."""
+def _objects(texts: Iterable[str], *, is_whole: bool) -> list[Any]:
+    """Return the JSON objects with which texts begin; `is_whole`: and with which they end."""
     found = []
-    for line in islice(filter(str.strip, text.split("\n")), 2):
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        found += [value] if isinstance(value, dict) else []
+    for text in map(str.strip, texts):
+        with suppress(ValueError, RecursionError):
+            value, stop = json.JSONDecoder().raw_decode(text)
+            if isinstance(value, dict) and (stop == len(text) or not is_whole):
+                found.append(value)
     return found
 
 

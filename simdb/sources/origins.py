@@ -12,6 +12,7 @@ needed is compared with the checksum of what was read first.
 import io
 import os
 import resource
+import shutil
 import stat
 import tempfile
 import time
@@ -179,15 +180,11 @@ class Origins:
         try:
             # __exit__ closes the file, as it does the other one.
             file = tempfile.NamedTemporaryFile(prefix="simdb-", dir=self._folder)  # noqa: SIM115
+            self._spools[source] = file
+            shutil.copyfileobj(stream, file)
+            file.flush()
         except OSError as error:
             raise self._cannot_wait(error) from error
-        self._spools[source] = file
-        while piece := stream.read1():
-            try:
-                file.write(piece)
-                file.flush()
-            except OSError as error:
-                raise self._cannot_wait(error) from error
         return file.name
 
     def place(self, source: str) -> str:

@@ -100,8 +100,7 @@ def check_source(source: str, reading: SourceOptions) -> None:
         if is_database(source):
             raise InputError(
                 f"{valid_name(source)} is a database of simdb, which has no texts to read; name the"
-                " sources of its documents, and give the database itself to lookup, to pairs, or to"
-                " --db or --against of dedup"
+                " sources of its documents. dedup compares with a database in --db or --against"
             )
         return
     if kinds.named(source) in kinds.ROWS:
@@ -239,6 +238,7 @@ def read_folder(
 
 def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | InputProblem]:
     """Yield the paths of all regular files under `folder`, sorted; do not follow links."""
+    LEFT_OUT.pop(folder, None)
     passed_names = {os.path.basename(path) for path in passed}
     pending = [(folder, FOLDER)]
     while pending:
@@ -257,9 +257,7 @@ def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | InputProbl
                 yield InputProblem("", valid_name(path), explained(error))
                 continue
             pending += found
-            if aside:
-                count, name = LEFT_OUT.get(folder, (0, aside[0]))
-                LEFT_OUT[folder] = count + len(aside), name
+            _leave_out(folder, aside)
 
 
 def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
@@ -372,39 +370,36 @@ def _record_files(folder: str) -> list[str]:
     """
     if not os.path.isdir(folder) or is_database(folder):
         return []
-    endings = [each for each in kinds.ENDINGS if each != ".json"]
-    if os.path.lexists(os.path.join(folder, "_SUCCESS")):
-        endings.append(".json")
-    found, aside = [], []
-    errors: list[OSError] = []
-    for inner, folders, files in os.walk(folder, onerror=errors.append):
-        hidden = {each for each in files if ASIDE.fullmatch(each) or OF_DATASET.fullmatch(each)}
-        hidden |= {
-            each for each in folders
-            if ASIDE.fullmatch(each) or is_database(os.path.join(inner, each))
-        }  # fmt: skip
-        aside += sorted(hidden)
-        folders[:] = sorted(set(folders) - hidden)
-        own = [os.path.join(inner, each) for each in sorted(set(files) - hidden)]
-        if not all(kinds.unpacked(each).endswith(tuple(endings)) for each in own):
+    is_marked = os.path.lexists(os.path.join(folder, "_SUCCESS"))
+    endings = tuple(each for each in kinds.ENDINGS if is_marked or each != ".json")
+    found = []
+    for each in walk(folder):
+        if isinstance(each, InputProblem):
             return []
-        found += own
-    if errors:  # whoever reads the folder says what is wrong, unless that is no fault of it
-        explained(errors[0])
-        return []
-    if found and aside:
-        LEFT_OUT[folder] = len(aside), aside[0]
-    return sorted(found)
+        if OF_DATASET.fullmatch(os.path.basename(each)):
+            _leave_out(folder, [each])
+        elif kinds.unpacked(each).endswith(endings):
+            found.append(each)
+        else:
+            return []
+    return found
+
+
+def _leave_out(folder: str, paths: list[str]) -> None:
+    """Count what is left out of a folder."""
+    if paths:
+        count, name = LEFT_OUT.get(folder, (0, os.path.basename(paths[0])))
+        LEFT_OUT[folder] = count + len(paths), name
 
 
 def _entries(folder: str) -> tuple[list[tuple[str, str]], list[str]]:
     """Return path and kind of each visible entry of a folder except links, from the last on.
 
-    Also returns the names of the others.
+    Also returns the paths of the others.
     """
     with os.scandir(folder) as entries:
         every = [(entry.path, _kind(entry)) for entry in entries if not entry.is_symlink()]
-    aside = sorted(os.path.basename(path) for path, kind in every if not kind)
+    aside = sorted(path for path, kind in every if not kind)
     return sorted((each for each in every if each[1]), reverse=True), aside
 
 
@@ -435,8 +430,5 @@ def _records_ending(name: str) -> str:
 
     A file that ends in .json is as often one document.
     """
-    bare = kinds.unpacked(name)
-    ending = os.path.splitext(bare)[1]
-    if ending not in kinds.ENDINGS or ending == ".json":
-        return ""
-    return name[-len(ending + name.lower()[len(bare) :]) :]
+    stem, ending = os.path.splitext(kinds.unpacked(name))
+    return name[len(stem) :] if ending in kinds.ENDINGS and ending != ".json" else ""

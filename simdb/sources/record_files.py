@@ -159,7 +159,8 @@ def read_rows(path: str, name: str, reading: SourceOptions) -> Found:
             position, counted = 1, 0
             for rows in file.batches(None if reading.has_fields else chosen):
                 done = position - 1 + rows.num_rows
-                counted += _count_rows(path, done, file.total, counted)
+                if file.metadata is not None:
+                    counted += _count_rows(path, done, file.metadata.num_rows, counted)
                 texts = None if reading.has_fields else _texts(rows, reading, arrow)
                 if texts is None or not len(texts):
                     yield from batched(_records(rows, reading, name, position))

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from simdb.outputs import formats
-from simdb.outputs.formats import GzipWriter, ZstdReader, ZstdWriter
+from simdb.outputs.formats import ZSTD, GzipWriter, ZstdWriter, packed_file
 
 LINES = bytes(random.Random(7).choices(b"abc\n", k=5000))
 
@@ -66,4 +66,4 @@ def test_any_number_of_threads_makes_the_same_single_frame(monkeypatch):
     assert frame.decompress(files[0]) == CONTENT
     assert (frame.eof, frame.unused_data) == (True, b"")
     assert files[1] == files[0]
-    assert ZstdReader(io.BytesIO(files[0])).read(99) == CONTENT[:99]
+    assert packed_file(io.BytesIO(files[0]), ZSTD).read(99) == CONTENT[:99]

@@ -54,7 +54,7 @@ def test_zstd_is_read_by_frames_as_if_it_were_not_compressed():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda whole: whole[:-4], "cut off zstd data"),
+        (lambda whole: whole[:-4], "damaged zstd data"),
         (lambda whole: whole + b"more", "damaged zstd data"),
         (lambda whole: whole[: len(whole) // 2] + bytes(9), "zstd data"),
     ],
@@ -166,6 +166,8 @@ def test_records_under_a_name_that_does_not_say_so_are_read(name, content):
         b"text\na\nb\n",
         b"id,body\na,one\nb,two\n",
         b"[1] A text\n",
+        b'[{"type": "text", "words": "of a chat"}]',
+        b'{"text": "one",\n "n": 1}\n{"text": "two",\n "n": 2}\n',
         b"",
     ],
 )
