@@ -2,6 +2,8 @@
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import lmdb
@@ -58,6 +60,17 @@ def translate(error: Exception, path: str) -> NoReturn:
     if isinstance(error, lmdb.ReadonlyError) or code in (errno.EACCES, errno.EROFS, errno.EPERM):
         raise ReadOnlyError(f"{path} cannot be written: {error}") from error
     raise Error(f"{path}: {error}") from error
+
+
+@contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Translate errors of the system in a `with` block, so that they name `path`."""
+    try:
+        yield
+    except Error:
+        raise
+    except OSError as error:
+        translate(error, path)
 
 
 def is_out_of_memory(error: Exception) -> bool:

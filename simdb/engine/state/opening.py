@@ -16,7 +16,14 @@ from typing import Any, NamedTuple
 from simdb import index
 from simdb.engine.state.store import Store
 from simdb.ground.checks import one_of, share, shown
-from simdb.ground.errors import CorruptError, ExistsError, ForkedError, FormatError, OptionError
+from simdb.ground.errors import (
+    CorruptError,
+    Error,
+    ExistsError,
+    ForkedError,
+    FormatError,
+    OptionError,
+)
 from simdb.settings.options import TABLES_MAX, USUAL_POLYTOPES, Options
 from simdb.settings.stored_options import Resources, check_same
 from simdb.sketch.packages import take_resources, warn_of_changes
@@ -29,6 +36,7 @@ from simdb.storage.environment.registry import Lease
 from simdb.storage.files import location
 from simdb.storage.files.location import TemporaryFolder
 from simdb.storage.files.pages import REMEDY
+from simdb.storage.translation import translate
 
 MODES = ("r", "w", "c", "x")
 _lock = threading.Lock()
@@ -137,6 +145,8 @@ def open_store(
         return Store(lease, stored, resources, timeout=timeout, allowed=allowed)
     except BaseException as error:
         registry.abandon(lease)
+        if isinstance(error, OSError) and not isinstance(error, Error):
+            translate(error, directory)
         if isinstance(error, CorruptError) and REMEDY not in str(error):
             raise CorruptError(f"{error}; {REMEDY}") from error
         raise

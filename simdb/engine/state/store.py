@@ -30,7 +30,7 @@ from simdb.storage.files.location import TemporaryFolder, closed
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.tombstones import Spare
 from simdb.storage.runs.source import Source
-from simdb.storage.translation import MapFull
+from simdb.storage.translation import MapFull, translated
 from simdb.values.arrays import Sketches
 
 if TYPE_CHECKING:
@@ -338,7 +338,8 @@ class Store:
             stamp = (transaction.id(), self.environment.generation)
             if latest is not None and latest[0] == stamp:
                 return latest
-            self.environment.presence.check_readable()
+            with translated(self.environment.path):
+                self.environment.presence.check_readable()
             previous = None if latest is None else latest[1]
             contents = stored.load(self.environment, transaction, self.width, self.keying, previous)
             kept = None if latest is None else latest[2].kept

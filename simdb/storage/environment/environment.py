@@ -11,7 +11,7 @@ gets ForkedError.  A database opens an environment of its own in the child, to r
 import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import get_ident
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ from simdb.storage.environment.file_map import READERS_MAX, open_map
 from simdb.storage.environment.gate import Alone, Gate, Holder, Turn, WriteRight
 from simdb.storage.files.location import closed
 from simdb.storage.files.open_files import OpenFiles
-from simdb.storage.translation import MapFull, translate
+from simdb.storage.translation import MapFull, translate, translated
 
 BEGIN_TRIES = 20  # another process can enlarge the map again after each try
 
@@ -62,6 +62,8 @@ class Environment:
         self.handles = subdatabases.Handles(path)
         self._lmdb: Any = None
         self._is_closed = False
+        self._has_replaced = False  # whether this process has put another data file in place
+        self._is_lost = False  # whether it could not be opened again; the next verb tries
         self._files = OpenFiles(
             path, is_read_only=is_read_only, is_synced=durability == "full", timeout=timeout
         )
@@ -79,6 +81,8 @@ class Environment:
 
     def begin(self, *, tries: int = BEGIN_TRIES) -> Holder:
         """Begin a read transaction and return its holder; the caller passes that to `end`."""
+        if self._is_lost:
+            self.recover()
         holder = self._gate.enter()
         try:
             if self._lmdb is None or self._pid != self.process:
@@ -116,7 +120,8 @@ class Environment:
         """
         self.check_writable()
         right = WriteRight(self.path, self._turn, self._files.writer_lock, self._gate)
-        right.take(timeout)
+        with translated(self.path):
+            right.take(timeout)
         self._right = weakref.ref(right)
         self.check_writable()
         return right
@@ -133,9 +138,10 @@ class Environment:
         number = None
         try:
             with self._gate.held(), self._lmdb.begin(write=True, buffers=True) as transaction:
-                self.watch.begin_own()
-                result = change(transaction)
-                self.presence.check()
+                with translated(self.path):
+                    self.watch.begin_own()
+                    result = change(transaction)
+                    self.presence.check()
                 subdatabases.check_next(self._lmdb, self.path, transaction, base)
                 writing = transaction.id()
             number = writing
@@ -148,7 +154,8 @@ class Environment:
         except lmdb.Error as error:
             translate(error, self.path)
         finally:
-            self.watch.end_own(number)
+            with translated(self.path):
+                self.watch.end_own(number)
 
     def grow(self, needed_bytes: int, right: WriteRight) -> None:
         """Double the map until it has `needed_bytes` more; BusyError if transactions stay open."""
@@ -176,26 +183,36 @@ class Environment:
     ) -> None:
         """Close and open again; if a `replacement` is given, move that data file into place first.
 
-        Only a process that is alone may give one, see `Presence.alone`.
+        Only a process that is alone may give one, see `Presence.alone`.  If this fails, the
+        databases go on with the file that is in place, at once or as soon as it can be opened.
         """
         with self._alone("the data file must be opened again", right):
             self.generation += 1
             was_read_only = self.is_read_only
             try:
                 if replacement is not None:
+                    self._has_replaced = True
                     self._files.put_in_place(replacement)
                 if is_read_only is not None:
                     self.is_read_only = is_read_only
                 self._open_anew()
-            except BaseException as error:
-                # The databases that have it open go on with the old state.
+            except BaseException:
                 self.is_read_only = was_read_only
-                if replacement is not None:
-                    self.presence.follow()
-                self._open_anew()
-                if isinstance(error, OSError) and not isinstance(error, Error):
-                    translate(error, self.path)
-                raise
+                # Otherwise the next verb tries again.
+                with suppress(Error, OSError, lmdb.Error):
+                    self._open_anew()
+                with translated(self.path):
+                    raise
+
+    def recover(self) -> None:
+        """Open the environment that a failed `reopen` has left closed; do nothing otherwise."""
+        if not self._is_lost or self._pid != os.getpid():
+            return
+        with self._alone("the data file must be opened again", None):
+            if self._is_lost:
+                self.generation += 1
+                with translated(self.path):
+                    self._open_anew()
 
     def close(self) -> None:
         """Close the environment; BusyError if transactions are still open after a short wait.
@@ -222,7 +239,7 @@ class Environment:
                 if environment is not None:
                     environment.close()
                 self._files.close()
-                self._is_closed = True
+                self._is_closed, self._is_lost = True, False
 
     def subdatabase(self, name: bytes) -> Any:
         """Return the handle of an attached or created sub-database; call it inside a transaction.
@@ -235,6 +252,7 @@ class Environment:
     def attach(self, names: Iterable[bytes]) -> None:
         """Open sub-databases; FormatError if one is missing."""
         while True:
+            self.check_usable()
             try:
                 with self._gate.held():
                     self.check_usable()
@@ -251,7 +269,8 @@ class Environment:
     def copy_to(self, path: str) -> None:
         """Write a compacted copy of the data file to the new file `path`."""
         with self.reading() as transaction:
-            self.watch.walk()
+            with translated(self.path):
+                self.watch.walk()
             subdatabases.copy_compacted(self._lmdb, transaction, self.handles.every(), path)
 
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
@@ -263,6 +282,7 @@ class Environment:
 
     def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
         """Return (process, thread, transaction) of each reader slot in use."""
+        self.check_usable()
         with self._gate.held():
             self.check_usable()
             return subdatabases.readers(self._lmdb, clears=clears)
@@ -288,8 +308,8 @@ class Environment:
 
     @property
     def is_open(self) -> bool:
-        """Whether the environment is open."""
-        return self._lmdb is not None
+        """Whether the environment is open, or the next verb opens it again."""
+        return self._lmdb is not None or self._is_lost
 
     @property
     def is_foreign(self) -> bool:
@@ -326,14 +346,19 @@ class Environment:
 
         Meanwhile the environment does not look closed to threads that are outside the gate.
         """
-        if self._lmdb is not None:
-            self._lmdb.close()
+        self._is_lost = True
+        old, self._lmdb = self._lmdb, None
+        if old is not None:
+            old.close()
+        if self._has_replaced:
+            self.presence.follow()
+        made = self._open()
         try:
-            self._lmdb = self._open()
+            self.handles.renew(made)
         except BaseException:
-            self._lmdb = None
+            made.close()
             raise
-        self.handles.renew(self._lmdb)
+        self._lmdb, self._is_lost, self._has_replaced = made, False, False
 
     def _begin_again(self, error: Exception, tries: int) -> Holder:
         """Begin a read transaction after `error`, if the cause can be repaired."""
@@ -358,7 +383,10 @@ class Environment:
         self.watch.check_metas()  # a damaged meta page can also claim a larger map
         with self._alone("another process has made the database larger", None):
             self.generation += 1
-            self._lmdb.set_mapsize(0)
+            try:
+                self._lmdb.set_mapsize(0)
+            except (lmdb.Error, MemoryError):
+                self._open_anew()  # LMDB has already unmapped the old map
             self.map_bytes = self._lmdb.info()["map_size"]
 
     def check_usable(self) -> None:
@@ -368,6 +396,8 @@ class Environment:
                 f"this was begun by process {self._pid}, which opened {self.path}; begin it again"
                 " in this process with the database, or open it again in this process to write"
             )
+        if self._is_lost:
+            self.recover()
         if self._lmdb is None:
             raise closed(self.path)
 
@@ -386,7 +416,7 @@ class Environment:
         """
         self._gate.forget_all()
         self.handles.forget()
-        self._lmdb = None
+        self._lmdb, self._is_lost = None, False
         self.parent_wrote = self._turn.owner is not None
         self._turn = Turn()
         self._files.close()

@@ -64,6 +64,8 @@ def acquire(
         state = os.stat(path)
         place = (state.st_dev, state.st_ino)
         shared = _open.get(place)
+        if shared is not None and shared.is_used:
+            shared.environment.recover()
         if shared is None or not _is_in_place(shared, path) or not shared.is_used:
             if shared is not None and not shared.is_used:
                 _close_unused(shared)

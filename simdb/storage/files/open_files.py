@@ -27,7 +27,7 @@ from simdb.storage.files.plain import (
     is_same_file,
     share_files,
 )
-from simdb.storage.translation import translate
+from simdb.storage.translation import translate, translated
 
 # A process that creates the lock files does so at once.
 WAIT_SECONDS = 5.0
@@ -135,7 +135,8 @@ class Presence:
     @property
     def data_bytes(self) -> int:
         """Bytes that the open data file takes on the disk."""
-        return os.fstat(self._data.descriptor).st_blocks * 512
+        with translated(self._path):
+            return os.fstat(self._data.descriptor).st_blocks * 512
 
     def note_files(self) -> None:
         """Remember the lock files, after LMDB has opened its own; ReplacedError.
@@ -199,14 +200,13 @@ class Presence:
 
     def follow(self) -> None:
         """Use the data file that is in place now; only a process that is alone may replace it."""
-        if self._data.is_in_place:
-            return  # nothing was replaced; a second lock on this file would wait for ours
-        new = FileLock(self._name(DATA_FILE), is_made=False)
-        new.share()
-        old, self._data = self._data, new
-        self._files[DATA_FILE] = os.fstat(new.descriptor)
+        if not self._data.is_in_place:  # a second lock on this file would wait for ours
+            new = FileLock(self._name(DATA_FILE), is_made=False)
+            new.share()
+            state = os.fstat(new.descriptor)
+            old, self._data, self._files[DATA_FILE] = self._data, new, state
+            old.close()
         self._write_identity()
-        old.close()
 
     def close(self) -> None:
         """Close all locks; a second call does nothing."""
@@ -420,12 +420,16 @@ class Watch:
         self._is_own = False
 
     def _now(self) -> Stamp:
-        found = os.fstat(self._descriptor)
+        try:
+            found = os.fstat(self._descriptor)
+        except OSError as error:
+            translate(error, self._path)
         # The change time, which no program can set, and the size.
         return found.st_ctime_ns, found.st_size
 
     def _look_closer(self, stamp: Stamp) -> None:
-        commit = last_commit(self._descriptor)
+        with translated(self._path):
+            commit = last_commit(self._descriptor)
         if commit is not None and commit > self._commit:
             self._stamp, self._commit, self._least = stamp, commit, commit
             return
