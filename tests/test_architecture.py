@@ -59,6 +59,7 @@ FOLDERS = {
         "document_kind", "projection", "unicode_table", "normalisation", "cutting",
         "weighing", "markup", "packages", "pipeline", "minhash_sketcher", "winnowing",
         "containment", "quantisation", "sketcher", "fitting", "exact_similarity",
+        "exact_pairs",
     ],
     "index": [
         "permutation", "vosh", "bands",

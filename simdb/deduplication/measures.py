@@ -20,7 +20,8 @@ from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.settings.options import Minhash, Options
 from simdb.settings.text_sketch import TextSketch
-from simdb.sketch.exact_similarity import ExactPairs, ExactSimilarity
+from simdb.sketch.exact_pairs import ExactPairs
+from simdb.sketch.exact_similarity import ExactSimilarity
 from simdb.sketch.sketcher import AnySketcher
 from simdb.values.arrays import Sketches
 from simdb.values.documents import differing, estimates

@@ -15,24 +15,17 @@ hash, little-endian, and, unless each counts once, its weight as float32 after t
 the features has no meaning.  Two different features have the same 24 bits by chance once in 2^24
 pairs of them, so documents of n features, of which each has u that the other has not, seem to share
 u^2 / 2^24 too many: .00001 features of documents of 100 that are similar to .8.
-
-`ExactPairs` compares many pairs in parts whose texts have a bounded size, side by side.  A text is
-read, and its features are counted, once in a part.  Where documents are in many pairs each, as
-pages of a few templates are, a part has all pairs of some left with some right documents: so a text
-is read once for hundreds of its pairs.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn, text_column
-from simdb.ground.dtypes import F32, F64, I64, U32, U64, Bools
+from simdb.ground.dtypes import F32, F64, I64, U64
 from simdb.ground.errors import OptionError
 from simdb.running import kernel
-from simdb.running.threads import mapped
 from simdb.settings.options import BAG, Minhash, Simhash
 from simdb.settings.stored_options import Resources
 from simdb.sketch import weighing
@@ -50,16 +43,10 @@ DROPPED_BITS = np.uint64(64 - 8 * HASH_BYTES)
 PACKED_DOCUMENTS = 512
 
 Bodies = tuple[I64, U64, F32 | None]  # offsets, hashes and weights of features
-# A part has texts of about this size, and at most this number of pairs, or of documents on a side.
-PART_BYTES = 1 << 23
-PART_PAIRS_FIRST, PART_PAIRS_MOST = 1 << 8, 1 << 11
-SIDE_DOCUMENTS = 1 << 9
-# From so many pairs for each document on, parts have sides.
-DENSE = 8
-
-# From ascending numbers of documents to their texts, and to their packed features.
-Read = Callable[[U32], Sequence[Any]]
-ReadFeatures = Callable[[U32], PackedFeatures]
+# From so many pairs for each document on, the features that several documents have get bits, if
+# they are at most so many times as many as each document has; so many pairs are counted at a time.
+COMMON_PAIRS, COMMON_MOST = 64, 8
+COUNTED_PAIRS = 1 << 13
 
 
 class ExactSimilarity:
@@ -146,26 +133,47 @@ class ExactSimilarity:
         self, documents: Sequence[Any], left: I64, right: I64, stored: "Stored | None"
     ) -> F32:
         """Return the similarity of the features of documents left[i] and right[i]."""
-        counted = self._sketcher.count_features(documents, errors="replace")
-        bodies: Bodies = (*counted[:2], self._weights(counted))
+        bodies = self.bodies(documents)
         if stored is not None:
             # A pair of two texts is compared by whole hashes, in any other both are shortened.
             count = len(documents)
             is_short = np.isin(left, stored.positions) | np.isin(right, stored.positions)
             left, right = left + count * is_short, right + count * is_short
-            bodies = _following(bodies, self._shortened(bodies, stored))
-        offsets, hashes, weights = bodies
-        is_least = self.measure == WEIGHTED_JACCARD
-        shared = kernel.overlaps(offsets, hashes, weights, left, right, is_least=is_least)
+            bodies = _following(bodies, self.shortened(bodies, stored))
+        common = None
+        if bodies[2] is None and len(left) >= COMMON_PAIRS * len(documents):
+            common = common_features(*bodies[:2])
+        return self.of_bodies(bodies, self.sizes(bodies), left, right, common)
+
+    def bodies(self, documents: Sequence[Any]) -> Bodies:
+        """Return the features of texts and lists of tokens."""
+        counted = self._sketcher.count_features(documents, errors="replace")
+        return (*counted[:2], self._weights(counted))
+
+    def of_bodies(
+        self, bodies: Bodies, sizes: F64, left: I64, right: I64, common: U64 | None = None
+    ) -> F32:
+        """Return the similarity of the features of documents left[i] and right[i].
+
+        `sizes`: those of `bodies`.  `common`: what `common_features` returns for them.
+        """
+        if common is not None:
+            shared = np.where(left == right, sizes[left], _shared(common, left, right))
+        else:
+            is_least = self.measure == WEIGHTED_JACCARD
+            shared = kernel.overlaps(*bodies, left, right, is_least=is_least)
         if self.measure == COSINE:
-            assert weights is not None
-            squares = _totals(offsets, weights.astype(np.float64) ** 2)
-            return _shares(shared, np.sqrt(squares[left] * squares[right]))
-        each = np.diff(offsets).astype(np.float64)
-        sizes = each if weights is None else _totals(offsets, weights.astype(np.float64))
+            return _shares(shared, np.sqrt(sizes[left] * sizes[right]))
         return _shares(shared, sizes[left] + sizes[right] - shared)
 
-    def _shortened(self, bodies: Bodies, stored: "Stored") -> Bodies:
+    def sizes(self, bodies: Bodies) -> F64:
+        """Return the number of features of each document, or the sum of weights or squares."""
+        offsets, _, weights = bodies
+        if weights is None:
+            return np.diff(offsets).astype(np.float64)
+        return _totals(offsets, weights.astype(np.float64) ** (1 + (self.measure == COSINE)))
+
+    def shortened(self, bodies: Bodies, stored: "Stored") -> Bodies:
         """Return the same documents with hashes as packed features have them, the stored ones too.
 
         In `bodies` the stored documents have no features.
@@ -198,6 +206,33 @@ class ExactSimilarity:
         counting = "tf" if sketch.weighting == BAG else sketch.counting
         weights = weighing.weigh(hashes, counts.astype(np.int64), counting, sketch.idf)
         return (weights / weighing.UNITS).astype(np.float32)
+
+
+def common_features(offsets: I64, hashes: U64) -> U64 | None:
+    """Return which features that several documents have each has: a bit of uint64[n, k] for each.
+
+    None if these are so many that comparing bits would save nothing, or if there are none.
+    """
+    _, which, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    is_common = counts > 1
+    count, width = len(offsets) - 1, int(np.count_nonzero(is_common))
+    if not 0 < width * count <= COMMON_MOST * len(hashes):
+        return None
+    flags = np.zeros((count, -(-width // 64) * 64), np.bool_)
+    numbers = np.cumsum(is_common) - 1
+    chosen = is_common[which]
+    flags[np.repeat(np.arange(count), np.diff(offsets))[chosen], numbers[which[chosen]]] = True
+    return np.packbits(flags, axis=1).view(np.uint64)
+
+
+def _shared(common: U64, left: I64, right: I64) -> F64:
+    """Return how many of the `common` features both of two different documents have."""
+    found = np.empty(len(left), np.float64)
+    for start in range(0, len(left), COUNTED_PAIRS):
+        part = slice(start, start + COUNTED_PAIRS)
+        both = common[left[part]] & common[right[part]]
+        found[part] = np.bitwise_count(both).sum(axis=1)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,145 +279,3 @@ def _shares(parts: F64, wholes: F64) -> F32:
     """Return parts / wholes, and 0 where the whole is 0."""
     found = np.divide(parts, wholes, out=np.zeros_like(parts), where=wholes > 0)
     return found.astype(np.float32)
-
-
-class ExactPairs:
-    """Compares pairs of documents, which are given by numbers, and whose texts `read` returns.
-
-    `read` takes ascending numbers, and returns None for a text that is not known.
-    """
-
-    def __init__(self, exact: ExactSimilarity, *, is_read_anywhere: bool = False) -> None:
-        """Compare by `exact`; `is_read_anywhere`: any thread may read, not only the caller's."""
-        self.exact = exact
-        self._is_read_anywhere = is_read_anywhere
-        self._count = PART_PAIRS_FIRST  # the pairs of the next part, if no document is in two
-
-    def parts(
-        self,
-        read: Read,
-        left: U32,
-        right: U32,
-        order: I64,
-        threads: int,
-        features: ReadFeatures | None = None,
-    ) -> Iterator[tuple[I64, F32]]:
-        """Yield positions of some pairs, and their similarities, NaN if a text is not known.
-
-        `order`: the positions to compare.  Pairs of one left document are best one after the other.
-        `features`: reads what decides in place of texts that are not known; a document of which it
-        has nothing stays unknown.
-        """
-
-        def measure(part: "_Part") -> tuple[I64, F32]:
-            values = self.exact.of_pairs(part.texts, part.left, part.right, part.stored)
-            values[part.is_unknown[part.left] | part.is_unknown[part.right]] = np.nan
-            return part.chosen, values
-
-        portions = _portions(left, right, order, min(SIDE_DOCUMENTS, self._count))
-        if not self._is_read_anywhere:
-            cut = (each for one in portions for each in self._cut(read, left, right, one, features))
-            yield from mapped(measure, cut, threads)
-            return
-        for found in mapped(
-            lambda one: list(map(measure, self._cut(read, left, right, one, features))),
-            portions, threads,
-        ):  # fmt: skip
-            yield from found
-
-    def _cut(
-        self, read: Read, left: U32, right: U32, order: I64, features: ReadFeatures | None = None
-    ) -> Iterator["_Part"]:
-        """Yield some pairs with their texts, in parts if these are large.
-
-        The number of pairs of a part follows from the size of the texts of the part before it.
-        """
-        start, chosen = 0, order
-        while start < len(order):
-            numbers, positions = numbered(np.concatenate([left[chosen], right[chosen]]))
-            if len(chosen) > self._count and len(numbers) > 2 * self._count:
-                chosen = order[start : start + self._count]
-                continue
-            texts, is_unknown = _complete(read(numbers), len(numbers))
-            stored, size = None, _size_bytes(texts)
-            if features is not None and is_unknown.any():
-                stored = _stored(numbers, is_unknown, features)
-                is_unknown[stored.positions] = False
-                size += len(stored.features.values)
-            yield _Part(
-                chosen, texts, is_unknown, positions[: len(chosen)], positions[len(chosen) :],
-                stored,
-            )  # fmt: skip
-            start += len(chosen)
-            suggested = PART_BYTES * len(numbers) // (2 * max(size, 1))
-            self._count = max(1, min(PART_PAIRS_MOST, 2 * self._count, suggested))
-            chosen = order[start : start + self._count]
-
-
-def _portions(left: U32, right: U32, order: I64, side: int) -> Iterator[I64]:
-    """Yield positions of pairs that are compared together, at least a part.
-
-    In dense ones all pairs of at most `side` left with as many right documents stay together.
-    """
-    stops = np.arange(PART_PAIRS_MOST, len(order), PART_PAIRS_MOST)
-    if len(order) > PART_PAIRS_MOST:
-        numbers, places = numbered(np.concatenate([left[order], right[order]]))
-        if len(order) >= DENSE * len(numbers):
-            sides = places // side
-            squares = sides[: len(order)] * (1 + len(numbers) // side) + sides[len(order) :]
-            by_square = np.argsort(squares, kind="stable")
-            order, squares = order[by_square], squares[by_square]
-            ends = np.flatnonzero(np.diff(squares)) + 1
-            # Small squares are together as large as other portions, and large ones alone.
-            is_far = np.diff(ends // PART_PAIRS_MOST, prepend=0) > 0
-            stops = ends[is_far | np.append(is_far[1:], True)[: len(ends)]]
-    yield from np.split(order, stops)
-
-
-def numbered(values: U32) -> tuple[U32, I64]:
-    """Return the distinct values, ascending, and the place of each value among them."""
-    least = int(values.min(initial=0))
-    span = int(values.max(initial=0)) - least + 1
-    if span > 4 * len(values):
-        return np.unique(values, return_inverse=True)
-    is_there = np.zeros(span, np.bool_)
-    is_there[values - np.uint32(least)] = True
-    places = np.cumsum(is_there) - 1
-    return np.flatnonzero(is_there).astype(np.uint32) + np.uint32(least), places[values - least]
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Some pairs: their positions among all pairs, and the positions of their texts."""
-
-    chosen: I64
-    texts: Sequence[Any]
-    is_unknown: Bools
-    left: I64
-    right: I64
-    stored: Stored | None
-
-
-def _stored(numbers: U32, is_unknown: Bools, features: ReadFeatures) -> Stored:
-    """Return the packed features of documents whose texts are not known, as far as they are."""
-    places = np.flatnonzero(is_unknown)
-    found = features(numbers[places])
-    known = np.flatnonzero(np.diff(found.offsets))
-    return Stored(places[known], found.taken(known))
-
-
-def _complete(texts: Any, count: int) -> tuple[Sequence[Any], Bools]:
-    """Return texts that are all known, empty ones for unknown texts, and which were unknown."""
-    column = text_column(texts)
-    if column is not None:
-        return column.filled(), column.lengths < 0
-    is_unknown = np.fromiter((text is None for text in texts), np.bool_, count)
-    if not is_unknown.any():
-        return texts, is_unknown
-    return ["" if text is None else text for text in texts], is_unknown
-
-
-def _size_bytes(texts: Sequence[Any]) -> int:
-    if isinstance(texts, TextColumn):
-        return int(texts.lengths.sum())
-    return sum(map(len, texts))

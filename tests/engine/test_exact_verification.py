@@ -10,7 +10,7 @@ import pytest
 import simdb
 from simdb.engine.search import judge
 from simdb.engine.search.judge import Remembered
-from simdb.sketch import exact_similarity
+from simdb.sketch import exact_pairs
 
 LEAST = 0.8
 SKETCHES = [simdb.Simhash(), simdb.Simhash(dimensions=64), simdb.Minhash()]
@@ -159,7 +159,7 @@ def test_members_of_a_star_match_their_representative(db, monkeypatch, compared)
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_any_number_of_threads_gives_the_same(db, threads, monkeypatch):
     monkeypatch.setattr("simdb.running.threads.LEAST", 2)
-    monkeypatch.setattr(exact_similarity, "PART_PAIRS_MOST", 8)
+    monkeypatch.setattr(exact_pairs, "PART_PAIRS_MOST", 8)
     expected = list(db.find_all(verify="exact", texts=TEXTS, threads=1))
 
     found = list(db.find_all(verify="exact", texts=TEXTS, threads=threads))
@@ -170,8 +170,8 @@ def test_any_number_of_threads_gives_the_same(db, threads, monkeypatch):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("part_bytes", [1, 1000])
 def test_few_texts_are_asked_for_at_a_time(db, monkeypatch, part_bytes):
-    monkeypatch.setattr(exact_similarity, "PART_BYTES", part_bytes)
-    monkeypatch.setattr(exact_similarity, "PART_PAIRS_FIRST", 1)
+    monkeypatch.setattr(exact_pairs, "PART_BYTES", part_bytes)
+    monkeypatch.setattr(exact_pairs, "PART_PAIRS_FIRST", 1)
     most = []
 
     def texts(ids):

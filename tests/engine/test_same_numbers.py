@@ -8,7 +8,7 @@ import pytest
 
 import simdb
 from simdb.ground.errors import OptionError
-from simdb.sketch import exact_similarity
+from simdb.sketch import exact_pairs
 
 FORM = "this is the invoice that we send to you for the goods of last month " * 3
 # Every text matches every other one by its words; their numbers make three groups.
@@ -42,7 +42,7 @@ def db(request, tmp_path):
 
 @pytest.fixture(params=[1, 1 << 23], ids=["one pair", "many pairs"])
 def part_bytes(request, monkeypatch):
-    monkeypatch.setattr(exact_similarity, "PART_BYTES", request.param)
+    monkeypatch.setattr(exact_pairs, "PART_BYTES", request.param)
 
 
 def test_pairs_have_the_same_numbers(db, part_bytes):

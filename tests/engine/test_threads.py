@@ -9,7 +9,7 @@ import pytest
 
 import simdb
 from simdb.ground.errors import ClosedError, InputError
-from simdb.running import threads
+from simdb.running import kernel, threads
 from simdb.storage.contents import all_names
 
 COUNT = 240
@@ -29,6 +29,12 @@ QUESTIONS = {
 }  # fmt: skip
 MANY = pytest.mark.parametrize("number", [2, 3, 8])
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(autouse=True)
+def same_key(monkeypatch):
+    """Databases hash ids with one key, so that they can be equal to the byte."""
+    monkeypatch.setattr(kernel, "new_id_key", lambda: bytes(kernel.ID_KEY_BYTES))
 
 
 @pytest.fixture(autouse=True)

@@ -60,6 +60,8 @@ def find_clusters(
     `judge` decides which pairs match, if that is not the criterion alone.  Documents with equal
     sketches match without it.
     """
+    if judge is not None:
+        judge.hold()
     if policy == STAR:
         labels = _star_labels(state, criterion, places, judge)
     else:

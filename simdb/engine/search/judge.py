@@ -24,7 +24,8 @@ from simdb.ground.errors import OptionError
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Verification
 from simdb.settings.options import Options
-from simdb.sketch.exact_similarity import ExactPairs, ExactSimilarity
+from simdb.sketch.exact_pairs import ExactPairs, RecurringPairs
+from simdb.sketch.exact_similarity import ExactSimilarity
 from simdb.values.arrays import Id, IdT
 
 ESTIMATE: Final = "estimate"
@@ -135,8 +136,12 @@ class Judge:
         self._exact = exact
         self.texts = texts
         self._remembered = Remembered(0) if remembered is None else remembered
-        self._pairs = ExactPairs(exact)
+        self._pairs: ExactPairs | RecurringPairs = ExactPairs(exact)
         self._has_features = has_features
+
+    def hold(self) -> None:
+        """Hold the features of documents that are compared: each will be in many pairs."""
+        self._pairs = RecurringPairs(self._exact)
 
     @property
     def estimated_least(self) -> float:
@@ -172,8 +177,8 @@ class Judge:
 
     def _decided(self, state: State, couples: Couples, texts: Reader) -> Iterator[tuple[I64, F32]]:
         """Yield positions of some pairs and their exact similarities, NaN if a text is missing."""
-        order = np.lexsort((couples.right, couples.left))
         left, right = couples.left, couples.right
+        order = self._pairs.ordered(left, right)
         known = self._remembered.find(left[order], right[order])
         is_new = np.isnan(known)
         yield order[~is_new], known[~is_new]

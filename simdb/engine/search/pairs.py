@@ -321,6 +321,8 @@ def join_links(
     walk = method_of(state, plan).joining
     found = None if walk is None else walk(state, criterion, plan, forest)
     for candidates in find_links(state, criterion) if found is None else found:
+        if judge is not None:
+            candidates = _unconnected(candidates, forest)
         for couples in [candidates] if judge is None else _portions(candidates):
             if judge is not None:
                 couples = judge.kept(state, _unconnected(couples, forest))

@@ -1,0 +1,331 @@
+"""Exact pairs: compares many pairs of documents whose texts are elsewhere.
+
+`ExactPairs` compares many pairs in parts whose texts have a bounded size, side by side.  A text is
+read, and its features are counted, once in a part.  Where documents are in many pairs each, as
+pages of a few templates are, a part has all pairs of some left with some right documents: so a text
+is read once for hundreds of its pairs.
+
+`RecurringPairs` is for documents that come in many calls: it holds their features.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simdb.columns.arrow import TextColumn, text_column
+from simdb.ground.dtypes import F32, I64, U32, U64, Bools
+from simdb.running.threads import mapped
+from simdb.sketch.exact_similarity import (
+    COMMON_PAIRS,
+    COUNTED_PAIRS,
+    Bodies,
+    ExactSimilarity,
+    Stored,
+    common_features,
+)
+from simdb.values.arrays import PackedFeatures, offsets_of
+
+# A part has texts of about this size, and at most this number of pairs, or of documents on a side.
+PART_BYTES = 1 << 23
+PART_PAIRS_FIRST, PART_PAIRS_MOST = 1 << 8, 1 << 11
+SIDE_DOCUMENTS = 1 << 9
+# From so many pairs for each document on, parts have sides.
+DENSE = 8
+
+# Recurring documents are held with at most so many features.
+HELD_FEATURES = 1 << 23
+
+
+# From ascending numbers of documents to their texts, and to their packed features.
+Read = Callable[[U32], Sequence[Any]]
+ReadFeatures = Callable[[U32], PackedFeatures]
+
+
+class ExactPairs:
+    """Compares pairs of documents, which are given by numbers, and whose texts `read` returns.
+
+    `read` takes ascending numbers, and returns None for a text that is not known.
+    """
+
+    def __init__(self, exact: ExactSimilarity, *, is_read_anywhere: bool = False) -> None:
+        """Compare by `exact`; `is_read_anywhere`: any thread may read, not only the caller's."""
+        self.exact = exact
+        self._is_read_anywhere = is_read_anywhere
+        self._count = PART_PAIRS_FIRST  # the pairs of the next part, if no document is in two
+
+    def ordered(self, left: U32, right: U32) -> I64:
+        """Return the positions of pairs in the order in which comparing them costs least."""
+        return np.lexsort((right, left))
+
+    def parts(
+        self,
+        read: Read,
+        left: U32,
+        right: U32,
+        order: I64,
+        threads: int,
+        features: ReadFeatures | None = None,
+    ) -> Iterator[tuple[I64, F32]]:
+        """Yield positions of some pairs, and their similarities, NaN if a text is not known.
+
+        `order`: the positions to compare.  Pairs of one left document are best one after the other.
+        `features`: reads what decides in place of texts that are not known; a document of which it
+        has nothing stays unknown.
+        """
+
+        def measure(part: "_Part") -> tuple[I64, F32]:
+            values = self.exact.of_pairs(part.texts, part.left, part.right, part.stored)
+            values[part.is_unknown[part.left] | part.is_unknown[part.right]] = np.nan
+            return part.chosen, values
+
+        portions = _portions(left, right, order, min(SIDE_DOCUMENTS, self._count))
+        if not self._is_read_anywhere:
+            cut = (each for one in portions for each in self._cut(read, left, right, one, features))
+            yield from mapped(measure, cut, threads)
+            return
+        for found in mapped(
+            lambda one: list(map(measure, self._cut(read, left, right, one, features))),
+            portions, threads,
+        ):  # fmt: skip
+            yield from found
+
+    def _cut(
+        self, read: Read, left: U32, right: U32, order: I64, features: ReadFeatures | None = None
+    ) -> Iterator["_Part"]:
+        """Yield some pairs with their texts, in parts if these are large.
+
+        The number of pairs of a part follows from the size of the texts of the part before it.
+        """
+        start, chosen = 0, order
+        while start < len(order):
+            numbers, positions = numbered(np.concatenate([left[chosen], right[chosen]]))
+            if len(chosen) > self._count and len(numbers) > 2 * self._count:
+                chosen = order[start : start + self._count]
+                continue
+            texts, is_unknown = _complete(read(numbers), len(numbers))
+            stored, size = None, _size_bytes(texts)
+            if features is not None and is_unknown.any():
+                stored = _stored(numbers, is_unknown, features)
+                is_unknown[stored.positions] = False
+                size += len(stored.features.values)
+            yield _Part(
+                chosen, texts, is_unknown, positions[: len(chosen)], positions[len(chosen) :],
+                stored,
+            )  # fmt: skip
+            start += len(chosen)
+            suggested = PART_BYTES * len(numbers) // (2 * max(size, 1))
+            self._count = max(1, min(PART_PAIRS_MOST, 2 * self._count, suggested))
+            chosen = order[start : start + self._count]
+
+
+class RecurringPairs:
+    """Compares pairs of documents of which each comes in many calls, as `ExactPairs` does.
+
+    The features of a document are made, or read, once, and held.  If they are too many, or more
+    than features decide, `ExactPairs` compares the pairs.
+    """
+
+    def __init__(self, exact: ExactSimilarity) -> None:
+        """Compare by `exact`."""
+        self._exact, self._plain = exact, ExactPairs(exact)
+        self._has_room = not exact.compares_numbers
+        self._count = PART_PAIRS_FIRST  # the documents that are read next, at most
+        self._places = np.zeros(0, np.uint32)  # of each number, plus 1; 0 for one not held
+        self._is_unknown = self._is_stored = np.zeros(0, np.bool_)
+        self._whole, self._short = _Held(exact), _Held(exact)
+
+    def ordered(self, left: U32, right: U32) -> I64:
+        """Return the positions of pairs in the order in which comparing them costs least."""
+        return np.arange(len(left)) if self._has_room else self._plain.ordered(left, right)
+
+    def parts(
+        self,
+        read: Read,
+        left: U32,
+        right: U32,
+        order: I64,
+        threads: int,
+        features: ReadFeatures | None = None,
+    ) -> Iterator[tuple[I64, F32]]:
+        """Yield positions of some pairs, and their similarities; see `ExactPairs.parts`."""
+        if self._has_room and len(order):
+            numbers, _ = numbered(np.concatenate([left[order], right[order]]))
+            self._has_room = self._hold(numbers, read, features, threads)
+        if not self._has_room:
+            yield from self._plain.parts(read, left, right, order, threads, features)
+            return
+        for held in (self._whole, self._short):
+            held.begin(len(order))
+
+        def measure(start: int) -> tuple[I64, F32]:
+            chosen = order[start : start + COUNTED_PAIRS]
+            one, other = (self._places[side[chosen]].astype(np.int64) - 1 for side in (left, right))
+            values = np.full(len(chosen), np.nan, np.float32)
+            is_known = ~(self._is_unknown[one] | self._is_unknown[other])
+            is_short = self._is_stored[one] | self._is_stored[other]
+            for held, is_here in ((self._whole, ~is_short), (self._short, is_short)):
+                some = np.flatnonzero(is_known & is_here)
+                if len(some):
+                    values[some] = held.similarities(one[some], other[some])
+            return chosen, values
+
+        yield from mapped(measure, range(0, len(order), COUNTED_PAIRS), threads)
+
+    def _hold(self, numbers: U32, read: Read, features: ReadFeatures | None, threads: int) -> bool:
+        """Hold documents; return whether there is room."""
+        most = int(numbers[-1]) + 1
+        if most > len(self._places):
+            larger = np.zeros(max(most, 2 * len(self._places)), np.uint32)
+            larger[: len(self._places)] = self._places
+            self._places = larger
+        new = numbers[self._places[numbers] == 0]
+
+        def bodies(texts: tuple[Sequence[Any], Stored | None]) -> tuple[Bodies, Bodies | None]:
+            whole = self._exact.bodies(texts[0])
+            return whole, None if texts[1] is None else self._exact.shortened(whole, texts[1])
+
+        start = 0
+        while start < len(new):
+            some = new[start : start + self._count]
+            texts, is_unknown = _complete(read(some), len(some))
+            is_stored, parts = np.zeros(len(some), np.bool_), []
+            for first in range(0, len(some), SIDE_DOCUMENTS):
+                part, stored = slice(first, first + SIDE_DOCUMENTS), None
+                if features is not None:
+                    stored = _stored(some[part], is_unknown[part], features)
+                    is_stored[part][stored.positions] = True
+                parts.append((texts[part], stored))
+            for whole, short in mapped(bodies, parts, threads):
+                self._whole.add(whole)
+                if short is not None:
+                    self._short.add(short)
+            self._places[some] = np.arange(len(some)) + len(self._is_unknown) + 1
+            self._is_unknown = np.append(self._is_unknown, is_unknown & ~is_stored)
+            self._is_stored = np.append(self._is_stored, is_stored)
+            start += len(some)
+            suggested = PART_BYTES * threads * len(some) // max(_size_bytes(texts), 1)
+            self._count = max(1, min(SIDE_DOCUMENTS * threads, 2 * self._count, suggested))
+            if self._whole.size + self._short.size > HELD_FEATURES:
+                self._whole = self._short = _Held(self._exact)
+                return False
+        return True
+
+
+class _Held:
+    """The features of documents, one after the other."""
+
+    def __init__(self, exact: ExactSimilarity) -> None:
+        """Begin without documents."""
+        self._exact = exact
+        self._parts: list[Bodies] = []
+        self._common: U64 | None = None
+        self._sizes = np.empty(0, np.float64)
+        self._tried = self._asked = 0  # documents when bits were made, pairs so far
+        self.size = 0
+
+    def add(self, bodies: Bodies) -> None:
+        """Take more documents."""
+        self._parts.append(bodies)
+        self.size += len(bodies[1])
+
+    def begin(self, pairs: int) -> None:
+        """Prepare for comparing so many pairs."""
+        if len(self._parts) > 1:
+            offsets = [np.diff(part[0]) for part in self._parts]
+            weights = [part[2] for part in self._parts if part[2] is not None]
+            hashes = np.concatenate([part[1] for part in self._parts])
+            joined = np.concatenate(weights) if weights else None
+            self._parts = [(offsets_of(np.concatenate(offsets)), hashes, joined)]
+        if self._parts and len(self._sizes) < len(self._parts[0][0]) - 1:
+            self._sizes = self._exact.sizes(self._parts[0])
+        self._asked += pairs
+        if self._parts and self._parts[0][2] is None:
+            count = len(self._parts[0][0]) - 1
+            if 4 * count >= 5 * self._tried and self._asked >= COMMON_PAIRS * count:
+                self._common, self._tried = common_features(*self._parts[0][:2]), count
+
+    def similarities(self, left: I64, right: I64) -> F32:
+        """Return the similarities of documents left[i] and right[i]."""
+        (bodies,) = self._parts
+        bits_stop = 0 if self._common is None else len(self._common)
+        has_bits = np.maximum(left, right) < bits_stop
+        found = np.empty(len(left), np.float32)
+        rest = np.flatnonzero(~has_bits)
+        rest = rest[np.argsort(left[rest], kind="stable")]  # a table is made of each left document
+        for some, common in ((np.flatnonzero(has_bits), self._common), (rest, None)):
+            if len(some):
+                found[some] = self._exact.of_bodies(
+                    bodies, self._sizes, left[some], right[some], common
+                )
+        return found
+
+
+def _portions(left: U32, right: U32, order: I64, side: int) -> Iterator[I64]:
+    """Yield positions of pairs that are compared together, at least a part.
+
+    In dense ones all pairs of at most `side` left with as many right documents stay together.
+    """
+    stops = np.arange(PART_PAIRS_MOST, len(order), PART_PAIRS_MOST)
+    if len(order) > PART_PAIRS_MOST:
+        numbers, places = numbered(np.concatenate([left[order], right[order]]))
+        if len(order) >= DENSE * len(numbers):
+            sides = places // side
+            squares = sides[: len(order)] * (1 + len(numbers) // side) + sides[len(order) :]
+            by_square = np.argsort(squares, kind="stable")
+            order, squares = order[by_square], squares[by_square]
+            ends = np.flatnonzero(np.diff(squares)) + 1
+            # Small squares are together as large as other portions, and large ones alone.
+            is_far = np.diff(ends // PART_PAIRS_MOST, prepend=0) > 0
+            stops = ends[is_far | np.append(is_far[1:], True)[: len(ends)]]
+    yield from np.split(order, stops)
+
+
+def numbered(values: U32) -> tuple[U32, I64]:
+    """Return the distinct values, ascending, and the place of each value among them."""
+    least = int(values.min(initial=0))
+    span = int(values.max(initial=0)) - least + 1
+    if span > 4 * len(values):
+        return np.unique(values, return_inverse=True)
+    is_there = np.zeros(span, np.bool_)
+    is_there[values - np.uint32(least)] = True
+    places = np.cumsum(is_there) - 1
+    return np.flatnonzero(is_there).astype(np.uint32) + np.uint32(least), places[values - least]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some pairs: their positions among all pairs, and the positions of their texts."""
+
+    chosen: I64
+    texts: Sequence[Any]
+    is_unknown: Bools
+    left: I64
+    right: I64
+    stored: Stored | None
+
+
+def _stored(numbers: U32, is_unknown: Bools, features: ReadFeatures) -> Stored:
+    """Return the packed features of documents whose texts are not known, as far as they are."""
+    places = np.flatnonzero(is_unknown)
+    found = features(numbers[places])
+    known = np.flatnonzero(np.diff(found.offsets))
+    return Stored(places[known], found.taken(known))
+
+
+def _complete(texts: Any, count: int) -> tuple[Sequence[Any], Bools]:
+    """Return texts that are all known, empty ones for unknown texts, and which were unknown."""
+    column = text_column(texts)
+    if column is not None:
+        return column.filled(), column.lengths < 0
+    is_unknown = np.fromiter((text is None for text in texts), np.bool_, count)
+    if not is_unknown.any():
+        return texts, is_unknown
+    return ["" if text is None else text for text in texts], is_unknown
+
+
+def _size_bytes(texts: Sequence[Any]) -> int:
+    if isinstance(texts, TextColumn):
+        return int(texts.lengths.sum())
+    return sum(map(len, texts))

@@ -1,0 +1,142 @@
+"""Exact clusters of shapes that connect by a thread: chains, stars, cliques with one bridge."""
+
+import random
+from itertools import combinations
+
+import pytest
+
+import simdb
+from simdb.sketch import exact_pairs
+
+LEAST = 0.8
+CHANCE = random.Random(11)
+WORDS = [f"word{CHANCE.randrange(10**6)}" for _ in range(400)]
+BASE = WORDS[:60]
+
+
+def changed(words, *places, tag=""):
+    """Return the text of words of which those at some places are others."""
+    return " ".join(f"{tag}x{at}" if at in places else word for at, word in enumerate(words))
+
+
+def near_copies(count, changes=2):
+    """Return copies of one text with `changes` words of their own: most pairs are just too far."""
+    chance = random.Random(count)
+    return [
+        changed(BASE, *(chance.randrange(60) for _ in range(changes)), tag=f"own{at}")
+        for at in range(count)
+    ]
+
+
+SHAPES = {
+    "a chain at the threshold": [" ".join(WORDS[at : at + 60]) for at in range(0, 300, 5)],
+    "a chain backwards": [" ".join(WORDS[at : at + 60]) for at in range(300, 0, -5)],
+    "a star whose leaves are too far apart": [
+        changed(BASE),
+        *(changed(BASE, at, at + 1, tag=f"leaf{at}") for at in range(0, 58, 3)),
+    ],
+    "a star whose centre comes last": [
+        *(changed(BASE, at, at + 1, tag=f"leaf{at}") for at in range(0, 58, 3)),
+        changed(BASE),
+    ],
+    "two cliques with one bridge": [
+        *(changed(BASE) + f" own{at}" for at in range(25)),
+        *(changed(BASE, 5, 20, 35, 50) + f" own{at}" for at in range(25)),
+        changed(BASE, 5, 20),
+    ],
+    "two cliques without a bridge": [
+        *(changed(BASE) + f" own{at}" for at in range(25)),
+        *(changed(BASE, 5, 20, 35, 50) + f" own{at}" for at in range(25)),
+    ],
+    "near copies": near_copies(150),
+    "nearer copies": near_copies(150, changes=1),
+    "copies and others": [*near_copies(60), *(" ".join(WORDS[at : at + 30]) for at in range(90))],
+}
+
+
+def shingles_of(text):
+    words = text.split()
+    return {tuple(words[at : at + 3]) for at in range(len(words) - 2)}
+
+
+def matching(texts):
+    """Return the pairs of positions that match: a double loop."""
+    sets = [shingles_of(text) for text in texts]
+    return {
+        (one, two)
+        for one, two in combinations(range(len(texts)), 2)
+        if len(sets[one] & sets[two]) >= LEAST * len(sets[one] | sets[two])
+    }
+
+
+def connected(texts):
+    groups = {at: {at} for at in range(len(texts))}
+    for one, two in matching(texts):
+        joined = groups[one] | groups[two]
+        groups |= dict.fromkeys(joined, joined)
+    return {frozenset(group) for group in groups.values() if len(group) > 1}
+
+
+def starred(texts):
+    pairs, leaders = matching(texts), {}
+    for at in range(len(texts)):
+        own = next((one for one in leaders if (one, at) in pairs), at)
+        leaders.setdefault(own, []).append(at)
+    return {frozenset(group) for group in leaders.values() if len(group) > 1}
+
+
+@pytest.fixture(params=["features", "texts"])
+def ask(request, monkeypatch, tmp_path):
+    """Returns the clusters of texts, decided by their features or by the texts again."""
+    monkeypatch.setattr("simdb.engine.search.pairs.JUDGED_PAIRS_FIRST", 32)
+    monkeypatch.setattr("simdb.engine.search.pairs.JUDGED_PAIRS", 64)
+    monkeypatch.setattr(exact_pairs, "COMMON_PAIRS", 2)
+    has_features = request.param == "features"
+    options = simdb.Options(features=has_features, delta_documents=50, growth=2)
+
+    def clusters(texts, policy):
+        with simdb.open(tmp_path / policy, options=options) as database:
+            for start in range(0, len(texts), 40):
+                some = range(start, min(start + 40, len(texts)))
+                database.insert_many(some, [texts[at] for at in some])
+            given = {} if has_features else {"texts": dict(enumerate(texts))}
+            found = database.find_clusters(verify="exact", policy=policy, recall=1.0, **given)
+            return {frozenset(cluster.ids) for cluster in found}
+
+    return clusters
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_connected_clusters_are_the_components_of_the_double_loop(ask, shape):
+    assert ask(SHAPES[shape], "connected") == connected(SHAPES[shape])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_stars_are_those_of_the_double_loop(ask, shape):
+    assert ask(SHAPES[shape], "star") == starred(SHAPES[shape])
+
+
+def test_the_shapes_are_what_they_are_called():
+    sizes = {name: sorted(map(len, connected(texts))) for name, texts in SHAPES.items()}
+
+    assert sizes["a chain at the threshold"] == [60]
+    assert sizes["a star whose centre comes last"] == [21]
+    assert len(starred(SHAPES["a star whose centre comes last"])) > 0
+    assert sizes["two cliques with one bridge"] == [51]
+    assert sizes["two cliques without a bridge"] == [25, 25]
+    assert len(sizes["near copies"]) > 3
+
+
+def test_near_copies_cost_what_their_documents_cost(tmp_path):
+    """Each of few pairs decides, and a document is read once, whatever the number of its pairs."""
+    texts, asked = near_copies(600), []
+
+    def read(ids):
+        asked.extend(ids)
+        return [texts[id] for id in ids]
+
+    with simdb.open(tmp_path / "db") as database:
+        database.insert_many(range(600), texts)
+        database.find_clusters(verify="exact", texts=read)
+
+    assert len(asked) == len(set(asked)) > 500
