@@ -45,10 +45,9 @@ NO_DOCSTRINGS = (
     "the commands are made of docstrings, and Python leaves these out with -OO and with"
     " PYTHONOPTIMIZE=2; run it without, or with -O; the library needs none"
 )
-# What the system says of no file, or of any file because there are too many.
+# What the system says of no file.
 ADVICE = {
     errno.EBADF: "standard output is closed; let it go to a file, or to /dev/null",
-    errno.EMFILE: "the process may open no more files; raise this limit, as with ulimit -n 1024",
     errno.ENOENT: "the current folder is gone, or there is none for temporary files: set TMPDIR",
 }
 
@@ -116,7 +115,7 @@ def _reported() -> Iterator[None]:
         raise Exit(_report(_message(error), WRONG_USE if is_wrong else DATABASE_ERROR)) from None
     except OSError as error:
         _close_output()
-        full = full_disk(error, "standard output")
+        full = full_disk(error, error.filename or "standard output")
         message, code = (str(full), DATABASE_ERROR) if full else (_advised(error), WRONG_USE)
         raise Exit(_report(message, code)) from None
     except MemoryError:
@@ -195,8 +194,7 @@ def _message(error: simdb.Error) -> str:
 
 def _advised(error: OSError) -> str:
     """Return the message of an error of the system, and what to do where it names no file."""
-    is_named = error.filename is not None and error.errno != errno.EMFILE
-    advice = None if is_named else ADVICE.get(error.errno or 0)
+    advice = None if error.filename is not None else ADVICE.get(error.errno or 0)
     return f"{advice} ({error})" if advice else str(error)
 
 

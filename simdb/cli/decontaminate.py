@@ -1,5 +1,6 @@
 """Command decontaminate: finds the items of a test in training data, and writes the data clean."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +19,8 @@ from simdb.ground.errors import OptionError
 from simdb.outputs.formats import STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.places import Staying, check_outputs, side_files
 from simdb.outputs.table_file import write_rows
-from simdb.outputs.target import written
-from simdb.report.template import check_page
+from simdb.outputs.target import Outputs
+from simdb.report.template import PAGE_FORM, check_page, fill_page
 from simdb.results.skipped import Skipped
 from simdb.running.threads import thread_count
 from simdb.settings.options import Simhash
@@ -194,11 +195,12 @@ def _run(
 ) -> tuple[Decontaminated, list[str | None]]:
     """Read the sources, and write what the options ask for; return what was found, and notes."""
     progress = intake.progress
-    with (
-        job.kept.opened(job.reading) as survivors,
-        written(job.results.leaks, job.leaks_form) as leaks_target,
-        DecontaminationRun(search, origins, survivors) as run,
-    ):
+    with ExitStack() as held:
+        outputs = held.enter_context(Outputs())
+        survivors = job.kept.opened(outputs, job.reading)
+        leaks_target = outputs.open(job.results.leaks, job.leaks_form)
+        page = outputs.open(job.results.report, PAGE_FORM)
+        run = held.enter_context(DecontaminationRun(search, origins, survivors))
         progress.begin("reading")
         for _ in run.read(intake.batches(None)):
             pass
@@ -219,12 +221,13 @@ def _run(
         if leaks_target is not None:
             write_rows(lambda: (leak.row for leak in found.found), leaks_target, COLUMNS)
             leaks_target.finish()
-    if job.results.report is not None:
-        found.report(job.results.report)
-    outputs = {"no item was found": leaks_target}
+        if page is not None:
+            fill_page(found.page(), page)
+        outputs.place()
+    empty = {"no item was found": leaks_target}
     if survivors is not None:
-        outputs["no document is kept"] = survivors.target
-    return found, [each.note(reason) for reason, each in outputs.items() if each is not None]
+        empty["no document is kept"] = survivors.target
+    return found, [each.note(reason) for reason, each in empty.items() if each is not None]
 
 
 def _counts(found: Decontaminated, intake: Intake) -> list[str]:

@@ -33,8 +33,8 @@ from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.outputs.table_file import write_results
-from simdb.outputs.target import written
-from simdb.report.template import write_page
+from simdb.outputs.target import Outputs
+from simdb.report.template import PAGE_FORM, fill_page
 from simdb.report.text_pairs import Removed, render_removed, rule_in_words
 from simdb.settings import keeping
 from simdb.sources.origins import Origins
@@ -114,6 +114,7 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
     """Do the job; return its outcome, and how many files or records were skipped."""
     results, listing, has_database = job.results, job.listing, job.store.db is not None
     with (
+        Outputs() as outputs,
         Progress("reading") as progress,
         Spool() as rows,
         texts_by_id(job.given.texts) as older,
@@ -130,25 +131,27 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
         shown: Iterable[Row] = rows
         if beginnings is not None and results.show is not None:
             shown = Shown(rows, beginnings.of, results.show)
-        with (
-            job.kept.opened(reading, has_links=results.link) as survivors,
-            written(results.groups, job.groups_form) as row_file,
-        ):
-            taken = None if listing.quiet and row_file is None else rows
-            work = DedupWork(
-                job, intake, taken, survivors, origins, held, beginnings, against.reference
-            )
-            outcome = _found(work, older)
+        survivors = job.kept.opened(outputs, reading, has_links=results.link)
+        row_file = outputs.open(results.groups, job.groups_form)
+        page = outputs.open(results.report, PAGE_FORM)
+
+        def complete(outcome: Outcome) -> None:
             intake.spare(survivors)
-            shown = shown if outcome.rows is None else outcome.rows
-            write_results(shown, row_file, _columns(job, is_flat=True))
-            if results.report is not None:
+            found = shown if outcome.rows is None else outcome.rows
+            write_results(found, row_file, _columns(job, is_flat=True))
+            if page is not None:
                 progress.begin("writing the page")
-                write_page(_page(job, outcome, intake), results.report)
+                fill_page(_page(job, outcome, intake), page)
+
+        work = DedupWork(
+            job, intake, None if listing.quiet and row_file is None else rows, survivors, outputs,
+            complete, origins, held, beginnings, against.reference,
+        )  # fmt: skip
+        outcome = _found(work, older)
         seconds = progress.elapsed_seconds
         progress.finish()
         if results.output != STANDARD_OUTPUT:
-            listing.show(shown, _columns(job))
+            listing.show(shown if outcome.rows is None else outcome.rows, _columns(job))
         listing.note_stages(progress)
         no_rows = None if row_file is None else row_file.note("there are no duplicates")
         notes = [_kept_note(survivors, intake), no_rows]

@@ -35,7 +35,7 @@ from simdb.outputs.places import Staying, check_outputs, side_files
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.outputs.table_file import write_results
-from simdb.outputs.target import written
+from simdb.outputs.target import Outputs
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain
@@ -158,15 +158,14 @@ def lookup(
     outputs.check_places(sources, texts, db)
     reading = with_nulls(inputs.reading(), on_null)
     with (
+        Outputs() as held,
         open_either(db, allow or []) as database,
         Progress("looking up") as progress,
         Spool() as rows,
         texts_by_id(texts) as earlier,
     ):
-        with (
-            written(outputs.output, form) as target,
-            split_into(outputs, sources, reading, {"in --texts": texts}) as (documents, own),
-        ):
+        with split_into(held, outputs, sources, reading, {"in --texts": texts}) as (documents, own):
+            target = held.open(outputs.output, form)
             wanted.found(database, [])  # finds wrong options before anything is read
             if earlier is not None:
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
@@ -175,6 +174,7 @@ def lookup(
             count = _look_up(database, intake, wanted, rows, beside, documents)
             write_results(rows, target, _columns(show))
             documents.write(intake)
+            held.place()
         progress.finish()
         quiet = listing.quiet or STANDARD_OUTPUT in outputs.paths.values()
         has_rows = replace(listing, quiet=quiet).show(rows, _columns(show))
@@ -244,7 +244,11 @@ def _beside(
 
 @contextmanager
 def split_into(
-    given: LookupOutputs, sources: Sequence[str], reading: SourceOptions, staying: Staying
+    outputs: Outputs,
+    given: LookupOutputs,
+    sources: Sequence[str],
+    reading: SourceOptions,
+    staying: Staying,
 ) -> Iterator[tuple[LookupSplit, SourceOptions]]:
     """Yield what splits the documents of `sources`, and how to read these for it.
 
@@ -262,11 +266,10 @@ def split_into(
     with ExitStack() as held:
         origins = held.enter_context(Origins())
         own = (found if new.path is None else new).reading(replace(reading, origins=origins))
-        both = {is_found: held.enter_context(kept.opened(own))
-                for is_found, kept in ((False, new), (True, found))}  # fmt: skip
-        outputs = {is_found: each for is_found, each in both.items() if each is not None}
-        lines = held.enter_context(LinesAgain(origins, next(iter(outputs.values()), None)))
-        yield LookupSplit(outputs, lines), own
+        both = {False: new.opened(outputs, own), True: found.opened(outputs, own)}
+        wanted = {is_found: each for is_found, each in both.items() if each is not None}
+        lines = held.enter_context(LinesAgain(origins, next(iter(wanted.values()), None)))
+        yield LookupSplit(wanted, lines), own
 
 
 def _look_up(

@@ -229,6 +229,10 @@ class Decontaminated:
         place = os.fspath(path)
         check_staying([place], self.survivors.staying, has_folders=True)
         report.template.check_page(place)
+        report.template.write_page(self.page(), place)
+
+    def page(self) -> str:
+        """Return the page of `report`."""
         # The least covered tell whether the rule is right.
         ordered = sorted(self.found, key=lambda leak: leak.coverage)
         shown = ordered[: report.text_pairs.SHOWN_PAIRS]
@@ -237,7 +241,7 @@ class Decontaminated:
             with_item=self.documents, leaks=len(self.found),
             pairs=list(map(report.text_pairs.leak_pair, shown)),
         )  # fmt: skip
-        report.template.write_page(report.text_pairs.render_leaks(facts), place)
+        return report.text_pairs.render_leaks(facts)
 
     @property
     def documents(self) -> int:

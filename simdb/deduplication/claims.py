@@ -89,6 +89,7 @@ class Claims(ExitStack):
         self._seen: list[I64] = []
         self._empty: list[Bools] = []
         self._left: list[tuple[I64, Left]] = []
+        self.samples: list[Id] = []  # one id of each portion that was stored
         self._count = 0
         self._arrivals = self.enter_context(Arrivals(held, transaction, question))
 
@@ -158,6 +159,7 @@ class Claims(ExitStack):
         stored = []
         for positions, ids in self._arrivals.store(names, texts):
             stored.append(positions)
+            self.samples.append(ids[0])
             self._repeat.add_kept(self._repeat.hashes(ids))
         refused = self._refused
         for start in range(0, len(refused.places), NOTED_DOCUMENTS):

@@ -3,7 +3,7 @@
 `SortedKeys` keeps the keys of distinct parts, and `UnitKeys` those that a database has in notes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +54,7 @@ class UnitKeys:
         self._transaction, self._name, self._run = transaction, NOTE + unit, run
         directory = transaction.note(self._name)
         self._runs: list[str] = [] if directory is None else directory["pieces"]
+        self._known = len(self._runs)
 
     def settle(self, keys: U64) -> Bools:
         """Return which keys of the run, distinct and ascending, other runs have; store the rest."""
@@ -67,6 +68,12 @@ class UnitKeys:
             is_here[start:stop] |= places_in(piece, keys[start:stop]) >= 0
         self._add(keys[~is_old & ~is_own], run)
         return is_old
+
+    def are_stored(self, note: Callable[[str], Any]) -> bool:
+        """Return whether the notes of a reader have keys that this run has added."""
+        directory = note(self._name)
+        runs = [] if directory is None else directory["pieces"]
+        return len(self._runs) > self._known and self._runs == runs
 
     def _add(self, keys: U64, run: str) -> None:
         for start in range(0, len(keys), PIECE_KEYS):

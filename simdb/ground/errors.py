@@ -9,6 +9,7 @@ import errno
 # What the system says of a disk that is full, of a quota that is used up, and of a file that is
 # longer than the file system or the limits of the process allow.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_FAILS = (errno.EIO, errno.EROFS, errno.ENXIO, errno.ESTALE)
 TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 
 
@@ -89,13 +90,14 @@ def no_descriptor(error: BaseException) -> FullError | None:
 
 
 def full_disk(error: OSError, place: str) -> FullError | None:
-    """Return what to raise for a write for the output `place`; None if no disk is full.
+    """Return what to raise for a write for the output `place`; None for another kind of error.
 
-    The system names no file in such an error, and temporary files are written meanwhile.
+    Temporary files are written meanwhile, and the system names no file in many such errors.
     """
-    if error.errno not in DISK_FULL or error.filename is not None:
-        return None
-    return FullError(
-        f"no room on the disk of {place}, or on that of temporary files, whose folder TMPDIR names:"
-        f" {error.strerror}"
-    )
+    said = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
+    if error.errno in DISK_FULL:
+        what = f"no room on the disk of {place}, or on that of temporary files, whose folder TMPDIR"
+        return FullError(f"{what} names: {said}")
+    if error.errno in DISK_FAILS:
+        return FullError(f"the disk of {place}, or that of temporary files, fails: {said}")
+    return no_descriptor(error)

@@ -17,7 +17,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -226,29 +226,43 @@ def remote_place(path: str) -> str:
 
 def open_remote(path: str) -> io.RawIOBase:
     """Open a remote file for reading; OSError if it cannot be opened, and later if not read."""
-    try:
-        system, inner = _system(path)
+    with _reached(path) as (system, inner):
         return RemoteFile(system.open(inner, "rb"))
-    except (OSError, Error):
-        raise
-    except Exception as error:  # each protocol has errors of its own
-        raise OSError(f"{type(error).__name__}: {error}") from error
 
 
-def put_remote(local: str, path: str, *, names: Iterable[str]) -> str:
-    """Copy a local file to a remote one; return to which of `names` the old one was moved, or "".
+class RemoteFiles:
+    """What outputs do with remote files; all errors are OSErrors, see `LocalFiles`."""
 
-    It is moved, to the first that is free, if there are names and it has another size, not 0.
-    """
-    with _explained(path):
-        system, inner = _system(path)
-        saved = ""
-        if names and system.exists(inner) and system.size(inner) not in (0, os.path.getsize(local)):
-            saved = next((each for each in names if not system.exists(_system(each)[1])), "")
-            if saved:
-                system.mv(inner, _system(saved)[1])
-        system.put_file(local, inner)
-    return saved
+    def exists(self, path: str) -> bool:
+        """Return whether something is at a path."""
+        with _reached(path) as (system, inner):
+            return bool(system.exists(inner))
+
+    def send(self, local: str, path: str) -> None:
+        """Copy a local file to a path."""
+        with _reached(path) as (system, inner):
+            system.put_file(local, inner)
+
+    def move(self, path: str, place: str) -> None:
+        """Give a file another name, and take that of what is there."""
+        with _reached(path) as (system, inner):
+            system.mv(inner, _system(place)[1])
+
+    keep = move
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        with _reached(path) as (system, inner):
+            system.rm_file(inner)
+
+    def is_other(self, old: str, new: str) -> bool:
+        """Return whether an old file has another size than a new one, and is not empty."""
+        with _reached(old) as (system, inner):
+            return system.size(inner) not in (0, system.size(_system(new)[1]))
+
+    def is_same(self, old: str, new: str) -> bool:
+        """Return False: their content would have to be read."""
+        return False
 
 
 class RemoteFile(io.RawIOBase):
@@ -276,12 +290,8 @@ class RemoteFile(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read some bytes."""
-        try:
+        with _as_os_error():
             content = self._file.read(len(buffer))
-        except OSError:
-            raise
-        except Exception as error:  # each protocol has errors of its own
-            raise OSError(f"{type(error).__name__}: {error}") from error
         buffer[: len(content)] = content
         return len(content)
 
@@ -330,6 +340,24 @@ def _system(path: str) -> tuple[Any, str]:
     except (ImportError, ValueError) as error:
         raise OptionError(f"{path} cannot be reached: {error}") from error
     return system, str(inner)
+
+
+@contextmanager
+def _as_os_error() -> Iterator[None]:
+    """Turn errors of a protocol into an OSError."""
+    try:
+        yield
+    except (OSError, Error):
+        raise
+    except Exception as error:  # each protocol has errors of its own
+        raise OSError(f"{type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def _reached(path: str) -> Iterator[tuple[Any, str]]:
+    """Yield the file system of a remote file, and its name there; all errors are OSErrors."""
+    with _as_os_error():
+        yield _system(path)
 
 
 @contextmanager

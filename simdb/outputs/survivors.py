@@ -147,7 +147,8 @@ class SurvivorOutput:
             source = self.sources[number]
             path = os.path.join(self.target.partial, shards[source])
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with written(path, formats.output_format(path, "--output")) as shard:
+            name = os.path.join(self.target.path, shards[source])
+            with written(path, formats.output_format(path, "--output"), name) as shard:
                 assert shard is not None, "a path and a format make a target"
                 _write(
                     shard, partial(pieces, source=number), partial(self._columns, [source]),

@@ -19,13 +19,14 @@ from simdb.ground.errors import OptionError
 from simdb.ground.previews import size
 from simdb.outputs.formats import PAGE, STANDARD_OUTPUT, Format
 from simdb.outputs.places import check_place
-from simdb.outputs.target import written
+from simdb.outputs.target import Target, written
 from simdb.report.excerpts import visible
 from simdb.values.arrays import Id
 
 FOLDER = Path(__file__).parent
 STYLE = "page.css"
 ID_CHARACTERS = 120
+PAGE_FORM = Format(PAGE)
 
 
 def load_jinja() -> Any:
@@ -68,13 +69,16 @@ def render(name: str, /, *, script: str = "", **values: Any) -> str:
 
 def write_page(page: str, path: str) -> int:
     """Write a page to `path` and return its bytes; a file gets its name when it is complete."""
-    content = page.encode()
-    with written(path, Format(PAGE)) as target:
+    with written(path, PAGE_FORM) as target:
         assert target is not None, "a path and a format make a target"
-        target.rows = 1
-        if target.stream is not None:
-            target.stream.write(content)
-    return len(content)
+        return fill_page(page, target)
+
+
+def fill_page(page: str, target: Target) -> int:
+    """Write a page to an output, and return its bytes."""
+    assert target.stream is not None, "only folders have no stream"
+    target.rows = 1
+    return target.stream.write(page.encode())
 
 
 def count(number: float) -> str:

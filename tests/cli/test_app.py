@@ -99,7 +99,7 @@ def test_an_error_is_one_line_and_an_exit_code(simdb_run, monkeypatch, error, co
     ("error", "code", "message"),
     [
         (MemoryError("Unable to allocate 8 GiB"), 3, "the memory of this process is used up"),
-        (OSError(errno.EMFILE, "Too many open files", "a.jsonl"), 2, "raise this limit"),
+        (OSError(errno.EMFILE, "Too many open files", "a.jsonl"), 3, "raise this limit"),
         (FileNotFoundError(errno.ENOENT, "No such file"), 2, "the current folder is gone"),
         (FileNotFoundError(errno.ENOENT, "No usable temporary directory"), 2, "set TMPDIR"),
         (FileNotFoundError(errno.ENOENT, "No such file", "a"), 2, "[Errno 2] No such file: 'a'"),

@@ -84,6 +84,7 @@ def find_groups(work: DedupWork) -> Outcome:
         run.write(is_kept, survivors)
     kept = int(np.count_nonzero(is_kept))
     work.intake.check(survivors, kept=kept, removed=len(decided.removed))
+    work.place(outcome)
     return outcome
 
 
@@ -245,13 +246,22 @@ def drop_parts(work: DedupWork) -> Outcome:
             " its text; let -o FILE end in .jsonl, .csv, .tsv or .parquet"
         )
     if job.store.db is None:
-        return _dropped(work, make_sketch(job.sketch), None)
+        outcome = _dropped(work, make_sketch(job.sketch), None)
+        work.place(outcome)
+        return outcome
     with (
         work.opened(lambda database: _check_parts(work, database), {}) as database,
         begin_write(database, work.progress) as transaction,
     ):
         stored = UnitKeys(transaction, job.unit, job.run or NAMELESS)
-        return _dropped(work, database.options.sketch, stored)
+        outcome = _dropped(work, database.options.sketch, stored)
+
+        def are_stored() -> bool:
+            with database.read() as snapshot:
+                return stored.are_stored(snapshot.note)
+
+        work.commit(outcome, transaction, are_stored)
+        return outcome
 
 
 def _check_parts(work: DedupWork, database: simdb.Database) -> None:

@@ -108,6 +108,7 @@ def find_new(work: DedupWork, database: simdb.Database, older: TextsById | None)
             work.survivors, kept=int(np.count_nonzero(is_kept)), removed=outcome.duplicates,
             seen=outcome.seen,
         )  # fmt: skip
+        work.commit(outcome, transaction, lambda: any(id in database for id in claims.samples))
     outcome.empty = database.stats().empty_count - empty + int(np.count_nonzero(~is_text))
     return outcome
 

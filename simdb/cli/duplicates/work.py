@@ -34,6 +34,7 @@ from simdb.outputs.pieces import Spool
 from simdb.outputs.places import Staying, check_outputs, side_files
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
+from simdb.outputs.target import Outputs
 from simdb.report.excerpts import TEXT_CHARACTERS
 from simdb.report.template import check_page
 from simdb.running.memory import check_memory
@@ -314,7 +315,8 @@ class DedupJob:
 class DedupWork(NamedTuple):
     """What a run reads, and where the results go.
 
-    `rows` takes what is found, None if nobody will see it.  `survivors`: the output of -o.
+    `rows` takes what is found, None if nobody will see it.  `survivors`: the output of -o, one of
+    the `outputs`; `complete` writes all others, when the outcome is known.
     `origins`: where lines of the input can be read again.  `held`: frees what is needed to show the
     rows.  With a database `beginnings` takes texts that are shown.  `reference`: what --against
     names.
@@ -324,6 +326,8 @@ class DedupWork(NamedTuple):
     intake: Intake
     rows: Spool | None
     survivors: SurvivorOutput | None
+    outputs: Outputs
+    complete: Callable[[Outcome], None]
     origins: Origins
     held: ExitStack
     beginnings: Beginnings | None
@@ -373,6 +377,22 @@ class DedupWork(NamedTuple):
             return given.verify
         by_distance = given.distance is not None and given.similarity is None
         return ESTIMATE if by_distance or sketch.unit == "moz" else EXACT
+
+    def place(self, outcome: Outcome) -> None:
+        """Write what is left to write, and give all outputs their names."""
+        self.complete(outcome)
+        self.outputs.place()
+
+    def commit(
+        self, outcome: Outcome, transaction: simdb.WriteTransaction, is_stored: Callable[[], bool]
+    ) -> None:
+        """Do the same, and store what is new: all of it is done, or nothing.
+
+        `is_stored`: see `Outputs.placed`.
+        """
+        self.complete(outcome)
+        with self.outputs.placed(is_synced=True, is_stored=is_stored):
+            transaction.commit()
 
     def check_share(self, outcome: Outcome) -> None:
         """Raise OptionError if more documents are duplicates than --max-share allows."""

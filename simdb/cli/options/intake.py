@@ -6,7 +6,6 @@ go into an output as they are.
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -21,7 +20,7 @@ from simdb.ground.errors import InputError
 from simdb.outputs.formats import FOLDER, PATHS, Format
 from simdb.outputs.places import Staying
 from simdb.outputs.survivors import SurvivorOutput, keep_format
-from simdb.outputs.target import written
+from simdb.outputs.target import Outputs
 from simdb.results.skipped import check_balance
 from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
@@ -336,17 +335,12 @@ class KeptOutput(NamedTuple):
         """Return `reading` with the lines of documents that the output needs."""
         return replace(reading, has_lines=self.form is not None, has_paths=self.has_paths)
 
-    @contextmanager
     def opened(
-        self, reading: SourceOptions, *, has_links: bool = False
-    ) -> Iterator[SurvivorOutput | None]:
-        """Yield what fills the output; None if there is none.  See `SurvivorOutput`."""
+        self, outputs: Outputs, reading: SourceOptions, *, has_links: bool = False
+    ) -> SurvivorOutput | None:
+        """Return what fills the output; None if there is none.  See `SurvivorOutput`."""
         names, columns = list(map(valid_name, self.sources)), partial(columns_of, reading)
-        with written(self.path, self.form) as target:
-            yield (
-                None
-                if target is None
-                else SurvivorOutput(
-                    target, self.sources, names, columns=columns, has_links=has_links
-                )
-            )
+        target = outputs.open(self.path, self.form)
+        if target is None:
+            return None
+        return SurvivorOutput(target, self.sources, names, columns=columns, has_links=has_links)
