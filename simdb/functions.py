@@ -2,8 +2,8 @@
 
 import os
 import threading
-from collections.abc import Iterable
-from typing import Any, TypeVar, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,10 @@ from simdb.running.progress import Progress
 from simdb.running.threads import thread_count
 from simdb.settings.options import Minhash, Simhash
 from simdb.settings.text_sketch import IdfTable, TextSketch
+from simdb.sketch.exact_similarity import ExactSimilarity
 from simdb.sketch.fitting import fit
 from simdb.sketch.minhash_sketcher import MinHashSketcher
+from simdb.sketch.pipeline import NO_RESOURCES
 from simdb.sketch.quantisation import ReadySketcher, widened
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.files.idf_file import read_idf, write_idf
@@ -30,6 +32,10 @@ from simdb.values.arrays import BARE, EMPTY, Fingerprint, Fingerprints, check_bi
 from simdb.values.documents import Signature, Signatures, check_comparable, estimates
 
 Kind = TypeVar("Kind", Simhash, Minhash)
+
+DIGITS = 7  # of a float32
+
+Comparable: TypeAlias = str | bytes | Sequence[str] | Fingerprint | Signature
 
 # The sketch that fingerprints were last made with, and its sketcher; see `_sketcher_of`.
 _latest: tuple[Simhash | None, Sketcher] | None = None
@@ -145,20 +151,36 @@ def load(source: Any, path: str | os.PathLike[str], *, progress: Progress | None
     return maintenance.load.load(source, path, progress)
 
 
-def distance(left: Fingerprint | int, right: Fingerprint | int) -> int:
-    """Compute the Hamming distance: the number of bits, of 64, in which two fingerprints differ."""
+def distance(left: "Comparable | int", right: "Comparable | int") -> int:
+    """Compute the Hamming distance: the number of bits, of 64, in which two fingerprints differ.
+
+    Of two texts, or lists of tokens, those of `simdb.fingerprint` are compared.
+    """
+    if _is_words(left) and _is_words(right):
+        left, right = fingerprint(left), fingerprint(right)
     return (_bits(left) ^ _bits(right)).bit_count()
 
 
-def similarity(left: Fingerprint | Signature, right: Fingerprint | Signature) -> float:
-    """Estimate the similarity of two documents, from two fingerprints with weights or two
-    signatures.
+def similarity(
+    left: "Comparable", right: "Comparable", sketch: Simhash | Minhash | None = None
+) -> float:
+    """Compute the similarity of two texts, or estimate it from two fingerprints or signatures.
+
+    Of two texts, or lists of tokens, it is exact: Jaccard's, of the sets of their shingles, or what
+    a `sketch` with weights estimates; `sketch` is `Simhash()` if you give none.
 
     For fingerprints it is the cosine.  If one of them is a stored fingerprint, whose weights are
     rounded, the other is rounded, too, and the result is that of the database.  For signatures it
     is Jaccard's: the size of the intersection over the size of the union, or, if features have
-    weights, the sum of the smaller weights over the sum of the larger weights.
+    weights, the sum of the smaller weights over the sum of the larger weights.  A document without
+    features is similar to nothing.
     """
+    if _is_words(left) and _is_words(right):
+        chosen = Simhash() if sketch is None else sketch
+        instance("sketch", chosen, TextSketch, "simdb.Simhash() or simdb.Minhash()")
+        exact = ExactSimilarity(chosen, NO_RESOURCES, [chosen.tokeniser])
+        places = np.array([[0], [1]])
+        return round(float(exact.of_pairs([left, right], *places)[0]), DIGITS)
     if isinstance(left, Signature) and isinstance(right, Signature):
         both = Signatures(right.minima[None], right.sketch, np.array([right.is_empty]))
         return float(similarities(left, both)[0])
@@ -199,7 +221,7 @@ def similarities(
 
 
 def find_all(
-    fingerprints: Any, blocks: int, distance: int, *, threads: int | None = None
+    fingerprints: Any, blocks: int = 4, distance: int = 3, *, threads: int | None = None
 ) -> ArrayPairs:
     """Find every pair of `fingerprints` that differ in at most `distance` bits, by position; exact.
 
@@ -218,7 +240,7 @@ def find_all(
 
 
 def find_clusters(
-    fingerprints: Any, blocks: int, distance: int, *, threads: int | None = None
+    fingerprints: Any, blocks: int = 4, distance: int = 3, *, threads: int | None = None
 ) -> ArrayClusters:
     """Find the connected components of the pairs of `find_all`: arrays of two or more positions.
 
@@ -283,30 +305,35 @@ def _sketcher_of(sketch: Any) -> Sketcher:
     return sketcher
 
 
+def _is_words(value: object) -> bool:
+    """Tell whether a document is a text or a list of tokens."""
+    return isinstance(value, str | bytes | list | tuple)
+
+
 def _forget_in_child() -> None:
     """After a fork, forget the sketcher: a thread of the parent may be using its vocabulary."""
     global _latest
     _latest = None
 
 
-def _bits(value: Fingerprint | int) -> int:
+def _bits(value: Any) -> int:
     if isinstance(value, Fingerprint):
         return value.bits
     if isinstance(value, np.integer):
         value = int(value)
     check_bits(value)
-    return value
+    return int(value)
 
 
 def _cosine(left: F64, right: F64) -> float:
     return float(left @ right) / float(np.sqrt(left @ left) * np.sqrt(right @ right))
 
 
-def _is_rounded(value: Fingerprint | Signature) -> bool:
+def _is_rounded(value: object) -> bool:
     return isinstance(value, Fingerprint) and value.is_rounded
 
 
-def _rounded(value: Fingerprint | Signature, weights: F64) -> F64:
+def _rounded(value: object, weights: F64) -> F64:
     """Return weights as a database stores them."""
     if _is_rounded(value):
         return weights
@@ -315,11 +342,11 @@ def _rounded(value: Fingerprint | Signature, weights: F64) -> F64:
     return unpack(vectors)[0, : len(weights)].astype(np.float64)
 
 
-def _weights(value: Fingerprint | Signature) -> F32:
+def _weights(value: object) -> F32:
     if not isinstance(value, Fingerprint) or value.weights is None:
         raise InputError(
-            "similarity needs two fingerprints with weights, as simdb.fingerprint makes, or two"
-            " signatures, as simdb.signature makes"
+            "similarity needs two texts, two fingerprints with weights, as simdb.fingerprint makes,"
+            " or two signatures, as simdb.signature makes"
         )
     return value.weights
 

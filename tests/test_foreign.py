@@ -21,6 +21,14 @@ from simdb.ground import foreign
         (lambda given: simdb.deduplicate(["a"], **given), "num_perm", "simdb.Minhash"),
         (lambda given: simdb.deduplicate(["a"], **given), "output", r"\.write\(path\)"),
         (lambda given: simdb.open(None, **given), "readonly", 'mode "r"'),
+        (lambda given: simdb.deduplicate(["a"], **given), "subset", "text="),
+        (lambda given: simdb.deduplicate(["a"], **given), "inplace", r"\.data of the result"),
+        (lambda given: simdb.deduplicate(["a"], **given), "shingle", "simdb.Simhash"),
+        (lambda given: simdb.open(None).query("a", **given), "n_results", "limit="),
+        (lambda given: simdb.Options(**given), "threshold", "similarity="),
+        (lambda given: simdb.open(None, **given), "similarity", r"options=.*\(similarity=\.\.\.\)"),
+        (lambda given: simdb.open(None, **given), "threshold", r"options=.*\(similarity=\.\.\.\)"),
+        (lambda given: simdb.open(None, **given), "shingle", r"options=.*Simhash\(shingle="),
         (lambda given: simdb.Simhash(**given), "hash", "simdb.Features of your hashes"),
         (lambda given: simdb.Minhash(**given), "num_perm", "simdb.Minhash"),
         (lambda given: simdb.open(None).query("a", **given), "threshold", "similarity="),
@@ -36,6 +44,56 @@ from simdb.ground import foreign
 def test_a_foreign_argument_is_answered_with_our_word(call, word, own, short_waits):
     with pytest.raises(TypeError, match=rf"\w+\(\) has no argument '{word}'; use .*{own}"):
         call({word: 0.9})
+
+
+@over(
+    ("name", "own"),
+    [
+        ("search", r"query\(document\)"), ("add", r"insert\(id, document\)"),
+        ("upsert", "on_conflict='replace'"), ("remove", r"delete\(id\)"),
+    ],
+)  # fmt: skip
+def test_a_foreign_method_of_a_database_is_answered_with_ours(name, own, short_waits):
+    database = simdb.open(None)
+    with database.read() as snapshot, database.write() as transaction:
+        for holder in (database, snapshot, transaction):
+            with pytest.raises(AttributeError, match=rf"no attribute '{name}'; use .*{own}"):
+                getattr(holder, name)
+    assert not hasattr(database, name)
+
+
+def test_a_foreign_method_of_a_result_and_of_a_document_is_answered_with_ours():
+    result = simdb.deduplicate(["a text", "a text"])
+    with simdb.open(None) as database:
+        database.insert(1, "a text")
+        document = database.get(1)
+
+    for holder, name, own in [
+        (result, "to_csv", r"\.write\(path\)"), (result, "to_pandas", r"\.data"),
+        (document, "text", "a database stores none"),
+    ]:  # fmt: skip
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; use .*{own}"):
+            getattr(holder, name)
+    for holder in (result, document):
+        with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
+            holder.nonsense  # noqa: B018
+        assert type(pickle.loads(pickle.dumps(holder))) is type(holder)
+
+
+def test_each_foreign_method_is_one_that_the_class_lacks():
+    for words, kind in [
+        (foreign.OF_DATABASES, simdb.Database),
+        (foreign.OF_DATABASES, simdb.ShardedDatabase),
+        (foreign.OF_RESULTS, simdb.Deduplicated),
+        (foreign.OF_DOCUMENTS, simdb.Document),
+    ]:
+        assert [word for word in words if hasattr(kind, word)] == []
+
+
+def test_texts_where_fingerprints_belong_are_answered_with_what_to_do():
+    for call in (simdb.find_clusters, simdb.find_all):
+        with pytest.raises(simdb.InputError, match=r"of texts give simdb.fingerprints\(texts\)"):
+            list(call(["a text", "another"]))
 
 
 def test_a_word_that_nobody_has_is_refused_as_by_python():

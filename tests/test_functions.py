@@ -1,3 +1,5 @@
+from random import Random
+
 import numpy as np
 import pytest
 from forked import code_of_child
@@ -152,3 +154,43 @@ def test_a_child_forked_while_a_thread_learns_stems_does_not_wait():
             wait()
 
     assert code_of_child(lambda: simdb.fingerprint(TEXT, sketch), meanwhile=learn) == 0
+
+
+def test_the_similarity_of_two_texts_is_that_of_the_sets_of_their_shingles():
+    random = Random(3)
+    for _ in range(40):
+        left, right = ([random.choice("abcd") for _ in range(random.randrange(9))] for _ in "lr")
+        sets = [{tuple(each[at : at + 3]) for at in range(len(each) - 2)} for each in (left, right)]
+        for side, words in zip(sets, (left, right), strict=True):
+            if words and not side:
+                side.add(tuple(words))
+        shared, every = len(sets[0] & sets[1]), len(sets[0] | sets[1])
+
+        for form in (list, " ".join, lambda words: " ".join(words).encode()):
+            found = simdb.similarity(form(left), form(right))
+            assert found == pytest.approx(shared / every if every else 0, abs=1e-6)
+
+
+def test_a_sketch_says_how_two_texts_are_compared():
+    left, right = "One two three", "<b>one</b> two four"
+
+    assert simdb.similarity(left, right, simdb.Simhash(shingle=1, markup="html")) == 0.5
+    assert simdb.similarity(left, right, simdb.Minhash(shingle=1, markup="html")) == 0.5
+    tf = simdb.similarity("a a b", "a b", simdb.Simhash(shingle=1, weighting="tf"))
+    assert tf == pytest.approx(3 / 10**0.5, abs=1e-6)
+    with pytest.raises(simdb.OptionError, match="sketch must be"):
+        simdb.similarity(left, right, 3)
+
+
+def test_the_distance_of_two_texts_is_that_of_their_fingerprints():
+    left, right = "one two three four", "one two three five"
+
+    expected = simdb.distance(simdb.fingerprint(left), simdb.fingerprint(right))
+    assert simdb.distance(left, right) == simdb.distance(left.encode(), right.split()) == expected
+
+
+@over("other", [3, None, simdb.Fingerprint(5)])
+def test_a_text_and_anything_else_are_refused(other):
+    for call in (simdb.similarity, simdb.distance):
+        with pytest.raises(simdb.InputError):
+            call("a text", other)

@@ -24,6 +24,7 @@ from simdb.ground.choices import DROP
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import OptionError
 from simdb.ground.fields import distinct
+from simdb.ground.foreign import OF_RESULTS, hinting
 from simdb.outputs.formats import output_format
 from simdb.outputs.places import Staying, check_staying
 from simdb.outputs.table_file import write_rows
@@ -206,6 +207,9 @@ class Deduplicated(OfData[Given_co]):
     parts: Parts | None = None
     is_reference: Bools | None = None
     left_out: Skipped = field(default_factory=Skipped)
+
+    if not TYPE_CHECKING:
+        __getattr__ = hinting(OF_RESULTS)
 
     @data_property
     def data(self) -> Any:

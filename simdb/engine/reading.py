@@ -40,7 +40,7 @@ from simdb.ground import checks
 from simdb.ground.choices import ErrorsName, MatchName, MethodName, OnError, PolicyName, VerifyName
 from simdb.ground.dtypes import U32
 from simdb.ground.errors import InputError, OptionError
-from simdb.ground.foreign import answering, named_alone
+from simdb.ground.foreign import OF_DATABASES, answering, hinting, named_alone
 from simdb.results.matches import Match, Matches, PairArrays
 from simdb.results.reports import Plan
 from simdb.results.skipped import Skipped
@@ -76,6 +76,9 @@ class Reading(Protocol[IdT]):
     """The reading verbs, over the state that `_state` gives."""
 
     _store: Store
+
+    if not TYPE_CHECKING:
+        __getattr__ = hinting(OF_DATABASES)
 
     @answering
     def query(

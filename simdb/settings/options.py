@@ -241,6 +241,7 @@ class Simhash(TextSketch):
         return TFIDF_SIMILARITY if is_tfidf else USUAL_SIMILARITY
 
 
+@answering_class
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Options:
     """The options of a database.

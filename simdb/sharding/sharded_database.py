@@ -27,6 +27,7 @@ from simdb.ground.choices import (
     VerifyName,
 )
 from simdb.ground.errors import InputError, ReadOnlyError
+from simdb.ground.foreign import OF_DATABASES, hinting
 from simdb.results.matches import Match, Matches, PairArrays
 from simdb.results.reports import Advice, Finding, Plan, ShardedStatistics
 from simdb.results.skipped import Skipped
@@ -59,6 +60,9 @@ class ShardedDatabase(Generic[IdT]):
     Equally good matches are in the order of the shards, and in a shard in the order of insertion.
     A verb by id asks only the shard to which the id belongs.
     """
+
+    if not TYPE_CHECKING:
+        __getattr__ = hinting(OF_DATABASES)
 
     def __init__(self, shards: Shards) -> None:
         """Use `simdb.open_sharded` instead."""

@@ -11,7 +11,7 @@ before.  Code that passes a document on can name its type:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from simdb.columns.arrow import fixed_rows
 from simdb.columns.vector_form import minimum_type, unpack_minima
 from simdb.ground import previews
 from simdb.ground.errors import InputError, OptionError
+from simdb.ground.foreign import OF_DOCUMENTS, hinting
 from simdb.settings.options import Minhash
 from simdb.values.arrays import Fingerprint, IdT_co, aligned, column_of, describe
 
@@ -161,6 +162,9 @@ class Document(Generic[IdT_co]):
     fingerprint: Fingerprint
     metadata: Any = None
     signature: "Signature | None" = None
+
+    if not TYPE_CHECKING:
+        __getattr__ = hinting(OF_DOCUMENTS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -114,7 +114,9 @@ def _one(value: Any, position: int) -> int:
     try:
         check_bits(bits)
     except InputError as error:
-        raise InputError(f"fingerprint {position}: {error}") from error
+        remedy = "; of texts give simdb.fingerprints(texts), or use simdb.deduplicate(texts).groups"
+        more = remedy if isinstance(value, str | bytes) else ""
+        raise InputError(f"fingerprint {position}: {error}{more}") from error
     return int(bits)
 
 
