@@ -120,6 +120,10 @@ def _reported() -> Iterator[None]:
         raise Exit(_report(message, code)) from None
     except MemoryError:
         raise Exit(_report(NO_MEMORY, DATABASE_ERROR)) from None
+    except AssertionError:
+        # A mistake of ours, such as a record that was lost, is not the 1 of skipped input.
+        sys.excepthook(*sys.exc_info())
+        raise Exit(DATABASE_ERROR) from None
 
 
 def _show_version(context: click.Context, option: click.Parameter, is_given: bool) -> None:

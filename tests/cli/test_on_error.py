@@ -2,9 +2,14 @@
 
 import json
 from pathlib import Path
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 from over import over
+
+from simdb.cli.options.intake import Intake
+from simdb.sources.read_again import LinesAgain
 
 LINES = [
     {"id": "a", "text": "one two three four five six"},
@@ -71,3 +76,35 @@ def test_nulls_that_are_kept_or_dropped_are_no_errors(simdb_run, write_lines):
     for words, code in (([], 0), (["--on-null", "drop"], 0), (["--on-null", "error"], 2)):
         assert simdb_run("dedup", "in.jsonl", "--on-error", "raise", *words).code == code
     assert simdb_run("insert", "d", "in.jsonl", "--on-error", "raise").code == 2
+
+
+@over("name", ["dedup", "dedup by parts", "dedup with a database", "lookup", "decontaminate"])
+def test_a_record_that_is_lost_on_its_way_ends_the_run_before_anything_is_seen(name, given):
+    copy = LinesAgain.copy
+
+    def losing(self, is_kept, survivors):
+        is_kept = is_kept.copy()
+        is_kept[np.flatnonzero(is_kept)[-1:]] = False
+        copy(self, is_kept, survivors)
+
+    Path("out.jsonl").write_text("yesterday")
+    with patch.object(LinesAgain, "copy", losing):
+        ran = given(*COMMANDS[name])
+
+    assert ran.code == 3
+    assert "which does not add up" in ran.notes
+    assert Path("out.jsonl").read_text() == "yesterday"
+    for made in Path().glob("made.*"):
+        assert given("stats", made, "--json").rows[0]["document_count"] == 0
+
+
+@over("name", COMMANDS)
+def test_a_document_that_is_lost_between_reading_and_the_job_ends_the_run(name, given):
+    counted = Intake._counted
+    with patch.object(Intake, "_counted", lambda self, batch: counted(self, batch.part(0, 2))):
+        ran = given(*COMMANDS[name])
+
+    assert ran.code == 3, ran.notes
+    assert "of 3 records there are 2 passed on" in ran.notes
+    for made in Path().glob("made.*"):
+        assert given("stats", made, "--json").rows[0]["document_count"] == 0

@@ -137,10 +137,11 @@ class Intake:
         """
         self._short_hint = ShortHint() if notes_short else None
         held: list[Batch] = []
-        count = size = 0
+        count = size = read = 0
         for each in self._found_some():
             self._look_at(each, sketch)
             held.append(each)
+            read += len(each)
             count += len(each)
             size += int(each.sizes.sum())
             if count >= BATCH_DOCUMENTS // 4 or size >= BATCH_BYTES:
@@ -153,6 +154,7 @@ class Intake:
             if alike.count > alike.reported:
                 more = alike.count - alike.reported
                 self.progress.note(f"{source}: {more:,} more like {alike.first}")
+        check_balance(read, **{"passed on": self.documents})
         self._check_any()
         short = None if self._short_hint is None else self._short_hint.note()
         for note in filter(None, (self._markup_hint, short, guessed_note(), left_out_note())):
