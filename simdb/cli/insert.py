@@ -12,7 +12,7 @@ from simdb.cli.options.option_groups import ReadingOptions, SearchOptions, given
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, print_one, print_rows, quantity
 from simdb.engine.write.conflicts import ERROR
-from simdb.ground.choices import ConflictName, MatchName, NullName
+from simdb.ground.choices import ConflictName, MatchName, NullName, OnError, OnErrorName
 from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
 from simdb.sources.batch import Batch, Found
@@ -67,9 +67,13 @@ def insert(
             intake=intake, allow=allow or [], must_exist=existing,
         ) as database:  # fmt: skip
             if match is None:
-                print_one(_insert_all(database, intake, on_conflict), as_json=json)
+                row = _insert_all(database, intake, on_conflict, inputs.on_error)
+                print_one(row, as_json=json)
             else:
-                rows = _insert_matched(database, intake, match, criterion, metadata=metadata)
+                refuse = intake.refusing(None, inputs.on_error)
+                rows = _insert_matched(
+                    database, intake, match, criterion, refuse, metadata=metadata
+                )
                 print_rows(rows, MATCHED_COLUMNS, as_json=json)
                 progress.note(
                     f"{quantity(intake.documents, 'document')} inserted{intake.skipped_note()}"
@@ -84,33 +88,43 @@ def _try_out(match: MatchName | None, criterion: dict[str, Any], database: simdb
         database.query_many([], **criterion)
 
 
-def _insert_all(database: simdb.Database, intake: Intake, on_conflict: ConflictName) -> Row:
+def _insert_all(
+    database: simdb.Database, intake: Intake, on_conflict: ConflictName, on_error: OnErrorName
+) -> Row:
     """Insert all records in one transaction; return the counts as a result row."""
     count = 0
     with begin_write(database, intake.progress) as transaction:
         before = len(transaction)
         notes_short = is_default(database.options, None, None)
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
-            count += _insert_batch(transaction, batch, on_conflict)
+            refuse = intake.refusing(batch, on_error)
+            count += _insert_batch(transaction, batch, on_conflict, refuse)
         if on_conflict == ERROR:
             intake.check(stored=len(transaction) - before)
     return {"inserted": count, "skipped": intake.skipped, "stored": len(database)}
 
 
 def _insert_batch(
-    transaction: simdb.WriteTransaction, batch: Batch, on_conflict: ConflictName
+    transaction: simdb.WriteTransaction, batch: Batch, on_conflict: ConflictName, refuse: OnError
 ) -> int:
-    """Insert one batch; return how many documents were stored."""
+    """Insert one batch; return how many documents were stored.
+
+    `refuse` is called with each document that cannot be stored.
+    """
     if on_conflict == ERROR:
         seen: set[Id] = set()
         for at, id in enumerate(batch.ids):
             if id in seen:
                 raise _taken(batch, at)
             seen.add(id)
+    insert = partial(
+        transaction.insert_many, batch.ids, batch.texts, _metadata(batch), on_conflict=on_conflict
+    )
     try:
-        return transaction.insert_many(
-            batch.ids, batch.texts, _metadata(batch), on_conflict=on_conflict
-        )
+        try:
+            return insert()
+        except simdb.InputError:
+            return insert(on_error=refuse)
     except simdb.ExistsError:
         if on_conflict != ERROR:
             raise
@@ -129,12 +143,14 @@ def _insert_matched(
     intake: Intake,
     match: MatchName,
     criterion: dict[str, Any],
+    refuse: OnError,
     *,
     metadata: bool,
 ) -> Iterator[Row]:
     """Look up and insert all records; then return a row for each match.
 
-    The texts wait in a spool, since the look-up and the insertion each read all of them.
+    `refuse` is called with each document that cannot be stored.  The texts wait in a spool, since
+    the look-up and the insertion each read all of them.
     """
     ids: dict[Id, None] = {}
     fields: list[Any] = []
@@ -152,10 +168,14 @@ def _insert_matched(
             intake.progress.show(f"{quantity(done, 'document')} looked up")
 
         listed = list(ids)
-        found = transaction.insert_batch(
-            listed, iter(texts), fields if metadata else None, match=match,
+        insert = partial(
+            transaction.insert_batch, listed, metadata=fields if metadata else None, match=match,
             progress=show, **criterion,
         )  # fmt: skip
+        try:
+            found = insert(documents=iter(texts))
+        except simdb.InputError:
+            found = insert(documents=iter(texts), on_error=refuse)
     intake.progress.finish()
     return (
         {"id": id, **match_row(each, "match")}

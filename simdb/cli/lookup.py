@@ -27,7 +27,7 @@ from simdb.cli.options.option_groups import (
 from simdb.cli.options.texts import TextsById, text_beginning, texts_by_id
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
-from simdb.ground.choices import NullName
+from simdb.ground.choices import RAISE, NullName, OnError
 from simdb.ground.dtypes import Bools
 from simdb.outputs.formats import STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.pieces import Spool
@@ -68,14 +68,20 @@ class LookupOptions(SearchOptions):
         check_nearest(self.nearest, others)
 
     def found(
-        self, held: "simdb.Database | simdb.Snapshot | simdb.ShardedDatabase", texts: Sequence[Any]
+        self,
+        held: "simdb.Database | simdb.Snapshot | simdb.ShardedDatabase",
+        texts: Sequence[Any],
+        on_error: OnError = RAISE,
     ) -> simdb.Matches:
         """Return what a database, or a snapshot of one, has for each of some texts."""
         where = None if self.where is None else given_condition(self.where)
         if self.nearest is not None:
-            return held.nearest_many(texts, self.nearest, recall=self.recall, where=where)
+            return held.nearest_many(
+                texts, self.nearest, recall=self.recall, where=where, on_error=on_error
+            )
         return held.query_many(
-            texts, where=where, limit=None if self.every else 1, **self.criterion
+            texts, where=where, limit=None if self.every else 1, on_error=on_error,
+            **self.criterion,
         )  # fmt: skip
 
 
@@ -171,7 +177,7 @@ def lookup(
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
             intake = Intake.of(sources, own, progress, excluded=outputs.own_files(db))
             beside = partial(_beside, show, earlier)
-            count = _look_up(database, intake, wanted, rows, beside, documents)
+            count = _look_up(database, intake, wanted, rows, beside, documents, own.on_error)
             write_results(rows, target, _columns(show))
             documents.write(intake)
             held.place()
@@ -279,6 +285,7 @@ def _look_up(
     rows: Spool,
     texts: Callable[[Batch, Sequence[tuple[int, simdb.Match]]], list[Row]],
     documents: LookupSplit,
+    on_error: str,
 ) -> int:
     """Put a row for each match into `rows`; return how many documents have a match."""
     count = 0
@@ -287,7 +294,13 @@ def _look_up(
     )
     with one_state(database) as snapshot:
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
-            matches = wanted.found(snapshot, batch.texts)
+            try:
+                matches = wanted.found(snapshot, batch.texts)
+            except simdb.InputError:
+                refuse = intake.refusing(batch, on_error)
+                refused = wanted.found(snapshot, batch.texts, refuse).left_out
+                batch = batch.chosen(np.flatnonzero(~refused.flags(len(batch))))
+                matches = wanted.found(snapshot, batch.texts)
             is_found = np.diff(matches.offsets) > 0
             count += int(np.count_nonzero(is_found))
             documents.add(batch, is_found)

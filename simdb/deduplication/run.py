@@ -18,6 +18,7 @@ from simdb.ground.dtypes import I64, Bools
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.settings import keeping
 from simdb.settings.options import Options
+from simdb.sketch.sketcher import AnySketcher
 from simdb.sources.batch import Batch
 from simdb.sources.content import expected_documents
 from simdb.sources.origins import Origins
@@ -60,6 +61,11 @@ class DedupRun(ExitStack):
             self.push(held.pop_all())
         self.push(self._again)
         self.names = self._again.names
+
+    @property
+    def sketcher(self) -> AnySketcher:
+        """What reads the texts."""
+        return self._documents.sketcher
 
     @property
     def way(self) -> str:

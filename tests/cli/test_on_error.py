@@ -108,3 +108,50 @@ def test_a_document_that_is_lost_between_reading_and_the_job_ends_the_run(name, 
     assert "of 3 records there are 2 passed on" in ran.notes
     for made in Path().glob("made.*"):
         assert given("stats", made, "--json").rows[0]["document_count"] == 0
+
+
+def odd_tokens(text):
+    """Return the words of a text; a tokeniser that fails for one of them."""
+    if "seven" in text:
+        raise ValueError("odd")
+    return text.split()
+
+
+@over("name", ["dedup", "dedup with a database", "insert", "lookup"])
+def test_a_document_that_its_tokeniser_refuses_is_named_with_its_line(name, given):
+    tokeniser = f"{__name__}:odd_tokens"
+    words = ("--allow", tokeniser) if name == "lookup" else ("--tokeniser", tokeniser)
+    if name in ("insert", "lookup"):
+        assert given("create", f"made.{name}", "--tokeniser", tokeniser).code == 0
+        words = ("--allow", tokeniser)
+    command = [f"made.{name}" if each in ("made.i", "known") else each for each in COMMANDS[name]]
+
+    ran = given(*command, *words)
+
+    assert ran.code == 1, ran.notes
+    assert "in.jsonl:5: the tokeniser" in ran.notes
+    assert "raised ValueError: odd" in ran.notes
+    if "-o" in command:
+        kept = Path("out.jsonl").read_text().splitlines()
+        assert [json.loads(each)["id"] for each in kept] == ["a"]
+    if name == "insert":
+        assert ran.rows == [{"inserted": 2, "skipped": 3, "stored": 2}]
+    if name == "lookup":
+        kept = Path("out.jsonl").read_text().splitlines()
+        assert [json.loads(each)["id"] for each in kept] == ["a", "c"]
+    assert given(*command, *words, "--on-error", "raise").code == 2
+
+
+@over("words", [[], ["--match", "all"]])
+def test_metadata_that_cannot_be_stored_skip_their_record(words, simdb_run, write_lines):
+    write_lines("in.jsonl", {"id": "a", "text": "one two", "n": 1}, {"id": "b", "text": "three"})
+    with Path("in.jsonl").open("a") as file:
+        file.write('{"id": "c", "text": "four five", "n": 123456789012345678901234567890}\n')
+    place = f"d{len(words)}"
+
+    ran = simdb_run("insert", place, "in.jsonl", "--metadata", *words)
+
+    assert ran.code == 1, ran.notes
+    assert ("in.jsonl:3: " if not words else "document 'c': ") in ran.notes
+    assert simdb_run("stats", place, "--json").rows[0]["document_count"] == 2
+    assert simdb_run("insert", "e", "in.jsonl", "--metadata", "--on-error", "raise").code == 2

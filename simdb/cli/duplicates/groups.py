@@ -59,6 +59,8 @@ def find_groups(work: DedupWork) -> Outcome:
     ))  # fmt: skip
     notes_short = is_default(options, question.similarity, question.distance)
     batches = work.intake.batches(options.sketch, notes_short=notes_short)
+    if options.sketch.tokeniser:  # a function that can refuse any text
+        batches = work.intake.readable(batches, run.sketcher, job.reading.on_error)
     for outcome.stored in run.read(batches, job.sources):
         pass
     work.progress.begin("finding groups")

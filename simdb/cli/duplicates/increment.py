@@ -78,6 +78,9 @@ def find_new(work: DedupWork, database: simdb.Database, older: TextsById | None)
         Claims(database, transaction, question, work.job.run) as claims,
     ):
         batches = work.intake.batches(options.sketch, notes_short=notes_short)
+        if options.sketch.tokeniser:  # a function that can refuse any text
+            on_error = work.job.reading.on_error
+            batches = work.intake.readable(batches, database.sketcher, on_error)
         has_text: list[Bools] = []
         compared = _compared(batches, claims, again, work.beginnings, has_text)
         known = None if older is None else older.texts

@@ -5,25 +5,26 @@ go into an output as they are.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, quantity
-from simdb.ground.choices import ERROR
+from simdb.ground.choices import ERROR, RAISE
 from simdb.ground.errors import InputError
 from simdb.outputs.formats import FOLDER, PATHS, Format
 from simdb.outputs.places import Staying
 from simdb.outputs.survivors import SurvivorOutput, keep_format
 from simdb.outputs.target import Outputs
-from simdb.results.skipped import check_balance
+from simdb.results.skipped import Skipped, check_balance
 from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
+from simdb.sketch.sketcher import AnySketcher
 from simdb.sources.batch import Batch, Found, Texts, joined
 from simdb.sources.content import AMOUNT, begin_counting, markup_hint, page_position
 from simdb.sources.encoding_guess import guessed_note
@@ -91,6 +92,7 @@ class Intake:
         self.size_bytes = 0
         self.skipped = 0
         self.dropped = 0
+        self._refused = 0
         self._on_null = on_null
 
     @classmethod
@@ -154,11 +156,39 @@ class Intake:
             if alike.count > alike.reported:
                 more = alike.count - alike.reported
                 self.progress.note(f"{source}: {more:,} more like {alike.first}")
-        check_balance(read, **{"passed on": self.documents})
+        check_balance(read, **{"passed on": self.documents, "refused": self._refused})
         self._check_any()
         short = None if self._short_hint is None else self._short_hint.note()
         for note in filter(None, (self._markup_hint, short, guessed_note(), left_out_note())):
             self.progress.note(note)
+
+    def refusing(self, batch: Batch | None, on_error: str) -> Callable[[int, Any, str], None]:
+        """Return what a verb calls with the row, id and reason of a document that it cannot read.
+
+        Such a document counts as skipped; with on_error="raise", InputError names its place in a
+        batch, or its id.
+        """
+
+        def refuse(row: int, id: Any, reason: str) -> None:
+            where = f"document {id!r}" if batch is None else batch.where(row)
+            if on_error == RAISE:
+                raise InputError(f"{where}: {reason}")
+            self.documents -= 1
+            self._refused += 1
+            self.report(InputProblem("" if batch is None else batch.sources[row], where, reason))
+
+        return refuse
+
+    def readable(
+        self, batches: Iterable[Batch], sketcher: AnySketcher, on_error: str
+    ) -> Iterator[Batch]:
+        """Yield batches without the documents that a sketcher cannot read, see `refusing`."""
+        for batch in batches:
+            skipped = Skipped(self.refusing(batch, on_error))
+            skipped.note(lambda row, some: sketcher.sketch(some), 0, batch.texts)
+            skipped.named()
+            kept = np.flatnonzero(~skipped.flags(len(batch)))
+            yield batch if len(kept) == len(batch) else batch.chosen(kept)
 
     def summary(self, counts: Sequence[str], seconds: float | None = None) -> str:
         """Return the counts of a run as one line, with the time and the speed if it is known."""
