@@ -266,6 +266,53 @@ def test_a_well_formed_dump_of_nonsense_is_refused_and_leaves_nothing(filled, tm
     assert os.listdir(tmp_path) == ["db"]
 
 
+@pytest.fixture(scope="module")
+def all_frames(tmp_path_factory):
+    """A dump that has a frame of every kind."""
+    words = [f"red green {at} blue grey" for at in range(40)]
+    settings = simdb.Options(
+        sketch=simdb.Simhash(shingle=1, weighting="tf-idf"), passages=True, features=True,
+        keep_times="inserted", keep_clusters="similarity",
+    )  # fmt: skip
+    with simdb.open(tmp_path_factory.mktemp("all") / "db", options=settings) as database:
+        database.fit_idf(words)
+        database.insert_many(range(40), words, [{"n": at} for at in range(40)])
+        database.calibrate(5)
+        with database.write() as transaction:
+            transaction.set_note("name", [1, 2])
+        return dumped(database)
+
+
+@pytest.mark.parametrize("change", [1, 2, 3, -1, -3])
+def test_a_frame_of_another_length_is_refused_by_name(all_frames, tmp_path, change):
+    reader = transfer.FrameReader(io.BytesIO(all_frames), "dump")
+    kinds = [bytes(kind) for kind, _ in reader.frames()]
+    assert set(kinds) > {b"docs", b"meta", b"time", b"clus", b"pass", b"feat", b"idft", b"note"}
+
+    for at, kind in enumerate(kinds):
+
+        def changed(found, at=at):
+            kind, payload = found[at]
+            longer = payload + b"\1" * max(change, 0)
+            return [*found[:at], (kind, longer[: len(payload) + change]), *found[at + 1 :]]
+
+        with pytest.raises((simdb.CorruptError, simdb.FormatError)) as raised:
+            simdb.load(io.BytesIO(rewritten(all_frames, changed)), tmp_path / "new")
+
+        assert kind == b"idft" or f"frame {at}" in str(raised.value), (kind, str(raised.value))
+        assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", [b"time", b"clus"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_one_more_frame_of_an_odd_length_is_refused_by_name(all_frames, tmp_path, kind, size):
+    def change(found):
+        return [*found[:-1], (kind, b"\1" * size), found[-1]]
+
+    with pytest.raises(simdb.CorruptError, match=rf"frame \d+ has {size} bytes"):
+        simdb.load(io.BytesIO(rewritten(all_frames, change)), tmp_path / "new")
+
+
 @given(data=st.data())
 def test_frames_of_any_bytes_give_only_errors_of_simdb(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("any")

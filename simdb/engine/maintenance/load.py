@@ -286,10 +286,10 @@ class _Filling:
         self._make_room(len(payload))
 
     def add_clusters(self, payload: bytearray) -> None:
-        self._clusters.append(_numbers(payload))
+        self._clusters.append(_numbers(payload, self._reader.place))
 
     def add_times(self, payload: bytearray) -> None:
-        self._times.append(_numbers(payload))
+        self._times.append(_numbers(payload, self._reader.place))
 
     def add_passages(self, payload: bytearray) -> None:
         """Give the last documents their passages, which come right after them."""
@@ -384,6 +384,8 @@ class _Filling:
             )
 
 
-def _numbers(payload: bytearray) -> U32:
-    """Return the numbers in a frame; none if its length is no number of them."""
-    return np.frombuffer(payload if len(payload) % 4 == 0 else b"", "<u4").astype(np.uint32)
+def _numbers(payload: bytearray, place: str) -> U32:
+    """Return the numbers in a frame; CorruptError if its length is no number of them."""
+    if len(payload) % 4:
+        raise CorruptError(f"{place} has {len(payload)} bytes, no whole number of numbers")
+    return np.frombuffer(payload, "<u4").astype(np.uint32)
