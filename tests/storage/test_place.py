@@ -1,7 +1,9 @@
 """The file system type of a path is read from the table of mounts."""
 
+import lmdb
 import pytest
 
+import simdb
 from simdb.ground.errors import OptionError
 from simdb.storage.files import location
 
@@ -47,3 +49,18 @@ def test_where_the_system_does_not_tell_the_place_is_taken(tmp_path, monkeypatch
     location.prepare(str(tmp_path / "db"), "c")
 
     assert (tmp_path / "db").is_dir()
+
+
+def test_who_may_read_but_not_write_the_lock_file_is_told_which_and_what_to_do(
+    tmp_path, monkeypatch
+):
+    # It came out as "cannot be written", of a database that was opened for reading.
+    simdb.open(tmp_path / "db").close()
+
+    def refused(*_, **__):
+        raise lmdb.Error(f"{tmp_path / 'db'}: Permission denied")
+
+    monkeypatch.setattr(lmdb, "open", refused)
+
+    with pytest.raises(simdb.ForbiddenError, match=r"lock\.mdb may not be written.*chmod go\+rw"):
+        simdb.open(tmp_path / "db", "r")

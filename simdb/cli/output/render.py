@@ -137,11 +137,21 @@ def time_in_words(microseconds: float) -> str:
 
 
 def _print_lines(rows: Iterable[Row]) -> int:
-    """Print rows as lines of JSON, in ASCII unless the output is UTF-8; return their number."""
+    """Print rows as lines of JSON, in ASCII unless the output is UTF-8; return their number.
+
+    On a terminal, characters that could control it or turn its text around are escaped, too.
+    """
+    is_terminal = sys.stdout.isatty()
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     count = 0
     for row in rows:
-        sys.stdout.write(as_text(row, ensure_ascii=encoding != "utf8") + "\n")
+        line = as_text(row, ensure_ascii=encoding != "utf8")
+        if is_terminal and not line.isprintable():
+            line = "".join(
+                each if each.isprintable() else as_text(each, ensure_ascii=True)[1:-1]
+                for each in line
+            )
+        sys.stdout.write(line + "\n")
         count += 1
     return count
 

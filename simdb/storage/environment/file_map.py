@@ -13,6 +13,7 @@ write transaction has written lies in memory of its own until the commit, and no
 """
 
 import ctypes
+import errno
 import mmap
 import os
 import sys
@@ -24,10 +25,10 @@ import lmdb
 import numpy as np
 
 from simdb.ground.dtypes import Array
-from simdb.ground.errors import CorruptError, Error, FormatError, FullError
+from simdb.ground.errors import CorruptError, Error, ForbiddenError, FormatError, FullError
 from simdb.storage.environment.subdatabases import get_value, statistics_of
 from simdb.storage.files.pages import BIG_DATA, NODE, NUMBER, PAGE, check_metas
-from simdb.storage.files.plain import DATA_FILE
+from simdb.storage.files.plain import DATA_FILE, LMDB_LOCK
 from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate
 
 # Address space, not disk: the file grows as it is filled.
@@ -103,6 +104,13 @@ def _open_smaller(path: str, map_bytes: int, *, is_read_only: bool, is_synced: b
             if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
                 raise FormatError(
                     f"{path}/{DATA_FILE} is no data file that this LMDB can read: {error}"
+                ) from error
+            if is_read_only and str(error).endswith(os.strerror(errno.EACCES)):
+                raise ForbiddenError(
+                    f"{os.path.join(path, LMDB_LOCK)} may not be written by this user, and each"
+                    " reader notes in it that it reads; its owner can let others write this file"
+                    f" (chmod go+rw {os.path.join(path, LMDB_LOCK)}), or share the directory with a"
+                    " group from the beginning (mkdir -m 2750)"
                 ) from error
             if is_out_of_memory(error) and size > LEAST_MAP_BYTES:
                 size //= 2

@@ -51,6 +51,16 @@ def test_json_is_printed_on_a_terminal_with_the_option(show):
     assert json.loads(terminal.getvalue()) == row("a")
 
 
+@pytest.mark.parametrize("as_json", [True, False])
+def test_what_would_control_a_terminal_is_escaped_there(show, as_json):
+    terminal, odd = show(), "a\x9b31mb\u202ec\u2066d\x1b[2Je\U000e0001f"
+    print_rows([row(odd)], ("id",), as_json=as_json)
+
+    shown = terminal.getvalue()
+    assert shown.replace("\n", "").isprintable()
+    assert not as_json or json.loads(shown) == row(odd)
+
+
 def test_rows_are_shown_while_they_arrive(show, monkeypatch):
     terminal = show()
     monkeypatch.setattr(render, "TABLE_ROWS", 2)
