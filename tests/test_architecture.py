@@ -44,7 +44,7 @@ FOLDERS = {
         "memory", "threads", "progress", "kernel",
     ],
     "columns": [
-        "arrow", "vector_form",
+        "arrow", "vector_form", "field_columns",
     ],
     "settings": [
         "search", "keeping", "text_sketch", "options", "stored_options",

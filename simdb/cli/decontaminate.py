@@ -16,6 +16,7 @@ from simdb.decontamination.search import CUT, DROP, MARK, DecontaminationRun, It
 from simdb.deduplication.result import InMemory
 from simdb.ground.choices import RAISE, NullName
 from simdb.ground.errors import OptionError
+from simdb.ground.fields import FieldName, checked_field
 from simdb.outputs.formats import STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.places import Staying, check_outputs, side_files
 from simdb.outputs.table_file import write_rows
@@ -37,7 +38,7 @@ class LeakOptions:
     """The options of `simdb decontaminate` about items, and what becomes of their documents.
 
     --fields FIELD...: The fields of an item to look for, each by itself, such as question answer;
-        that of --text-field if not given.
+        joined, question,answer; that of --text-field if not given. Numbers are texts, too.
     --ngram: Words of a shared run, 2 to 32.
     --coverage: Share of an item's words that a document must have, above 0 to 1.
     --min-hits: Least n-grams of an item in the shared passages; all, if it has fewer.
@@ -139,7 +140,7 @@ def decontaminate(
     check_outputs(results.paths, sources, staying, kept=["--output"], in_place=results.in_place)
     job = _job(sources, wanted.action, results, inputs, on_null, staying)
     with Progress("reading the items") as progress:
-        names = wanted.fields or [inputs.text_field]
+        names: list[FieldName] = [*wanted.fields] if wanted.fields else [reading.text_field]
         with Origins() as origins:
             reading = replace(job.reading, origins=origins)
             intake = Intake.of(sources, reading, progress, excluded=job.own_files)
@@ -148,8 +149,7 @@ def decontaminate(
                 intake.report(InputProblem(tests[0], str(id), reason))
 
             skipped = Skipped(RAISE if inputs.on_error == RAISE else report)
-            form = inputs.format or ""
-            parts = parts_of_files(tests, names, inputs.id_field, inputs.errors, skipped, form)
+            parts = parts_of_files(tests, names, inputs.reading(), skipped)
             skipped.named()
             search = ItemSearch(
                 parts, Simhash(), rule, ngram=wanted.ngram, errors=inputs.errors,
@@ -177,6 +177,7 @@ def _job(
 ) -> DecontaminateJob:
     """Return what is to be done; OptionError for an output or an action that does not fit."""
     own = inputs.reading()
+    checked_field("--text-field", own.text_field, "--cut" * (action == CUT))
     documents = [source for source in sources if not holds_records(source, own)]
     if action != DROP and documents:
         raise OptionError(f"--{action} changes records, and {documents[0]} has none; leave it out")

@@ -106,7 +106,7 @@ def _reading(reading: SourceOptions, given: DuplicateOptions) -> SourceOptions:
     """Return how to read the sources, with what --on-null, --keep and --memory say."""
     return replace(
         with_nulls(reading, given.on_null, "keep"),
-        has_fields=bool(keeping.parse(given.keep).field), memory=given.memory_bytes,
+        fields=tuple(filter(None, [keeping.parse(given.keep).field])), memory=given.memory_bytes,
     )  # fmt: skip
 
 

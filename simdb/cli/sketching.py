@@ -83,7 +83,7 @@ def calibrate(
     sample: int | None = None,
     documents: list[str] | None = None,
     seed: Natural = 0,
-    text_field: str = "text",
+    text_field: str | None = None,
     encoding: str = "utf-8",
     errors: ErrorsName = "strict",
     on_error: OnErrorName = SKIP,

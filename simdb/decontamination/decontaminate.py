@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from simdb.decontamination.items import ItemPart, LeakRule
 from simdb.decontamination.result import Decontaminated, Leak, marks, without
 from simdb.decontamination.search import (
     ACTIONS,
+    CUT,
     DROP,
     MARK,
     MARKS_FIELD,
@@ -26,9 +28,10 @@ from simdb.deduplication.rows import DataRows, Records, Values, own_ids, rows_of
 from simdb.deduplication.texts import RowTexts, readable_texts
 from simdb.ground.checks import instance, one_of, share, whole
 from simdb.ground.choices import DROP as DROP_NULLS
-from simdb.ground.choices import ON_NULL, ActionName, ErrorsName, NullName, OnError
+from simdb.ground.choices import KEEP, ON_NULL, ActionName, ErrorsName, NullName, OnError
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError, OptionError
+from simdb.ground.fields import FieldName, as_text, checked_field, field_named
 from simdb.outputs.places import Staying
 from simdb.results.skipped import Skipped
 from simdb.running.memory import check_memory
@@ -47,9 +50,9 @@ def decontaminate(
     data: Any,
     *,
     against: Any = None,
-    text: str = "text",
-    id: str | None = None,
-    fields: str | Sequence[str] | None = None,
+    text: FieldName = "text",
+    id: FieldName | None = None,
+    fields: str | Sequence[FieldName] | None = None,
     ngram: int = 13,
     coverage: float = 0.5,
     min_hits: int = 8,
@@ -69,7 +72,8 @@ def decontaminate(
     in memory, of `data` in files no text stays there.  `text`, `id`: the fields with texts and ids;
     without `id`, ids are positions, of files "id" or FILE:LINE.  Texts without fields have
     positions in any case, those of a dict its keys.  `fields`: the fields of an item to look for,
-    each by itself ("question", "answer"); `text` if not given.  A field can be a list of texts.
+    each by itself (["question", "answer"]) or joined ([("question", "answer")]); `text` if not
+    given.  A field can be a list of texts; numbers are texts, too.
 
     An item and a document are compared if they share a run of `ngram` words, or all words of a
     shorter item; every such run is found.  From these runs, passages grow over up to three changed
@@ -90,6 +94,7 @@ def decontaminate(
     check_memory("memory", memory)
     cutting = Simhash() if sketch is None else sketch
     instance("sketch", cutting, TextSketch, "simdb.Simhash()")
+    text = checked_field("text", text, "action='cut'" * (action == CUT))
     skipped, count = Skipped(on_error), thread_count(threads)
     parts = parts_of(against, text, id, fields, errors, skipped.other())
     search = ItemSearch(parts, cutting, rule, ngram=ngram, errors=errors, threads=count)
@@ -113,9 +118,9 @@ def checked_rule(ngram: int, coverage: float, min_hits: int, common: float) -> L
 
 def parts_of(
     against: Any,
-    text: str,
-    id: str | None,
-    fields: str | Sequence[str] | None,
+    text: FieldName,
+    id: FieldName | None,
+    fields: str | Sequence[FieldName] | None,
     errors: str,
     skipped: Skipped,
 ) -> list[ItemPart]:
@@ -125,11 +130,12 @@ def parts_of(
             "decontaminate needs against=, the items to look for in data, such as a test set:"
             " texts, rows, a frame or paths"
         )
-    names = [text] if fields is None else [fields] if isinstance(fields, str) else list(fields)
-    if not names or not all(isinstance(name, str) for name in names):
-        raise OptionError(f"fields must be the name of a field, or a list of names, got {fields!r}")
+    several = fields if isinstance(fields, list | tuple) else [text if fields is None else fields]
+    if not several:
+        raise OptionError("fields must be the name of a field, or a list of names, got none")
+    names = [checked_field("fields", name) for name in several]
     if (paths := paths_of(against)) is not None:
-        parts = parts_of_files(paths, names, id, errors, skipped)
+        parts = parts_of_files(paths, names, reading_of(id, text, errors, KEEP), skipped)
     else:
         parts = _parts_of_rows(rows_of(against, skipped), names, id, errors, skipped)
     skipped.warn("against")
@@ -137,30 +143,24 @@ def parts_of(
 
 
 def parts_of_files(
-    paths: Sequence[str],
-    names: Sequence[str],
-    id: str | None,
-    errors: str,
-    skipped: Skipped,
-    format: str = "",
+    paths: Sequence[str], names: Sequence[FieldName], reading: SourceOptions, skipped: Skipped
 ) -> list[ItemPart]:
     """Return the items in files, by the fields `names`; InputError for what cannot be read.
 
     `skipped` takes the records that cannot be read, if it is allowed.
     """
-    try:
-        records, id = records_of(paths, names[0], id, errors, format, skipped)
-        if not records and len(skipped):
-            raise InputError(skipped.first)
-    except InputError as error:
-        said = str(error).replace("text=", "fields=")
-        more = "; each field is a name of its own" if "," in names[0] else ""
-        raise InputError(said + more) from error
-    return _parts_of_rows(Records(records), names, id, errors, skipped)
+    records, id = records_of(paths, names, reading, skipped), field_named(reading.id_field).label
+    if not records and len(skipped):
+        raise InputError(skipped.first)
+    return _parts_of_rows(Records(records), names, id, reading.errors, skipped)
 
 
 def _parts_of_rows(
-    rows: DataRows, names: Sequence[str], id: str | None, errors: str, skipped: Skipped
+    rows: DataRows,
+    names: Sequence[FieldName],
+    id: FieldName | None,
+    errors: str,
+    skipped: Skipped,
 ) -> list[ItemPart]:
     if not len(rows):
         raise InputError("against has no items")
@@ -168,9 +168,10 @@ def _parts_of_rows(
     parts: list[ItemPart] = []
     for name in names:
         values = rows.texts(name) if isinstance(rows, Values) else rows.column(name)
+        label = field_named(name).label
         for row, (item, value) in enumerate(zip(ids, values, strict=True)):
             try:
-                parts += list(_parts(item, name, value, errors))
+                parts += list(_parts(item, label, value, errors))
             except InputError as error:
                 if not skipped.is_allowed:
                     raise
@@ -180,23 +181,28 @@ def _parts_of_rows(
     return parts
 
 
-def _parts(item: Any, field: str, value: Any, errors: str) -> Iterator[ItemPart]:
-    """Yield a part for a text, none for a null, and one for each text of a list."""
+def _parts(item: Any, name: str, value: Any, errors: str) -> Iterator[ItemPart]:
+    """Yield a part for a text or a number, none for a null, and one for each text of a list."""
     if isinstance(value, str) and errors == "strict":
         try:
             value.encode()
         except UnicodeEncodeError as error:
             raise InputError(
-                f"item {item!r} has a lone surrogate in the field {field!r}; use errors='replace'"
+                f"item {item!r} has a lone surrogate in the field {name!r}; use errors='replace'"
             ) from error
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
     if isinstance(value, str | bytes):
-        yield ItemPart(item, field, value)
-    elif isinstance(value, list | tuple | np.ndarray):
+        yield ItemPart(item, name, value)
+    elif isinstance(value, list | tuple):
         for each in value:
-            yield from _parts(item, field, each, errors)
+            yield from _parts(item, name, each, errors)
+    elif isinstance(value, Number) and not keeping.is_missing(value):
+        is_json = isinstance(value, int | float)
+        yield ItemPart(item, name, as_text(value) if is_json else str(value))
     elif not keeping.is_missing(value):
         raise InputError(
-            f"item {item!r} has {type(value).__name__} {value!r:.50} in the field {field!r}, where"
+            f"item {item!r} has {type(value).__name__} {value!r:.50} in the field {name!r}, where"
             " a text should be; fields= names the fields with texts"
         )
 
@@ -204,8 +210,8 @@ def _parts(item: Any, field: str, value: Any, errors: str) -> Iterator[ItemPart]
 def _of_rows(
     rows: DataRows,
     texts: RowTexts,
-    text: str,
-    id: str | None,
+    text: FieldName,
+    id: FieldName | None,
     search: ItemSearch,
     action: str,
     on_null: str,
@@ -233,7 +239,7 @@ def _of_rows(
 
 
 def _changed_rows(
-    rows: DataRows, text: str, own: dict[Any, list[Leak]], action: str, kept: Bools
+    rows: DataRows, text: FieldName, own: dict[Any, list[Leak]], action: str, kept: Bools
 ) -> Any:
     """Return what stays of rows, and take what does not out of `kept`."""
     if action == DROP:

@@ -18,6 +18,7 @@ from simdb.decontamination.items import ItemPart, Items, LeakJudge, LeakRule, Sc
 from simdb.decontamination.result import Leak, leaks_of, marks, without
 from simdb.engine.state.incoming import numbered
 from simdb.ground.dtypes import I64, Bools
+from simdb.ground.fields import FieldName, field_named
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.running.threads import mapped
@@ -125,7 +126,9 @@ class DecontaminationRun(ExitStack):
         ids = self.names.of(places, as_read=True)
         return [replace(leak, id=id) for leak, id in zip(leaks, ids, strict=True)]
 
-    def kept(self, leaks: Iterable[Leak], action: str, sources: Sequence[str], text: str) -> Bools:
+    def kept(
+        self, leaks: Iterable[Leak], action: str, sources: Sequence[str], text: FieldName
+    ) -> Bools:
         """Return which documents stay, bool[n]; change the records that `action` changes.
 
         `text`: the field with the text.
@@ -137,12 +140,14 @@ class DecontaminationRun(ExitStack):
             is_kept[positions] = False
             return is_kept
 
+        wanted = field_named(text)
+
         def changed(position: int, row: Row) -> Row:
             if action == MARK:
                 return {**row, MARKS_FIELD: marks(own[position])}
-            rest = without(row[text], own[position])
+            rest = without(wanted.of(row), own[position])
             is_kept[position] = bool(rest.strip())
-            return {**row, text: rest}
+            return wanted.replaced(row, rest)
 
         if self._output is not None:
             self._lines.change(positions, sources, changed)

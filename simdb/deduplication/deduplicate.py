@@ -1,7 +1,7 @@
 """Deduplicate: the main job in one call, for data of any kind."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -44,6 +44,7 @@ from simdb.ground.choices import (
 )
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import FormatError, InputError, NotFoundError, OptionError
+from simdb.ground.fields import FieldName, checked_field, field_named
 from simdb.ground.foreign import answering
 from simdb.outputs.places import Staying
 from simdb.results.skipped import Skipped, check_balance
@@ -61,7 +62,7 @@ DatabaseLike: TypeAlias = "database.Database | str | os.PathLike[str]"
 def deduplicate(
     data: Given,
     *,
-    text: str = "text",
+    text: FieldName = "text",
     id: Any = None,
     keep: keeping.Keep = "first",
     similarity: float | None = None,
@@ -87,10 +88,10 @@ def deduplicate(
     """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
 
     `data`: texts in a list or a dict by ids, a frame or Series of pandas or polars, tables of
-    Arrow, DuckDB or datasets, an iterable of dicts; a file, folder or pattern ("*.jsonl.gz"), or a
-    list of `os.PathLike`, not all in memory; vectors, float[n, d], of a cosine of .95, or ready
-    fingerprints, uint64[n] or `Fingerprints`, compared by `distance`.  `text`, `id`: fields; `id`
-    can be a list; without it ids are "id", FILE:LINE or positions.
+    Arrow, DuckDB or datasets, an iterable of dicts; a file, folder or pattern, or a list of
+    `os.PathLike`, not all in memory; vectors, float[n, d], of a cosine of .95, or ready
+    fingerprints, uint64[n] or `Fingerprints`, compared by `distance`.  `text`, `id`: a field, a
+    path "a.b", "a|b" (the first) or a tuple (joined); `id` can be a list; else "id" or positions.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity` (0.8);
     texts without words are like nothing.  verify="numbers": their numbers must be the same, too;
@@ -138,7 +139,7 @@ def _of_documents(
 
 def _without_parts(
     data: Any,
-    text: str,
+    text: FieldName,
     id: Any,
     dropping: Dropping,
     db: "DatabaseLike | None",
@@ -166,7 +167,7 @@ def _without_parts(
 class _Dedup:
     """The arguments of a call, see `deduplicate`; `rule`: what `keep` says."""
 
-    text: str
+    text: FieldName
     id: Any
     keep: keeping.Keep
     rule: keeping.KeepRule
@@ -201,7 +202,7 @@ class _Dedup:
         rows = rows_of(data, question.skipped)
         if isinstance(rows, Vectors):
             return self._of_vectors(rows)
-        ids = _ids_of(rows, self.id)
+        ids = _ids_of(rows, self.id, are_stored=self.db is not None)
         if self.db is not None and ids is not None:
             note_unstorable(ids, question.skipped)
         sketch = None if self.given is None else self.given.sketch
@@ -299,24 +300,41 @@ def _checked_rule(
 
 
 def _texts_of(
-    rows: DataRows, text: object, question: DedupQuestion, sketch: Simhash | Minhash | None
+    rows: DataRows, text: FieldName, question: DedupQuestion, sketch: Simhash | Minhash | None
 ) -> RowTexts:
     """Return the texts of all rows; none have no fields."""
-    if not isinstance(text, str):
-        raise OptionError(f"text must be the name of the field with the texts, got {text!r}")
-    return readable_texts(rows.texts(text), question.skipped, sketch, question.errors)
+    values = rows.texts(checked_field("text", text))
+    return readable_texts(values, question.skipped, sketch, question.errors)
 
 
-def _ids_of(rows: DataRows, id: Any) -> Sequence[Any] | None:
-    """Return the ids of all rows, by the argument `id`; None if they have none."""
+def _ids_of(rows: DataRows, id: Any, *, are_stored: bool = False) -> Sequence[Any] | None:
+    """Return the ids of all rows, by the argument `id`; None if they have none.
+
+    InputError for an id of two rows, unless they `are_stored`: then equal texts are one document.
+    """
     if id is None:
         return own_ids(rows)
-    if isinstance(id, str):
-        return rows.column(id)
-    ids = as_list(id, "id")
+    is_named = isinstance(id, str) or (isinstance(id, tuple) and _has_fields(rows, id))
+    ids = rows.column(id) if is_named else as_list(id, "id")
     if len(ids) != len(rows):
         raise InputError(f"there are {len(rows)} rows but {len(ids)} ids in id=")
+    seen: set[Any] = set()
+    for row, each in enumerate(() if are_stored else ids):
+        if each in seen and not keeping.is_missing(each):
+            raise InputError(
+                f"the id {each!r} of row {row} is that of an earlier row; give each row an id of"
+                " its own, or leave out id="
+            )
+        seen.add(each)
     return ids
+
+
+def _has_fields(rows: DataRows, names: Sequence[Any]) -> bool:
+    """Return whether a tuple names fields of rows; otherwise it has their ids."""
+    named: Any = dict.fromkeys(rows.names, True)
+    first: Any = named or next(rows.records(), None)
+    is_field = all(isinstance(name, str) for name in names) and isinstance(first, Mapping)
+    return is_field and not field_named(tuple(names)).lacking(first)
 
 
 def _options_of(
@@ -354,7 +372,7 @@ def _opened(db: "DatabaseLike", given: Options | None) -> Iterator[database.Data
 
 
 def _chosen(
-    rows: DataRows, text: str, threads: int | None, staying: Staying, kept: Bools
+    rows: DataRows, text: FieldName, threads: int | None, staying: Staying, kept: Bools
 ) -> Survivors:
     """Return the rows that stay; `text`: the field of the texts."""
     return InMemory(rows.chosen(kept), text, threads, staying)

@@ -14,6 +14,7 @@ from simdb.deduplication.sieve import Dropped, Sieve, UnitKeys
 from simdb.deduplication.texts import RowTexts
 from simdb.ground.choices import DROP
 from simdb.ground.dtypes import I64, Bools
+from simdb.ground.fields import FieldName, checked_field, field_named
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.results.clusters import Clusters
@@ -48,11 +49,13 @@ class PartsRun(ExitStack):
         """Take all batches; yield the number of documents so far."""
         return self._sieve.read(self._each(batches))
 
-    def change(self, dropped: Dropped, sources: Sequence[str], text: str) -> None:
+    def change(self, dropped: Dropped, sources: Sequence[str], text: FieldName) -> None:
         """Take what is dropped out of the field `text` of records; InputError like `write`."""
 
+        wanted = field_named(text)
+
         def changed(position: int, row: Row) -> Row:
-            return {**row, text: self._sieve.rest(row[text], dropped.of(position))}
+            return wanted.replaced(row, self._sieve.rest(wanted.of(row), dropped.of(position)))
 
         self._lines.change(dropped.changed, sources, changed)
 
@@ -89,13 +92,14 @@ class Dropping(NamedTuple):
 
 def drop_from_rows(
     rows: DataRows,
-    text: str,
+    text: FieldName,
     texts: RowTexts,
     dropping: Dropping,
     sketch: TextSketch | None,
     stored: UnitKeys | None,
 ) -> Deduplicated:
     """Return what is left of rows; `stored`: the keys of a database."""
+    text = checked_field("text", text, "unit=")
     sieve = dropping.sieve(sketch, stored)
 
     for done in sieve.read(texts.batches()):
@@ -115,13 +119,14 @@ def drop_from_rows(
 
 def drop_from_files(
     paths: Sequence[str],
-    text: str,
+    text: FieldName,
     id: Any,
     dropping: Dropping,
     sketch: TextSketch | None,
     stored: UnitKeys | None,
 ) -> Deduplicated:
     """Return what is left of the documents in files and folders; `stored` as for rows."""
+    text = checked_field("text", text, "unit=")
     asked = dropping.question
     reading = reading_of(
         id, text, asked.errors, dropping.on_null, threads=asked.threads, memory=asked.memory

@@ -3,7 +3,7 @@
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -19,6 +19,7 @@ from simdb.deduplication.run import DedupRun, SecondLook
 from simdb.ground.choices import DROP, ERROR, KEEP, NullName
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError, OptionError
+from simdb.ground.fields import FieldName, checked_field, field_named
 from simdb.outputs.formats import FOLDER, PATHS
 from simdb.outputs.places import Staying, check_outputs
 from simdb.outputs.survivors import SurvivorOutput as Filling
@@ -49,7 +50,8 @@ from simdb.values.arrays import object_array
 USUAL_ID = "id"
 # What messages of readers, which are those of the command line, are called in Python.
 IN_PYTHON = {
-    "--text-field": "text=", "--id-field": "id=", "--on-null keep": "on_null='keep'",
+    "--text-field": "text=", "--id-field": "id=", "--fields": "fields=",
+    "--on-null keep": "on_null='keep'",
     "--on-null drop": "on_null='drop'", "--errors replace": "errors='replace'",
     ASKED: "copy it into a file whose name ends in .jsonl, .csv, .tsv, .parquet or .arrow, or give"
     " a list of texts",
@@ -83,7 +85,7 @@ class GivenFiles(NamedTuple):
     """What a call of `simdb.deduplicate` says of files; `staying`: see `Files`."""
 
     paths: Paths
-    text: str
+    text: FieldName
     id: Any
     keep: keeping.Keep
     on_null: NullName
@@ -97,7 +99,7 @@ class GivenFiles(NamedTuple):
                 "keep= is a function, which needs rows in memory; of files give a rule"
             )
         reading = reading_of(
-            self.id, self.text, question.errors, self.on_null, has_fields=bool(rule.field),
+            self.id, self.text, question.errors, self.on_null, fields=filter(None, [rule.field]),
             threads=question.threads, memory=question.memory,
         )  # fmt: skip
         return opened(self.paths, reading, held, question.skipped, self.staying), rule
@@ -165,12 +167,12 @@ class FileRows:
 
 
 def reading_of(
-    id: str | None,
-    text: str,
+    id: FieldName | None,
+    text: FieldName,
     errors: str,
     on_null: str,
     *,
-    has_fields: bool = False,
+    fields: Iterable[FieldName] = (),
     threads: int | None = None,
     memory: int | None = None,
 ) -> SourceOptions:
@@ -178,11 +180,13 @@ def reading_of(
 
     Raises OptionError unless `id` can be used with files.
     """
-    if id is not None and not isinstance(id, str):
+    if id is not None and not isinstance(id, str | tuple):
         raise OptionError("id= of files is the name of a field")
+    usual, named = SourceOptions(), USUAL_ID if id is None else id
+    given = tuple(name for name in (id, text) if name not in (None, usual.text_field))
     return SourceOptions(
-        id_field=USUAL_ID if id is None else id, text_field=text, errors=errors,
-        has_fields=has_fields, has_lines=True, has_absent=True,
+        id_field=named, text_field=checked_field("text", text), errors=errors, given=given,
+        fields=tuple(fields), has_fields=False, has_lines=True, has_absent=True,
         # What is dropped is read as what is kept: it matches nothing, and has its place.
         on_null=KEEP if on_null == DROP else on_null,
         threads=threads, memory=memory,
@@ -221,21 +225,24 @@ def sources_of(paths: Paths, reading: SourceOptions) -> list[str]:
 
 
 def records_of(
-    paths: Paths, text: str, id: Any, errors: str, format: str, skipped: Skipped
-) -> tuple[list[dict[str, Any]], str]:
-    """Return the records in files and folders, each with its fields, and the field of the ids."""
-    reading = SourceOptions(
-        id_field=USUAL_ID if id is None else id, text_field=text, errors=errors, on_null=KEEP,
-        has_absent=True, has_fields=True, has_lines=False, format=format,
+    paths: Paths, names: Sequence[FieldName], reading: SourceOptions, skipped: Skipped
+) -> list[dict[Any, Any]]:
+    """Return the records in files and folders: their ids, and the fields `names`.
+
+    A file that is one document has its text in the first of them.  FieldError for a source of
+    records without one of the fields.
+    """
+    reading = replace(
+        reading, text_field=names[0], fields=tuple(names), given=tuple(names), has_texts=False,
+        has_lines=False, on_null=KEEP,
     )  # fmt: skip
-    records = []
+    label = field_named(reading.id_field).label
+    records: list[dict[Any, Any]] = []
     for batch in Files(sources_of(paths, reading), reading, skipped).batches():
-        nulls = [False] * len(batch) if batch.nulls is None else batch.nulls.tolist()
-        columns = batch.ids, batch.texts, nulls, batch.fields or [None] * len(batch)
-        for own, content, is_null, fields in zip(*columns, strict=True):
-            found = None if is_null else content
-            records.append({**(fields or {}), reading.id_field: own, text: found})
-    return records, reading.id_field
+        columns = batch.ids, batch.texts, batch.fields or [None] * len(batch)
+        for own, content, fields in zip(*columns, strict=True):
+            records.append({label: own, **({names[0]: content} if fields is None else fields)})
+    return records
 
 
 class Files:

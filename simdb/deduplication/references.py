@@ -15,6 +15,7 @@ from simdb.deduplication.texts import RowTexts, readable_texts
 from simdb.ground.checks import shown
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError, OptionError
+from simdb.ground.fields import FieldName
 from simdb.results.skipped import Skipped
 from simdb.settings.options import Options
 from simdb.sources.content import STANDARD_INPUT, expected_documents
@@ -27,7 +28,7 @@ from simdb.values.arrays import class_of
 
 @contextmanager
 def reference_of(
-    against: Any, data: Any, text: str, id: Any, question: DedupQuestion
+    against: Any, data: Any, text: FieldName, id: Any, question: DedupQuestion
 ) -> Iterator[Reference | None]:
     """Yield what `against` says, None for None; it can be used until `data` are compared.
 
@@ -89,7 +90,7 @@ def ids_in(rows: DataRows, id: object) -> Sequence[Any]:
     own = own_ids(rows)
     if own is not None:
         return own
-    if isinstance(id, str) and not isinstance(rows, Values):
+    if isinstance(id, str | tuple) and not isinstance(rows, Values):
         try:
             return rows.column(id)
         except OptionError:
@@ -97,7 +98,7 @@ def ids_in(rows: DataRows, id: object) -> Sequence[Any]:
     return range(len(rows))
 
 
-def _listed(against: Any, text: str, id: Any, question: DedupQuestion) -> Listed:
+def _listed(against: Any, text: FieldName, id: Any, question: DedupQuestion) -> Listed:
     """Return a reference in memory."""
     skipped = question.skipped.other()
     try:
@@ -113,7 +114,7 @@ def _listed(against: Any, text: str, id: Any, question: DedupQuestion) -> Listed
     return found
 
 
-def _texts(rows: DataRows, text: str, skipped: Skipped, question: DedupQuestion) -> RowTexts:
+def _texts(rows: DataRows, text: FieldName, skipped: Skipped, question: DedupQuestion) -> RowTexts:
     try:
         values = rows.texts(text) if len(rows) else []
         return readable_texts(values, skipped, None, question.errors)
@@ -124,7 +125,11 @@ def _texts(rows: DataRows, text: str, skipped: Skipped, question: DedupQuestion)
 
 
 def _read(
-    paths: Sequence[str], data: Sequence[str] | None, text: str, id: Any, question: DedupQuestion
+    paths: Sequence[str],
+    data: Sequence[str] | None,
+    text: FieldName,
+    id: Any,
+    question: DedupQuestion,
 ) -> FileReference:
     """Return a reference in files; `data`: the paths of the data, None for data in memory."""
     origins, own = Origins(), id if isinstance(id, str) else None
@@ -152,11 +157,11 @@ def _read(
     return FileReference(batches(), origins, expected_documents(sources), sources)
 
 
-def _same(text: str) -> str:
+def _same(text: FieldName) -> str:
     """Return what to do if the texts of data and reference are in different fields."""
     return (
         f"text={text!r} names the field with the texts in data and in against; where it has another"
-        " name, rename it, or give against= a list of texts"
+        " name, give both, such as text='text|body', or give against= a list of texts"
     )
 
 

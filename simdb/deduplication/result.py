@@ -23,7 +23,7 @@ from simdb.ground.checks import share
 from simdb.ground.choices import DROP
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import OptionError
-from simdb.ground.fields import distinct
+from simdb.ground.fields import FieldName, distinct, field_named
 from simdb.ground.foreign import OF_RESULTS, hinting
 from simdb.outputs.formats import output_format
 from simdb.outputs.places import Staying, check_staying
@@ -124,7 +124,7 @@ class InMemory:
     """
 
     data: Any
-    text: str
+    text: FieldName
     threads: int | None = None
     staying: Staying = field(default_factory=dict)
 
@@ -135,7 +135,7 @@ class InMemory:
             assert target is not None, "a path and a format make a target"
             names = rows_of(self.data).names
             given = dict(zip(distinct(names), names, strict=True))
-            write_rows(self._rows, target, [self.text], given)
+            write_rows(self._rows, target, [field_named(self.text).label], given)
             target.finish()
 
     def _rows(self) -> Iterator[dict[str, Any]]:
@@ -149,7 +149,8 @@ class InMemory:
             if isinstance(each, Mapping):
                 yield {name: plain(value) for name, value in each.items()}
             else:
-                yield {self.text: each.tolist() if isinstance(each, np.ndarray) else plain(each)}
+                value = each.tolist() if isinstance(each, np.ndarray) else plain(each)
+                yield {field_named(self.text).label: value}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ from simdb.deduplication.texts import filtered, is_of, joined_texts, listed, tex
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError, OptionError
-from simdb.ground.fields import distinct
+from simdb.ground.fields import Field, FieldName, distinct, field_named
 from simdb.results.skipped import Skipped
 from simdb.settings.keeping import is_missing
 from simdb.values.arrays import class_of, is_table, object_array
@@ -42,10 +42,10 @@ class DataRows(Protocol):
     def __len__(self) -> int:
         """Count the rows."""
 
-    def texts(self, name: str) -> TextColumn | Sequence[Any]:
+    def texts(self, name: FieldName) -> TextColumn | Sequence[Any]:
         """Return the texts: the field `name` of each row, or the rows if they have no fields."""
 
-    def column(self, name: str) -> list[Any]:
+    def column(self, name: FieldName) -> list[Any]:
         """Return the field `name` of each row; OptionError if there is none."""
 
     @property
@@ -58,7 +58,7 @@ class DataRows(Protocol):
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some rows, in their order, as data of the same kind."""
 
-    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+    def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
         """Return all rows with `values` in the field `name`, as data of the same kind.
 
         Rows without fields become the values.
@@ -124,7 +124,7 @@ class Values:
         """Count the texts."""
         return len(self.data)
 
-    def texts(self, name: str) -> TextColumn | Sequence[Any]:
+    def texts(self, name: FieldName) -> TextColumn | Sequence[Any]:
         """Return the texts; `name` does not matter."""
         if isinstance(self.data, list | tuple):
             return self.data
@@ -132,7 +132,7 @@ class Values:
             raise InputError(f"{REMEDY}; got an array of the shape {self.data.shape}")
         return text_values(self.data)
 
-    def column(self, name: str) -> list[Any]:
+    def column(self, name: FieldName) -> list[Any]:
         """Raise OptionError, unless there are no texts: then these can be rows without fields."""
         if not len(self.data):
             return []
@@ -152,7 +152,7 @@ class Values:
             return type(self.data)([self.data[place] for place in places])
         return filtered(self.data, is_chosen)
 
-    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+    def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
         """Return the values."""
         if isinstance(self.data, list | tuple):
             return type(self.data)(values)
@@ -173,11 +173,11 @@ class Values:
 class ById(Values):
     """Texts without fields, by their ids: a dict."""
 
-    def texts(self, name: str) -> list[Any]:
+    def texts(self, name: FieldName) -> list[Any]:
         """Return the texts; `name` does not matter."""
         return list(self.data.values())
 
-    def column(self, name: str) -> list[Any]:
+    def column(self, name: FieldName) -> list[Any]:
         """Return the ids or the texts; OptionError for another field."""
         if name not in ("id", "text"):
             _refuse(name, ("id", "text"))
@@ -191,7 +191,7 @@ class ById(Values):
         """Return some texts with their ids."""
         return dict(compress(self.data.items(), is_chosen.tolist()))
 
-    def with_field(self, name: str, values: Sequence[Any]) -> dict[Any, Any]:
+    def with_field(self, name: FieldName, values: Sequence[Any]) -> dict[Any, Any]:
         """Return the values, by the ids."""
         return dict(zip(self.data, values, strict=True))
 
@@ -224,18 +224,18 @@ class Records:
         """Count the rows."""
         return len(self.data)
 
-    def texts(self, name: str) -> list[Any]:
+    def texts(self, name: FieldName) -> list[Any]:
         """Return the field `name` of each row."""
         return self.column(name)
 
-    def column(self, name: str) -> list[Any]:
+    def column(self, name: FieldName) -> list[Any]:
         """Return the field `name` of each row, None where a row has no such field."""
         for row, each in enumerate(self.data):
             if not isinstance(each, Mapping):
                 raise InputError(f"row {row} is {type(each).__name__}, but other rows are dicts")
-        if not any(name in each for each in self.data):
-            _refuse(name, self.data[0])
-        return [each.get(name) for each in self.data]
+        wanted = field_named(name)
+        _check_fields(wanted, self.data, self.data[0])
+        return list(map(wanted.of, self.data))
 
     def records(self) -> Iterator[Any]:
         """Yield each dict."""
@@ -245,9 +245,11 @@ class Records:
         """Return some dicts."""
         return [self.data[place] for place in np.flatnonzero(is_chosen).tolist()]
 
-    def with_field(self, name: str, values: Sequence[Any]) -> list[Any]:
+    def with_field(self, name: FieldName, values: Sequence[Any]) -> list[Any]:
         """Return new dicts."""
-        return [{**row, name: value} for row, value in zip(self.data, values, strict=True)]
+        wanted = field_named(name)
+        pairs = zip(self.data, values, strict=True)
+        return [wanted.replaced(row, value) for row, value in pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +262,10 @@ class Frame:
         """Count the rows."""
         return len(self.data)
 
-    def texts(self, name: str) -> TextColumn | Sequence[Any]:
+    def texts(self, name: FieldName) -> TextColumn | Sequence[Any]:
         """Return the texts in the column `name`."""
-        return text_values(self._column(name))
+        plain = field_named(name).plain
+        return self.column(name) if plain is None else text_values(self._column(plain))
 
     @property
     def names(self) -> Sequence[Any]:
@@ -270,9 +273,31 @@ class Frame:
         found = getattr(self.data, "column_names", None)
         return list(self.data.columns if found is None else found)
 
-    def column(self, name: str) -> list[Any]:
-        """Return the column `name`."""
+    def column(self, name: FieldName) -> list[Any]:
+        """Return the column `name`, or what several have together."""
+        wanted = field_named(name)
+        if wanted.plain is not None:
+            return self._values(wanted.plain)
+        names = [each for each in dict.fromkeys(self.names) if each in wanted.tops]
+        columns = [[None if is_missing(value) else value for value in self._values(each)]
+                   for each in names]  # fmt: skip
+        rows = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+        _check_fields(wanted, rows or [dict.fromkeys(names)], self.names)
+        return list(map(wanted.of, rows))
+
+    def _values(self, name: str) -> list[Any]:
+        """Return one column."""
         return list(listed(self._column(name)))
+
+    def _one(self, name: FieldName) -> str:
+        """Return the one column that a field is; OptionError for another field."""
+        wanted = field_named(name)
+        known = [each for each in dict.fromkeys(self.names) if each in wanted.tops]
+        if wanted.plain is None and (len(known) != 1 or (known[0],) not in wanted.paths):
+            raise OptionError(
+                f"what changes texts needs one column with them, and {wanted.label!r} is none"
+            )
+        return known[0] if wanted.plain is None else wanted.plain
 
     def _column(self, name: str) -> Any:
         """Return the column `name`; OptionError if there is none."""
@@ -292,9 +317,9 @@ class PandasFrame(Frame):
         """Return some rows, with their labels in the index."""
         return self.data[is_chosen]
 
-    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+    def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
         """Return a frame with a new column."""
-        return self.data.assign(**{name: object_array(values)})
+        return self.data.assign(**{self._one(name): object_array(values)})
 
     def _column(self, name: str) -> Any:
         if name not in self.data.columns:
@@ -319,9 +344,9 @@ class PolarsFrame(Frame):
         """Return some rows."""
         return self._given(self.data[np.flatnonzero(is_chosen)])
 
-    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+    def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
         """Return a frame with a new column."""
-        series = sys.modules["polars"].Series(name, values)
+        series = sys.modules["polars"].Series(self._one(name), values)
         return self._given(self.data.with_columns(series))
 
     def _given(self, frame: Any) -> Any:
@@ -347,9 +372,9 @@ class ArrowTable(Frame):
         """Return some rows."""
         return filtered(self.data, is_chosen)
 
-    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+    def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
         """Return a table with a new column."""
-        names = self.data.schema.names
+        names, name = self.data.schema.names, self._one(name)
         are_texts = not any(isinstance(value, list) for value in values)
         kind = self.data.schema.field(name).type if name in names and are_texts else None
         column = load_arrow("an Arrow table").array(values, kind)
@@ -365,8 +390,8 @@ class ArrowTable(Frame):
             raise OptionError(f"data has several columns with the name {name!r}; rename them")
         return self.data.column(name)
 
-    def column(self, name: str) -> list[Any]:
-        """Return the column `name`."""
+    def _values(self, name: str) -> list[Any]:
+        """Return one column."""
         return python_values(self._column(name))
 
 
@@ -382,9 +407,9 @@ class HubDataset(Frame):
         """Return some rows: the same files, and which of their rows."""
         return self.data.select(np.flatnonzero(is_chosen))
 
-    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+    def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
         """Return a dataset with a new column."""
-        others = self.data
+        others, name = self.data, self._one(name)
         if name in self.data.column_names:
             others = self.data.remove_columns(name)
         return others.add_column(name, list(values))
@@ -406,11 +431,11 @@ class HubSplits:
         """Count the rows of all splits."""
         return sum(map(len, self.splits.values()))
 
-    def texts(self, name: str) -> TextColumn | Sequence[Any]:
+    def texts(self, name: FieldName) -> TextColumn | Sequence[Any]:
         """Return the texts in the column `name` of all splits."""
         return joined_texts([split.texts(name) for split in self.splits.values()])
 
-    def column(self, name: str) -> list[Any]:
+    def column(self, name: FieldName) -> list[Any]:
         """Return the column `name` of all splits."""
         return [value for split in self.splits.values() for value in split.column(name)]
 
@@ -430,13 +455,25 @@ class HubSplits:
         pairs = zip(self.splits.items(), parts, strict=True)
         return type(self.data)({name: split.chosen(part) for (name, split), part in pairs})
 
-    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+    def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
         """Return the splits with a new column each."""
         made, start = {}, 0
         for split, rows in self.splits.items():
             made[split] = rows.with_field(name, values[start : start + len(rows)])
             start += len(rows)
         return type(self.data)(made)
+
+
+def _check_fields(wanted: Field, rows: Sequence[Any], names: Iterable[Any]) -> None:
+    """Raise OptionError for a field, or a part of one, that no row has."""
+    missing: set[str] | None = None
+    for row in rows:
+        own = wanted.lacking(row)
+        missing = set(own) if missing is None else missing.intersection(own)
+        if not missing:
+            return
+    for name in sorted(missing or ()):
+        _refuse(name, names)
 
 
 def _refuse(name: Any, names: Iterable[Any]) -> None:

@@ -27,6 +27,7 @@ from simdb.ground.checks import share, shown
 from simdb.ground.choices import ERROR
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError, OptionError
+from simdb.ground.fields import FieldName
 from simdb.ground.previews import counted
 from simdb.results.skipped import Skipped
 from simdb.running.threads import mapped, thread_count
@@ -245,11 +246,11 @@ class Vectors:
         """Count the vectors."""
         return len(self.values)
 
-    def texts(self, name: str) -> NoReturn:
+    def texts(self, name: FieldName) -> NoReturn:
         """Raise InputError: a vector is no text."""
         raise InputError("data are vectors, but this needs texts, or rows with a field of texts")
 
-    def column(self, name: str) -> NoReturn:
+    def column(self, name: FieldName) -> NoReturn:
         """Raise OptionError: vectors have no fields."""
         raise OptionError(
             f"there is no field {name!r}, because data are vectors; ids are given as a list,"
@@ -266,7 +267,7 @@ class Vectors:
             return self.data[is_chosen]
         return type(self.data)([self.data[row] for row in np.flatnonzero(is_chosen).tolist()])
 
-    def with_field(self, name: str, values: Sequence[Any]) -> NoReturn:
+    def with_field(self, name: FieldName, values: Sequence[Any]) -> NoReturn:
         """Raise as `column` does."""
         self.column(name)
 

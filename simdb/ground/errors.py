@@ -29,6 +29,10 @@ class InputError(Error, ValueError):
     """A document, an id or an array has a form that simdb does not accept."""
 
 
+class FieldError(InputError):
+    """A source has no field of a name that was asked for, or several."""
+
+
 class NotFoundError(Error, KeyError):
     """No document has this id, or no database is at this path."""
 

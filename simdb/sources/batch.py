@@ -4,7 +4,7 @@ Every reader yields batches and problems, in the order of the input.  A reader t
 after the other collects them with `batched`; a reader that parses many at once makes the columns.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, TypeVar
@@ -15,13 +15,16 @@ from simdb.columns.arrow import TextColumn, encoded
 from simdb.columns.arrow import joined as joined_columns
 from simdb.ground.choices import RAISE
 from simdb.ground.dtypes import I64, Bools
-from simdb.ground.errors import InputError
+from simdb.ground.errors import FieldError, InputError
+from simdb.ground.fields import FieldName, field_named
 from simdb.sources.origins import NOWHERE
 from simdb.sources.records import (
     ABSENT,
+    NO_FIELD,
     NO_TEXT,
     InputId,
     InputProblem,
+    Lacks,
     Record,
     SourceOptions,
     make_id,
@@ -49,8 +52,8 @@ class Batch:
     lines of the documents can be read again, see `Origins`; None if none of them can.  A document
     with an origin needs no line.  A row of a Parquet file has none: its position says which row it
     is.
-    `nulls` bool[n]: which documents have no text; None if all have one.  `lack`: the reason, if no
-    document has the field with the text; otherwise empty.
+    `nulls` bool[n]: which documents have no text; None if all have one.  `lacks`: the fields that
+    are asked for and that no document has, each with a message.
     """
 
     ids: list[InputId]
@@ -62,7 +65,7 @@ class Batch:
     fields: list[dict[str, Any] | None] | None = None
     origins: I64 | None = None
     nulls: Bools | None = None
-    lack: str = ""
+    lacks: Lacks = ()
 
     def __len__(self) -> int:
         """Return the number of documents."""
@@ -102,7 +105,7 @@ class Batch:
     def _columns(self, change: Callable[[Any], Any]) -> "Batch":
         """Return a batch with `change` applied to every column."""
         columns = {each.name: getattr(self, each.name) for each in fields(self)}
-        del columns["lack"]
+        del columns["lacks"]
         known = {name: column for name, column in columns.items() if column is not None}
         return replace(self, **{name: change(column) for name, column in known.items()})
 
@@ -122,7 +125,7 @@ def batch_of(records: Sequence[Record]) -> Batch:
         lines=_known([record.line for record in records]),
         fields=_known([record.fields for record in records]),
         nulls=nulls if nulls.any() else None,
-        lack=records[0].lack if all(record.lack for record in records) else "",
+        lacks=_common([record.lacks for record in records]),
     )
 
 
@@ -170,33 +173,53 @@ def joined(batches: Sequence[Batch]) -> Batch:
         fields=_known(_chained(each.fields or [None] * len(each) for each in batches)),
         origins=_joined_arrays(batches, "origins", NOWHERE),
         nulls=_joined_arrays(batches, "nulls", False),
-        lack=batches[0].lack if all(each.lack for each in batches) else "",
+        lacks=_common([each.lacks for each in batches]),
     )
 
 
-def checked(found: Found, reading: SourceOptions) -> Found:
-    """Yield what readers found; InputError at the end if no record at all has a text field.
+def checked(
+    found: Found, reading: SourceOptions, names: Collection[FieldName] | None = None
+) -> Found:
+    """Yield what readers found; FieldError at the end for a field that no record at all has.
 
-    Then the name of the field is wrong, and its records are no records without a text.  With
-    on_error="raise", InputError for the first problem but nulls that are asked for.
+    Then its name is wrong.  `names`: the fields that are looked at, of those in `reading.needed`;
+    the text if not given.
+    With on_error="raise", InputError for the first problem but nulls that are asked for.
     """
-    lack, has_field = "", False
+    usual = (reading.text_field,) if reading.has_texts else ()
+    fields = list(map(field_named, usual if names is None else names))
+    known = {part.name for each in fields for parts in each.choices for part in parts}
+    known |= {each.label for each in fields}
+    text = field_named(reading.text_field).label
+    lacks: dict[str, str] = {}
+    present: set[str] = set()
     for each in found:
-        if isinstance(each, Batch):
-            has_field = has_field or (len(each) > 0 and not each.lack)
-            if each.lack and not lack:
-                lack = f"{each.where(0)}: {each.lack}"
-        elif reading.on_error == RAISE and not (
-            reading.on_null and each.reason.startswith(NO_TEXT)
-        ):
-            raise InputError(f"{each.where}: {each.reason.removeprefix(ABSENT)}")
-        elif each.reason.startswith(ABSENT):
-            lack = lack or f"{each.where}: {each.reason.removeprefix(ABSENT)}"
-        else:
-            has_field = has_field or each.reason.startswith(NO_TEXT)
+        own: dict[str, str] = {}
+        if isinstance(each, Batch) and len(each):
+            own = {name: f"{each.where(0)}: {lack}" for name, lack in each.lacks}
+            present |= known - own.keys()
+        elif isinstance(each, InputProblem):
+            lack = each.reason.removeprefix(ABSENT)
+            is_null = reading.on_null and each.reason.startswith(NO_TEXT)
+            if reading.on_error == RAISE and not is_null:
+                raise InputError(f"{each.where}: {lack}")
+            is_given = reading.text_field in reading.given
+            if lack.startswith(f"{NO_FIELD} {text!r};") and (is_given or lack != each.reason):
+                own = {text: f"{each.where}: {lack}"}
+            elif lack.startswith(NO_TEXT):
+                present.add(text)
+        lacks = {**own, **lacks}
         yield each
-    if lack and not has_field:
-        raise InputError(lack)
+    for name in sorted(lacks.keys() & known - present):
+        raise FieldError(lacks[name])
+
+
+def _common(every: Sequence[Lacks]) -> Lacks:
+    """Return what all records lack, with the first message."""
+    if not every or not all(every):
+        return ()
+    common = set.intersection(*({name for name, _ in lacks} for lacks in every))
+    return tuple((name, lack) for name, lack in every[0] if name in common)
 
 
 def _joined_texts(parts: list[Texts]) -> Texts:
@@ -238,6 +261,7 @@ def with_ids(
     lines: list[bytes] | None = None,
     origins: I64 | None = None,
     nulls: Bools | None = None,
+    lacks: Lacks = (),
 ) -> Found:
     """Yield records of the source `name`, at least one, with a problem for each bad id.
 
@@ -256,6 +280,7 @@ def with_ids(
         lines=lines,
         origins=origins,
         nulls=nulls,
+        lacks=lacks,
     )
     start = 0
     for at, reason in problems:

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn, listed, load_arrow, text_column
+from simdb.columns.arrow import TextColumn, load_arrow, text_column
+from simdb.columns.field_columns import field_column, field_values, fields_at
 from simdb.ground.choices import KEEP
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError
@@ -38,7 +39,15 @@ from simdb.sources.content import (
     may_wait,
 )
 from simdb.sources.origins import NOWHERE, Origins
-from simdb.sources.records import InputProblem, Record, SourceOptions, make_record, place
+from simdb.sources.records import (
+    InputProblem,
+    Lacks,
+    Record,
+    SourceOptions,
+    lacks_of,
+    make_record,
+    place,
+)
 from simdb.storage.codec import checksum_of
 
 PURPOSE = "reading JSON lines"
@@ -73,7 +82,7 @@ def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
         pieces = _Narrow(io.TextIOWrapper(stream, encoding, reading.errors, newline="\n"))
         encoding = "utf-8"
     is_utf8 = encoding in ("utf-8", "utf-8-sig")
-    parser = ColumnParser(reading) if is_utf8 and not reading.has_fields else None
+    parser = ColumnParser(reading) if is_utf8 and not reading.is_by_record else None
     own = stream if pieces is stream else None
     if parser is None or origins is None or not origins.begin(own, parser.texts):
         origins = None
@@ -182,7 +191,9 @@ class ColumnParser:
         """Read the fields that `reading` names; OptionError if pyarrow is missing."""
         self._arrow = load_arrow(PURPOSE)
         self._json = load_arrow(PURPOSE, "pyarrow.json")
-        self._id, self._text = reading.id_field, reading.text_field
+        text, self._id, _ = reading.asked
+        assert text is not None, "without texts, lines are parsed one by one"
+        self._text = text
         self._keeps_nulls = reading.on_null == KEEP and reading.has_absent
         # Most files have ids of one type.  What the last block had is tried first.
         self._kinds = [self._arrow.string(), self._arrow.int64()]
@@ -198,15 +209,16 @@ class ColumnParser:
         table = self._table(block)
         if table is None or table.num_rows != len(sizes):
             return None
-        texts = text_column(table.column(self._text))
-        assert texts is not None, "the schema says so"
+        texts = text_column(field_column(table, self._text))
+        if texts is None:
+            return None
         nulls = texts.lengths < 0
         has_nulls = bool(nulls.any())
         # pyarrow does not tell a null from a field that is not there.
         if has_nulls and (not self._keeps_nulls or nulls.all()):
             return None
         texts = texts.filled() if has_nulls else texts
-        ids = listed(table.column(self._id)) or []
+        ids = field_values(table, self._id)
         return LineColumns(ids, texts, sizes, nulls if has_nulls else None)
 
     def texts(self, block: bytes, count: int) -> TextColumn | None:
@@ -215,7 +227,7 @@ class ColumnParser:
             table = self._read(block, None)
         except self._arrow.ArrowException:
             return None
-        found = text_column(table.column(self._text))
+        found = text_column(field_column(table, self._text))
         if found is None or len(found) != count:
             return None
         return found.filled() if self._keeps_nulls or (found.lengths >= 0).all() else None
@@ -235,14 +247,14 @@ class ColumnParser:
     def _read(self, block: bytes, kind: Any) -> Any:
         """Return the fields of a block; `kind`: the type of the ids, None to leave them out."""
         # If one field is both, it is the text.
-        fields = {} if kind is None else {self._id: kind}
-        fields[self._text] = self._arrow.large_string()
+        kinds = {} if kind is None else dict.fromkeys(self._id.paths, kind)
+        kinds |= dict.fromkeys(self._text.paths, self._arrow.large_string())
         return self._json.read_json(
             self._arrow.BufferReader(block),
             # One block, so that nobody else looks for the ends of its lines.
             read_options=self._json.ReadOptions(use_threads=False, block_size=len(block) + 1),
             parse_options=self._json.ParseOptions(
-                explicit_schema=self._arrow.schema(list(fields.items())),
+                explicit_schema=self._arrow.schema(fields_at(kinds)),
                 unexpected_field_behavior="ignore",
             ),
         )
@@ -363,9 +375,15 @@ class _Lines:
         """Yield the lines that were parsed; `origin`: that of the first of them."""
         count, is_again = len(columns.sizes), self._origins is not None
         has_lines = self._reading.has_lines and not is_again
+        lacks: Lacks = ()
+        if self._reading.id_field in self._reading.given and not any(
+            id is not None for id in columns.ids
+        ):
+            lacks = lacks_of(_loaded(content[: content.find(b"\n")].decode()), self._reading)
         return with_ids(
             columns.ids,
             self._reading,
+            lacks=lacks,
             name=self._name,
             positions=np.arange(self._first, self._first + count),
             texts=columns.texts,

@@ -23,6 +23,7 @@ from itertools import islice
 from typing import Any
 
 from simdb.ground.errors import InputError, OptionError
+from simdb.ground.fields import field_named
 from simdb.outputs.formats import ANY_COMPRESSION, ARROW_MAGICS, COMPRESSIONS
 from simdb.sources import content
 from simdb.sources.content import CONTENT_ERRORS, SNIFFED_BYTES, STANDARD_INPUT, explained, opened
@@ -131,7 +132,7 @@ def stream_kind(stream: io.BufferedReader, name: str, reading: SourceOptions) ->
     content.settled_encoding(stream, reading.encoding)
     raise OptionError(
         f"{name}: the first bytes do not show whether these are records, with the field"
-        f" {reading.text_field!r}, or text; {ASKED}"
+        f" {field_named(reading.text_field).label!r}, or text; {ASKED}"
     )
 
 

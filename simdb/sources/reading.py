@@ -21,8 +21,8 @@ from functools import partial
 from itertools import islice
 
 from simdb.columns.arrow import load_arrow
-from simdb.ground.errors import InputError
-from simdb.ground.fields import distinct
+from simdb.ground.errors import FieldError, InputError
+from simdb.ground.fields import distinct, field_named
 from simdb.outputs.formats import check_remote, has_remote_pattern, is_remote, matching_files
 from simdb.outputs.rows import as_line
 from simdb.running.threads import mapped, read_ahead, thread_count
@@ -290,7 +290,8 @@ def columns_of(reading: SourceOptions, sources: Collection[str]) -> dict[str, st
         header = headers.get(valid_name(source), ())
         for name, given in zip(distinct(header), header, strict=True):
             found[name] = given if found.get(name, given) == given else name
-    return found or {name: name for name in (reading.id_field, reading.text_field)}
+    usual = [field_named(name).label for name in (reading.id_field, reading.text_field)]
+    return found or dict(zip(usual, usual, strict=True))
 
 
 def is_under(place: str, passed: Collection[str]) -> bool:
@@ -327,7 +328,8 @@ def _line(path: str, name: str, text: str, reading: SourceOptions) -> bytes:
     """Return the line of a file that is one document; in a path, NUL stands for a line feed."""
     if reading.has_paths:
         return os.fsencode(path).replace(b"\n", b"\0")
-    return as_line({reading.id_field: name, reading.text_field: text})
+    label = field_named(reading.text_field).label
+    return as_line({field_named(reading.id_field).label: name, label: text})
 
 
 def _read_file(path: str, reading: SourceOptions) -> Found:
@@ -336,7 +338,9 @@ def _read_file(path: str, reading: SourceOptions) -> Found:
     kind = kinds.kind_of(path, reading)
     if kind == kinds.TEXT:
         return batched([read_document(path, reading)])
-    return _guarded(name, _records(path, name, kind, reading))
+    found = _guarded(name, _records(path, name, kind, reading))
+    is_checked = reading.given and kind != kinds.LINES
+    return checked(found, reading, reading.given) if is_checked else found
 
 
 def _records(path: str, name: str, kind: str, reading: SourceOptions) -> Found:
@@ -358,6 +362,8 @@ def _guarded(name: str, found: Found) -> Found:
     """Yield what was found, and at last a problem if the rest of the source is unreadable."""
     try:
         yield from found
+    except FieldError:
+        raise
     except CONTENT_ERRORS as error:
         yield InputProblem("", name, explained(error))
 

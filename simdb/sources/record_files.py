@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn, listed, load_arrow, python_values, text_column
+from simdb.columns.arrow import TextColumn, load_arrow, python_values, text_column
+from simdb.columns.field_columns import field_column, field_values, shape_of
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError
-from simdb.ground.fields import fields_of
+from simdb.ground.fields import field_named, fields_of
 from simdb.outputs.formats import ARROW, PARQUET, is_remote
 from simdb.outputs.row_files import is_arrow, opened_rows
 from simdb.sources.batch import Found, batched, with_ids
@@ -154,19 +155,21 @@ def read_rows(path: str, name: str, reading: SourceOptions) -> Found:
     try:
         with opened_rows(path) as file:
             names = list(file.schema.names)
-            check_columns(names, reading, name)
-            chosen = [each for each in names if each in (reading.id_field, reading.text_field)]
+            check_columns(names, reading, name, shape_of(file.schema))
+            asked = [each for each in (*reading.asked[:2], *reading.asked[2]) if each is not None]
+            wanted = {name for each in asked for name in each.tops}
+            chosen = [each for each in names if each in wanted]
             position, counted = 1, 0
             for rows in file.batches(None if reading.has_fields else chosen):
                 done = position - 1 + rows.num_rows
                 if file.metadata is not None:
                     counted += _count_rows(path, done, file.metadata.num_rows, counted)
-                texts = None if reading.has_fields else _texts(rows, reading, arrow)
+                texts = None if reading.is_by_record else _texts(rows, reading, arrow)
                 if texts is None or not len(texts):
                     yield from batched(_records(rows, reading, name, position))
                 else:
                     yield from with_ids(
-                        _ids(rows, reading),
+                        field_values(rows, reading.asked[1]),
                         reading,
                         name=name,
                         positions=np.arange(position, position + len(texts)),
@@ -194,7 +197,7 @@ def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
 
 def _texts(rows: Any, reading: SourceOptions, arrow: Any) -> TextColumn | None:
     """Return the column with the texts and nulls; None if rows must be looked at one by one."""
-    array = rows.column(reading.text_field)
+    array = field_column(rows, field_named(reading.text_field))
     column = text_column(array)
     if column is None or column.is_binary:
         return None
@@ -207,19 +210,12 @@ def _texts(rows: Any, reading: SourceOptions, arrow: Any) -> TextColumn | None:
     return column
 
 
-def _ids(rows: Any, reading: SourceOptions) -> list[Any]:
-    """Return what the id column holds; None for each row without such a column."""
-    if reading.id_field not in rows.schema.names:
-        return [None] * int(rows.num_rows)
-    return listed(rows.column(reading.id_field)) or []
-
-
 def _records(
     rows: Any, reading: SourceOptions, name: str, first: int
 ) -> Iterator[Record | InputProblem]:
     for position, row in enumerate(python_values(rows), first):
         try:
-            text = row[reading.text_field]
+            text = field_named(reading.text_field).of(row)
             size = byte_count(text) if isinstance(text, str) else 0
             yield make_record(row, reading, source=name, position=position, size_bytes=size)
         except CONTENT_ERRORS as error:

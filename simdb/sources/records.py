@@ -5,13 +5,13 @@ A reader yields a `Record` or an `InputProblem` for each piece of input, in orde
 """
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from simdb.ground.choices import KEEP, SKIP
-from simdb.ground.errors import InputError
-from simdb.ground.fields import RepeatedNames
+from simdb.ground.errors import FieldError, InputError
+from simdb.ground.fields import Field, FieldName, RepeatedNames, field_named
 from simdb.outputs.rows import text_form, waiting_line
 from simdb.sources.content import explained, without_mark
 from simdb.sources.origins import Origins
@@ -25,6 +25,8 @@ ABSENT = f"{NO_TEXT}: "  # before the reason of a record without the field, wher
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 InputId = str | int
+# Names of fields that are not there, each with a message.
+Lacks: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,23 +35,28 @@ class SourceOptions:
 
     `has_lines`: records have their line for -o.  `has_paths`: the line of a file that is one
     document is its path; otherwise it is a JSON object like that of a record.  A row of a Parquet
-    file never has a line.  `has_fields`: records have their other fields.  `on_null`: one of
-    `ON_NULL`, or empty; a text that is kept is empty, and the others are problems that begin with
-    `NO_TEXT`.  `on_error`: "skip" or "raise", which ends with the first problem.
-    `has_absent`: records without the field count as nulls, too.  `origins` takes the
-    lines that can be read again; None if none will be.  `threads`: see `thread_count`.
-    `memory`: that of the run, see `simdb.running.memory`.  `format`: what sources hold whose names
-    do not say it, see `simdb.sources.kinds`; empty if their first bytes say it.
+    file never has a line.  `has_fields`: records have their other fields; `fields`: these instead.
+    Without `has_texts` they have no text.  `given`: the fields that every source of records must
+    have; reading ends with a FieldError if one has not.  `on_null`: one of `ON_NULL`, or empty; a
+    text that is kept is empty, and the others are problems that begin with `NO_TEXT`.  `on_error`:
+    "skip" or "raise", which ends with the first problem.  `has_absent`: records without the field
+    count as nulls, too.  `origins` takes the lines that can be read again; None if none will be.
+    `threads`: see `thread_count`.  `memory`: that of the run, see `simdb.running.memory`.
+    `format`: what sources hold whose names do not say it, see `simdb.sources.kinds`; empty if their
+    first bytes say it.
     """
 
     encoding: str = "utf-8-sig"
     errors: str = "strict"
-    id_field: str = "id"
-    text_field: str = "text"
+    id_field: FieldName = "id"
+    text_field: FieldName = "text"
+    given: tuple[FieldName, ...] = ()
+    fields: tuple[FieldName, ...] = ()
     has_int_ids: bool = False
     has_lines: bool = True
     has_paths: bool = False
     has_fields: bool = True
+    has_texts: bool = True
     on_null: str = ""
     on_error: str = SKIP
     has_absent: bool = False
@@ -58,9 +65,26 @@ class SourceOptions:
     memory: int | None = None
     format: str = ""
 
-    def has_text(self, names: Container[str]) -> bool:
-        """Return whether a record with fields of these names has the field with the text."""
-        return self.text_field in names
+    def has_text(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a record has the field with the text."""
+        return bool(field_named(self.text_field).used(record))
+
+    @property
+    def needed(self) -> tuple[FieldName, ...]:
+        """The fields that records should have: the text, and those of `given`."""
+        is_more = self.has_texts and self.text_field not in self.given
+        return (self.text_field, *self.given) if is_more else self.given
+
+    @property
+    def asked(self) -> tuple[Field | None, Field, tuple[Field, ...]]:
+        """The field with the text, that with the id, and the other ones that are looked for."""
+        text = field_named(self.text_field) if self.has_texts else None
+        return text, field_named(self.id_field), tuple(map(field_named, self.fields))
+
+    @property
+    def is_by_record(self) -> bool:
+        """Whether each record is looked at by itself, for more than its id and its text."""
+        return self.has_fields or bool(self.fields) or not self.has_texts
 
     @property
     def stream_errors(self) -> str:
@@ -78,8 +102,8 @@ class Record:
     `position`: line, row or element in the source, from 1; 0 for a file that is one document.
     `line`: its line for -o, see `SourceOptions`: the record as it was read, without a line feed.
     `fields`: the other fields of the record; None for a file.  Both are None if `SourceOptions`
-    does not ask for them.  `is_null`: the record has no text, and the empty one is in its place;
-    `lack` then says that the field is not there.
+    does not ask for them.  `is_null`: the record has no text, and the empty one is in its place.
+    `lacks`: what it does not have of the fields that are asked for, each with a message.
     """
 
     id: InputId
@@ -90,7 +114,7 @@ class Record:
     line: bytes | None = None
     fields: dict[str, Any] | None = None
     is_null: bool = False
-    lack: str = ""
+    lacks: Lacks = ()
 
     @property
     def where(self) -> str:
@@ -127,20 +151,26 @@ def make_record(
         raise InputError(f"{_kind(value)} instead of an object with fields; correct it")
     if isinstance(value, RepeatedNames):
         _check_repeated(value, reading)
-    content = value.get(reading.text_field)
-    lack = "" if reading.text_field in value else _lack(value, reading)
-    is_null = content is None and bool(reading.on_null) and (reading.has_absent or not lack)
-    if is_null and reading.on_null != KEEP:
-        raise _null_error(reading, lack)
-    if lack and not is_null:
-        raise InputError(lack)
-    text = "" if is_null else _text(content, reading)
-    id = make_id(value.get(reading.id_field), reading, place(source, position))
+    wanted, named, others = reading.asked
+    lacks = lacks_of(value, reading)
+    text, is_null = "", False
+    if wanted is not None:
+        content, lack = wanted.of(value), dict(lacks).get(wanted.label, "")
+        is_null = content is None and bool(reading.on_null) and (reading.has_absent or not lack)
+        if is_null and reading.on_null != KEEP:
+            raise _null_error(reading, lack)
+        if lack and not is_null:
+            raise InputError(lack)
+        text = "" if is_null else _text(content, reading)
+    id = make_id(named.of(value), reading, place(source, position))
     written = None
     if reading.has_lines:
         written = waiting_line(value) if line is None else line.encode("utf-8", "surrogateescape")
-    named = (reading.id_field, reading.text_field)
-    fields = {name: content for name, content in value.items() if name not in named}
+    fields: dict[Any, Any] | None = None
+    if reading.fields:
+        fields = {each.name: each.of(value) for each in others}
+    elif reading.has_fields:
+        fields = named.without(value if wanted is None else wanted.without(value))
     return Record(
         id=id,
         text=text,
@@ -148,9 +178,9 @@ def make_record(
         position=position,
         size_bytes=size_bytes,
         line=written,
-        fields=fields if reading.has_fields else None,
+        fields=fields,
         is_null=is_null,
-        lack=lack,
+        lacks=lacks,
     )
 
 
@@ -159,26 +189,30 @@ def place(source: str, position: int) -> str:
     return f"{source}:{position}" if position else source
 
 
-def check_columns(header: Sequence[str], reading: SourceOptions, name: str) -> None:
-    """Note what the table `name` calls its columns.
+def check_columns(
+    header: Sequence[str], reading: SourceOptions, name: str, shape: Mapping[str, Any] | None = None
+) -> None:
+    """Note what the table `name` calls its columns; `shape`: the objects in them, by name.
 
-    Raises InputError unless one of them is called as the text field, and at most one as that of
-    the ids.
+    Raises InputError if it has no column for the texts, or several of the name of a field that is
+    asked for; FieldError for a field that is in `SourceOptions.given`.
     """
     if reading.origins is not None:
         reading.origins.headers[name] = header
-    if reading.text_field not in header:
-        raise InputError(
-            f"no column {reading.text_field!r}; use --text-field to name the column with the text"
-            f" (found: {_names(header)})"
-        )
-    options = {"--text-field": reading.text_field, "--id-field": reading.id_field}
-    for option, wanted in options.items():
-        if header.count(wanted) > 1:
-            raise InputError(
-                f"several columns are called {wanted!r}; rename one, or name another with {option}"
-                f" (found: {_names(header)})"
-            )
+    record = dict.fromkeys(header, True) if shape is None else shape
+    text, id, others = reading.asked
+    for wanted in dict.fromkeys(each for each in (text, id, *others) if each is not None):
+        names = {place[0] for place in wanted.used(record)}
+        repeated = next((own for own in names if header.count(own) > 1), None)
+        lacking = wanted.lacking(record) if wanted.name in reading.needed else []
+        problem = _lack(lacking[0], wanted.name, reading, header, "column") if lacking else ""
+        if repeated is not None:
+            problem = f"several columns are called {repeated!r}; rename one, or name another"
+            problem += f" (found: {_names(header)})"
+        if problem and wanted.name in reading.given:
+            raise FieldError(f"{name}: {problem}")
+        if problem:
+            raise InputError(problem)
 
 
 def byte_count(text: str) -> int:
@@ -203,27 +237,43 @@ def check_id(id: InputId) -> None:
         raise InputError(f"the id {id[:40]!r}... is longer than {ID_BYTES_MAX} bytes; shorten it")
 
 
-def _lack(value: dict[str, Any], reading: SourceOptions) -> str:
-    return (
-        f"{NO_FIELD} {reading.text_field!r}; use --text-field to name the field with the text"
-        f" (found: {_names(value)})"
+def lacks_of(record: Mapping[str, Any], reading: SourceOptions) -> Lacks:
+    """Return the fields that a record should have and has not."""
+    return tuple(
+        (name, _lack(name, each, reading, record))
+        for each in reading.needed
+        for name in field_named(each).lacking(record)
     )
 
 
+def _lack(
+    name: str, wanted: FieldName, reading: SourceOptions, found: Iterable[str], what: str = "field"
+) -> str:
+    remedy = f"use --id-field to name the {what} with the id"
+    if reading.has_texts and wanted == reading.text_field:
+        remedy = f"use --text-field to name the {what} with the text"
+    elif wanted in reading.fields:
+        remedy = f"--fields names {what}s that every source has"
+    return f"no {what} {name!r}; {remedy} (found: {_names(found)})"
+
+
 def _check_repeated(value: RepeatedNames, reading: SourceOptions) -> None:
-    for name in (reading.text_field, reading.id_field):
-        if name in value.repeated:
-            raise InputError(f"several fields are called {name!r}; rename all but one of them")
+    text, id, others = reading.asked
+    used = (place[0] for each in (text, id, *others) if each for place in each.used(value))
+    repeated = next(filter(value.repeated.__contains__, used), None)
+    if repeated is not None:
+        raise InputError(f"several fields are called {repeated!r}; rename all but one of them")
 
 
 def _null_error(reading: SourceOptions, lack: str) -> InputError:
     """Return the error for a record without a text; `lack`: why there is no field, if so."""
-    what = f"{ABSENT}{lack}" if lack else f"{NO_TEXT} in the field {reading.text_field!r}"
+    name = field_named(reading.text_field).label
+    what = f"{ABSENT}{lack}" if lack else f"{NO_TEXT} in the field {name!r}"
     return InputError(f"{what}; --on-null keep keeps such records, --on-null drop leaves them out")
 
 
 def _text(text: Any, reading: SourceOptions) -> str:
-    name = reading.text_field
+    name = field_named(reading.text_field).label
     if isinstance(text, bytes):
         text = text.decode(reading.encoding, reading.errors)
     if not isinstance(text, str):
@@ -268,12 +318,13 @@ def make_id(id: Any, reading: SourceOptions, default: str) -> InputId:
         id = form if isinstance(form, str) and form.isprintable() else id.hex()
     if id is None or id == "":
         if reading.has_int_ids:
-            raise InputError(f"{NO_FIELD} {reading.id_field!r}, but --int-ids needs it; add it")
+            name = field_named(reading.id_field).label
+            raise InputError(f"{NO_FIELD} {name!r}, but --int-ids needs it; add it")
         id = default
     if isinstance(id, bool | list | dict):
+        name = field_named(reading.id_field).label
         raise InputError(
-            f"the field {reading.id_field!r} holds {_kind(id)}, not an id; use --id-field to name"
-            " another"
+            f"the field {name!r} holds {_kind(id)}, not an id; use --id-field to name another"
         )
     made = as_int_id(id) if reading.has_int_ids else str(id)
     check_id(made)

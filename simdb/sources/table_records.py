@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.columns.arrow import TextColumn, listed, load_arrow, text_column
+from simdb.columns.field_columns import joined_texts
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError
 from simdb.ground.fields import distinct
@@ -55,7 +56,7 @@ def read_table(
     stream: io.BufferedReader, name: str, reading: SourceOptions, *, delimiter: str
 ) -> Found:
     """Yield the records of a stream of CSV; its first row names the fields."""
-    table = None if reading.has_fields else _table(stream, reading.encoding, delimiter)
+    table = None if reading.is_by_record else _table(stream, reading.encoding, delimiter)
     if table is not None:
         check_columns(table.columns, reading, name)
         parser = TableParser(table.columns, reading, delimiter)
@@ -147,9 +148,13 @@ class TableParser:
         self._arrow = load_arrow(PURPOSE)
         self._csv = load_arrow(PURPOSE, "pyarrow.csv")
         # Several columns can have one name, so they are called by their numbers.
-        numbers = {name: str(number) for number, name in enumerate(header)}
+        text, id, _ = reading.asked
+        assert text is not None, "without texts, rows are read one by one"
+        record = dict.fromkeys(header, True)
         self._names = list(map(str, range(len(header))))
-        self._id, self._text = numbers.get(reading.id_field), numbers[reading.text_field]
+        self._ids, self._texts = (
+            [str(header.index(place[0])) for place in each.used(record)] for each in (id, text)
+        )
         self._parsing = self._csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
     def parsed(self, block: TableBlock) -> Parsed:
@@ -162,8 +167,8 @@ class TableParser:
 
     def texts(self, content: bytes, count: int) -> TextColumn | None:
         """Return the texts of `count` rows; None unless there are so many."""
-        table = self._table(content, [self._text])
-        found = None if table is None else text_column(table.column(self._text))
+        table = self._table(content, self._texts)
+        found = None if table is None else text_column(self._joined(table, self._texts))
         return None if found is None or len(found) != count else found
 
     def _parts(self, content: bytes, rows: BlockRows) -> Iterator[BlockPart]:
@@ -186,13 +191,18 @@ class TableParser:
         # The standard library ends a row at a lone return, and counts it as a line.
         if b"\r" in content and content.count(b"\r") != content.count(b"\r\n"):
             return None
-        table = self._table(content, sorted({self._id or self._text, self._text}))
+        table = self._table(content, sorted({*self._ids, *self._texts}))
         if table is None or table.num_rows != len(rows.starts):
             return None
-        texts = text_column(table.column(self._text))
+        ids = listed(self._joined(table, self._ids)) if self._ids else [None] * table.num_rows
+        texts = text_column(self._joined(table, self._texts))
         assert texts is not None, "the type of the column says so"
-        ids = [None] * len(texts) if self._id is None else listed(table.column(self._id)) or []
-        return TableColumns(ids, texts, rows)
+        return TableColumns(ids or [], texts, rows)
+
+    def _joined(self, table: Any, names: Sequence[str]) -> Any:
+        """Return a column, or several of texts that are joined."""
+        columns = list(map(table.column, names))
+        return columns[0] if len(columns) == 1 else joined_texts(columns)
 
     def _table(self, content: bytes, names: Sequence[str]) -> Any:
         """Return some columns of rows; None if pyarrow refuses the rows."""

@@ -288,7 +288,7 @@ def test_wrong_arguments_are_refused_by_name(settings, word):
 @pytest.mark.parametrize(
     ("against", "word"),
     [
-        ([], "no items"), ([{"id": 1, "text": 5}], "int 5"), ([{"id": 1}], "text"),
+        ([], "no items"), ([{"id": 1, "text": {"a": 5}}], "dict"), ([{"id": 1}], "text"),
         ("nowhere.jsonl", "nowhere.jsonl"), (np.zeros((2, 2)), "against|array|rows"),
     ],
 )  # fmt: skip

@@ -27,6 +27,7 @@ from simdb.ground.checks import one_of
 from simdb.ground.choices import KEEP
 from simdb.ground.dtypes import I64
 from simdb.ground.errors import OptionError
+from simdb.ground.fields import checked_field
 from simdb.outputs.rows import Row
 from simdb.report.text_pairs import TextPair, nearest_pairs
 from simdb.running.threads import thread_count
@@ -154,7 +155,8 @@ def opened_against(job: DedupJob, progress: Progress) -> Iterator[Against]:
     else:
         origins = Origins()
         own = replace(
-            job.reading, has_lines=False, has_paths=False, has_fields=False, on_null=KEEP,
+            job.reading, has_lines=False, has_paths=False, fields=(), on_null=KEEP,
+            given=tuple({job.reading.text_field} & {*job.reading.given}),
             origins=origins,
         )  # fmt: skip
         intake = Intake(read_sources(against, own, excluded=job.own_files), progress)
@@ -242,6 +244,7 @@ def drop_parts(work: DedupWork) -> Outcome:
     job = work.job
     if job.results.show is not None:
         raise OptionError("--show shows texts that are alike; leave it out with --unit")
+    checked_field("--text-field", job.reading.text_field, "--unit")
     if job.kept.has_paths:
         raise OptionError(
             "with --unit, documents that are files are written as records, each with its id and"

@@ -45,10 +45,11 @@ ID...: The ids of stored documents.
 --keep-clusters: Maintain clusters by the default distance or similarity; or none.
 --keep-times: Store when documents were inserted, or last seen by a claim too; or none.
 --passages: Store passages of texts, for --contained of query and pairs.
---text-field: The field of a record with its text.
+--text-field FIELD: The field of a record with its text, "text" if not given: a name, a path
+    meta.body, title,body (joined by an empty line), or text|body (the first that there is).
 --distance: Largest number of differing bits of a match, 0 to 64.
 --recall: Share of the matches that the search must find; 1 finds all.
---id-field: The field of a record with its id.
+--id-field FIELD: The field of a record with its id, "id" if not given; otherwise like --text-field.
 --max-share SHARE: Write nothing, and end with an error, if a larger share of the input are
     duplicates.
 --similarity: Least estimated cosine (Jaccard with MinHash) of a match: above 0 to 1.

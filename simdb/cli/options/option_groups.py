@@ -110,8 +110,8 @@ def given_memory(text: str | None) -> int | None:
 class TextOptions:
     """The options of a command about the texts that it reads."""
 
-    id_field: str = "id"
-    text_field: str = "text"
+    id_field: str | None = None
+    text_field: str | None = None
     format: FormatName | None = None
     encoding: str = "utf-8"
     errors: ErrorsName = "strict"
@@ -122,9 +122,12 @@ class TextOptions:
 
         Raises OptionError for an unknown encoding.
         """
+        given = tuple(name for name in (self.id_field, self.text_field) if name is not None)
         return sources.records.SourceOptions(
-            encoding=known_encoding(self.encoding), errors=self.errors, id_field=self.id_field,
-            text_field=self.text_field, has_lines=False, has_fields=False,
+            encoding=known_encoding(self.encoding), errors=self.errors, given=given,
+            id_field="id" if self.id_field is None else self.id_field,
+            text_field="text" if self.text_field is None else self.text_field,
+            has_lines=False, has_fields=False,
             format=self.format or "", on_error=self.on_error,
         )  # fmt: skip
 

@@ -1,0 +1,99 @@
+"""Fields of rows in memory: paths, joined ones, the first that exists; and ids that differ."""
+
+import pandas
+import polars
+import pyarrow
+import pytest
+
+import simdb
+
+FOX = "the quick brown fox jumps over the lazy dog near the river bank today"
+SKY = "a completely different sentence about clouds, weather and the blue sky"
+ROWS = [
+    {"id": "a", "title": "one", "doc": {"body": FOX}, "text": None, "score": {"n": 1}},
+    {"id": "b", "title": "two", "doc": {"body": SKY}, "text": None, "score": {"n": 2}},
+    {"id": "c", "title": "one", "doc": {"body": FOX}, "text": None, "score": {"n": 3}},
+]
+KINDS = {
+    "dicts": list, "pandas": pandas.DataFrame, "polars": polars.DataFrame,
+    "arrow": pyarrow.Table.from_pylist,
+}  # fmt: skip
+
+
+def ids_in(data):
+    rows = data if isinstance(data, list) else (
+        data.to_dict("records") if hasattr(data, "to_dict") and not hasattr(data, "to_dicts")
+        else data.to_pylist() if hasattr(data, "to_pylist") else data.to_dicts()
+    )  # fmt: skip
+    return [row["id"] for row in rows]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        ({"text": "doc.body"}, "ab"),
+        ({"text": "doc.body", "id": "id", "keep": "max:score.n"}, "bc"),
+        ({"text": ("title", "doc.body")}, "ab"),
+        ({"text": ["title", "doc.body"], "id": ("id", "title")}, "ab"),
+        ({"text": "text|doc.body"}, "ab"), ({"text": "nothing|doc.body"}, "ab"),
+    ],
+)  # fmt: skip
+def test_every_kind_of_rows_has_fields_of_every_form(kind, settings, kept):
+    found = simdb.deduplicate(KINDS[kind](ROWS), **settings)
+
+    assert ids_in(found.data) == list(kept)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("settings", [{"text": "doc.bdy"}, {"text": ("titel", "doc.body")},
+                                      {"text": "title", "id": "nr"}])  # fmt: skip
+def test_a_field_that_no_row_has_is_named_with_those_there_are(kind, settings):
+    with pytest.raises(simdb.OptionError, match="'doc'"):
+        simdb.deduplicate(KINDS[kind](ROWS), **settings)
+
+
+def test_files_have_the_fields_of_rows(tmp_path):
+    simdb.deduplicate(ROWS, text="title").write(tmp_path / "a.jsonl")
+
+    found = simdb.deduplicate(tmp_path / "a.jsonl", text=("title", "doc.body"), id="id")
+
+    assert found.data.column("id").to_pylist() == ["a", "b"]
+    with pytest.raises(simdb.InputError, match=r"no field 'nr'; use id= .*found: 'id', 'title'"):
+        simdb.deduplicate(tmp_path / "a.jsonl", text="title", id="nr")
+    with pytest.raises(simdb.InputError, match="no field 'titel'; use text="):
+        simdb.deduplicate(tmp_path / "a.jsonl", text=("titel", "title"))
+
+
+def test_ids_of_rows_differ():
+    with pytest.raises(simdb.InputError, match="the id 'a' of row 1 is that of an earlier row"):
+        simdb.deduplicate([FOX, SKY], id=["a", "a"])
+    with pytest.raises(simdb.InputError, match="the id 'one' of row 2"):
+        simdb.deduplicate(ROWS, text="doc.body", id="title")
+    assert len(simdb.deduplicate([FOX, SKY, FOX], id=("a", "b", "c"))) == 2
+    assert len(simdb.deduplicate([{"text": FOX}, {"text": SKY, "id": 1}], id="id")) == 2
+
+
+def test_parts_leave_the_field_that_has_them():
+    lines = [{"doc": {"body": f"{FOX}\n{SKY}", "n": 1}}, {"doc": {"body": f"{FOX}\nnew", "n": 2}}]
+
+    found = simdb.deduplicate(lines, text="doc.body", unit="line")
+
+    assert found.data[1] == {"doc": {"body": "new", "n": 2}}
+    with pytest.raises(simdb.OptionError, match="changes one field"):
+        simdb.deduplicate(ROWS, text=("title", "doc.body"), unit="line")
+    with pytest.raises(simdb.OptionError, match="one column"):
+        simdb.deduplicate(pandas.DataFrame(lines), text="doc.body", unit="line")
+
+
+def test_items_are_numbers_and_joined_fields_too(tmp_path):
+    item = {"ask": "what is the sum of the angles in a flat triangle", "answer": 180}
+    text = f"{item['ask']} 180"
+
+    for against in ([item], pandas.DataFrame([item]), pyarrow.Table.from_pylist([item])):
+        found = simdb.decontaminate([text], against=against, fields=[("ask", "answer"), "answer"])
+
+        assert [leak.field for leak in found.found] == ["ask,answer"]
+        assert found.short == 1
+    with pytest.raises(simdb.OptionError, match="changes one field"):
+        simdb.decontaminate(ROWS, against=[text], text=("title", "doc.body"), action="cut")
