@@ -295,6 +295,12 @@ def project_features(
 def is_utf8(content: bytes) -> bool:
     """Return whether bytes are valid UTF-8."""
 
+def are_utf8(addresses: U64, lengths: I64) -> npt.NDArray[np.bool_]:
+    """Return whether each text is valid UTF-8: bool[n].
+
+    A null, of the length -1, counts as valid.  The caller owns the texts.
+    """
+
 def quantise(weights: I32 | F32) -> tuple[U64, U8]:
     """Return fingerprints uint64[n] and packed vectors uint8[n, d / 2] of weights [n, d].
 

@@ -44,7 +44,7 @@ FOLDERS = {
         "memory", "threads", "progress", "kernel",
     ],
     "columns": [
-        "arrow", "vector_form", "field_columns",
+        "arrow", "encoding_guess", "decoding", "vector_form", "field_columns",
     ],
     "settings": [
         "search", "keeping", "text_sketch", "options", "stored_options",
@@ -131,7 +131,7 @@ FOLDERS = {
         "rows", "pieces", "formats", "places", "target", "row_files", "table_file", "survivors",
     ],
     "sources": [
-        "encoding_guess", "content", "origins", "records", "kinds", "batch",
+        "content", "origins", "records", "kinds", "batch",
         "json_lines", "record_files", "table_records", "reading",
         "read_again",
     ],

@@ -28,7 +28,7 @@ IMPORTING = {
     "sketch/normalisation.py", "sketch/packages.py", "sketch/markup.py", "columns/arrow.py",
     "ground/cold.py", "ground/checks.py", "sketch/projection.py",
     "ground/previews.py", "report/page.py", "report/template.py", "outputs/formats.py",
-    "sources/encoding_guess.py", "spark/frames.py", "running/progress.py",
+    "columns/encoding_guess.py", "spark/frames.py", "running/progress.py",
 }  # fmt: skip
 
 

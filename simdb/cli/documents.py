@@ -133,10 +133,9 @@ def read_ids(path: str) -> list[str]:
 
     Raises InputError if it cannot be read as text.
     """
-    encoding = content.known_encoding("utf-8")
     try:
         with content.opened(path) as stream:
-            encoding = content.settled_encoding(stream, encoding)
+            encoding = content.settled_encoding(stream, "utf-8-sig")
             text = stream.read().decode(encoding)
     except content.CONTENT_ERRORS as error:
         raise InputError(f"{path}: {content.explained(error)}") from error

@@ -15,8 +15,9 @@ from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_one
 from simdb.cli.output.words import in_words
+from simdb.columns.decoding import known_encoding
 from simdb.ground.errors import InputError
-from simdb.sources.content import known_encoding, read_file
+from simdb.sources.content import read_file
 from simdb.sources.reading import check_sources
 from simdb.tuning.judged import Share
 from simdb.tuning.sample import as_text

@@ -10,11 +10,11 @@ numbers in decimal, bytes in hexadecimal digits.
 """
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -31,20 +31,13 @@ if TYPE_CHECKING:
 REMEDY = "needs pyarrow: pip install pyarrow"
 IDS = ("auto", "text")
 INT64_MAX = 2**63 - 1
+SURROGATES = re.compile("[\ud800-\udfff]")
 # The types of numpy and Arrow whose numbers fit 64 bits with a sign.
 WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 STRINGS = ("string", "large_string")
 STREAM, ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 
 Columns = dict[str, Any]
-# A view is 16 bytes: its length, then the text itself if it has at most 12 bytes; otherwise four of
-# its bytes, the number of its buffer and its place there.
-VIEW_WORDS = 4
-VIEW_BYTES = 16
-INLINE_MAX = 12
-INLINE_START = 4
-# The buffers of an array of views begin with validity and views.
-FIRST_BUFFER = 2
 
 
 def load_arrow(purpose: str, module: str = "pyarrow") -> Any:
@@ -223,18 +216,46 @@ def _of_filterable(field: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TextColumn(Sequence[str | bytes | None]):
-    """Texts in UTF-8, str unless the column `is_binary`, or None for null.
+class ByteColumn:
+    """Undecoded bytes of texts, or null: `addresses`, `lengths` and `owners` as of a `TextColumn`.
 
-    `addresses` and `lengths`, in bytes, describe the memory that `owners` keep; both arrays are
-    contiguous.  A length of -1 is null.  Whoever makes a column has checked that all texts lie in
-    that memory.
+    `is_string`: Arrow calls them strings, which are UTF-8, but need not be valid.
     """
 
     addresses: U64
     lengths: I64
     owners: tuple[Any, ...]
-    is_binary: bool = False
+    is_string: bool
+
+    def __len__(self) -> int:
+        """Return the number of texts."""
+        return len(self.lengths)
+
+    def __getitem__(self, at: Any) -> Any:
+        """Return the bytes of one text, or a column of some consecutive texts."""
+        if isinstance(at, slice):
+            return self.chosen(at)
+        length = int(self.lengths[at])
+        return None if length < 0 else ctypes.string_at(int(self.addresses[at]), length)
+
+    def chosen(self, places: Any) -> "ByteColumn":
+        """Return the texts at some positions, or of a slice, in that order."""
+        own = self.addresses[places], self.lengths[places]
+        return ByteColumn(*own, self.owners, self.is_string)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextColumn(Sequence[Any]):
+    """Decoded texts: each is str, in valid UTF-8, or None for null.
+
+    `addresses` and `lengths`, in bytes, describe the memory that `owners` keep; both arrays are
+    contiguous.  A length of -1 is null.  Whoever makes a column has checked that all texts lie in
+    that memory, and are valid; `simdb.columns.decoding` makes one of anything else.
+    """
+
+    addresses: U64
+    lengths: I64
+    owners: tuple[Any, ...]
 
     def __len__(self) -> int:
         """Return the number of texts."""
@@ -245,18 +266,18 @@ class TextColumn(Sequence[str | bytes | None]):
         if isinstance(at, slice):
             start, stop, _ = at.indices(len(self))
             part = slice(start, stop)
-            return TextColumn(self.addresses[part], self.lengths[part], self.owners, self.is_binary)
-        return self._text(int(self.addresses[at]), int(self.lengths[at]))
+            return TextColumn(self.addresses[part], self.lengths[part], self.owners)
+        return _text(int(self.addresses[at]), int(self.lengths[at]))
 
-    def __iter__(self) -> Iterator[str | bytes | None]:
+    def __iter__(self) -> Iterator[Any]:
         """Yield each text."""
-        for address, length in zip(self.addresses.tolist(), self.lengths.tolist(), strict=True):
-            yield self._text(address, length)
+        # A generator keeps the column, and with it the memory.
+        yield from map(_text, self.addresses.tolist(), self.lengths.tolist())
 
     def chosen(self, positions: Any) -> "TextColumn":
         """Return the texts at some positions, in that order."""
         places = np.asarray(positions, np.intp)
-        return TextColumn(self.addresses[places], self.lengths[places], self.owners, self.is_binary)
+        return TextColumn(self.addresses[places], self.lengths[places], self.owners)
 
     def contents(self) -> Iterator[bytes]:
         """Yield the UTF-8 of each text, nothing of a null."""
@@ -278,7 +299,7 @@ class TextColumn(Sequence[str | bytes | None]):
 
     def filled(self) -> "TextColumn":
         """Return the column with an empty text in place of each null."""
-        return TextColumn(self.addresses, np.maximum(self.lengths, 0), self.owners, self.is_binary)
+        return TextColumn(self.addresses, np.maximum(self.lengths, 0), self.owners)
 
     def check_known(self, start: int) -> None:
         """Raise InputError for a null; the message numbers the texts from `start`."""
@@ -289,52 +310,38 @@ class TextColumn(Sequence[str | bytes | None]):
                 " them with empty texts"
             )
 
-    def _text(self, address: int, length: int) -> str | bytes | None:
-        """Return one text; bytes also if a text is not valid UTF-8."""
-        if length < 0:
-            return None
-        content = ctypes.string_at(address, length) if length else b""
-        if self.is_binary:
-            return content
-        try:
-            return content.decode()
-        except UnicodeDecodeError:
-            return content
+
+Column = TypeVar("Column", TextColumn, ByteColumn)
+# Decoded texts.
+Texts: TypeAlias = Sequence[str] | TextColumn
 
 
-def text_column(documents: Any) -> TextColumn | None:
-    """Return an Arrow array of texts as a column; None for any other object.
-
-    Raises InputError for an array that contradicts itself.
-    """
-    if isinstance(documents, TextColumn):
-        return documents
-    columns = [_column(array) for array in arrays_of(documents)]
-    found = [column for column in columns if column is not None]
-    if not found or len(found) < len(columns):
-        return None
-    return joined(found)
+def _text(address: int, length: int) -> str | None:
+    return None if length < 0 else ctypes.string_at(address, length).decode()
 
 
-def joined(columns: list[TextColumn]) -> TextColumn:
-    """Return consecutive columns, at least one, all binary or none, as one column."""
+def joined(columns: Sequence[Column]) -> Column:
+    """Return consecutive columns of one class, at least one, as one column."""
     if len(columns) == 1:
         return columns[0]
-    return TextColumn(
-        np.concatenate([column.addresses for column in columns]),
-        np.concatenate([column.lengths for column in columns]),
-        tuple(owner for column in columns for owner in column.owners),
-        columns[0].is_binary,
+    return replace(
+        columns[0],
+        addresses=np.concatenate([column.addresses for column in columns]),
+        lengths=np.concatenate([column.lengths for column in columns]),
+        owners=tuple(owner for column in columns for owner in column.owners),
     )
 
 
 def encoded(texts: Iterable[Any]) -> Iterator[bytes]:
-    """Yield texts in UTF-8; those of a list can be str or bytes."""
+    """Yield texts in UTF-8, with U+FFFD in place of a lone surrogate."""
     if isinstance(texts, TextColumn):
         yield from texts.contents()
         return
     for text in texts:
-        yield text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        try:
+            yield text.encode()
+        except UnicodeEncodeError:
+            yield SURROGATES.sub("\ufffd", text).encode()
 
 
 def _valid_texts(arrays: list[Any]) -> Any:
@@ -396,100 +403,6 @@ def _misfit(id: Any, kind: Any) -> str:
         f"the id {id!r} does not fit into a column of {kind}, the type of the first ids; use"
         " ids='text' (--text-ids), which writes every id as text"
     )
-
-
-def _column(array: Any) -> TextColumn | None:
-    """Return one array of pyarrow as a column; None unless it holds texts."""
-    kind = str(array.type)
-    if kind.startswith("dictionary<"):
-        return _of_dictionary(array)
-    if kind not in KINDS:
-        return None
-    column = KINDS[kind](array)
-    if array.null_count:
-        column.lengths[array.is_null().to_numpy(zero_copy_only=False)] = -1
-    return column
-
-
-def _of_dictionary(array: Any) -> TextColumn | None:
-    """Return the texts that the indices of a dictionary array choose."""
-    known = _column(array.dictionary)
-    if known is None:
-        return None
-    is_null = array.indices.is_null().to_numpy(zero_copy_only=False)
-    places = array.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    if not len(known):
-        _check(bool(is_null.all()))
-        return TextColumn(np.zeros(len(array), np.uint64), np.full(len(array), -1), (array,))
-    _check(bool((places >= 0).all() and (places < len(known)).all()))
-    column = known.chosen(places)
-    column.lengths[is_null] = -1
-    return column
-
-
-def _of_offsets(array: Any, dtype: type[np.signedinteger[Any]]) -> TextColumn:
-    """Return the texts of an array whose offsets have this type, one after the other."""
-    if not len(array):
-        return _made(np.zeros(0, np.uint64), np.zeros(0, np.int64), array)
-    _, places, content = array.buffers()
-    offsets = _words(places, dtype, array.offset, len(array) + 1).astype(np.int64)
-    lengths = np.diff(offsets)
-    _check(bool(offsets[0] >= 0 and (lengths >= 0).all()))
-    _check(bool(offsets[-1] <= (0 if content is None else content.size)))
-    start = np.uint64(0 if content is None else content.address)
-    return _made(offsets[:-1].astype(np.uint64) + start, lengths, array)
-
-
-def _of_views(array: Any) -> TextColumn:
-    """Return the texts of an array of views."""
-    buffers = array.buffers()
-    words = _words(buffers[1], np.int32, array.offset * VIEW_WORDS, len(array) * VIEW_WORDS)
-    views = words.reshape(-1, VIEW_WORDS).astype(np.int64)
-    lengths = views[:, 0].copy()
-    if array.null_count:
-        lengths[array.is_null().to_numpy(zero_copy_only=False)] = 0
-    _check(bool((lengths >= 0).all()))
-    first = buffers[1].address + array.offset * VIEW_BYTES + INLINE_START
-    addresses = np.arange(len(array), dtype=np.uint64) * np.uint64(VIEW_BYTES) + np.uint64(first)
-    apart = np.flatnonzero(lengths > INLINE_MAX)
-    contents = buffers[FIRST_BUFFER:]
-    if len(apart):
-        numbers, places = views[apart, 2], views[apart, 3]
-        _check(bool((numbers >= 0).all() and (numbers < len(contents)).all()))
-        sizes = np.array([each.size for each in contents], np.int64)[numbers]
-        _check(bool((places >= 0).all() and (places + lengths[apart] <= sizes).all()))
-        starts = np.array([each.address for each in contents], np.uint64)[numbers]
-        addresses[apart] = starts + places.astype(np.uint64)
-    return _made(addresses, lengths, array)
-
-
-def _words(buffer: Any, dtype: Any, start: int, count: int) -> Any:
-    """Return `count` numbers of a buffer from number `start` on, without a copy."""
-    _check(buffer is not None and (start + count) * np.dtype(dtype).itemsize <= buffer.size)
-    return np.frombuffer(buffer, dtype)[start : start + count]
-
-
-def _made(addresses: U64, lengths: I64, array: Any) -> TextColumn:
-    return TextColumn(addresses, lengths, (array,), is_binary="binary" in str(array.type))
-
-
-def _check(is_right: bool) -> None:
-    """Raise InputError unless the numbers of an array lie within its buffers."""
-    if not is_right:
-        raise InputError(
-            "the Arrow array is not valid: its offsets or views leave its buffers; see what"
-            " .validate(full=True) says, and make the array again"
-        )
-
-
-KINDS: dict[str, Callable[[Any], TextColumn]] = {
-    "string": partial(_of_offsets, dtype=np.int32),
-    "binary": partial(_of_offsets, dtype=np.int32),
-    "large_string": partial(_of_offsets, dtype=np.int64),
-    "large_binary": partial(_of_offsets, dtype=np.int64),
-    "string_view": _of_views,
-    "binary_view": _of_views,
-}
 
 
 def _plain_times(values: Any) -> Any:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import id_text
+from simdb.columns.arrow import ByteColumn, id_text
+from simdb.columns.decoding import UTF8, known_encoding
+from simdb.columns.decoding import as_text as decoded_text
 from simdb.decontamination.items import ItemPart, LeakRule
 from simdb.decontamination.result import Decontaminated, Leak, marks, without
 from simdb.decontamination.search import (
@@ -61,6 +63,7 @@ def decontaminate(
     sketch: Simhash | Minhash | None = None,
     on_null: NullName = "keep",
     memory: int | None = None,
+    encoding: str = UTF8,
     errors: ErrorsName = "strict",
     on_error: OnError = "raise",
     threads: int | None = None,
@@ -85,8 +88,7 @@ def decontaminate(
 
     `action`: "drop" leaves out documents that have an item; "cut" takes the shared passages out of
     their texts, and leaves out what is empty then; "mark" adds the field "leaks".  `sketch`: how
-    texts are cut and cleaned, but for shingles, stop words and stems.  Others: see
-    `simdb.deduplicate`; a RuntimeWarning tells of items that are left out.
+    texts are cut and cleaned.  Others: see `deduplicate`; a warning tells of items left out.
     """
     rule = checked_rule(ngram, coverage, min_hits, common)
     one_of("action", action, ACTIONS)
@@ -95,15 +97,16 @@ def decontaminate(
     cutting = Simhash() if sketch is None else sketch
     instance("sketch", cutting, TextSketch, "simdb.Simhash()")
     text = checked_field("text", text, "action='cut'" * (action == CUT))
-    skipped, count = Skipped(on_error), thread_count(threads)
-    parts = parts_of(against, text, id, fields, errors, skipped.other())
+    skipped, how = Skipped(on_error), (known_encoding(encoding), errors)
+    parts = parts_of(against, text, id, fields, *how, skipped.other())
+    report, count = report_of(progress), thread_count(threads)
     search = ItemSearch(parts, cutting, rule, ngram=ngram, errors=errors, threads=count)
-    report, staying = report_of(progress), {"in against=": expanded(paths_of(against) or ())}
+    staying = {"in against=": expanded(paths_of(against) or ())}
     if (paths := paths_of(data)) is not None:
-        reading = reading_of(id, text, errors, on_null, threads=threads, memory=memory)
+        reading = reading_of(id, text, *how, on_null, threads=threads, memory=memory)
         return _of_files(paths, reading, search, action, on_null, report, staying, skipped)
     rows = rows_of(data, skipped)
-    texts = readable_texts(rows.texts(text), skipped, cutting, errors)
+    texts = readable_texts(rows.texts(text), skipped, cutting, *how)
     return _of_rows(rows, texts, text, id, search, action, on_null, report, staying, skipped)
 
 
@@ -121,6 +124,7 @@ def parts_of(
     text: FieldName,
     id: FieldName | None,
     fields: str | Sequence[FieldName] | None,
+    encoding: str,
     errors: str,
     skipped: Skipped,
 ) -> list[ItemPart]:
@@ -135,9 +139,10 @@ def parts_of(
         raise OptionError("fields must be the name of a field, or a list of names, got none")
     names = [checked_field("fields", name) for name in several]
     if (paths := paths_of(against)) is not None:
-        parts = parts_of_files(paths, names, reading_of(id, text, errors, KEEP), skipped)
+        reading = reading_of(id, text, encoding, errors, KEEP)
+        parts = parts_of_files(paths, names, reading, skipped)
     else:
-        parts = _parts_of_rows(rows_of(against, skipped), names, id, errors, skipped)
+        parts = _parts_of_rows(rows_of(against, skipped), names, id, encoding, errors, skipped)
     skipped.warn("against")
     return parts
 
@@ -152,13 +157,15 @@ def parts_of_files(
     records, id = records_of(paths, names, reading, skipped), field_named(reading.id_field).label
     if not records and len(skipped):
         raise InputError(skipped.first)
-    return _parts_of_rows(Records(records), names, id, reading.errors, skipped)
+    how = reading.encoding, reading.errors, skipped
+    return _parts_of_rows(Records(records), names, id, *how)
 
 
 def _parts_of_rows(
     rows: DataRows,
     names: Sequence[FieldName],
     id: FieldName | None,
+    encoding: str,
     errors: str,
     skipped: Skipped,
 ) -> list[ItemPart]:
@@ -168,10 +175,12 @@ def _parts_of_rows(
     parts: list[ItemPart] = []
     for name in names:
         values = rows.texts(name) if isinstance(rows, Values) else rows.column(name)
+        if isinstance(values, ByteColumn):
+            values = readable_texts(values, skipped, None, encoding, errors).every()
         label = field_named(name).label
         for row, (item, value) in enumerate(zip(ids, values, strict=True)):
             try:
-                parts += list(_parts(item, label, value, errors))
+                parts += list(_parts(item, label, value, encoding, errors))
             except InputError as error:
                 if not skipped.is_allowed:
                     raise
@@ -181,7 +190,7 @@ def _parts_of_rows(
     return parts
 
 
-def _parts(item: Any, name: str, value: Any, errors: str) -> Iterator[ItemPart]:
+def _parts(item: Any, name: str, value: Any, encoding: str, errors: str) -> Iterator[ItemPart]:
     """Yield a part for a text or a number, none for a null, and one for each text of a list."""
     if isinstance(value, str) and errors == "strict":
         try:
@@ -192,11 +201,12 @@ def _parts(item: Any, name: str, value: Any, errors: str) -> Iterator[ItemPart]:
             ) from error
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
-    if isinstance(value, str | bytes):
+    value = decoded_text(value, encoding, errors, f"item {item!r}")
+    if isinstance(value, str):
         yield ItemPart(item, name, value)
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _parts(item, name, each, errors)
+            yield from _parts(item, name, each, encoding, errors)
     elif isinstance(value, Number) and not keeping.is_missing(value):
         is_json = isinstance(value, int | float)
         yield ItemPart(item, name, as_text(value) if is_json else str(value))
@@ -232,14 +242,19 @@ def _of_rows(
     if on_null == DROP_NULLS:
         kept &= ~is_null
     own = by_document(leaks)
-    data = _changed_rows(rows, text, own, action, kept)
+    data = _changed_rows(rows, texts, text, own, action, kept)
     named = leaks if ids is None else [replace(leak, id=ids[leak.id]) for leak in leaks]
     held = InMemory(data, text, staying=staying)
     return result(held, kept, named, search, skipped.named(ids))
 
 
 def _changed_rows(
-    rows: DataRows, text: FieldName, own: dict[Any, list[Leak]], action: str, kept: Bools
+    rows: DataRows,
+    texts: RowTexts,
+    text: FieldName,
+    own: dict[Any, list[Leak]],
+    action: str,
+    kept: Bools,
 ) -> Any:
     """Return what stays of rows, and take what does not out of `kept`."""
     if action == DROP:
@@ -250,12 +265,10 @@ def _changed_rows(
             own = _of_one_type(own)
         found = [marks(own[at]) if at in own else None for at in range(len(rows))]
         return rows_of(rows.with_field(MARKS_FIELD, found)).chosen(kept)
-    values = list(rows.texts(text))
-    for at, leaks in own.items():
-        rest = without(values[at], leaks)
-        values[at] = rest if isinstance(values[at], str) else rest.encode()
-        kept[at] = bool(rest.strip())
-    return rows_of(rows.with_field(text, values)).chosen(kept)
+    whole = zip(own.items(), texts.at(np.array([*own], np.int64)), strict=True)
+    rests = {at: without(each, leaks) for (at, leaks), each in whole}
+    kept[[at for at, rest in rests.items() if not rest.strip()]] = False
+    return rows_of(rows.with_field(text, texts.changed(rests))).chosen(kept)
 
 
 def _of_one_type(own: dict[Any, list[Leak]]) -> dict[Any, list[Leak]]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from simdb.columns.arrow import Texts
 from simdb.ground.cold import MadeOnce
 from simdb.ground.dtypes import F64, I64, U32, Bools
 from simdb.running import kernel
@@ -25,7 +26,6 @@ from simdb.values.arrays import ranges, sorted_unique, sums_of
 # An item of fewer words, such as a name or a number, says nothing: every collection has it.
 LEAST_WORDS = 5
 
-Text = str | bytes
 # An n-gram is not common in so few documents or items, however few there are in all.
 COMMON_LEAST = 10
 # An item with fewer telling words, and of at least so many n-grams' words, is in a document if
@@ -43,7 +43,7 @@ class ItemPart:
 
     item: Any
     field: str
-    text: Text
+    text: str
 
 
 class Items:
@@ -149,7 +149,7 @@ class Scan:
         self.words = 0
         self._has_any: list[Bools] = []
 
-    def look(self, start: int, texts: Sequence[str | bytes]) -> tuple[SeenGrams, int]:
+    def look(self, start: int, texts: Texts) -> tuple[SeenGrams, int]:
         """Return what some documents have, and their number of words.  Threads may call this."""
         offsets, words = self._order.words(texts, errors=self._errors, start=start)
         hits = self._items.table.find(offsets, words, self._items.lengths)
@@ -252,7 +252,7 @@ class LeakJudge:
         stops = starts + np.minimum(sizes, items.n)[owners[at]]
         return ~_is_inside(starts, stops, len(items.words))
 
-    def judge(self, texts: Sequence[str | bytes], documents: I64) -> list[FoundItem]:
+    def judge(self, texts: Texts, documents: I64) -> list[FoundItem]:
         """Return the items that are in some documents, given by their texts and positions."""
         items, (offsets, words) = self._items, self._order.words(texts, errors="replace")
         hits = items.table.find(offsets, words, items.lengths)

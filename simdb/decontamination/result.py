@@ -18,7 +18,6 @@ from simdb.outputs.places import check_staying
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import written
 from simdb.results.skipped import Skipped
-from simdb.sketch.normalisation import decoded
 from simdb.sketch.winnowing import WordOrder
 
 
@@ -100,19 +99,16 @@ def leak_table(leaks: Sequence[Leak]) -> Any:
     return arrow.table(columns)
 
 
-def leaks_of(
-    found: Iterable[FoundItem], text: str | bytes, items: Items, order: WordOrder
-) -> list[Leak]:
+def leaks_of(found: Iterable[FoundItem], text: str, items: Items, order: WordOrder) -> list[Leak]:
     """Return what was found in one document as leaks, whose `id` is its position still.
 
     Each part that has the words of what was found is a leak of its own.
     """
-    whole = decoded(text, "utf-8", position=0, replace=True)
-    places = order.places(whole).tolist()
+    places = order.places(text).tolist()
     leaks = []
     for each in found:
         for part in items.parts[each.sequence]:
-            own = decoded(part.text, "utf-8", position=0, replace=True)
+            own = part.text
             own_places = order.places(own).tolist()
             spans = tuple(_span(passage, places, own_places) for passage in each.passages)
             rarest = own_places[each.rarest : each.rarest + items.n]
@@ -122,15 +118,14 @@ def leaks_of(
                     id=each.document, item=part.item, field=part.field,
                     coverage=each.coverage, hits=each.hits, spans=spans,
                     rarest=own[rarest[0][0] : rarest[-1][1]], count=each.rarest_count,
-                    text=whole[first:last], item_text=own,
+                    text=text[first:last], item_text=own,
                 )
             )  # fmt: skip
     return leaks
 
 
-def without(text: str | bytes, leaks: Iterable[Leak]) -> str:
+def without(text: str, leaks: Iterable[Leak]) -> str:
     """Return a text without the passages of its leaks."""
-    text = decoded(text, "utf-8", position=0, replace=True)
     kept, at = [], 0
     for span in sorted({span for leak in leaks for span in leak.spans}):
         kept.append(text[at : span.start])

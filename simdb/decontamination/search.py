@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb.columns.arrow import Texts
 from simdb.decontamination.items import ItemPart, Items, LeakJudge, LeakRule, Scan
 from simdb.decontamination.result import Leak, leaks_of, marks, without
 from simdb.engine.state.incoming import numbered
@@ -33,8 +34,6 @@ JUDGED_DOCUMENTS = 256
 
 ACTIONS = DROP, CUT, MARK = ("drop", "cut", "mark")
 MARKS_FIELD = "leaks"  # which a marked record has
-
-Texts = Sequence[Any]  # str, or UTF-8 in bytes
 
 
 class ItemSearch:

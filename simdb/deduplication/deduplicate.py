@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from simdb import database
+from simdb.columns.decoding import UTF8, known_encoding
 from simdb.deduplication import claims, files, within
 from simdb.deduplication.dropping import Dropping, drop_from_files, drop_from_rows
 from simdb.deduplication.question import DedupQuestion, Evidence, least_of, refusal_of
@@ -80,6 +81,7 @@ def deduplicate(
     on_null: NullName = "keep",
     max_share: float | None = None,
     memory: int | None = None,
+    encoding: str = UTF8,
     errors: ErrorsName = "strict",
     on_error: OnError = "raise",
     threads: int | None = None,
@@ -92,27 +94,26 @@ def deduplicate(
     `os.PathLike`, not all in memory; vectors, float[n, d], of a cosine of .95, or ready
     fingerprints, uint64[n] or `Fingerprints`, compared by `distance`.  `text`, `id`: a field, a
     path "a.b", "a|b" (the first) or a tuple (joined); `id` can be a list; else "id" or positions.
+    Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity` (0.8).
+    verify="numbers": so must be their numbers; "estimate": sketches decide, by `similarity` or
+    `distance`.  `policy`, `recall`: see `Database.find_clusters`.  `keep` of a group: the "first",
+    "last", "longest", "shortest", by a field ("max:FIELD", "min:FIELD") or a function.
 
-    Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity` (0.8);
-    texts without words are like nothing.  verify="numbers": their numbers must be the same, too;
-    "estimate": sketches decide, by `similarity` or `distance`.  `policy`, `recall`: see
-    `Database.find_clusters`.  `keep`: which row of a group survives: the "first", "last",
-    "longest", "shortest", by a field ("max:FIELD", "min:FIELD") or a function.
-
-    `against`: like `data`, or a `Database` or its path: rows that match some of it go; it stays.
-    `db`: a `Database`, or its path, created if missing.  A row is removed if it matches a document
-    stored in it or a row kept before, or has the id and sketch of a stored one; others are stored,
-    or, after an error, none.  Estimates decide about stored documents not among the rows.  Without
-    `id`, texts make the ids.  `run` names the call: a later call of this name, or without names of
-    the same ids, removes the same.  `unit`: with "paragraph", "line" or "sentence", parts of at
-    least `min_words` (5) words leave the texts if an earlier part has the same words or is alike.
-    `on_null`: rows without a text are kept, or "drop", "error".  `max_share`: if more go, nothing
-    is removed.  `memory`: bytes of documents to hold.  Others: see `Database.insert_many`.
+    `against`: like `data`, or a `Database` or its path: rows that match some of it go.  `db`: a
+    `Database`, or its path, created if missing.  A row is removed if it matches a stored document
+    or a row kept before, or has the id and sketch of a stored one; others are stored, all or none.
+    Estimates decide about documents that are no rows.  Without `id`, texts make the ids.  `run`
+    names the call: a later call of this name, or without names of the same ids, removes the same.
+    `unit`: with "paragraph", "line" or "sentence", parts of at least `min_words` (5) words leave
+    the texts if an earlier part has the same words or is alike.  `on_null`: rows without a text are
+    kept, or "drop", "error".  `max_share`: if more go, nothing is removed.  `memory`: bytes to
+    hold.  Others: see `Database.query_many`.
     """
     rule = _checked_rule(keep, on_null, run, policy, db, against)
     given, count = _options_of(sketch, options, db), thread_count(threads)
     asked = similarity, distance, recall, verify, policy, max_share, errors, count
-    question = DedupQuestion(*asked, report_of(progress), None, memory, Skipped(on_error))
+    more = report_of(progress), None, memory, known_encoding(encoding), Skipped(on_error)
+    question = DedupQuestion(*asked, *more)
     if unit != DOCUMENT or min_words is not None:
         least = checked_unit(unit, min_words, _of_documents(question, keep, against, db))
         dropping = Dropping(unit, least, on_null, question)
@@ -303,8 +304,8 @@ def _texts_of(
     rows: DataRows, text: FieldName, question: DedupQuestion, sketch: Simhash | Minhash | None
 ) -> RowTexts:
     """Return the texts of all rows; none have no fields."""
-    values = rows.texts(checked_field("text", text))
-    return readable_texts(values, question.skipped, sketch, question.errors)
+    how = question.skipped, sketch, question.encoding, question.errors
+    return readable_texts(rows.texts(checked_field("text", text)), *how)
 
 
 def _ids_of(rows: DataRows, id: Any, *, are_stored: bool = False) -> Sequence[Any] | None:

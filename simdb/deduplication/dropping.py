@@ -106,11 +106,9 @@ def drop_from_rows(
         dropping.question.report(done)
     dropped = sieve.decide()
     if len(dropped.changed):
-        values = list(rows.texts(text))
-        for at in dropped.changed.tolist():
-            rest = sieve.rest(values[at], dropped.of(at))
-            values[at] = rest if isinstance(values[at], str) else rest.encode()
-        rows = rows_of(rows.with_field(text, values))
+        whole = zip(dropped.changed.tolist(), texts.at(dropped.changed), strict=True)
+        rests = {at: sieve.rest(each, dropped.of(at)) for at, each in whole}
+        rows = rows_of(rows.with_field(text, texts.changed(rests)))
     kept = _without(dropped.kept, texts.is_null, dropping)
     kept &= ~dropping.question.skipped.flags(len(kept))
     survivors = InMemory(rows.chosen(kept), text, dropping.question.threads)
@@ -129,7 +127,13 @@ def drop_from_files(
     text = checked_field("text", text, "unit=")
     asked = dropping.question
     reading = reading_of(
-        id, text, asked.errors, dropping.on_null, threads=asked.threads, memory=asked.memory
+        id,
+        text,
+        asked.encoding,
+        asked.errors,
+        dropping.on_null,
+        threads=asked.threads,
+        memory=asked.memory,
     )
     sieve = dropping.sieve(sketch, stored)
     with ExitStack() as held:

@@ -99,8 +99,8 @@ class GivenFiles(NamedTuple):
                 "keep= is a function, which needs rows in memory; of files give a rule"
             )
         reading = reading_of(
-            self.id, self.text, question.errors, self.on_null, fields=filter(None, [rule.field]),
-            threads=question.threads, memory=question.memory,
+            self.id, self.text, question.encoding, question.errors, self.on_null,
+            fields=filter(None, [rule.field]), threads=question.threads, memory=question.memory,
         )  # fmt: skip
         return opened(self.paths, reading, held, question.skipped, self.staying), rule
 
@@ -169,6 +169,7 @@ class FileRows:
 def reading_of(
     id: FieldName | None,
     text: FieldName,
+    encoding: str,
     errors: str,
     on_null: str,
     *,
@@ -185,8 +186,8 @@ def reading_of(
     usual, named = SourceOptions(), USUAL_ID if id is None else id
     given = tuple(name for name in (id, text) if name not in (None, usual.text_field))
     return SourceOptions(
-        id_field=named, text_field=checked_field("text", text), errors=errors, given=given,
-        fields=tuple(fields), has_fields=False, has_lines=True, has_absent=True,
+        id_field=named, text_field=checked_field("text", text), encoding=encoding, errors=errors,
+        given=given, fields=tuple(fields), has_fields=False, has_lines=True, has_absent=True,
         # What is dropped is read as what is kept: it matches nothing, and has its place.
         on_null=KEEP if on_null == DROP else on_null,
         threads=threads, memory=memory,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 import numpy as np
 
 from simdb import report
+from simdb.columns.decoding import UTF8
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.engine.search import question as searching
 from simdb.engine.search.judge import ESTIMATE, NUMBERS, VERIFICATIONS
@@ -58,6 +59,7 @@ class DedupQuestion:
     progress: Report | None
     search: SearchLike | None = None
     memory: int | None = None
+    encoding: str = UTF8
     skipped: Skipped = field(default_factory=Skipped)  # takes the rows that cannot be read
 
     def __post_init__(self) -> None:

@@ -192,7 +192,7 @@ def either(
         return before  # type: ignore[no-any-return]
     after = own(positions[is_own])
     columns = [each for each in (before, after) if isinstance(each, TextColumn)]
-    if len(columns) == 2 and columns[0].is_binary == columns[1].is_binary:
+    if len(columns) == 2:
         places = np.where(is_own, np.cumsum(is_own) + len(before), np.cumsum(~is_own)) - 1
         return joined(columns).chosen(places)
     made = np.empty(len(positions), object)

@@ -117,7 +117,7 @@ def _listed(against: Any, text: FieldName, id: Any, question: DedupQuestion) -> 
 def _texts(rows: DataRows, text: FieldName, skipped: Skipped, question: DedupQuestion) -> RowTexts:
     try:
         values = rows.texts(text) if len(rows) else []
-        return readable_texts(values, skipped, None, question.errors)
+        return readable_texts(values, skipped, None, question.encoding, question.errors)
     except OptionError as error:
         raise OptionError(f"against: {error}; {_same(text)}") from error
     except InputError as error:
@@ -135,7 +135,8 @@ def _read(
     origins, own = Origins(), id if isinstance(id, str) else None
     reading = replace(
         reading_of(
-            own, text, question.errors, KEEP, threads=question.threads, memory=question.memory
+            own, text, question.encoding, question.errors, KEEP, threads=question.threads,
+            memory=question.memory,
         ),
         origins=origins, has_lines=False,
     )  # fmt: skip

@@ -13,8 +13,16 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from simdb.columns.arrow import STREAM, TextColumn, load_arrow, python_values
-from simdb.deduplication.texts import filtered, is_of, joined_texts, listed, text_values, vectors_of
+from simdb.columns.arrow import STREAM, load_arrow, python_values
+from simdb.deduplication.texts import (
+    Undecoded,
+    filtered,
+    is_of,
+    joined_texts,
+    listed,
+    text_values,
+    vectors_of,
+)
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError, OptionError
@@ -42,7 +50,7 @@ class DataRows(Protocol):
     def __len__(self) -> int:
         """Count the rows."""
 
-    def texts(self, name: FieldName) -> TextColumn | Sequence[Any]:
+    def texts(self, name: FieldName) -> Undecoded:
         """Return the texts: the field `name` of each row, or the rows if they have no fields."""
 
     def column(self, name: FieldName) -> list[Any]:
@@ -124,7 +132,7 @@ class Values:
         """Count the texts."""
         return len(self.data)
 
-    def texts(self, name: FieldName) -> TextColumn | Sequence[Any]:
+    def texts(self, name: FieldName) -> Undecoded:
         """Return the texts; `name` does not matter."""
         if isinstance(self.data, list | tuple):
             return self.data
@@ -262,7 +270,7 @@ class Frame:
         """Count the rows."""
         return len(self.data)
 
-    def texts(self, name: FieldName) -> TextColumn | Sequence[Any]:
+    def texts(self, name: FieldName) -> Undecoded:
         """Return the texts in the column `name`."""
         plain = field_named(name).plain
         return self.column(name) if plain is None else text_values(self._column(plain))
@@ -431,7 +439,7 @@ class HubSplits:
         """Count the rows of all splits."""
         return sum(map(len, self.splits.values()))
 
-    def texts(self, name: FieldName) -> TextColumn | Sequence[Any]:
+    def texts(self, name: FieldName) -> Undecoded:
         """Return the texts in the column `name` of all splits."""
         return joined_texts([split.texts(name) for split in self.splits.values()])
 

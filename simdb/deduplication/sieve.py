@@ -22,7 +22,6 @@ from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
-from simdb.sketch.normalisation import decoded
 from simdb.sketch.winnowing import WordOrder
 from simdb.values.arrays import offsets_of, places_in, sums_of
 
@@ -207,13 +206,12 @@ class Sieve:
         """How many parts with words each document has: int64[n]."""
         return joined(self._spoken)
 
-    def rest(self, text: str | bytes, is_dropped: Bools) -> str:
+    def rest(self, text: str, is_dropped: Bools) -> str:
         """Return what is left of a text; InputError if it has other parts than when it was read."""
-        whole = self._whole(text)
-        left: str | None = kernel.part_rest(whole, self._unit, is_dropped)
+        left: str | None = kernel.part_rest(text, self._unit, is_dropped)
         if left is None:
             raise InputError(
-                f"the text {whole[:40]!r} is not what it was when it was read first; do not change"
+                f"the text {text[:40]!r} is not what it was when it was read first; do not change"
                 " files while they are read"
             )
         return left
@@ -226,12 +224,9 @@ class Sieve:
         """Keep the texts of the parts that have a flag."""
         offsets = offsets_of(counts)
         for at in np.flatnonzero(sums_of(flags, offsets)).tolist():
-            whole = self._whole(texts[at])
+            whole = texts[at]
             bounds = kernel.part_bounds(whole, self._unit)[flags[offsets[at] : offsets[at + 1]]]
             self._texts += [whole[start:stop] for start, stop, _ in bounds.tolist()]
-
-    def _whole(self, text: str | bytes) -> str:
-        return decoded(text, "utf-8", position=0, replace=self._errors == "replace")
 
     def _take(self, cut: Cut) -> U8:
         """Take the parts of the documents that follow; return what becomes of them."""

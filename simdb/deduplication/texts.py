@@ -6,21 +6,22 @@ fingerprints, which are compared by their distance.
 
 import hashlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import (
+    ByteColumn,
     TextColumn,
     encoded,
     filtered_array,
     joined,
     load_arrow,
-    text_column,
 )
+from simdb.columns.decoding import UTF8, as_text, byte_column, decoded_column
 from simdb.deduplication.question import DedupQuestion
 from simdb.engine.search.judge import ESTIMATE, NUMBERS
 from simdb.ground.checks import share, shown
@@ -38,10 +39,13 @@ from simdb.sketch.sketcher import sketcher_of
 from simdb.values.arrays import Fingerprints
 
 DIGEST_BYTES = 16
+ROW = "row {} of data"
 # So many texts are read at a time.
 READ_ROWS = 4096
 
 Floats = npt.NDArray[np.floating]
+# What `RowTexts` decodes.
+Undecoded: TypeAlias = TextColumn | ByteColumn | Sequence[Any]
 
 # From which cosine on vectors are alike, if nothing is said.
 SIMILARITY = 0.95
@@ -50,21 +54,34 @@ WANTED = "vectors are an array float[n, d], or a list of arrays float[d]"
 
 
 class RowTexts:
-    """The texts of rows: str or UTF-8 bytes; `is_null` bool[n] says which rows have none."""
+    """The texts of rows, decoded; `is_null` bool[n] says which rows have none."""
 
-    def __init__(self, values: TextColumn | Sequence[Any]) -> None:
-        """Check `values`, one for each row; InputError names a row without text or null."""
-        self._values = values
+    def __init__(
+        self, values: Undecoded, encoding: str = UTF8, errors: str = "strict", start: int = 0
+    ) -> None:
+        """Decode `values`, one for each row; InputError names a row without text or null.
+
+        Error messages number the rows from `start`.
+        """
+        self._given = values
+        if isinstance(values, ByteColumn):
+            values = decoded_column(values, encoding, errors, start, ROW)
+        self._values: TextColumn | Sequence[Any] = values
         if isinstance(values, TextColumn):
             self.is_null: Bools = values.lengths < 0
             return
         self.is_null = np.zeros(len(values), np.bool_)
-        if set(map(type, values)) <= {str}:  # the usual case, many times faster
+        kinds = set(map(type, values))
+        if kinds <= {str}:  # the usual case, many times faster
             return
-        for row, value in enumerate(values):
+        if bytes in kinds:
+            rows = enumerate(values, start)
+            values = [as_text(each, encoding, errors, ROW.format(row)) for row, each in rows]
+            self._values = values
+        for row, value in enumerate(values, start):
             if is_missing(value):
-                self.is_null[row] = True
-            elif not isinstance(value, str | bytes):
+                self.is_null[row - start] = True
+            elif not isinstance(value, str):
                 remedy = f"; {WANTED}" if isinstance(value, list | np.ndarray) else ""
                 if isinstance(value, int):
                     remedy = "; ready fingerprints are an array uint64[n]"
@@ -77,6 +94,10 @@ class RowTexts:
         """Count the rows."""
         return len(self.is_null)
 
+    def every(self) -> TextColumn | Sequence[Any]:
+        """Return the texts of all rows, None for a null."""
+        return self._values
+
     def at(self, rows: I64) -> TextColumn | list[Any]:
         """Return the texts of some rows, in that order."""
         if isinstance(self._values, TextColumn):
@@ -88,7 +109,18 @@ class RowTexts:
         found = self.at(rows)
         if isinstance(found, TextColumn):
             return found.filled()
-        return [each if isinstance(each, str | bytes) else "" for each in found]
+        return [each if isinstance(each, str) else "" for each in found]
+
+    def changed(self, rests: Mapping[int, str]) -> list[Any]:
+        """Return the texts as they were given, but for `rests` by rows: in bytes, UTF-8."""
+        given = self._given
+        is_binary = isinstance(given, ByteColumn) and not given.is_string
+        values = [given[at] for at in range(len(self))] if is_binary else list(self._values)
+        if not isinstance(given, ByteColumn):
+            values = list(given)
+        for at, rest in rests.items():
+            values[at] = rest.encode() if isinstance(values[at], bytes) else rest
+        return values
 
     def batches(self) -> Iterator[TextColumn | list[Any]]:
         """Yield the texts of all rows in portions, with an empty one for each null."""
@@ -136,13 +168,14 @@ class RowTexts:
         if isinstance(self._values, TextColumn):
             return encoded(self._values)
         nulls = zip(self._values, self.is_null.tolist(), strict=True)
-        return encoded(b"" if has_none else value for value, has_none in nulls)
+        return encoded("" if has_none else value for value, has_none in nulls)
 
 
 def readable_texts(
-    values: TextColumn | Sequence[Any],
+    values: Undecoded,
     skipped: Skipped,
     sketch: Simhash | Minhash | None,
+    encoding: str,
     errors: str,
 ) -> RowTexts:
     """Return the texts of rows, with an empty one in each row that cannot be read.
@@ -151,32 +184,33 @@ def readable_texts(
     text at all.  `sketch`: what reads the texts, None for a usual one.
     """
     if not skipped.is_allowed:
-        return RowTexts(values)
+        return RowTexts(values, encoding, errors)
     sketcher = None
     if sketch is not None and (sketch.tokeniser or sketch.markup != "none"):
         sketcher = sketcher_of(sketch, NO_RESOURCES, [sketch.tokeniser])
 
     def read(row: int, some: Any) -> None:
-        found = RowTexts(some)
+        found = RowTexts(some, encoding, errors, row)
         texts = found.filled(np.arange(len(found)))
         if sketcher is not None:
             sketcher.sketch(texts, errors=errors)
-        elif errors == "strict":
+        elif errors == "strict" and not isinstance(texts, TextColumn):
             for each in texts:
                 try:
-                    _ = each.encode() if isinstance(each, str) else bytes(each or b"").decode()
+                    each.encode()
                 except UnicodeError as error:
                     raise InputError(f"document {row} is not valid Unicode: {error}") from error
 
     for start in range(0, len(values), READ_ROWS):
         skipped.note(read, start, values[start : start + READ_ROWS])
     if not len(skipped):
-        return RowTexts(values)
+        return RowTexts(values, encoding, errors)
     flags = skipped.flags(len(values))
-    if isinstance(values, TextColumn):
-        return RowTexts(replace(values, lengths=np.where(flags, 0, values.lengths)))
+    if isinstance(values, TextColumn | ByteColumn):
+        left = replace(values, lengths=np.where(flags, 0, values.lengths))
+        return RowTexts(left, encoding, errors)
     pairs = zip(values, flags.tolist(), strict=True)
-    return RowTexts(["" if is_bad else value for value, is_bad in pairs])
+    return RowTexts(["" if is_bad else value for value, is_bad in pairs], encoding, errors)
 
 
 def is_of(data: Any, module: str, name: str) -> bool:
@@ -184,19 +218,20 @@ def is_of(data: Any, module: str, name: str) -> bool:
     return isinstance(data, getattr(sys.modules.get(module), name, ()))
 
 
-def text_values(values: Any) -> TextColumn | Sequence[Any]:
+def text_values(values: Any) -> Undecoded:
     """Return a column of any library as texts: without a Python object for each, if that can be."""
     # Python objects in a Series are texts already; Arrow would copy them.
-    column = None if str(getattr(values, "dtype", "")) == "object" else text_column(values)
+    column = None if str(getattr(values, "dtype", "")) == "object" else byte_column(values)
     return listed(values) if column is None else column
 
 
-def joined_texts(parts: list[TextColumn | Sequence[Any]]) -> TextColumn | Sequence[Any]:
+def joined_texts(parts: list[Undecoded]) -> Undecoded:
     """Return the texts of several columns as one."""
-    columns = [part for part in parts if isinstance(part, TextColumn)]
-    if columns and len(columns) == len(parts) and len({each.is_binary for each in columns}) == 1:
+    filled = [part for part in parts if len(part)]
+    columns = [part for part in filled if isinstance(part, ByteColumn)]
+    if columns and len(columns) == len(filled):
         return joined(columns)
-    return [text for part in parts for text in part]
+    return [part[at] for part in filled for at in range(len(part))]
 
 
 def listed(values: Any) -> Sequence[Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.columns.arrow import text_column
+from simdb.columns.decoding import all_texts
 from simdb.columns.vector_form import pack_minima
 from simdb.distributed.exchange import (
     VERTEX_BITS,
@@ -285,8 +285,7 @@ def exact_similarities(
     sketch = Simhash() if sketch is None else sketch
     instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
     check_many(texts, "texts")
-    column = text_column(texts)
-    given = list(texts) if column is None else column
+    given = all_texts(texts)
     both = [_positions(side, name, len(given)) for side, name in ((left, "left"), (right, "right"))]
     if len(both[0]) != len(both[1]):
         raise InputError(f"left has {len(both[0])} positions and right {len(both[1])}")

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import checked_arrow, read_batches
+from simdb.columns.decoding import UTF8, as_text, known_encoding
 from simdb.engine import clusters, explain, passages
 from simdb.engine import search as searches
 from simdb.engine import state as states
@@ -93,6 +94,7 @@ class Reading(Protocol[IdT]):
         limit: int | None = None,
         where: "Where | None" = None,
         accept: "Accept[IdT] | None" = None,
+        encoding: str = "utf-8",
         errors: ErrorsName = "strict",
         contained: float | None = None,
         texts: "Texts[IdT] | None" = None,
@@ -108,7 +110,8 @@ class Reading(Protocol[IdT]):
         1.0 with `distance` is exact.  `search`: the name of a method, or a `Search`; None lets
         the planner choose.
         `limit`: the largest number of matches to return.  `errors`: "strict" refuses text that is
-        not valid Unicode, "replace" replaces the invalid characters.
+        not valid Unicode, "replace" replaces the invalid characters.  `encoding`: that of bytes
+        which have neither a byte order mark nor, as a page, a declaration; "guess" guesses it.
 
         `where(metadata)` tells whether a document with these metadata (None if it has none) may be
         a match.  It is asked about matches, best first, until `limit` of them satisfy it.
@@ -124,6 +127,8 @@ class Reading(Protocol[IdT]):
         InputError for an invalid document, OptionError for an invalid or unsupported argument,
         NotFoundError for an unknown `id`.
         """
+        if isinstance(document, bytes):
+            document = as_text(document, known_encoding(encoding), errors)
         given = similarity, distance, recall, search
         if contained is not None or texts is not None:
             how = contained, texts, given, limit, where, accept
@@ -172,6 +177,7 @@ class Reading(Protocol[IdT]):
         match: MatchName = "all",
         where: "Where | None" = None,
         accept: "AcceptMany[IdT] | None" = None,
+        encoding: str = "utf-8",
         errors: ErrorsName = "strict",
         on_error: OnError = "raise",
         threads: int | None = None,
@@ -191,24 +197,24 @@ class Reading(Protocol[IdT]):
         `on_error`: see `insert_many`; a document that is left out has an empty row, and `skipped`
         of the result lists these documents.
         """
-        count, skipped = thread_count(threads), Skipped(on_error)
+        count, skipped, known = thread_count(threads), Skipped(on_error), known_encoding(encoding)
         searches.many.check_match(match)
         question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
         filters.check_filters(where, accept)
         documents, accept = states.unreadable.without_unreadable(
-            self._store.sketcher, documents, skipped, errors, count, accept
+            self._store.sketcher, documents, skipped, errors, count, accept, known
         )
         if contained is not None or texts is not None:
             given, most = (similarity, distance, recall, search), 1 if match == "first" else limit
             how = contained, texts, given, most, where, accept
-            found = self._containing(documents, ids, how, errors, is_of_many=True)
+            found = self._containing(documents, ids, how, errors, known, is_of_many=True)
             return skipped.spread(found)
         check_limit(question.limit)
         batch = searches.many.QueryBatch.checked(question, match)
         with self._state() as state:
             state.threads = count
             asked = batch if where is None and accept is None else batch.with_limit(None)
-            rows = searches.many.rows_of(state, documents, ids, asked, errors)
+            rows = searches.many.rows_of(state, documents, ids, asked, known, errors)
             if where is not None:
                 most = batch.question.limit if accept is None else None
                 rows = filters.kept(state, rows, where, most)
@@ -736,13 +742,14 @@ class Reading(Protocol[IdT]):
         ids: Any,
         how: "Containment",
         errors: ErrorsName,
+        encoding: str = UTF8,
         *,
         is_of_many: bool = False,
     ) -> Matches[IdT]:
         """Return the documents that contain a text, or the stored document `ids`, or many."""
         asked = passages.queries.question_of(self._store, how, is_of_many=is_of_many)
         with self._state() as state:
-            return passages.queries.find(state, documents, ids, asked, errors)
+            return passages.queries.find(state, documents, ids, asked, encoding, errors)
 
     def _contained(self, how: "Containment", verify: VerifyName | None) -> "Pairs[IdT]":
         """Return the pairs of which the left document is contained in the right one."""

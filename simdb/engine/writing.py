@@ -56,6 +56,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         metadata: Any = None,
         *,
         on_conflict: ConflictName = "error",
+        encoding: str = "utf-8",
         errors: ErrorsName = "strict",
     ) -> None:
         """Store one document; see `insert_many`.
@@ -64,7 +65,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         Raises ExistsError if the id is stored already, unless `on_conflict` says otherwise.
         """
         known = None if metadata is None else [metadata]
-        call = write.storing.Call([id], [document], known, on_conflict, errors)
+        call = write.storing.Call([id], [document], known, on_conflict, encoding, errors)
         with self._changing("insert") as writing:
             write.storing.insert_one(writing, call)
 
@@ -76,6 +77,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         metadata: Any = None,
         *,
         on_conflict: ConflictName = "error",
+        encoding: str = "utf-8",
         errors: ErrorsName = "strict",
         on_error: OnError = "raise",
         progress: "Progress | None" = None,
@@ -89,7 +91,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         `ids`: str, bytes or int; a mapping from ids to documents needs no `documents`.
         `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
         vectors as float[n, d] or a CSR matrix, or an Arrow column.  `metadata`: a plain object or
-        None for each document.  `errors`: see `query`.
+        None for each document.  `encoding`, `errors`: see `query`.
         `progress(done)` is called now and then with the number of documents sketched; True draws a
         bar on a terminal.  `threads`: how many threads share the work; None: as many as the
         environment variable SIMDB_THREADS says or, without it, as this process may use processors.
@@ -107,9 +109,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
         left out; a function is called with the row, the id and the reason of each instead.
         """
         skipped = Skipped(on_error)
-        call = write.storing.Call(
-            ids, documents, metadata, on_conflict, errors, threads, progress, skipped
-        )
+        how = on_conflict, encoding, errors, threads, progress, skipped
+        call = write.storing.Call(ids, documents, metadata, *how)
         with crew(), self._changing("insert") as writing:
             count = write.storing.insert(writing, call)
         skipped.warn()
@@ -127,6 +128,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         recall: float | None = None,
         search: "MethodName | Search | None" = None,
         on_conflict: ConflictName = "same",
+        encoding: str = "utf-8",
         errors: ErrorsName = "strict",
     ) -> Match[IdT] | None:
         """Store a document, unless a stored document matches it.
@@ -142,7 +144,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         raises ExistsError.
         """
         known = None if metadata is None else [metadata]
-        call = write.storing.Call([id], [document], known, on_conflict, errors)
+        call = write.storing.Call([id], [document], known, on_conflict, encoding, errors)
         question = Question(similarity, distance, recall, search)
         with self._changing("insert") as writing:
             return write.storing.claim_one(writing, call, question)
@@ -159,6 +161,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         recall: float | None = None,
         search: "MethodName | Search | None" = None,
         on_conflict: ConflictName = "same",
+        encoding: str = "utf-8",
         errors: ErrorsName = "strict",
         on_error: OnError = "raise",
         verify: VerifyName | None = None,
@@ -187,9 +190,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
         After ExistsError no document is stored.
         """
         question = Question(similarity, distance, recall, search, verify=verify)
-        call = write.storing.Call(
-            ids, documents, metadata, on_conflict, errors, threads, progress, Skipped(on_error)
-        )
+        how = on_conflict, encoding, errors, threads, progress, Skipped(on_error)
+        call = write.storing.Call(ids, documents, metadata, *how)
         with crew(), self._changing("insert") as writing:
             return write.storing.claim(writing, call, question, texts)
 
@@ -204,6 +206,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         distance: int | None = None,
         recall: float | None = None,
         search: "MethodName | Search | None" = None,
+        encoding: str = "utf-8",
         errors: ErrorsName = "strict",
         on_error: OnError = "raise",
         progress: "Progress | None" = None,
@@ -226,9 +229,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
         searches.many.check_match(match)
         question = Question(similarity, distance, recall, search, follows=OF_BATCHES)
         batch = searches.many.QueryBatch.checked(question, match)
-        call = write.storing.Call(
-            ids, documents, metadata, "error", errors, threads, progress, Skipped(on_error)
-        )
+        how = "error", encoding, errors, threads, progress, Skipped(on_error)
+        call = write.storing.Call(ids, documents, metadata, *how)
         with crew(), self._changing("insert") as writing:
             return write.storing.insert_batch(writing, call, batch)
 

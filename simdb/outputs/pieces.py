@@ -281,7 +281,7 @@ class TextSpool(ExitStack):
         for start, at, stop in parts:
             os.preadv(file, [view[at:stop]], start)
         addresses = (ends - lengths + buffer.ctypes.data).astype(np.uint64)
-        return TextColumn(addresses, lengths, (buffer,), is_binary=True)
+        return TextColumn(addresses, lengths, (buffer,))
 
 
 class Blocks(ExitStack):

@@ -183,7 +183,7 @@ def part_of(documents: Any, chosen: slice | I64) -> Any:
         return Signatures(documents.minima[chosen], documents.sketch, documents.is_empty[chosen])
     if isinstance(documents, Fingerprints):
         return documents.taken(chosen)
-    if isinstance(documents, arrow.TextColumn) and not isinstance(chosen, slice):
+    if isinstance(documents, arrow.TextColumn | arrow.ByteColumn) and not isinstance(chosen, slice):
         return documents.chosen(chosen)
     if isinstance(chosen, slice) or hasattr(documents, "shape"):
         return documents[chosen]

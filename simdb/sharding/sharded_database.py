@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 import numpy as np
 import numpy.typing as npt
 
+from simdb.columns.decoding import UTF8, as_text, known_encoding
 from simdb.database import Database
 from simdb.engine import search as searches
 from simdb.engine import state as states
@@ -110,6 +111,7 @@ class ShardedDatabase(Generic[IdT]):
         limit: int | None = None,
         where: "Where | None" = None,
         accept: "Accept[IdT] | None" = None,
+        encoding: str = "utf-8",
         errors: ErrorsName = "strict",
         threads: int | None = 1,
     ) -> list[Match[IdT]]:
@@ -119,6 +121,7 @@ class ShardedDatabase(Generic[IdT]):
         thread takes longer than most queries, so it is 1 by default; more help where shards are on
         a slow disk, or where every document is compared.
         """
+        document = as_text(document, known_encoding(encoding), errors)
         check_limit(limit)
         check_filters(where, accept)
         count, given = thread_count(threads), (similarity, distance, recall, search)
@@ -169,6 +172,7 @@ class ShardedDatabase(Generic[IdT]):
         match: MatchName = "all",
         where: "Where | None" = None,
         accept: "AcceptMany[IdT] | None" = None,
+        encoding: str = "utf-8",
         errors: ErrorsName = "strict",
         on_error: OnError = "raise",
         threads: int | None = None,
@@ -179,17 +183,17 @@ class ShardedDatabase(Generic[IdT]):
         The memory limit of `search` is for all shards together.  `ordinals` of the result are
         uint64: 2**32 times the number of the shard, plus the ordinal in it.
         """
-        count, skipped = thread_count(threads), Skipped(on_error)
+        count, skipped, known = thread_count(threads), Skipped(on_error), known_encoding(encoding)
         searches.many.check_match(match)
         question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
         check_limit(limit)
         check_filters(where, accept)
         documents, accept = states.unreadable.without_unreadable(
-            self._shards.sample.store.sketcher, documents, skipped, errors, count, accept
+            self._shards.sample.store.sketcher, documents, skipped, errors, count, accept, known
         )
         batch = searches.many.QueryBatch.checked(question, match)
         size = batch.query_count(self._shards.sample.store.width)
-        slices, own = self._queries(documents, ids, size, errors, count)
+        slices, own = self._queries(documents, ids, size, known, errors, count)
         asked = batch if accept is None else batch.with_limit(None)
         found = searching.find_many(
             self._shards, slices, asked, where=where, left_out=own, threads=count
@@ -250,7 +254,7 @@ class ShardedDatabase(Generic[IdT]):
         listed = None if ids is None else states.incoming.as_list(ids, "ids")
 
         def find(documents: Any, wanted: Wanted) -> Matches[IdT]:
-            slices, own = self._queries(documents, listed, None, errors, count)
+            slices, own = self._queries(documents, listed, None, UTF8, errors, count)
             (sketches,) = slices
             return searching.nearest(
                 self._shards, sketches, wanted, where=where, left_out=own, threads=count
@@ -553,13 +557,13 @@ class ShardedDatabase(Generic[IdT]):
         return f"<simdb.ShardedDatabase {self.path!r}, {state}>"
 
     def _queries(
-        self, documents: Any, ids: Any, size: int | None, errors: ErrorsName, threads: int
+        self, documents: Any, ids: Any, size: int | None, encoding: str, errors: str, threads: int
     ) -> tuple[Iterator[Sketches], npt.NDArray[np.uint64] | None]:
         """Return queries in slices of at most `size`, and what each is itself if it is stored."""
         if ids is None:
             sketcher = self._shards.sample.store.sketcher
             return states.incoming.sketch_slices(
-                sketcher, documents, None, size, errors=errors, threads=threads
+                sketcher, documents, None, size, errors=errors, threads=threads, encoding=encoding
             ), None
         stored = of_stored(self._shards, states.incoming.as_list(ids, "ids"))
         step = size or max(len(stored.ordinals), 1)

@@ -20,8 +20,6 @@ MARKED = 1 << 22
 # Of a run that the query repeats, its first places make spans.
 PLACES_MOST = 8
 
-Text = str | bytes
-
 
 class ContainmentQuery(NamedTuple):
     """A query as words and n-grams.
@@ -99,7 +97,7 @@ def most_covered(rows: I64, positions: I64, gram_count: int, row_count: int) -> 
 
 
 def spans_of(
-    asked: ContainmentQuery, query: Text, document: Text, winnower: Winnower
+    asked: ContainmentQuery, query: str, document: str, winnower: Winnower
 ) -> list[SharedSpan]:
     """Return the passages that a query and a document share, in the order of the query.
 

@@ -34,20 +34,13 @@ I32 = npt.NDArray[np.int32]
 IntP = npt.NDArray[np.intp]
 
 
-def code_points(text: str | bytes | None, errors: str) -> U32:
+def code_points(text: str, errors: str) -> U32:
     """Return the code points of the only document; InputError for invalid Unicode."""
     try:
-        if isinstance(text, bytes):
-            text = text.decode("utf-8", errors)
-        if isinstance(text, str):
-            # The function itself: a codec by name is a module, which the first use would load.
-            return np.frombuffer(codecs.utf_32_le_encode(text, errors)[0], "<u4")
-    except UnicodeDecodeError as error:
-        raise InputError(f"document 0 is not valid UTF-8: {error}") from error
+        # The function itself: a codec by name is a module, which the first use would load.
+        return np.frombuffer(codecs.utf_32_le_encode(text, errors)[0], "<u4")
     except UnicodeEncodeError as error:
         raise InputError(f"document 0 has a lone surrogate: {error}") from error
-    found = "null" if text is None else type(text).__name__
-    raise InputError(f"document 0 is {found}, not str or bytes")
 
 
 def contents_of(tokens: Sequence[str | bytes], errors: str) -> list[bytes]:

@@ -39,7 +39,7 @@ def kind_of_all(documents: Any, vectors: "Vectors | None") -> str:
 
 def kind_of(document: Any, position: int) -> str:
     """Return the kind of a document, which decides how it is sketched; InputError for none."""
-    if isinstance(document, str | bytes):
+    if isinstance(document, str):
         return "text"
     if isinstance(document, Fingerprint):
         return "fingerprint"
@@ -58,6 +58,7 @@ def kind_of(document: Any, position: int) -> str:
     if is_vector(document, position):
         return "dense" if isinstance(document, np.ndarray) else "sparse"
     check_not_null(document, position)
+    assert not isinstance(document, bytes), "whoever takes documents has decoded them"
     raise InputError(f"document {position} is {describe(document)}; a document is {KINDS}")
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn, text_column
+from simdb.columns.arrow import TextColumn
+from simdb.columns.decoding import as_texts
 from simdb.ground.dtypes import F32, I64, U32, U64, Bools
 from simdb.running.threads import mapped
 from simdb.sketch.exact_similarity import (
@@ -316,9 +317,9 @@ def _stored(numbers: U32, is_unknown: Bools, features: ReadFeatures) -> Stored:
 
 def _complete(texts: Any, count: int) -> tuple[Sequence[Any], Bools]:
     """Return texts that are all known, empty ones for unknown texts, and which were unknown."""
-    column = text_column(texts)
-    if column is not None:
-        return column.filled(), column.lengths < 0
+    texts = as_texts(texts, errors="replace")
+    if isinstance(texts, TextColumn):
+        return texts.filled(), texts.lengths < 0
     is_unknown = np.fromiter((text is None for text in texts), np.bool_, count)
     if not is_unknown.any():
         return texts, is_unknown

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import text_column
+from simdb.columns.decoding import as_text, text_column
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import U32, U64, Array
 from simdb.ground.errors import InputError, OptionError
@@ -58,7 +58,7 @@ def fit(
         )
     counted = Frequencies()
     done = 0
-    for batch in batches(documents):
+    for batch in batches(documents, errors):
         _, hashes, _ = sketcher.count_features(batch, errors=errors, start=done)
         counted.add(hashes)
         done += len(batch)
@@ -146,18 +146,18 @@ def make_table(
     return IdfTable(entries, directory, default, document_count, dict(settings))
 
 
-def batches(documents: Iterable[Any]) -> Iterator[Sequence[Any]]:
+def batches(documents: Iterable[Any], errors: str) -> Iterator[Sequence[Any]]:
     """Yield the documents of an iterable or an Arrow column in parts that need little memory."""
     check_many(documents, "documents")
-    column = text_column(documents)
+    column = text_column(documents, errors=errors)
     if column is not None:
         for first in range(0, len(column), BATCH_DOCUMENTS):
             yield column[first : first + BATCH_DOCUMENTS]
         return
     batch: list[Any] = []
     length = 0
-    for document in getattr(documents, "to_pylist", lambda: documents)():
-        batch.append(document)
+    for at, document in enumerate(getattr(documents, "to_pylist", lambda: documents)()):
+        batch.append(as_text(document, errors=errors, where=f"document {at}"))
         length += _length(document)
         if len(batch) == BATCH_DOCUMENTS or length >= BATCH_LENGTH:
             yield batch
@@ -168,7 +168,7 @@ def batches(documents: Iterable[Any]) -> Iterator[Sequence[Any]]:
 
 def _length(document: Any) -> int:
     """Return about how many bytes a document has."""
-    if isinstance(document, str | bytes):
+    if isinstance(document, str):
         return len(document)
     return TOKEN_LENGTH * len(document) if isinstance(document, list | tuple) else 0
 

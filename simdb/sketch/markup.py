@@ -1,4 +1,4 @@
-"""Markup: extracts the visible text of HTML pages, by the encodings that they declare.
+"""Markup: extracts the visible text of HTML pages, which are decoded and declare nothing more.
 
 Only this module imports `selectolax`, an optional package.  Its Lexbor parser builds the same tree
 as browsers do, for any page.  The tree is walked without recursion.  The begin and the end of a
@@ -14,17 +14,18 @@ tag by tag, and only as exactly as the decision needs.
 import codecs
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from simdb.columns.arrow import TextColumn, Texts
+from simdb.columns.decoding import as_texts
 from simdb.ground.checks import installed
 from simdb.ground.errors import InputError
 from simdb.settings.text_sketch import TextSketch
-from simdb.sketch.normalisation import decoded
 
 REMEDY = "pip install selectolax"
 
@@ -43,39 +44,9 @@ BLOCK_TAGS = """
 LINK_TAGS = "a"
 TEXT, BLOCK, LINE, LINK, HIDDEN = range(5)
 GAP = "\n"
+MARK = codecs.BOM_UTF8
 # It marks where a line break may split a word, and does not belong to the word.
 SOFT_HYPHEN = "\u00ad"
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-# The HTML Standard looks for a declaration in no more bytes than these.
-DECLARED_BYTES = 1024
-DECLARATION = re.compile(
-    rb"""<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*["']?\s*([\w.:-]+)""",
-    re.IGNORECASE,
-)
-# As in the standard: browsers decode with a larger character set that contains the declared one.
-# A declaration that was found by reading ASCII cannot be right if it says UTF-16.
-READ_AS = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "big5": "big5hkscs",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "utf-16": "utf-8",
-    "utf-16-le": "utf-8",
-    "utf-16-be": "utf-8",
-}
-ALIASES = {"windows-31j": "cp932", "windows-874": "cp874"}
-# Python has other codecs too (rot13, zlib), which a page must not be able to choose.
-KNOWN = re.compile(r"utf-8$|iso8859-|iso2022_jp$|cp\d+$|gb18030$|big5hkscs$|euc_jp$|koi8-|mac-")
 DEPTH_MAX = 4000
 ATTRIBUTES_MAX = 2000
 # How often formatting elements may be opened again in one page: some tenths of a second.
@@ -108,12 +79,10 @@ class Markup:
         self._has_links = options.html_links
         self._repeats = _repeats(tuple(options.html_weights))
 
-    def apply(self, pages: Sequence[str | bytes], *, replace: bool, start: int) -> list[str]:
+    def apply(self, pages: Texts, *, replace: bool, start: int) -> list[str]:
         """Return the text of each page; error messages number the pages from `start`."""
-        return [
-            self._visible(_content(page, position, replace), position)
-            for position, page in enumerate(pages, start)
-        ]
+        contents = _contents(pages, start, replace)
+        return [self._visible(page, position) for position, page in enumerate(contents, start)]
 
     def _visible(self, content: bytes, position: int) -> str:
         """Return the visible text of a page in UTF-8, and its title and links if asked for."""
@@ -143,8 +112,8 @@ def as_read(texts: Sequence[Any], sketch: TextSketch) -> list[Any]:
     """
     if sketch.markup == "none":
         return list(texts)
-    markup = Markup(sketch)
-    return [text if text is None else _or_itself(markup, text) for text in texts]
+    markup, known = Markup(sketch), as_texts(list(texts), errors="replace")
+    return [text if text is None else _or_itself(markup, text) for text in known]
 
 
 def parser_version() -> str:
@@ -168,46 +137,23 @@ def check_nesting(page: bytes, position: int) -> None:
             )
 
 
-def page_encoding(page: bytes) -> tuple[str, int]:
-    """Return the encoding of a page and the length of its byte order mark (0 without one).
-
-    The mark decides; without one, the declaration in a meta element or an XML header; without
-    that, UTF-8.
-    """
-    for mark, encoding in MARKS:
-        if page.startswith(mark):
-            return encoding, len(mark)
-    found = DECLARATION.search(page, 0, DECLARED_BYTES)
-    return _declared(found.group(1).decode("ascii", "replace")) if found else "utf-8", 0
-
-
-def _declared(label: str) -> str:
-    """Return the codec for a declared encoding; UTF-8 if the label is unknown or not allowed."""
-    label = label.lower().removeprefix("x-")
-    try:
-        name = codecs.lookup(ALIASES.get(label, label)).name
-    except LookupError:
-        return "utf-8"
-    name = READ_AS.get(name, name)
-    return name if KNOWN.match(name) else "utf-8"
-
-
-def _or_itself(markup: Markup, page: str | bytes) -> str | bytes:
+def _or_itself(markup: Markup, page: str) -> str:
     try:
         return markup.apply([page], replace=True, start=0)[0]
     except InputError:
         return page
 
 
-def _content(page: str | bytes, position: int, replace: bool) -> bytes:
-    """Return a page in UTF-8 without a byte order mark."""
-    if isinstance(page, bytes):
-        encoding, skipped = page_encoding(page)
-        page = decoded(page[skipped:], encoding, position=position, replace=replace)
-    try:
-        return page.removeprefix("\ufeff").encode("utf-8", "replace" if replace else "strict")
-    except UnicodeEncodeError as error:
-        raise InputError(f"document {position} has a lone surrogate: {error}") from error
+def _contents(pages: Texts, start: int, replace: bool) -> Iterator[bytes]:
+    """Yield pages in UTF-8 without a byte order mark; InputError for a lone surrogate."""
+    if isinstance(pages, TextColumn):
+        yield from (content.removeprefix(MARK) for content in pages.contents())
+        return
+    for position, page in enumerate(pages, start):
+        try:
+            yield page.encode("utf-8", "replace" if replace else "strict").removeprefix(MARK)
+        except UnicodeEncodeError as error:
+            raise InputError(f"document {position} has a lone surrogate: {error}") from error
 
 
 def _walked(

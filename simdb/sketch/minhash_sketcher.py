@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn, text_column
+from simdb.columns.arrow import TextColumn
+from simdb.columns.decoding import all_texts, as_texts
 from simdb.columns.vector_form import minimum_type, pack_minima
 from simdb.ground.bits import SECOND_WORD, fmix64
 from simdb.ground.cold import MadeOnce
@@ -28,7 +29,7 @@ from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import threads_for
 from simdb.sketch import weighing
 from simdb.sketch.document_kind import check_not_null
-from simdb.sketch.pipeline import NO_RESOURCES, TEXTS, Family, Pipeline, Signing, check_errors
+from simdb.sketch.pipeline import NO_RESOURCES, Family, Pipeline, Signing, check_errors
 from simdb.values.arrays import (
     EMPTY,
     ONE_STATE,
@@ -86,14 +87,14 @@ class MinHashSketcher:
         InputError for text that is not valid Unicode, "replace" puts U+FFFD in place of invalid
         characters.
         """
-        if type(documents) is list and len(documents) == 1 and type(documents[0]) in TEXTS:
+        if type(documents) is list and len(documents) == 1 and type(documents[0]) is str:
             check_errors(errors)
             if self._one_text is not None:
                 found = self._one_text.sign(documents[0], errors == "replace", start)
                 bits, vectors, features = found
                 return Sketches(bits, vectors, ONE_STATE[WEIGHTED if features else EMPTY])
-        column = text_column(documents)
-        if column is None and not isinstance(documents, list | tuple | Signatures):
+        documents = as_texts(documents, errors=errors, start=start)
+        if not isinstance(documents, TextColumn | list | tuple | Signatures):
             raise InputError(
                 f"documents are {describe(documents)}; a database of MinHash signatures takes"
                 " texts, lists of tokens, simdb.Features and simdb.Signatures"
@@ -118,9 +119,7 @@ class MinHashSketcher:
         if isinstance(documents, Signatures):
             check_comparable(documents.sketch, self._options)
             return documents
-        listed: Any = text_column(documents)
-        if listed is None:
-            listed = documents if isinstance(documents, list | tuple) else list(documents)
+        listed = all_texts(documents, errors=errors, start=start)
 
         shape = len(listed), self._options.permutations
         minima = np.empty(shape, minimum_type(self._options.stored_bits))
@@ -309,7 +308,7 @@ def _by_kind(documents: Sequence[Any], start: int) -> Iterable[tuple[str, Sequen
         if len(documents):
             yield "text", documents, start
         return
-    if documents and set(map(type, documents)) <= {str, bytes}:
+    if set(map(type, documents)) == {str}:
         yield "text", documents, start
         return
     for kind, group in groupby(enumerate(documents, start), lambda each: _kind(each[1], each[0])):
@@ -319,7 +318,7 @@ def _by_kind(documents: Sequence[Any], start: int) -> Iterable[tuple[str, Sequen
 
 def _kind(document: Any, position: int) -> str:
     """Return the kind of a document, which decides how it is signed."""
-    if isinstance(document, str | bytes):
+    if isinstance(document, str):
         return "text"
     if isinstance(document, list | tuple):
         return "tokens"

@@ -10,11 +10,12 @@ function is imported only if the caller, too, has named it.
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
+from simdb.columns.arrow import Texts
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.settings.text_sketch import DROP, NFC, NONE, TextSketch
@@ -54,13 +55,10 @@ class Normalisation:
         """Normalise as `options` say."""
         self._options = options
 
-    def apply(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> list[str]:
+    def apply(self, texts: Texts, *, replace: bool, start: int) -> list[str]:
         """Return the normalised texts."""
         options = self._options
-        made = [
-            spelled(decoded(text, "utf-8", position=position, replace=replace), options)
-            for position, text in enumerate(texts, start)
-        ]
+        made = [spelled(text, options) for text in texts]
         return [cleaned(text, options) for text in made] if options.tokeniser else made
 
 
@@ -78,12 +76,9 @@ class Tokeniser:
         self._tokenise = _imported(name)
         self._lowercase = lowercase
 
-    def apply(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> list[list[str]]:
+    def apply(self, texts: Texts, *, replace: bool, start: int) -> list[list[str]]:
         """Return the tokens of each text; error messages number the texts from `start`."""
-        return [
-            self._tokens(decoded(text, "utf-8", position=position, replace=replace), position)
-            for position, text in enumerate(texts, start)
-        ]
+        return [self._tokens(text, position) for position, text in enumerate(texts, start)]
 
     def _tokens(self, text: str, position: int) -> list[str]:
         """Return the tokens of one text; InputError if the tokeniser fails or returns no tokens."""
@@ -100,23 +95,6 @@ class Tokeniser:
                 " a list of str"
             )
         return [lower_cased(token) for token in tokens] if self._lowercase else tokens
-
-
-def decoded(document: str | bytes, encoding: str, *, position: int, replace: bool) -> str:
-    """Return the text of document number `position`.
-
-    With `replace`, invalid bytes become U+FFFD; without, they raise InputError.
-    """
-    if isinstance(document, str):
-        return document
-    try:
-        return document.decode(encoding, "replace" if replace else "strict")
-    except UnicodeDecodeError as error:
-        shown = encoding.upper() if encoding.startswith("utf") else encoding  # but cp1252
-        raise InputError(
-            f"document {position} is not valid {shown}: {error}; decode it yourself,"
-            " or use errors='replace'"
-        ) from error
 
 
 def normalised(text: str, normalisation: str) -> str:

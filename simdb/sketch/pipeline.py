@@ -8,12 +8,12 @@ without the package and can answer whatever needs no new text.
 """
 
 from collections.abc import Collection, Sequence
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from simdb import sketch as modules
+from simdb.columns.arrow import Texts
 from simdb.ground.checks import is_one_of, shown
 from simdb.ground.cold import MadeOnce
 from simdb.ground.dtypes import I64, U32, U64, Array
@@ -28,7 +28,6 @@ from simdb.sketch.normalisation import (
     Tokeniser,
     cleaned,
     cleaning_of,
-    decoded,
     lower_cased,
     spelled,
 )
@@ -49,7 +48,6 @@ Family = tuple[str, U64, U64]
 Signing = tuple[Family, int]  # and how many bits a feature has
 
 ERRORS = ("strict", "replace")
-TEXTS = (str, bytes)
 NO_RESOURCES = Resources()
 
 
@@ -140,13 +138,13 @@ class Pipeline:
     def visible(self, document: Any, kind: str) -> str:
         """Return the text of a document as it is cut; tokens are joined with spaces."""
         if kind == "text" and not self._steps and document.isascii():
-            return document if isinstance(document, str) else document.decode("ascii")
+            return str(document)
         [made], kind = self._stepped([document], kind, True, 0)
         parts = made if kind == "tokens" else [made]
-        decode = partial(decoded, encoding="utf-8", position=0, replace=True)
-        return " ".join(cleaned(decode(part), self._options) for part in parts)
+        shown = (part.decode(errors="replace") if type(part) is bytes else part for part in parts)
+        return " ".join(cleaned(part, self._options) for part in shown)
 
-    def words(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> Words:
+    def words(self, texts: Texts, *, replace: bool, start: int) -> Words:
         """Return the hashes of the words of texts in order; stop words and stems are not applied.
 
         Each text is one for the kernel, also after a step in Python.
@@ -155,9 +153,7 @@ class Pipeline:
         found: Words = kernel.hash_words(texts, **self._word_settings(replace, start))
         return found
 
-    def parts(
-        self, texts: Sequence[str | bytes], parts: str, *, replace: bool, start: int
-    ) -> Parts:
+    def parts(self, texts: Texts, parts: str, *, replace: bool, start: int) -> Parts:
         """Cut texts as they are into parts, and take the words of each; see `kernel.hash_parts`."""
         if not self._steps:
             settings = self._word_settings(replace, start)
@@ -165,10 +161,9 @@ class Pipeline:
             return found
         counts, pieces = np.zeros(len(texts), np.int64), []
         for at, text in enumerate(texts):
-            whole = decoded(text, "utf-8", position=start + at, replace=replace)
-            bounds = kernel.part_bounds(whole, parts).tolist()
+            bounds = kernel.part_bounds(text, parts).tolist()
             counts[at] = len(bounds)
-            pieces += [whole[begin:end] for begin, end, _ in bounds]
+            pieces += [text[begin:end] for begin, end, _ in bounds]
         try:
             offsets, words = self.words(pieces, replace=replace, start=0)
         except InputError:
@@ -210,8 +205,7 @@ class Pipeline:
         elif options.unit == "moz":
             return modules.weighing.name_windows(code_points(cut_up, errors), options.shingle)
         else:
-            text = decoded(cut_up, "utf-8", position=0, replace=errors == "replace")
-            codes = code_points(cleaned(text, options), errors)
+            codes = code_points(cleaned(cut_up, options), errors)
             tokens = cut(codes, options.cutting, options.lowercase)
         return modules.weighing.name_features(tokens, options, self._vocabulary)
 
@@ -329,7 +323,7 @@ def _check_tokens(documents: Sequence[Sequence[Any]], start: int) -> None:
 
 def _is_text(token: Any) -> bool:
     """Tell whether a token holds white space between words."""
-    return isinstance(token, TEXTS) and len(token.split(None, 1)) > 1
+    return isinstance(token, str | bytes) and len(token.split(None, 1)) > 1
 
 
 def make_vocabulary(options: TextSketch, resources: Resources) -> kernel.Vocabulary | None:

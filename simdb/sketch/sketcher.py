@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from simdb import sketch as modules
-from simdb.columns.arrow import TextColumn, text_column
+from simdb.columns.arrow import TextColumn
+from simdb.columns.decoding import all_texts, as_texts
 from simdb.columns.vector_form import projected, width
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.cold import MadeOnce
@@ -35,7 +36,7 @@ from simdb.sketch.document_kind import (
     kind_of,
     kind_of_all,
 )
-from simdb.sketch.pipeline import NO_RESOURCES, TEXTS, Counted, Pipeline, Projected, check_errors
+from simdb.sketch.pipeline import NO_RESOURCES, Counted, Pipeline, Projected, check_errors
 from simdb.sketch.quantisation import ReadySketcher, columns_of
 from simdb.values.arrays import (
     EMPTY,
@@ -107,8 +108,8 @@ class Sketcher:
             sketches = self._quantised(*self._project_vectors(vectors, start), is_query)
             sketches.content = TEXT_CONTENT + _length_of(vectors)
             return sketches
-        column = text_column(documents)
-        if column is not None:
+        column = as_texts(documents, errors=errors)
+        if isinstance(column, TextColumn):
             return self._one_kind(column, "text", errors == "replace", start, is_query)
         return self._by_kind(documents, errors == "replace", start, is_query)
 
@@ -140,8 +141,7 @@ class Sketcher:
         All documents must be of one kind: texts, lists of tokens, `Features` or vectors.
         """
         vectors = as_vectors(documents)
-        every: Any = text_column(documents) if vectors is None else vectors
-        every = documents if every is None else every
+        every: Any = as_texts(documents, errors=errors) if vectors is None else vectors
         return self._weighed(
             every, kind_of_all(every, vectors), slice(0, len(every)), errors == "replace"
         )
@@ -163,8 +163,7 @@ class Sketcher:
         rows = as_vectors(documents)
         if rows is None:
             check_many(documents, "documents")
-        listed: Any = text_column(documents) if rows is None else rows
-        listed = list(documents) if listed is None else listed
+        listed: Any = all_texts(documents, errors=errors) if rows is None else rows
         kind = kind_of_all(listed, rows)
         bits = np.empty(len(listed), np.uint64)
         dimensions = self._options.dimensions
@@ -184,7 +183,7 @@ class Sketcher:
 
     def fingerprint(self, document: Any, *, errors: str = "strict") -> Fingerprint:
         """Return the fingerprint with weights of one document; see `weigh`."""
-        if type(document) not in TEXTS or self._one_text is None:
+        if type(document) is not str or self._one_text is None:
             return self.fingerprints([document], errors=errors)[0]
         check_errors(errors)
         bits, weights = self._one_text.weigh(document, errors == "replace", 0)
@@ -203,6 +202,7 @@ class Sketcher:
             documents.check_known(start)
             return self._pipeline.count(documents, "text", replace=errors == "replace", start=start)
         parts = []
+        documents = as_texts(documents, errors=errors, start=start)
         for kind, group in groupby(
             enumerate(documents, start), lambda each: kind_of(each[1], each[0])
         ):
@@ -229,7 +229,7 @@ class Sketcher:
         """
         texts = [
             self._pipeline.visible(document, kind_of(document, position))
-            for position, document in enumerate(documents)
+            for position, document in enumerate(as_texts(documents, errors="replace"))
         ]
         return numbers_in(texts)
 
@@ -243,14 +243,15 @@ class Sketcher:
     ) -> Sketches:
         """Sketch documents that may be of several kinds, each kind in one call."""
         only: Any = documents[0] if len(documents) == 1 else None
-        if type(only) in TEXTS and self._one_text is not None:
+        if type(only) is str and self._one_text is not None:
             found = self._one_text.sketch(only, replace, start, is_query)
             sketches = self._ready.of_one(*found, is_query)
             sketches.content = TEXT_CONTENT
             return sketches
         if type(only) is Fingerprint:
             return self._ready.of_list(documents, is_query, start)
-        if set(map(type, documents)) <= {str, bytes} and len(documents):
+        documents = as_texts(documents, errors="replace" if replace else "strict", start=start)
+        if set(map(type, documents)) == {str}:
             return self._one_kind(documents, "text", replace, start, is_query)
         kinds = [kind_of(document, start + at) for at, document in enumerate(documents)]
         distinct = set(kinds)

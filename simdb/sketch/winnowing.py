@@ -12,14 +12,14 @@ from itertools import chain, repeat
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn
+from simdb.columns.arrow import TextColumn, Texts
 from simdb.ground.dtypes import I64, U32, U64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.cutting import bounds_of_words, code_points
-from simdb.sketch.normalisation import cleaned, decoded, spelled
+from simdb.sketch.normalisation import cleaned, spelled
 from simdb.sketch.pipeline import Parts, Pipeline, Words
 from simdb.values.arrays import Grains, Ragged, describe, offsets_of, sorted_unique
 
@@ -52,7 +52,7 @@ class WordOrder:
         self._sketch = sketch
         self._pipeline = Pipeline(sketch, Resources(), ())
 
-    def words(self, texts: Sequence[str | bytes], *, errors: str, start: int = 0) -> Words:
+    def words(self, texts: Texts, *, errors: str, start: int = 0) -> Words:
         """Return the offsets int64[n + 1] and the hashes uint64[k] of the words of texts.
 
         `errors`: "strict" raises InputError for invalid Unicode, "replace" puts U+FFFD in its
@@ -60,9 +60,7 @@ class WordOrder:
         """
         return self._pipeline.words(texts, replace=errors == "replace", start=start)
 
-    def parts(
-        self, texts: Sequence[str | bytes], unit: str, *, errors: str, start: int = 0
-    ) -> Parts:
+    def parts(self, texts: Texts, unit: str, *, errors: str, start: int = 0) -> Parts:
         """Return how many parts of this unit each text has, and what the words of each part are.
 
         Int64[n]; a key that follows from the words in order, uint64[k]; their number, int64[k].
@@ -70,16 +68,15 @@ class WordOrder:
         """
         return self._pipeline.parts(texts, unit, replace=errors == "replace", start=start)
 
-    def places(self, text: str | bytes) -> I64:
+    def places(self, text: str) -> I64:
         """Return where each word begins and ends in the text, in characters: int64[n, 2].
 
         A word that cleaning changes in number (a ligature of two) has the place of what it is in.
         """
-        whole = decoded(text, "utf-8", position=0, replace=True)
-        if self._cleaned(whole) == whole:
-            return self._bounds(whole)
+        if self._cleaned(text) == text:
+            return self._bounds(text)
         found: list[list[tuple[int, int]]] = []
-        for piece in PIECES.finditer(whole):
+        for piece in PIECES.finditer(text):
             raw = [
                 (piece.start() + a, piece.start() + b) for a, b in self._bounds(piece[0]).tolist()
             ]
@@ -87,9 +84,9 @@ class WordOrder:
             whole_piece = (raw[0][0], raw[-1][1]) if raw else piece.span()
             found.append(raw if count == len(raw) else list(repeat(whole_piece, count)))
         places = list(chain.from_iterable(found))
-        count = len(self._bounds(self._cleaned(whole)))
+        count = len(self._bounds(self._cleaned(text)))
         # Pieces are cleaned as the whole text is, but for rare letters that compose across them.
-        known = places if len(places) == count else list(repeat((0, len(whole)), count))
+        known = places if len(places) == count else list(repeat((0, len(text)), count))
         return np.array(known, np.int64).reshape(-1, 2)
 
     def _cleaned(self, text: str) -> str:
@@ -118,10 +115,10 @@ class Winnower:
         """Return offsets int64[n + 1] and hashes uint64[k] of the words of texts."""
         if not isinstance(documents, TextColumn):
             for position, document in enumerate(documents, start):
-                if not isinstance(document, str | bytes):
+                if not isinstance(document, str):
                     raise InputError(
                         f"document {position} is no text but {describe(document)}, and passages"
-                        " are of words: give str or UTF-8 bytes, or use a database without"
+                        " are of words: give str or bytes, or use a database without"
                         " Options(passages=True)"
                     )
         return self.order.words(documents, errors=errors, start=start)  # type: ignore[arg-type]

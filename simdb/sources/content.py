@@ -8,7 +8,6 @@ files count as they are on the disk.  A process runs one command, which reads it
 so there is one amount: opened files add to it wherever they are read.
 """
 
-import codecs
 import io
 import os
 import re
@@ -21,7 +20,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from simdb.columns.arrow import TextColumn
-from simdb.ground.errors import InputError, OptionError, no_descriptor
+from simdb.columns.decoding import UNORDERED, decoded, marked_or, without_mark
+from simdb.columns.encoding_guess import GUESS, GUESSED, guessed, guessed_wide, hint, is_damaged
+from simdb.ground.errors import InputError, no_descriptor
 from simdb.outputs.formats import (
     ARROW_MAGICS,
     BZIP2,
@@ -35,16 +36,6 @@ from simdb.outputs.formats import (
 )
 from simdb.running import kernel
 from simdb.settings.text_sketch import TextSketch
-from simdb.sources.encoding_guess import (
-    GUESS,
-    GUESSED,
-    check_guessing,
-    encoding_of,
-    guessed_wide,
-    hint,
-    is_damaged,
-    other_encoding,
-)
 
 BUFFER_BYTES = 1 << 16
 # A document of a collection whose size is not known, and a collection.
@@ -64,16 +55,6 @@ MAGICS = {
 }  # fmt: skip
 PARQUET_MAGIC, PDF_MAGIC = b"PAR1", b"%PDF-"
 BEGINNINGS = (*MAGICS, PARQUET_MAGIC, *ARROW_MAGICS)
-MARK = "\ufeff"
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-UNORDERED = ("utf-16", "utf-32")
 
 BEGINNING_CHARACTERS = 4096
 HTML_START = re.compile(
@@ -166,25 +147,6 @@ class _Counted(io.FileIO):
         return content
 
 
-def known_encoding(name: str) -> str:
-    """Return the canonical name of a text encoding; raise OptionError if it is unknown.
-
-    For UTF-8 the result is utf-8-sig, which reads text with and without a byte order mark.  For
-    `guess` it is that word: `settled_encoding` then guesses the encoding of each stream.
-    """
-    if name == GUESS:
-        check_guessing()
-        return GUESS
-    try:
-        "".encode(name)
-        canonical = codecs.lookup(name).name
-    except (LookupError, ValueError) as error:
-        raise OptionError(
-            f"no text encoding is called {name!r}; use for example utf-8 or latin-1"
-        ) from error
-    return "utf-8-sig" if canonical == "utf-8" else canonical
-
-
 def is_wide(encoding: str) -> bool:
     """Return whether the encoding is UTF-16 or UTF-32, where any byte of a character can be NUL."""
     return encoding.startswith(UNORDERED)
@@ -241,56 +203,33 @@ def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
     If that is `guess`, guess by the bytes that can be peeked at, 64 KiB at most.  Raises InputError
     if the first bytes cannot be text in this encoding.  Consumes nothing.
     """
-    peeked = stream.peek(SNIFFED_BYTES)
-    head = peeked[:SNIFFED_BYTES]
+    settled = _checked(stream, encoding)
+    return guessed(stream.peek(SNIFFED_BYTES)) if settled == GUESS else settled
+
+
+def _checked(stream: io.BufferedReader, encoding: str) -> str:
+    """Return what `settled_encoding` does, but no guess."""
+    head = stream.peek(SNIFFED_BYTES)[:SNIFFED_BYTES]
     if head.startswith(PDF_MAGIC):
         raise InputError("a PDF, not text; convert it to text first, for example by pdftotext")
-    marked = next((name for mark, name in MARKS if head.startswith(mark)), None)
-    if marked is not None:
-        return marked
-    if encoding == GUESS:
-        guessed = encoding_of(peeked)
-        GUESSED[guessed] += 1
-        return guessed
-    if encoding in UNORDERED and head:
-        raise InputError(
-            f"no {encoding.upper()} byte order mark; name the byte order, for example --encoding"
-            f" {guessed_wide(head) or encoding + '-le'}"
-        )
-    if b"\0" in head and not is_wide(encoding):
+    settled = marked_or(head, encoding)
+    if b"\0" in head and settled != GUESS and not is_wide(settled):
         wide = guessed_wide(head)
         if wide is None:
             raise InputError("binary content (NUL bytes), not text; leave it out")
         raise InputError(f"NUL bytes, probably text in {wide}; use --encoding {wide}")
-    return encoding
+    return settled
 
 
 def read_text(stream: io.BufferedReader, encoding: str, errors: str) -> tuple[str, int]:
-    """Return the whole text of a stream, decoded as `settled_encoding` says, and its bytes.
-
-    A guess that is wrong further on is made again there.
-    """
-    settled = settled_encoding(stream, encoding)
+    """Return the whole text of a stream, see `decoded`, and its bytes."""
+    _checked(stream, encoding)
     content = stream.read(DOCUMENT_BYTES_MAX + 1)
     if len(content) > DOCUMENT_BYTES_MAX:
         raise InputError(
             f"more than {DOCUMENT_BYTES_MAX >> 20} MiB, too long for one document; split it"
         )
-    try:
-        text = content.decode(without_mark(settled), "strict" if encoding == GUESS else errors)
-    except UnicodeDecodeError as error:
-        if encoding != GUESS:
-            raise
-        GUESSED[settled] -= 1
-        settled = other_encoding(content, error.start)
-        GUESSED[settled] += 1
-        text = content.decode(without_mark(settled), errors)
-    return text.removeprefix(MARK), len(content)
-
-
-def without_mark(encoding: str) -> str:
-    """Return utf-8 for utf-8-sig, so that errors count bytes from the start; else `encoding`."""
-    return "utf-8" if encoding == "utf-8-sig" else encoding
+    return decoded(content, encoding, errors), len(content)
 
 
 def read_file(path: str, encoding: str, errors: str) -> str:
@@ -312,7 +251,7 @@ def page_position(texts: Sequence[str] | TextColumn) -> int | None:
     return next((at for at in likely if _begins(texts[at])), None)
 
 
-def markup_hint(text: str | bytes, where: str, sketch: TextSketch) -> str | None:
+def markup_hint(text: str, where: str, sketch: TextSketch) -> str | None:
     """Return the hint for a text that begins like HTML and is read as plain text, or None."""
     if sketch.markup != "none" or not _begins(text):
         return None
@@ -399,7 +338,5 @@ class _Waiting(io.RawIOBase):
         return min(len(content), len(buffer))
 
 
-def _begins(text: str | bytes) -> bool:
-    head = text[:BEGINNING_CHARACTERS]
-    known = head if isinstance(head, str) else head.decode("utf-8", "ignore")
-    return HTML_START.match(known) is not None
+def _begins(text: str) -> bool:
+    return HTML_START.match(text[:BEGINNING_CHARACTERS]) is not None

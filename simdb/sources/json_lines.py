@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn, load_arrow, text_column
+from simdb.columns.arrow import TextColumn, load_arrow
+from simdb.columns.decoding import valid_column
 from simdb.columns.field_columns import field_column, field_values, fields_at
 from simdb.ground.choices import KEEP
 from simdb.ground.dtypes import I64, Bools
@@ -209,7 +210,7 @@ class ColumnParser:
         table = self._table(block)
         if table is None or table.num_rows != len(sizes):
             return None
-        texts = text_column(field_column(table, self._text))
+        texts = valid_column(field_column(table, self._text))
         if texts is None:
             return None
         nulls = texts.lengths < 0
@@ -227,7 +228,7 @@ class ColumnParser:
             table = self._read(block, None)
         except self._arrow.ArrowException:
             return None
-        found = text_column(field_column(table, self._text))
+        found = valid_column(field_column(table, self._text))
         if found is None or len(found) != count:
             return None
         return found.filled() if self._keeps_nulls or (found.lengths >= 0).all() else None

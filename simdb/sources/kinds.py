@@ -22,12 +22,13 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+from simdb.columns.decoding import MARK, MARKS
+from simdb.columns.encoding_guess import GUESS, UTF8
 from simdb.ground.errors import InputError, OptionError
 from simdb.ground.fields import field_named
 from simdb.outputs.formats import ANY_COMPRESSION, ARROW_MAGICS, COMPRESSIONS
 from simdb.sources import content
 from simdb.sources.content import CONTENT_ERRORS, SNIFFED_BYTES, STANDARD_INPUT, explained, opened
-from simdb.sources.encoding_guess import GUESS, UTF8
 from simdb.sources.records import SourceOptions, valid_name
 
 JSONL, JSON, CSV, TSV, PARQUET, ARROW = "jsonl", "json", "csv", "tsv", "parquet", "arrow"
@@ -170,8 +171,8 @@ def _sniffed(stream: io.BufferedReader, reading: SourceOptions, *, is_named: boo
 def _decoded(head: bytes, encoding: str) -> str:
     """Return the first bytes of a source as text, without its byte order mark."""
     usual = UTF8 if encoding == GUESS else encoding
-    marked = next((name for mark, name in content.MARKS if head.startswith(mark)), usual)
-    return head.decode(marked, "replace").removeprefix(content.MARK)
+    marked = next((name for mark, name in MARKS if head.startswith(mark)), usual)
+    return head.decode(marked, "replace").removeprefix(MARK)
 
 
 def _objects(texts: Iterable[str], *, is_whole: bool) -> list[Any]:

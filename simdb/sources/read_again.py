@@ -15,7 +15,7 @@ from mmap import ACCESS_READ, mmap
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn
+from simdb.columns.arrow import TextColumn, joined
 from simdb.ground.dtypes import I64, U32, Bools
 from simdb.outputs.pieces import Blocks, LineSpool, Piece, RowRange, TextSpool, merged
 from simdb.outputs.rows import Row, WaitingLine, waiting_line
@@ -187,18 +187,15 @@ class TextsAgain(ExitStack):
             self._spool.add(batch.texts if is_whole else batch.texts_at(waiting))
         self._places.add(places)
 
-    def texts(self, positions: U32) -> Sequence[str] | TextColumn:
+    def texts(self, positions: U32) -> TextColumn:
         """Return the texts at some positions; InputError if a file was changed since."""
         if len(positions) > 1 and (positions[1:] <= positions[:-1]).any():
             # Files are read from their beginnings to their ends, and each text once.
             distinct, back = np.unique(positions, return_inverse=True)
-            found = self._ascending(distinct)
-            if isinstance(found, TextColumn):
-                return found.chosen(back)
-            return [found[place] for place in back.tolist()]
+            return self._ascending(distinct).chosen(back)
         return self._ascending(positions)
 
-    def _ascending(self, positions: U32) -> Sequence[str] | TextColumn:
+    def _ascending(self, positions: U32) -> TextColumn:
         if not len(positions):
             return self._spool.texts(positions)
         places = self._places.whole()[positions]
@@ -209,12 +206,9 @@ class TextsAgain(ExitStack):
         read = self._origins.texts(starts[is_read], places["size"][is_read])
         if is_read.all():
             return read
-        waiting = self._spool.texts((-1 - starts[~is_read]).astype(np.uint32)).contents()
-        known = read.contents()
-        return [
-            (next(known) if each else next(waiting)).decode("utf-8", "surrogatepass")
-            for each in is_read.tolist()
-        ]
+        waiting = self._spool.texts((-1 - starts[~is_read]).astype(np.uint32))
+        places = np.where(is_read, np.cumsum(is_read), len(read) + np.cumsum(~is_read)) - 1
+        return joined([read, waiting]).chosen(places)
 
 
 class Names(ExitStack):

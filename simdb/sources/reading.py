@@ -21,6 +21,7 @@ from functools import partial
 from itertools import islice
 
 from simdb.columns.arrow import load_arrow
+from simdb.columns.encoding_guess import GUESS
 from simdb.ground.errors import FieldError, InputError
 from simdb.ground.fields import distinct, field_named
 from simdb.outputs.formats import check_remote, has_remote_pattern, is_remote, matching_files
@@ -37,7 +38,6 @@ from simdb.sources.content import (
     settled_encoding,
 )
 from simdb.sources.content import read_text as read_content
-from simdb.sources.encoding_guess import GUESS
 from simdb.sources.json_lines import read_lines as read_json_lines
 from simdb.sources.origins import Origins
 from simdb.sources.record_files import read_json, read_rows

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn, load_arrow, python_values, text_column
+from simdb.columns.arrow import STRINGS, TextColumn, load_arrow, python_values
+from simdb.columns.decoding import MARK, text_column
 from simdb.columns.field_columns import field_column, field_values, shape_of
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError
@@ -28,10 +29,8 @@ from simdb.sources.content import (
     AMOUNT,
     CONTENT_ERRORS,
     DOCUMENT_BYTES_MAX,
-    MARK,
     explained,
 )
-from simdb.sources.encoding_guess import GUESS, UTF8
 from simdb.sources.json_lines import read_lines
 from simdb.sources.records import (
     InputProblem,
@@ -145,11 +144,8 @@ def _after_space(buffer: str, start: int) -> int:
 def read_rows(path: str, name: str, reading: SourceOptions) -> Found:
     """Yield the records of a Parquet or Arrow file.
 
-    A column of bytes is in UTF-8 unless another encoding is named.  The rows have no
-    lines, since their positions say which they are.
+    The rows have no lines, since their positions say which they are.
     """
-    if reading.encoding == GUESS:
-        reading = replace(reading, encoding=UTF8)
     reading = replace(reading, has_lines=False)
     arrow = load_arrow("reading Parquet and Arrow")
     try:
@@ -164,12 +160,13 @@ def read_rows(path: str, name: str, reading: SourceOptions) -> Found:
                 done = position - 1 + rows.num_rows
                 if file.metadata is not None:
                     counted += _count_rows(path, done, file.metadata.num_rows, counted)
-                texts = None if reading.is_by_record else _texts(rows, reading, arrow)
-                if texts is None or not len(texts):
+                columns = None if reading.is_by_record else _columns(rows, reading)
+                if columns is None or not rows.num_rows:
                     yield from batched(_records(rows, reading, name, position))
                 else:
+                    ids, texts = columns
                     yield from with_ids(
-                        field_values(rows, reading.asked[1]),
+                        ids,
                         reading,
                         name=name,
                         positions=np.arange(position, position + len(texts)),
@@ -195,25 +192,28 @@ def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
     return added
 
 
-def _texts(rows: Any, reading: SourceOptions, arrow: Any) -> TextColumn | None:
-    """Return the column with the texts and nulls; None if rows must be looked at one by one."""
-    array = field_column(rows, field_named(reading.text_field))
-    column = text_column(array)
-    if column is None or column.is_binary:
-        return None
-    if (column.lengths < 0).any() and reading.on_null != KEEP:
-        return None
+def _columns(rows: Any, reading: SourceOptions) -> tuple[list[Any], TextColumn] | None:
+    """Return the ids, and the texts and nulls; None if rows must be looked at one by one."""
     try:
-        array.validate(full=True)
-    except arrow.ArrowException:
+        array = field_column(rows, field_named(reading.text_field))
+        column = text_column(array, reading.encoding, reading.errors)
+        ids = field_values(rows, reading.asked[1])
+    except (InputError, UnicodeDecodeError):
         return None
-    return column
+    if column is None or ((column.lengths < 0).any() and reading.on_null != KEEP):
+        return None
+    return ids, column
 
 
 def _records(
     rows: Any, reading: SourceOptions, name: str, first: int
 ) -> Iterator[Record | InputProblem]:
-    for position, row in enumerate(python_values(rows), first):
+    try:
+        values = python_values(rows)
+    except UnicodeDecodeError:  # of a string that is none
+        columns = [each.cast("binary") if str(each.type) in STRINGS else each for each in rows]
+        values = python_values(rows.from_arrays(columns, rows.schema.names))
+    for position, row in enumerate(values, first):
         try:
             text = field_named(reading.text_field).of(row)
             size = byte_count(text) if isinstance(text, str) else 0

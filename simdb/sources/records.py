@@ -4,16 +4,17 @@ A reader yields a `Record` or an `InputProblem` for each piece of input, in orde
 `sources/batch.py` makes batches of them.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from simdb.columns.arrow import SURROGATES
+from simdb.columns.decoding import decoded, without_mark
 from simdb.ground.choices import KEEP, SKIP
 from simdb.ground.errors import FieldError, InputError
 from simdb.ground.fields import Field, FieldName, RepeatedNames, field_named
 from simdb.outputs.rows import text_form, waiting_line
-from simdb.sources.content import explained, without_mark
+from simdb.sources.content import explained
 from simdb.sources.origins import Origins
 from simdb.values.arrays import ID_BYTES_MAX
 
@@ -22,7 +23,6 @@ NO_FIELD = "no field"
 NO_TEXT = "null instead of a text"
 ABSENT = f"{NO_TEXT}: "  # before the reason of a record without the field, where that is a null
 # What becomes of records without a text; without one of these words they are problems.
-SURROGATES = re.compile("[\ud800-\udfff]")
 
 InputId = str | int
 # Names of fields that are not there, each with a message.
@@ -275,7 +275,7 @@ def _null_error(reading: SourceOptions, lack: str) -> InputError:
 def _text(text: Any, reading: SourceOptions) -> str:
     name = field_named(reading.text_field).label
     if isinstance(text, bytes):
-        text = text.decode(reading.encoding, reading.errors)
+        text = decoded(text, reading.encoding, reading.errors)
     if not isinstance(text, str):
         raise InputError(
             f"the field {name!r} holds {_kind(text)}, not text; use --text-field to name another"

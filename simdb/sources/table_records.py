@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn, listed, load_arrow, text_column
+from simdb.columns.arrow import TextColumn, listed, load_arrow
+from simdb.columns.decoding import MARK, valid_column
 from simdb.columns.field_columns import joined_texts
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError
@@ -29,7 +30,7 @@ from simdb.outputs.pieces import CsvHead
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.sources.batch import Found, batched, with_ids
-from simdb.sources.content import DOCUMENT_BYTES_MAX, MARK
+from simdb.sources.content import DOCUMENT_BYTES_MAX
 from simdb.sources.json_lines import blocks, reading_sizes
 from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import (
@@ -168,7 +169,7 @@ class TableParser:
     def texts(self, content: bytes, count: int) -> TextColumn | None:
         """Return the texts of `count` rows; None unless there are so many."""
         table = self._table(content, self._texts)
-        found = None if table is None else text_column(self._joined(table, self._texts))
+        found = None if table is None else valid_column(self._joined(table, self._texts))
         return None if found is None or len(found) != count else found
 
     def _parts(self, content: bytes, rows: BlockRows) -> Iterator[BlockPart]:
@@ -195,7 +196,7 @@ class TableParser:
         if table is None or table.num_rows != len(rows.starts):
             return None
         ids = listed(self._joined(table, self._ids)) if self._ids else [None] * table.num_rows
-        texts = text_column(self._joined(table, self._texts))
+        texts = valid_column(self._joined(table, self._texts))
         assert texts is not None, "the type of the column says so"
         return TableColumns(ids or [], texts, rows)
 

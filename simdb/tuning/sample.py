@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import text_column
+from simdb.columns.decoding import all_texts
+from simdb.columns.decoding import as_text as decoded_text
 from simdb.columns.vector_form import unpack, unpack_minima
 from simdb.ground.dtypes import F64, I64, U8, U32
 from simdb.ground.errors import InputError
@@ -133,18 +134,15 @@ class TextSample:
 def as_texts(texts: Any) -> tuple[Sequence[Any], dict[Any, int] | None]:
     """Return texts as a sequence, and the position of each id if they were given by id."""
     if isinstance(texts, Mapping):
-        return list(texts.values()), {id: at for at, id in enumerate(texts)}
-    column = text_column(texts)
-    if column is not None:
-        return column, None
+        every = all_texts(texts.values(), errors="replace")
+        return every, {id: at for at, id in enumerate(texts)}
     check_many(texts, "texts")
-    return texts if isinstance(texts, list | tuple) else list(texts), None
+    return all_texts(texts, errors="replace"), None
 
 
 def as_text(text: Any, name: str) -> str:
     """Return one text as a str, cut if it is very long; InputError names it if it is no text."""
-    if isinstance(text, bytes):
-        text = text[: 4 * TEXT_CHARACTERS].decode("utf-8", "replace")
+    text = decoded_text(text, errors="replace")
     if not isinstance(text, str):
         raise InputError(f"{name} is {describe(text)}; tune needs texts, as str or bytes")
     # A lone surrogate is no valid text, and tells nothing about the others.

@@ -149,6 +149,23 @@ def is_utf8(bytes content not None):
     return width > 0
 
 
+def are_utf8(const uint64_t[::1] addresses not None, const int64_t[::1] lengths not None):
+    """Return whether each text is valid UTF-8: bool[n]; a null is.  The caller owns the texts."""
+    cdef Py_ssize_t at, total = addresses.shape[0]
+    cdef int64_t count
+    if lengths.shape[0] != total:
+        raise ValueError(f"there are {total} addresses but {lengths.shape[0]} lengths")
+    found = np.ones(total, np.bool_)
+    cdef uint8_t[::1] out = found.view(np.uint8)
+    with nogil:
+        for at in range(total):
+            if lengths[at] > 0:
+                out[at] = utf8_measure(
+                    <const uint8_t *><size_t>addresses[at], lengths[at], &count
+                ) > 0
+    return found
+
+
 cdef int take_str(object text, sketch_text *taken) except -1:
     make_ready(text)
     taken.characters = PyUnicode_DATA(text)

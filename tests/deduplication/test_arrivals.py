@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import simdb
-from simdb.columns.arrow import text_column
+from simdb.columns.decoding import text_column
 from simdb.deduplication import arrivals
 from simdb.deduplication.arrivals import Arrivals
 from simdb.deduplication.minima import Minima

@@ -122,7 +122,7 @@ def test_a_dataset_that_is_read_once_or_has_no_such_column_is_refused():
 def test_the_texts_of_splits_are_read_without_an_object_for_each():
     rows = simdb.deduplication.rows.rows_of(both())
 
-    assert type(rows.texts("text")).__name__ == "TextColumn"
+    assert type(rows.texts("text")).__name__ == "ByteColumn"
     assert np.array_equal(rows.texts("text").lengths < 0, [text is None for text in TRAIN + TEST])
 
 

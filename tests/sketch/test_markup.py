@@ -66,46 +66,6 @@ def test_targets_of_visible_links_are_appended_where_they_are_wanted():
     assert words(page, links=True) == ["12", "4", "/one?a&b"]
 
 
-@over(
-    ("declaration", "encoding"),
-    [
-        ("", "utf-8"),
-        ("", "utf-8-sig"),
-        ("", "utf-16"),
-        ('<meta charset="gb2312">', "gb18030"),
-        ("<META http-equiv=content-type content='text/html; charset=GBK'>", "gb18030"),
-        ("<meta charset=latin1>", "cp1252"),
-        ("<meta charset=x-sjis>", "cp932"),
-        ("<meta charset=utf-16>", "utf-8"),
-        ("<meta charset=unicode_escape>", "utf-8"),
-        ("<meta charset=base64>", "utf-8"),
-        ("<meta charset=nonsense>", "utf-8"),
-        ("<?xml version='1.0' encoding='windows-1252'?>", "cp1252"),
-    ],
-)
-def test_bytes_are_decoded_by_their_mark_or_declaration(declaration, encoding):
-    text = "\u65e5\u672c" if encoding not in ("cp1252",) else "caf\u00e9 \u201cx\u201d"
-    page = f"{declaration}<p>{text}</p>"
-
-    found = words(page.encode(encoding))
-
-    assert found == text.split()
-
-
-def test_a_declaration_further_than_the_standard_looks_is_none():
-    page = b"<!--" + b" " * 1024 + b"--><meta charset=latin1>caf\xc3\xa9"
-
-    assert words(page) == ["caf\u00e9"]
-
-
-def test_bytes_that_are_not_what_they_say_are_refused_or_replaced():
-    page = b"<meta charset=utf-8>caf\xe9"
-
-    with pytest.raises(simdb.InputError, match=r"document 1 is not valid UTF-8.*errors='replace'"):
-        simdb.fingerprints(["", page], simdb.Simhash(markup="html"))
-    assert words(page, replace=True) == ["caf\ufffd"]
-
-
 def test_a_lone_surrogate_is_refused_or_replaced():
     with pytest.raises(simdb.InputError, match="document 0 has a lone surrogate"):
         words("a\udc80b")

@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from simdb.cli.options.intake import BATCH_DOCUMENTS, Intake
 from simdb.cli.output.progress import Progress
-from simdb.columns.arrow import text_column
+from simdb.columns.decoding import text_column
 from simdb.running import memory
 from simdb.settings.options import Simhash
 from simdb.sources.content import AMOUNT, MAY_BEGIN, open_counted, page_position

@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 from over import over
 
-from simdb.columns.arrow import text_column
+from simdb.columns.decoding import text_column
 from simdb.outputs.pieces import Lines, RowRange, contents, merged, split_lines
 from simdb.running import kernel, memory
 from simdb.sources import read_again

@@ -16,10 +16,10 @@ from batches import records_of
 from over import over
 
 import simdb
+from simdb.columns.decoding import known_encoding
+from simdb.columns.encoding_guess import hint
 from simdb.sources import content, json_lines, record_files
 from simdb.sources.batch import Batch
-from simdb.sources.content import known_encoding
-from simdb.sources.encoding_guess import hint
 from simdb.sources.reading import check_sources, read_sources
 from simdb.sources.records import InputProblem, SourceOptions
 
@@ -457,13 +457,14 @@ def test_parquet_columns_give_what_single_rows_give():
 def test_parquet_texts_that_are_not_utf8_are_problems():
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    texts = arrow.array([b"one", b"caf\xe9"]).view(arrow.string())
+    texts = arrow.array([b"one", b"caf\xe9", b"three"]).view(arrow.string())
     parquet.write_table(arrow.table({"text": texts}), "a.parquet")
 
-    records, problems = read("a.parquet", has_lines=False, has_fields=False)
+    for has_fields in (False, True):
+        records, problems = read("a.parquet", has_lines=False, has_fields=has_fields)
 
-    assert records == []
-    assert [problem.where for problem in problems] == ["a.parquet"]
+        assert ids_and_texts(records) == [("a.parquet:1", "one"), ("a.parquet:3", "three")]
+        assert [problem.where for problem in problems] == ["a.parquet:2"]
 
 
 def test_table_columns_give_what_single_rows_give():
@@ -623,14 +624,15 @@ def test_with_guess_damaged_utf8_is_still_a_problem_and_binary_content_too():
     assert replaced[0].text == f"{LETTER}\ufffd{LETTER}"
 
 
-def test_with_guess_bytes_in_parquet_are_utf8():
+def test_with_guess_each_text_of_bytes_in_parquet_is_guessed():
     pytest.importorskip("charset_normalizer")
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(arrow.table({"id": ["a"], "text": [LETTER.encode()]}), "a.parquet")
+    texts = [LETTER.encode(), LETTER.encode("latin-1")]
+    parquet.write_table(arrow.table({"id": ["a", "b"], "text": texts}), "a.parquet")
 
     records, _ = read("a.parquet", encoding=known_encoding("guess"))
 
-    assert records[0].text == LETTER
+    assert [record.text for record in records] == [LETTER, LETTER]
 
 
 def test_guess_without_its_library_is_refused(monkeypatch):

@@ -8,12 +8,15 @@ functions of Spark with this table, and names an argument that is missing or not
 CRITERION = ("similarity", "distance", "recall", "search")
 TEXTS = ("verify", "texts")
 CONTAINMENT = ("contained", "texts")
+DECODING = ("encoding", "errors")
 
 READING: dict[str, tuple[str, ...]] = {
-    "query": ("document", "id", *CRITERION, "limit", "where", "accept", "errors", *CONTAINMENT),
+    "query": (
+        "document", "id", *CRITERION, "limit", "where", "accept", *DECODING, *CONTAINMENT,
+    ),
     "first": ("document", "id", *CRITERION, "where", "accept", "errors", *CONTAINMENT),
     "query_many": (
-        "documents", "ids", *CRITERION, "limit", "match", "where", "accept", "errors",
+        "documents", "ids", *CRITERION, "limit", "match", "where", "accept", *DECODING,
         "on_error", "threads", *CONTAINMENT,
     ),
     "nearest": ("document", "k", "id", "recall", "where", "vectors", "texts", "errors"),
@@ -39,17 +42,17 @@ READING: dict[str, tuple[str, ...]] = {
     "note": ("name",),
 }  # fmt: skip
 WRITING: dict[str, tuple[str, ...]] = {
-    "insert": ("id", "document", "metadata", "on_conflict", "errors"),
+    "insert": ("id", "document", "metadata", "on_conflict", *DECODING),
     "insert_many": (
-        "ids", "documents", "metadata", "on_conflict", "errors", "on_error", "progress", "threads",
+        "ids", "documents", "metadata", "on_conflict", *DECODING, "on_error", "progress", "threads",
     ),
-    "add_if_new": ("id", "document", "metadata", *CRITERION, "on_conflict", "errors"),
+    "add_if_new": ("id", "document", "metadata", *CRITERION, "on_conflict", *DECODING),
     "add_many_if_new": (
-        "ids", "documents", "metadata", *CRITERION, "on_conflict", "errors", "on_error", *TEXTS,
+        "ids", "documents", "metadata", *CRITERION, "on_conflict", *DECODING, "on_error", *TEXTS,
         "progress", "threads",
     ),
     "insert_batch": (
-        "ids", "documents", "metadata", "match", *CRITERION, "errors", "on_error", "progress",
+        "ids", "documents", "metadata", "match", *CRITERION, *DECODING, "on_error", "progress",
         "threads",
     ),
     "update_metadata": ("id", "metadata"),
@@ -83,7 +86,7 @@ OF_TRANSACTIONS: dict[str, tuple[str, ...]] = {
 DEDUPLICATE = (
     "data", "text", "id", "keep", "similarity", "distance", "recall", "verify", "policy",
     "against", "db", "run", "unit", "min_words", "sketch", "options", "on_null", "max_share",
-    "memory", "errors", "on_error", "threads", "progress",
+    "memory", *DECODING, "on_error", "threads", "progress",
 )  # fmt: skip
 VERBS = READING | WRITING | CARE | OF_TRANSACTIONS | {"deduplicate": DEDUPLICATE}
 
@@ -123,6 +126,7 @@ OPTIONS: dict[str, str] = {
     "deep": "--deep",
     "distance": "--distance", "distance_tables": "--distance-tables",
     "document": "TEXT", "documents": "SOURCE...", "drop_damaged": "--drop-damaged",
+    "encoding": "--encoding",
     "errors": "--errors", "id": "--id-field", "ids": "ID...", "k": "--nearest", "keep": "--keep",
     "limit": "--limit", "match": "--match", "max_share": "--max-share", "memory": "--memory",
     "min_words": "--min-words",
@@ -186,12 +190,13 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
         "db": "one job sees all rows", "run": "there is no database",
         "options": "nothing is stored", "unit": "documents are whole",
         "min_words": "documents are whole", "memory": "Spark has settings of its own",
-        "errors": "Spark has only valid text", "on_error": "Spark has only valid text",
+        "encoding": "Spark has only valid text", "errors": "Spark has only valid text",
+        "on_error": "Spark has only valid text",
     }),
     "query": ("query_many", {
         "documents": "df", "ids": "the ids of df are a column", "match": "limit=1",
-        "accept": "filter the result", "errors": "Spark has only valid text",
-        "on_error": "Spark has only valid text",
+        "accept": "filter the result", "encoding": "Spark has only valid text",
+        "errors": "Spark has only valid text", "on_error": "Spark has only valid text",
         "contained": NO_DATABASE, "texts": NO_DATABASE,
     }),
     "plan": ("plan", {"n": "documents", "search": BY_PLAN, "pairs": "only pairs are planned"}),

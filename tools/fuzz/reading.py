@@ -12,9 +12,9 @@ import pyarrow.parquet
 
 import simdb
 from simdb.cli.options.option_groups import given_bits, given_ids, given_search
+from simdb.columns.decoding import known_encoding
 from simdb.compat.programs import read_numbers, write_arrays
 from simdb.sketch.sketcher import Sketcher
-from simdb.sources.content import known_encoding
 from simdb.sources.reading import read_sources, read_texts
 from simdb.sources.records import InputProblem, SourceOptions
 from taking import Taking, harness

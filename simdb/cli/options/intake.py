@@ -15,6 +15,7 @@ import numpy as np
 
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, quantity
+from simdb.columns.encoding_guess import guessed_note
 from simdb.ground.choices import ERROR, RAISE
 from simdb.ground.errors import InputError
 from simdb.outputs.formats import FOLDER, PATHS, Format
@@ -27,7 +28,6 @@ from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.sketcher import AnySketcher
 from simdb.sources.batch import Batch, Found, Texts, joined
 from simdb.sources.content import AMOUNT, begin_counting, markup_hint, page_position
-from simdb.sources.encoding_guess import guessed_note
 from simdb.sources.kinds import holds_records
 from simdb.sources.reading import (
     columns_of,

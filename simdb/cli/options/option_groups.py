@@ -14,6 +14,7 @@ from simdb import sources
 from simdb.cli.options.arguments import Natural
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
+from simdb.columns.decoding import known_encoding
 from simdb.ground.choices import (
     SKIP,
     ErrorsName,
@@ -25,7 +26,6 @@ from simdb.ground.choices import (
 from simdb.ground.errors import OptionError
 from simdb.outputs.rows import Row
 from simdb.settings.search import NAMES, Search, SearchLike
-from simdb.sources.content import known_encoding
 
 if TYPE_CHECKING:
     from simdb.sources.batch import Batch

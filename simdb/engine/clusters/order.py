@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import text_column
+from simdb.columns.arrow import TextColumn
 from simdb.engine.search.judge import Judge
 from simdb.engine.state.state import State
 from simdb.ground.dtypes import I64, U32
@@ -92,8 +92,10 @@ def _sizes(state: State, judge: Judge | None) -> I64:
     for start in range(0, len(live), READ_TOGETHER):
         some = live[start : start + READ_TOGETHER]
         texts = judge.texts(state, some)
-        column = text_column(texts)
-        sizes[some] = list(map(_size, texts)) if column is None else column.lengths
+        if isinstance(texts, TextColumn):
+            sizes[some] = texts.lengths
+        else:
+            sizes[some] = list(map(_size, texts))
     return sizes
 
 

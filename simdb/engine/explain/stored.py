@@ -3,6 +3,7 @@
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from simdb.columns.decoding import as_text
 from simdb.engine import explain
 from simdb.engine.search.question import Question
 from simdb.engine.state.state import State
@@ -40,7 +41,7 @@ def explain_both(
     is_stored = len(stored) == 2
 
     def given_side(document: Any) -> Any:
-        is_rounded = bool(stored)
+        is_rounded, document = bool(stored), as_text(document, errors=errors)
         return explainer.given_side(state.store.sketcher, document, errors, is_rounded=is_rounded)
 
     left = explainer.stored_side(home or state, stored[0]) if stored else given_side(given[0])

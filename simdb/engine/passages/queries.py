@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.columns.arrow import text_column
+from simdb.columns.decoding import all_texts, as_texts
 from simdb.engine.search.filters import by_ids, check_filters
 from simdb.engine.search.lookup import as_matches
 from simdb.engine.search.method import estimates
@@ -104,6 +104,7 @@ def find(
     documents: Any,
     ids: Iterable[Any] | None,
     question: ContainedQuestion,
+    encoding: str,
     errors: str,
 ) -> Matches[Any]:
     """Return the documents that contain each of some texts, or of the stored documents `ids`.
@@ -117,7 +118,7 @@ def find(
     every: list[tuple[ContainedDocuments, list[Spans]]] = []
     queries: Iterator[tuple[ContainedDocuments, ContainmentQuery | None, Any]]
     if ids is None:
-        texts = _as_texts(documents)
+        texts = _as_texts(documents, encoding, errors)
         sketches = state.store.sketcher.sketch(texts, errors=errors)
         queries = _of_texts(state, texts, question, errors)
     else:
@@ -231,10 +232,9 @@ def texts_of(
 def read_texts(texts: Callable[[list[Any]], Sequence[Any]], ids: list[Any]) -> Sequence[Any]:
     """Return what `texts` gives for some ids, None for one that is not known; InputError."""
     given = texts(ids)
-    column = text_column(given)
-    read = list(given if column is None else column)
+    read = list(as_texts(given, errors="replace"))
     for id, text in zip(ids, read, strict=True):
-        if text is not None and not isinstance(text, str | bytes):
+        if text is not None and not isinstance(text, str):
             raise InputError(f"texts= gave no text of {id!r} but {type(text).__name__}")
     return read
 
@@ -331,7 +331,7 @@ def _of_stored(
         return
     texts = read_texts(question.texts, ids)
     for id, text in zip(ids, texts, strict=True):
-        if not isinstance(text, str | bytes):
+        if not isinstance(text, str):
             raise InputError(f"texts= has no text of {id!r}, which is the query; got {text!r:.50}")
     offsets, words = question.winnower.words(texts, errors="replace")
     for at, ordinal in enumerate(ordinals.tolist()):
@@ -339,11 +339,11 @@ def _of_stored(
         yield measured(state, asked, question, ordinal), asked, texts[at]
 
 
-def _as_texts(documents: Any) -> Sequence[Any]:
+def _as_texts(documents: Any, encoding: str, errors: str) -> Sequence[Any]:
     """Return documents as a list or a column of texts."""
     check_many(documents, "documents")
-    column = text_column(documents)
-    return as_list(documents, "documents") if column is None else column
+    texts: Sequence[Any] = all_texts(documents, encoding, errors)
+    return texts
 
 
 def _kept(

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from simdb.columns.decoding import as_texts
 from simdb.engine.search.couples import Couples
 from simdb.engine.search.filters import by_ids
 from simdb.engine.search.question import Question, of_pairs
@@ -309,6 +310,9 @@ def _reader_of(texts: Texts | None) -> Reader:
     get = by_ids("texts", texts)
 
     def read(state: State, ordinals: U32) -> Sequence[Any]:
-        return get(list(state.identifiers(ordinals).decode(ordinals)))
+        found: Sequence[Any] = as_texts(
+            get(list(state.identifiers(ordinals).decode(ordinals))), errors="replace"
+        )
+        return found
 
     return read

@@ -98,15 +98,16 @@ def check_match(match: object) -> None:
 
 
 def rows_of(
-    state: State, documents: Any, ids: Iterable[Any] | None, batch: QueryBatch, errors: str
-) -> Rows:
+    state: State, documents: Any, ids: Iterable[Any] | None, batch: QueryBatch, encoding: str,
+    errors: str,
+) -> Rows:  # fmt: skip
     """Return the matches of many documents, or of the stored documents `ids`."""
     if ids is not None:
         ordinals = known_ordinals(state, incoming.as_list(ids, "ids"))
         return _of_stored(state, ordinals, batch)
     slices = incoming.sketch_slices(
         state.store.sketcher, documents, None, batch.query_count(state.width),
-        errors=errors, threads=state.threads,
+        errors=errors, threads=state.threads, encoding=encoding,
     )  # fmt: skip
     return of_slices(state, slices, batch)
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow import as_column, listed, text_column, texts_behind
+from simdb.columns.arrow import TextColumn, as_column, listed, texts_behind
+from simdb.columns.decoding import UTF8, as_texts, byte_column
 from simdb.engine.state.store import Beside
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import I64, U8, U64
@@ -166,7 +167,13 @@ def repeated(hashes: U64, offsets: I64, content: U8) -> dict[int, int]:
 
 
 def sketching(
-    sketcher: AnySketcher, documents: Any, errors: str, threads: int, beside: Beside | None = None
+    sketcher: AnySketcher,
+    documents: Any,
+    errors: str,
+    threads: int,
+    beside: Beside | None = None,
+    *,
+    encoding: str = UTF8,
 ) -> Generator[Sketches]:
     """Yield the sketches of consecutive documents; an iterable is read in parts.
 
@@ -177,7 +184,8 @@ def sketching(
     if isinstance(documents, Sketches):
         return (each for each in [documents])
     begins = not isinstance(documents, Iterator)
-    return sketched(sketcher, documents, None, errors, threads, beside, begins=begins)
+    given = sketcher, documents, None, errors, threads, beside
+    return sketched(*given, encoding=encoding, begins=begins)
 
 
 def sketch_all(
@@ -231,6 +239,7 @@ def sketch_slices(
     *,
     errors: str,
     threads: int,
+    encoding: str = UTF8,
     beside: Beside | None = None,
 ) -> Iterator[Sketches]:
     """Yield query sketches of documents, at most `size` at a time or, if None, all at once.
@@ -240,7 +249,8 @@ def sketch_slices(
     """
     held: list[Sketches] = []
     done = 0
-    found = sketched(sketcher, documents, size, errors, threads, beside, is_query=True)
+    given = sketcher, documents, size, errors, threads, beside
+    found = sketched(*given, encoding=encoding, is_query=True)
     for sketches in found:
         if held and size is not None and sum(map(len, held)) + len(sketches) > size:
             yield joined(sketcher, held, is_query=True)
@@ -373,6 +383,7 @@ def sketched(
     threads: int,
     beside: Beside | None = None,
     *,
+    encoding: str = UTF8,
     is_query: bool = False,
     begins: bool = False,
     skipped: Skipped | None = None,
@@ -383,6 +394,7 @@ def sketched(
     """
 
     def make(start: int, chunk: Any) -> Sketches:
+        chunk = as_texts(chunk, encoding, errors, start)
         made = sketcher.sketch(chunk, errors=errors, start=start, is_query=is_query)
         return made if beside is None else beside.added(made, chunk, errors=errors, start=start)
 
@@ -426,7 +438,7 @@ def _chunks(documents: Any, most: int | None, threads: int) -> Iterator[Any]:
             yield vectors[first : first + few]
         return
     check_many(documents, "documents")
-    column = text_column(documents)
+    column = documents if isinstance(documents, TextColumn) else byte_column(documents)
     if column is not None:
         for first in range(0, len(column), few):
             yield column[first : first + few]

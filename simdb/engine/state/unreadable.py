@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import text_column
+from simdb.columns.arrow import TextColumn
+from simdb.columns.decoding import UTF8, byte_column
 from simdb.engine.state import incoming
 from simdb.engine.state.store import Beside
 from simdb.results.skipped import Skipped, part_of
@@ -27,6 +28,7 @@ def readable(
     *,
     errors: str,
     threads: int,
+    encoding: str = UTF8,
     beside: Beside | None = None,
     progress: Progress | None = None,
 ) -> tuple[Any, Sketches, Any]:
@@ -45,7 +47,7 @@ def readable(
         pack = lambda at, some: incoming.pack_all(some, ids[at : at + len(some)])  # noqa: E731
         skipped.note(pack, 0, metadata)
     for part in incoming.sketched(
-        sketcher, documents, None, errors, threads, beside, skipped=skipped
+        sketcher, documents, None, errors, threads, beside, encoding=encoding, skipped=skipped
     ):
         parts.append(part)
         done += len(part)
@@ -74,7 +76,7 @@ def listed_documents(documents: Any) -> Any:
         return documents
     if as_vectors(documents) is not None:
         return documents
-    column = text_column(documents)
+    column = documents if isinstance(documents, TextColumn) else byte_column(documents)
     return incoming.as_list(documents, "documents") if column is None else column
 
 
@@ -85,6 +87,7 @@ def without_unreadable(
     errors: str,
     threads: int,
     accept: Callable[[int, Any], Any] | None = None,
+    encoding: str = UTF8,
 ) -> tuple[Any, Callable[[int, Any], Any] | None]:
     """Return the documents that can be read; `skipped` takes the others, if it is allowed.
 
@@ -93,7 +96,8 @@ def without_unreadable(
     if not skipped.is_allowed or documents is None:
         return documents, accept
     documents = listed_documents(documents)
-    for _ in incoming.sketched(sketcher, documents, None, errors, threads, skipped=skipped):
+    given = sketcher, documents, None, errors, threads
+    for _ in incoming.sketched(*given, encoding=encoding, skipped=skipped):
         pass
     rows = np.flatnonzero(~skipped.flags(len(documents)))
     by_row = None if accept is None else lambda at, id: accept(int(rows[at]), id)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from simdb.columns.decoding import as_texts, known_encoding
 from simdb.engine import search
 from simdb.engine.search import lookup
 from simdb.engine.search.filters import Where, satisfying
@@ -37,6 +38,7 @@ class Call(NamedTuple):
     documents: Any
     metadata: Any
     on_conflict: str
+    encoding: str
     errors: str
     threads: int | None = 1
     progress: Progress | None = None
@@ -97,8 +99,11 @@ def claim(
     is_exact = search.judge.check_verification(question.verify, texts, writing.store.options)
     if is_exact:
         check_many(call.documents, "documents")
-        call = call._replace(documents=unreadable.listed_documents(call.documents))
+        every = unreadable.listed_documents(call.documents)
+        call = call._replace(documents=every)
     call = _readable(writing, call, is_read_again=is_exact)
+    if is_exact:
+        call = call._replace(documents=as_texts(call.documents, call.encoding, call.errors))
     given, sketches = _sketched(writing, call)
     criterion, referee = refereed(
         writing.current(), sketches, call.documents, question, texts, is_exact=is_exact
@@ -116,7 +121,7 @@ def insert_batch(writing: WriteState, call: Call, batch: "QueryBatch") -> Matche
     given, state = _arriving(writing, call), writing.current(writing.staging.threads)
     slices = incoming.sketch_slices(
         store.sketcher, call.documents, len(given.ids), batch.query_count(store.width),
-        errors=call.errors, threads=state.threads, beside=store.beside,
+        errors=call.errors, threads=state.threads, encoding=call.encoding, beside=store.beside,
     )  # fmt: skip
     rows, sketches = search.many.match_batch(state, slices, batch, call.progress)
     matches = lookup.as_matches(state, rows)
@@ -147,7 +152,8 @@ def _checked(call: Call) -> Call:
     conflicts.check_rule(call.on_conflict)
     ids, documents = incoming.both_columns(call.ids, call.documents)
     given, threads = incoming.as_ids(ids), thread_count(call.threads)
-    return call._replace(ids=given, documents=documents, threads=threads)
+    encoding = known_encoding(call.encoding)
+    return call._replace(ids=given, documents=documents, encoding=encoding, threads=threads)
 
 
 def _readable(writing: WriteState, call: Call, *, is_read_again: bool = False) -> Call:
@@ -161,7 +167,8 @@ def _readable(writing: WriteState, call: Call, *, is_read_again: bool = False) -
     documents = unreadable.listed_documents(call.documents) if is_read_again else call.documents
     ids, sketches, metadata = unreadable.readable(
         store.sketcher, (call.ids, documents, call.metadata), skipped, errors=call.errors,
-        threads=thread_count(call.threads), beside=store.beside, progress=call.progress,
+        threads=thread_count(call.threads), encoding=call.encoding, beside=store.beside,
+        progress=call.progress,
     )  # fmt: skip
     if is_read_again:
         rows = np.flatnonzero(~skipped.flags(len(documents)))
@@ -177,9 +184,10 @@ def _spread(found: Matches[Any], whole: Call) -> Matches[Any]:
 
 def _sketch_one(writing: WriteState, call: Call) -> Sketches:
     beside, errors = writing.store.beside, call.errors
-    sketches = writing.store.sketcher.sketch(call.documents, errors=errors)
+    documents = as_texts(call.documents, known_encoding(call.encoding), errors)
+    sketches = writing.store.sketcher.sketch(documents, errors=errors)
     writing.staging.settle(sketches)
-    return sketches if beside is None else beside.added(sketches, call.documents, errors=errors)
+    return sketches if beside is None else beside.added(sketches, documents, errors=errors)
 
 
 def _sketched(
@@ -187,7 +195,8 @@ def _sketched(
 ) -> tuple[conflicts.Arriving, Sketches]:
     """Return what arrives with a call, and sketches; errors of the ids come first."""
     store, count = writing.store, thread_count(call.threads)
-    parts = incoming.sketching(store.sketcher, call.documents, call.errors, count, store.beside)
+    how = call.errors, count, store.beside
+    parts = incoming.sketching(store.sketcher, call.documents, *how, encoding=call.encoding)
     with closing(parts):
         given = _arriving(writing, call)
         sketches = incoming.collected(store.sketcher, parts, len(call.ids), progress)

@@ -20,6 +20,8 @@ REMEDY = "pip install charset-normalizer"
 # How many bytes are examined, and how many of them lie before the failed byte.
 WINDOW_BYTES = 1 << 14
 BEFORE_BYTES = 1 << 12
+# NUL bytes are looked for in the first bytes.
+HEAD_BYTES = 1 << 16
 # So many messages of a run have a guess: it takes a millisecond, and few messages are shown.
 HINTS_MAX = 1000
 
@@ -93,20 +95,28 @@ def likely_encoding(content: bytes, position: int) -> str | None:
     return codecs.lookup(next(name for name in names if name in fitting)).name
 
 
-def encoding_of(head: bytes) -> str:
-    """Return the encoding of text that begins with `head`; InputError if it is none.
+def guessed(content: bytes) -> str:
+    """Return what `encoding_of` does, and count it among the guesses of this run."""
+    found = encoding_of(content)
+    GUESSED[found] += 1
+    return found
+
+
+def encoding_of(content: bytes) -> str:
+    """Return the encoding of text, or of its first bytes; InputError if it is none.
 
     It is UTF-8 if that is valid, or damaged.
     """
+    head = content[:HEAD_BYTES]
     if b"\0" in head:
         wide = guessed_wide(head)
         if wide is None:
             raise InputError("binary content (NUL bytes), not text; leave it out")
         return wide
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)  # a character can be cut off
+        codecs.getincrementaldecoder("utf-8")().decode(content)  # a character can be cut off
     except UnicodeDecodeError as error:
-        return other_encoding(head, error.start)
+        return other_encoding(content, error.start)
     return UTF8
 
 

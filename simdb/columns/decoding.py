@@ -1,0 +1,413 @@
+"""Decoding: the one place that turns bytes into text, for every door.
+
+The encoding of some bytes is the first of these that is there:
+
+1. the byte order mark of UTF-8, UTF-16 or UTF-32;
+2. of bytes that begin like HTML or XML, the charset that they declare: `<meta charset>`,
+   `<meta http-equiv>` or `<?xml encoding>` in the first 1,024 bytes, with the labels of browsers;
+3. `encoding=`, `--encoding`: UTF-8 if none is given;
+4. a guess, only if that is the word "guess".
+
+Bytes that are valid UTF-8, and have more than ASCII, are UTF-8 whatever else they declare: a
+crawler stored the page again and left its declaration.  A declared charset in which the bytes are
+not valid is passed over.
+
+What comes out is a str or a `TextColumn`, which nothing decodes again.  The bytes of a `ByteColumn`
+that are valid UTF-8 are not copied.
+"""
+
+import codecs
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from simdb.columns.arrow import ByteColumn, TextColumn, arrays_of, joined
+from simdb.columns.encoding_guess import GUESS, check_guessing, guessed, guessed_wide
+from simdb.ground.checks import shown
+from simdb.ground.dtypes import I64, U64
+from simdb.ground.errors import InputError, OptionError
+from simdb.running import kernel
+
+UTF8 = "utf-8"
+MARK = "\ufeff"
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+UNORDERED = ("utf-16", "utf-32")
+
+# The HTML Standard looks for a declaration in no more bytes than these.
+DECLARED_BYTES = 1024
+COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+PAGE_START = re.compile(rb"\s*<(?:!doctype\b|\?xml\b|[a-z][a-z0-9]*[\s/>])", re.IGNORECASE)
+META = re.compile(rb"""<meta\b((?:"[^"]*"|'[^']*'|[^>"'])*)""", re.IGNORECASE)
+CONTENT = re.compile(rb"""\bcontent\s*=\s*(?:"[^"]*"|'[^']*')""", re.IGNORECASE)
+CHARSET = re.compile(rb"""\bcharset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+XML = re.compile(rb"""\s*<\?xml\b[^>]*?\bencoding\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+# As in the standard: browsers decode with a larger character set that contains the declared one.
+# A declaration that was found by reading ASCII cannot be right if it says UTF-16.
+READ_AS = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "utf-16": UTF8,
+    "utf-16-le": UTF8,
+    "utf-16-be": UTF8,
+}
+ALIASES = {"windows-31j": "cp932", "windows-874": "cp874", "user-defined": "cp1252"}
+# Python has other codecs too (rot13, zlib), which a page must not be able to choose.
+KNOWN = re.compile(r"utf-8$|iso8859-|iso2022_jp$|cp\d+$|gb18030$|big5hkscs$|euc_jp$|koi8-|mac-")
+# In these, browsers read the bytes 80 to 9F that have no character as control characters.
+WINDOWS = re.compile(r"cp(125\d|874)$")
+CONTROLS = "simdb-controls"
+
+# A view is 16 bytes: its length, then the text itself if it has at most 12 bytes; otherwise four of
+# its bytes, the number of its buffer and its place there.
+VIEW_WORDS = 4
+VIEW_BYTES = 16
+INLINE_MAX = 12
+INLINE_START = 4
+# The buffers of an array of views begin with validity and views.
+FIRST_BUFFER = 2
+
+# What a text can begin with whose bytes are more than plain UTF-8: a mark, or a page.
+MAY_DECLARE = np.isin(np.arange(256), [*b"<", *range(9, 14), ord(" "), 0xEF, 0xFE, 0xFF, 0])
+
+
+def known_encoding(name: str) -> str:
+    """Return the canonical name of a text encoding; raise OptionError if it is unknown.
+
+    For UTF-8 the result is utf-8-sig, which reads text with and without a byte order mark.  For
+    `guess` it is that word.
+    """
+    if type(name) is str and name == UTF8:  # the usual case, many times faster
+        return "utf-8-sig"
+    if type(name) is str and name == GUESS:
+        check_guessing()
+        return GUESS
+    try:
+        "".encode(name)
+        canonical = codecs.lookup(name).name
+    except (LookupError, ValueError, TypeError) as error:
+        raise OptionError(
+            f"no text encoding is called {shown(name)}; use for example utf-8 or latin-1"
+        ) from error
+    return "utf-8-sig" if canonical == UTF8 else canonical
+
+
+def without_mark(encoding: str) -> str:
+    """Return utf-8 for utf-8-sig, so that errors count bytes from the start; else `encoding`."""
+    return UTF8 if encoding == "utf-8-sig" else encoding
+
+
+def marked_or(head: bytes, encoding: str) -> str:
+    """Return the encoding that the byte order mark of some bytes names, or else `encoding`.
+
+    Raises InputError if that leaves the byte order open.
+    """
+    marked = next((name for mark, name in MARKS if head.startswith(mark)), None)
+    if marked is None and encoding in UNORDERED and head:
+        raise InputError(
+            f"no {encoding.upper()} byte order mark; name the byte order, for example --encoding"
+            f" {guessed_wide(head) or encoding + '-le'}"
+        )
+    return marked or encoding
+
+
+def decoded(content: bytes, encoding: str = UTF8, errors: str = "strict") -> str:
+    """Return the text of some bytes, by the rules of this module.
+
+    `encoding`: from `known_encoding`.  `errors`: "strict" raises UnicodeDecodeError, "replace" puts
+    U+FFFD in place of invalid bytes.  Raises InputError for bytes that are no text.
+    """
+    settled = marked_or(content, "")
+    if not settled and (declared := _declared(content)):
+        text = _if_valid(content, UTF8)
+        if text is not None and not text.isascii():
+            return text
+        text = _if_valid(content, declared)
+        if text is not None:
+            return text
+        # Of what fits nothing, the page itself knows best; UTF-8 is no choice of the caller's.
+        is_chosen = without_mark(encoding) != UTF8
+        settled = encoding if is_chosen else declared
+        return _decode(content, settled, errors)
+    return _decode(content, settled or marked_or(content, encoding), errors)
+
+
+def as_text(
+    document: Any, encoding: str = UTF8, errors: str = "strict", where: str = "document 0"
+) -> Any:
+    """Return a document, decoded if it is bytes; InputError names it as `where`."""
+    if not isinstance(document, bytes):
+        return document
+    try:
+        return decoded(document, encoding, errors)
+    except UnicodeDecodeError as error:
+        name = without_mark(error.encoding)
+        shown = name.upper() if name.startswith("utf") else name  # but cp1252
+        raise InputError(
+            f"{where} is not valid {shown}: {error}; name its encoding with encoding=, or use"
+            " errors='replace'"
+        ) from error
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def as_texts(
+    documents: Any, encoding: str = UTF8, errors: str = "strict", start: int = 0,
+    what: str = "document {}",
+) -> Any:  # fmt: skip
+    """Return a list, tuple or Arrow array of documents with text in place of bytes.
+
+    Any other object stays as it is.  Error messages name a document as `what`, with its number
+    from `start` on.
+    """
+    if not isinstance(documents, list | tuple):
+        column = text_column(documents, encoding, errors, start, what)
+        return documents if column is None else column
+    if bytes not in set(map(type, documents)):
+        return documents
+    return [
+        as_text(each, encoding, errors, what.format(at)) for at, each in enumerate(documents, start)
+    ]
+
+
+def all_texts(documents: Any, encoding: str = UTF8, errors: str = "strict", start: int = 0) -> Any:
+    """Return the documents of any iterable as a column, a list or a tuple, see `as_texts`."""
+    found = as_texts(documents, encoding, errors, start)
+    if isinstance(found, TextColumn | list | tuple):
+        return found
+    return as_texts(list(found), encoding, errors, start)
+
+
+def text_column(
+    documents: Any,
+    encoding: str = UTF8,
+    errors: str = "strict",
+    start: int = 0,
+    what: str = "document {}",
+) -> TextColumn | None:
+    """Return an Arrow array of texts or bytes as a column of texts; None for any other object.
+
+    Raises InputError for an array that contradicts itself, and for what cannot be decoded.  Strings
+    that are no valid UTF-8 are taken for bytes in UTF-8.
+    """
+    if isinstance(documents, TextColumn):
+        return documents
+    column = byte_column(documents)
+    if column is None:
+        return None
+    return decoded_column(column, encoding, errors, start, what)
+
+
+def byte_column(documents: Any) -> ByteColumn | None:
+    """Return an Arrow array of strings or bytes as it is; None for any other object.
+
+    Raises InputError for an array that contradicts itself.
+    """
+    if isinstance(documents, ByteColumn):
+        return documents
+    columns = [_column(array) for array in arrays_of(documents)]
+    found = [column for column in columns if column is not None]
+    if not found or len(found) < len(columns):
+        return None
+    return joined(found)
+
+
+def valid_column(array: Any) -> TextColumn | None:
+    """Return an Arrow array of strings that are known to be valid; None for any other object."""
+    column = byte_column(array)
+    if column is None or not column.is_string:
+        return None
+    return TextColumn(column.addresses, column.lengths, column.owners)
+
+
+def decoded_column(
+    column: ByteColumn, encoding: str, errors: str, start: int, what: str
+) -> TextColumn:
+    """Return a column of bytes as texts; InputError names the first that cannot be decoded."""
+    addresses, lengths = column.addresses, column.lengths
+    needs = ~kernel.are_utf8(addresses, lengths)
+    if not column.is_string:
+        is_utf8 = without_mark(encoding) == UTF8
+        may = MAY_DECLARE[kernel.first_bytes(addresses, lengths)] if is_utf8 else True
+        needs |= may & (lengths > 0)
+    places = np.flatnonzero(needs)
+    if not len(places):
+        return TextColumn(addresses, lengths, column.owners)
+    texts = [
+        as_text(column[at], encoding, errors, what.format(start + at)).encode()
+        for at in places.tolist()
+    ]
+    return _replaced(column, places, texts)
+
+
+def _replaced(column: ByteColumn, places: I64, texts: list[bytes]) -> TextColumn:
+    """Return a column with other texts at some places."""
+    addresses, lengths = column.addresses.copy(), column.lengths.copy()
+    memory = np.frombuffer(b"".join([*texts, b"\0"]), np.uint8)
+    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+    addresses[places] = (np.cumsum(sizes) - sizes + memory.ctypes.data).astype(np.uint64)
+    lengths[places] = sizes
+    return TextColumn(addresses, lengths, (*column.owners, memory))
+
+
+def _decode(content: bytes, encoding: str, errors: str) -> str:
+    if encoding == GUESS:
+        encoding = guessed(content)
+    return content.decode(without_mark(encoding), errors).removeprefix(MARK)
+
+
+def _if_valid(content: bytes, encoding: str) -> str | None:
+    try:
+        return content.decode(encoding, CONTROLS if WINDOWS.match(encoding) else "strict")
+    except UnicodeDecodeError:
+        return None
+
+
+def _declared(content: bytes) -> str | None:
+    """Return the codec for the encoding that a page declares, None for anything else."""
+    if content[:1] not in b"< \t\n\f\r":
+        return None
+    head = COMMENT.sub(b"", content[:DECLARED_BYTES])
+    label = _label(head) if PAGE_START.match(head) else None
+    if label is None:
+        return None
+    known = label.decode("ascii", "replace").lower().removeprefix("x-")
+    try:
+        name = codecs.lookup(ALIASES.get(known, known)).name
+    except LookupError:
+        return None
+    name = READ_AS.get(name, name)
+    return name if KNOWN.match(name) else None
+
+
+def _label(head: bytes) -> bytes | None:
+    """Return the encoding that the first meta element with one names, or else the XML header."""
+    for tag in META.finditer(head):
+        # The content of a description can talk about charsets.
+        told = tag[1] if b"http-equiv" in tag[1].lower() else CONTENT.sub(b"", tag[1])
+        if found := CHARSET.search(told):
+            return found[1]
+    header = XML.match(head)
+    return header and header[1]
+
+
+def _control(error: UnicodeError) -> tuple[str, int]:
+    """Return the control character that stands for an undefined byte, as in browsers."""
+    assert isinstance(error, UnicodeDecodeError)
+    byte = error.object[error.start]
+    if not 0x80 <= byte < 0xA0:
+        raise error
+    return chr(byte), error.start + 1
+
+
+def _column(array: Any) -> ByteColumn | None:
+    """Return one array of pyarrow as a column; None unless it holds texts."""
+    kind = str(array.type)
+    if kind.startswith("dictionary<"):
+        return _of_dictionary(array)
+    if kind not in KINDS:
+        return None
+    column = KINDS[kind](array)
+    if array.null_count:
+        column.lengths[array.is_null().to_numpy(zero_copy_only=False)] = -1
+    return column
+
+
+def _of_dictionary(array: Any) -> ByteColumn | None:
+    """Return the texts that the indices of a dictionary array choose."""
+    known = _column(array.dictionary)
+    if known is None:
+        return None
+    is_null = array.indices.is_null().to_numpy(zero_copy_only=False)
+    places = array.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if not len(known):
+        _check(bool(is_null.all()))
+        return _made(np.zeros(len(array), np.uint64), np.full(len(array), -1), array)
+    _check(bool((places >= 0).all() and (places < len(known)).all()))
+    lengths = np.where(is_null, -1, known.lengths[places])
+    return ByteColumn(known.addresses[places], lengths, known.owners, known.is_string)
+
+
+def _of_offsets(array: Any, dtype: type[np.signedinteger[Any]]) -> ByteColumn:
+    """Return the texts of an array whose offsets have this type, one after the other."""
+    if not len(array):
+        return _made(np.zeros(0, np.uint64), np.zeros(0, np.int64), array)
+    _, places, content = array.buffers()
+    offsets = _words(places, dtype, array.offset, len(array) + 1).astype(np.int64)
+    lengths = np.diff(offsets)
+    _check(bool(offsets[0] >= 0 and (lengths >= 0).all()))
+    _check(bool(offsets[-1] <= (0 if content is None else content.size)))
+    start = np.uint64(0 if content is None else content.address)
+    return _made(offsets[:-1].astype(np.uint64) + start, lengths, array)
+
+
+def _of_views(array: Any) -> ByteColumn:
+    """Return the texts of an array of views."""
+    buffers = array.buffers()
+    words = _words(buffers[1], np.int32, array.offset * VIEW_WORDS, len(array) * VIEW_WORDS)
+    views = words.reshape(-1, VIEW_WORDS).astype(np.int64)
+    lengths = views[:, 0].copy()
+    if array.null_count:
+        lengths[array.is_null().to_numpy(zero_copy_only=False)] = 0
+    _check(bool((lengths >= 0).all()))
+    first = buffers[1].address + array.offset * VIEW_BYTES + INLINE_START
+    addresses = np.arange(len(array), dtype=np.uint64) * np.uint64(VIEW_BYTES) + np.uint64(first)
+    apart = np.flatnonzero(lengths > INLINE_MAX)
+    contents = buffers[FIRST_BUFFER:]
+    if len(apart):
+        numbers, places = views[apart, 2], views[apart, 3]
+        _check(bool((numbers >= 0).all() and (numbers < len(contents)).all()))
+        sizes = np.array([each.size for each in contents], np.int64)[numbers]
+        _check(bool((places >= 0).all() and (places + lengths[apart] <= sizes).all()))
+        starts = np.array([each.address for each in contents], np.uint64)[numbers]
+        addresses[apart] = starts + places.astype(np.uint64)
+    return _made(addresses, lengths, array)
+
+
+def _words(buffer: Any, dtype: Any, start: int, count: int) -> Any:
+    """Return `count` numbers of a buffer from number `start` on, without a copy."""
+    _check(buffer is not None and (start + count) * np.dtype(dtype).itemsize <= buffer.size)
+    return np.frombuffer(buffer, dtype)[start : start + count]
+
+
+def _made(addresses: U64, lengths: I64, array: Any) -> ByteColumn:
+    return ByteColumn(addresses, lengths, (array,), is_string="binary" not in str(array.type))
+
+
+def _check(is_right: bool) -> None:
+    """Raise InputError unless the numbers of an array lie within its buffers."""
+    if not is_right:
+        raise InputError(
+            "the Arrow array is not valid: its offsets or views leave its buffers; see what"
+            " .validate(full=True) says, and make the array again"
+        )
+
+
+KINDS: dict[str, Callable[[Any], ByteColumn]] = {
+    "string": partial(_of_offsets, dtype=np.int32),
+    "binary": partial(_of_offsets, dtype=np.int32),
+    "large_string": partial(_of_offsets, dtype=np.int64),
+    "large_binary": partial(_of_offsets, dtype=np.int64),
+    "string_view": _of_views,
+    "binary_view": _of_views,
+}
+
+
+codecs.register_error(CONTROLS, _control)
