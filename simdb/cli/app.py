@@ -27,7 +27,7 @@ from simdb.cli.output.render import (
     TERMINATED,
     WRONG_USE,
     Exit,
-    plain,
+    print_note,
 )
 from simdb.ground.errors import full_disk
 from simdb.ground.foreign import COMMANDS as COMMAND_WORDS
@@ -204,12 +204,12 @@ def _advised(error: OSError) -> str:
 
 def _note(message: str) -> None:
     """Print a warning as a line for people, without its place in the program."""
-    print(plain(output.words.in_words(message)), file=sys.stderr)
+    print_note(output.words.in_words(message))
 
 
 def _report(message: str, code: int) -> int:
     """Print an error message to standard error and return `code`."""
-    print(f"simdb: {plain(message)}", file=sys.stderr)
+    print_note(f"simdb: {message}")
     return code
 
 

@@ -29,7 +29,7 @@ READ_AS = Simhash(markup="html")
 def report(
     db: str,
     *,
-    output: str = STANDARD_OUTPUT,
+    output: str | None = None,
     texts: list[str] | None = None,
     wanted: SearchOptions,
     groups: Natural = USUAL.groups,
@@ -53,6 +53,8 @@ def report(
     --seed: Seed of the random draw.
     --all: Group all documents, also if there are more than 2,000,000.
     """
+    if output is None:
+        raise simdb.OptionError("-o FILE names the page, such as -o report.html; - prints it")
     check_page(output)
     check_outputs({"--output": output}, (), {"in --texts": texts}, [db])
     reading = inputs.reading()

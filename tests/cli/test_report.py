@@ -69,12 +69,19 @@ def test_skipped_records_end_with_1_and_the_page_is_written(libraries, simdb_run
 
 
 @pytest.mark.more
-def test_a_page_can_go_to_a_pipe(libraries, simdb_run, db):
-    ran = simdb_run("report", db)
+def test_a_page_goes_to_a_pipe_if_that_is_asked_for(libraries, simdb_run, db):
+    ran = simdb_run("report", db, "-o", "-")
 
     assert ran.code == 0
     assert ran.output.startswith("<!DOCTYPE html>")
     assert ran.notes == ""
+
+
+def test_without_a_place_for_the_page_nothing_is_printed(libraries, simdb_run, db):
+    ran = simdb_run("report", db)
+
+    assert (ran.code, ran.output) == (2, "")
+    assert "-o FILE names the page, such as -o report.html; - prints it" in ran.notes
 
 
 @pytest.mark.more
@@ -110,7 +117,9 @@ def test_a_missing_library_ends_with_2_before_anything_is_read(simdb_run, db, mo
     ],
 )
 def test_wrong_use_leaves_no_page(libraries, simdb_run, db, arguments, code, message):
-    ran = simdb_run("report", *arguments)
+    output = [] if "-o" in arguments else ["-o", "-"]
+
+    ran = simdb_run("report", *arguments, *output)
 
     assert ran.code == code
     assert message in ran.notes

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from simdb.cli import output
-from simdb.cli.output.render import plain
+from simdb.cli.output.render import plain, print_note, wrapped
 from simdb.running.progress import Stage, Timings
 
 if TYPE_CHECKING:
@@ -60,11 +60,10 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Write one line to standard error."""
-        shown = plain(text)
         if self._line is not None:
-            self._line.note(shown)
+            self._line.note(wrapped(plain(text)))
         else:
-            print(shown, file=sys.stderr, flush=True)
+            print_note(text)
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:

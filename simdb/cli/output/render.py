@@ -1,8 +1,10 @@
 """Rendering: result rows as tables on a terminal or as JSON lines, notes, and exit codes."""
 
 import json
+import shutil
 import signal
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -68,7 +70,17 @@ def print_one(row: Row, *, as_json: bool) -> None:
 def print_note(note: str | None) -> None:
     """Print a line on standard error, unless it is None."""
     if note is not None:
-        print(plain(note), file=sys.stderr)
+        print(wrapped(plain(note)), file=sys.stderr, flush=True)
+
+
+def wrapped(text: str) -> str:
+    """Return a line for standard error; on a terminal it is cut between words, not inside them."""
+    if not sys.stderr.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(
+        text, width, replace_whitespace=False, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def is_table(as_json: bool) -> bool:

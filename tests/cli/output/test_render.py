@@ -30,6 +30,23 @@ def show(monkeypatch):
     return start
 
 
+def test_a_note_on_a_terminal_is_cut_between_words_and_in_a_file_it_is_one_line(show, monkeypatch):
+    """A terminal cuts a long line wherever its last column is."""
+    note = "words of a long note " * 9 + "and /a/path/" + "without-an-end/" * 9
+    terminal, file = Terminal(), io.StringIO()
+    show()
+    for stream in (terminal, file):
+        monkeypatch.setattr("sys.stderr", stream)
+        render.print_note(note)
+
+    lines = terminal.getvalue().splitlines()
+    assert file.getvalue() == f"{note}\n"
+    assert " ".join(lines) == note
+    assert len(lines) == 3
+    assert [len(line) <= 100 for line in lines] == [True, True, False]
+    assert lines[-1] == note.rsplit(maxsplit=1)[-1]
+
+
 def row(id):
     return {"id": id, "distance": 3, "similarity": 0.9123456}
 
