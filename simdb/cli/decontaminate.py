@@ -139,7 +139,7 @@ def decontaminate(
     staying = {"in --against": tests}
     check_outputs(results.paths, sources, staying, kept=["--output"], in_place=results.in_place)
     job = _job(sources, wanted.action, results, inputs, on_null, staying)
-    with Progress("reading the items") as progress:
+    with Progress("reading the items", is_quiet=listing.quiet) as progress:
         names: list[FieldName] = [*wanted.fields] if wanted.fields else [reading.text_field]
         with Origins() as origins:
             reading = replace(job.reading, origins=origins)
@@ -160,10 +160,9 @@ def decontaminate(
         if results.output != STANDARD_OUTPUT:
             listing.show((leak.row for leak in found.found), SHOWN_COLUMNS)
         listing.note_stages(progress)
-        if not listing.quiet:
-            notes.append(intake.summary(_counts(found, intake), progress.elapsed_seconds))
         for note in filter(None, notes):
-            progress.note(note)
+            progress.report(note)
+        progress.note(intake.summary(_counts(found, intake), progress.elapsed_seconds))
     listing.end(has_found=bool(found.found), has_skipped=intake.skipped > 0)
 
 

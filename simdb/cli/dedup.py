@@ -115,7 +115,7 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
     results, listing, has_database = job.results, job.listing, job.store.db is not None
     with (
         Outputs() as outputs,
-        Progress("reading") as progress,
+        Progress("reading", is_quiet=listing.quiet) as progress,
         Spool() as rows,
         texts_by_id(job.given.texts) as older,
         beginnings_of(results.characters(has_database=has_database)) as beginnings,
@@ -125,7 +125,7 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
     ):
         reading = replace(job.reading, origins=origins)
         intake = Intake.of(
-            job.sources, reading, progress, excluded=job.own_files, is_quiet=listing.quiet,
+            job.sources, reading, progress, excluded=job.own_files,
             has_parts=job.unit != DOCUMENT,
         )  # fmt: skip
         shown: Iterable[Row] = rows
@@ -154,14 +154,12 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
             listing.show(shown if outcome.rows is None else outcome.rows, _columns(job))
         listing.note_stages(progress)
         no_rows = None if row_file is None else row_file.note("there are no duplicates")
-        notes = [_kept_note(survivors, intake), no_rows]
-        if not listing.quiet:
-            notes[:0] = outcome.notes()
-            notes.append(
-                intake.summary(_counts(outcome, intake, has_database=has_database), seconds)
-            )
-        for note in filter(None, notes):
+        for note in filter(None, outcome.notes()):
             progress.note(note)
+        for note in filter(None, [_kept_note(survivors, intake), no_rows]):
+            progress.report(note)
+        counts = _counts(outcome, intake, has_database=has_database)
+        progress.note(intake.summary(counts, seconds))
     return outcome, intake.skipped + against.skipped
 
 

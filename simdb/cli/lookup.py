@@ -166,7 +166,7 @@ def lookup(
     with (
         Outputs() as held,
         open_either(db, allow or []) as database,
-        Progress("looking up") as progress,
+        Progress("looking up", is_quiet=listing.quiet) as progress,
         Spool() as rows,
         texts_by_id(texts) as earlier,
     ):
@@ -186,9 +186,8 @@ def lookup(
         has_rows = replace(listing, quiet=quiet).show(rows, _columns(show))
         no_rows = None if target is None else target.note("nothing matches")
         for note in filter(None, [no_rows, *documents.notes()]):
-            progress.note(note)
-        if not listing.quiet:
-            progress.note(intake.summary(_counts(intake, count, wanted)))
+            progress.report(note)
+        progress.note(intake.summary(_counts(intake, count, wanted)))
     listing.end(has_found=has_rows, has_skipped=intake.skipped > 0)
 
 

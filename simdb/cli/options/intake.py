@@ -73,18 +73,15 @@ class Intake:
     `dropped` counts records without a text that were left out because that was asked for.
     """
 
-    def __init__(
-        self, found: Found, progress: Progress, on_null: str = "", *, is_quiet: bool = False
-    ) -> None:
+    def __init__(self, found: Found, progress: Progress, on_null: str = "") -> None:
         """Take what the sources gave; `progress` shows the counts and reports the problems.
 
-        `on_null`: that of the `Reading` of the sources.  `is_quiet`: give no hint about HTML.
+        `on_null`: that of the `Reading` of the sources.
         """
         begin_counting()
         self._found = found
         self.progress = progress
         self._problems: dict[tuple[str, str], _Alike] = {}
-        self._is_quiet = is_quiet
         self._markup_hint: str | None = None
         self._short_hint: ShortHint | None = None
         self.documents = 0
@@ -103,19 +100,17 @@ class Intake:
         progress: Progress,
         *,
         excluded: Collection[str] = (),
-        is_quiet: bool = False,
         has_parts: bool = False,
     ) -> "Intake":
         """Read `sources` as `reading` says; `excluded`: see `read_sources`.
 
         `has_parts`: the parts of documents are compared, so no hint is needed that says how.
         """
-        hints = () if is_quiet else (records_hint(sources), has_parts or log_hint(sources, reading))
-        for hint in hints:
+        for hint in (records_hint(sources), has_parts or log_hint(sources, reading)):
             if isinstance(hint, str):
                 progress.note(hint)
         found = read_sources(sources, reading, excluded=excluded)
-        return cls(found, progress, reading.on_null, is_quiet=is_quiet)
+        return cls(found, progress, reading.on_null)
 
     def begin(self) -> None:
         """Read up to the first document with a text, which `batches` then yields with the others.
@@ -155,7 +150,7 @@ class Intake:
         for (source, _), alike in self._problems.items():
             if alike.count > alike.reported:
                 more = alike.count - alike.reported
-                self.progress.note(f"{source}: {more:,} more like {alike.first}")
+                self.progress.report(f"{source}: {more:,} more like {alike.first}")
         check_balance(read, **{"passed on": self.documents, "refused": self._refused})
         self._check_any()
         short = None if self._short_hint is None else self._short_hint.note()
@@ -269,7 +264,7 @@ class Intake:
         return batch
 
     def _look_at(self, batch: Batch, sketch: TextSketch | None) -> None:
-        if sketch is None or self._is_quiet or self._markup_hint:
+        if sketch is None or self._markup_hint:
             return
         at = page_position(batch.texts)
         if at is not None:
@@ -292,7 +287,7 @@ class Intake:
             alike.count += 1
             if alike.count > alike.reported:
                 return
-        self.progress.note(f"{problem.where}: {problem.reason}")
+        self.progress.report(f"{problem.where}: {problem.reason}")
 
 
 def is_default(options: Options, similarity: float | None, distance: int | None) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -155,7 +156,8 @@ class ListingOptions:
     """The options of a command about the list of what it found.
 
     --limit N: Show only the first N, and say if there are more.
-    --quiet: Show nothing of what is found, and no summary.
+    --quiet: Show nothing of what is found, no summary and no hints; only errors, skipped input and
+        empty outputs.
     --exit-code: End with exit code 1 if something was found.
     --timings: Say how long each part took, on standard error; with --json as JSON lines.
     --json: Print JSON lines, also on a terminal.
@@ -166,6 +168,11 @@ class ListingOptions:
     exit_code: bool = False
     timings: bool = False
     json: bool = False
+
+    def __post_init__(self) -> None:
+        """Let --quiet silence the warnings of the library, too; see `Program.invoke`."""
+        if self.quiet:
+            warnings.simplefilter("ignore")
 
     def show(self, rows: Iterable[Row], columns: Sequence[str]) -> bool:
         """Print the rows that the options ask for; return whether there are any.

@@ -22,12 +22,15 @@ DIGITS = 4
 class Progress:
     """The progress line of a command, on a terminal and after one second, and its notes.
 
-    Notes are lines that stay, such as problems and the summary.
+    Notes are lines that stay, such as hints and the summary.
     """
 
-    def __init__(self, doing: str) -> None:
-        """Start the clock; `doing` says what the command does first, such as `reading`."""
-        self._doing = doing
+    def __init__(self, doing: str, *, is_quiet: bool = False) -> None:
+        """Start the clock; `doing` says what the command does first, such as `reading`.
+
+        `is_quiet`: write no notes, but problems.
+        """
+        self._doing, self._is_quiet = doing, is_quiet
         self._is_watched = sys.stderr.isatty()
         self._begun = time.monotonic()
         self._line: ProgressLine | None = None
@@ -59,7 +62,12 @@ class Progress:
         self.show("")
 
     def note(self, text: str) -> None:
-        """Write one line to standard error."""
+        """Write one line to standard error, unless the command is quiet."""
+        if not self._is_quiet:
+            self.report(text)
+
+    def report(self, text: str) -> None:
+        """Write one line to standard error, such as what is wrong with some input."""
         if self._line is not None:
             self._line.note(wrapped(plain(text)))
         else:
