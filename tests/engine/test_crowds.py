@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from near_copies import near_copies
 
+import simdb
 from simdb.engine.search import buckets
 from simdb.engine.search.buckets import Crowds
+from simdb.engine.search.methods import exhaustive
 from simdb.running import kernel
 
 
@@ -66,3 +69,25 @@ def test_without_crowds_nothing_comes_back(forest):
     assert left.tolist() == [5, 4]
     assert list(put_off.groups()) == []
     assert list(Crowds(kernel.Forest(0)).groups()) == []
+
+
+def test_a_crowd_is_found_with_the_members_that_few_others_match(monkeypatch, tmp_path):
+    """Copies in which one word differs: each matches most of the others, and none matches all."""
+    monkeypatch.setattr(buckets, "CROWD_MIN", 64)
+    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
+    monkeypatch.setattr(exhaustive, "PIVOTS", 8)
+    texts, compared, sweep = near_copies(400, changes=1), [], exhaustive.sweep_table
+
+    def swept(table, *arguments, rows, **options):
+        compared.append(rows)
+        return sweep(table, *arguments, rows=rows, **options)
+
+    with simdb.open(tmp_path / "db") as database:
+        database.insert_many(range(400), texts)
+        database.insert_many(["far", "farther"], ["something else of its own", "and one more"])
+        monkeypatch.setattr(exhaustive, "sweep_table", swept)
+
+        found = database.find_clusters(verify="estimate")
+
+        assert [cluster.ids for cluster in found] == [list(range(400))]
+    assert compared[0] < 8

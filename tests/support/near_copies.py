@@ -1,16 +1,16 @@
-"""Copies of one text, most pairs of which are just too far apart to match."""
+"""Copies of one text; if two words differ, most pairs are just too far apart to match."""
 
 import random
 
 
-def near_copies(count, seed=3):
-    """Return copies of one text in which two words differ, so that most pairs are just too far."""
+def near_copies(count, seed=3, changes=2):
+    """Return copies of one text of 60 words, in each of which some are others."""
     chance = random.Random(seed)
     base = [f"w{at}" for at in range(60)]
     texts = []
     for _ in range(count):
         words = list(base)
-        for _ in range(2):
+        for _ in range(changes):
             words[chance.randrange(60)] = f"n{chance.randrange(40)}"
         texts.append(" ".join(words))
     return texts

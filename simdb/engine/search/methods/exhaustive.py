@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from simdb.engine.search.method import (
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
 from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
-from simdb.ground.dtypes import F32, I64, U32
+from simdb.ground.dtypes import F32, I64, U32, Bools
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
 from simdb.results.reports import Plan
@@ -172,12 +172,15 @@ def _without_crowds(
 ) -> Iterator[Couples]:
     """Yield matching pairs; the members of a crowd are compared with documents outside it only.
 
-    A few documents that are compared with all others show where crowds are.
+    A few documents that are compared with all others show where crowds are: some from everywhere,
+    and then some that are not in a crowd yet, until one of them has few matches.
     """
     every = _searched(state, criterion, plan)
     is_left = np.ones(len(every.ordinals), np.bool_)
     crowds = Crowds(forest)
-    for pivot in range(0, len(every.ordinals), max(1, len(every.ordinals) // PIVOTS)):
+    chosen = range(0, len(every.ordinals), max(1, len(every.ordinals) // PIVOTS))
+    outside = (_outside(every, is_left, forest) for _ in range(PIVOTS))
+    for number, pivot in enumerate(chain(chosen, outside)):
         own = every.chosen(slice(pivot, pivot + 1))
         if not len(crowds.put_off(own.ordinals)):
             continue
@@ -187,6 +190,8 @@ def _without_crowds(
             is_left[pivot] = False
             yield measured(state, criterion, found)
             crowds = Crowds(forest)
+        elif number >= len(chosen):
+            break
     left = every.chosen(is_left)
     crowds = Crowds(forest)
     is_other = np.isin(left.ordinals, crowds.put_off(left.ordinals), assume_unique=True)
@@ -204,6 +209,12 @@ def _without_crowds(
     for one, other in combinations(groups, 2):
         for couples in _between(one, other, plan.distance, forest):
             yield measured(state, criterion, couples)
+
+
+def _outside(every: Searched, is_left: Bools, forest: kernel.Forest) -> int:
+    """Return the position of a document that is in no crowd, or of any if there is none."""
+    outside = Crowds(forest).put_off(every.ordinals[is_left])
+    return int(np.searchsorted(every.ordinals, outside[len(outside) // 2])) if len(outside) else 0
 
 
 def _between(
