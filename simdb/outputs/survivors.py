@@ -85,20 +85,21 @@ class SurvivorOutput:
         sources: Sequence[str],
         names: Sequence[str],
         *,
-        columns: Callable[[Sequence[str]], Mapping[str, str]],
+        columns: Callable[[Sequence[str]], Mapping[str, str | None]],
         has_links: bool = False,
+        delimiter: str = "",
     ) -> None:
         """Fill `target`; `has_links`: link files into a folder, and do not copy them.
 
         Without a target it only says which source a document is from.
 
         `names`: what readers call the `sources`.  `columns` returns the fields of the tables among
-        some sources, and what these call them.
+        some sources, and what these call them.  `delimiter`: that of CSV, if it is not the usual.
         """
         self.target = target
         self.sources = sources
         self._has_links = has_links
-        self._columns = columns
+        self._columns, self._delimiter = columns, delimiter
         if target is not None:
             target.is_source = os.path.realpath(target.path) in map(os.path.realpath, sources)
         self._numbers: dict[str, int] = {}
@@ -125,7 +126,8 @@ class SurvivorOutput:
         elif target.form.kind == formats.SHARDS:
             self._write_shards(pieces)
         else:
-            _write(target, pieces, partial(self._columns, self.sources), self._parquet())
+            columns = partial(self._columns, self.sources)
+            _write(target, pieces, columns, self._parquet(), self._delimiter)
 
     def spare_source(self) -> None:
         """Keep the source that the output replaces, if it does, under a name of its own."""
@@ -152,7 +154,7 @@ class SurvivorOutput:
                 assert shard is not None, "a path and a format make a target"
                 _write(
                     shard, partial(pieces, source=number), partial(self._columns, [source]),
-                    [source] if source in parquet else [],
+                    [source] if source in parquet else [], self._delimiter,
                 )  # fmt: skip
             self.target.rows += shard.rows
             if not shard.rows:
@@ -181,8 +183,9 @@ class SurvivorOutput:
 def _write(
     target: Target,
     pieces: KeptPlaces,
-    columns: Callable[[], Mapping[str, str]],
+    columns: Callable[[], Mapping[str, str | None]],
     parquet: Sequence[str],
+    delimiter: str,
 ) -> None:
     """Write documents into one file.
 
@@ -197,20 +200,19 @@ def _write(
             target.rows += each.count
             yield each
 
-    names: Mapping[str, str] = {}
+    names: Mapping[str, str | None] = {}
     if kind in formats.ROW_FORMATS or kind in formats.DELIMITERS:
         target.rows = sum(each.count for each in pieces())
         names = columns()
     if kind in formats.ROW_FORMATS:
         table_file.write_parquet(lambda: _parts(pieces()), stream, parquet, names, kind=kind)
     elif kind in formats.DELIMITERS:
-        table = table_file.shared_table(pieces(), formats.DELIMITERS[kind])
+        own = delimiter if delimiter and kind == formats.COMMAS else formats.DELIMITERS[kind]
+        table = table_file.shared_table(pieces(), own)
         if table is not None:
             table_file.copy_rows(pieces(), table, stream)
         else:
-            table_file.write_separated(
-                lambda: all_rows(pieces()), stream, formats.DELIMITERS[kind], names, names
-            )
+            table_file.write_separated(lambda: all_rows(pieces()), stream, own, names, names)
     elif kind != formats.PATHS and target.descriptor is not None:
         _copy(stream, target.descriptor, counted())
     else:

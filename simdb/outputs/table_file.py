@@ -82,13 +82,13 @@ def write_separated(
     stream: IO[bytes],
     delimiter: str,
     columns: Iterable[str],
-    given: Mapping[str, str],
+    given: Mapping[str, str | None],
 ) -> int:
     """Write rows as CSV, with the columns of all rows in order of appearance; return their number.
 
     A value that is no text or date is written as JSON, a missing one or null as an empty cell.
     Without rows, the header names the `columns`.  `given`: what the header calls a field that has
-    another name in rows.
+    another name in rows; without names, there is no header.
     """
     found: dict[str, None] = {}
     for row in rows():
@@ -99,7 +99,8 @@ def write_separated(
     binary = io.BufferedWriter(Unclosed(stream))
     lines = io.TextIOWrapper(binary, "utf-8", "backslashreplace", newline="")
     writer = row_writer(lines, delimiter)
-    writer.writerow([given.get(name, name) for name in header])
+    if not given or any(name is not None for name in given.values()):
+        writer.writerow([given.get(name, name) for name in header])
     count = 0
     for row in rows():
         writer.writerow([text_of(row.get(name)) for name in header])

@@ -188,11 +188,13 @@ def _objects(texts: Iterable[str], *, is_whole: bool) -> list[Any]:
 
 def _is_table(text: str, kind: str, reading: SourceOptions) -> bool:
     """Return whether the first row names the field with the text, and the next rows fit it."""
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=DELIMITERS[kind])
+    delimiter = (kind == CSV and reading.delimiter) or DELIMITERS[kind]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         header, *others = [row for row in islice(rows, SNIFFED_LINES) if row] or [[]]
     except csv.Error:
         return False
     fitting = sum(len(row) == len(header) for row in others)
     is_fit = len(header) > 1 and 2 * fitting >= len(others)
-    return is_fit and reading.has_text(dict.fromkeys(header))
+    numbers = map(str, range(1, len(header) + 1))
+    return is_fit and reading.has_text(dict.fromkeys(header if reading.has_header else numbers))

@@ -76,6 +76,8 @@ class Origins:
         self._waiting: IO[bytes] | None = None
         # What each source that is a table calls its columns.
         self.headers: dict[str, Sequence[str]] = {}
+        # The tables among them whose columns have no names, but numbers.
+        self.nameless: set[str] = set()
         self._spools: dict[str, Any] = {}
         self._files: list[_File] = []
         self._starts: list[int] = []

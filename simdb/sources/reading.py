@@ -279,17 +279,22 @@ def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
     )
 
 
-def columns_of(reading: SourceOptions, sources: Collection[str]) -> dict[str, str]:
+def columns_of(reading: SourceOptions, sources: Collection[str]) -> dict[str, str | None]:
     """Return the fields of the tables among `sources` that were read, and what these call them.
 
-    Tables that call a field by different names leave it its own.  Without tables, id and text.
+    Tables that call a field by different names leave it its own.  If all sources are tables without
+    a header, no field has a name.  Without tables, id and text.
     """
     headers = {} if reading.origins is None else reading.origins.headers
-    found: dict[str, str] = {}
+    found: dict[str, str | None] = {}
     for source in sources:
         header = headers.get(valid_name(source), ())
         for name, given in zip(distinct(header), header, strict=True):
             found[name] = given if found.get(name, given) == given else name
+    if reading.origins is not None and reading.origins.nameless.issuperset(
+        map(valid_name, sources)
+    ):
+        found = dict.fromkeys(found)
     usual = [field_named(name).label for name in (reading.id_field, reading.text_field)]
     return found or dict(zip(usual, usual, strict=True))
 

@@ -43,7 +43,8 @@ class SourceOptions:
     count as nulls, too.  `origins` takes the lines that can be read again; None if none will be.
     `threads`: see `thread_count`.  `memory`: that of the run, see `simdb.running.memory`.
     `format`: what sources hold whose names do not say it, see `simdb.sources.kinds`; empty if their
-    first bytes say it.
+    first bytes say it.  Of tables: `delimiter`, if it is not the usual one; `has_header`: the first
+    row has names; `pads_rows`: rows that are too short get empty cells.
     """
 
     encoding: str = "utf-8-sig"
@@ -64,6 +65,9 @@ class SourceOptions:
     threads: int | None = None
     memory: int | None = None
     format: str = ""
+    delimiter: str = ""
+    has_header: bool = True
+    pads_rows: bool = False
 
     def has_text(self, record: Mapping[str, Any]) -> bool:
         """Return whether a record has the field with the text."""
@@ -199,6 +203,8 @@ def check_columns(
     """
     if reading.origins is not None:
         reading.origins.headers[name] = header
+        if shape is None and not reading.has_header:
+            reading.origins.nameless.add(name)
     record = dict.fromkeys(header, True) if shape is None else shape
     text, id, others = reading.asked
     for wanted in dict.fromkeys(each for each in (text, id, *others) if each is not None):

@@ -56,8 +56,12 @@ QUOTE, LINE_FEED, RETURN = b'"\n\r'
 def read_table(
     stream: io.BufferedReader, name: str, reading: SourceOptions, *, delimiter: str
 ) -> Found:
-    """Yield the records of a stream of CSV; its first row names the fields."""
-    table = None if reading.is_by_record else _table(stream, reading.encoding, delimiter)
+    """Yield the records of a stream of CSV; its first row names the fields, or they are 1, 2, ..
+
+    `delimiter`: the usual one, if `reading` has none.
+    """
+    delimiter = reading.delimiter or delimiter
+    table = None if reading.is_by_record else _table(stream, reading, delimiter)
     if table is not None:
         check_columns(table.columns, reading, name)
         parser = TableParser(table.columns, reading, delimiter)
@@ -69,16 +73,16 @@ def read_table(
             return
     text = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors, newline="")
     rows = _Rows(text, delimiter)
-    header = rows.header()
+    header = rows.header(is_record=not reading.has_header)
     if header is None:
         return
     check_columns(header, reading, name)
     yield from batched(rows.records(header, reading, name))
 
 
-def _table(stream: io.BufferedReader, encoding: str, delimiter: str) -> CsvHead | None:
+def _table(stream: io.BufferedReader, reading: SourceOptions, delimiter: str) -> CsvHead | None:
     """Return the first row of a stream; None if it is not UTF-8 or not near.  Consume nothing."""
-    if encoding not in ("utf-8", "utf-8-sig"):
+    if reading.encoding not in ("utf-8", "utf-8-sig"):
         return None
     peeked = stream.peek()
     content = peeked.removeprefix(BYTE_ORDER_MARK)
@@ -91,8 +95,15 @@ def _table(stream: io.BufferedReader, encoding: str, delimiter: str) -> CsvHead 
     except UnicodeDecodeError:
         return None
     columns = tuple(next(rows, ()))
+    if not reading.has_header:
+        header, columns = b"", numbered(columns)
     start = len(peeked) - len(content) + len(header)
     return CsvHead(header, columns, delimiter, start) if columns else None
+
+
+def numbered(row: Sequence[str]) -> tuple[str, ...]:
+    """Return what fields without a header are called: 1, 2, .."""
+    return tuple(map(str, range(1, len(row) + 1)))
 
 
 class TableBlock(NamedTuple):
@@ -301,15 +312,25 @@ class _Rows:
         self._first = first
         self._size = 0
         self._is_over = False
+        # A row that was read ahead: its line, its size, and the row.
+        self._held: tuple[int, int, list[str]] | None = None
 
     @property
     def line(self) -> int:
         """The number of the next line."""
-        return self._first + self._rows.line_num
+        return self._first + (self._held[0] if self._held else self._rows.line_num)
 
-    def header(self) -> list[str] | None:
-        """Return the first row; None if there is none."""
-        return self._next()
+    def header(self, *, is_record: bool) -> Sequence[str] | None:
+        """Return the names in the first row, or numbers if it `is_record`; None without rows."""
+        line = self._rows.line_num
+        row = self._next()
+        while is_record and row == []:
+            line, self._size = self._rows.line_num, 0
+            row = self._next()
+        if row is None or not is_record:
+            return row
+        self._held = line, self._size, row
+        return numbered(row)
 
     def records(
         self, header: Sequence[str], reading: SourceOptions, name: str
@@ -328,6 +349,9 @@ class _Rows:
                 yield InputProblem(name, place(name, line), str(error))
 
     def _next(self) -> list[str] | None:
+        if self._held:
+            (_, self._size, held), self._held = self._held, None
+            return held
         try:
             row: list[str] | None = next(self._rows, None)
         except csv.Error as error:
@@ -343,6 +367,8 @@ class _Rows:
         if self._size > DOCUMENT_BYTES_MAX:
             limit = DOCUMENT_BYTES_MAX >> 20
             raise InputError(f"the row is longer than {limit} MiB; split it")
+        if reading.pads_rows:
+            row = row + [""] * (len(header) - len(row))
         if len(row) != len(header):
             raise InputError(f"{len(row)} fields, but {len(header)} columns; correct the row")
         value = dict(zip(header, row, strict=True))

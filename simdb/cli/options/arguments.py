@@ -19,6 +19,11 @@ DB: The directory of the database.
 ID...: The ids of stored documents.
 --int-ids: Treat ids as whole numbers, not as text.
 --where FIELD=VALUE: Only documents whose metadata have this value. May be repeated: all must hold.
+--delimiter: The character between the cells of CSV and TSV, such as ';' or tab; an output that ends
+    in .csv has it, too.
+--no-header: CSV and TSV have no first row with names; fields are called 1, 2, and so on, and an
+    output that is CSV or TSV has no such row, either.
+--pad-rows: Rows of CSV and TSV that are too short get empty cells, and are not skipped.
 --encoding: The text encoding of the input, for example latin-1, or guess, by each file.
 --errors: For undecodable bytes: strict skips the document, replace inserts U+FFFD.
 --on-error WORD: What to do with a record or file that cannot be read: skip (named and counted, exit

@@ -370,4 +370,7 @@ class KeptOutput(NamedTuple):
         target = outputs.open(self.path, self.form)
         if target is None:
             return None
-        return SurvivorOutput(target, self.sources, names, columns=columns, has_links=has_links)
+        return SurvivorOutput(
+            target, self.sources, names, columns=columns, has_links=has_links,
+            delimiter=reading.delimiter,
+        )  # fmt: skip

@@ -114,6 +114,9 @@ class TextOptions:
     id_field: str | None = None
     text_field: str | None = None
     format: FormatName | None = None
+    delimiter: str | None = None
+    no_header: bool = False
+    pad_rows: bool = False
     encoding: str = "utf-8"
     errors: ErrorsName = "strict"
     on_error: OnErrorName = SKIP
@@ -121,15 +124,22 @@ class TextOptions:
     def reading(self) -> "SourceOptions":
         """Return how to read sources, only for ids and texts.
 
-        Raises OptionError for an unknown encoding.
+        Raises OptionError for an unknown encoding or delimiter.
         """
+        delimiter = {None: "", "tab": "\t", "\\t": "\t"}.get(self.delimiter, self.delimiter or "")
+        is_one = len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'
+        if self.delimiter is not None and not is_one:
+            raise OptionError(
+                f"--delimiter takes one character, such as ';', or tab, got {self.delimiter!r:.80}"
+            )
         given = tuple(name for name in (self.id_field, self.text_field) if name is not None)
         return sources.records.SourceOptions(
             encoding=known_encoding(self.encoding), errors=self.errors, given=given,
             id_field="id" if self.id_field is None else self.id_field,
             text_field="text" if self.text_field is None else self.text_field,
             has_lines=False, has_fields=False,
-            format=self.format or "", on_error=self.on_error,
+            format=self.format or "", on_error=self.on_error, delimiter=delimiter,
+            has_header=not self.no_header, pads_rows=self.pad_rows,
         )  # fmt: skip
 
 
