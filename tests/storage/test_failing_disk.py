@@ -103,3 +103,19 @@ def test_a_data_file_that_cannot_be_made_leaves_none(tmp_path, monkeypatch):
     assert not (tmp_path / "db" / plain.DATA_FILE).exists()
     simdb.open(tmp_path / "db").close()
     assert_sound(tmp_path / "db")
+
+
+def test_a_commit_for_which_python_gets_no_memory_changes_nothing(database, monkeypatch):
+    database.insert(1, 1)
+
+    def exhausted(*_, **__):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("simdb.storage.environment.subdatabases.check_next", exhausted)
+        with pytest.raises(MemoryError):
+            database.insert(2, 2)
+
+    assert list(database) == [1]
+    database.insert(3, 3)
+    assert list(database) == [1, 3]
