@@ -245,7 +245,7 @@ def _ranked_rows(every: Any, ranked: Any) -> Any:
         .groupBy("first_key")
         .agg(
             functions.min(functions.struct("rank", "id")).alias("leader"),
-            functions.first("root").alias("root"),
+            functions.min("root").alias("root"),
         )
     )
 

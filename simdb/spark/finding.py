@@ -265,7 +265,8 @@ def rows_of(job: SearchJob) -> tuple[Any, int]:
         name = "fp"
     column = frames.functions().col
     full = job.keyed.sketches.where(~column("is_empty"))
-    return full.select("key", column(name).alias("row")), made.row_bytes
+    rows = full.select("key", column(name).alias("row"))
+    return frames.in_order(rows, "key"), made.row_bytes
 
 
 def plan_of(job: SearchJob) -> PairsPlan:

@@ -71,6 +71,15 @@ def id_type(df: Any, name: str) -> str:
     raise InputError(f"ids must be string or bigint, and the column {name!r} is {found}; cast it")
 
 
+def in_order(df: Any, *columns: str) -> Any:
+    """Return the same rows, in each partition in the order of their columns.
+
+    What a task packs depends on the order of its rows, and after a shuffle that is another one
+    when the task is repeated.  Spark would then repeat, or give up, all that was made of it.
+    """
+    return df.sortWithinPartitions(*columns)
+
+
 def broadcast_if_few(df: Any, most: int) -> Any:
     """Return a DataFrame, marked to be sent to every executor if it has at most `most` rows."""
     return functions().broadcast(df) if df.count() <= most else df

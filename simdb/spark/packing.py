@@ -270,9 +270,8 @@ def _pack_shared(partitions: int, batches: Iterable[Any]) -> Iterator[Any]:
         for blob in blobs(batch, HASH_BYTES):
             every.setdefault(blob.chunk, []).append(blob)
     for band, own_blobs in sorted(every.items()):
-        keys = np.concatenate([blob.keys for blob in own_blobs])
-        hashes = np.concatenate([blob.rows.view("<u4").ravel() for blob in own_blobs])
-        own = keys[_is_repeated(hashes)]
+        keys, rows = joined(own_blobs, HASH_BYTES)
+        own = keys[_is_repeated(rows.view("<u4").ravel())]
         if len(own):
             content = np.full((len(own), BAND_BYTES), band, np.uint8)
             sides = np.full(len(own), BANDS)

@@ -122,7 +122,7 @@ def _spread(candidates: Any, roots: Any, job: SearchJob) -> Any:
         none.cast("string").alias("text"),
     )  # fmt: skip
     every = texts.unionByName(pairs).repartitionById(job.partitions, "place")
-    return every.sortWithinPartitions("root")
+    return frames.in_order(every, "root", "left_key", "right_key")
 
 
 def default_least(sketch: Simhash | Minhash) -> float:

@@ -217,7 +217,8 @@ def _sketch_batch(sketcher: AnySketcher, batch: Any, *, is_minhash: bool) -> Any
 
 def _counted(sketches: Any, partitions: int) -> tuple[int, int | None]:
     """Return how many documents there are, and a key that two of them have, or None."""
-    sent = sketches.select("key").mapInArrow(partial(_pack_keys, partitions), packing.SCHEMA)
+    keys = frames.in_order(sketches.select("key"), "key")
+    sent = keys.mapInArrow(partial(_pack_keys, partitions), packing.SCHEMA)
     spread = sent.repartitionById(partitions, "place")
     found = spread.mapInArrow(_count_keys, "documents bigint, repeated bigint").toArrow()
     repeated = [each for each in found.column("repeated").to_pylist() if each is not None]

@@ -80,9 +80,8 @@ def write_database(
         functions.col("id").cast("int").alias("place"), functions.lit(MARK).alias("chunk"),
         functions.lit(None).cast("binary").alias("content"),
     )  # fmt: skip
-    packed = sketches.select("id", "is_empty", *columns).mapInArrow(
-        partial(_pack, shards, chunks), SCHEMA
-    )
+    given = frames.in_order(sketches.select("id", "is_empty", *columns), "id")
+    packed = given.mapInArrow(partial(_pack, shards, chunks), SCHEMA)
     spread = marks.union(packed).repartitionById(shards, "place")
     written = spread.sortWithinPartitions("chunk").mapInArrow(
         partial(_write, place, shards, options), "name string, documents bigint, digest string"

@@ -1,9 +1,10 @@
 """Jobs on a cluster of Spark, of which tasks kill processes: a script of `test_clusters.py`.
 
 `on_cluster.py MASTER FOLDER JOB...` reads FOLDER/texts.parquet and writes FOLDER/found.json.  A JOB
-is the name of one, or TASK-PROCESS.  TASK is "map", "reduce" or "components"; the first such task
-to get there kills its "worker" of Python, its "executor", or the "machine": the executor and the
-process that would start another one.
+is the name of one, or TASK-PROCESS.  TASK is one of TASKS; the first such task to get there kills
+its "worker" of Python, its "executor", or the "machine": the executor and the process that would
+start another one.  The rows come from a shuffle, so that a task that is repeated gets them in
+another order.
 """
 
 import json
@@ -14,21 +15,39 @@ import time
 from importlib import import_module
 from pathlib import Path
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import simdb
 from simdb import spark as ss
 
+# The function of each task, and the job in which it is.
 TASKS = {
-    "map": ("simdb.spark.finding", "_pack_parts"),
-    "reduce": ("simdb.spark.finding", "_find_pairs"),
-    "components": ("simdb.spark.pairing", "_star"),
+    "map": ("finding", "_pack_parts", "pairs"),
+    "reduce": ("finding", "_find_pairs", "pairs"),
+    "components": ("pairing", "_star", "clusters in rounds"),
+    "sketch": ("sketching", "_sketch_batches", "kept"),
+    "key": ("sketching", "_pack_keys", "kept"),
+    "count": ("sketching", "_count_keys", "kept"),
+    "row": ("packing", "_pack_rows", "kept"),
+    "copy": ("packing", "_collapse", "kept"),
+    "size": ("finding", "_count_parts", "kept"),
+    "part": ("finding", "_pack_parts", "kept"),
+    "pair": ("finding", "_find_pairs", "kept"),
+    "join": ("pairing", "_join_some", "kept"),
+    "verify": ("pairing", "_verify", "kept"),
+    "star": ("clustering", "_star", "kept"),
+    "compare": ("dropping", "_compare_texts", "kept"),
+    "hash": ("packing", "_pack_hashes", "kept by signatures"),
+    "shared": ("packing", "_pack_shared", "kept by signatures"),
+    "signature": ("packing", "_pack_signatures", "kept by signatures"),
+    "mask": ("packing", "_with_masks", "kept by signatures"),
 }
 STEPS_UP = {"worker": 0, "executor": 2, "machine": 3}
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "3",
+    "spark.sql.shuffle.partitions": "2",
     # Where musl is installed beside glibc, the Snappy that Spark comes with cannot be loaded.
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.network.timeout": "600s",
@@ -46,7 +65,8 @@ SETTINGS = {
 
 def killing(task, process, marker):
     """Return a function for the place of a task, which once kills a process and then works."""
-    module, name = TASKS[task]
+    folder, name, _ = TASKS[task]
+    module = f"simdb.spark.{folder}"
     steps = STEPS_UP[process]
 
     def parent_of(pid):
@@ -101,13 +121,28 @@ class Jobs:
             ss.clusters(sketches, distance=6, partitions=2, driver_links=1, checkpoint=path)
         )
 
+    def kept(self):
+        return self.survivors()
+
+    def kept_by_signatures(self):
+        return self.survivors(sketch=simdb.Minhash(stored_bits=8))
+
+    def survivors(self, **sketch):
+        """Return the ids that stay, and what was removed; the rows come from a shuffle."""
+        kept = ss.drop_duplicates(self.texts, partitions=2, max_share=0.9, **sketch)
+        removed = rows_of(kept.removed)
+        ids = rows_of(kept.select("id"))
+        kept.removed.unpersist()
+        return [ids, removed]
+
     def killed(self, task, process):
-        module, name = import_module(TASKS[task][0]), TASKS[task][1]
+        folder, name, job = TASKS[task]
+        module = import_module(f"simdb.spark.{folder}")
         original = getattr(module, name)
         marker = self.folder / f"{task}-{process}"
         setattr(module, name, killing(task, process, str(marker)))
         try:
-            found = self.clusters_in_rounds() if task == "components" else self.pairs()
+            found = getattr(self, job.replace(" ", "_"))()
         finally:
             setattr(module, name, original)
         assert marker.exists()
@@ -165,11 +200,16 @@ def main():
         "pairs in 5 partitions": lambda: jobs.pairs(5),
         "pairs of signatures": jobs.signature_pairs,
         "clusters": jobs.clusters,
+        "kept": jobs.kept,
+        "kept by signatures": jobs.kept_by_signatures,
     }
     for name in names:
         session.sparkContext.setJobDescription(name)
         started = time.monotonic()
-        found[name] = known[name]() if name in known else jobs.killed(*name.split("-"))
+        try:
+            found[name] = known[name]() if name in known else jobs.killed(*name.split("-"))
+        except PySparkException as error:
+            found[name] = str(error)
         print(name, f"{time.monotonic() - started:.1f} s", flush=True)
     session.stop()
     events = events_of(folder)

@@ -30,9 +30,9 @@ LOST = ["map-machine", "reduce-machine", "components-machine"]
 JOBS = ["pairs", "pairs in 5 partitions", "pairs of signatures", "clusters"]
 
 
-def run_jobs(master, folder, jobs):
-    """Run on_cluster.py with a master; return what its jobs found."""
-    texts = copied_texts(1, 800)
+def run_jobs(master, folder, jobs, texts=None):
+    """Run on_cluster.py with a master; return what its jobs found in `texts`."""
+    texts = texts or copied_texts(1, 800)
     table = arrow.table({"id": list(range(len(texts))), "text": texts})
     parquet.write_table(table, folder / "texts.parquet", compression="zstd")
     command = [sys.executable, str(HERE / "on_cluster.py"), master, str(folder), *jobs]
