@@ -144,12 +144,15 @@ def _change(chance, step, at):
 
 
 def _columns(database):
-    """Return the bytes of all columns of a database, compacted; metadata by ordinal."""
+    """Return the bytes of all columns of a database, compacted; metadata by ordinal.
+
+    The table of ids is left out: its hashes have a key of the database's own.
+    """
     with database:
         database.compact()
         store = database._store
         environment = store.environment
-        names = [*table_names(store.options), layout.IDS]
+        names = table_names(store.options)
         with environment.reading() as transaction:
             handle = environment.subdatabase(layout.METADATA)
             columns = {
