@@ -154,7 +154,7 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
             listing.show(shown if outcome.rows is None else outcome.rows, _columns(job))
         listing.note_stages(progress)
         no_rows = None if row_file is None else row_file.note("there are no duplicates")
-        for note in filter(None, outcome.notes()):
+        for note in filter(None, [*outcome.notes(), outcome.alike_note(intake.documents)]):
             progress.note(note)
         for note in filter(None, [_kept_note(survivors, intake), no_rows]):
             progress.report(note)

@@ -36,6 +36,7 @@ from simdb.ground.dtypes import F32, I64, U8, U32, Bools
 from simdb.index.bands import Background, Banding
 from simdb.results.clusters import Clusters
 from simdb.running import kernel
+from simdb.running.progress import Report
 from simdb.running.threads import mapped
 from simdb.settings.options import Options
 from simdb.sketch.exact_similarity import COSINE, ExactSimilarity
@@ -143,7 +144,7 @@ class Alike(ExitStack):
             nothing = np.empty(0, np.int64)
             return Decided(nothing, nothing, np.empty(0, np.float32), None, measure.counts)
         measure.begin(len(minima), texts, self._threads)
-        compare = Comparing(measure, minima.rows(), order, self._threads)
+        compare = Comparing(measure, minima.rows(), order, self._threads, self._question.watch)
         count = len(minima) if order is None else len(order)
         decide = partial(find_stars, leading=leading) if self._question.is_star else find_connected
         stars = decide(minima.buckets(order, self._threads), count, measure.least, compare)
@@ -201,11 +202,19 @@ class Alike(ExitStack):
 class Comparing:
     """Compares documents, given by their places in an order."""
 
-    def __init__(self, measure: Measure, minima: U8, order: I64 | None, threads: int) -> None:
+    def __init__(
+        self,
+        measure: Measure,
+        minima: U8,
+        order: I64 | None,
+        threads: int,
+        watch: Report | None = None,
+    ) -> None:
         """`minima` uint8[n, m], in the order in which documents were added.
 
-        `order`: the position of each place, None for the same.
+        `order`: the position of each place, None for the same.  `watch`: see `DedupQuestion`.
         """
+        self._watch, self._pairs = watch, 0
         self._measure, self._minima, self._threads = measure, minima, threads
         self._order = None if order is None else order.astype(np.uint32)
         lost = min(LOST_SHARE * (1 - min(measure.recall, RECALL_MOST)), LOST_MOST)
@@ -220,6 +229,9 @@ class Comparing:
         one, other = self._positions(left), self._positions(right)
         may = np.flatnonzero(self._may_match(one, other))
         found[may] = self._measure.similarities(one[may], other[may])
+        self._pairs += len(left)
+        if self._watch is not None:
+            self._watch(self._pairs)
         return found
 
     def _may_match(self, one: U32, other: U32) -> Bools:

@@ -61,6 +61,8 @@ class DedupQuestion:
     memory: int | None = None
     encoding: str = UTF8
     skipped: Skipped = field(default_factory=Skipped)  # takes the rows that cannot be read
+    # Takes the number of pairs that were compared so far.
+    watch: Report | None = None
 
     def __post_init__(self) -> None:
         """Raise OptionError for a word that is not known, or no share."""
@@ -93,7 +95,7 @@ class DedupQuestion:
     @property
     def silent(self) -> "DedupQuestion":
         """The same question for a result, which must not hold a bar: it goes when it is freed."""
-        return replace(self, progress=None)
+        return replace(self, progress=None, watch=None)
 
     @property
     def asked(self) -> searching.Question:

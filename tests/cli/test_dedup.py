@@ -334,3 +334,23 @@ def test_a_pdf_is_called_a_pdf(simdb_run, tmp_path):
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4\n\xe2\xe3\xcf\xd3\n")
 
     assert "a.pdf: a PDF, not text; convert it" in simdb_run("dedup", "a.pdf").notes
+
+
+def test_it_is_said_if_most_documents_are_near_duplicates(simdb_run, write_lines, monkeypatch):
+    given = [{"id": at, "text": f"one two three four five {at % 3}"} for at in range(1000)]
+    write_lines("a.jsonl", *given)
+    write_lines("b.jsonl", *given[:999])
+    shown = []
+    monkeypatch.setattr(
+        "simdb.cli.output.progress.Progress.show",
+        lambda progress, state, share=None: shown.append(state),
+    )
+
+    many, fewer = (simdb_run("dedup", name, "--limit", "0") for name in ("a.jsonl", "b.jsonl"))
+    apart = simdb_run("dedup", "a.jsonl", "--limit", "0", "--similarity", "1", "--quiet")
+
+    assert "997 of 1,000 documents are near-duplicates of others" in many.notes
+    assert "a higher --similarity" in many.notes
+    assert "near-duplicates of others" not in fewer.notes
+    assert apart.notes == ""
+    assert any(each.endswith("pairs compared") for each in shown)

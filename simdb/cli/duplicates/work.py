@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 LARGEST_SHOWN = 3
 # A group of fewer documents is not worth a line.
 LARGE_DOCUMENTS = 10
+# Of so many documents it is said if most are alike.
+MANY_DOCUMENTS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,6 +273,17 @@ class Outcome:
             f" ({quantity(self.again, 'document')}); --run NAME begins another run"
         )
 
+    def alike_note(self, documents: int) -> str | None:
+        """Return a line if most of the `documents` that were read go; None if that is not so."""
+        is_most = self.parts is None and 2 * self.duplicates > documents
+        if documents < MANY_DOCUMENTS or not is_most:
+            return None
+        return (
+            f"{self.duplicates:,} of {quantity(documents, 'document')} are near-duplicates of"
+            " others; if these are more than you expect, a higher --similarity or a longer"
+            " --shingle tells more documents apart, and --max-share ends such a run"
+        )
+
     def largest_note(self) -> str | None:
         """Return a line about the largest groups; None if all are small."""
         large = [each for each in self.largest if each[0] >= LARGE_DOCUMENTS]
@@ -368,6 +381,7 @@ class DedupWork(NamedTuple):
         return DedupQuestion(
             given.similarity, given.distance, given.recall, self.decided_by(sketch), given.policy,
             None, "strict", thread_count(), None, given_search(given.search), given.memory_bytes,
+            watch=lambda pairs: self.progress.show(f"{pairs:,} pairs compared"),
         )  # fmt: skip
 
     def decided_by(self, sketch: simdb.TextSketch) -> VerifyName:
