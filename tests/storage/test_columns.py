@@ -192,6 +192,8 @@ def test_a_manifest_comes_back_as_it_was():
 
     assert decode_manifest(encode_manifest(GOOD)) == GOOD
     assert decode_manifest(encode_manifest(merging)) == merging
+    keyed = replace(GOOD, id_key=bytes(range(16)))
+    assert decode_manifest(encode_manifest(keyed)) == keyed
     assert decode_manifest(encode_manifest(Manifest())) == Manifest()
 
 
@@ -212,6 +214,10 @@ def stored(**changes):
         {"delta_start": 11},
         {"next_ordinal": 11},
         {"surprise": 1},
+        {"id_key": bytes(15)},
+        {"id_key": bytes(17)},
+        {"id_key": 0},
+        {"id_key": "x" * 16},
         {"unfinished": 5},
         {"unfinished": []},
         {"unfinished": [5, 0, 12, 0, 12, 3, 2]},
