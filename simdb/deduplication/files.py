@@ -53,6 +53,7 @@ IN_PYTHON = {
     "--text-field": "text=", "--id-field": "id=", "--fields": "fields=",
     "--on-null keep": "on_null='keep'",
     "--on-null drop": "on_null='drop'", "--errors replace": "errors='replace'",
+    "dedup compares with a database in --db or --against": "db= and against= take a database",
     ASKED: "copy it into a file whose name ends in .jsonl, .csv, .tsv, .parquet or .arrow, or give"
     " a list of texts",
     "with --format lines each line of it is a document, and dedup --unit line":
@@ -219,7 +220,7 @@ def sources_of(paths: Paths, reading: SourceOptions) -> list[str]:
     try:
         check_sources(sources, reading)
     except InputError as error:
-        raise InputError(f"{error}; a text goes into a list: [text]") from error
+        raise InputError(f"{_in_python(str(error))}; a text goes into a list: [text]") from error
     for hint in filter(None, (records_hint(sources), log_hint(sources, reading))):
         warnings.warn(_in_python(hint), RuntimeWarning, stacklevel=2)
     return sources

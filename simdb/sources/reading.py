@@ -100,7 +100,7 @@ def check_source(source: str, reading: SourceOptions) -> None:
         if is_database(source):
             raise InputError(
                 f"{valid_name(source)} is a database of simdb, which has no texts to read; name the"
-                " sources of its documents. dedup compares with a database in --db or --against"
+                " sources of its documents; dedup compares with a database in --db or --against"
             )
         return
     if kinds.named(source) in kinds.ROWS:
