@@ -332,10 +332,11 @@ class _Waiting(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        # A BufferedReader of BUFFER_BYTES asks for no less.
         content: bytes = self._head or self._read(len(buffer))
-        self._head = content[len(buffer) :]
-        buffer[: len(content)] = content[: len(buffer)]
-        return min(len(content), len(buffer))
+        self._head = b""
+        buffer[: len(content)] = content
+        return len(content)
 
 
 def _begins(text: str) -> bool:

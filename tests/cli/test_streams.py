@@ -106,8 +106,11 @@ def test_what_a_pipe_holds_is_asked_for_if_it_does_not_show(simdb_run, pipe):
     assert ran.code == 2
     assert "--format jsonl, csv" in ran.notes
     assert Path("kept.jsonl").read_text() == "of an earlier run"
+    listed = simdb_run("dedup", pipe(b"Some prose.\n"), "--format", "text", "-o", "list.txt")
+
     assert read.code == 0
     assert len(ids("l.jsonl")) == 2
+    assert (listed.code, os.path.exists("list.txt")) == (2, False)
 
 
 def test_a_run_over_a_pipe_has_no_name(simdb_run, pipe):

@@ -142,6 +142,15 @@ def test_a_first_line_that_is_longer_than_the_look_ahead_is_read():
     assert found[0][1] == row["text"]
 
 
+def test_a_first_row_that_is_longer_than_the_look_ahead_is_read():
+    rows = b'id,text,note\nlong,"' + b"word " * 50_000 + b'",a note\n'
+
+    found, problems = read_pipe(rows)
+
+    assert [id for id, _ in found] == ["long"]
+    assert problems == []
+
+
 def test_an_empty_stream_holds_no_document():
     assert read_pipe(b"") == ([], [])
 
@@ -211,6 +220,16 @@ def test_rows_of_a_stream_wait_in_a_file_until_the_run_ends():
         assert pyarrow.parquet.read_table(place).equals(TABLE)
         assert origins.place("other") == "other"
     assert not os.path.exists(place)
+
+
+def test_a_compressed_table_file_under_another_name_is_read(tmp_path):
+    with open(tmp_path / "table", "wb") as file:
+        file.write(gzip.compress(parquet()))
+
+    found, problems = read(str(tmp_path / "table"))
+
+    assert [id for id, _ in found] == ["a", "b", "c"]
+    assert problems == []
 
 
 def test_the_format_is_not_asked_of_a_name_that_says_it(tmp_path):
