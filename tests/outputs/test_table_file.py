@@ -7,6 +7,7 @@ import random
 
 import numpy as np
 import pyarrow
+import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
@@ -55,6 +56,18 @@ def test_a_file_with_fewer_rows_than_were_read_is_an_error(tmp_path):
 
     with pytest.raises(simdb.InputError, match=r"a.parquet was changed while it was read"):
         list(chosen_rows(rows_at(tmp_path / "a.parquet", [3, 100])))
+
+
+@pytest.mark.parametrize("make", [pyarrow.ipc.new_file, pyarrow.ipc.new_stream])
+def test_rows_of_an_arrow_file_are_chosen_in_order(tmp_path, make):
+    with make(str(tmp_path / "a.arrow"), TABLE.schema) as writer:
+        writer.write_table(TABLE, max_chunksize=7)
+
+    found = pyarrow.Table.from_batches(chosen_rows(rows_at(tmp_path / "a.arrow", [3, 6, 7, 98])))
+
+    assert found.equals(TABLE.take([3, 6, 7, 98]))
+    with pytest.raises(simdb.InputError, match=r"a.arrow was changed while it was read"):
+        list(chosen_rows(rows_at(tmp_path / "a.arrow", [3, 100])))
 
 
 def test_rows_of_one_file_in_several_parts_are_written_as_one_table(tmp_path):

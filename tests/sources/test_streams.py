@@ -209,6 +209,19 @@ def test_what_a_slow_pipe_has_is_enough_to_decide(content, kind):
     assert (found, rest) == (kind, content)
 
 
+def test_a_first_line_can_come_in_pieces():
+    reads, writes = os.pipe()
+    os.write(writes, b"id,")
+    timer = threading.Timer(0.2, lambda: (os.write(writes, b"text\na,one\n"), os.close(writes)))
+    timer.start()
+
+    found, _ = read(f"/dev/fd/{reads}")
+
+    os.close(reads)
+    timer.join()
+    assert found == [("a", "one")]
+
+
 def test_rows_of_a_stream_wait_in_a_file_until_the_run_ends():
     with Origins() as origins:
         name, thread, reads = piped(parquet())
