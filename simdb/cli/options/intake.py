@@ -154,9 +154,7 @@ class Intake:
         check_balance(read, **{"passed on": self.documents, "refused": self._refused})
         self._check_any()
         short = None if self._short_hint is None else self._short_hint.note()
-        left_out = left_out_note()
-        notes = (self._markup_hint, short, guessed_note(), None if self._is_quiet else left_out)
-        for note in filter(None, notes):
+        for note in filter(None, (self._markup_hint, short, guessed_note(), left_out_note())):
             self.progress.note(note)
 
     def refusing(self, batch: Batch | None, on_error: str) -> Callable[[int, Any, str], None]:
