@@ -16,6 +16,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_one
 from simdb.cli.output.words import in_words
 from simdb.columns.decoding import known_encoding
+from simdb.ground.choices import MarkupName
 from simdb.ground.errors import InputError
 from simdb.sources.content import read_file
 from simdb.sources.reading import check_sources
@@ -93,6 +94,7 @@ def tune(
     *,
     pairs: str | None = None,
     blocking: bool = False,
+    markup: MarkupName | None = None,
     seed: Natural = 0,
     inputs: TextOptions,
     json: bool = False,
@@ -107,6 +109,7 @@ def tune(
     --pairs FILE: Pairs that people have judged: id, id and label (1 or 0) on each line; .tsv, .csv
         or .jsonl.
     --blocking: The pairs are candidates of a blocking step, and only such are to be decided.
+    --markup: Whether the documents are html or none; if not given, the command looks at them.
     --seed: Seed of the random draws.
     """
     reading = inputs.reading()
@@ -123,6 +126,7 @@ def tune(
             None if pairs is None else [pair.label for pair in judged],
             blocking=blocking,
             documents=max(intake.documents, 1),
+            markup=markup,
             seed=seed,
         )
     _print(advice, as_json=json)

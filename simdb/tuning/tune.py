@@ -3,11 +3,12 @@
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from simdb.ground.checks import flag, whole
+from simdb.ground.checks import flag, one_of, whole
+from simdb.ground.choices import MarkupName
 from simdb.ground.errors import InputError, OptionError
 from simdb.ground.previews import counted
 from simdb.results.reports import Advice
@@ -102,6 +103,7 @@ def tune(
     *,
     blocking: bool = False,
     documents: int | None = None,
+    markup: MarkupName | None = None,
     seed: int = 0,
 ) -> SketchAdvice:
     """Advise on unit, shingle, weighting and threshold for some texts; `.options` has them.
@@ -115,8 +117,9 @@ def tune(
     `blocking`: the pairs are candidates of a blocking step, such as records with the same maker,
     and only such candidates will be decided.  The threshold then follows the pairs alone, and the
     reasons say what a search of the whole collection would match at it.
-    `documents`: the size of the collection, if `texts` are only a part of it.  `seed`: of the
-    random draws; the same seed gives the same advice.
+    `documents`: the size of the collection, if `texts` are only a part of it.  `markup`: whether
+    they are "html" or "none"; None looks at them.  `seed`: of the random draws; the same seed gives
+    the same advice.
     """
     whole("seed", seed, 0, SEED_MAX)
     given, places = as_texts(texts)
@@ -134,6 +137,9 @@ def tune(
         whole("documents", documents, 1, ORDINALS_MAX)
     generator = np.random.default_rng(seed)
     sample = drawn(given, max(len(given), documents or 0), generator)
+    if markup is not None:
+        one_of("markup", markup, get_args(MarkupName))
+        sample = replace(sample, marked=float(markup == "html"))
     judged, fitted = None, []
     if pairs is not None:
         judged = checked_pairs(pairs, labels, given, places, generator)

@@ -213,3 +213,21 @@ def test_the_flags_of_an_idf_table_can_be_pasted_too(simdb_run, write_lines, tmp
     assert found.code == 0
     assert sum(len(group["duplicates"]) for group in found.rows) > 100
     assert simdb_run("create", "db", *row["create_flags"].split()).code == 0
+
+
+def test_markup_says_whether_documents_are_html(simdb_run, write_lines):
+    pages = [f"<html><body><p>{text}</p></body></html>" for text in TEXTS]
+    marked = write_lines("pages.jsonl", *({"id": at, "text": t} for at, t in enumerate(pages)))
+    plain = write_lines("plain.jsonl", *({"id": at, "text": t} for at, t in enumerate(TEXTS)))
+
+    found = [
+        simdb_run("tune", source, *options).rows[0]["markup"]
+        for source in (marked, plain)
+        for options in ([], ["--markup", "html"], ["--markup", "none"])
+    ]
+    wrong = simdb_run("tune", plain, "--markup", "xml")
+
+    assert found == ["html", "html", "none", "none", "html", "none"]
+    assert wrong.code == 2
+    with pytest.raises(simdb.OptionError, match="markup must be"):
+        simdb.tune(TEXTS, markup="xml")
