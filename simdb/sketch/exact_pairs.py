@@ -124,8 +124,9 @@ class ExactPairs:
 class RecurringPairs:
     """Compares pairs of documents of which each comes in many calls, as `ExactPairs` does.
 
-    The features of a document are made, or read, once, and held.  If they are too many, or more
-    than features decide, `ExactPairs` compares the pairs.
+    The features of a document are made, or read, once, and held until they are too many: then those
+    of the documents of one call are.  If these are too many, or more than features decide,
+    `ExactPairs` compares the pairs.
     """
 
     def __init__(self, exact: ExactSimilarity) -> None:
@@ -134,7 +135,9 @@ class RecurringPairs:
         self._has_room = not exact.compares_numbers
         self._count = PART_PAIRS_FIRST  # the documents that are read next, at most
         self._places = np.zeros(0, np.uint32)  # of each number, plus 1; 0 for one not held
-        self._is_unknown = self._is_stored = np.zeros(0, np.bool_)
+        self._numbers: list[U32] = []
+        self._is_unknown: Bools = np.zeros(0, np.bool_)
+        self._is_stored: Bools = np.zeros(0, np.bool_)
         self._whole, self._short = _Held(exact), _Held(exact)
 
     def ordered(self, left: U32, right: U32) -> I64:
@@ -153,8 +156,11 @@ class RecurringPairs:
         """Yield positions of some pairs, and their similarities; see `ExactPairs.parts`."""
         if self._has_room and len(order):
             numbers, _ = numbered(np.concatenate([left[order], right[order]]))
-            self._has_room = self._hold(numbers, read, features, threads)
+            if not self._hold(numbers, read, features, threads):
+                self._forget()
+                self._has_room = self._hold(numbers, read, features, threads)
         if not self._has_room:
+            self._forget()
             yield from self._plain.parts(read, left, right, order, threads, features)
             return
         for held in (self._whole, self._short):
@@ -208,10 +214,18 @@ class RecurringPairs:
             start += len(some)
             suggested = PART_BYTES * threads * len(some) // max(_size_bytes(texts), 1)
             self._count = max(1, min(SIDE_DOCUMENTS * threads, 2 * self._count, suggested))
+            self._numbers.append(some)
             if self._whole.size + self._short.size > HELD_FEATURES:
-                self._whole = self._short = _Held(self._exact)
                 return False
         return True
+
+    def _forget(self) -> None:
+        """Hold no documents."""
+        for numbers in self._numbers:
+            self._places[numbers] = 0
+        self._numbers = []
+        self._is_unknown = self._is_stored = np.zeros(0, np.bool_)
+        self._whole, self._short = _Held(self._exact), _Held(self._exact)
 
 
 class _Held:

@@ -129,3 +129,23 @@ def test_recurring_documents_without_texts_are_compared_by_stored_features(sketc
         return found.tolist()
 
     assert found_by(RecurringPairs(exact)) == found_by(ExactPairs(exact))
+
+
+def test_documents_that_are_too_many_give_way_to_those_of_the_next_call(monkeypatch):
+    monkeypatch.setattr(exact_pairs, "HELD_FEATURES", 3000)
+    monkeypatch.setattr(exact_pairs, "PART_PAIRS_FIRST", 8)
+    texts, asked, recurring = near_copies(120), [], RecurringPairs(EXACT)
+
+    def read(numbers):
+        asked.extend(numbers.tolist())
+        return [texts[at] for at in numbers.tolist()]
+
+    for first in (0, 40, 0, 80, 80):
+        left, right = (first + each.astype(np.uint32) for each in np.triu_indices(40, 1))
+        found = np.empty(len(left), np.float32)
+        for chosen, values in recurring.parts(read, left, right, np.arange(len(left)), 1):
+            found[chosen] = values
+
+        assert (found == EXACT.of_pairs(texts, left.astype(int), right.astype(int))).all()
+    # Of the call that no longer fits some are read before the others have given way.
+    assert 160 <= len(asked) < 2 * 160
