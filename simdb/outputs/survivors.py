@@ -41,7 +41,6 @@ def keep_format(output: str, sources: Mapping[str, bool], staying: Staying) -> f
     `sources`: whether each source holds records; otherwise it is a folder or one document.
     `staying`: files and folders that no survivors replace, see `check_staying`.
     """
-    check_staying([output], staying, has_folders=True)
     if output == formats.STANDARD_OUTPUT:
         return formats.Format(formats.JSON_LINES if any(sources.values()) else formats.PATHS)
     is_folder = output.endswith("/") or os.path.isdir(output)
@@ -294,9 +293,7 @@ def _check_shards(output: str, sources: Sequence[str]) -> list[str]:
         )
     shards = _shards(sources)
     places = [os.path.join(output, name) for name in shards.values()]
-    for source, place in zip(shards, places, strict=True):
-        if os.path.realpath(place) == os.path.realpath(source):
-            raise OptionError(f"-o {output}: it is the folder of {source}; name another one")
+    for place in places:
         formats.output_format(place, f"-o {output}: the name of each source")
     # What earlier runs of these sources left, complete or not, may be replaced; what else is there
     # beside a whole result of theirs came later, and stays.

@@ -18,7 +18,7 @@ from filecmp import cmp
 from itertools import chain, count, takewhile
 from typing import IO, Any
 
-from simdb.ground.errors import FullError, full_disk
+from simdb.ground.errors import Error, FullError, full_disk
 from simdb.outputs import formats
 from simdb.outputs.places import BEFORE, PARTIAL, check_place, is_special, unwritable
 from simdb.storage.files.location import TemporaryFolder, sync_directory
@@ -268,7 +268,10 @@ class Outputs:
                         sync_directory(each.folder)
             yield
         except BaseException as error:
-            if is_stored():
+            is_done = False
+            with suppress(Error):  # it may be closed
+                is_done = is_stored()
+            if is_done:
                 self._settle()
             else:
                 self._put_back(error)

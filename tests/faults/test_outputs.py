@@ -184,7 +184,7 @@ def sweep(tmp_path, monkeypatch, outputs, code, *, lasts):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("lasts", [False, True])
-@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE])
 @pytest.mark.parametrize("outputs", OUTPUTS)
 def test_after_a_step_that_failed_outputs_and_database_are_as_before(
     tmp_path, monkeypatch, outputs, code, lasts
