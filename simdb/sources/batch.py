@@ -183,10 +183,10 @@ def checked(
     """Yield what readers found; FieldError at the end for a field that no record at all has.
 
     Then its name is wrong.  `names`: the fields that are looked at, of those in `reading.needed`;
-    the text if not given.
+    the text and `reading.fields` if not given.
     With on_error="raise", InputError for the first problem but nulls that are asked for.
     """
-    usual = (reading.text_field,) if reading.has_texts else ()
+    usual = (*((reading.text_field,) if reading.has_texts else ()), *reading.fields)
     fields = list(map(field_named, usual if names is None else names))
     known = {part.name for each in fields for parts in each.choices for part in parts}
     known |= {each.label for each in fields}

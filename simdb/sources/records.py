@@ -75,9 +75,9 @@ class SourceOptions:
 
     @property
     def needed(self) -> tuple[FieldName, ...]:
-        """The fields that records should have: the text, and those of `given`."""
-        is_more = self.has_texts and self.text_field not in self.given
-        return (self.text_field, *self.given) if is_more else self.given
+        """The fields that records should have: the text, `given` and `fields`."""
+        text = (self.text_field,) if self.has_texts else ()
+        return tuple(dict.fromkeys((*text, *self.given, *self.fields)))
 
     @property
     def asked(self) -> tuple[Field | None, Field, tuple[Field, ...]]:
@@ -212,12 +212,13 @@ def check_columns(
         repeated = next((own for own in names if header.count(own) > 1), None)
         lacking = wanted.lacking(record) if wanted.name in reading.needed else []
         problem = _lack(lacking[0], wanted.name, reading, header, "column") if lacking else ""
+        is_asked = wanted.name in (*reading.given, *reading.fields)
         if repeated is not None:
             problem = f"several columns are called {repeated!r}; rename one, or name another"
             problem += f" (found: {_names(header)})"
-        if problem and wanted.name in reading.given:
+        if problem and (wanted.name in reading.given or (is_asked and repeated is not None)):
             raise FieldError(f"{name}: {problem}")
-        if problem:
+        if problem and not is_asked:
             raise InputError(problem)
 
 
@@ -259,7 +260,8 @@ def _lack(
     if reading.has_texts and wanted == reading.text_field:
         remedy = f"use --text-field to name the {what} with the text"
     elif wanted in reading.fields:
-        remedy = f"--fields names {what}s that every source has"
+        is_given = wanted in reading.given
+        remedy = f"--fields names {what}s that every source has" if is_given else "name another"
     return f"no {what} {name!r}; {remedy} (found: {_names(found)})"
 
 

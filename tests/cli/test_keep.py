@@ -290,7 +290,7 @@ def test_with_a_database_a_field_that_nothing_has_is_wrong_use(simdb_run, write_
     ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--keep", "min:other")
 
     assert ran.code == 2
-    assert "no document has a field 'other'" in ran.notes
+    assert "no field 'other'; name another (found: 'id', 'text', 'score')" in ran.notes
     assert simdb_run("stats", "d").rows[0]["document_count"] == 0
 
 
