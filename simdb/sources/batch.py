@@ -182,7 +182,7 @@ def checked(
 ) -> Found:
     """Yield what readers found; FieldError at the end for a field that no record at all has.
 
-    Then its name is wrong.  `names`: the fields that are looked at, of those in `reading.needed`;
+    Then its name is wrong.  `names`: the fields that are looked at, of those in `Asked.needed`;
     the text and `reading.fields` if not given.
     With on_error="raise", InputError for the first problem but nulls that are asked for.
     """

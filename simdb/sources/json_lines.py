@@ -192,7 +192,7 @@ class ColumnParser:
         """Read the fields that `reading` names; OptionError if pyarrow is missing."""
         self._arrow = load_arrow(PURPOSE)
         self._json = load_arrow(PURPOSE, "pyarrow.json")
-        text, self._id, _ = reading.asked
+        text, self._id, *_ = reading.asked
         assert text is not None, "without texts, lines are parsed one by one"
         self._text = text
         self._keeps_nulls = reading.on_null == KEEP and reading.has_absent

@@ -152,8 +152,7 @@ def read_rows(path: str, name: str, reading: SourceOptions) -> Found:
         with opened_rows(path) as file:
             names = list(file.schema.names)
             check_columns(names, reading, name, shape_of(file.schema))
-            asked = [each for each in (*reading.asked[:2], *reading.asked[2]) if each is not None]
-            wanted = {name for each in asked for name in each.tops}
+            wanted = {name for each in reading.asked.every for name in each.tops}
             chosen = [each for each in names if each in wanted]
             position, counted = 1, 0
             for rows in file.batches(None if reading.has_fields else chosen):
@@ -197,7 +196,7 @@ def _columns(rows: Any, reading: SourceOptions) -> tuple[list[Any], TextColumn] 
     try:
         array = field_column(rows, field_named(reading.text_field))
         column = text_column(array, reading.encoding, reading.errors)
-        ids = field_values(rows, reading.asked[1])
+        ids = field_values(rows, reading.asked.id)
     except (InputError, UnicodeDecodeError):
         return None
     if column is None or ((column.lengths < 0).any() and reading.on_null != KEEP):

@@ -6,7 +6,8 @@ A reader yields a `Record` or an `InputProblem` for each piece of input, in orde
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
 from simdb.columns.arrow import SURROGATES
 from simdb.columns.decoding import decoded, without_mark
@@ -74,16 +75,10 @@ class SourceOptions:
         return bool(field_named(self.text_field).used(record))
 
     @property
-    def needed(self) -> tuple[FieldName, ...]:
-        """The fields that records should have: the text, `given` and `fields`."""
-        text = (self.text_field,) if self.has_texts else ()
-        return tuple(dict.fromkeys((*text, *self.given, *self.fields)))
-
-    @property
-    def asked(self) -> tuple[Field | None, Field, tuple[Field, ...]]:
-        """The field with the text, that with the id, and the other ones that are looked for."""
-        text = field_named(self.text_field) if self.has_texts else None
-        return text, field_named(self.id_field), tuple(map(field_named, self.fields))
+    def asked(self) -> "Asked":
+        """The fields that are looked for."""
+        text = self.text_field if self.has_texts else None
+        return _asked(text, self.id_field, self.fields, self.given)
 
     @property
     def is_by_record(self) -> bool:
@@ -97,6 +92,36 @@ class SourceOptions:
         With `strict`, bad bytes become surrogates, which `make_record` refuses.
         """
         return "replace" if self.errors == "replace" else "surrogateescape"
+
+
+class Asked(NamedTuple):
+    """The field with the text, if any, that with the id, and `others`.
+
+    `needed`: those that records should have, which are all but an id that is not given.
+    """
+
+    text: Field | None
+    id: Field
+    others: tuple[Field, ...]
+    needed: tuple[Field, ...]
+
+    @property
+    def every(self) -> list[Field]:
+        """All of them."""
+        return list(filter(None, (self.text, self.id, *self.others)))
+
+
+@lru_cache(maxsize=64)  # asked for each record
+def _asked(
+    text: FieldName | None,
+    id: FieldName,
+    fields: tuple[FieldName, ...],
+    given: tuple[FieldName, ...],
+) -> Asked:
+    names = dict.fromkeys(name for name in (text, *given, *fields) if name is not None)
+    own = None if text is None else field_named(text)
+    others, needed = (tuple(map(field_named, each)) for each in (fields, names))
+    return Asked(own, field_named(id), others, needed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,8 +180,8 @@ def make_record(
         raise InputError(f"{_kind(value)} instead of an object with fields; correct it")
     if isinstance(value, RepeatedNames):
         _check_repeated(value, reading)
-    wanted, named, others = reading.asked
-    lacks = lacks_of(value, reading)
+    asked = reading.asked
+    wanted, lacks = asked.text, lacks_of(value, reading)
     text, is_null = "", False
     if wanted is not None:
         content, lack = wanted.of(value), dict(lacks).get(wanted.label, "")
@@ -166,15 +191,15 @@ def make_record(
         if lack and not is_null:
             raise InputError(lack)
         text = "" if is_null else _text(content, reading)
-    id = make_id(named.of(value), reading, place(source, position))
+    id = make_id(asked.id.of(value), reading, place(source, position))
     written = None
     if reading.has_lines:
         written = waiting_line(value) if line is None else line.encode("utf-8", "surrogateescape")
     fields: dict[Any, Any] | None = None
     if reading.fields:
-        fields = {each.name: each.of(value) for each in others}
+        fields = {each.name: each.of(value) for each in asked.others}
     elif reading.has_fields:
-        fields = named.without(value if wanted is None else wanted.without(value))
+        fields = asked.id.without(value if wanted is None else wanted.without(value))
     return Record(
         id=id,
         text=text,
@@ -206,11 +231,10 @@ def check_columns(
         if shape is None and not reading.has_header:
             reading.origins.nameless.add(name)
     record = dict.fromkeys(header, True) if shape is None else shape
-    text, id, others = reading.asked
-    for wanted in dict.fromkeys(each for each in (text, id, *others) if each is not None):
+    for wanted in dict.fromkeys(reading.asked.every):
         names = {place[0] for place in wanted.used(record)}
         repeated = next((own for own in names if header.count(own) > 1), None)
-        lacking = wanted.lacking(record) if wanted.name in reading.needed else []
+        lacking = wanted.lacking(record) if wanted in reading.asked.needed else []
         problem = _lack(lacking[0], wanted.name, reading, header, "column") if lacking else ""
         is_asked = wanted.name in (*reading.given, *reading.fields)
         if repeated is not None:
@@ -247,9 +271,10 @@ def check_id(id: InputId) -> None:
 def lacks_of(record: Mapping[str, Any], reading: SourceOptions) -> Lacks:
     """Return the fields that a record should have and has not."""
     return tuple(
-        (name, _lack(name, each, reading, record))
-        for each in reading.needed
-        for name in field_named(each).lacking(record)
+        (name, _lack(name, each.name, reading, record))
+        for each in reading.asked.needed
+        if each.plain not in record
+        for name in each.lacking(record)
     )
 
 
@@ -266,8 +291,7 @@ def _lack(
 
 
 def _check_repeated(value: RepeatedNames, reading: SourceOptions) -> None:
-    text, id, others = reading.asked
-    used = (place[0] for each in (text, id, *others) if each for place in each.used(value))
+    used = (place[0] for each in reading.asked.every for place in each.used(value))
     repeated = next(filter(value.repeated.__contains__, used), None)
     if repeated is not None:
         raise InputError(f"several fields are called {repeated!r}; rename all but one of them")

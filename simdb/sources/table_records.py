@@ -160,7 +160,7 @@ class TableParser:
         self._arrow = load_arrow(PURPOSE)
         self._csv = load_arrow(PURPOSE, "pyarrow.csv")
         # Several columns can have one name, so they are called by their numbers.
-        text, id, _ = reading.asked
+        text, id, *_ = reading.asked
         assert text is not None, "without texts, rows are read one by one"
         record = dict.fromkeys(header, True)
         self._names = list(map(str, range(len(header))))
