@@ -10,9 +10,9 @@ from simdb.cli.options.arguments import Positive
 from simdb.cli.options.declare import CommandGroup
 from simdb.cli.options.sketch_options import SketchOptions, make_sketch
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import quantity
+from simdb.cli.output.render import FINDINGS, Exit, quantity
 from simdb.engine.clusters.find import STAR
-from simdb.ground.choices import NullName, PolicyName, VerifyName
+from simdb.ground.choices import SKIP, NullName, OnErrorName, PolicyName, VerifyName
 from simdb.ground.errors import ExistsError, OptionError
 from simdb.settings.keeping import parse
 from simdb.spark import drop_duplicates
@@ -20,6 +20,7 @@ from simdb.spark.frames import exists, session
 
 JSON, PARQUET = "json", "parquet"
 JSON_ENDS = (".jsonl", ".ndjson", ".json")
+REPORTED_ROWS = 20
 PACKED_ENDS = (".gz", ".zst", ".bz2")
 
 
@@ -61,6 +62,8 @@ class RowOptions:
     --keep RULE: Which row of a group stays: first (the least id), last, longest, shortest,
         max:COLUMN or min:COLUMN.
     --on-null: Rows without a text: keep, drop, or error, which ends the job.
+    --on-error WORD: Rows without an id, or with a text that is no UTF-8: skip (named and counted,
+        exit code 1) or raise (exit code 2, and nothing is written).
     --text-field: The column with the texts.
     """
 
@@ -71,6 +74,7 @@ class RowOptions:
     policy: PolicyName = STAR
     keep: str = "first"
     on_null: NullName = "keep"
+    on_error: OnErrorName = SKIP
     id_field: str = "id"
     text_field: str = "text"
     max_share: float | None = None
@@ -92,6 +96,8 @@ def dedup(
     otherwise.  Every row needs an id of its own.
 
     OUT and OUT2 must not exist.  They are folders, with a file for each partition.
+
+    Exit code 1 if rows were skipped.
 
     IN: Parquet or JSON lines, as the end of the name says.
     OUT: Where the rows that stay are written.
@@ -115,7 +121,7 @@ def dedup(
                 frame, sketch=made, id=rows.id_field, text=rows.text_field,
                 similarity=rows.similarity, distance=rows.distance, recall=rows.recall,
                 verify=rows.verify, policy=rows.policy, keep=rows.keep, on_null=rows.on_null,
-                max_share=rows.max_share, checkpoint=cluster.checkpoint,
+                on_error=rows.on_error, max_share=rows.max_share, checkpoint=cluster.checkpoint,
                 partitions=cluster.partitions,
             )  # fmt: skip
             _write(kept, target)
@@ -123,11 +129,27 @@ def dedup(
                 _write(kept.removed, removed)
             count = kept.removed.count()
             groups = kept.removed.select("kept").distinct().count()
+            skipped, notes = _left_out(kept, source)
         progress.finish()
+        for note in notes:
+            progress.note(note)
+        more = f"; {quantity(skipped, 'row')} skipped" if skipped else ""
         progress.note(
             f"{quantity(count, 'row')} removed, of {quantity(groups, 'group')}; the others are in"
-            f" {target}"
+            f" {target}{more}"
         )
+    if skipped:
+        raise Exit(FINDINGS)
+
+
+def _left_out(kept: Any, source: str) -> tuple[int, list[str]]:
+    """Return how many rows could not be read, and a line for each of the first."""
+    skipped = getattr(kept, "skipped", None)
+    if skipped is None:
+        return 0, []
+    first = skipped.take(REPORTED_ROWS)
+    lines = [f"{source}: row {row['id']!r}: {row['reason']}" for row in first]
+    return skipped.count(), lines
 
 
 def _check_apart(places: Mapping[str, str | None]) -> None:

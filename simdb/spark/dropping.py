@@ -12,7 +12,7 @@ from simdb.engine.clusters.find import check_policy
 from simdb.engine.search.judge import ESTIMATE
 from simdb.functions import similarities
 from simdb.ground.checks import one_of, shown
-from simdb.ground.choices import DROP, ERROR, ON_NULL, NullName, PolicyName, VerifyName
+from simdb.ground.choices import DROP, ERROR, ON_NULL, NullName, OnErrorName, PolicyName, VerifyName
 from simdb.ground.errors import OptionError
 from simdb.settings.options import Minhash, Options, Simhash
 from simdb.spark import clustering, finding, frames, pairing, sketching
@@ -50,6 +50,7 @@ def drop_duplicates(
     policy: PolicyName = "star",
     max_share: float | None = None,
     on_null: NullName = "keep",
+    on_error: OnErrorName = "raise",
     checkpoint: str | None = None,
     partitions: int | None = None,
     block_limit: int | None = None,
@@ -57,23 +58,21 @@ def drop_duplicates(
 ) -> Any:
     """Return the rows of `df` without near-duplicates, all their columns, as a DataFrame.
 
-    Its attribute `removed` is a DataFrame of what was removed: id, kept, similarity.  So
-    the result stands wherever that of `df.dropDuplicates()` does; keep it to ask for `removed`,
-    which a DataFrame made of it does not have.
+    Its attribute `removed` is a DataFrame of what was removed: id, kept, similarity.  So the result
+    stands wherever that of `df.dropDuplicates()` does; a DataFrame made of it has no `removed`.
 
     The criterion, `policy` and `keep` are those of `clusters`, with columns of `df` for
     "max:COLUMN" and "min:COLUMN"; without similarity= and distance=, the default of a database is
     used.  By policy="star", every row that is removed matches the row that stays.  Texts decide by
-    their exact similarity; sketches do about a distance alone, or with verify="estimate".  Rows
-    without a text are kept by on_null="keep", removed by "drop" and refused by "error".
+    their exact similarity; sketches do about a distance alone, or with verify="estimate".
+    `on_null`, `on_error`: see `fingerprints`; "drop" removes rows without a text.
 
-    `max_share`: the largest share of the texts that may be removed.  Of more, OptionError names the
-    largest clusters.  `checkpoint`: a folder that all processes can write, of this job alone;
-    sketches and `removed` are written there, and not held in memory and on local disks.  Without it
-    `removed` remains cached, and nothing else, until you call its `unpersist()`.
+    `max_share`: the largest share of the texts that may be removed; otherwise OptionError names the
+    largest clusters.  `checkpoint`: a folder of this job alone that all processes can write;
+    sketches and `removed` are written there.  Without it `removed` stays cached: `unpersist()` it.
 
-    The search runs at once.  It reads `df` once to sketch it, and texts that decide again.  Where
-    sketches decide, no texts are shuffled while at most `driver_links` rows are removed.
+    The search runs at once.  It reads `df` once to sketch it, and texts that decide again.  Without
+    these no texts are shuffled while at most `driver_links` rows are removed.
     """
     check_policy(policy)
     one_of("on_null", on_null, ON_NULL)
@@ -84,6 +83,7 @@ def drop_duplicates(
     settings = Settings(
         similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
     )
+    df, skipped = sketching.readable(df, id, text, on_error)
     texts = finding.deciding(finding.texts_of(df, df, id, text), verify, settings)
     preference = preference_of(keep, df, text=text)
     documents = _Documents(_selected(df, id, text, preference), given, texts)
@@ -95,7 +95,7 @@ def drop_duplicates(
     rows = df if on_null != DROP else df.where(frames.functions().col(text).isNotNull())
     survivors = _without(rows, id, removed, driver_links)
     survivors.removed = removed
-    return survivors
+    return sketching.with_skipped(survivors, skipped)
 
 
 def _default_similarity(sketch: Simhash | Minhash, verify: str | None) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 
 from simdb.distributed import chunks_of
 from simdb.ground.checks import one_of
-from simdb.ground.choices import DROP, ERROR, ON_NULL, NullName
+from simdb.ground.choices import DROP, ERROR, ON_NULL, RAISE, SKIP, NullName, OnErrorName
 from simdb.ground.errors import ExistsError, InputError, OptionError
 from simdb.settings.options import Minhash, Simhash
 from simdb.settings.stored_options import Resources
@@ -37,20 +37,25 @@ def fingerprints(
     id: str = "id",
     text: str = "text",
     on_null: NullName = "keep",
+    on_error: OnErrorName = "raise",
     columns: Sequence[str] = (),
 ) -> Any:
     """Return the fingerprints of texts: id, fp BIGINT, vector BINARY, is_empty BOOLEAN.
 
     `fp` has the 64 bits, and `vector` the rounded weights, as a database stores them.  `on_null`:
     rows without a text are kept by "keep", as one that is empty and matches nothing, left out by
-    "drop", and refused by "error"; rows without an id are always refused.  `columns`: other columns
-    of `df` that the result has, too, such as one that `clusters` chooses by.
+    "drop", and refused by "error".  `on_error`: rows without an id, or with a text that is no valid
+    UTF-8, are refused by "raise" and left out by "skip"; then the attribute `skipped` of the result
+    is a DataFrame of them: id, reason.  `columns`: other columns of `df` that the result has, too,
+    such as one that `clusters` chooses by.
     """
     sketch = Simhash() if sketch is None else sketch
     if not isinstance(sketch, Simhash):
         raise OptionError(f"fingerprints needs a simdb.Simhash, got {type(sketch).__name__}")
     made = {"fp": "bigint", "vector": "binary", "is_empty": "boolean"}
-    return _sketched(_selected(df, id, text, columns), sketch, on_null, made, "vector")
+    rows, skipped = readable(df, id, text, on_error)
+    found = _sketched(_selected(rows, id, text, columns), sketch, on_null, made, "vector")
+    return with_skipped(found, skipped)
 
 
 def signatures(
@@ -60,6 +65,7 @@ def signatures(
     id: str = "id",
     text: str = "text",
     on_null: NullName = "keep",
+    on_error: OnErrorName = "raise",
     columns: Sequence[str] = (),
 ) -> Any:
     """Return the MinHash signatures of texts: id, signature BINARY, is_empty BOOLEAN.
@@ -70,7 +76,31 @@ def signatures(
     if not isinstance(sketch, Minhash):
         raise OptionError(f"signatures needs a simdb.Minhash, got {type(sketch).__name__}")
     made = {"signature": "binary", "is_empty": "boolean"}
-    return _sketched(_selected(df, id, text, columns), sketch, on_null, made, "signature")
+    rows, skipped = readable(df, id, text, on_error)
+    found = _sketched(_selected(rows, id, text, columns), sketch, on_null, made, "signature")
+    return with_skipped(found, skipped)
+
+
+def readable(df: Any, id: str, text: str, on_error: str) -> tuple[Any, Any]:
+    """Return the rows that can be read, and the others: id, reason; None if there may be none."""
+    one_of("on_error", on_error, (RAISE, SKIP))
+    if on_error == RAISE:
+        return df, None
+    functions, kind = frames.functions(), frames.id_type(df, id)
+    frames.column_type(df, text)
+    own, content = functions.col(id), functions.col(text)
+    has_id = own.isNotNull()
+    is_read = has_id & (content.isNull() | functions.is_valid_utf8(content.cast("string")))
+    reason = functions.when(has_id, "not valid UTF-8").otherwise("no id")
+    others = df.where(~is_read).select(own.cast(kind).alias("id"), reason.alias("reason"))
+    return df.where(is_read), others
+
+
+def with_skipped(result: Any, skipped: Any) -> Any:
+    """Return a DataFrame with the attribute `skipped`, unless that is None."""
+    if skipped is not None:
+        result.skipped = skipped
+    return result
 
 
 def sketch_of(sketches: Any) -> Simhash | Minhash:

@@ -17,6 +17,7 @@ from simdb.columns.vector_form import unpack_minima
 from simdb.database import Database
 from simdb.engine.search.filters import Where
 from simdb.ground.checks import instance
+from simdb.ground.choices import OnErrorName
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.settings.options import Minhash, Options, Simhash
@@ -198,6 +199,7 @@ def query(
     limit: int | None = None,
     search: SearchLike | None = None,
     where: Where | None = None,
+    on_error: OnErrorName = "raise",
 ) -> Any:
     """Return what a database has for each text: id, match, distance INT, similarity FLOAT.
 
@@ -205,7 +207,8 @@ def query(
     read it.  The criterion is that of `Database.query_many`; `limit`: the matches of each text, the
     best ones; None for all.  `search`: see `Database.query`.  `where`: a
     function of the metadata of a stored document, which travels to the tasks; only documents for
-    which it returns true are matches.  Rows without a text match nothing.  The result is computed
+    which it returns true are matches.  Rows without a text match nothing.  `on_error`: see
+    `fingerprints`.  The result is computed
     where the texts are, and they do not travel.  A task of Spark has one thread.
 
     Raises OptionError for a criterion that the database cannot answer, InputError for ids that are
@@ -229,9 +232,11 @@ def query(
         own = next(iter(held), 0)
     if type(own) not in ID_TYPES:
         raise InputError(f"ids of {place} are {type(own).__name__}, which Spark cannot hold")
+    df, skipped = sketching.readable(df, id, text, on_error)
     given = df.select(functions.col(id).cast(kind).alias("id"), functions.col(text).alias("text"))
     schema = f"id {kind}, match {ID_TYPES[type(own)]}, distance int, similarity float"
-    return given.mapInArrow(partial(_look_up, place, asked), schema)
+    found = given.mapInArrow(partial(_look_up, place, asked), schema)
+    return sketching.with_skipped(found, skipped)
 
 
 def _opened(path: str) -> Database[Any] | ShardedDatabase[Any]:

@@ -191,12 +191,11 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
         "options": "nothing is stored", "unit": "documents are whole",
         "min_words": "documents are whole", "memory": "Spark has settings of its own",
         "encoding": "Spark has only valid text", "errors": "Spark has only valid text",
-        "on_error": "Spark has only valid text",
     }),
     "query": ("query_many", {
         "documents": "df", "ids": "the ids of df are a column", "match": "limit=1",
         "accept": "filter the result", "encoding": "Spark has only valid text",
-        "errors": "Spark has only valid text", "on_error": "Spark has only valid text",
+        "errors": "Spark has only valid text",
         "contained": NO_DATABASE, "texts": NO_DATABASE,
     }),
     "plan": ("plan", {"n": "documents", "search": BY_PLAN, "pairs": "only pairs are planned"}),
