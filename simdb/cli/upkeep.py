@@ -67,6 +67,7 @@ def copy(db: str, target: str, *, json: bool = False) -> None:
 
     TARGET: The directory to create.
     """
+    check_outputs({"TARGET": target}, (), {}, [db])
     with simdb.open(db, "r") as database:
         database.copy(target)
     with simdb.open(target, "r") as copied:

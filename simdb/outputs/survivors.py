@@ -4,6 +4,7 @@ What is written is given as pieces: where the documents lie.  JSON lines and lis
 copied byte for byte.  For a table the pieces are read twice, since it needs its columns first.
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -173,10 +174,15 @@ class SurvivorOutput:
             name = "" if is_alone or shared else os.path.basename(os.path.realpath(root))
             place = os.path.normpath(os.path.join(self.target.partial, name, inner))
             os.makedirs(os.path.dirname(place), exist_ok=True)
-            if self._has_links:
-                os.link(path, place)
-            else:
-                shutil.copy2(path, place)
+            try:
+                (os.link if self._has_links else shutil.copy2)(path, place)
+            except OSError as error:
+                if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK):
+                    raise
+                raise OptionError(
+                    f"{path} cannot be linked into {self.target.path} ({error.strerror}); leave out"
+                    " --link"
+                ) from error
 
 
 def _write(

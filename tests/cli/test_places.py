@@ -1,7 +1,9 @@
 """Outputs are checked together: two of one place, sources, databases and folders."""
 
+import errno
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -64,7 +66,8 @@ OTHERS = [
     ["pairs", "d", "-o", "d/pairs.jsonl"], ["report", "d", "-o", "d/data.mdb"],
     ["dump", "d", "-o", "d/data.mdb"], ["dedup", "folder/b.txt", "-o", "folder/"],
     [*DEDUP, "-o", "new/", "--groups", "new/g.csv"],
-    ["idf", "a.jsonl", "-o", "a.jsonl"], ["decontaminate", "a.jsonl", "--against", "d", "-o", "d/"],
+    ["copy", "d", "d/new"], ["idf", "a.jsonl", "-o", "a.jsonl"],
+    ["decontaminate", "a.jsonl", "--against", "d", "-o", "d/"],
     [*DEDUP, "--groups", "a.jsonl", "--in-place"],
 ]  # fmt: skip
 
@@ -108,6 +111,33 @@ def test_an_output_takes_no_place_of_a_database_or_another_folder(run, command):
     assert ran.code == 2, ran.notes
     assert contents() == before
     assert not Path("new").exists()
+
+
+@pytest.mark.parametrize("verb", [["dump", "d"], ["idf", "a.jsonl"], ["dedup", "a.jsonl"]])
+def test_a_pipe_takes_an_output_and_stays_a_pipe(run, verb):
+    """A dump took the place of the null device of the machine."""
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+
+    ran = run(*verb, "-o", "pipe")
+
+    assert ran.code == 0, ran.notes
+    assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+    assert len(os.read(reader, 1 << 20)) > 100
+    os.close(reader)
+
+
+def test_links_to_another_disk_are_refused_in_words(run, monkeypatch):
+    def refused(path, place):
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path, None, place)
+
+    monkeypatch.setattr(os, "link", refused)
+
+    ran = run("dedup", "folder", "-o", "new/", "--link")
+
+    assert ran.code == 2
+    assert "folder/b.txt cannot be linked into new/ (Invalid cross-device link); leave" in ran.notes
+    assert not list(Path().glob("new*"))
 
 
 def test_two_outputs_may_go_to_the_null_device_and_to_names_that_begin_alike(run):

@@ -151,6 +151,9 @@ def write_whole(
 
     Until then the file is called `temporary`, in the same directory.  `mode`: of a new file.
     """
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        with open(path, "wb") as file:  # a pipe or a device, which a file would replace
+            return write(file)
     # The file owns its descriptor from the first moment, so no interruption leaves it open.
     opener = partial(os.open, mode=mode)
     try:
