@@ -230,15 +230,20 @@ def test_the_first_document_settles_whether_a_database_takes_texts_or_vectors(
 
 
 @pytest.mark.parametrize(("settle", "others", "message"), SETTLED)
-def test_what_the_first_document_settles_outlives_the_process_and_compaction(
-    open_database, settle, others, message
+def test_what_the_first_document_settles_outlives_the_process_compaction_and_a_dump(
+    open_database, tmp_path, settle, others, message
 ):
     settle(open_database())
     again = open_database(mode="w")
     again.compact()
+    again.rebuild()
 
     with pytest.raises(simdb.InputError, match=message):
         again.query(others[0])
+    again.dump(tmp_path / "dump")
+    simdb.load(tmp_path / "dump", tmp_path / "loaded")
+    with pytest.raises(simdb.InputError, match=message):
+        open_database(tmp_path / "loaded").insert("a", others[0])
 
     again.delete("first")
     again.insert("other", others[0])

@@ -85,6 +85,7 @@ def _write_head(store: Store, source: Source, contents: Contents, writer: FrameW
         "options": encode_options(options, checksum),
         "resources": encode_resources(read_resources(environment)),
         "documents": contents.manifest.document_count,
+        "content": contents.manifest.content,
     }
     writer.write(HEAD, codec.pack(head))
     if checksum is not None:

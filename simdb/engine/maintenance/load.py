@@ -38,7 +38,7 @@ from simdb.ground.checks import a_map, a_text, a_whole, expecting
 from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError, InputError, NotFoundError
 from simdb.running.progress import Progress, Report, report_of
-from simdb.settings.options import Options
+from simdb.settings.options import VECTOR_LENGTH_MAX, Options
 from simdb.settings.stored_options import Resources, decode_dumped, decode_resources
 from simdb.settings.text_sketch import IdfTable
 from simdb.storage import codec, contents, layout
@@ -132,6 +132,7 @@ class _DumpHead:
     options: Options
     resources: Resources
     document_count: int
+    content: int = 0
     calibration: dict[str, Any] | None = None
     notes: dict[bytes, bytes | None] = field(default_factory=dict)
     following: list[tuple[bytes, bytearray]] = field(default_factory=list)
@@ -184,7 +185,9 @@ def _decode_head(stored: Any, idf: tuple[IdfTable, int] | None, reader: FrameRea
         for word in (*resources.stop_words, *resources.versions, *resources.versions.values()):
             a_text(word)
         count = a_whole(stored["documents"], ORDINALS_MAX + 1)
-        return _DumpHead(decode_dumped(options, table), resources, count)
+        # Older versions wrote no content.
+        content = a_whole(stored.get("content", 0), VECTOR_LENGTH_MAX + 2)
+        return _DumpHead(decode_dumped(options, table), resources, count, content)
 
 
 def _checked_calibration(payload: bytearray, reader: FrameReader) -> dict[str, Any]:
@@ -211,7 +214,7 @@ def _store_all(
     progress: Report | None,
 ) -> int:
     """Commit the documents, some thousands at a time; returns the number of documents."""
-    filling = _Filling(store, reader)
+    filling = _Filling(store, reader, head.content)
     for kind, payload in chain(head.following, frames):
         if kind == DOCUMENTS:
             filling.add_documents(payload)
@@ -253,8 +256,8 @@ def _check_count(payload: bytearray, found: int, head: _DumpHead, reader: FrameR
 class _Filling:
     """Documents and metadata on their way into a new database; `count` documents so far."""
 
-    def __init__(self, store: Store, reader: FrameReader) -> None:
-        self._store = store
+    def __init__(self, store: Store, reader: FrameReader, content: int) -> None:
+        self._store, self._content = store, content
         self._reader = reader
         self._batches: list[StoredBatch] = []
         self._metadata: list[tuple[int, bytes]] = []
@@ -351,6 +354,7 @@ class _Filling:
             source = state.source
             base = self._store.contents(source)
             staging = Staging(self._store, base, source)
+            staging.content = self._content
             ahead = Ahead(self._store, base.manifest, None)
             if self._document_count:
                 self._check_complete()
