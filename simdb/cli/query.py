@@ -19,7 +19,7 @@ from simdb.cli.options.option_groups import (
 )
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.columns.decoding import known_encoding
-from simdb.ground.choices import ErrorsName
+from simdb.ground.choices import ErrorsName, FormatName
 from simdb.sources.content import STANDARD_INPUT, markup_hint
 
 
@@ -82,6 +82,7 @@ def query(
     fingerprint: str | None = None,
     asked: QueryOptions,
     int_ids: bool = False,
+    format: FormatName | None = None,
     encoding: str = "utf-8",
     errors: ErrorsName = "strict",
     allow: list[str] | None = None,
@@ -110,7 +111,7 @@ def query(
     asked.check()
     document = _document(text, file, fingerprint, encoding, errors)
     wanted = None if id is None else given_ids([id], int_ids)[0]
-    inputs = ReadingOptions(int_ids=int_ids, encoding=encoding, errors=errors)
+    inputs = ReadingOptions(int_ids=int_ids, format=format, encoding=encoding, errors=errors)
     with open_either(db, allow or []) as database, ExitStack() as held:
         sketch, texts = database.options.sketch, None
         if asked.texts is not None:

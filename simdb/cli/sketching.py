@@ -18,7 +18,7 @@ from simdb.cli.options.opening import open_idle
 from simdb.cli.options.option_groups import TextOptions, given_batch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, time_in_words
-from simdb.ground.choices import SKIP, ErrorsName, OnErrorName
+from simdb.ground.choices import SKIP, ErrorsName, FormatName, OnErrorName
 from simdb.outputs.places import check_outputs, check_place
 from simdb.outputs.rows import Row
 from simdb.running import kernel
@@ -84,6 +84,7 @@ def calibrate(
     documents: list[str] | None = None,
     seed: Natural = 0,
     text_field: str | None = None,
+    format: FormatName | None = None,
     encoding: str = "utf-8",
     errors: ErrorsName = "strict",
     on_error: OnErrorName = SKIP,
@@ -104,7 +105,7 @@ def calibrate(
     if sample is not None and documents:
         raise simdb.OptionError("calibrate takes either --sample N or --documents SOURCE, not both")
     given_as = TextOptions(
-        text_field=text_field, encoding=encoding, errors=errors, on_error=on_error
+        text_field=text_field, format=format, encoding=encoding, errors=errors, on_error=on_error
     )
     reading = given_as.reading()
     if documents:

@@ -6,8 +6,8 @@ SOURCE...: A file of records (.jsonl, .ndjson, .jl, .json, .csv, .tsv, also with
     .xz; .parquet, .arrow), any other file as one document, a folder of files of records, or with
     one document in each file, a pattern such as 'part-*.jsonl.gz', a pipe, or - for standard input.
     The first bytes say what a pipe holds.
---format: What sources hold whose names and first bytes do not say it: records, or text, one
-    document or a document in each of its lines.
+--format WORD: What sources hold whose names and first bytes do not say it: jsonl, csv, tsv, parquet
+    or arrow; text, one document; or lines, a document in each.
 --on-null WORD: Records with null in place of a text, or without the field: keep, drop or error. If
     not given, nulls are kept, and records without the field are skipped and reported.
 --existing: Do not create the database; it must exist.
