@@ -6,6 +6,7 @@ from itertools import combinations
 import pytest
 
 import simdb
+from simdb.engine.clusters import find
 from simdb.sketch import exact_pairs
 
 LEAST = 0.8
@@ -111,8 +112,14 @@ def test_connected_clusters_are_the_components_of_the_double_loop(ask, shape):
     assert ask(SHAPES[shape], "connected") == connected(SHAPES[shape])
 
 
+@pytest.mark.parametrize("most", [256, 3])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_stars_are_those_of_the_double_loop(ask, shape):
+def test_stars_are_those_of_the_double_loop(ask, shape, most, monkeypatch):
+    monkeypatch.setattr(find, "COMPARED_MAX", most)
+    monkeypatch.setattr(find, "BATCH_FIRST", 4)
+    monkeypatch.setattr(find, "COMPARED_PAIRS", 40)
+    monkeypatch.setattr(find, "CLAIMED_PAIRS", 300)
+
     assert ask(SHAPES[shape], "star") == starred(SHAPES[shape])
 
 

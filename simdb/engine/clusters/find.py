@@ -39,6 +39,8 @@ GROWTH = 8
 COMPARED_MAX = 256
 # So many pairs are compared at a time; more pairs of representatives and documents are looked up.
 COMPARED_PAIRS = 1 << 20
+# Representatives that can be in more pairs claim their documents some after the others.
+CLAIMED_PAIRS = 1 << 21
 
 
 def check_policy(policy: object) -> None:
@@ -204,11 +206,14 @@ class _Stars:
                 self._is_left[batch] = False
                 leaders = batch[self.owners[batch] == batch]
                 size = max(BATCH_FIRST, GROWTH * len(leaders))
-                found = self._claimed(leaders, ordered[start:])
-                # Pairs are in the order of their representatives: the first claim counts.
-                joined, firsts = np.unique(found.right, return_index=True)
-                self.owners[joined] = found.left[firsts]
-                self._is_left[joined] = False
+                rest = ordered[start:]
+                some = max(BATCH_FIRST, CLAIMED_PAIRS // len(rest))
+                for first in range(0, len(leaders), some):
+                    found = self._claimed(leaders[first : first + some], rest)
+                    # Pairs are in the order of their representatives: the first claim counts.
+                    joined, firsts = np.unique(found.right, return_index=True)
+                    self.owners[joined] = found.left[firsts]
+                    self._is_left[joined] = False
 
     def _claimed(self, leaders: U32, ordered: U32) -> Couples:
         """Return the pairs of `leaders` and those of `ordered` that are left, leader by leader."""
