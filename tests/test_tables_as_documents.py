@@ -155,6 +155,7 @@ def test_a_column_of_a_table_is_taken(filled):
         (ROWS["text"][0].encode(),),
         ["two words here", "another text"],
         ["two words here", "", b"another text"],
+        ["two\twords", "another\nline"],
     ],
 )
 def test_a_list_of_texts_is_no_list_of_tokens(filled, document):
