@@ -236,8 +236,13 @@ def read_folder(
             yield each if is_record else replace(each, source=valid_name(folder))
 
 
-def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | InputProblem]:
-    """Yield the paths of all regular files under `folder`, sorted; do not follow links."""
+def walk(
+    folder: str, passed: Collection[str] = (), *, has_links: bool = False
+) -> Iterator[str | InputProblem]:
+    """Yield the paths of all regular files under `folder`, sorted.
+
+    Links are not followed, but those to files of records are with `has_links`.
+    """
     LEFT_OUT.pop(folder, None)
     passed_names = {os.path.basename(path) for path in passed}
     pending = [(folder, FOLDER)]
@@ -252,7 +257,7 @@ def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | InputProbl
             yield InputProblem("", valid_name(path), "not a regular file; leave it out")
         else:
             try:
-                found, aside = _entries(path)
+                found, aside = _entries(path, has_links=has_links)
             except OSError as error:
                 yield InputProblem("", valid_name(path), explained(error))
                 continue
@@ -384,7 +389,7 @@ def _record_files(folder: str) -> list[str]:
     is_marked = os.path.lexists(os.path.join(folder, "_SUCCESS"))
     endings = tuple(each for each in kinds.ENDINGS if is_marked or each != ".json")
     found = []
-    for each in walk(folder):
+    for each in walk(folder, has_links=True):
         if isinstance(each, InputProblem):
             return []
         if OF_DATASET.fullmatch(os.path.basename(each)):
@@ -403,13 +408,18 @@ def _leave_out(folder: str, paths: list[str]) -> None:
         LEFT_OUT[folder] = count + len(paths), name
 
 
-def _entries(folder: str) -> tuple[list[tuple[str, str]], list[str]]:
+def _entries(folder: str, *, has_links: bool) -> tuple[list[tuple[str, str]], list[str]]:
     """Return path and kind of each visible entry of a folder except links, from the last on.
 
-    Also returns the paths of the others.
+    Also returns the paths of the others.  `has_links`: see `walk`.
     """
     with os.scandir(folder) as entries:
-        every = [(entry.path, _kind(entry)) for entry in entries if not entry.is_symlink()]
+        every = [
+            (entry.path, FILE if entry.is_symlink() else _kind(entry))
+            for entry in entries
+            if not entry.is_symlink()
+            or (has_links and _records_ending(entry.name) and entry.is_file())
+        ]
     aside = sorted(path for path, kind in every if not kind)
     return sorted((each for each in every if each[1]), reverse=True), aside
 

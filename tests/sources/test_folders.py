@@ -109,6 +109,18 @@ def test_a_database_is_no_source_and_is_left_out_of_folders():
         check_sources(["f/seen.simdb"], SourceOptions())
 
 
+def test_links_to_files_of_records_are_read_as_these_files():
+    """The cache of a hub has a link for each file of a data set, to a file without an ending."""
+    write("blobs/0123")
+    os.makedirs("f/data")
+    os.symlink("../../blobs/0123", "f/data/train.jsonl")
+    os.symlink("nowhere", "f/data/test.jsonl")
+    os.symlink("data", "f/latest")
+
+    assert expanded(["f"]) == ["f/data/train.jsonl"]
+    assert ids("f") == ["a"]
+
+
 def test_an_empty_folder_holds_nothing():
     os.makedirs("f/g")
 
