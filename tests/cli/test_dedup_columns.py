@@ -103,6 +103,7 @@ def test_tables_with_other_columns_become_one_by_name_and_repetition(simdb_run):
 
     simdb_run("dedup", "a.csv", "b.csv", "-o", "two.csv")
     simdb_run("dedup", "a.csv", "b.csv", "c.tsv", "-o", "three.csv")
+    simdb_run("dedup", "c.tsv", "a.csv", "-o", "other.csv")
     simdb_run("dedup", "a.csv", "b.csv", "-o", "out/")
 
     assert table_in("two.csv") == (
@@ -113,6 +114,7 @@ def test_tables_with_other_columns_become_one_by_name_and_repetition(simdb_run):
         ["id", "text", "note", "note_2"],
         [["1", FOX, "a", "b"], ["2", SKY, "c", ""], ["3", SEA, "", "d"]],
     )
+    assert table_in("other.csv")[0] == ["id", "text", "note_2", "note"]
     assert table_in("out/a.csv")[0] == ["id", "text", "note", "note"]
     assert table_in("out/b.csv")[0] == ["note", "id", "text"]
 
@@ -191,5 +193,6 @@ def test_distinct_names_pass_over_names_that_occur():
     assert distinct(["a", "b"]) == ["a", "b"]
     assert distinct(["a", "a", "a_2", "a", "a_2"]) == ["a", "a_3", "a_2", "a_4", "a_2_2"]
     assert distinct(["", "", "column_2", ""]) == ["", "column_3", "column_2", "column_4"]
+    assert distinct(["", "", "column", "column"]) == ["", "column_2", "column", "column_3"]
     assert distinct(["", "a", "", "b", ""]) == ["", "a", "column_3", "b", "column_5"]
     assert distinct([1, 1, "1_2"]) == [1, "1_3", "1_2"]

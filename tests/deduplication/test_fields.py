@@ -65,13 +65,24 @@ def test_files_have_the_fields_of_rows(tmp_path):
         simdb.deduplicate(tmp_path / "a.jsonl", text=("titel", "title"))
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_what_is_null_is_left_out_of_joined_fields(tmp_path, ending):
+    rows = [{"title": None, "body": FOX}, {"title": "", "body": FOX}, {"title": "t", "body": SKY}]
+    path = tmp_path / f"a.{ending}"
+    simdb.deduplicate(rows, text="title").write(path)
+
+    for data in (rows, path):
+        assert len(simdb.deduplicate(data, text=("title", "body"))) == 2
+
+
 def test_ids_of_rows_differ():
     with pytest.raises(simdb.InputError, match="the id 'a' of row 1 is that of an earlier row"):
         simdb.deduplicate([FOX, SKY], id=["a", "a"])
     with pytest.raises(simdb.InputError, match="the id 'one' of row 2"):
         simdb.deduplicate(ROWS, text="doc.body", id="title")
     assert len(simdb.deduplicate([FOX, SKY, FOX], id=("a", "b", "c"))) == 2
-    assert len(simdb.deduplicate([{"text": FOX}, {"text": SKY, "id": 1}], id="id")) == 2
+    some = [{"text": FOX}, {"text": SKY, "id": 1}, {"text": "a third text"}]
+    assert len(simdb.deduplicate(some, id="id")) == 3
 
 
 def test_parts_leave_the_field_that_has_them():
