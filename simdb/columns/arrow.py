@@ -406,8 +406,16 @@ def _misfit(id: Any, kind: Any) -> str:
 
 
 def _plain_times(values: Any) -> Any:
-    """Return values with times of nanoseconds as text, and durations as whole numbers."""
+    """Return values with times of nanoseconds as text, durations as whole numbers.
+
+    Structs get `distinct` names.
+    """
     if hasattr(values, "schema"):
         return values.from_arrays(list(map(_plain_times, values.columns)), values.column_names)
+    if str(values.type).startswith("struct<"):
+        whole = values.combine_chunks() if hasattr(values, "chunks") else values
+        names = distinct([whole.type.field(at).name for at in range(whole.type.num_fields)])
+        fields = list(map(_plain_times, whole.flatten()))
+        return type(whole).from_arrays(fields, names, mask=whole.is_null())
     kinds = {"time": "string", "dura": "int64"} if "[ns" in str(values.type) else {}
     return values.cast(kinds.get(str(values.type)[:4], values.type))

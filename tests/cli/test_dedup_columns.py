@@ -160,6 +160,20 @@ def test_without_survivors_the_header_is_that_of_the_source(simdb_run):
     assert table_in("k.csv") == (NAMES, [])
 
 
+def test_structs_with_fields_of_one_name_keep_all_of_them(simdb_run):
+    """It ended with a traceback of pyarrow."""
+    fields = [pyarrow.array([1, 2]), pyarrow.array([3, 4])]
+    inner = pyarrow.StructArray.from_arrays(fields, names=["a", "a"])
+    texts = pyarrow.array([FOX, SKY])
+    table = pyarrow.Table.from_arrays([texts, inner], ["text", "m"])
+    parquet.write_table(table, "a.parquet")
+
+    simdb_run("dedup", "a.parquet", "-o", "k.jsonl")
+
+    rows = [json.loads(line) for line in Path("k.jsonl").read_text().splitlines()]
+    assert [row["m"] for row in rows] == [{"a": 1, "a_2": 3}, {"a": 2, "a_2": 4}]
+
+
 @pytest.mark.parametrize("asked", ["text", "id"])
 def test_only_an_asked_field_must_be_one(simdb_run, asked):
     names = [asked if name == "note_2" else name for name in NAMES]
