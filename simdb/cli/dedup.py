@@ -139,6 +139,7 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
             intake.spare(survivors)
             found = shown if outcome.rows is None else outcome.rows
             write_results(found, row_file, _columns(job, is_flat=True))
+            rows.flush()
             if page is not None:
                 progress.begin("writing the page")
                 fill_page(_page(job, outcome, intake), page)

@@ -180,6 +180,7 @@ def lookup(
             count = _look_up(database, intake, wanted, rows, beside, documents, own.on_error)
             write_results(rows, target, _columns(show))
             documents.write(intake)
+            rows.flush()
             held.place()
         progress.finish()
         quiet = listing.quiet or STANDARD_OUTPUT in outputs.paths.values()

@@ -200,6 +200,10 @@ class Spool(ExitStack):
         """Append one JSON value."""
         self._file.write(json.dumps(value, default=rows.encoded) + "\n")
 
+    def flush(self) -> None:
+        """Write what is held, so that a full disk is noticed before anything is committed."""
+        self._file.flush()
+
     def __iter__(self) -> Iterator[Any]:
         """Yield all values appended so far."""
         self._file.seek(0)

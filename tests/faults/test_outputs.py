@@ -19,6 +19,7 @@ import simdb
 from simdb.cli.app import app
 from simdb.engine.write.write_state import WriteState
 from simdb.outputs import formats, target
+from simdb.outputs.pieces import Spool
 from simdb.storage.files import location
 
 CALLS = ("replace", "rename", "link", "remove", "rmdir", "mkdir", "fsync", "listdir", "open")
@@ -219,6 +220,25 @@ def test_after_a_commit_that_failed_outputs_are_as_before(tmp_path, monkeypatch,
         ran = dedup(OUTPUTS[outputs])
 
     assert (ran.exit_code, ran.output.splitlines()[-1]) == (3, "simdb: no room")
+    assert state() == before
+
+
+def test_no_room_for_the_rows_that_wait_to_be_printed_is_noticed_before_the_commit(
+    tmp_path, monkeypatch
+):
+    """The rows were written to their file when they were printed: all was stored by then."""
+
+    def fails(spool):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    prepare(tmp_path / "folder")
+    before = state()
+    monkeypatch.setattr(Spool, "flush", fails)
+
+    ran = dedup(OUTPUTS["one"])
+
+    assert ran.exit_code == 3
+    assert "no room on the disk of k.jsonl, or on that of temporary files" in ran.output
     assert state() == before
 
 
