@@ -136,6 +136,32 @@ def test_rebuild_reports_what_was_lost(simdb_run, db):
     assert ran.rows[0]["document_count"] == 2
 
 
+def test_a_database_that_cannot_be_opened_is_rebuilt_and_the_loss_is_said_in_words(simdb_run):
+    db = "damaged"
+    with simdb.open(db, options=simdb.Options(delta_documents=30)) as database:
+        database.insert_many(range(50), range(50))
+        database.insert_many(["last", "lost"], [1, 2])
+    file = os.path.join(db, "data.mdb")
+    with open(file, "r+b") as pages:
+        content = pages.read()
+        for at in range(0, len(content), 4096):
+            if b"smdbdelt" in content[at : at + 4096]:
+                pages.seek(at)
+                pages.write(bytes(4096))
+    checked = simdb_run("check", db)
+    refused = simdb_run("stats", db)
+
+    ran = simdb_run("rebuild", db, "--drop-damaged")
+
+    assert (checked.code, refused.code) == (1, 3)
+    assert "simdb rebuild --drop-damaged" in checked.rows[0]["remedy"]
+    assert "simdb rebuild --drop-damaged" in refused.notes
+    assert ran.code == 1
+    assert (ran.rows[0]["document_count"], ran.rows[0]["lost_count"]) == (50, 2)
+    assert "2 documents were lost: the ids of 2 of them are not known" in ran.notes
+    assert simdb_run("check", db, "--deep").code == 0
+
+
 def test_doctor_gives_advice_and_ends_with_exit_code_1(simdb_run, db, monkeypatch):
     monkeypatch.setattr(advice, "file_system", lambda path: "ext4")
     quiet = simdb_run("doctor", db)
