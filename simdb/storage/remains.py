@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from simdb.ground.errors import CorruptError, FormatError
+from simdb.running import kernel
 from simdb.storage import codec, layout
 from simdb.storage.files.pages import (
     BIG_DATA,
@@ -36,7 +37,8 @@ from simdb.storage.files.pages import (
     Tree,
     read_meta,
 )
-from simdb.storage.records.manifest import Manifest, decode_manifest
+from simdb.storage.records.manifest import Manifest, RunInfo, decode_manifest
+from simdb.values.arrays import BARE, WEIGHTED
 
 LOST_META = (
     "one of the two meta pages is lost: changes of metadata or notes in the last commit may be lost"
@@ -55,6 +57,7 @@ PLACES = {
     **{kind: layout.column_name(column) for column, kind in layout.COLUMN_KINDS.items()},
     **dict.fromkeys(layout.TABLE_KINDS.values(), layout.PASSAGES),
 }  # fmt: skip
+EVEN_IDS_LEAST = 8  # fewer ids of other lengths could be decoded, too
 TRIED_BYTES = 1 << 36  # some seconds of checksums
 # Tables are not looked into: they are made again.
 NAMES = {*PLACES.values()}
@@ -119,6 +122,9 @@ class Remains:
                 else:
                     _place(found.values, key, found.content(flags, size, at))
         self._take_nameless(found)
+        manifest = _manifest_of(found.values)
+        for run in () if manifest is None else manifest.runs:
+            _add_even(found.values.setdefault(layout.DOCUMENTS, {}), run)
 
     def _take_nameless(self, found: "_Commit") -> None:
         """Take values on pages of their own that have lost the page with their keys.
@@ -294,6 +300,33 @@ def _place(values: dict[bytes, dict[bytes, Any]], key: bytes, value: Any) -> Non
     held = values.setdefault(name, {})
     if key not in held or not _is_sound(key, held[key]):
         held[key] = value
+
+
+def _add_even(held: dict[bytes, Any], run: RunInfo) -> None:
+    """Add the states and offsets of a run that were stored as evenly spaced numbers, and are lost.
+
+    Such a value is so small that it lies in the page with its key.  The counts of the run tell the
+    state that all its documents have; ids that can be decoded tell their one length.
+    """
+    state = None
+    if run.weighted_count == len(run) or run.polytope_count == run.id_count > 0:
+        state = WEIGHTED
+    elif not run.weighted_count and run.entry_count == run.id_count > 0:
+        state = BARE
+    for segment in range(-(-len(run) // layout.SEGMENT_ORDINALS)):
+        count = min(len(run) - segment * layout.SEGMENT_ORDINALS, layout.SEGMENT_ORDINALS)
+        columns = (layout.STATE, layout.OFFSET, layout.ID)
+        keys = [layout.segment_key(run.number, column, segment) for column in columns]
+        if state is not None and keys[0] not in held:
+            held[keys[0]] = codec.encode_even(keys[0], np.full(count, state, np.uint8)) or b""
+        if keys[1] not in held and keys[2] in held and _is_sound(keys[2], held[keys[2]]):
+            content = np.frombuffer(held[keys[2]], np.uint8, offset=codec.HEADER_BYTES)
+            offsets = np.arange(count + 1, dtype=np.int64) * (len(content) // count)
+            if count < EVEN_IDS_LEAST or len(content) % count:
+                continue
+            with suppress(CorruptError):
+                kernel.decode_ids(offsets, content)
+                held[keys[1]] = codec.encode_even(keys[1], offsets.astype(np.uint32)) or b""
 
 
 def _is_sound(key: bytes, value: Any) -> bool:
