@@ -29,8 +29,8 @@ from simdb.ground.errors import Error, InputError, OptionError
 from simdb.running.threads import AHEAD, mapped, thread_count
 
 JSON_LINES, COMMAS, TABS = "JSON lines", "CSV", "TSV"
-PARQUET, ARROW = "Parquet", "Arrow"
-ROW_FORMATS = (PARQUET, ARROW)
+PARQUET, ARROW, ARROW_STREAM = "Parquet", "Arrow", "an Arrow stream"
+ROW_FORMATS = (PARQUET, ARROW, ARROW_STREAM)
 # How a file of Arrow begins, and either that or a stream of it.
 ARROW_FILE = b"ARROW1"
 ARROW_MAGICS = (ARROW_FILE, b"\xff\xff\xff\xff")

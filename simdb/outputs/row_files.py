@@ -127,6 +127,11 @@ def is_arrow(path: str) -> bool:
     return kind == ARROW or (kind != PARQUET and _head(path).startswith(ARROW_MAGICS))
 
 
+def is_arrow_stream(path: str) -> bool:
+    """Return whether a file is a stream of Arrow, as Hugging Face's datasets reads it."""
+    return is_arrow(path) and _head(path) != ARROW_FILE
+
+
 def _head(path: str) -> bytes:
     with open_remote(path) if is_remote(path) else open(path, "rb") as file:
         return file.read(len(ARROW_FILE))

@@ -19,7 +19,7 @@ from simdb.ground.errors import OptionError
 from simdb.outputs import formats, table_file
 from simdb.outputs.pieces import LINE_FEED, Piece, RowRange, contents, copy, split_lines
 from simdb.outputs.places import BEFORE, Staying, check_staying
-from simdb.outputs.row_files import chosen_rows
+from simdb.outputs.row_files import chosen_rows, is_arrow_stream
 from simdb.outputs.rows import Row, as_line, may_have_odd_numbers, waiting_line
 from simdb.outputs.target import Target, written
 from simdb.running.threads import read_ahead, thread_count
@@ -150,7 +150,10 @@ class SurvivorOutput:
             path = os.path.join(self.target.partial, shards[source])
             os.makedirs(os.path.dirname(path), exist_ok=True)
             name = os.path.join(self.target.path, shards[source])
-            with written(path, formats.output_format(path, "--output"), name) as shard:
+            form = formats.output_format(path, "--output")
+            if source in parquet and is_arrow_stream(source):
+                form = form._replace(kind=formats.ARROW_STREAM)
+            with written(path, form, name) as shard:
                 assert shard is not None, "a path and a format make a target"
                 _write(
                     shard, partial(pieces, source=number), partial(self._columns, [source]),

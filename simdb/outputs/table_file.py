@@ -20,7 +20,7 @@ from simdb.columns.arrow import load_arrow, python_values
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError
 from simdb.ground.fields import distinct, fields_of
-from simdb.outputs.formats import ARROW, DELIMITERS, JSON_LINES, PARQUET, ROW_FORMATS
+from simdb.outputs.formats import ARROW, ARROW_STREAM, DELIMITERS, JSON_LINES, PARQUET, ROW_FORMATS
 from simdb.outputs.pieces import CsvHead, Lines, Piece, RowRange, contents, split_lines
 from simdb.outputs.row_files import chosen_rows, known_schema, schema_of
 from simdb.outputs.rows import Row, as_line, text_form
@@ -35,7 +35,8 @@ OF_JSON = (str, bool, int, float, list, tuple, dict)
 
 RowSource = Callable[[], Iterator[Row]]
 PORTION_ROWS = 1024
-WRITERS = {PARQUET: ("pyarrow.parquet", "ParquetWriter"), ARROW: ("pyarrow.ipc", "new_file")}
+WRITERS = {PARQUET: ("pyarrow.parquet", "ParquetWriter"), ARROW: ("pyarrow.ipc", "new_file"),
+           ARROW_STREAM: ("pyarrow.ipc", "new_stream")}  # fmt: skip
 # A row group is written when it has so many rows or bytes.
 GROUP_ROWS = 1 << 17
 GROUP_BYTES = 1 << 25

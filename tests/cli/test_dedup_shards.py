@@ -90,6 +90,21 @@ def test_files_of_several_folders_keep_their_paths_below_the_one_that_they_share
     assert sorted(json.loads(line)["text"] for line in kept.splitlines()) == sorted(TEXTS)
 
 
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_a_stream_of_arrow_stays_one(simdb_run, kind):
+    """What saved a data set as streams reads nothing else."""
+    ipc = pytest.importorskip("pyarrow.ipc")
+    table = pytest.importorskip("pyarrow").table({"id": ["a", "b"], "text": TEXTS[:2]})
+    with getattr(ipc, f"new_{kind}")("a.arrow", table.schema) as writer:
+        writer.write_table(table)
+
+    ran = simdb_run("dedup", "a.arrow", "-o", "out/")
+
+    assert ran.code == 0, ran.notes
+    with getattr(ipc, f"open_{kind}")("out/a.arrow") as found:
+        assert found.read_all().equals(table)
+
+
 def test_a_source_without_survivors_has_an_empty_file(shards):
     Path("in/part-2.jsonl").write_bytes(lines(0, 2, prefix=b"c"))
 
