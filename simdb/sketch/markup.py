@@ -4,11 +4,12 @@ Only this module imports `selectolax`, an optional package.  Its Lexbor parser b
 as browsers do, for any page.  The tree is walked without recursion.  The begin and the end of a
 block separate words; tags inside a line, as in "<b>near</b>dup", do not.
 
-The parser needs time in the square of the length if elements are nested thousands deep, if one
-tag has thousands of attributes, and if formatting elements that are never closed are opened again
-in every block; such pages are refused.  Counting a few bytes shows that a page is ordinary.  Only a
-page with thousands of elements without an end, or a long stretch without the end of a tag, is read
-tag by tag, and only as exactly as the decision needs.
+The parser needs time in the square of the length where elements are nested thousands deep, a tag
+has thousands of attributes, a select thousands of options, or formatting elements that are never
+closed are opened again in every block.  A page with many tags, or a long one, is read tag by tag
+for an upper bound of that cost, and the text of one that would take long is taken by dropping its
+tags: blocks separate words, scripts, styles and comments are left out.  So any page has a text, in
+time that is linear in its length, and equal pages have equal texts.
 """
 
 import codecs
@@ -16,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
+from html import unescape
 from importlib import import_module
 from typing import Any
 
@@ -47,25 +49,47 @@ GAP = "\n"
 MARK = codecs.BOM_UTF8
 # It marks where a line break may split a word, and does not belong to the word.
 SOFT_HYPHEN = "\u00ad"
-DEPTH_MAX = 4000
-ATTRIBUTES_MAX = 2000
-# How often formatting elements may be opened again in one page: some tenths of a second.
-REOPENED_MAX = 200_000
-# A page with at most so many unclosed elements and no longer tag is parsed in a moment.
-UNCLOSED_FEW = 1000
-TAG_BYTES_FEW = 1 << 14
+# A page with at most so many tags, bytes of a tag, formatting elements but links, and options is
+# parsed in some hundredths of a second.
+TAGS_FEW, TAG_BYTES_FEW = 10_000, 1 << 13
+COSTLY_FEW, OPTIONS_FEW = 100, 2000
+# Attributes are counted in longer tags.
+SMALL_TAGS = 2000  # formatting elements do not count among so few tags
+ATTRIBUTES_BYTES_FEW = 1 << 10
+QUOTED_BYTES_FEW = 1 << 15  # those of a tag with the sign of its end in quoted values
+# How many elements the parser may look at, for all tags together: some tenths of a second.
+STEPS_MAX = 100_000_000
+# Distinct names do not count in smaller pages.
+NAMES_BYTES_FEW, LISTS = 1 << 19, 8
+# What it costs, in such steps, to open a formatting element again, and to go over an option.
+REOPENED_STEPS, OPTION_STEPS = 50, 3
 
 # These elements have no end tag, or end where the next one begins; alone they never nest deep.
-FLAT = [b"br", b"img", b"li", b"p", b"td", b"tr", b"option", b"input", b"dd", b"dt", b"th", b"hr",
-        b"link", b"meta", b"wbr", b"area", b"base", b"col", b"embed", b"param", b"source",
-        b"track", b"tbody", b"thead", b"tfoot"]  # fmt: skip
+FLAT = frozenset([b"br", b"img", b"li", b"p", b"td", b"tr", b"option", b"input", b"dd", b"dt",
+                  b"th", b"hr", b"link", b"meta", b"wbr", b"area", b"base", b"col", b"embed",
+                  b"param", b"source", b"track", b"tbody", b"thead", b"tfoot"])  # fmt: skip
 FORMATTING = frozenset([b"a", b"b", b"big", b"code", b"em", b"font", b"i", b"nobr", b"s", b"small",
                         b"strike", b"strong", b"tt", b"u"])  # fmt: skip
 RAW = frozenset([b"script", b"style", b"textarea", b"title", b"xmp", b"iframe", b"noembed",
                  b"noframes", b"noscript", b"plaintext"])  # fmt: skip
+SLASHES = frozenset([b"/", b" /", b"\t/", b"\n/", b'"/', b"'/"])
 ALIKE_MOST = 3  # of equal formatting elements, the parser opens no more than these again
+# Their attributes are added to those of the first.
+MERGED = frozenset([b"body", b"html"])
+FOREIGN = frozenset([b"svg", b"math"])
+# They may end foreign content, besides blocks and formatting elements, or hold content of HTML.
+BREAKING = frozenset([b"span", b"head", b"meta", b"embed", b"ruby", b"sub", b"sup", b"var", b"desc",
+                      b"title", b"foreignobject", b"annotation-xml", b"mi", b"mo", b"mn", b"ms",
+                      b"mtext"])  # fmt: skip
+# Of these the parser shows the content as it is.
+SHOWN_RAW = frozenset([b"textarea", b"xmp", b"plaintext"])
 
-_TAG = re.compile(rb"""<!--|<(/?)([a-zA-Z][^\s/>]*)((?:[^>"']+|"[^"]*"|'[^']*')*)""")
+# A quotation mark counts only behind an equals sign, as in the standard.
+_TAG = re.compile(rb"""<!--|<(/?)([a-zA-Z][^\s/>]*)((?:[^>=]+|=\s*(?:"[^"]*"|'[^']*')?)*)""")
+_NAME = re.compile(rb"""[\s/"']([^\s/>="']+)""")
+_QUOTED_END = re.compile(rb"""=\s*(?:"[^">]*>|'[^'>]*>)""")
+_COSTLY = re.compile(rb"<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u|nobr)[\s/>]")
+_COMMENT_END = re.compile(rb"--!?>")
 _ATTRIBUTE = re.compile(rb"""[^\s/>=][^\s/>=]*(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>"'][^\s>]*))?""")
 
 
@@ -81,16 +105,16 @@ class Markup:
 
     def apply(self, pages: Texts, *, replace: bool, start: int) -> list[str]:
         """Return the text of each page; error messages number the pages from `start`."""
-        contents = _contents(pages, start, replace)
-        return [self._visible(page, position) for position, page in enumerate(contents, start)]
+        return list(map(self._visible, _contents(pages, start, replace)))
 
-    def _visible(self, content: bytes, position: int) -> str:
+    def _visible(self, content: bytes) -> str:
         """Return the visible text of a page in UTF-8, and its title and links if asked for."""
-        check_nesting(content, position)
+        if is_slow(content):
+            return without_tags(content, has_title=self._has_title)
         try:
             tree = self._parser.LexborHTMLParser(content, scripting=True)
-        except (ValueError, RuntimeError) as error:
-            raise InputError(f"document {position} cannot be read as HTML: {error}") from error
+        except (ValueError, RuntimeError):
+            return without_tags(content, has_title=self._has_title)
         hidden: set[int] = set()
         if b"hidden" in content.lower():
             hidden = {node.mem_id for node in tree.css("[hidden]")}
@@ -126,15 +150,59 @@ def parser_version() -> str:
         return ""
 
 
-def check_nesting(page: bytes, position: int) -> None:
-    """Raise InputError for a page that would take the parser too long."""
-    if not _is_ordinary(page):
-        problem = _Reading(page).problem()
-        if problem is not None:
-            raise InputError(
-                f"document {position} cannot be read as HTML in reasonable time: {problem}; is it"
-                " a page?  Leave it out, or pass its text to a sketch without markup='html'"
-            )
+def is_slow(page: bytes) -> bool:
+    """Return whether the parser might need more than a moment for a page, by its content alone."""
+    return not _is_ordinary(page) and _Reading(page).is_slow()
+
+
+def _is_ordinary(page: bytes) -> bool:
+    """Return whether counts alone, of what costs most, show that a page is parsed in a moment."""
+    tags = page.count(b"<")
+    if tags > TAGS_FEW:
+        return False
+    codes = np.frombuffer(page, np.uint8)
+    closings = np.flatnonzero(codes == ord(">"))
+    longest = int(np.diff(closings, prepend=0, append=len(codes)).max(initial=0))
+    # A tag goes on behind a ">" only if that is in a quoted value.
+    quoted = len(_QUOTED_END.findall(page)) * longest
+    if longest > TAG_BYTES_FEW or quoted > QUOTED_BYTES_FEW:
+        return False
+    lower = page.lower()
+    return (
+        (tags <= SMALL_TAGS or len(_COSTLY.findall(lower)) <= COSTLY_FEW)
+        and lower.count(b"<option") <= OPTIONS_FEW
+        and lower.count(b"<body") + lower.count(b"<html") <= 2
+    )
+
+
+def without_tags(page: bytes, *, has_title: bool) -> str:
+    """Return the text of a page without its tags, in time that is linear in its length."""
+    lower, pieces, title, at = page.lower(), [], b"", 0
+    endless: set[bytes] = set()
+    while (tag := _TAG.search(page, at)) is not None:
+        pieces.append(page[at : tag.start()])
+        at = tag.end()
+        if tag[2] is None:
+            at = _after_comment(page, tag.start())
+            continue
+        name = tag[2].lower()
+        if name in _blocks():
+            pieces.append(GAP.encode())
+        if tag[1] or name not in _apart():
+            at += page[at : at + 1] == b">"
+            continue
+        stop = -1 if name in endless else lower.find(b"</" + name, at)
+        if stop < 0:
+            endless.add(name)
+            stop = len(page) if name in RAW else at
+        inside = page[at:stop].removeprefix(b">")
+        if name == b"title" and not title:
+            title = inside
+        pieces.append(inside if name in SHOWN_RAW else b"")
+        at = stop
+    known = b"".join([title if has_title else b"", GAP.encode(), *pieces, page[at:]])
+    text = unescape(known.decode("utf-8", "replace"))
+    return text.replace(SOFT_HYPHEN, "").strip()
 
 
 def _or_itself(markup: Markup, page: str) -> str:
@@ -224,65 +292,80 @@ def _load() -> Any:
     return installed("selectolax.lexbor", f"markup='html' needs the package selectolax: {REMEDY}")
 
 
-def _is_ordinary(page: bytes) -> bool:
-    """Return whether, by counts of bytes, few elements stay open and no tag is long."""
-    codes = np.frombuffer(page, np.uint8)
-    closings = np.flatnonzero(codes == ord(">"))
-    longest = int(np.diff(closings, prepend=0, append=len(codes)).max(initial=0))
-    following = codes[1:][codes[:-1] == ord("<")]
-    starts = int(np.count_nonzero((following | 32) - np.uint8(ord("a")) < 26))
-    ends = int(np.count_nonzero(following == ord("/")))
-    # More ends than starts come from tags inside quotes or from elements that were never opened.
-    is_even = max(ends - starts, len(closings) - len(following)) <= UNCLOSED_FEW
-    if longest > TAG_BYTES_FEW or not is_even:
-        return False
-    unclosed = starts - ends
-    for name in FLAT:
-        if unclosed <= UNCLOSED_FEW:
-            return True
-        unclosed -= max(page.count(b"<" + name) - page.count(b"</" + name), 0)
-    return unclosed <= UNCLOSED_FEW
+@cache
+def _blocks() -> frozenset[bytes]:
+    return frozenset(tag.encode() for tag in BLOCK_TAGS.split())
+
+
+@cache
+def _apart() -> frozenset[bytes]:
+    """Return the elements whose content is not shown, or shown as it is."""
+    hidden = frozenset(tag.encode() for tag in HIDDEN_TAGS.split()) - {b"head", b"rp"}
+    return hidden | RAW
 
 
 class _Reading:
-    """A reader of the tags of one page, from the first to the last."""
+    """A reader of the tags of one page, which adds up what they cost the parser at most.
+
+    An end tag closes only the last element of its name: in the parser it may close more.
+    """
 
     def __init__(self, page: bytes) -> None:
         """Start at the first tag of `page`."""
         self._page = page
-        self._stack: list[bytes] = []
         self._open: Counter[bytes] = Counter()
+        self._depth = self._steps = self._options = self._merged = 0
         # Formatting elements that were not closed, even if a block around them was.
         self._formatting: dict[bytes, Counter[bytes]] = {}
         self._formatting_count = 0
-        self._reopened = 0
+        self._has_foreign = self._is_foreign = False
+        # The parser looks for names of elements and attributes in short lists of a fixed number.
+        self._names: set[bytes] = set()
+        self._has_names = len(page) > NAMES_BYTES_FEW
 
-    def problem(self) -> str | None:
-        """Return why the page would take the parser long; None if it would not."""
+    def is_slow(self) -> bool:
+        """Return whether the cost exceeds the limit."""
         at, page = 0, self._page
-        while (tag := _TAG.search(page, at)) is not None:
+        while (tag := _TAG.search(page, at)) is not None and self._steps <= STEPS_MAX:
             at = tag.end()
-            if tag.group(2) is None:
-                at = _after(page, b"-->", at - 2)
+            if tag[2] is None:
+                at = _after_comment(page, tag.start())
                 continue
-            name = tag.group(2).lower()
-            if tag.group(1):
+            name = tag[2].lower()
+            self._steps += self._depth
+            if self._has_names:
+                self._names.update((name, *_NAME.findall(tag[3])))
+                self._steps += len(self._names) // LISTS
+            if tag[1]:
                 self._close(name)
-            else:
-                self._begin(name, tag.group(3))
-                if name in RAW:
-                    at = _after_raw(page, name, at)
-            problem = self._excess(tag.group(3))
-            if problem is not None:
-                return problem
-        return None
+                continue
+            self._begin(name, tag[3])
+            # In other places their tags are tags.
+            if name in RAW and not self._has_foreign and not self._open[b"select"]:
+                at = _after_raw(page, name, at)
+        return self._steps > STEPS_MAX
 
     def _begin(self, name: bytes, attributes: bytes) -> None:
         """Count an opening tag."""
-        self._reopened += self._formatting_count
-        if name not in FLAT and not attributes.endswith(b"/"):
-            self._stack.append(name)
+        self._steps += REOPENED_STEPS * self._formatting_count
+        if len(attributes) > ATTRIBUTES_BYTES_FEW or name in MERGED:
+            count = sum(1 for _ in _ATTRIBUTE.finditer(attributes))
+            self._merged += count if name in MERGED else 0
+            self._steps += count * max(count // 2, self._merged)
+        if name == b"option":
+            self._options += 1
+            self._steps += OPTION_STEPS * self._options
+        elif name == b"select":
+            self._options = 0
+        elif name in FOREIGN:
+            self._has_foreign = self._is_foreign = True
+        elif name in BREAKING or name in FORMATTING or name in _blocks():
+            self._is_foreign = False
+        # Elsewhere a slash closes nothing.
+        is_closed = self._is_foreign and attributes[-2:] in SLASHES
+        if name not in FLAT and not is_closed:
             self._open[name] += 1
+            self._depth += 1
         if name in FORMATTING:
             alike = self._formatting.setdefault(name, Counter())
             if name in (b"a", b"nobr"):
@@ -293,11 +376,12 @@ class _Reading:
                 self._formatting_count += 1
 
     def _close(self, name: bytes) -> None:
-        """Count a closing tag: it also closes the elements opened inside its own."""
+        """Count a closing tag."""
+        if name in FOREIGN or name in (b"p", b"br"):
+            self._is_foreign = False
         if self._open[name]:
-            while (last := self._stack.pop()) != name:
-                self._open[last] -= 1
             self._open[name] -= 1
+            self._depth -= 1
         alike = self._formatting.get(name)
         if alike:
             youngest = next(reversed(alike))
@@ -306,23 +390,12 @@ class _Reading:
             if not alike[youngest]:
                 del alike[youngest]
 
-    def _excess(self, attributes: bytes) -> str | None:
-        """Return which limit the page exceeds so far; None if it keeps all."""
-        if len(self._stack) > DEPTH_MAX:
-            return f"elements are nested more than {DEPTH_MAX} deep"
-        if self._reopened > REOPENED_MAX:
-            return "formatting elements that are never closed extend over too many others"
-        if len(attributes) > 2 * ATTRIBUTES_MAX:
-            count = sum(1 for _ in _ATTRIBUTE.finditer(attributes))
-            if count > ATTRIBUTES_MAX:
-                return f"a tag has {count} attributes, more than {ATTRIBUTES_MAX}"
-        return None
 
-
-def _after(page: bytes, ending: bytes, start: int) -> int:
-    """Return the position after the next `ending`, or the end of the page."""
-    found = page.find(ending, start)
-    return len(page) if found < 0 else found + len(ending)
+def _after_comment(page: bytes, start: int) -> int:
+    """Return the position after the comment that begins at `start`, or the end of the page."""
+    # "<!-->" is a whole comment.
+    found = _COMMENT_END.search(page, start + 2)
+    return len(page) if found is None else found.end()
 
 
 def _after_raw(page: bytes, name: bytes, start: int) -> int:
