@@ -31,7 +31,7 @@ from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import EXACT
 from simdb.engine.state.incoming import as_list
 from simdb.engine.state.unreadable import note_unstorable
-from simdb.ground.checks import instance, one_of
+from simdb.ground.checks import instance, one_of, shown
 from simdb.ground.choices import (
     DROP,
     KEEP,
@@ -160,7 +160,8 @@ def _without_parts(
         rows = rows_of(data, dropping.question.skipped)
         texts = _texts_of(rows, text, dropping.question, sketch)
         texts.checked_nulls(dropping.on_null)
-        dropping.question.skipped.named(_ids_of(rows, id))
+        skipped = dropping.question.skipped
+        skipped.named(_ids_of(rows, id, skipped, are_stored=True))
         return drop_from_rows(rows, text, texts, dropping, sketch, stored)
 
 
@@ -203,7 +204,7 @@ class _Dedup:
         rows = rows_of(data, question.skipped)
         if isinstance(rows, Vectors):
             return self._of_vectors(rows)
-        ids = _ids_of(rows, self.id, are_stored=self.db is not None)
+        ids = _ids_of(rows, self.id, question.skipped, are_stored=self.db is not None)
         if self.db is not None and ids is not None:
             note_unstorable(ids, question.skipped)
         sketch = None if self.given is None else self.given.sketch
@@ -230,7 +231,8 @@ class _Dedup:
             raise OptionError("db= takes texts; Database.add_many_if_new stores vectors")
         if self.reference is not None:
             raise OptionError("against= takes texts; Database.query_many compares vectors")
-        ids, asked = _ids_of(rows, self.id), rows.asked(self.question, self.given)
+        ids = _ids_of(rows, self.id, self.question.skipped)
+        asked = rows.asked(self.question, self.given)
         names = range(len(rows)) if ids is None else ids
         is_read, order = ~self.question.skipped.flags(len(rows)), self._order(rows, rows)
         found = within.find_alike_vectors(rows, order[is_read[order]], self.given, asked)
@@ -308,10 +310,13 @@ def _texts_of(
     return readable_texts(rows.texts(checked_field("text", text)), *how)
 
 
-def _ids_of(rows: DataRows, id: Any, *, are_stored: bool = False) -> Sequence[Any] | None:
+def _ids_of(
+    rows: DataRows, id: Any, skipped: Skipped, *, are_stored: bool = False
+) -> Sequence[Any] | None:
     """Return the ids of all rows, by the argument `id`; None if they have none.
 
     InputError for an id of two rows, unless they `are_stored`: then equal texts are one document.
+    `skipped` takes rows whose ids are no ids, if it is allowed; otherwise they are an InputError.
     """
     if id is None:
         return own_ids(rows)
@@ -321,12 +326,18 @@ def _ids_of(rows: DataRows, id: Any, *, are_stored: bool = False) -> Sequence[An
         raise InputError(f"there are {len(rows)} rows but {len(ids)} ids in id=")
     seen: set[Any] = set()
     for row, each in enumerate(() if are_stored else ids):
-        if each in seen and not keeping.is_missing(each):
+        if isinstance(each, list | dict | set | np.ndarray):
+            reason = f"has the id {shown(each)} ({type(each).__name__}), not str, bytes or int"
+            if not skipped.is_allowed:
+                raise InputError(f"row {row} {reason}")
+            skipped.add(row, each, reason)
+        elif each in seen and not keeping.is_missing(each):
             raise InputError(
                 f"the id {each!r} of row {row} is that of an earlier row; give each row an id of"
                 " its own, or leave out id="
             )
-        seen.add(each)
+        else:
+            seen.add(each)
     return ids
 
 

@@ -210,3 +210,14 @@ def test_a_row_of_another_kind_than_the_others_is_left_out(data):
     assert found.null_count == 0
     with pytest.raises(simdb.InputError):
         simdb.deduplicate(data)
+
+
+def test_ids_that_are_no_ids_are_refused_by_row_or_left_out():
+    rows, ids = [text(0), text(1), text(0)], ["a", ["b"], "c"]
+
+    found = simdb.deduplicate(rows, id=ids, on_error="skip")
+
+    assert found.data == [text(0)]
+    assert found.skipped["row"].to_pylist() == [1]
+    with pytest.raises(simdb.InputError, match="row 1 has the id"):
+        simdb.deduplicate(rows, id=ids)
