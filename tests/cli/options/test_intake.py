@@ -44,18 +44,19 @@ def test_a_run_gives_the_hint_once(simdb_run, tmp_path):
 
 
 @over("name", ["p.jsonl", "p.csv", "P.TSV", "p.ndjson.gz", "p.parquet", "p.jsonl.zst"])
-def test_a_folder_with_files_of_records_gets_a_hint(simdb_run, name):
+def test_a_folder_with_files_of_records_among_others_gets_a_hint(simdb_run, name):
     Path("f").mkdir(exist_ok=True)
     for old in Path("f").iterdir():
         old.unlink()
     Path("f", name).write_text("{}")
+    Path("f", "other.txt").write_text("one document")
     ending = name[1:]
 
     ran = simdb_run("dedup", "f")
 
     assert f"f: in a folder each file is one document, also those that end in {ending}" in ran.notes
     assert f"name the files: 'f/*{ending}'" in ran.notes
-    assert "one document" not in simdb_run("dedup", "f", "--quiet").notes
+    assert "is one document" not in simdb_run("dedup", "f", "--quiet").notes
 
 
 def test_other_folders_get_no_hint(simdb_run):
