@@ -345,7 +345,7 @@ def test_a_commit_that_fails_leaves_everything_as_it_was(open_database, monkeypa
         put(self, name, key, value)
 
     monkeypatch.setattr(writer.Writer, "put", put_or_fail)
-    with pytest.raises(OSError, match="the disk is gone"):
+    with pytest.raises(simdb.Error, match=r"db: the disk is gone"):
         database.insert_batch(
             range(20, 40), near_each_other(2, 20), search=simdb.Search(memory_limit=1500)
         )
