@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from over import over
 
 WORDS = " ".join(f"word{at}" for at in range(30))
 MINE = "my earlier result\n"
@@ -72,8 +73,7 @@ OTHERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.few(3)
-@pytest.mark.parametrize("command", TWO, ids=" ".join)
+@over("command", TWO)
 def test_two_outputs_of_one_place_are_refused_and_nothing_is_touched(run, command):
     """The second took the name of the first, and what had been there was gone."""
     before = contents()
@@ -101,8 +101,7 @@ def test_an_output_takes_the_place_of_a_source_only_with_in_place(run, command):
     assert allowed.code == 0, allowed.notes
 
 
-@pytest.mark.few(3)
-@pytest.mark.parametrize("command", OTHERS, ids=" ".join)
+@over("command", OTHERS)
 def test_an_output_takes_no_place_of_a_database_or_another_folder(run, command):
     before = contents()
 
