@@ -305,10 +305,11 @@ def parsed(
 
 def _parts(block: bytes, parser: ColumnParser) -> Iterator[tuple[bytes, LineColumns | None]]:
     """Yield the block, or if it is refused its halves, so that a bad line has few neighbours."""
-    columns = parser.parse(block)
+    is_blank = block.isspace()
+    columns = None if is_blank else parser.parse(block)
     half = len(block) // 2
     middle = (block.rfind(b"\n", 0, half) if block.find(b"\n") < half else block.find(b"\n")) + 1
-    if columns is not None or len(block) <= REFUSED_BYTES or middle == len(block):
+    if columns or is_blank or len(block) <= REFUSED_BYTES or middle == len(block):
         yield block, columns
         return
     yield from _parts(block[:middle], parser)
@@ -341,6 +342,8 @@ class _Lines:
             if columns is not None:
                 yield from self._columns(columns, content, origin)
                 self._first += len(columns.sizes)
+            elif content.isspace():
+                self._first += content.count(LINE_FEED)
             else:
                 self._lines = content.split(b"\n")[:-1]
                 yield from batched(self._records())
@@ -349,8 +352,8 @@ class _Lines:
 
     def _records(self) -> Iterator[Record | InputProblem]:
         """Yield what the standard library makes of each line."""
-        for at in range(len(self._lines)):
-            found = self._record(at)
+        for at, line in enumerate(self._lines):
+            found = self._record(at) if line and not line.isspace() else None
             if found is not None:
                 yield found
 
