@@ -186,7 +186,7 @@ def readable_texts(
     if not skipped.is_allowed:
         return RowTexts(values, encoding, errors)
     sketcher = None
-    if sketch is not None and (sketch.tokeniser or sketch.markup != "none"):
+    if sketch is not None and sketch.tokeniser:  # a function that can refuse any text
         sketcher = sketcher_of(sketch, NO_RESOURCES, [sketch.tokeniser])
 
     def read(row: int, some: Any) -> None:

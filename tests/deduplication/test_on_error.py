@@ -221,3 +221,23 @@ def test_ids_that_are_no_ids_are_refused_by_row_or_left_out():
     assert found.skipped["row"].to_pylist() == [1]
     with pytest.raises(simdb.InputError, match="row 1 has the id"):
         simdb.deduplicate(rows, id=ids)
+
+
+def odd_tokens(content):
+    """Return the words of a text; a tokeniser that fails for one of them."""
+    if "boom" in content:
+        raise ValueError("odd")
+    return content.split()
+
+
+def test_a_text_that_its_tokeniser_refuses_is_left_out():
+    sketch = simdb.Simhash(tokeniser=f"{__name__}:odd_tokens")
+    rows = [text(0), "boom of one", text(0), text(1)]
+
+    found = simdb.deduplicate(rows, sketch=sketch, on_error="skip")
+
+    assert found.data == [text(0), text(1)]
+    assert found.skipped["row"].to_pylist() == [1]
+    assert "raised ValueError: odd" in found.skipped["reason"][0].as_py()
+    with pytest.raises(simdb.InputError, match="row 1 of data"):
+        simdb.deduplicate(rows, sketch=sketch)
