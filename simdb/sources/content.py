@@ -58,7 +58,7 @@ BEGINNINGS = (*MAGICS, PARQUET_MAGIC, *ARROW_MAGICS)
 
 BEGINNING_CHARACTERS = 4096
 HTML_START = re.compile(
-    r"""\s* (?: <\?xml [^>]* > \s* )? (?: <!-- .*? --> \s* )*
+    r"""\s* (?: <\?xml [^>]* > \s* )? (?: <!-- (?: (?!-->) . )* --> \s* )*
     < (?: !doctype \s+ html | html | head | title | meta | body | div | p | table | article ) \b""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )

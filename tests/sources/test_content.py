@@ -5,6 +5,7 @@ import io
 import json
 import os
 import sys
+import time
 
 import pyarrow
 import pytest
@@ -151,3 +152,14 @@ def test_the_first_page_of_a_column_is_found(kind):
     assert page_position(column) == page_position([text or "" for text in texts]) == 1
     assert page_position(column[2:]) == 3
     assert page_position(column[2:5]) is None
+
+
+def test_comments_before_a_page_cost_no_power_of_their_number():
+    """30 comments before a text kept a run busy for minutes, which only asks if it is HTML."""
+    comments = "<!--x-->" * 400
+
+    start = time.process_time()
+    found = [page_position([f"{comments}{rest}"]) for rest in ("text", "<p>text", " <!-- --><p>")]
+
+    assert found == [None, 0, 0]
+    assert time.process_time() - start < 1
