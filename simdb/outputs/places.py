@@ -60,8 +60,8 @@ def check_outputs(
                 check_staying([path], {"a source": [path]})
             _check_asked(in_place, f"{name} {path} is a source, which it would replace", remedy)
         around = next((each for each in apart.values() if _is_within(path, each)), None)
-        if around is not None:
-            _check_asked(in_place, f"{name} {path} lies in the source {around}", remedy)
+        if around is not None and os.path.lexists(path):
+            _check_asked(in_place, f"{name} {path} is there, in the source {around}", remedy)
         inside = next((each for each in apart.values() if _is_within(each, path)), None)
         if inside is not None:
             raise OptionError(f"{name} {path}: it is the folder of {inside}; name another one")
