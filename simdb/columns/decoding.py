@@ -18,8 +18,6 @@ that are valid UTF-8 are not copied.
 
 import codecs
 import re
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,14 +73,15 @@ KNOWN = re.compile(r"utf-8$|iso8859-|iso2022_jp$|cp\d+$|gb18030$|big5hkscs$|euc_
 WINDOWS = re.compile(r"cp(125\d|874)$")
 CONTROLS = "simdb-controls"
 
-# A view is 16 bytes: its length, then the text itself if it has at most 12 bytes; otherwise four of
-# its bytes, the number of its buffer and its place there.
-VIEW_WORDS = 4
-VIEW_BYTES = 16
-INLINE_MAX = 12
-INLINE_START = 4
-# The buffers of an array of views begin with validity and views.
-FIRST_BUFFER = 2
+# Of a view: its size, the bytes that fit into it, and where they begin.
+VIEW_BYTES, INLINE_MAX, INLINE_START = 16, 12, 4
+
+# The types of Arrow that hold texts.
+KINDS = ("string", "binary", "large_string", "large_binary", "string_view", "binary_view")
+INVALID = (
+    "the Arrow array is not valid: its offsets or views leave its buffers; see what"
+    " .validate(full=True) says, and make the array again"
+)
 
 # What a text can begin with whose bytes are more than plain UTF-8: a mark, or a page.
 MAY_DECLARE = np.isin(np.arange(256), [*b"<", *range(9, 14), ord(" "), 0xEF, 0xFE, 0xFF, 0])
@@ -324,10 +323,43 @@ def _column(array: Any) -> ByteColumn | None:
         return _of_dictionary(array)
     if kind not in KINDS:
         return None
-    column = KINDS[kind](array)
-    if array.null_count:
-        column.lengths[array.is_null().to_numpy(zero_copy_only=False)] = -1
-    return column
+    # Arrow calls strings invalid that are no UTF-8; here they are bytes.
+    plain = array.cast(kind.replace("string", "binary"))
+    try:
+        plain.validate(full=True)
+    except (ValueError, IndexError) as error:
+        raise InputError(INVALID) from error
+    addresses, lengths = _of_views(plain) if kind.endswith("_view") else _of_offsets(plain)
+    if plain.null_count:
+        lengths[plain.is_null().to_numpy(zero_copy_only=False)] = -1
+    return ByteColumn(addresses, lengths, (plain,), is_string="string" in kind)
+
+
+def _of_offsets(array: Any) -> tuple[U64, I64]:
+    """Return the addresses and lengths of texts that lie one after the other."""
+    _, places, content = array.buffers()
+    every = np.frombuffer(places or b"", np.int64 if "large" in str(array.type) else np.int32)
+    offsets = every[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    start = np.uint64(content.address if content else 0)
+    return offsets[:-1].astype(np.uint64) + start, np.diff(offsets)
+
+
+def _of_views(array: Any) -> tuple[U64, I64]:
+    """Return the addresses and lengths of views.
+
+    A view is 16 bytes: its length, then the text itself if it has at most 12 bytes; otherwise four
+    of its bytes, the number of its buffer and its place there.
+    """
+    _, own, *others = array.buffers()
+    first, stop = array.offset, array.offset + len(array)
+    words = np.frombuffer(own or b"", np.int32)[4 * first : 4 * stop].astype(np.int64)
+    lengths, _, numbers, places = words.reshape(-1, 4).T.copy()
+    lengths[array.is_null().to_numpy(zero_copy_only=False)] = 0
+    is_inside = lengths <= INLINE_MAX
+    starts: U64 = np.array([each.address if each else 0 for each in (own, *others)], np.uint64)
+    inside = np.arange(first, stop) * VIEW_BYTES + INLINE_START
+    starts = starts[np.where(is_inside, 0, numbers + 1)]
+    return starts + np.where(is_inside, inside, places).astype(np.uint64), lengths
 
 
 def _of_dictionary(array: Any) -> ByteColumn | None:
@@ -335,79 +367,12 @@ def _of_dictionary(array: Any) -> ByteColumn | None:
     known = _column(array.dictionary)
     if known is None:
         return None
-    is_null = array.indices.is_null().to_numpy(zero_copy_only=False)
-    places = array.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    if not len(known):
-        _check(bool(is_null.all()))
-        return _made(np.zeros(len(array), np.uint64), np.full(len(array), -1), array)
-    _check(bool((places >= 0).all() and (places < len(known)).all()))
-    lengths = np.where(is_null, -1, known.lengths[places])
-    return ByteColumn(known.addresses[places], lengths, known.owners, known.is_string)
-
-
-def _of_offsets(array: Any, dtype: type[np.signedinteger[Any]]) -> ByteColumn:
-    """Return the texts of an array whose offsets have this type, one after the other."""
-    if not len(array):
-        return _made(np.zeros(0, np.uint64), np.zeros(0, np.int64), array)
-    _, places, content = array.buffers()
-    offsets = _words(places, dtype, array.offset, len(array) + 1).astype(np.int64)
-    lengths = np.diff(offsets)
-    _check(bool(offsets[0] >= 0 and (lengths >= 0).all()))
-    _check(bool(offsets[-1] <= (0 if content is None else content.size)))
-    start = np.uint64(0 if content is None else content.address)
-    return _made(offsets[:-1].astype(np.uint64) + start, lengths, array)
-
-
-def _of_views(array: Any) -> ByteColumn:
-    """Return the texts of an array of views."""
-    buffers = array.buffers()
-    words = _words(buffers[1], np.int32, array.offset * VIEW_WORDS, len(array) * VIEW_WORDS)
-    views = words.reshape(-1, VIEW_WORDS).astype(np.int64)
-    lengths = views[:, 0].copy()
-    if array.null_count:
-        lengths[array.is_null().to_numpy(zero_copy_only=False)] = 0
-    _check(bool((lengths >= 0).all()))
-    first = buffers[1].address + array.offset * VIEW_BYTES + INLINE_START
-    addresses = np.arange(len(array), dtype=np.uint64) * np.uint64(VIEW_BYTES) + np.uint64(first)
-    apart = np.flatnonzero(lengths > INLINE_MAX)
-    contents = buffers[FIRST_BUFFER:]
-    if len(apart):
-        numbers, places = views[apart, 2], views[apart, 3]
-        _check(bool((numbers >= 0).all() and (numbers < len(contents)).all()))
-        sizes = np.array([each.size for each in contents], np.int64)[numbers]
-        _check(bool((places >= 0).all() and (places + lengths[apart] <= sizes).all()))
-        starts = np.array([each.address for each in contents], np.uint64)[numbers]
-        addresses[apart] = starts + places.astype(np.uint64)
-    return _made(addresses, lengths, array)
-
-
-def _words(buffer: Any, dtype: Any, start: int, count: int) -> Any:
-    """Return `count` numbers of a buffer from number `start` on, without a copy."""
-    _check(buffer is not None and (start + count) * np.dtype(dtype).itemsize <= buffer.size)
-    return np.frombuffer(buffer, dtype)[start : start + count]
-
-
-def _made(addresses: U64, lengths: I64, array: Any) -> ByteColumn:
-    return ByteColumn(addresses, lengths, (array,), is_string="binary" not in str(array.type))
-
-
-def _check(is_right: bool) -> None:
-    """Raise InputError unless the numbers of an array lie within its buffers."""
-    if not is_right:
-        raise InputError(
-            "the Arrow array is not valid: its offsets or views leave its buffers; see what"
-            " .validate(full=True) says, and make the array again"
-        )
-
-
-KINDS: dict[str, Callable[[Any], ByteColumn]] = {
-    "string": partial(_of_offsets, dtype=np.int32),
-    "binary": partial(_of_offsets, dtype=np.int32),
-    "large_string": partial(_of_offsets, dtype=np.int64),
-    "large_binary": partial(_of_offsets, dtype=np.int64),
-    "string_view": _of_views,
-    "binary_view": _of_views,
-}
+    places = array.indices.cast("int64", safe=False).fill_null(-1).to_numpy()
+    if (places >= len(known)).any() or np.sum(places < 0) != array.indices.null_count:
+        raise InputError(INVALID)
+    # The last one is the null, number -1.
+    addresses, lengths = np.append(known.addresses, np.uint64(0)), np.append(known.lengths, -1)
+    return ByteColumn(addresses[places], lengths[places], known.owners, known.is_string)
 
 
 codecs.register_error(CONTROLS, _control)
