@@ -166,12 +166,6 @@ def write_at(descriptor: int, place: int, content: bytes) -> None:
         left, place = left[done:], place + done
 
 
-def content(lines: Lines) -> bytes:
-    """Return the lines with their line feeds at once; InputError like `contents`."""
-    starts, stops = np.ascontiguousarray(lines.starts), np.ascontiguousarray(lines.stops)
-    return _read(lines, LineBytes(starts, stops, int((stops - starts).sum()), is_end=True))
-
-
 def split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield each line with its line feed, of blocks that together are whole lines."""
     held: list[bytes] = []

@@ -6,7 +6,7 @@ numbers.  Those of Parquet are filtered a row group at a time, in several thread
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -79,14 +79,9 @@ def opened_rows(path: str) -> Iterator[RowFile]:
         )  # fmt: skip
 
 
-@contextmanager
-def _source(path: str) -> Iterator[Any]:
-    """Yield what pyarrow reads a file from: its path, or a remote file."""
-    if not is_remote(path):
-        yield path
-        return
-    with open_remote(path) as file:
-        yield file
+def _source(path: str) -> AbstractContextManager[Any]:
+    """Return what pyarrow reads a file from: its path, or a remote file."""
+    return open_remote(path) if is_remote(path) else nullcontext(path)
 
 
 @contextmanager
@@ -105,11 +100,10 @@ def _arrow_reader(path: str) -> Iterator[Any]:
 
     A map would end the process if another one cuts the file off.
     """
-    arrow, ipc = load_arrow("reading Arrow"), load_arrow("reading Arrow", "pyarrow.ipc")
-    with _source(path) as source:
-        file = arrow.OSFile(path) if source is path else arrow.PythonFile(source)
-        with file, (ipc.open_file if _head(path) == ARROW_FILE else ipc.open_stream)(file) as each:
-            yield each
+    ipc = load_arrow("reading Arrow", "pyarrow.ipc")
+    make = ipc.open_file if _head(path) == ARROW_FILE else ipc.open_stream
+    with _source(path) as source, make(source) as reader:
+        yield reader
 
 
 def _batches_of(reader: Any, columns: Sequence[str] | None) -> Iterator[Any]:

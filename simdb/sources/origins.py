@@ -210,7 +210,7 @@ class Origins:
         """Return the texts of ascending lines; InputError if one was changed since it was read."""
         found = []
         for lines in self.spans(starts, sizes):
-            values = self._files[lines.number].parse(pieces.content(lines), lines.count)
+            values = self._files[lines.number].parse(b"".join(pieces.contents(lines)), lines.count)
             if values is None:
                 raise pieces.changed(lines.path)
             found.append(values)
