@@ -47,6 +47,8 @@ def keep_format(output: str, sources: Mapping[str, bool], staying: Staying) -> f
     is_folder = output.endswith("/") or os.path.isdir(output)
     if is_folder and formats.is_remote(output):
         raise OptionError(f"-o {output}: a remote folder cannot be written; name a file")
+    if is_folder and os.path.lexists(output.rstrip("/")) and not os.path.isdir(output):
+        raise OptionError(f"-o {output}: it is a file; name a new folder")
     if is_folder and sources and all(sources.values()):
         check_staying(_check_shards(output, list(sources)), staying, has_folders=True)
         return formats.Format(formats.SHARDS)
@@ -270,12 +272,12 @@ def _parts(pieces: Iterator[Piece]) -> Iterator[table_file.Part]:
 
 def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
     """Yield the rows of pieces."""
-    for piece in pieces:
-        if isinstance(piece, RowRange):
-            for batch in chosen_rows(piece):
+    for part in _parts(pieces):
+        if isinstance(part, RowRange):
+            for batch in chosen_rows(part):
                 yield from (table_file.loaded(waiting_line(row)) for row in python_values(batch))
         else:
-            yield from table_file.rows_of(piece)
+            yield part
 
 
 def _shards(sources: Sequence[str]) -> dict[str, str]:
@@ -293,8 +295,6 @@ def _check_shards(output: str, sources: Sequence[str]) -> list[str]:
 
     Raises OptionError unless each source can have a file of its name there.
     """
-    if os.path.lexists(output.rstrip("/")) and not os.path.isdir(output):
-        raise OptionError(f"-o {output}: it is a file; name a new folder")
     if "-" in sources:
         raise OptionError(
             f"-o {output}: the files in it are called as the sources, and standard input has"
@@ -320,8 +320,6 @@ def _check_folder(output: str, sources: Sequence[str]) -> None:
     """Raise OptionError unless a folder is new or empty, and each source has a name in it."""
     if os.path.isdir(output) and os.listdir(output):
         raise OptionError(f"-o {output}: the folder is not empty; name a new one")
-    if os.path.lexists(output.rstrip("/")) and not os.path.isdir(output):
-        raise OptionError(f"-o {output}: it is a file; name a new folder")
     names: dict[str, str] = {}
     for source in () if _shared_folder(sources) else sources:
         name = os.path.basename(os.path.realpath(source))

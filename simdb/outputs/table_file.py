@@ -214,12 +214,11 @@ def write_parquet(
     module, name = WRITERS[kind]
     make = getattr(load_arrow(f"writing {kind}", module), name)
     columns = _FileColumns(arrow)
-    for path, some in groupby(parts(), _path):
-        if path is not None:
-            columns.add_schema(known_schema(path))
+    for some in _grouped(parts()):
+        if isinstance(some, RowRange):
+            columns.add_schema(known_schema(some.path))
         else:
-            for rows in _portions(some):
-                columns.add_rows(rows)
+            columns.add_rows(some)
     if not columns.types:
         for schema in filter(None, map(schema_of, sources)):
             columns.add_schema(schema)
@@ -321,23 +320,23 @@ class _FileColumns:
 
 def _batches(parts: Iterator[Part], columns: _FileColumns) -> Iterator[Any]:
     """Yield all rows as record batches with the same columns."""
-    for path, some in groupby(parts, _path):
-        if path is None:
-            for rows in _portions(some):
-                yield columns.batch(rows)
+    for some in _grouped(parts):
+        if isinstance(some, RowRange):
+            yield from map(columns.fitted, chosen_rows(some))
         else:
-            for whole in _joined(each for each in some if isinstance(each, RowRange)):
-                for batch in chosen_rows(whole):
-                    yield columns.fitted(batch)
+            yield columns.batch(some)
 
 
-def _joined(rows: Iterable[RowRange]) -> Iterator[RowRange]:
-    """Yield the rows of one file as one; nothing if there are none."""
-    every = list(rows)
-    if every:
-        starts = np.concatenate([each.starts for each in every])
-        stops = np.concatenate([each.stops for each in every])
-        yield RowRange(every[0].path, starts, stops, sum(each.count for each in every))
+def _grouped(parts: Iterator[Part]) -> Iterator[list[Row] | RowRange]:
+    """Yield consecutive rows of one file as one range, and other rows some at a time."""
+    runs: Iterator[tuple[str | None, Iterator[Any]]] = groupby(parts, _path)
+    for path, own in runs:
+        if path is None:
+            while portion := list(islice(own, PORTION_ROWS)):
+                yield portion
+        else:
+            starts, stops, counts = zip(*((e.starts, e.stops, e.count) for e in own), strict=True)
+            yield RowRange(path, np.concatenate(starts), np.concatenate(stops), sum(counts))
 
 
 def _groups(arrow: Any, batches: Iterable[Any]) -> Iterator[Any]:
@@ -353,12 +352,6 @@ def _groups(arrow: Any, batches: Iterable[Any]) -> Iterator[Any]:
             held, rows, size = [], 0, 0
     if held:
         yield arrow.Table.from_batches(held)
-
-
-def _portions(parts: Iterable[Part]) -> Iterator[list[Row]]:
-    source = (each for each in parts if isinstance(each, dict))
-    while portion := list(islice(source, PORTION_ROWS)):
-        yield portion
 
 
 def _path(part: Part) -> str | None:
