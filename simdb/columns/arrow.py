@@ -240,8 +240,7 @@ class ByteColumn:
 
     def chosen(self, places: Any) -> "ByteColumn":
         """Return the texts at some positions, or of a slice, in that order."""
-        own = self.addresses[places], self.lengths[places]
-        return ByteColumn(*own, self.owners, self.is_string)
+        return replace(self, addresses=self.addresses[places], lengths=self.lengths[places])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -264,9 +263,7 @@ class TextColumn(Sequence[Any]):
     def __getitem__(self, at: Any) -> Any:
         """Return one text, or a column of some consecutive texts."""
         if isinstance(at, slice):
-            start, stop, _ = at.indices(len(self))
-            part = slice(start, stop)
-            return TextColumn(self.addresses[part], self.lengths[part], self.owners)
+            return self.chosen(at)
         return _text(int(self.addresses[at]), int(self.lengths[at]))
 
     def __iter__(self) -> Iterator[Any]:
@@ -274,9 +271,8 @@ class TextColumn(Sequence[Any]):
         # A generator keeps the column, and with it the memory.
         yield from map(_text, self.addresses.tolist(), self.lengths.tolist())
 
-    def chosen(self, positions: Any) -> "TextColumn":
-        """Return the texts at some positions, in that order."""
-        places = np.asarray(positions, np.intp)
+    def chosen(self, places: Any) -> "TextColumn":
+        """Return the texts at some positions, or of a slice, in that order."""
         return TextColumn(self.addresses[places], self.lengths[places], self.owners)
 
     def contents(self) -> Iterator[bytes]:

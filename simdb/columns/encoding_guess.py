@@ -116,13 +116,9 @@ def encoding_of(content: bytes) -> str:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(content)  # a character can be cut off
     except UnicodeDecodeError as error:
-        return other_encoding(content, error.start)
+        if not is_damaged(content, error.start):
+            return likely_encoding(content, error.start) or UTF8
     return UTF8
-
-
-def other_encoding(content: bytes, position: int) -> str:
-    """Return the encoding of content with an invalid UTF-8 byte at `position`."""
-    return UTF8 if is_damaged(content, position) else likely_encoding(content, position) or UTF8
 
 
 def guessed_wide(head: bytes) -> str | None:
