@@ -1,11 +1,13 @@
 """Parts of texts: where they are cut, and that their keys follow from their words alone."""
 
 import numpy as np
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from over import over
 
+from simdb.columns.decoding import text_column
 from simdb.deduplication.sieve import LINE, PARAGRAPH, SENTENCE
 from simdb.ground.errors import InputError
 from simdb.running import kernel
@@ -56,12 +58,12 @@ def test_every_character_of_unicode_cuts_as_in_regular_expressions():
     "sketch", [Simhash(), Simhash(normalisation="nfkc"), Simhash(marks="drop")]
 )
 @given(st.lists(TEXTS | LONG, max_size=5), st.sampled_from(UNITS), st.booleans())
-def test_texts_are_cut_and_hashed_as_by_python(sketch, texts, unit, is_utf8):
+def test_texts_are_cut_and_hashed_as_by_python(sketch, texts, unit, is_column):
     order = WordOrder(sketch)
     pieces = [[t[a:b] for a, b, _ in oracle.bounds_of(t, unit)] for t in texts]
     offsets, words = order.words([each for own in pieces for each in own], errors="strict")
 
-    given_texts = [text.encode() for text in texts] if is_utf8 else texts
+    given_texts = text_column(pyarrow.array(texts, "string")) if is_column else texts
     counts, found, sizes = order.parts(given_texts, unit, errors="strict")
 
     assert counts.tolist() == [len(own) for own in pieces]

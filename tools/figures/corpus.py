@@ -26,6 +26,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from simdb.columns.decoding import decoded
 from simdb.settings.options import Simhash
 from simdb.sketch.markup import Markup
 
@@ -207,11 +208,10 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def _html_texts(pages: Iterator[bytes]) -> Iterator[str]:
-    """Yield the visible text of each page; pages that the parser refuses are left out."""
+    """Yield the visible text of each page."""
     markup = Markup(Simhash(markup="html"))
     for page in pages:
-        with contextlib.suppress(ValueError):
-            yield markup.apply([page], replace=True, start=0)[0]
+        yield markup.apply([decoded(page, errors="replace")], replace=True, start=0)[0]
 
 
 def _local_pages() -> Iterator[str]:

@@ -210,7 +210,7 @@ class ListingOptions:
         """Write how long each part of the work took, with --timings."""
         if self.timings:
             for line in stage_lines(progress.timings, as_json=self.json):
-                progress.note(line)
+                progress.report(line)
 
     def end(self, *, has_found: bool, has_skipped: bool = False) -> None:
         """End the command with an exit code of 1 if the input or --exit-code say so."""
