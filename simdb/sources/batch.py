@@ -250,43 +250,27 @@ def _known(column: list[Value | None]) -> list[Value | None] | None:
     return None if column.count(None) == len(column) else column
 
 
-def with_ids(
-    given: list[Any],
-    reading: SourceOptions,
-    *,
-    name: str,
-    positions: I64,
-    texts: Texts,
-    sizes: I64,
-    lines: list[bytes] | None = None,
-    origins: I64 | None = None,
-    nulls: Bools | None = None,
-    lacks: Lacks = (),
-) -> Found:
-    """Yield records of the source `name`, at least one, with a problem for each bad id.
+def with_ids(batch: Batch, reading: SourceOptions) -> Found:
+    """Yield the records of a batch, at least one and all of one source.
 
-    `given`: what their id fields hold, None if a record has none.
+    Its `ids` are what the id fields hold, None if a record has none.  A bad id is a problem.
     """
-    ids = plain_ids(given, reading, name, positions)
+    ids = _plain_ids(batch, reading)
+    name, places = batch.sources[0], batch.positions.tolist()
     problems: list[tuple[int, str]] = []
     if ids is None:
-        ids, problems = _checked_ids(given, reading, name, positions)
-    batch = Batch(
-        ids=ids,
-        texts=texts,
-        sources=[name] * len(ids),
-        positions=positions,
-        sizes=sizes,
-        lines=lines,
-        origins=origins,
-        nulls=nulls,
-        lacks=lacks,
-    )
-    start = 0
+        ids = []
+        for at, (id, position) in enumerate(zip(batch.ids, places, strict=True)):
+            try:
+                ids.append(make_id(id, reading, place(name, position)))
+            except InputError as error:
+                ids.append("")
+                problems.append((at, str(error)))
+    batch, start = replace(batch, ids=ids), 0
     for at, reason in problems:
         if start < at:
             yield batch.part(start, at)
-        yield InputProblem(name, place(name, int(positions[at])), reason)
+        yield InputProblem(name, batch.where(at), reason)
         start = at + 1
     if not start:
         yield batch
@@ -294,10 +278,9 @@ def with_ids(
         yield batch.part(start, len(batch))
 
 
-def plain_ids(
-    given: list[Any], reading: SourceOptions, name: str, positions: I64
-) -> list[InputId] | None:
+def _plain_ids(batch: Batch, reading: SourceOptions) -> list[InputId] | None:
     """Return what `make_id` returns for each id; None if they must be looked at one by one."""
+    given: list[Any] = batch.ids
     kinds = set(map(type, given))
     if kinds == {int}:
         if reading.has_int_ids:
@@ -308,21 +291,7 @@ def plain_ids(
         return None
     if kinds == {str}:
         return given if "" not in given and max(map(len, given)) <= PLAIN_CHARACTERS else None
-    if kinds == {type(None)} and len(place(name, int(positions[-1]))) <= PLAIN_CHARACTERS:
-        return [place(name, position) for position in positions.tolist()]
+    if kinds == {type(None)} and len(batch.where(-1)) <= PLAIN_CHARACTERS:
+        name = batch.sources[0]
+        return [place(name, position) for position in batch.positions.tolist()]
     return None
-
-
-def _checked_ids(
-    given: list[Any], reading: SourceOptions, name: str, positions: I64
-) -> tuple[list[InputId], list[tuple[int, str]]]:
-    """Return an id for each record, and the place of each bad one with the reason."""
-    ids: list[InputId] = []
-    problems = []
-    for at, id in enumerate(given):
-        try:
-            ids.append(make_id(id, reading, place(name, int(positions[at]))))
-        except InputError as error:
-            ids.append("")
-            problems.append((at, str(error)))
-    return ids, problems

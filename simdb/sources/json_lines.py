@@ -29,7 +29,7 @@ from simdb.ground.fields import fields_of
 from simdb.running import kernel
 from simdb.running.memory import block_bytes
 from simdb.running.threads import mapped, thread_count
-from simdb.sources.batch import Found, batched, with_ids
+from simdb.sources.batch import Batch, Found, batched, with_ids
 from simdb.sources.content import (
     AMOUNT,
     CONTENT_ERRORS,
@@ -384,18 +384,18 @@ class _Lines:
             id is not None for id in columns.ids
         ):
             lacks = lacks_of(_loaded(content[: content.find(b"\n")].decode()), self._reading)
-        return with_ids(
-            columns.ids,
-            self._reading,
-            lacks=lacks,
-            name=self._name,
-            positions=np.arange(self._first, self._first + count),
+        batch = Batch(
+            ids=columns.ids,
             texts=columns.texts,
+            sources=[self._name] * count,
+            positions=np.arange(self._first, self._first + count),
             sizes=columns.sizes,
             nulls=columns.nulls,
             lines=content.split(b"\n")[:-1] if has_lines else None,
             origins=origin + np.cumsum(columns.sizes) - columns.sizes if is_again else None,
+            lacks=lacks,
         )
+        return with_ids(batch, self._reading)
 
     def _problem(self, position: int, reason: str) -> InputProblem:
         return InputProblem(self._name, place(self._name, position), reason)

@@ -24,7 +24,7 @@ from simdb.ground.errors import InputError
 from simdb.ground.fields import field_named, fields_of
 from simdb.outputs.formats import ARROW, PARQUET, is_remote
 from simdb.outputs.row_files import is_arrow, opened_rows
-from simdb.sources.batch import Found, batched, with_ids
+from simdb.sources.batch import Batch, Found, batched, with_ids
 from simdb.sources.content import (
     AMOUNT,
     CONTENT_ERRORS,
@@ -164,15 +164,16 @@ def read_rows(path: str, name: str, reading: SourceOptions) -> Found:
                     yield from batched(_records(rows, reading, name, position))
                 else:
                     ids, texts = columns
-                    yield from with_ids(
-                        ids,
-                        reading,
-                        name=name,
-                        positions=np.arange(position, position + len(texts)),
+                    nulls = texts.lengths < 0
+                    batch = Batch(
+                        ids=ids,
                         texts=texts.filled(),
+                        sources=[name] * len(texts),
+                        positions=np.arange(position, position + len(texts)),
                         sizes=np.maximum(texts.lengths, 0),
-                        nulls=texts.lengths < 0 if (texts.lengths < 0).any() else None,
+                        nulls=nulls if nulls.any() else None,
                     )
+                    yield from with_ids(batch, reading)
                 position += rows.num_rows
     except arrow.ArrowException as error:
         reason = str(error).splitlines()[0]

@@ -29,7 +29,7 @@ from simdb.ground.fields import distinct
 from simdb.outputs.pieces import CsvHead
 from simdb.running import kernel
 from simdb.running.threads import mapped
-from simdb.sources.batch import Found, batched, with_ids
+from simdb.sources.batch import Batch, Found, batched, with_ids
 from simdb.sources.content import DOCUMENT_BYTES_MAX
 from simdb.sources.json_lines import blocks, reading_sizes
 from simdb.sources.origins import NOWHERE, Origins
@@ -292,15 +292,15 @@ class _Table:
     def _columns(self, columns: TableColumns, origin: int) -> Found:
         """Yield the rows that were parsed; `origin`: that of the first byte of their part."""
         rows = columns.rows
-        return with_ids(
-            columns.ids,
-            self._reading,
-            name=self._name,
-            positions=self._first + rows.lines,
+        batch = Batch(
+            ids=columns.ids,
             texts=columns.texts,
+            sources=[self._name] * len(columns.ids),
+            positions=self._first + rows.lines,
             sizes=rows.stops - rows.starts,
             origins=None if self._origins is None else origin + rows.starts,
         )
+        return with_ids(batch, self._reading)
 
 
 class _Rows:
