@@ -13,9 +13,10 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from simdb.columns.arrow import TextColumn, load_arrow
 from simdb.columns.decoding import valid_column
 from simdb.columns.field_columns import field_column, field_values, fields_at
 from simdb.ground.choices import KEEP
-from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError
 from simdb.ground.fields import fields_of
 from simdb.running import kernel
@@ -87,24 +87,24 @@ def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
     own = stream if pieces is stream else None
     if parser is None or origins is None or not origins.begin(own, parser.texts):
         origins = None
-    lines = _Lines(name, reading, encoding, origins)
+    lines = _Lines(name, reading, origins, encoding)
     size, piece, threads = reading_sizes(stream, reading)
+
+    def made(start: int, content: bytes, failure: OSError | None = None) -> Parsed:
+        parts = [(content, None)] if parser is None else parser.parts(content)
+        return lines.parsed(start, content, parts, failure)
+
     if pieces is stream and is_plain(stream):
         # What threads can read by themselves no thread reads for the others.
         descriptor = stream.fileno()
         every = mapped(
-            lambda wanted: parsed(wanted.start, *read_range(descriptor, wanted), parser=parser),
+            lambda wanted: made(wanted.start, *read_range(descriptor, wanted)),
             line_ranges(descriptor, size),
             threads,
         )
     else:
-        read = blocks(pieces, size, piece)
-        every = mapped(lambda each: parsed(*each, parser=parser, origins=origins), read, threads)
-    with closing(every):
-        for block in every:
-            yield from lines.found(block)
-            if block.failure is not None:
-                raise block.failure
+        every = mapped(lambda each: made(*each), blocks(pieces, size, piece), threads)
+    yield from lines.found(every)
 
 
 def reading_sizes(stream: io.BufferedReader, reading: SourceOptions) -> tuple[int, int, int]:
@@ -162,26 +162,22 @@ def blocks(
         raise failure
 
 
-class LineColumns(NamedTuple):
-    """The lines of a block: what their id fields hold, None for none, their texts and sizes."""
-
-    ids: list[Any]
-    texts: TextColumn
-    sizes: I64  # with the line feed
-    nulls: Bools | None  # which lines have no text, None if all have one
+# Some bytes of a block, and their columns; None if their lines or rows must be read one by one.
+# The positions and origins of columns are numbers of lines and places within these bytes, counted
+# from 0, their ids are what the id fields hold, and they have no sources yet.
+Part: TypeAlias = tuple[bytes, Batch | None]
 
 
-class LineBlock(NamedTuple):
-    """A block of whole lines: its start in the source, its checksum, and its parts.
+class Parsed(NamedTuple):
+    """A block of whole lines or rows: its start in the source, its checksum, and its parts.
 
-    A part has columns, or None if its lines must be read one by one.  `failure`: why the lines
-    after the block cannot be read.
+    `failure`: why what follows the block cannot be read.
     """
 
     start: int
     size: int
     checksum: int
-    parts: list[tuple[bytes, LineColumns | None]]
+    parts: list[Part]
     failure: OSError | None
 
 
@@ -190,6 +186,7 @@ class ColumnParser:
 
     def __init__(self, reading: SourceOptions) -> None:
         """Read the fields that `reading` names; OptionError if pyarrow is missing."""
+        self._reading = reading
         self._arrow = load_arrow(PURPOSE)
         self._json = load_arrow(PURPOSE, "pyarrow.json")
         text, self._id, *_ = reading.asked
@@ -199,8 +196,8 @@ class ColumnParser:
         # Most files have ids of one type.  What the last block had is tried first.
         self._kinds = [self._arrow.string(), self._arrow.int64()]
 
-    def parse(self, block: bytes) -> LineColumns | None:
-        """Return the columns of a block; None if it must be read record by record.
+    def parse(self, block: bytes) -> Batch | None:
+        """Return the columns of a block, see `Part`; None if it must be read record by record.
 
         Each line ends with a line feed, and has a text or a null that is kept; one has a text.
         """
@@ -219,8 +216,31 @@ class ColumnParser:
         if has_nulls and (not self._keeps_nulls or nulls.all()):
             return None
         texts = texts.filled() if has_nulls else texts
-        ids = field_values(table, self._id)
-        return LineColumns(ids, texts, sizes, nulls if has_nulls else None)
+        ids, lacks = field_values(table, self._id), Lacks()
+        if self._reading.id_field in self._reading.given and not any(id is not None for id in ids):
+            lacks = lacks_of(_loaded(block[: block.find(LINE_FEED)].decode()), self._reading)
+        return Batch(
+            ids=ids,
+            texts=texts,
+            sources=[],
+            positions=np.arange(len(sizes)),
+            sizes=sizes,
+            origins=np.cumsum(sizes) - sizes,
+            nulls=nulls if has_nulls else None,
+            lacks=lacks,
+        )
+
+    def parts(self, block: bytes) -> Iterator[Part]:
+        """Yield a block, or if it is refused its halves, so that a bad line has few neighbours."""
+        is_blank = block.isspace()
+        columns = None if is_blank else self.parse(block)
+        half = len(block) // 2
+        middle = max(block.rfind(b"\n", 0, half), block.find(b"\n")) + 1
+        if columns or is_blank or len(block) <= REFUSED_BYTES or middle == len(block):
+            yield block, columns
+            return
+        yield from self.parts(block[:middle])
+        yield from self.parts(block[middle:])
 
     def texts(self, block: bytes, count: int) -> TextColumn | None:
         """Return the texts of `count` lines with line feeds; None unless each line has one."""
@@ -282,123 +302,101 @@ def has_number(block: bytes, digits_max: int | None = None) -> bool:
     return False
 
 
-def parsed(
-    start: int,
-    block: bytes,
-    failure: OSError | None = None,
-    *,
-    parser: ColumnParser | None,
-    origins: Origins | None = None,
-) -> LineBlock:
-    """Return a block with its columns; without `parser`, the standard library parses all of it.
+@dataclass(slots=True)
+class BlockReader:
+    """The blocks of one source, one after the other, and the numbers of their lines.
 
-    `origins`: where it waits if it cannot be read again.
+    `encoding`: that of the blocks, which can differ from the encoding of the source.  `origins`:
+    takes the lines that can be read again; None if none can.  `first`: the number of the next line.
     """
-    is_short = len(block) <= DOCUMENT_BYTES_MAX
-    parts: list[tuple[bytes, LineColumns | None]] = [(block, None)]
-    if parser is not None and is_short:
-        parts = list(_parts(block, parser))
-    if origins is not None:
-        origins.keep(start, block)
-    return LineBlock(start, len(block), checksum_of(block), parts, failure)
 
+    name: str
+    reading: SourceOptions
+    origins: Origins | None
+    encoding: str
+    first: int = 1
 
-def _parts(block: bytes, parser: ColumnParser) -> Iterator[tuple[bytes, LineColumns | None]]:
-    """Yield the block, or if it is refused its halves, so that a bad line has few neighbours."""
-    is_blank = block.isspace()
-    columns = None if is_blank else parser.parse(block)
-    half = len(block) // 2
-    middle = (block.rfind(b"\n", 0, half) if block.find(b"\n") < half else block.find(b"\n")) + 1
-    if columns or is_blank or len(block) <= REFUSED_BYTES or middle == len(block):
-        yield block, columns
-        return
-    yield from _parts(block[:middle], parser)
-    yield from _parts(block[middle:], parser)
+    def parsed(
+        self, start: int, block: bytes, parts: Iterable[Part], failure: OSError | None = None
+    ) -> Parsed:
+        """Return a block with its `parts`; what is longer than a document may be has only one.
 
-
-class _Lines:
-    """The lines of one block after the other, and their numbers."""
-
-    def __init__(
-        self, name: str, reading: SourceOptions, encoding: str, origins: Origins | None
-    ) -> None:
-        """`encoding`: that of the lines, which can differ from the encoding of the source.
-
-        `origins`: takes the lines that can be read again; None if none can.
+        Several threads may call this.
         """
-        self._name = name
-        self._reading = reading
-        self._encoding = encoding
-        self._origins = origins
-        self._lines: list[bytes] = []
-        self._first = 1  # the number of the first line
+        parts = list(parts) if len(block) <= DOCUMENT_BYTES_MAX else [(block, None)]
+        if self.origins is not None:
+            self.origins.keep(start, block)
+        return Parsed(start, len(block), checksum_of(block), parts, failure)
 
-    def found(self, block: LineBlock) -> Found:
-        """Yield what the next block holds."""
-        origin = NOWHERE
-        if self._origins is not None:
-            origin = self._origins.add(block.start, block.size, block.checksum)
+    def found(self, every: Generator[Parsed]) -> Found:
+        """Yield what all blocks hold."""
+        with closing(every):
+            for block in every:
+                yield from self._found(block)
+                if block.failure is not None:
+                    raise block.failure
+
+    def _found(self, block: Parsed) -> Found:
+        again, origin = self.origins, NOWHERE
+        if again is not None:
+            origin = again.add(block.start, block.size, block.checksum)
         for content, columns in block.parts:
-            if columns is not None:
-                yield from self._columns(columns, content, origin)
-                self._first += len(columns.sizes)
-            elif content.isspace():
-                self._first += content.count(LINE_FEED)
+            if columns is None:
+                yield from self.one_by_one(content)
             else:
-                self._lines = content.split(b"\n")[:-1]
-                yield from batched(self._records())
-                self._first += len(self._lines)
+                assert columns.origins is not None, "parsers know them"
+                has_lines = self.reading.has_lines and again is None
+                batch = replace(
+                    columns,
+                    sources=[self.name] * len(columns),
+                    positions=self.first + columns.positions,
+                    lines=content.split(LINE_FEED)[:-1] if has_lines else None,
+                    origins=None if again is None else origin + columns.origins,
+                )
+                yield from with_ids(batch, self.reading)
+                self.first += content.count(LINE_FEED)
             origin += len(content)
 
-    def _records(self) -> Iterator[Record | InputProblem]:
-        """Yield what the standard library makes of each line."""
-        for at, line in enumerate(self._lines):
-            found = self._record(at) if line and not line.isspace() else None
+    def one_by_one(self, content: bytes) -> Found:
+        """Yield what the standard library makes of each line or row."""
+        raise NotImplementedError
+
+
+class _Lines(BlockReader):
+    """Blocks of lines."""
+
+    def one_by_one(self, content: bytes) -> Found:
+        if content.isspace():
+            self.first += content.count(LINE_FEED)
+        else:
+            yield from batched(self._records(content.split(LINE_FEED)[:-1]))
+
+    def _records(self, lines: list[bytes]) -> Iterator[Record | InputProblem]:
+        for line in lines:
+            found = self._record(line) if line and not line.isspace() else None
+            self.first += 1
             if found is not None:
                 yield found
 
-    def _record(self, at: int) -> Record | InputProblem | None:
+    def _record(self, line: bytes) -> Record | InputProblem | None:
         """Parse one line with the standard library; return None for an empty line."""
-        line, position = self._lines[at], self._first + at
-        size = len(line) + 1
+        position, size = self.first, len(line) + 1
         if size > DOCUMENT_BYTES_MAX:
             limit = DOCUMENT_BYTES_MAX >> 20
             return self._problem(position, f"the line is longer than {limit} MiB; split it")
         try:
-            text = line.decode(self._encoding, self._reading.errors)
+            text = line.decode(self.encoding, self.reading.errors)
             if not text.strip():
                 return None
             return make_record(
-                _loaded(text.strip()), self._reading, source=self._name, position=position,
+                _loaded(text.strip()), self.reading, source=self.name, position=position,
                 size_bytes=size, line=text,
             )  # fmt: skip
         except CONTENT_ERRORS as error:
             return self._problem(position, explained(error))
 
-    def _columns(self, columns: LineColumns, content: bytes, origin: int) -> Found:
-        """Yield the lines that were parsed; `origin`: that of the first of them."""
-        count, is_again = len(columns.sizes), self._origins is not None
-        has_lines = self._reading.has_lines and not is_again
-        lacks: Lacks = ()
-        if self._reading.id_field in self._reading.given and not any(
-            id is not None for id in columns.ids
-        ):
-            lacks = lacks_of(_loaded(content[: content.find(b"\n")].decode()), self._reading)
-        batch = Batch(
-            ids=columns.ids,
-            texts=columns.texts,
-            sources=[self._name] * count,
-            positions=np.arange(self._first, self._first + count),
-            sizes=columns.sizes,
-            nulls=columns.nulls,
-            lines=content.split(b"\n")[:-1] if has_lines else None,
-            origins=origin + np.cumsum(columns.sizes) - columns.sizes if is_again else None,
-            lacks=lacks,
-        )
-        return with_ids(batch, self._reading)
-
     def _problem(self, position: int, reason: str) -> InputProblem:
-        return InputProblem(self._name, place(self._name, position), reason)
+        return InputProblem(self.name, place(self.name, position), reason)
 
 
 def _loaded(text: str) -> Any:

@@ -15,6 +15,7 @@ import csv
 import io
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -29,10 +30,15 @@ from simdb.ground.fields import distinct
 from simdb.outputs.pieces import CsvHead
 from simdb.running import kernel
 from simdb.running.threads import mapped
-from simdb.sources.batch import Batch, Found, batched, with_ids
+from simdb.sources.batch import Batch, Found, batched
 from simdb.sources.content import DOCUMENT_BYTES_MAX
-from simdb.sources.json_lines import blocks, reading_sizes
-from simdb.sources.origins import NOWHERE, Origins
+from simdb.sources.json_lines import (
+    BlockReader,
+    Parsed,
+    Part,
+    blocks,
+    reading_sizes,
+)
 from simdb.sources.records import (
     InputProblem,
     Record,
@@ -42,7 +48,6 @@ from simdb.sources.records import (
     make_record,
     place,
 )
-from simdb.storage.codec import checksum_of
 
 # One field can hold a long text; the default limit of the csv module is 128 KiB.
 csv.field_size_limit(DOCUMENT_BYTES_MAX)
@@ -69,13 +74,21 @@ def read_table(
         if origins is None or not origins.begin(stream, parser.texts, table):
             origins = None
         if origins is not None or not reading.has_lines:
-            yield from _Table(name, reading, table, origins).found(stream, parser)
+            first = 1 + table.header.count(b"\n")
+            reader = _Table(name, reading, origins, "utf-8", first, table=table)
+            yield from reader.rows(stream, parser)
             return
     text = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors, newline="")
-    rows = _Rows(text, delimiter)
-    header = rows.header(is_record=not reading.has_header)
+    head: list[str] = []
+    firsts = csv.reader(_noted(text, head), delimiter=delimiter)
+    header: Sequence[str] | None = _next_row(firsts)
+    while header == [] and not reading.has_header:
+        header = _next_row(firsts)
     if header is None:
         return
+    rows = _Rows(text, delimiter, 1 + len(head))
+    if not reading.has_header:
+        header, rows = numbered(header), _Rows(chain(head, text), delimiter)
     check_columns(header, reading, name)
     yield from batched(rows.records(header, reading, name))
 
@@ -106,17 +119,6 @@ def numbered(row: Sequence[str]) -> tuple[str, ...]:
     return tuple(map(str, range(1, len(row) + 1)))
 
 
-class TableBlock(NamedTuple):
-    """Some bytes of a table, where they start, and its quoted texts, see `quoted`.
-
-    Without `quotes` the standard library must read the block: a quoted text is not closed.
-    """
-
-    start: int
-    content: bytes
-    quotes: I64 | None
-
-
 class BlockRows(NamedTuple):
     """The rows of a block that are not empty: where they start and stop, and their lines.
 
@@ -126,30 +128,6 @@ class BlockRows(NamedTuple):
     starts: I64
     stops: I64
     lines: I64
-
-
-class TableColumns(NamedTuple):
-    """What the rows of a part hold: their id cells, None without an id column, and their texts."""
-
-    ids: list[Any]
-    texts: TextColumn
-    rows: BlockRows
-
-
-class BlockPart(NamedTuple):
-    """Some bytes of a block, and their columns; None if the rows must be read one by one."""
-
-    content: bytes
-    columns: TableColumns | None
-
-
-class Parsed(NamedTuple):
-    """A block, its checksum and its parts."""
-
-    start: int
-    size: int
-    checksum: int
-    parts: list[BlockPart]
 
 
 class TableParser:
@@ -169,13 +147,12 @@ class TableParser:
         )
         self._parsing = self._csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
-    def parsed(self, block: TableBlock) -> Parsed:
-        """Return a block with its columns."""
-        content = block.content
-        parts = [BlockPart(content, None)]
-        if block.quotes is not None and len(content) <= DOCUMENT_BYTES_MAX:
-            parts = list(self._parts(content, rows_of(content, block.quotes)))
-        return Parsed(block.start, len(content), checksum_of(content), parts)
+    def parts(self, content: bytes, quotes: I64 | None) -> Iterator[Part]:
+        """Yield the parts of a block whose quoted texts are known, see `quoted`."""
+        if quotes is None:  # one is not closed
+            yield content, None
+        else:
+            yield from self._parts(content, rows_of(content, quotes))
 
     def texts(self, content: bytes, count: int) -> TextColumn | None:
         """Return the texts of `count` rows; None unless there are so many."""
@@ -183,12 +160,12 @@ class TableParser:
         found = None if table is None else valid_column(self._joined(table, self._texts))
         return None if found is None or len(found) != count else found
 
-    def _parts(self, content: bytes, rows: BlockRows) -> Iterator[BlockPart]:
+    def _parts(self, content: bytes, rows: BlockRows) -> Iterator[Part]:
         """Yield the block, or if it is refused its halves, so that a bad row has few neighbours."""
         columns = self._columns(content, rows)
         half = len(rows.starts) // 2
         if columns is not None or len(content) <= REFUSED_BYTES or not half:
-            yield BlockPart(content, columns)
+            yield content, columns
             return
         middle, line = int(rows.starts[half]), int(rows.lines[half])
         yield from self._parts(content[:middle], BlockRows(*(each[:half] for each in rows)))
@@ -196,8 +173,8 @@ class TableParser:
         later = BlockRows(starts - middle, stops - middle, lines - line)
         yield from self._parts(content[middle:], later)
 
-    def _columns(self, content: bytes, rows: BlockRows) -> TableColumns | None:
-        """Return the columns of a part; None if it must be read row by row."""
+    def _columns(self, content: bytes, rows: BlockRows) -> Batch | None:
+        """Return the columns of a part, see `Part`; None if it must be read row by row."""
         if not len(rows.starts) or b"\0" in content or not kernel.is_utf8(content):
             return None
         # The standard library ends a row at a lone return, and counts it as a line.
@@ -206,10 +183,19 @@ class TableParser:
         table = self._table(content, sorted({*self._ids, *self._texts}))
         if table is None or table.num_rows != len(rows.starts):
             return None
-        ids = listed(self._joined(table, self._ids)) if self._ids else [None] * table.num_rows
+        ids: list[Any] = [None] * table.num_rows
+        if self._ids:
+            ids = listed(self._joined(table, self._ids)) or []
         texts = valid_column(self._joined(table, self._texts))
         assert texts is not None, "the type of the column says so"
-        return TableColumns(ids or [], texts, rows)
+        return Batch(
+            ids=ids,
+            texts=texts,
+            sources=[],
+            positions=rows.lines,
+            sizes=rows.stops - rows.starts,
+            origins=rows.starts,
+        )
 
     def _joined(self, table: Any, names: Sequence[str]) -> Any:
         """Return a column, or several of texts that are joined."""
@@ -241,66 +227,51 @@ class TableParser:
             return None
 
 
-class _Table:
-    """The blocks of one table, one after the other, and the numbers of their lines."""
+@dataclass(slots=True, kw_only=True)
+class _Table(BlockReader):
+    """The blocks of one table."""
 
-    def __init__(
-        self, name: str, reading: SourceOptions, table: CsvHead, origins: Origins | None
-    ) -> None:
-        """`origins`: takes the rows that can be read again; None if none can."""
-        self._name = name
-        self._reading = reading
-        self._table = table
-        self._origins = origins
-        self._first = 1 + table.header.count(b"\n")  # the number of the first line
+    table: CsvHead
 
-    def found(self, stream: io.BufferedReader, parser: TableParser) -> Found:
+    def rows(self, stream: io.BufferedReader, parser: TableParser) -> Found:
         """Yield what the stream holds after its first row."""
-        start = len(stream.read(self._table.start))
-        size, piece, threads = reading_sizes(stream, self._reading)
-        every = TableBlocks(blocks(stream, size, piece, is_ended=False), self._table.delimiter)
+        start = len(stream.read(self.table.start))
+        size, piece, threads = reading_sizes(stream, self.reading)
+        every = TableBlocks(blocks(stream, size, piece, is_ended=False), self.table.delimiter)
 
-        def parsed(block: TableBlock) -> Parsed:
-            if self._origins is not None:
-                self._origins.keep(start + block.start, block.content)
-            return parser.parsed(block)
+        def made(block: tuple[int, bytes, I64 | None]) -> Parsed:
+            place, content, quotes = block
+            return self.parsed(start + place, content, parser.parts(content, quotes))
 
-        for block in mapped(parsed, every, threads):
-            origin = NOWHERE
-            if self._origins is not None:
-                origin = self._origins.add(start + block.start, block.size, block.checksum)
-            for content, columns in block.parts:
-                if columns is None:
-                    yield from self._one_by_one([content])
-                else:
-                    yield from self._columns(columns, origin)
-                    self._first += content.count(b"\n")
-                origin += len(content)
-        yield from self._one_by_one(every.rest)
+        yield from self.found(mapped(made, every, threads))
+        yield from self._lines(every.rest)
 
-    def _one_by_one(self, contents: Iterable[bytes]) -> Found:
+    def one_by_one(self, content: bytes) -> Found:
+        return self._lines([content])
+
+    def _lines(self, contents: Iterable[bytes]) -> Found:
         """Yield the rows that the standard library reads; `contents` are whole lines."""
-        encoding, errors = "utf-8", self._reading.stream_errors
+        errors = self.reading.stream_errors
         texts = (
-            io.TextIOWrapper(io.BytesIO(content), encoding, errors, newline="")
+            io.TextIOWrapper(io.BytesIO(content), self.encoding, errors, newline="")
             for content in contents
         )
-        rows = _Rows((line for text in texts for line in text), self._table.delimiter, self._first)
-        yield from batched(rows.records(self._table.columns, self._reading, self._name))
-        self._first = rows.line
+        rows = _Rows(chain.from_iterable(texts), self.table.delimiter, self.first)
+        yield from batched(rows.records(self.table.columns, self.reading, self.name))
+        self.first = rows.line
 
-    def _columns(self, columns: TableColumns, origin: int) -> Found:
-        """Yield the rows that were parsed; `origin`: that of the first byte of their part."""
-        rows = columns.rows
-        batch = Batch(
-            ids=columns.ids,
-            texts=columns.texts,
-            sources=[self._name] * len(columns.ids),
-            positions=self._first + rows.lines,
-            sizes=rows.stops - rows.starts,
-            origins=None if self._origins is None else origin + rows.starts,
-        )
-        return with_ids(batch, self._reading)
+
+def _noted(lines: Iterable[str], noted: list[str]) -> Iterator[str]:
+    for line in lines:
+        noted.append(line)
+        yield line
+
+
+def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
+    try:
+        return next(rows, None)
+    except csv.Error as error:
+        raise InputError(f"not a valid row ({error}); correct it") from error
 
 
 class _Rows:
@@ -312,51 +283,27 @@ class _Rows:
         self._first = first
         self._size = 0
         self._is_over = False
-        # A row that was read ahead: its line, its size, and the row.
-        self._held: tuple[int, int, list[str]] | None = None
 
     @property
     def line(self) -> int:
         """The number of the next line."""
-        return self._first + (self._held[0] if self._held else self._rows.line_num)
-
-    def header(self, *, is_record: bool) -> Sequence[str] | None:
-        """Return the names in the first row, or numbers if it `is_record`; None without rows."""
-        line = self._rows.line_num
-        row = self._next()
-        while is_record and row == []:
-            line, self._size = self._rows.line_num, 0
-            row = self._next()
-        if row is None or not is_record:
-            return row
-        self._held = line, self._size, row
-        return numbered(row)
+        return self._first + self._rows.line_num
 
     def records(
         self, header: Sequence[str], reading: SourceOptions, name: str
     ) -> Iterator[Record | InputProblem]:
-        """Yield a record for each other row that is not empty."""
+        """Yield a record for each row that is not empty."""
         header = distinct(header)
         while True:
             line, self._size = self.line, 0
             try:
-                row = self._next()
+                row = _next_row(self._rows)
                 if row is None:
                     return
                 if row:
                     yield self._record(row, header, reading, name, line)
             except InputError as error:
                 yield InputProblem(name, place(name, line), str(error))
-
-    def _next(self) -> list[str] | None:
-        if self._held:
-            (_, self._size, held), self._held = self._held, None
-            return held
-        try:
-            row: list[str] | None = next(self._rows, None)
-        except csv.Error as error:
-            raise InputError(f"not a valid row ({error}); correct it") from error
-        return row
 
     def _record(
         self, row: list[str], header: Sequence[str], reading: SourceOptions, name: str, line: int
@@ -391,8 +338,11 @@ class TableBlocks:
         self._delimiter = delimiter
         self.rest: Iterator[bytes] = iter(())
 
-    def __iter__(self) -> Iterator[TableBlock]:
-        """Yield the blocks; if no row ends for very long, stop, and leave all else to `rest`."""
+    def __iter__(self) -> Iterator[tuple[int, bytes, I64 | None]]:
+        """Yield where each block starts, its bytes and its quoted texts, None if one is not closed.
+
+        If no row ends for very long, stop, and leave all else to `rest`.
+        """
         held, start = b"", 0
         for first, piece in self._source:
             start = start if held else first
@@ -403,13 +353,13 @@ class TableBlocks:
             if stop:
                 is_ended = held or content.endswith(b"\n")
                 whole = content[:stop] if held else content if is_ended else content + b"\n"
-                yield TableBlock(start, whole, quotes[: bisect_left(quotes, stop)])
+                yield start, whole, quotes[: bisect_left(quotes, stop)]
                 start += stop
             if len(held) > DOCUMENT_BYTES_MAX:
                 self.rest = chain([held], (piece for _, piece in self._source))
                 return
         if held:
-            yield TableBlock(start, held, None)
+            yield start, held, None
 
 
 def quoted(content: bytes, delimiter: str) -> I64:

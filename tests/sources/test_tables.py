@@ -105,13 +105,13 @@ def test_usual_rows_become_columns():
     content = b'1,"a\n""b""",x\n\n"",c,y\r\n'
     parser = TableParser(("id", "text", "n"), SOME, ",")
 
-    parts = parser.parsed(*TableBlocks([(0, content)], ",")).parts
+    ((_, *block),) = TableBlocks([(0, content)], ",")
+    ((_, columns),) = parser.parts(*block)
 
-    columns = parts[0].columns
     assert [*columns.texts] == ['a\n"b"', "c"]
     assert columns.ids == ["1", ""]
-    assert columns.rows.lines.tolist() == [0, 3]
-    assert columns.rows.starts.tolist() == [0, 15]
+    assert columns.positions.tolist() == [0, 3]
+    assert columns.origins.tolist() == [0, 15]
 
 
 def test_a_row_that_pyarrow_refuses_has_few_neighbours(monkeypatch):
@@ -119,10 +119,11 @@ def test_a_row_that_pyarrow_refuses_has_few_neighbours(monkeypatch):
     content = b"1,aaaa\n" * 100 + b"one\n" + b"2,bbbb\n" * 100
     parser = TableParser(("id", "text"), SOME, ",")
 
-    parts = parser.parsed(*TableBlocks([(0, content)], ",")).parts
+    ((_, *block),) = TableBlocks([(0, content)], ",")
+    parts = [*parser.parts(*block)]
 
-    assert b"".join(part.content for part in parts) == content
-    assert sum(len(part.content) for part in parts if part.columns is None) <= 64
+    assert b"".join(part for part, _ in parts) == content
+    assert sum(len(part) for part, columns in parts if columns is None) <= 64
 
 
 @given(content=st.one_of(usual, odd), delimiter=st.sampled_from(",\t"))
