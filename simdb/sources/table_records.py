@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn, listed, load_arrow
+from simdb.columns.arrow import TextColumn, load_arrow
 from simdb.columns.decoding import MARK, valid_column
-from simdb.columns.field_columns import joined_texts
+from simdb.columns.field_columns import field_column, field_values
 from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError
-from simdb.ground.fields import distinct
+from simdb.ground.fields import Field, distinct
 from simdb.outputs.pieces import CsvHead
 from simdb.running import kernel
 from simdb.running.threads import mapped
@@ -137,14 +137,10 @@ class TableParser:
         """Read the columns that `reading` names; there is one with the texts."""
         self._arrow = load_arrow(PURPOSE)
         self._csv = load_arrow(PURPOSE, "pyarrow.csv")
-        # Several columns can have one name, so they are called by their numbers.
-        text, id, *_ = reading.asked
+        text, self._id, *_ = reading.asked
         assert text is not None, "without texts, rows are read one by one"
-        record = dict.fromkeys(header, True)
-        self._names = list(map(str, range(len(header))))
-        self._ids, self._texts = (
-            [str(header.index(place[0])) for place in each.used(record)] for each in (id, text)
-        )
+        self._text = text
+        self._names = distinct(header)
         self._parsing = self._csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
     def parts(self, content: bytes, quotes: I64 | None) -> Iterator[Part]:
@@ -156,8 +152,8 @@ class TableParser:
 
     def texts(self, content: bytes, count: int) -> TextColumn | None:
         """Return the texts of `count` rows; None unless there are so many."""
-        table = self._table(content, self._texts)
-        found = None if table is None else valid_column(self._joined(table, self._texts))
+        table = self._table(content, self._text)
+        found = None if table is None else valid_column(field_column(table, self._text))
         return None if found is None or len(found) != count else found
 
     def _parts(self, content: bytes, rows: BlockRows) -> Iterator[Part]:
@@ -180,16 +176,13 @@ class TableParser:
         # The standard library ends a row at a lone return, and counts it as a line.
         if b"\r" in content and content.count(b"\r") != content.count(b"\r\n"):
             return None
-        table = self._table(content, sorted({*self._ids, *self._texts}))
+        table = self._table(content, self._text, self._id)
         if table is None or table.num_rows != len(rows.starts):
             return None
-        ids: list[Any] = [None] * table.num_rows
-        if self._ids:
-            ids = listed(self._joined(table, self._ids)) or []
-        texts = valid_column(self._joined(table, self._texts))
+        texts = valid_column(field_column(table, self._text))
         assert texts is not None, "the type of the column says so"
         return Batch(
-            ids=ids,
+            ids=field_values(table, self._id),
             texts=texts,
             sources=[],
             positions=rows.lines,
@@ -197,13 +190,10 @@ class TableParser:
             origins=rows.starts,
         )
 
-    def _joined(self, table: Any, names: Sequence[str]) -> Any:
-        """Return a column, or several of texts that are joined."""
-        columns = list(map(table.column, names))
-        return columns[0] if len(columns) == 1 else joined_texts(columns)
-
-    def _table(self, content: bytes, names: Sequence[str]) -> Any:
-        """Return some columns of rows; None if pyarrow refuses the rows."""
+    def _table(self, content: bytes, *fields: Field) -> Any:
+        """Return the columns of some fields of rows; None if pyarrow refuses the rows."""
+        wanted = {name for each in fields for name in each.tops}
+        names = [name for name in self._names if name in wanted]
         if content.startswith(BYTE_ORDER_MARK):
             # The mark belongs to a cell.  An empty line is no row, and keeps pyarrow from it.
             content = b"\n" + content
