@@ -167,22 +167,19 @@ def as_text(
         raise InputError(f"{where}: {error}") from error
 
 
-def as_texts(
-    documents: Any, encoding: str = UTF8, errors: str = "strict", start: int = 0,
-    what: str = "document {}",
-) -> Any:  # fmt: skip
+def as_texts(documents: Any, encoding: str = UTF8, errors: str = "strict", start: int = 0) -> Any:
     """Return a list, tuple or Arrow array of documents with text in place of bytes.
 
-    Any other object stays as it is.  Error messages name a document as `what`, with its number
-    from `start` on.
+    Any other object stays as it is.  Error messages number the documents from `start`.
     """
     if not isinstance(documents, list | tuple):
-        column = text_column(documents, encoding, errors, start, what)
-        return documents if column is None else column
+        column = byte_column(documents)
+        return documents if column is None else decoded_column(column, encoding, errors, start)
     if bytes not in set(map(type, documents)):
         return documents
     return [
-        as_text(each, encoding, errors, what.format(at)) for at, each in enumerate(documents, start)
+        as_text(each, encoding, errors, f"document {at}")
+        for at, each in enumerate(documents, start)
     ]
 
 
@@ -194,24 +191,14 @@ def all_texts(documents: Any, encoding: str = UTF8, errors: str = "strict", star
     return as_texts(list(found), encoding, errors, start)
 
 
-def text_column(
-    documents: Any,
-    encoding: str = UTF8,
-    errors: str = "strict",
-    start: int = 0,
-    what: str = "document {}",
-) -> TextColumn | None:
+def text_column(documents: Any, encoding: str = UTF8, errors: str = "strict") -> TextColumn | None:
     """Return an Arrow array of texts or bytes as a column of texts; None for any other object.
 
     Raises InputError for an array that contradicts itself, and for what cannot be decoded.  Strings
     that are no valid UTF-8 are taken for bytes in UTF-8.
     """
-    if isinstance(documents, TextColumn):
-        return documents
-    column = byte_column(documents)
-    if column is None:
-        return None
-    return decoded_column(column, encoding, errors, start, what)
+    found = None if isinstance(documents, list | tuple) else as_texts(documents, encoding, errors)
+    return found if isinstance(found, TextColumn) else None
 
 
 def byte_column(documents: Any) -> ByteColumn | None:
@@ -237,7 +224,7 @@ def valid_column(array: Any) -> TextColumn | None:
 
 
 def decoded_column(
-    column: ByteColumn, encoding: str, errors: str, start: int, what: str
+    column: ByteColumn, encoding: str, errors: str, start: int = 0, what: str = "document {}"
 ) -> TextColumn:
     """Return a column of bytes as texts; InputError names the first that cannot be decoded."""
     addresses, lengths = column.addresses, column.lengths
