@@ -128,8 +128,7 @@ class SurvivorOutput:
         elif target.form.kind == formats.SHARDS:
             self._write_shards(pieces)
         else:
-            columns = partial(self._columns, self.sources)
-            _write(target, pieces, columns, self._parquet(), self._delimiter)
+            self._write(target, pieces, self.sources)
 
     def spare_source(self) -> None:
         """Keep the source that the output replaces, if it does, under a name of its own."""
@@ -139,28 +138,51 @@ class SurvivorOutput:
         """Complete the target."""
         self.target.finish()
 
-    def _parquet(self) -> list[str]:
-        """Return the sources that are Parquet or Arrow files."""
-        named = [each for each in self.sources if each.lower().endswith(ROW_ENDS)]
-        return [each for each in named if os.path.isfile(each) or formats.is_remote(each)]
+    def _write(self, target: Target, pieces: KeptPlaces, sources: Sequence[str]) -> None:
+        """Write the documents of some sources into one file."""
+        kind, stream = target.form.kind, target.stream
+        assert stream is not None, "only folders have no stream"
+
+        def counted() -> Iterator[Piece]:
+            for each in pieces():
+                target.rows += each.count
+                yield each
+
+        names: Mapping[str, str | None] = {}
+        if kind in formats.ROW_FORMATS or kind in formats.DELIMITERS:
+            target.rows = sum(each.count for each in pieces())
+            names = self._columns(sources)
+        if kind in formats.ROW_FORMATS:
+            files = list(filter(_holds_rows, sources))
+            table_file.write_parquet(lambda: _parts(pieces()), stream, files, names, kind=kind)
+        elif kind in formats.DELIMITERS:
+            own = (kind == formats.COMMAS and self._delimiter) or formats.DELIMITERS[kind]
+            table = table_file.shared_table(pieces(), own)
+            if table is not None:
+                table_file.copy_rows(pieces(), table, stream)
+            else:
+                table_file.write_separated(lambda: all_rows(pieces()), stream, own, names, names)
+        elif kind != formats.PATHS and target.descriptor is not None:
+            _copy(stream, target.descriptor, counted())
+        else:
+            # One thread reads while the other writes.
+            for content in read_ahead(_contents(counted()), thread_count()):
+                stream.write(content.replace(NUL, b"\\n") if kind == formats.PATHS else content)
 
     def _write_shards(self, pieces: KeptPlaces) -> None:
         """Write the documents of each source into a file of its name."""
-        parquet, shards = self._parquet(), _shards(self.sources)
+        shards = _shards(self.sources)
         for number in self._numbers.values():
             source = self.sources[number]
             path = os.path.join(self.target.partial, shards[source])
             os.makedirs(os.path.dirname(path), exist_ok=True)
             name = os.path.join(self.target.path, shards[source])
             form = formats.output_format(path, "--output")
-            if source in parquet and is_arrow_stream(source):
+            if _holds_rows(source) and is_arrow_stream(source):
                 form = form._replace(kind=formats.ARROW_STREAM)
             with written(path, form, name) as shard:
                 assert shard is not None, "a path and a format make a target"
-                _write(
-                    shard, partial(pieces, source=number), partial(self._columns, [source]),
-                    [source] if source in parquet else [], self._delimiter,
-                )  # fmt: skip
+                self._write(shard, partial(pieces, source=number), [source])
             self.target.rows += shard.rows
             if not shard.rows:
                 self.target.without_rows.add(shards[source])
@@ -190,45 +212,10 @@ class SurvivorOutput:
                 ) from error
 
 
-def _write(
-    target: Target,
-    pieces: KeptPlaces,
-    columns: Callable[[], Mapping[str, str | None]],
-    parquet: Sequence[str],
-    delimiter: str,
-) -> None:
-    """Write documents into one file.
-
-    `columns`: see `SurvivorOutput`; `parquet`: files with the schema of a Parquet file without
-    documents.
-    """
-    kind, stream = target.form.kind, target.stream
-    assert stream is not None, "only folders have no stream"
-
-    def counted() -> Iterator[Piece]:
-        for each in pieces():
-            target.rows += each.count
-            yield each
-
-    names: Mapping[str, str | None] = {}
-    if kind in formats.ROW_FORMATS or kind in formats.DELIMITERS:
-        target.rows = sum(each.count for each in pieces())
-        names = columns()
-    if kind in formats.ROW_FORMATS:
-        table_file.write_parquet(lambda: _parts(pieces()), stream, parquet, names, kind=kind)
-    elif kind in formats.DELIMITERS:
-        own = delimiter if delimiter and kind == formats.COMMAS else formats.DELIMITERS[kind]
-        table = table_file.shared_table(pieces(), own)
-        if table is not None:
-            table_file.copy_rows(pieces(), table, stream)
-        else:
-            table_file.write_separated(lambda: all_rows(pieces()), stream, own, names, names)
-    elif kind != formats.PATHS and target.descriptor is not None:
-        _copy(stream, target.descriptor, counted())
-    else:
-        # One thread reads while the other writes.
-        for content in read_ahead(_contents(counted()), thread_count()):
-            stream.write(content.replace(NUL, b"\\n") if kind == formats.PATHS else content)
+def _holds_rows(source: str) -> bool:
+    """Return whether a source is a Parquet or Arrow file."""
+    is_named = source.lower().endswith(ROW_ENDS)
+    return is_named and (os.path.isfile(source) or formats.is_remote(source))
 
 
 def _copy(stream: IO[bytes], descriptor: int, pieces: Iterator[Piece]) -> None:
