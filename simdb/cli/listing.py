@@ -30,11 +30,11 @@ from simdb.columns.arrow import id_text, load_arrow
 from simdb.engine.search.judge import ESTIMATE, EXACT
 from simdb.ground.choices import PolicyName, VerifyName
 from simdb.ground.dtypes import Array
-from simdb.outputs.formats import DELIMITERS, PARQUET, ROW_FORMATS, Format, output_format
+from simdb.outputs.formats import DELIMITERS, PARQUET, ROW_FORMATS, Format, Unclosed, output_format
 from simdb.outputs.places import check_outputs
 from simdb.outputs.rows import Row, encoded
 from simdb.outputs.table_file import row_writer
-from simdb.outputs.target import Unclosed, written
+from simdb.outputs.target import written
 from simdb.settings.keeping import FIRST
 
 Columns = dict[str, Array]

@@ -120,7 +120,23 @@ def load_zstd(purpose: str) -> Any:
     raise OptionError(f"{purpose} {REMEDY}")
 
 
-class ZstdWriter(io.RawIOBase):
+class Unclosed(io.RawIOBase):
+    """A stream that writes into another stream, and leaves that open."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """Begin at the end of `file`."""
+        self._file = file
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, content: Any, /) -> int:
+        """Write some bytes; return their number."""
+        return self._file.write(content)
+
+
+class ZstdWriter(Unclosed):
     """A stream that compresses what is written into another stream, which stays open.
 
     It makes one frame, since many programs read no more than the first frame of a file.  The
@@ -129,12 +145,8 @@ class ZstdWriter(io.RawIOBase):
 
     def __init__(self, file: IO[bytes]) -> None:
         """Begin a frame at the end of `file`."""
+        super().__init__(file)
         self._frame = _compressing(load_zstd("writing .zst"), thread_count())
-        self._file = file
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
 
     def write(self, content: Any, /) -> int:
         """Compress some bytes; return their number."""
@@ -148,19 +160,15 @@ class ZstdWriter(io.RawIOBase):
             self._file.write(self._frame.flush())
 
 
-class GzipWriter(io.RawIOBase):
+class GzipWriter(Unclosed):
     """A stream that compresses what is written into another stream, which stays open."""
 
     def __init__(self, file: IO[bytes]) -> None:
         """Begin a gzip file at the end of `file`."""
-        self._file = file
+        super().__init__(file)
         self._threads = thread_count()
         self._held = bytearray()
         self._is_empty = True
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
 
     def write(self, content: Any, /) -> int:
         """Compress some bytes, now or later; return their number."""

@@ -14,16 +14,7 @@ import numpy as np
 
 from simdb.columns.arrow import filtered_array, load_arrow
 from simdb.ground.dtypes import Bools
-from simdb.outputs.formats import (
-    ARROW,
-    ARROW_FILE,
-    ARROW_MAGICS,
-    PARQUET,
-    TABLES,
-    is_remote,
-    open_remote,
-    plain_ending,
-)
+from simdb.outputs import formats
 from simdb.outputs.pieces import RowRange, changed
 from simdb.running.threads import streamed, thread_count
 
@@ -62,7 +53,7 @@ def chosen_rows(rows: RowRange) -> Iterator[Any]:
         for number, flags in enumerate(groups)
         if flags.any()
     ]
-    yield from streamed(streams, 1 if is_remote(rows.path) else thread_count())
+    yield from streamed(streams, 1 if formats.is_remote(rows.path) else thread_count())
 
 
 @contextmanager
@@ -81,7 +72,7 @@ def opened_rows(path: str) -> Iterator[RowFile]:
 
 def _source(path: str) -> AbstractContextManager[Any]:
     """Return what pyarrow reads a file from: its path, or a remote file."""
-    return open_remote(path) if is_remote(path) else nullcontext(path)
+    return formats.open_remote(path) if formats.is_remote(path) else nullcontext(path)
 
 
 @contextmanager
@@ -101,7 +92,7 @@ def _arrow_reader(path: str) -> Iterator[Any]:
     A map would end the process if another one cuts the file off.
     """
     ipc = load_arrow("reading Arrow", "pyarrow.ipc")
-    make = ipc.open_file if _head(path) == ARROW_FILE else ipc.open_stream
+    make = ipc.open_file if _head(path) == formats.ARROW_FILE else ipc.open_stream
     with _source(path) as source, make(source) as reader:
         yield reader
 
@@ -117,18 +108,20 @@ def _batches_of(reader: Any, columns: Sequence[str] | None) -> Iterator[Any]:
 
 def is_arrow(path: str) -> bool:
     """Return whether a file has Arrow's own format by its name, or else by its first bytes."""
-    kind = TABLES.get(os.path.splitext(plain_ending(path.lower()))[1])
-    return kind == ARROW or (kind != PARQUET and _head(path).startswith(ARROW_MAGICS))
+    kind = formats.TABLES.get(os.path.splitext(formats.plain_ending(path.lower()))[1])
+    if kind in (formats.ARROW, formats.PARQUET):
+        return kind == formats.ARROW
+    return _head(path).startswith(formats.ARROW_MAGICS)
 
 
 def is_arrow_stream(path: str) -> bool:
     """Return whether a file is a stream of Arrow, as Hugging Face's datasets reads it."""
-    return is_arrow(path) and _head(path) != ARROW_FILE
+    return is_arrow(path) and _head(path) != formats.ARROW_FILE
 
 
 def _head(path: str) -> bytes:
-    with open_remote(path) if is_remote(path) else open(path, "rb") as file:
-        return file.read(len(ARROW_FILE))
+    with formats.open_remote(path) if formats.is_remote(path) else open(path, "rb") as file:
+        return file.read(len(formats.ARROW_FILE))
 
 
 def schema_of(path: str) -> Any:

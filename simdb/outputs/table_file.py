@@ -20,11 +20,11 @@ from simdb.columns.arrow import load_arrow, python_values
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError
 from simdb.ground.fields import distinct, fields_of
-from simdb.outputs.formats import ARROW, ARROW_STREAM, DELIMITERS, JSON_LINES, PARQUET, ROW_FORMATS
+from simdb.outputs import formats
 from simdb.outputs.pieces import CsvHead, Lines, Piece, RowRange, contents, split_lines
 from simdb.outputs.row_files import chosen_rows, known_schema, schema_of
 from simdb.outputs.rows import Row, as_line, text_form
-from simdb.outputs.target import Target, Unclosed
+from simdb.outputs.target import Target
 from simdb.running.threads import read_ahead, thread_count
 
 # What each duplicate of a group has of it.
@@ -35,8 +35,11 @@ OF_JSON = (str, bool, int, float, list, tuple, dict)
 
 RowSource = Callable[[], Iterator[Row]]
 PORTION_ROWS = 1024
-WRITERS = {PARQUET: ("pyarrow.parquet", "ParquetWriter"), ARROW: ("pyarrow.ipc", "new_file"),
-           ARROW_STREAM: ("pyarrow.ipc", "new_stream")}  # fmt: skip
+WRITERS = {
+    formats.PARQUET: ("pyarrow.parquet", "ParquetWriter"),
+    formats.ARROW: ("pyarrow.ipc", "new_file"),
+    formats.ARROW_STREAM: ("pyarrow.ipc", "new_stream"),
+}
 # A row group is written when it has so many rows or bytes.
 GROUP_ROWS = 1 << 17
 GROUP_BYTES = 1 << 25
@@ -53,7 +56,7 @@ def write_results(rows: Iterable[Row], target: Target | None, columns: Sequence[
     """
     if target is None:
         return
-    is_table = target.form.kind != JSON_LINES
+    is_table = target.form.kind != formats.JSON_LINES
     write_rows(lambda: flat(rows) if is_table else iter(rows), target, columns)
     target.finish()
 
@@ -65,17 +68,17 @@ def write_rows(
 
     `columns`: of a table without rows.  `given`: see `write_separated`.
     """
-    if target.stream is None:
+    kind, stream = target.form.kind, target.stream
+    if stream is None:
         return
-    kind = target.form.kind
-    if kind == JSON_LINES:
+    if kind == formats.JSON_LINES:
         for row in rows():
             target.rows += 1
-            target.stream.write(as_line(row) + b"\n")
-    elif kind in ROW_FORMATS:
-        target.rows += write_parquet(rows, target.stream, names=columns, kind=kind)
+            stream.write(as_line(row) + b"\n")
+    elif kind in formats.ROW_FORMATS:
+        target.rows += write_parquet(rows, stream, names=columns, kind=kind)
     else:
-        target.rows += write_separated(rows, target.stream, DELIMITERS[kind], columns, given or {})
+        target.rows += write_separated(rows, stream, formats.DELIMITERS[kind], columns, given or {})
 
 
 def write_separated(
@@ -97,7 +100,7 @@ def write_separated(
     header = list(found or columns)
     if not header:
         return 0
-    binary = io.BufferedWriter(Unclosed(stream))
+    binary = io.BufferedWriter(formats.Unclosed(stream))
     lines = io.TextIOWrapper(binary, "utf-8", "backslashreplace", newline="")
     writer = row_writer(lines, delimiter)
     if not given or any(name is not None for name in given.values()):
@@ -203,7 +206,7 @@ def write_parquet(
     sources: Sequence[str] = (),
     names: Iterable[str] = (),
     *,
-    kind: str = PARQUET,
+    kind: str = formats.PARQUET,
 ) -> int:
     """Write all parts as a file of Parquet or, as `kind` says, of Arrow; return the number of rows.
 

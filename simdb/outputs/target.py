@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from filecmp import cmp
 from itertools import chain, count, takewhile
-from typing import IO, Any
+from typing import IO
 
 from simdb.ground.errors import Error, FullError, full_disk
 from simdb.outputs import formats
@@ -447,7 +447,9 @@ def _standard_output() -> IO[bytes]:
     """Return standard output as a stream that writes all it is given, also to a slow pipe."""
     stream: IO[bytes] = sys.stdout.buffer
     # With PYTHONUNBUFFERED a call can write a part, and that is then the result of the call.
-    return io.BufferedWriter(Unclosed(stream)) if isinstance(stream, io.RawIOBase) else stream
+    return (
+        io.BufferedWriter(formats.Unclosed(stream)) if isinstance(stream, io.RawIOBase) else stream
+    )
 
 
 def _compressing(file: IO[bytes], compression: str) -> IO[bytes]:
@@ -457,19 +459,3 @@ def _compressing(file: IO[bytes], compression: str) -> IO[bytes]:
     if compression == formats.ZSTD:
         return formats.ZstdWriter(file)  # type: ignore[return-value]
     return formats.packed_file(file, compression, "wb") if compression else file
-
-
-class Unclosed(io.RawIOBase):
-    """A stream whose `close` leaves the inner stream open."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        """Pass everything on to `stream`."""
-        self._stream = stream
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def write(self, content: Any, /) -> int:
-        """Write some bytes; return their number."""
-        return self._stream.write(content)
