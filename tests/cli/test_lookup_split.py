@@ -119,7 +119,10 @@ def test_after_an_error_both_outputs_are_as_they_were(look, monkeypatch):
     def fail(*given):
         raise OSError(28, "No space left on device")
 
-    for place in ("simdb.outputs.survivors.SurvivorOutput._write", "simdb.cli.lookup.write_results"):
+    for place in (
+        "simdb.outputs.survivors.SurvivorOutput._write",
+        "simdb.cli.lookup.write_results",
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(place, fail)
             assert look("--new", "n.jsonl", "--found", "f.jsonl").code != 0
