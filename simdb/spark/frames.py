@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -208,7 +209,9 @@ def session(
     made = builder.getOrCreate()
     errors = import_module("pyspark.errors").PySparkException
     try:
-        with _watched(made, report):
+        with warnings.catch_warnings(), _watched(made, report):
+            # simdb uses no frames of pandas.
+            warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
             yield made
     except errors as error:
         own = OWN_ERROR.findall(str(error))
