@@ -373,30 +373,27 @@ class _Lines(BlockReader):
 
     def _records(self, lines: list[bytes]) -> Iterator[Record | InputProblem]:
         for line in lines:
-            found = self._record(line) if line and not line.isspace() else None
+            try:
+                found = self._record(line) if line and not line.isspace() else None
+                if found is not None:
+                    yield found
+            except CONTENT_ERRORS as error:
+                yield InputProblem(self.name, place(self.name, self.first), explained(error))
             self.first += 1
-            if found is not None:
-                yield found
 
-    def _record(self, line: bytes) -> Record | InputProblem | None:
+    def _record(self, line: bytes) -> Record | None:
         """Parse one line with the standard library; return None for an empty line."""
-        position, size = self.first, len(line) + 1
+        size = len(line) + 1
         if size > DOCUMENT_BYTES_MAX:
             limit = DOCUMENT_BYTES_MAX >> 20
-            return self._problem(position, f"the line is longer than {limit} MiB; split it")
-        try:
-            text = line.decode(self.encoding, self.reading.errors)
-            if not text.strip():
-                return None
-            return make_record(
-                _loaded(text.strip()), self.reading, source=self.name, position=position,
-                size_bytes=size, line=text,
-            )  # fmt: skip
-        except CONTENT_ERRORS as error:
-            return self._problem(position, explained(error))
-
-    def _problem(self, position: int, reason: str) -> InputProblem:
-        return InputProblem(self.name, place(self.name, position), reason)
+            raise InputError(f"the line is longer than {limit} MiB; split it")
+        text = line.decode(self.encoding, self.reading.errors)
+        if not text.strip():
+            return None
+        return make_record(
+            _loaded(text.strip()), self.reading, source=self.name, position=self.first,
+            size_bytes=size, line=text,
+        )  # fmt: skip
 
 
 def _loaded(text: str) -> Any:
@@ -441,19 +438,30 @@ def line_ranges(descriptor: int, size_least: int) -> Iterator[Range]:
 
 
 def read_range(descriptor: int, wanted: Range) -> tuple[bytes, OSError | None]:
-    """Return the lines of a range, and the error that kept those after them away.
+    """Return the whole lines of a range, and the error that kept those after them away.
 
     A line feed is added if the last one has none.
     """
+    found: list[bytes] = []
+    left = most = wanted.size
     failure: OSError | None = None
-    try:
-        found = _read(descriptor, wanted.start, wanted.size, wanted.size)
-    except OSError as error:
-        failure = error
-        found = _before_failure(descriptor, wanted)
-    if found and not found.endswith(LINE_FEED):
-        found += LINE_FEED
-    return found, failure
+    while left:
+        try:
+            piece = os.pread(descriptor, min(left, most), wanted.start + wanted.size - left)
+        except OSError as error:
+            failure = error
+            if most <= PIECE_BYTES:
+                break
+            most = PIECE_BYTES
+            continue
+        if not piece:
+            break
+        found.append(piece)
+        left -= len(piece)
+    lines = found[0] if len(found) == 1 else b"".join(found)
+    if failure is not None and left:
+        return lines[: lines.rfind(LINE_FEED) + 1], failure
+    return lines if lines.endswith(LINE_FEED) or not lines else lines + LINE_FEED, None
 
 
 def _line_end(descriptor: int, at: int) -> tuple[int, bool]:
@@ -466,26 +474,3 @@ def _line_end(descriptor: int, at: int) -> tuple[int, bool]:
         start += len(some)
         size = min(2 * size, SOUGHT_MOST)
     return min(start, os.fstat(descriptor).st_size), True
-
-
-def _read(descriptor: int, start: int, size: int, piece_bytes: int) -> bytes:
-    """Return `size` bytes, or fewer at the end of the file; OSError."""
-    found: list[bytes] = []
-    left = size
-    while left and (piece := os.pread(descriptor, min(left, piece_bytes), start + size - left)):
-        found.append(piece)
-        left -= len(piece)
-    return found[0] if len(found) == 1 else b"".join(found)
-
-
-def _before_failure(descriptor: int, wanted: Range) -> bytes:
-    """Return the whole lines of a range before the first piece that cannot be read."""
-    found: list[bytes] = []
-    for start in range(wanted.start, wanted.start + wanted.size, PIECE_BYTES):
-        size = min(PIECE_BYTES, wanted.start + wanted.size - start)
-        try:
-            found.append(_read(descriptor, start, size, size))
-        except OSError:
-            break
-    lines = b"".join(found)
-    return lines[: lines.rfind(LINE_FEED) + 1]
