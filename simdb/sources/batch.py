@@ -136,27 +136,24 @@ def batched(found: Iterable[Record | InputProblem]) -> Found:
     """
     records: list[Record] = []
     size = 0
-    source = iter(found)
-    failure: Exception | None = None
-    while True:
-        try:
-            each = next(source, None)
-        except Exception as error:  # raised again below
-            each, failure = None, error
-        if isinstance(each, Record):
-            records.append(each)
-            size += each.size_bytes
-            if len(records) < COLLECTED_RECORDS and size < COLLECTED_BYTES:
-                continue
+    try:
+        for each in found:
+            if isinstance(each, Record):
+                records.append(each)
+                size += each.size_bytes
+                if len(records) < COLLECTED_RECORDS and size < COLLECTED_BYTES:
+                    continue
+            if records:
+                yield batch_of(records)
+                records, size = [], 0
+            if isinstance(each, InputProblem):
+                yield each
+    except Exception:
         if records:
             yield batch_of(records)
-            records, size = [], 0
-        if failure is not None:
-            raise failure
-        if each is None:
-            return
-        if isinstance(each, InputProblem):
-            yield each
+        raise
+    if records:
+        yield batch_of(records)
 
 
 def joined(batches: Sequence[Batch]) -> Batch:

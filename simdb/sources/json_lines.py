@@ -13,10 +13,10 @@ import io
 import json
 import os
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -68,23 +68,17 @@ LINE_FEED = b"\n"
 SOUGHT_BYTES, SOUGHT_MOST = 1 << 12, 1 << 20
 
 
-class PieceStream(Protocol):
-    """A stream that is read in pieces."""
-
-    def read1(self, size: int, /) -> bytes:
-        """Return the next bytes, at most `size` of them; none at the end."""
-
-
 def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
     """Yield the records of a stream of JSON lines."""
-    pieces: PieceStream = stream
+    read: Callable[[int], bytes] = stream.read1
     encoding, origins = reading.encoding, reading.origins
-    if is_wide(encoding):
-        pieces = _Narrow(io.TextIOWrapper(stream, encoding, reading.errors, newline="\n"))
+    is_recoded = is_wide(encoding)
+    if is_recoded:
+        read = _recoded(io.TextIOWrapper(stream, encoding, reading.errors, newline="\n"))
         encoding = "utf-8"
     is_utf8 = encoding in ("utf-8", "utf-8-sig")
     parser = ColumnParser(reading) if is_utf8 and not reading.is_by_record else None
-    own = stream if pieces is stream else None
+    own = None if is_recoded else stream
     if parser is None or origins is None or not origins.begin(own, parser.texts):
         origins = None
     lines = _Lines(name, reading, origins, encoding)
@@ -94,7 +88,7 @@ def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
         parts = [(content, None)] if parser is None else parser.parts(content)
         return lines.parsed(start, content, parts, failure)
 
-    if pieces is stream and is_plain(stream):
+    if not is_recoded and is_plain(stream):
         # What threads can read by themselves no thread reads for the others.
         descriptor = stream.fileno()
         every = mapped(
@@ -103,7 +97,7 @@ def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
             threads,
         )
     else:
-        every = mapped(lambda each: made(*each), blocks(pieces, size, piece), threads)
+        every = mapped(lambda each: made(*each), blocks(read, size, piece), threads)
     yield from lines.found(every)
 
 
@@ -119,13 +113,13 @@ def reading_sizes(stream: io.BufferedReader, reading: SourceOptions) -> tuple[in
 
 
 def blocks(
-    source: PieceStream, size_least: int, piece_bytes: int | None = None, *, is_ended: bool = True
+    read: Callable[[int], bytes], least: int, piece_bytes: int = 0, *, is_ended: bool = True
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the bytes of a stream in blocks of whole lines, and where in the stream each starts.
 
-    A block has at least `size_least` bytes, but for the last, and is read in pieces (None: of
-    PIECE_BYTES).  Each line ends with a line feed, which is added to the last line if it has none,
-    unless `is_ended` is False.
+    `read` returns the next bytes, at most so many, and none at the end.  A block has at least
+    `least` bytes, but for the last, and is read in pieces (0: of PIECE_BYTES).  Each line ends with
+    a line feed, which is added to the last line if it has none, unless `is_ended` is False.
 
     A line that is longer than DOCUMENT_BYTES_MAX is cut off somewhere after that length.  If
     reading fails, the whole lines before the failure are yielded first.
@@ -136,7 +130,7 @@ def blocks(
     failure: Exception | None = None
     while True:
         try:
-            piece = source.read1(piece_bytes or PIECE_BYTES)
+            piece = read(piece_bytes or PIECE_BYTES)
         except CONTENT_ERRORS as error:
             piece, failure = b"", error
         if not piece:
@@ -146,7 +140,7 @@ def blocks(
             feed = piece.find(b"\n")
             piece = piece[feed:] if feed >= 0 else b""
         end = piece.rfind(b"\n") + 1
-        if end and size + end >= size_least:
+        if end and size + end >= least:
             yield start, b"".join([*held, piece[:end]])
             held, size, unended, piece, end = [], 0, 0, piece[end:], 0
             start = stop - len(piece)
@@ -403,14 +397,8 @@ def _loaded(text: str) -> Any:
         raise InputError(f"no valid JSON ({error}); correct or remove the line") from error
 
 
-class _Narrow:
-    """The lines of a text stream, encoded as UTF-8."""
-
-    def __init__(self, text: io.TextIOWrapper) -> None:
-        self._text = text
-
-    def read1(self, size: int, /) -> bytes:
-        return self._text.readline(size // 4).encode("utf-8", "surrogatepass")
+def _recoded(text: io.TextIOWrapper) -> Callable[[int], bytes]:
+    return lambda size: text.readline(size // 4).encode("utf-8", "surrogatepass")
 
 
 class Range(NamedTuple):

@@ -5,8 +5,9 @@ A reader yields a `Record` or an `InputProblem` for each piece of input, in orde
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from simdb.columns.arrow import SURROGATES
@@ -30,7 +31,7 @@ InputId = str | int
 Lacks: TypeAlias = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceOptions:
     """The options for reading sources, named after the options of the command line.
 
@@ -74,11 +75,17 @@ class SourceOptions:
         """Return whether a record has the field with the text."""
         return bool(field_named(self.text_field).used(record))
 
-    @property
+    @cached_property  # asked for each record
     def asked(self) -> "Asked":
         """The fields that are looked for."""
-        text = self.text_field if self.has_texts else None
-        return _asked(text, self.id_field, self.fields, self.given)
+        texts = (self.text_field,) if self.has_texts else ()
+        needed = dict.fromkeys((*texts, *self.given, *self.fields))
+        return Asked(
+            field_named(self.text_field) if self.has_texts else None,
+            field_named(self.id_field),
+            tuple(map(field_named, self.fields)),
+            tuple(map(field_named, needed)),
+        )
 
     @property
     def is_by_record(self) -> bool:
@@ -109,19 +116,6 @@ class Asked(NamedTuple):
     def every(self) -> list[Field]:
         """All of them."""
         return list(filter(None, (self.text, self.id, *self.others)))
-
-
-@lru_cache(maxsize=64)  # asked for each record
-def _asked(
-    text: FieldName | None,
-    id: FieldName,
-    fields: tuple[FieldName, ...],
-    given: tuple[FieldName, ...],
-) -> Asked:
-    names = dict.fromkeys(name for name in (text, *given, *fields) if name is not None)
-    own = None if text is None else field_named(text)
-    others, needed = (tuple(map(field_named, each)) for each in (fields, names))
-    return Asked(own, field_named(id), others, needed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -365,13 +359,11 @@ def make_id(id: Any, reading: SourceOptions, default: str) -> InputId:
 
 def as_int_id(id: Any) -> int:
     """Return an id as an int; raise InputError unless it is a whole number."""
-    try:
+    with suppress(ValueError, OverflowError, TypeError):
         number = int(id)
-    except (ValueError, OverflowError, TypeError) as error:
-        raise InputError(f"the id {id!r} is not a whole number; leave out --int-ids") from error
-    if not isinstance(id, str) and number != id:
-        raise InputError(f"the id {id!r} is not a whole number; leave out --int-ids")
-    return number
+        if isinstance(id, str) or number == id:
+            return number
+    raise InputError(f"the id {id!r} is not a whole number; leave out --int-ids")
 
 
 def _names(value: Iterable[str]) -> str:

@@ -227,7 +227,7 @@ class _Table(BlockReader):
         """Yield what the stream holds after its first row."""
         start = len(stream.read(self.table.start))
         size, piece, threads = reading_sizes(stream, self.reading)
-        every = TableBlocks(blocks(stream, size, piece, is_ended=False), self.table.delimiter)
+        every = TableBlocks(blocks(stream.read1, size, piece, is_ended=False), self.table.delimiter)
 
         def made(block: tuple[int, bytes, I64 | None]) -> Parsed:
             place, content, quotes = block
