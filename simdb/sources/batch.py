@@ -223,8 +223,6 @@ def _joined_texts(parts: list[Texts]) -> Texts:
     columns = [part for part in parts if isinstance(part, TextColumn)]
     if len(columns) == len(parts):
         return joined_columns(columns)
-    if not columns:
-        return list(chain.from_iterable(part for part in parts if isinstance(part, list)))
     return [text for part in parts for text in part if isinstance(text, str)]
 
 

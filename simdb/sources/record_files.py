@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import STRINGS, TextColumn, load_arrow, python_values
+from simdb.columns.arrow import STRINGS, load_arrow, python_values
 from simdb.columns.decoding import MARK, text_column
 from simdb.columns.field_columns import field_column, field_values, shape_of
 from simdb.ground.choices import KEEP
@@ -159,21 +159,11 @@ def read_rows(path: str, name: str, reading: SourceOptions) -> Found:
                 done = position - 1 + rows.num_rows
                 if file.metadata is not None:
                     counted += _count_rows(path, done, file.metadata.num_rows, counted)
-                columns = None if reading.is_by_record else _columns(rows, reading)
-                if columns is None or not rows.num_rows:
+                columns = None if reading.is_by_record else _columns(rows, reading, name, position)
+                if columns is None:
                     yield from batched(_records(rows, reading, name, position))
                 else:
-                    ids, texts = columns
-                    nulls = texts.lengths < 0
-                    batch = Batch(
-                        ids=ids,
-                        texts=texts.filled(),
-                        sources=[name] * len(texts),
-                        positions=np.arange(position, position + len(texts)),
-                        sizes=np.maximum(texts.lengths, 0),
-                        nulls=nulls if nulls.any() else None,
-                    )
-                    yield from with_ids(batch, reading)
+                    yield from with_ids(columns, reading)
                 position += rows.num_rows
     except arrow.ArrowException as error:
         reason = str(error).splitlines()[0]
@@ -192,17 +182,28 @@ def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
     return added
 
 
-def _columns(rows: Any, reading: SourceOptions) -> tuple[list[Any], TextColumn] | None:
-    """Return the ids, and the texts and nulls; None if rows must be looked at one by one."""
+def _columns(rows: Any, reading: SourceOptions, name: str, first: int) -> Batch | None:
+    """Return rows as a batch, whose ids are not checked; None to look at them one by one."""
     try:
         array = field_column(rows, field_named(reading.text_field))
-        column = text_column(array, reading.encoding, reading.errors)
+        texts = text_column(array, reading.encoding, reading.errors)
         ids = field_values(rows, reading.asked.id)
     except (InputError, UnicodeDecodeError):
         return None
-    if column is None or ((column.lengths < 0).any() and reading.on_null != KEEP):
+    if not ids or texts is None:
         return None
-    return ids, column
+    nulls = texts.lengths < 0
+    has_nulls = bool(nulls.any())
+    if has_nulls and reading.on_null != KEEP:
+        return None
+    return Batch(
+        ids=ids,
+        texts=texts.filled(),
+        sources=[name] * len(texts),
+        positions=np.arange(first, first + len(texts)),
+        sizes=np.maximum(texts.lengths, 0),
+        nulls=nulls if has_nulls else None,
+    )
 
 
 def _records(

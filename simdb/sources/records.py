@@ -181,7 +181,9 @@ def make_record(
         content, lack = wanted.of(value), dict(lacks).get(wanted.label, "")
         is_null = content is None and bool(reading.on_null) and (reading.has_absent or not lack)
         if is_null and reading.on_null != KEEP:
-            raise _null_error(reading, lack)
+            what = f"{ABSENT}{lack}" if lack else f"{NO_TEXT} in the field {wanted.label!r}"
+            remedy = "--on-null keep keeps such records, --on-null drop leaves them out"
+            raise InputError(f"{what}; {remedy}")
         if lack and not is_null:
             raise InputError(lack)
         text = "" if is_null else _text(content, reading)
@@ -289,13 +291,6 @@ def _check_repeated(value: RepeatedNames, reading: SourceOptions) -> None:
     repeated = next(filter(value.repeated.__contains__, used), None)
     if repeated is not None:
         raise InputError(f"several fields are called {repeated!r}; rename all but one of them")
-
-
-def _null_error(reading: SourceOptions, lack: str) -> InputError:
-    """Return the error for a record without a text; `lack`: why there is no field, if so."""
-    name = field_named(reading.text_field).label
-    what = f"{ABSENT}{lack}" if lack else f"{NO_TEXT} in the field {name!r}"
-    return InputError(f"{what}; --on-null keep keeps such records, --on-null drop leaves them out")
 
 
 def _text(text: Any, reading: SourceOptions) -> str:
