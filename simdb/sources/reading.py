@@ -182,12 +182,9 @@ def read_texts(sources: Collection[str], reading: SourceOptions, *, by_lines: bo
     every = expanded(sources)
     AMOUNT.expect(every)
     for source in every:
-        name = valid_name(source)
-        if by_lines:
-            found = _guarded(name, _records(source, name, kinds.LINES, reading))
-            yield from checked(found, reading)
-        elif source == STANDARD_INPUT:
-            yield from checked(batched([read_document(source, reading)]), reading)
+        if by_lines or source == STANDARD_INPUT:
+            kind = kinds.LINES if by_lines else kinds.TEXT
+            yield from checked(_read_file(source, reading, kind), reading)
         else:
             yield from read_sources([source], reading)
 
@@ -342,10 +339,10 @@ def _line(path: str, name: str, text: str, reading: SourceOptions) -> bytes:
     return as_line({field_named(reading.id_field).label: name, label: text})
 
 
-def _read_file(path: str, reading: SourceOptions) -> Found:
-    """Return what a file or a stream holds; see `kinds`."""
+def _read_file(path: str, reading: SourceOptions, kind: str | None = None) -> Found:
+    """Return what a file or a stream holds, `kind` if that is given; see `kinds`."""
     name = valid_name(path)
-    kind = kinds.kind_of(path, reading)
+    kind = kinds.kind_of(path, reading) if kind is None else kind
     if kind == kinds.TEXT:
         return batched([read_document(path, reading)])
     found = _guarded(name, _records(path, name, kind, reading))
