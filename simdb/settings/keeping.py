@@ -124,15 +124,6 @@ def no_value(rule: KeepRule) -> OptionError:
     )
 
 
-def check_value(rule: KeepRule, value: Any, where: Callable[[], str]) -> None:
-    """Raise InputError if a field holds what has no order: a list or an object."""
-    if isinstance(value, list | dict | set):
-        raise InputError(
-            f"{where()}: keep={str(rule)!r} needs numbers or text, and the field {rule.field!r}"
-            f" holds a {type(value).__name__}; name another field"
-        )
-
-
 def is_missing(value: Any) -> bool:
     """Tell whether a value is missing: None, NaN, or what pandas has in place of them."""
     if value is None:
@@ -170,19 +161,25 @@ def _sorted(
             odd = at if text and odd < 0 else odd
         elif isinstance(value, Number | np.bool_):
             numbers[at] = value.item() if isinstance(value, np.generic) else value
+        elif rule.kind in BY_FIELD and isinstance(value, list | dict | set):
+            missing.append(at)
+            odd = at if odd < 0 else odd
         else:
-            if rule.kind in BY_FIELD:
-                check_value(rule, value, lambda at=at: where(at))  # type: ignore[misc]
             words[at] = value
             other = at if other < 0 else other
+    if odd in missing and not isinstance(values[odd], str) and not (numbers or words):
+        raise InputError(
+            f"{where(odd)}: keep={str(rule)!r} needs numbers or text, and the field {rule.field!r}"
+            f" holds a {type(values[odd]).__name__}; name another field"
+        )
     if other >= 0 and numbers:
         raise InputError(
             f"{_named(rule)} cannot be ordered: {where(other)} holds a"
             f" {type(values[other]).__name__}, and {where(next(iter(numbers)))} a number"
         )
     if odd >= 0 and numbers:
-        count = sum(isinstance(values[at], str) and bool(values[at].strip()) for at in missing)
-        count += len(words)
+        told = (values[at] for at in missing if not is_missing(values[at]))
+        count = len(words) + sum(not isinstance(each, str) or bool(each.strip()) for each in told)
         note(
             f"{count:,} of {count + len(numbers):,} values of"
             f" {repr(rule.field) if rule.field else 'keep='} are no numbers, such as"

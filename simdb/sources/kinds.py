@@ -17,6 +17,7 @@ import io
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
@@ -85,6 +86,15 @@ def is_stream(source: str) -> bool:
     if source == STANDARD_INPUT:
         return True
     return os.path.exists(source) and not os.path.isfile(source) and not os.path.isdir(source)
+
+
+def stream_of(source: str) -> object:
+    """Return what all names of one stream have in common, such as - and /dev/stdin."""
+    try:
+        found = os.fstat(0) if source == STANDARD_INPUT else os.stat(source)
+    except OSError:
+        return source
+    return source if stat.S_ISCHR(found.st_mode) else (found.st_dev, found.st_ino)
 
 
 def kind_of(source: str, reading: SourceOptions) -> str:

@@ -74,9 +74,20 @@ LEFT_OUT: dict[str, tuple[int, str]] = {}
 
 
 def check_sources(sources: Collection[str], reading: SourceOptions) -> None:
-    """Raise InputError or OptionError for a source that cannot be read, see `check_source`."""
+    """Raise InputError or OptionError for a source that cannot be read, see `check_source`.
+
+    A stream is read once, so it cannot be two of the sources, whatever they are for.
+    """
+    streams = set()
     for source in expanded(sources):
         check_source(source, reading)
+        if not is_remote(source) and kinds.is_stream(source):
+            if (stream := kinds.stream_of(source)) in streams:
+                raise InputError(
+                    f"{valid_name(source)} is given twice, and a stream can be read only once;"
+                    " give it once, or keep its content in a file"
+                )
+            streams.add(stream)
 
 
 def check_source(source: str, reading: SourceOptions) -> None:

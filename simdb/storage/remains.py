@@ -7,6 +7,7 @@ the damaged page is there.  If a meta page is damaged, the last commit is the on
 come farthest: the leaf of its main tree is known by the records of trees in it.
 """
 
+import os
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
@@ -76,6 +77,8 @@ class Remains:
 
     def __init__(self, path: str) -> None:
         """Read the data file `path`; CorruptError if nothing in it can be told apart."""
+        if not os.path.getsize(path):
+            raise CorruptError(f"{path} is empty")
         with open(path, "rb") as file:
             self.content = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
             metas = list(_metas(file.fileno()))

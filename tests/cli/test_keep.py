@@ -121,8 +121,8 @@ def test_records_that_were_renamed_keep_their_values(survivors, simdb_run, write
 @pytest.mark.parametrize(
     ("rule", "values", "message"),
     [
-        ("min:score", [5, [1]], "a.jsonl:2: --keep min:score needs numbers or text"),
-        ("min:other", [5, 6], "no document has a field 'other'"),
+        ("min:score", [[5], [1]], "a.jsonl:1: --keep min:score needs numbers or text"),
+        ("min:other", [5, 6], "a.jsonl:1: no field 'other'"),
         ("longer", [1, 2], "--keep must be 'first', 'last', 'longest', 'shortest', 'max:FIELD'"),
         ("max:", [1, 2], "--keep must be 'first'"),
         ("out/k.jsonl", [1, 2], "what stays is written by -o out/k.jsonl"),

@@ -3,6 +3,8 @@
 import gzip
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -176,3 +178,29 @@ def test_folders_of_records_and_hidden_files_are_told(simdb_run):
     assert sorted(os.listdir("out")) == ["part-0.jsonl", "part-1.jsonl"]
     assert ids("out/part-0.jsonl") == KEPT
     assert ids("out/part-1.jsonl") == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("decontaminate", "-", "--against", "-", "-o", "old.jsonl"),
+        ("decontaminate", "-", "--against", "/dev/stdin", "-o", "old.jsonl"),
+        ("decontaminate", "/dev/fd/0", "--against", "-", "-o", "old.jsonl"),
+        ("dedup", "-", "--against", "/dev/stdin", "-o", "old.jsonl"),
+        ("lookup", "db", "-", "--texts", "/dev/stdin", "--show", "5", "--new", "old.jsonl"),
+    ],
+    ids=" ".join,
+)
+def test_one_stream_is_never_two_sources(tmp_path, words):
+    """The second found nothing left: "0 of 0 documents", and the output was emptied."""
+    (tmp_path / "old.jsonl").write_text("an earlier result\n")
+    simdb.open(tmp_path / "db").close()
+
+    done = subprocess.run(
+        [sys.executable, "-m", "simdb", *words],
+        cwd=tmp_path, input=b'{"id": 1, "text": "one two three four"}\n', capture_output=True,
+        check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 2, done.stderr
+    assert (tmp_path / "old.jsonl").read_text() == "an earlier result\n"

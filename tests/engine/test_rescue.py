@@ -263,3 +263,12 @@ def test_every_value_is_found_without_lmdb(path):
         name: {key: bytes(each) for key, each in remains.values[name].items()} for name in names
     } == stored
     assert remains.torn == set()
+
+
+def test_an_empty_data_file_is_damage_that_nothing_is_saved_of(tmp_path):
+    """The rescue ended in a traceback of mmap."""
+    simdb.open(tmp_path / "db").close()
+    (tmp_path / "db" / DATA_FILE).write_bytes(b"")
+
+    with pytest.raises(simdb.Error, match="is empty"):
+        simdb.rebuild(tmp_path / "db", drop_damaged=True)

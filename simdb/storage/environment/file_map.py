@@ -103,7 +103,9 @@ def _open_smaller(path: str, map_bytes: int, *, is_read_only: bool, is_synced: b
         except lmdb.Error as error:
             if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
                 raise FormatError(
-                    f"{path}/{DATA_FILE} is no data file that this LMDB can read: {error}"
+                    f"{path}/{DATA_FILE} is no data file that this LMDB can read: {error}; restore"
+                    " the database from a copy or a dump, or save what can be read: simdb rebuild"
+                    " --drop-damaged, simdb.rebuild(path, drop_damaged=True)"
                 ) from error
             if is_read_only and str(error).endswith(os.strerror(errno.EACCES)):
                 raise ForbiddenError(
