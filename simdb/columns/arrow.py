@@ -107,7 +107,15 @@ def as_column(values: Any) -> Any:
         return None
     if kind in WHOLE:
         return np.concatenate([each.to_numpy() for each in arrays]).astype(np.int64, copy=False)
-    return _valid_texts(arrays) if kind in STRINGS else None
+    if kind not in STRINGS:
+        return None
+    try:
+        for each in arrays:
+            each.validate(full=True)
+    except ValueError:
+        return None
+    arrow = load_arrow("an Arrow array")
+    return arrow.chunked_array(arrays).cast(arrow.large_string())
 
 
 def texts_behind(prefix: str, texts: Any) -> tuple[I64, U8]:
@@ -338,17 +346,6 @@ def encoded(texts: Iterable[Any]) -> Iterator[bytes]:
             yield text.encode()
         except UnicodeEncodeError:
             yield SURROGATES.sub("\ufffd", text).encode()
-
-
-def _valid_texts(arrays: list[Any]) -> Any:
-    """Return arrays of strings as one of large strings; None if a text is no valid UTF-8."""
-    arrow = load_arrow("an Arrow array")
-    try:
-        for each in arrays:
-            each.validate(full=True)
-        return arrow.chunked_array(arrays).cast(arrow.large_string())
-    except arrow.ArrowInvalid:
-        return None
 
 
 def _batch(arrow: Any, chunk: Columns, id_columns: Sequence[str], kind: Any, ids: str) -> Any:

@@ -144,7 +144,6 @@ def decoded(content: bytes, encoding: str = UTF8, errors: str = "strict") -> str
         # Of what fits nothing, the page itself knows best; UTF-8 is no choice of the caller's.
         is_chosen = without_mark(encoding) != UTF8
         settled = encoding if is_chosen else declared
-        return _decode(content, settled, errors)
     return _decode(content, settled or marked_or(content, encoding), errors)
 
 
@@ -311,7 +310,7 @@ def _column(array: Any) -> ByteColumn | None:
     if kind not in KINDS:
         return None
     # Arrow calls strings invalid that are no UTF-8; here they are bytes.
-    plain = array.cast(kind.replace("string", "binary"))
+    plain = array.view(kind.replace("string", "binary"))
     try:
         plain.validate(full=True)
     except (ValueError, IndexError) as error:
