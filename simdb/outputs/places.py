@@ -59,12 +59,11 @@ def check_outputs(
             if name not in kept:
                 check_staying([path], {"a source": [path]})
             _check_asked(in_place, f"{name} {path} is a source, which it would replace", remedy)
-        around = next((each for each in apart.values() if _is_within(path, each)), None)
-        if around is not None and os.path.lexists(path):
-            _check_asked(in_place, f"{name} {path} is there, in the source {around}", remedy)
-        inside = next((each for each in apart.values() if _is_within(each, path)), None)
-        if inside is not None:
-            raise OptionError(f"{name} {path}: it is the folder of {inside}; name another one")
+        for each in apart.values():
+            if os.path.lexists(path) and _is_within(path, each):
+                _check_asked(in_place, f"{name} {path} is there, in the source {each}", remedy)
+            if _is_within(each, path):
+                raise OptionError(f"{name} {path}: it is the folder of {each}; name another one")
 
 
 def _check_asked(in_place: bool, what: str, remedy: str) -> None:

@@ -58,16 +58,19 @@ def chosen_rows(rows: RowRange) -> Iterator[Any]:
 
 @contextmanager
 def opened_rows(path: str) -> Iterator[RowFile]:
-    """Open a Parquet or Arrow file; its first bytes say which it is."""
-    if is_arrow(path):
-        with _arrow_reader(path) as reader:
-            yield RowFile(reader.schema, None, partial(_batches_of, reader))
+    """Open a Parquet or Arrow file; its first bytes say which it is.
+
+    A file of Arrow is read and not mapped: a map would end the process if another one cuts it off.
+    """
+    if not is_arrow(path):
+        with _parquet_file(path) as file:
+            batches = partial(file.iter_batches, READ_ROWS, None)
+            yield RowFile(file.schema_arrow, file.metadata, batches)
         return
-    with _parquet_file(path) as file:
-        yield RowFile(
-            file.schema_arrow, file.metadata,
-            lambda columns: file.iter_batches(READ_ROWS, columns=columns),
-        )  # fmt: skip
+    ipc = load_arrow("reading Arrow", "pyarrow.ipc")
+    make = ipc.open_file if _head(path) == formats.ARROW_FILE else ipc.open_stream
+    with _source(path) as source, make(source) as reader:
+        yield RowFile(reader.schema, None, partial(_batches_of, reader))
 
 
 def _source(path: str) -> AbstractContextManager[Any]:
@@ -83,18 +86,6 @@ def _parquet_file(path: str, metadata: Any = None) -> Iterator[Any]:
     options = {"metadata": metadata, "buffer_size": READ_BYTES, "pre_buffer": False}
     with _source(path) as source, parquet.ParquetFile(source, **options) as file:
         yield file
-
-
-@contextmanager
-def _arrow_reader(path: str) -> Iterator[Any]:
-    """Open a file or a stream of Arrow's own format, which is read and not mapped.
-
-    A map would end the process if another one cuts the file off.
-    """
-    ipc = load_arrow("reading Arrow", "pyarrow.ipc")
-    make = ipc.open_file if _head(path) == formats.ARROW_FILE else ipc.open_stream
-    with _source(path) as source, make(source) as reader:
-        yield reader
 
 
 def _batches_of(reader: Any, columns: Sequence[str] | None) -> Iterator[Any]:
