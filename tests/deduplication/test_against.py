@@ -449,7 +449,7 @@ def test_a_database_among_files_is_refused(tmp_path):
     simdb.open(tmp_path / "db").close()
     write(tmp_path / "a.jsonl", [ONE])
 
-    with pytest.raises(simdb.InputError, match="is a database of simdb.* against= take"):
+    with pytest.raises(simdb.InputError, match=r"is a database of simdb.* against= take"):
         simdb.deduplicate([ONE], against=[tmp_path / "a.jsonl", tmp_path / "db"])
 
 
