@@ -183,7 +183,7 @@ class World:
             texts = [row["text"] for row in reference if row["text"] is not None]
         rule, similarity = self.rule(rows), self.chance.choice(SIMILARITIES)
         found = simdb.deduplicate(
-            rows, id="id", against=reference, keep=rule, similarity=similarity, recall=1.0,
+            rows, against=reference, keep=rule, similarity=similarity, recall=1.0,
             sketch=None if reference is self.path else self.sketch,
         )  # fmt: skip
         stays = staying(rows, preferred(rows, rule), texts, similarity)

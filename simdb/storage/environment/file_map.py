@@ -104,8 +104,8 @@ def _open_smaller(path: str, map_bytes: int, *, is_read_only: bool, is_synced: b
             if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
                 raise FormatError(
                     f"{path}/{DATA_FILE} is no data file that this LMDB can read: {error}; restore"
-                    " the database from a copy or a dump, or save what can be read: simdb rebuild"
-                    " --drop-damaged, simdb.rebuild(path, drop_damaged=True)"
+                    " the database from a copy or a dump, or save what can be read:"
+                    " simdb.rebuild(path, drop_damaged=True), simdb rebuild --drop-damaged"
                 ) from error
             if is_read_only and str(error).endswith(os.strerror(errno.EACCES)):
                 raise ForbiddenError(

@@ -63,6 +63,10 @@ ONLY_IN_PROGRAMS = re.compile(
             "labels=",
             "^(?:x, m|t|k)=",
             "^documents are missing",
+            "^decontaminate needs against=",
+            "of texts give simdb.fingerprints",
+            "^a write transaction on .* was dropped",
+            "on_error= takes a function",
             "write_shard|shard_of|is one database and not sharded|names shards of another",
             "table\\(s\\)|rotation\\(s\\)|dimension\\(s\\)|document\\(s\\)",
         )
