@@ -9,13 +9,14 @@ from typing import Any
 
 # Arguments and settings that an option of the same name gives, with dashes for underscores.
 OPTIONS = (
-    "allow", "bands", "blocks", "by_character", "checkpoint", "clean", "contained", "dimensions",
-    "distance", "distance_tables", "documents", "encoding", "errors", "family", "features",
-    "fields", "header_offset", "html_links", "html_title", "id", "idf", "keep", "keep_clusters",
-    "leading", "lowercase", "marks", "markup", "max_share", "minhash", "normalisation", "on_conflict",
-    "on_null", "pairs", "passages", "permutations", "policy", "polytopes", "recall", "rows",
-    "sample", "search", "seed", "shingle", "similarity", "stemming", "stop_words", "stored_bits",
-    "texts", "tokeniser", "turkic_case", "unit", "verify", "volatility", "weighting",
+    "allow", "bands", "blocks", "by_character", "checkpoint", "clean", "contained",
+    "dimensions", "distance", "distance_tables", "documents", "encoding", "errors", "family",
+    "features", "fields", "header_offset", "html_links", "html_title", "id", "idf", "keep",
+    "keep_clusters", "leading", "lowercase", "marks", "markup", "max_share", "minhash",
+    "normalisation", "on_conflict", "on_null", "pairs", "passages", "permutations", "policy",
+    "polytopes", "recall", "rows", "sample", "search", "seed", "shingle", "similarity",
+    "stemming", "stop_words", "stored_bits", "texts", "tokeniser", "turkic_case", "unit",
+    "verify", "volatility", "weighting",
 )  # fmt: skip
 # Names of users, such as the id `page?id=3` or the file `find_all.py`, stay as they are: those of
 # the library follow a space or a bracket.
