@@ -8,6 +8,7 @@ import pytest
 from soundness import assert_sound
 
 import simdb
+from rescues import stored
 from simdb.engine.maintenance import rescue
 from simdb.running import kernel
 from simdb.storage import layout
@@ -33,15 +34,6 @@ def path(tmp_path):
         database.delete_many([3, 50])
         database.insert("last", "red blue", {"n": "last"})
     return tmp_path / "db"
-
-
-def documents(path):
-    with simdb.open(path, "r") as database:
-        ids = list(database)
-        return {
-            id: (found.fingerprint, found.metadata)
-            for id, found in zip(ids, database.get_many(ids), strict=True)
-        }
 
 
 def harm(path, page, content=bytes(PAGE)):
@@ -75,7 +67,7 @@ def leaf_of(path, name):
 def assert_rescued(path, before, *, page):
     told = simdb.rebuild(path, drop_damaged=True)
 
-    left = documents(path)
+    left = stored(path)
     lost = before.keys() - left.keys()
     with simdb.open(path, "r") as database:
         assert list(database.check(deep=True)) == [], page
@@ -87,7 +79,7 @@ def assert_rescued(path, before, *, page):
 
 @pytest.mark.parametrize("part", [0, *(pytest.param(at, marks=pytest.mark.more) for at in (1, 2))])
 def test_whichever_page_is_zeroed_the_rest_is_rescued_and_what_is_lost_is_counted(path, part):
-    before, whole = documents(path), (path / DATA_FILE).read_bytes()
+    before, whole = stored(path), (path / DATA_FILE).read_bytes()
     refused = 0
 
     for page in range(part, len(whole) // PAGE, 3):
@@ -102,14 +94,14 @@ def test_whichever_page_is_zeroed_the_rest_is_rescued_and_what_is_lost_is_counte
 @pytest.mark.parametrize("name", [layout.META, layout.MANIFEST])
 def test_no_document_is_lost_with_a_page_that_others_can_replace(path, name, monkeypatch):
     monkeypatch.setattr(rescue, "WRITTEN_BYTES", 2000)
-    before = documents(path)
+    before = stored(path)
     harm(path, leaf_of(path, name))
     assert not opens(path)
 
     told = simdb.rebuild(path)
 
     assert told.lost_count == 0
-    assert documents(path) == before
+    assert stored(path) == before
     assert_sound(path)
 
 
@@ -122,19 +114,19 @@ def test_values_on_pages_of_their_own_outlive_the_page_with_their_keys(tmp_path,
     with simdb.open(path, options=options, durability="none") as database:
         database.insert_many(range(2200), bits[:2200])
         database.insert_many(range(2200, 2700), bits[2200:])
-    before = documents(path)
+    before = stored(path)
     harm(path, leaf_of(path, name))
 
     told = simdb.rebuild(path, drop_damaged=True)
 
-    kept = documents(path)
+    kept = stored(path)
     assert told.lost_count == len(before) - len(kept)
     assert kept == before
     assert_sound(path)
 
 
 def test_a_lost_meta_page_does_not_take_the_last_commit_with_it(path):
-    before = documents(path)
+    before = stored(path)
     with open(path / DATA_FILE, "rb") as file:
         newest = pages.last_commit(file.fileno()) % 2
     harm(path, newest)
@@ -142,12 +134,12 @@ def test_a_lost_meta_page_does_not_take_the_last_commit_with_it(path):
     told = simdb.rebuild(path, drop_damaged=True)
 
     assert "last" in before
-    assert documents(path) == before
+    assert stored(path) == before
     assert any("meta page" in note for note in told.notes)
 
 
 def test_lost_documents_are_said_in_words_and_without_leave_nothing_changes(path):
-    before = documents(path)
+    before = stored(path)
     harm(path, leaf_of(path, layout.VOLATILITY))
     content = bytearray((path / DATA_FILE).read_bytes())
     for at in range(2 * PAGE, len(content), PAGE):  # and the values that lay below it
@@ -160,20 +152,20 @@ def test_lost_documents_are_said_in_words_and_without_leave_nothing_changes(path
     assert (path / DATA_FILE).read_bytes() == content
     told = simdb.rebuild(path, drop_damaged=True)
 
-    lost = len(before.keys() - documents(path).keys())
+    lost = len(before.keys() - stored(path).keys())
     assert 0 < lost == told.lost_count
     assert told.losses[0].startswith(f"{lost} documents were lost: {len(told.dropped)} ids in")
     assert_sound(path)
 
 
 def test_deletions_that_are_lost_with_their_page_bring_no_document_back(path):
-    before = documents(path)
+    before = stored(path)
     harm(path, leaf_of(path, layout.DELETED))
 
     told = simdb.rebuild(path, drop_damaged=True)
 
-    assert documents(path).keys() <= before.keys()
-    assert told.lost_count == len(before) - len(documents(path))
+    assert stored(path).keys() <= before.keys()
+    assert told.lost_count == len(before) - len(stored(path))
 
 
 def test_values_under_strange_keys_of_manifest_and_meta_are_gone_after_a_rebuild(path):
@@ -199,7 +191,7 @@ def test_a_damaged_idf_table_is_used_as_far_as_it_can_be_read(tmp_path, harm_tab
     with simdb.open(path, options=simdb.Options(sketch=sketch), durability="none") as database:
         table = database.fit_idf(words)
         database.insert_many(range(200), words[:200])
-    before, file = documents(path), path / IDF_FILE
+    before, file = stored(path), path / IDF_FILE
     content = bytearray(file.read_bytes())
     if harm_table == "gone":
         file.unlink()
@@ -211,7 +203,7 @@ def test_a_damaged_idf_table_is_used_as_far_as_it_can_be_read(tmp_path, harm_tab
     told = simdb.rebuild(path, drop_damaged=True)
 
     assert any("IDF table" in each or "idf.table" in each for each in told.losses)
-    assert documents(path) == before
+    assert stored(path) == before
     assert_sound(path)
     with simdb.open(path, "w") as database:
         if harm_table == "body":
