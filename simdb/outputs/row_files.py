@@ -14,6 +14,7 @@ import numpy as np
 
 from simdb.columns.arrow import filtered_array, load_arrow
 from simdb.ground.dtypes import Bools
+from simdb.ground.errors import InputError
 from simdb.outputs import formats
 from simdb.outputs.pieces import RowRange, changed
 from simdb.running.threads import streamed, thread_count
@@ -133,11 +134,12 @@ def known_schema(path: str) -> Any:
 def _chosen(path: str, batches: Iterator[Any], is_chosen: Bools) -> Iterator[Any]:
     """Yield the chosen rows of some batches; `is_chosen` has a value for each row up to the last.
 
-    Raises InputError if there are fewer rows.
+    Raises InputError if there are fewer rows, or if one of their columns cannot be read: the reader
+    of the sources reads only the columns that it compares.
     """
     arrow = load_arrow("reading Parquet and Arrow")
     first = 0
-    for rows in batches:
+    for rows in _readable(path, batches, arrow):
         flags = is_chosen[first : first + len(rows)]
         first += len(rows)
         if flags.any():
@@ -147,6 +149,19 @@ def _chosen(path: str, batches: Iterator[Any], is_chosen: Bools) -> Iterator[Any
             return
     if first < len(is_chosen):
         raise changed(path)
+
+
+def _readable(path: str, batches: Iterator[Any], arrow: Any) -> Iterator[Any]:
+    """Yield batches; InputError if a file is damaged."""
+    try:
+        yield from batches
+    except (arrow.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # of the disk, and not of what is on it
+            raise
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"{path}: a column is damaged ({reason}); create the file or download it again"
+        ) from error
 
 
 def _group_batches(path: str, metadata: Any, number: int) -> Iterator[Any]:

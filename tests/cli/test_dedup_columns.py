@@ -210,3 +210,24 @@ def test_distinct_names_pass_over_names_that_occur():
     assert distinct(["", "", "column", "column"]) == ["", "column_2", "column", "column_3"]
     assert distinct(["", "a", "", "b", ""]) == ["", "a", "column_3", "b", "column_5"]
     assert distinct([1, 1, "1_2"]) == [1, "1_3", "1_2"]
+
+
+@pytest.mark.parametrize("part", ["header", "values"])
+def test_a_damaged_column_that_is_not_compared_leaves_the_output_as_it_was(
+    simdb_run, tmp_path, part
+):
+    path, output = tmp_path / "a.parquet", tmp_path / "out.jsonl"
+    rows = [{"text": f"a text about number {at} and more", "n": at} for at in range(500)]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path, use_dictionary=False)
+    column = parquet.read_metadata(path).row_group(0).column(1)
+    start = column.data_page_offset + (0 if part == "header" else column.total_compressed_size // 3)
+    content = bytearray(path.read_bytes())
+    content[start : start + 40] = b"\xff" * 40
+    path.write_bytes(content)
+    output.write_bytes(b"an earlier result\n")
+
+    ran = simdb_run("dedup", str(path), "-o", str(output))
+
+    assert ran.code == 2
+    assert f"{path}: a column is damaged" in ran.notes
+    assert output.read_bytes() == b"an earlier result\n"
