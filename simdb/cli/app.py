@@ -12,14 +12,16 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 import simdb
 from simdb import cli
-from simdb.cli import COMMANDS, NAMES, module_of, options, output
-from simdb.cli.options.declare import HELP_OPTIONS, command_of
+from simdb.cli import COMMANDS, NAMES, completion, module_of, output
+from simdb.cli.options.declare import command_of
 from simdb.cli.output.render import (
     BROKEN_PIPE,
     DATABASE_ERROR,
@@ -32,18 +34,11 @@ from simdb.cli.output.render import (
 from simdb.ground.errors import full_disk
 from simdb.ground.foreign import COMMANDS as COMMAND_WORDS
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
 # Folders whose messages are in words of the command line already.
 OWN_WORDS = (cli.__name__, "simdb.outputs", "simdb.sources")
 NO_MEMORY = (
     "the memory of this process is used up; give it more, or take fewer threads, as with the"
     " environment variable SIMDB_THREADS=1, or let dedup hold less, with --memory 64M"
-)
-NO_DOCSTRINGS = (
-    "the commands are made of docstrings, and Python leaves these out with -OO and with"
-    " PYTHONOPTIMIZE=2; run it without, or with -O; the library needs none"
 )
 # What the system says of no file.
 ADVICE = {
@@ -64,7 +59,8 @@ class Program(click.Group):
         if cmd_name not in NAMES:
             return None
         module = getattr(cli, module_of(cmd_name))
-        return command_of(getattr(module, cmd_name.replace("-", "_")))
+        made = getattr(module, cmd_name.replace("-", "_"))
+        return made if isinstance(made, click.Command) else command_of(made)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -72,18 +68,24 @@ class Program(click.Group):
         """Return the command that `args` begin with; suggest another for an unknown name."""
         if args[0] not in NAMES and not args[0].startswith("-"):
             own = COMMAND_WORDS.get(args[0])
-            near = f" Use simdb {own}." if own else output.terminal.suggestion(args[0], NAMES)
+            near = f" Use simdb {own}." if own else _suggestion(args[0])
             ctx.fail(f"No such command {args[0]!r}.{near}")
         return super().resolve_command(ctx, args)
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Return the commands that can complete a word, without loading their modules."""
-        texts = {name: text for group in COMMANDS.values() for name, text in group.items()}
-        return options.completion.commands(texts, self, ctx, incomplete)
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that can complete a word, without loading them; or options."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        texts = [each for group in COMMANDS.values() for each in group.items()]
+        return [
+            CompletionItem(name, help=text) for name, text in texts if name.startswith(incomplete)
+        ]
 
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help of the program, without loading any command."""
-        formatter.write(output.terminal.program_help(self, ctx, COMMANDS))
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in their groups, without loading them."""
+        for title, group in COMMANDS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(group.items()))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the options of the program; some of them print, and end it."""
@@ -134,48 +136,45 @@ def _show_version(context: click.Context, option: click.Parameter, is_given: boo
 
 def _complete(context: click.Context, option: click.Parameter, shell: str | None) -> None:
     if shell is not None:
-        is_shown = option is SHOW_COMPLETION
-        made = options.completion.script if is_shown else options.completion.install
-        print(made(context.command, shell))
+        is_shown = option.name == "show_completion"
+        print((completion.script if is_shown else completion.install)(context.command, shell))
         raise Exit(0)
 
 
-VERSION = click.Option(
-    ["--version"],
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_version,
-    help="Show the version and exit.",
-)
 # The shell can be left out; then it is the one that the variable SHELL names.
 OF_A_SHELL: dict[str, Any] = {
-    "is_flag": False, "flag_value": "auto", "default": None, "is_eager": True,
+    "is_flag": False, "flag_value": completion.DETECTED, "is_eager": True,
     "expose_value": False, "metavar": "[SHELL]", "callback": _complete,
 }  # fmt: skip
-INSTALL_COMPLETION = click.Option(
-    ["--install-completion"],
+
+
+@click.group(
+    cls=Program,
+    name="simdb",
+    help="Find near-duplicate documents, once or against an index of all documents seen before.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
+    help="Show the version and exit.",
+)  # fmt: skip
+@click.option(
+    "--install-completion",
     help="Make Tab complete commands and options: in bash, zsh or fish; yours if not given.",
     **OF_A_SHELL,
 )
-SHOW_COMPLETION = click.Option(
-    ["--show-completion"], help="Print the code that --install-completion installs.", **OF_A_SHELL
+@click.option(
+    "--show-completion", help="Print the code that --install-completion installs.", **OF_A_SHELL
 )
-app = Program(
-    "simdb",
-    help="Find near-duplicate documents, once or against an index of all documents seen before.",
-    params=[VERSION, INSTALL_COMPLETION, SHOW_COMPLETION],
-    no_args_is_help=True,
-    context_settings={"help_option_names": HELP_OPTIONS},
-)
+def app() -> None:
+    """Run the command that is named."""
 
 
 def main() -> None:
     """Run the program with the arguments of this process."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(TERMINATED))
     _open_streams()
-    if not NAMES:
-        sys.exit(_report(NO_DOCSTRINGS, WRONG_USE))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     # Imports make many objects that all stay, and Python would look for cycles among them: every
@@ -185,6 +184,12 @@ def main() -> None:
         app()
     finally:
         gc.freeze()
+
+
+def _suggestion(name: str) -> str:
+    """Return a sentence with the commands that are like a name; no text if there are none."""
+    near = get_close_matches(name, NAMES)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def _message(error: simdb.Error) -> str:

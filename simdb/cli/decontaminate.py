@@ -35,18 +35,7 @@ SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakOptions:
-    """The options of `simdb decontaminate` about items, and what becomes of their documents.
-
-    --fields FIELD...: The fields of an item to look for, each by itself, such as question answer;
-        joined, question,answer; that of --text-field if not given. Numbers are texts, too.
-    --ngram: Words of a shared run, 2 to 32.
-    --coverage: Share of an item's words that a document must have, above 0 to 1.
-    --min-hits: Least n-grams of an item in the shared passages; all, if it has fewer.
-    --common: Ignore n-grams that more than this share of the documents, or items, have.
-    --drop: Leave out documents that have an item; the default.
-    --cut: Take the shared passages out of documents, and keep the rest.
-    --mark: Keep all documents; those with an item get a field "leaks".
-    """
+    """The options of `simdb decontaminate` about items, and what becomes of their documents."""
 
     fields: list[str] | None = None
     ngram: int = 13
@@ -69,17 +58,7 @@ class LeakOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Where `simdb decontaminate` writes its results.
-
-    -o, --output FILE: Write the clean documents to a .jsonl, .csv, .tsv or .parquet file, also with
-        .gz or .zst. FOLDER/ gets one such file for each source. - is standard output, instead of
-        the leaks.
-    --in-place: -o may be one of the sources, or lie in one. What is left out of that source is then
-        kept nowhere, unless some of it was skipped.
-    --report PAGE: Also write a page with each leak, the passage beside the item: an HTML file
-        (needs jinja2).
-    --leaks FILE: Also write the leaks to a .jsonl, .csv, .tsv or .parquet file.
-    """
+    """Where `simdb decontaminate` writes its results."""
 
     output: str | None = None
     report: str | None = None
@@ -118,18 +97,7 @@ def decontaminate(
     inputs: ReadingOptions,
     on_null: NullName | None = None,
 ) -> None:
-    """Find the items of a test in training data, and remove the documents that have them.
-
-    A document has an item if both share runs of 13 words, and passages grown from these have half
-    of the words that the item does not share with many others. -o writes what is clean; the leaks
-    are shown, each with its document and its item; as JSON lines and in the file of --leaks also
-    with their places and the rarest run that both have.
-
-    Exit code 1 if files or records were skipped and, with --exit-code, if an item is found; 2 if
-    all were skipped: then nothing is written.
-
-    --against SOURCE...: The items to look for, such as a test.
-    """
+    """Find the items of a test in training data, and remove the documents that have them."""
     if against is None:
         raise OptionError("--against SOURCE names the items to look for, such as the test set")
     rule = checked_rule(wanted.ngram, wanted.coverage, wanted.min_hits, wanted.common)

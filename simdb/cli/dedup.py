@@ -62,22 +62,7 @@ def dedup(
     inputs: ReadingOptions,
     allow: list[str] | None = None,
 ) -> None:
-    """Find near-duplicate documents in files, folders and records.
-
-    Without --db, group near-duplicates within the inputs; with --against, leave out what matches
-    texts there, too.  With --db, store documents not seen before and report what each duplicate
-    matches.
-
-    Sketches find candidates, and the texts decide: documents match if the exact Jaccard similarity
-    of their shingles is at least 0.8.  What --db has from an earlier run is compared by estimate,
-    unless it was begun with --features, or --texts names a source with its texts.
-
-    Every document that is left out matches the one that is kept for it (--policy star), and not
-    only another document of its group (connected).  -o writes what is kept.
-
-    Exit code 1 if files or records were skipped and, with --exit-code, if there are duplicates; 2
-    if all were skipped: then nothing is written.
-    """
+    """Find near-duplicate documents in files, folders and records."""
     sketch = chosen.given()
     sources, against = expanded(sources), expanded(duplicates.against or [])
     read = [*sources, *(each for each in against if not is_database(each))]

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 import simdb
-from simdb.cli.options.arguments import Positive
+from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_rows, quantity, rounded
@@ -28,10 +28,7 @@ FOLDERS = {"stdlib": "stdlib", "site-packages": "purelib"}
 
 
 def demo(*, limit: Positive = 20_000, json: bool = False) -> None:
-    """Find near-duplicates among the Python files of this machine, and show how long it takes.
-
-    --limit: Read at most this many files.
-    """
+    """Find near-duplicates among the Python files of this machine, and show how long it takes."""
     with Progress("reading") as progress, simdb.open(None) as database:
         intake = Intake(batched(islice(python_files(), limit)), progress)
         batches = list(intake.batches(database.options.sketch))

@@ -18,12 +18,7 @@ SHOWN_IDS = 20
 
 
 def get(db: str, ids: list[str], *, int_ids: bool = False, json: bool = False) -> None:
-    """Show the fingerprint and metadata of stored documents; texts are not stored.
-
-    If the database keeps times, the time of each is shown, too, in UTC.
-
-    Exit code 3 if an id is unknown; the documents of all other ids are shown.
-    """
+    """Show the fingerprint and metadata of stored documents; texts are not stored."""
     is_missing = False
     with open_either(db) as database, one_state(database) as snapshot:
         for id in given_ids(ids, int_ids):
@@ -39,12 +34,7 @@ def get(db: str, ids: list[str], *, int_ids: bool = False, json: bool = False) -
 
 
 def cluster(db: str, id: str, *, int_ids: bool = False, json: bool = False) -> None:
-    """Show the cluster of one stored document, the representative first.
-
-    Needs a database created with --keep-clusters.  The cluster is read from disk, not searched for.
-
-    ID: The id of a stored document.
-    """
+    """Show the cluster of one stored document, the representative first."""
     with simdb.open(db, "r") as database:
         ids = database.cluster(given_ids([id], int_ids)[0])
         print_one({"representative": ids[0], "size": len(ids), "ids": ids}, as_json=json)
@@ -60,16 +50,7 @@ def delete(
     int_ids: bool = False,
     json: bool = False,
 ) -> None:
-    """Delete stored documents, by id, by their metadata or by their age.
-
-    With --where and --older-than, both must hold.
-
-    Exit code 3 if an id is unknown; the documents of all other ids are deleted.
-
-    ID...: The ids of stored documents.
-    --ids FILE: A file with one id on each line; - standard input.
-    --older-than AGE: Documents inserted, or last seen, longer ago, such as 30d (also s, m, h, w).
-    """
+    """Delete stored documents, by id, by their metadata or by their age."""
     conditions = where if older_than is None else older_than
     if [ids, ids_file, conditions].count(None) != 2:
         raise simdb.OptionError(

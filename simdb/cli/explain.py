@@ -6,7 +6,7 @@ from textwrap import fill
 from typing import Annotated, Any
 
 import simdb
-from simdb.cli.options.arguments import Natural
+from simdb.cli.options.declare import Natural
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_ids
 from simdb.cli.options.sketch_options import SketchOptions, allowed, check_given, make_sketch
@@ -44,21 +44,7 @@ def explain(
     allow: list[str] | None = None,
     json: bool = False,
 ) -> None:
-    """Explain why two documents match or do not: the words, features, bits and tables that differ.
-
-    On a terminal, the texts of two files come first: [-words-] only the left one has, {+words+}
-    only the right one.
-
-    If the first argument is a database, the others are ids of documents that it stores; otherwise
-    both arguments are files.
-
-    Exit code 0 whether they match or not.
-
-    [DB] A B: Two files, or -; after a database, two stored ids.
-    --document FILE: With a database: a file, or -, instead of B.
-    --bits: On a terminal: also show the differing bits and the tables.
-    --features: List at most this many features.
-    """
+    """Explain why two documents match or do not: what differs."""
     sketch = chosen.given()
     decoded_as = known_encoding(encoding)
     db, named = _settled(names, document)

@@ -38,19 +38,7 @@ def insert(
     allow: list[str] | None = None,
     json: bool = False,
 ) -> None:
-    """Insert documents in one transaction; create the database if it does not exist.
-
-    With --match, look up all documents before they are inserted, and show what each one matches.
-
-    Exit code 1 if files or records were skipped, 2 if all were skipped, 3 if an id is taken; after
-    2 and 3 nothing is inserted.
-
-    --id ID: The id of one document.
-    --text TEXT: The text of that document.
-    --metadata: Also store the other fields of each record.
-    --on-null WORD: Records with null in place of a text, or without the field: keep, drop or error.
-        If not given, they are skipped and reported.
-    """
+    """Insert documents in one transaction; create the database if it does not exist."""
     if (id is None) != (text is None) or (id is None) == (not sources):
         raise simdb.OptionError("insert needs either SOURCE... or --id with --text")
     criterion = wanted.criterion

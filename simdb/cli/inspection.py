@@ -34,12 +34,7 @@ ADVICE_COLUMNS = ("topic", "message", "reason", "remedy")
 
 
 def stats(db: str, *, all: bool = False, json: bool = False) -> None:
-    """Show what a database holds, its size and age, and what to do.
-
-    In a pipe or a file, or with --json, all numbers are printed, as one object.
-
-    --all: Show all counts, sizes, runs, readers and options.
-    """
+    """Show what a database holds, its size and age, and what to do."""
     with open_either(db) as database:
         numbers = database.stats()
         if all or not is_table(json) or isinstance(numbers, simdb.ShardedStatistics):
@@ -53,12 +48,7 @@ def stats(db: str, *, all: bool = False, json: bool = False) -> None:
 
 
 def check(db: str, *, deep: bool = False, json: bool = False) -> None:
-    """Look for damage in a database, and say how to repair it.
-
-    Exit code 1 if there is any.
-
-    --deep: Read every byte and make every table again.
-    """
+    """Look for damage in a database, and say how to repair it."""
     if print_rows(_findings(db, deep), ("place", "message", "remedy"), as_json=json):
         raise Exit(FINDINGS)
     note = "no problem found" if deep else "no problem found; --deep makes every table again"
@@ -66,10 +56,7 @@ def check(db: str, *, deep: bool = False, json: bool = False) -> None:
 
 
 def doctor(db: str, *, json: bool = False) -> None:
-    """Give advice on a database; change nothing.
-
-    Exit code 1 if there is advice.  For damage, use check.
-    """
+    """Give advice on a database; change nothing."""
     if print_rows(_advice(db), ADVICE_COLUMNS, as_json=json):
         raise Exit(FINDINGS)
     print("no advice; to look for damage, run simdb check", file=sys.stderr)

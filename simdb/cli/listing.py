@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 import simdb
-from simdb.cli.options.arguments import Positive
+from simdb.cli.options.declare import Positive
 from simdb.cli.options.opening import open_either, with_passages
 from simdb.cli.options.option_groups import (
     ListingOptions,
@@ -58,14 +58,7 @@ CONTAINED = PAIRS._replace(shown=(*MEASURED, "containment"), written=(*MEASURED,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredOptions(SearchOptions):
-    """Which stored documents match, what of them is shown, and where that goes.
-
-    --texts SOURCE: Where the texts of stored documents are, by id: they decide what matches, and
-        --show shows them.
-    --verify: exact: the texts of --texts decide what matches; numbers: they must also have the same
-        numbers; estimate: sketches decide. exact with --texts if not given, unless documents match
-        by --distance alone.
-    """
+    """Which stored documents match, what of them is shown, and where that goes."""
 
     where: list[str] | None = None
     output: str | None = None
@@ -119,15 +112,7 @@ def clusters(
     listing: ListingOptions,
     inputs: ReadingOptions,
 ) -> None:
-    """Show the groups of stored documents that match, the representative of each first.
-
-    Sketches decide or, with --texts, the exact similarity of the texts.
-
-    Exit code 1 if there are any, with --exit-code.
-
-    --keep RULE: Which document stands for a group: first, last, or max:FIELD or min:FIELD of the
-        metadata.
-    """
+    """Show the groups of stored documents that match, the representative of each first."""
     check_keep(keep)
     with _opened(db, wanted, inputs) as (database, texts):
         found = database.find_clusters(
@@ -150,15 +135,7 @@ def pairs(
     listing: ListingOptions,
     inputs: ReadingOptions,
 ) -> None:
-    """Show all pairs of stored documents that match.
-
-    Sketches decide or, with --texts, the exact similarity of the texts.  With --contained, a pair
-    is a document, left, that is contained in another one, right.
-
-    Exit code 1 if there are any, with --exit-code.
-
-    --explain: Say first which method is used, and the share of pairs it finds.
-    """
+    """Show all pairs of stored documents that match."""
     with _opened(db, wanted, inputs) as (database, texts):
         columns, deciding = PAIRS, wanted.deciding(texts)
         if contained is not None:

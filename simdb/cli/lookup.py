@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 import simdb
-from simdb.cli.options.arguments import Positive
+from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake, KeptOutput, is_default
 from simdb.cli.options.opening import one_state, open_either
 from simdb.cli.options.option_groups import (
@@ -49,11 +49,7 @@ KINDS = "a .jsonl, .csv, .tsv or .parquet file, also with .gz or .zst, or FOLDER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupOptions(SearchOptions):
-    """What `simdb lookup` looks for.
-
-    --all: Show all matches of each document, not only the best.
-    --nearest K: Show the K nearest stored documents of each, however similar they are.
-    """
+    """What `simdb lookup` looks for."""
 
     every: Annotated[bool, "--all"] = False
     where: list[str] | None = None
@@ -87,16 +83,7 @@ class LookupOptions(SearchOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupOutputs:
-    """The options of `simdb lookup` about files: the rows, and the documents looked up.
-
-    -o, --output FILE: Also write the rows to a .jsonl, .csv, .tsv or .parquet file, also with .gz
-        or .zst. - writes JSON lines to standard output.
-    --new FILE: Write the documents without a match to a .jsonl, .csv, .tsv or .parquet file, also
-        with .gz or .zst, or FOLDER/, as dedup -o does.
-    --found FILE: Write the documents with a match, in the same way.
-    --in-place: --new or --found may be one of the sources, or lie in one. The other documents of
-        that source are then kept nowhere, unless some of it was skipped.
-    """
+    """The options of `simdb lookup` about files: the rows, and the documents looked up."""
 
     output: str | None = None
     new: str | None = None
@@ -143,20 +130,7 @@ def lookup(
     inputs: ReadingOptions,
     allow: list[str] | None = None,
 ) -> None:
-    """Show which documents a database has already, and store nothing.
-
-    Each document of the sources is shown with the best stored document that matches it.  Documents
-    of the sources are not compared with each other.  --new and --found write those without and
-    with a match, as they are.  --nearest shows the nearest stored documents, whether they match or
-    not.
-
-    Exit code 1 if files or records were skipped and, with --exit-code, if something is found; 2 if
-    all were skipped.
-
-    --texts SOURCE: Texts, by id, of documents that the database has already.
-    --on-null WORD: Records with null in place of a text, or without the field: keep, drop or error.
-        If not given, they are skipped and reported.
-    """
+    """Show which documents a database has already, and store nothing."""
     wanted.check()
     form = outputs.check(wanted.nearest)
     sources = expanded(sources)

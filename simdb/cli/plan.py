@@ -44,19 +44,7 @@ def plan(
     pairs: bool = False,
     json: bool = False,
 ) -> None:
-    """Show how a query would be answered, at what cost, and why no other method was chosen.
-
-    With DB, plan for its documents.  Without DB, plan for any number of documents, and compare with
-    the cost model of Sood & Loguinov 2011.
-
-    DB: The directory of a database; else give --documents.
-    --documents N: Plan for this many stored documents, for example 8e9.
-    --header-offset: Without DB: bits of the table headers, as in create.
-    --weights/--no-weights: Without DB: whether documents have weights (default).
-    --memory SIZE: Without DB: the memory for tables and weights, such as 128G; that of this machine
-        if not given.
-    --pairs: Plan the command pairs; needs DB. Times are for one document.
-    """
+    """Show how a query would be answered, at what cost, and why no other method was chosen."""
     sketch = chosen.given()
     shape = {"blocks": blocks, "leading": leading, "bands": bands, "rows": rows}
     shape |= {"header_offset": header_offset}
@@ -105,16 +93,7 @@ def create(
     features: bool = OPTIONS.features,
     json: bool = False,
 ) -> None:
-    """Create an empty database; its options are stored with it and cannot be changed.
-
-    --volatility/--no-volatility: Store the weights of documents (default); without, match by
-        distance only.
-    --similarity: Default similarity of a match. If not given: 0.889; 0.909 for single words
-        weighted by tf-idf; 0.8 with --minhash.
-    --distance: Default distance of a match for fingerprints without weights. If not given: 3.
-    --recall: Default share of the matches that a search must find.
-    --header-offset: Bits of the table headers: log2 of the documents, plus this number.
-    """
+    """Create an empty database; its options are stored with it and cannot be changed."""
     sketch = chosen.given()
     stored = _stored_weights(volatility, is_minhash=MINHASH in sketch)
     shape = {

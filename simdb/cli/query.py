@@ -25,12 +25,7 @@ from simdb.sources.content import STANDARD_INPUT, markup_hint
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryOptions(SearchOptions):
-    """What `simdb query` looks for.
-
-    --limit: Show only this many matches, the best.
-    --nearest K: Show the K nearest documents, however similar they are.
-    --texts SOURCE: Where the texts of stored documents are, by id: they measure --contained.
-    """
+    """What `simdb query` looks for."""
 
     limit: int | None = None
     nearest: int | None = None
@@ -88,17 +83,7 @@ def query(
     allow: list[str] | None = None,
     json: bool = False,
 ) -> None:
-    """Show the stored documents that match a text, a file, a stored document or a fingerprint.
-
-    The best match comes first.  --nearest shows the most similar documents even if they do not
-    match, --where only documents whose metadata have a value, and --contained documents that have a
-    share of the text in them.  Exit code 0 whether there are matches or not.
-
-    TEXT: The text, not the name of a file; - reads standard input.
-    --file FILE: A file with the text; - is standard input.
-    --id ID: The id of a stored document.
-    --fingerprint N: A fingerprint, decimal or 0x...
-    """
+    """Show the stored documents that match a text, a file, a stored document or a fingerprint."""
     if [text, file, id, fingerprint].count(None) != 3:
         raise simdb.OptionError(
             "query needs exactly one of TEXT, -, --file, --id and --fingerprint"

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from functools import partial
 
 import simdb
-from simdb.cli.options.arguments import Natural, Positive
+from simdb.cli.options.declare import Natural, Positive
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ReadingOptions, SearchOptions
 from simdb.cli.output.progress import Progress
@@ -39,20 +39,7 @@ def report(
     inputs: ReadingOptions,
     json: bool = False,
 ) -> None:
-    """Write a page about a database for people: sizes, groups, similarities and advice.
-
-    The page is one HTML file that loads nothing and runs no scripts.
-    It needs the package jinja2.
-
-    Exit code 1 if files or records of --texts were skipped.
-
-    -o, --output FILE: The file to write; - is standard output.
-    --texts SOURCE: Texts, by id, of the stored documents.
-    --groups: Show this many of the largest groups.
-    --sample: Look up the matches of this many documents, drawn at random.
-    --seed: Seed of the random draw.
-    --all: Group all documents, also if there are more than 2,000,000.
-    """
+    """Write a page about a database for people: sizes, groups, similarities and advice."""
     if output is None:
         raise simdb.OptionError("-o FILE names the page, such as -o report.html; - prints it")
     check_page(output)

@@ -12,7 +12,7 @@ import numpy as np
 
 import simdb
 from simdb.cli.options import sketch_options
-from simdb.cli.options.arguments import BitCount, Natural, Positive
+from simdb.cli.options.declare import BitCount, Natural, Positive
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.opening import open_idle
 from simdb.cli.options.option_groups import TextOptions, given_batch
@@ -44,14 +44,7 @@ def idf(
     allow: list[str] | None = None,
     json: bool = False,
 ) -> None:
-    """Compute an IDF table from documents: a rare feature gets a high weight.
-
-    Exit code 1 if files or records were skipped.
-
-    -o, --output FILE: Write the IDF table to this file.
-    --db DB: Store the IDF table in this database, which must be empty.
-    --features: Keep only this many features, the most frequent.
-    """
+    """Compute an IDF table from documents: a rare feature gets a high weight."""
     sketch = chosen.given()
     if (output is None) == (db is None) or "idf" in sketch:
         raise simdb.OptionError("idf needs either --output FILE or --db DB, and takes no --idf")
@@ -91,17 +84,7 @@ def calibrate(
     allow: list[str] | None = None,
     json: bool = False,
 ) -> None:
-    """Learn from a sample how similar documents differ, so that queries need less searching.
-
-    Compares the sample with all stored documents, measures the speed of this machine, and stores
-    both results in the database.  Prints how much a query searches for several recalls.
-
-    Exit code 1 if records were skipped.
-
-    --sample: Compare this many stored documents, drawn at random, with all.
-    --documents SOURCE: Instead of a sample: documents like later queries. May be repeated.
-    --seed: Seed of the random draw.
-    """
+    """Learn from a sample how similar documents differ, so that queries need less searching."""
     if sample is not None and documents:
         raise simdb.OptionError("calibrate takes either --sample N or --documents SOURCE, not both")
     given_as = TextOptions(
@@ -135,16 +118,7 @@ def fingerprint(
     allow: list[str] | None = None,
     json: bool = False,
 ) -> None:
-    """Show the fingerprints of texts: 64 bits, the number of features, the most volatile bits.
-
-    Exit code 1 if files or records were skipped.
-
-    SOURCE...: As for dedup, but - reads standard input as one text.
-    --text TEXT: Fingerprint this text.
-    --db DB: Use the sketch options of the database DB.
-    --lines: Treat each line as a document.
-    --bits: Show this many bits, the most volatile.
-    """
+    """Show the fingerprints of texts: 64 bits, the number of features, the most volatile bits."""
     sketch = chosen.given()
     if (text is None) == (not sources):
         raise simdb.OptionError("fingerprint needs either SOURCE... or --text")

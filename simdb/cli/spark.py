@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Annotated, Any
 
-from simdb.cli.options.arguments import Positive
-from simdb.cli.options.declare import CommandGroup
+import click
+
+from simdb.cli.options.declare import Positive, command_of, described
 from simdb.cli.options.sketch_options import SketchOptions, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, quantity
@@ -26,14 +27,7 @@ PACKED_ENDS = (".gz", ".zst", ".bz2")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions:
-    """The options about where and how the job runs.
-
-    --master MASTER: The master of Spark: local[4], spark://host:7077, yarn; this machine if not
-        given.
-    --conf NAME=VALUE: A setting of Spark; can be given several times.
-    --checkpoint TARGET: A folder for sketches and rounds, that all can write.
-    --partitions: Partitions of a shuffle; 3 for each processor.
-    """
+    """The options about where and how the job runs."""
 
     master: str | None = None
     conf: list[str] | None = None
@@ -52,20 +46,7 @@ class ClusterOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOptions:
-    """The options about rows: what is alike, and which of them stays.
-
-    --similarity: Least similarity of a match, above 0 to 1: exact, or estimated (cosine, or Jaccard
-        with --minhash) with --verify estimate; 0.8, and estimated 0.889, if not given.
-    --verify: exact: texts decide what matches, and travel if they are in a candidate; estimate:
-        sketches do. exact if not given, unless rows match by --distance alone.
-    --policy: star: all match the row that stays; connected: chains of matches form a group.
-    --keep RULE: Which row of a group stays: first (the least id), last, longest, shortest,
-        max:COLUMN or min:COLUMN.
-    --on-null: Rows without a text: keep, drop, or error, which ends the job.
-    --on-error WORD: Rows without an id, or with a text that is no UTF-8: skip (named and counted,
-        exit code 1) or raise (exit code 2, and nothing is written).
-    --text-field: The column with the texts.
-    """
+    """The options about rows: what is alike, and which of them stays."""
 
     similarity: float | None = None
     distance: int | None = None
@@ -89,20 +70,7 @@ def dedup(
     cluster: ClusterOptions,
     chosen: SketchOptions,
 ) -> None:
-    """Write the rows of a table without near-duplicates, and what was removed and why, by Spark.
-
-    IN, OUT and OUT2 are paths that Spark knows.  JSON lines are read and written if the name ends
-    with .jsonl, .ndjson or .json, for input also with .gz, .zst or .bz2 behind it, and Parquet
-    otherwise.  Every row needs an id of its own.
-
-    OUT and OUT2 must not exist.  They are folders, with a file for each partition.
-
-    Exit code 1 if rows were skipped.
-
-    IN: Parquet or JSON lines, as the end of the name says.
-    OUT: Where the rows that stay are written.
-    --removed OUT2: Also write what was removed: id, kept, similarity.
-    """
+    """Write the rows of a table without near-duplicates, and what was removed and why, by Spark."""
     sketch = chosen.given()
     settings, made = cluster.settings, make_sketch(sketch)
     parse(rows.keep, "--keep")
@@ -172,12 +140,7 @@ def _write(frame: Any, path: str) -> None:
     frame.write.format(_format(path)).save(path)
 
 
-spark = CommandGroup(
-    "spark",
-    {"dedup": dedup},
-    """Run the main job on a cluster, by PySpark 4.1 or newer.
-
-    It needs pip install 'pyspark>=4.1' pyarrow pandas, and Java 17 or 21.
-    simdb must be installed for the Python of its workers, too.
-    """,
-)
+spark = click.Group(
+    "spark", {"dedup": command_of(dedup, "spark dedup")}, help=described("spark")[0],
+    no_args_is_help=True,
+)  # fmt: skip

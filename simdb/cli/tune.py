@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import simdb
-from simdb.cli.options.arguments import Natural
+from simdb.cli.options.declare import Natural
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.output.progress import Progress
@@ -99,19 +99,7 @@ def tune(
     inputs: TextOptions,
     json: bool = False,
 ) -> None:
-    """Advise on unit, shingle, weighting and threshold for documents, by a sample of them.
-
-    Prints flags for dedup and create, and the reasons.  With --pairs, also the precision and recall
-    to expect.
-
-    Exit code 1 if files or records were skipped.
-
-    --pairs FILE: Pairs that people have judged: id, id and label (1 or 0) on each line; .tsv, .csv
-        or .jsonl.
-    --blocking: The pairs are candidates of a blocking step, and only such are to be decided.
-    --markup: Whether the documents are html or none; if not given, the command looks at them.
-    --seed: Seed of the random draws.
-    """
+    """Advise on unit, shingle, weighting and threshold for documents, by a sample of them."""
     reading = inputs.reading()
     check_sources(sources, reading)
     judged = [] if pairs is None else read_judged_pairs(pairs)

@@ -32,15 +32,7 @@ def rebuild(
     distance_tables: DistanceTablesName | None = None,
     json: bool = False,
 ) -> None:
-    """Repair a database: make all its tables again from the stored documents.
-
-    The database may be too damaged to be opened.  Exit code 1 if something was lost, 3 if documents
-    are damaged; then nothing is changed.
-
-    --drop-damaged: Remove documents that are damaged beyond repair.
-    --polytopes: Number of cross-polytope tables from now on, 0 for none; if not given, it stays the
-        same.
-    """
+    """Repair a database: make all its tables again from the stored documents."""
     with suppress(simdb.CorruptError, simdb.FormatError):
         open_idle(db).close()  # after all who are writing to it now
     report = simdb.rebuild(
@@ -63,10 +55,7 @@ def rebuild(
 
 
 def copy(db: str, target: str, *, json: bool = False) -> None:
-    """Copy the current state of a database to a new directory; other processes can keep writing.
-
-    TARGET: The directory to create.
-    """
+    """Copy the current state of a database to a new directory; other processes can keep writing."""
     check_outputs({"TARGET": target}, (), {}, [db])
     with simdb.open(db, "r") as database:
         database.copy(target)
@@ -81,13 +70,7 @@ def merge(
     on_conflict: ConflictName = "error",
     json: bool = False,
 ) -> None:
-    """Store the documents of other databases with the same sketch in a database, all or none.
-
-    No text is needed, and the other databases stay as they are. Clusters that the database keeps
-    are brought up to date.
-
-    FROM...: The other databases, which can be sharded.
-    """
+    """Store the documents of other databases with the same sketch in a database, all or none."""
     with Progress("merging") as progress, simdb.open(db, "w") as database, ExitStack() as held:
         given: list[simdb.database.Mergeable] = []
         for each in others:
@@ -103,10 +86,7 @@ def merge(
 
 
 def dump(db: str, *, output: str = STANDARD_OUTPUT, json: bool = False) -> None:
-    """Write everything in a database to one portable file; other processes can keep writing.
-
-    -o, --output FILE: The file to write; - is standard output.
-    """
+    """Write everything in a database to one portable file; other processes can keep writing."""
     if output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise simdb.OptionError(
             "a dump is binary and would garble the terminal; use -o FILE, or a pipe"
@@ -132,10 +112,7 @@ def dump(db: str, *, output: str = STANDARD_OUTPUT, json: bool = False) -> None:
 
 
 def load(db: str, source: Annotated[str, "FILE"], *, json: bool = False) -> None:
-    """Make a new database from a dump, completely or not at all.
-
-    FILE: The dump to read; - is standard input.
-    """
+    """Make a new database from a dump, completely or not at all."""
     with Progress("loading") as progress:
         count = simdb.load(
             sys.stdin.buffer if source == "-" else source,
@@ -155,16 +132,7 @@ def import_datasketch(
     hashfunc: list[str] | None = None,
     json: bool = False,
 ) -> None:
-    """Make a new database from a pickled datasketch MinHashLSH, or a dict or list of MinHash.
-
-    No code that the pickle names is imported or run.
-
-    PICKLE: The pickle file.
-    --threshold: Choose bands for this similarity if the pickle is no index; 0.9 if not given.
-    --params B R: B bands of R rows, instead of --threshold.
-    --seed: Seed of the MinHash of an index, which does not store it; 1 if not given.
-    --hashfunc NAME: A hash function, package.function, that the pickle may name; never imported.
-    """
+    """Make a new database from a pickled datasketch MinHashLSH, or a dict or list of MinHash."""
     made = compat.importing.import_datasketch(
         source, db, threshold=threshold, params=params, seed=seed, hashfuncs=hashfunc or ()
     )

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simdb
-from simdb.cli.options.arguments import Positive
+from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake, KeptOutput
 from simdb.cli.options.opening import open_or_create
 from simdb.cli.options.option_groups import (
@@ -59,12 +59,7 @@ MANY_DOCUMENTS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreOptions:
-    """The options of `simdb dedup` about the database of earlier runs.
-
-    --db DB: Also compare with earlier runs, stored in DB.
-    --run NAME: The name of this run in --db, made of the sources if not given. A run that is
-        repeated keeps the same again.
-    """
+    """The options of `simdb dedup` about the database of earlier runs."""
 
     db: str | None = None
     run: str | None = None
@@ -102,12 +97,7 @@ class StoreOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateOptions(SearchOptions):
-    """The options of `simdb dedup` about duplicates.
-
-    --similarity: Least similarity of a match, above 0 to 1. Exact Jaccard similarity, 0.8 if not
-        given; with --verify estimate, estimated cosine, 0.889 if not given.
-    --texts SOURCE: Texts, by id, of documents that the database has already.
-    """
+    """The options of `simdb dedup` about duplicates."""
 
     similarity: float | None = None
     policy: PolicyName = STAR
@@ -164,19 +154,7 @@ class DuplicateOptions(SearchOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultOptions:
-    """The options of `simdb dedup` about its results.
-
-    -o, --output FILE: Write the input without duplicates to a .jsonl, .csv, .tsv or .parquet file,
-        also with .gz or .zst. FOLDER/ gets one such file for each source. Of sources that are
-        documents, FILE.txt lists the files, and FOLDER/ gets copies of them. - is standard output,
-        instead of the groups.
-    --link: With -o FOLDER/: make hard links, not copies.
-    --groups FILE: Also write the rows to a .jsonl, .csv, .tsv or .parquet file.
-    --in-place: -o may be one of the sources, or lie in one. What is left out of that source is then
-        kept nowhere, unless some of it was skipped.
-    --report PAGE: Write a page for people with each removed text beside the one that stays, the
-        least similar first. With --db, --texts names the texts of earlier runs.
-    """
+    """The options of `simdb dedup` about its results."""
 
     output: str | None = None
     in_place: bool = False

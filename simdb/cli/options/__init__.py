@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["completion", "texts"]
+__all__ = ["texts"]
 
 if TYPE_CHECKING:
-    from simdb.cli.options import completion, texts
+    from simdb.cli.options import texts
 else:
-    # Only a shell needs completion, and few queries need texts of stored documents.
+    # Few queries need texts of stored documents.
     __getattr__ = cold.modules(__name__, __all__)

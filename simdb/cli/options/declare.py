@@ -1,23 +1,22 @@
-"""Declarations: commands of click, made of the signatures and docstrings of functions.
+"""Declarations: commands of click, made of the signatures of functions and the texts in `help.txt`.
 
 A command is a function.  Its parameters before the star are arguments, and those behind it options:
 
-    def show(db: str, *, limit: Positive | None = None, json: bool = False) -> None:
-        '''Show what it holds.
+    def show(db: str, *, limit: Positive | None = None, json: bool = False) -> None: ...
+
+`command_of(show)` is the command of click.  Its text in `help.txt` ends with indented lines, which
+describe parameters: names, the word for its value and the help.
 
         --limit N: Show only this many.
-        '''
 
-`command_of(show)` is the command of click.  A line at the end of the docstring describes a
-parameter: names, the word for its value and the help, which goes on in lines that are indented.
-Parameters without a line have that of `arguments.py`.  A parameter that is called otherwise on the
-command line says so: `source: Annotated[str, "FILE"]`.
+Parameters without a line have that of the section `shared`.  A parameter that is called otherwise
+on the command line says so: `source: Annotated[str, "FILE"]`.
 
 The types are str, int, float, bool, a Literal, a tuple and a list of one of them, and each with the
 type of click: `Annotated[int, IntRange(1)]`; also with None.  A list takes many values, as an
 option each word up to the next option if the line says `NAME...`.  A bool is a flag.  A parameter
-whose type is a dataclass is a group of options, one for each field, with the lines of its classes;
-the `panel` of the class is the title above them.
+whose type is a dataclass is a group of options, one for each field; the `panel` of the class is the
+title above them.
 """
 
 import inspect
@@ -25,33 +24,34 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import click
+from click.shell_completion import CompletionItem
 
-from simdb.cli import options, output
-from simdb.cli.options import arguments
+from simdb.cli import HELP
+from simdb.ground.choices import MethodName
 from simdb.ground.foreign import own_word
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
+Natural = Annotated[int, click.IntRange(0)]
+Positive = Annotated[int, click.IntRange(1)]
+BitCount = Annotated[int, click.IntRange(0, 64)]
 
-HELP_OPTIONS = ["-h", "--help"]
-OPTIONS_PANEL = "Options"
-COMMANDS_PANEL = "Commands"
-# What the help shows for a value whose declaration gives no metavar.
-METAVARS = {float: "FLOAT"}
-WORD, NUMBER, MANY = "TEXT", "INTEGER", "..."
-# The words for a value that is a file or a folder.
-PLACES = {"FILE", "PAGE", "DB", "SOURCE", "SOURCE...", "OUT2", "TARGET"}
-
-
-LINE = re.compile(r"(?P<names>(?:-[^ :]+,? )*-[^ :]+)?(?P<metavar>[^a-z:][^:]*?)?: (?P<help>.*)")
+ARGUMENTS, OPTIONS = "Arguments", "Options"
+MANY = "..."
+# What the metavar of an argument or an option says about its value.
+FOLDERS = ("DB", "TARGET")
+FILES = ("FILE", "PAGE", "SOURCE", "SOURCE...", "OUT2", "PICKLE", "[DB] A B")
+CHOICES = {
+    "--search": get_args(MethodName),
+    "--keep": ("first", "last", "longest", "shortest", "max:", "min:"),
+}
+LINE = re.compile(r"^    (\S.*?): (.+(?:\n {8}.+)*)", re.M)
 
 
 class Line(NamedTuple):
-    """The line of a docstring about a parameter: its names, the word for its value, its help."""
+    """The line about a parameter: its names, the word for its value, its help."""
 
     names: list[str]
     metavar: str
@@ -59,117 +59,112 @@ class Line(NamedTuple):
 
 
 class Command(click.Command):
-    """A command of click whose help is drawn in panels, and that knows foreign options."""
+    """A command of click whose help has sections, and that knows foreign options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words of the command line; an error says our name of an option.
 
         An option that takes one value is given once.
         """
-        greedy = {
-            name
-            for each in self.params
-            if isinstance(each, CommandOption) and each.takes_all
-            for name in each.opts
-        }
+        options = [each for each in self.params if isinstance(each, CommandOption)]
+        greedy = {name for each in options if each.takes_all for name in each.opts}
         try:
             words = spread(args, greedy)
             given = self.make_parser(ctx).parse_args(list(words))[2]
             for at, each in enumerate(given):
-                if isinstance(each, CommandOption) and each.is_single and each in given[:at]:
+                if each in given[:at] and each in options and not (each.multiple or each.is_flag):
                     raise click.UsageError(f"{each.opts[-1]} is given twice; give it once", ctx)
             return super().parse_args(ctx, words)
         except click.NoSuchOption as error:
             own = own_word(error.option_name)
-            if own is None or not self._has(own.command):
+            flags = {flag for each in options for flag in each.opts}
+            known = own and (own.command[:1] != "-" or own.command.partition(" ")[0] in flags)
+            if own is None or not known:
                 raise
             raise click.UsageError(
                 f"No such option: {error.option_name}; use {own.command}", ctx
             ) from None
 
-    def _has(self, answer: str) -> bool:
-        """Return whether the option that an answer begins with is one of this command, if any."""
-        flags = [flag for parameter in self.params for flag in parameter.opts]
-        return not answer.startswith("-") or answer.partition(" ")[0] in flags
-
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help of this command."""
-        formatter.write(output.terminal.command_help(self, ctx))
-
-
-class CommandGroup(click.Group):
-    """A command that has commands, given by functions; its help is drawn in panels."""
-
-    def __init__(self, name: str, functions: dict[str, Callable[..., None]], text: str) -> None:
-        """Make the commands of `functions` by name; `text` is the help."""
-        self.__doc__ = inspect.cleandoc(text)
-        super().__init__(
-            name,
-            {each: command_of(function) for each, function in functions.items()},
-            help=self.__doc__,
-            no_args_is_help=True,
-            context_settings={"help_option_names": HELP_OPTIONS},
-        )
-
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help of this command, with the first sentence of each of its commands."""
-        texts = {
-            name: (each.help or "").partition("\n\n")[0].replace("\n", " ")
-            for name, each in self.commands.items()
-        }
-        formatter.write(output.terminal.program_help(self, ctx, {COMMANDS_PANEL: texts}))
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the parameters in their sections."""
+        sections: dict[str, list[tuple[str, str]]] = {ARGUMENTS: [], OPTIONS: []}
+        for each in self.get_params(ctx):
+            if record := each.get_help_record(ctx):
+                sections.setdefault(getattr(each, "panel", OPTIONS), []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 class CommandArgument(click.Argument):
     """An argument of click that has a help text."""
 
-    def __init__(self, *given: Any, help: str, **settings: Any) -> None:
-        """Make the argument of click."""
-        super().__init__(*given, **settings)
-        self.help = help
+    panel = ARGUMENTS
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Return the values that can complete this argument."""
-        return options.completion.completed(ctx, self, incomplete)
+    def __init__(self, *given: Any, text: str, **settings: Any) -> None:
+        """Make the argument of click; only its newest versions know such a text."""
+        super().__init__(*given, shell_complete=completed, **settings)
+        self.text = text
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """Return the word for the argument, and its help."""
+        return word_of(self), self.text
 
 
 class CommandOption(click.Option):
-    """An option of click that knows the panel of the help in which it is shown."""
+    """An option of click that knows the section of the help in which it is shown."""
 
-    def __init__(self, *given: Any, panel: str, takes_all: bool = False, **settings: Any) -> None:
-        """Make the option of click; `panel` is the title of the panel; see `Option`."""
-        super().__init__(*given, **settings)
+    def __init__(self, *given: Any, panel: str, takes_all: bool, **settings: Any) -> None:
+        """Make the option of click; `takes_all`: each word up to the next option is a value."""
+        super().__init__(*given, shell_complete=completed, **settings)
         self.panel, self.takes_all = panel, takes_all
-        self.is_single = not (self.multiple or self.is_flag)
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """Return the value; UsageError for one that was meant as an option."""
-        given = value if isinstance(value, list | tuple) else [value]
         flags = {flag for each in ctx.command.params for flag in each.opts}
-        for each in given:
+        is_place = self.metavar in FOLDERS + FILES
+        for each in value if isinstance(value, list | tuple) else [value]:
             if not isinstance(each, str) or each == "-" or not each.startswith("-"):
                 continue
-            if each in flags or self.metavar in PLACES:
-                hint = f"; ./{each} is a path" if self.metavar in PLACES else ""
+            if each in flags or is_place:
+                hint = f"; ./{each} is a path" if is_place else ""
                 raise click.UsageError(
                     f"{self.opts[-1]} needs a {self.metavar}, got the option {each}{hint}", ctx
                 )
-        if isinstance(value, str) and isinstance(self.type, click.types.FloatParamType):
-            value = _without_percent(value)
         return super().type_cast_value(ctx, value)
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Return the values that can complete this option."""
-        return options.completion.completed(ctx, self, incomplete)
+
+class Share(click.types.FloatParamType):
+    """A number, or a percentage for a share: 80% is 0.8."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = str(value).removesuffix("%")
+        found = super().convert(number.strip(), param, ctx)  # type: ignore[arg-type]
+        return found if number == str(value) else float(f"{found / 100:.12g}")
 
 
-def _without_percent(value: str) -> str:
-    """Return a number as it was given, and a percentage as a share: 0.8 for 80%."""
-    number = value.removesuffix("%").strip()
-    try:
-        return value if number == value else f"{float(number) / 100:.12g}"
-    except ValueError:
-        return value
+def completed(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return the values that can complete an argument or an option.
+
+    For a path this is only its kind: the shell itself lists files and folders.
+    """
+    if isinstance(parameter.type, click.Choice):
+        return parameter.type.shell_complete(context, parameter, incomplete)
+    word = word_of(parameter)
+    if word in FOLDERS + FILES:
+        return [CompletionItem(incomplete, type="dir" if word in FOLDERS else "file")]
+    words = CHOICES.get(parameter.opts[-1], ())
+    return [CompletionItem(each) for each in words if each.startswith(incomplete)]
+
+
+def word_of(parameter: click.Parameter) -> str:
+    """Return the word for a value, without the brackets of an argument that can be left out."""
+    word = parameter.metavar or ""
+    return word if parameter.required else word.removeprefix("[").removesuffix("]")
 
 
 def spread(words: Sequence[str], greedy: Collection[str]) -> list[str]:
@@ -188,35 +183,38 @@ def spread(words: Sequence[str], greedy: Collection[str]) -> list[str]:
     return found
 
 
-def command_of(function: Callable[..., None] | CommandGroup) -> click.Command:
-    """Return the command that the signature and the docstring of a function declare.
-
-    A group of commands is returned as it is.
-    """
-    if isinstance(function, CommandGroup):
-        return function
-    text, lines = _described(function)
+def command_of(function: Callable[..., None], name: str | None = None) -> click.Command:
+    """Return the command that the signature of a function and the texts under its name declare."""
+    name = name or function.__name__.replace("_", "-")
+    text, own = described(name)
+    lines = SHARED | own
     groups: dict[str, type] = {}
     made: list[CommandArgument | CommandOption] = []
     for each in inspect.signature(function, eval_str=True).parameters.values():
         kind = each.annotation
         if isinstance(kind, type) and is_dataclass(kind):
             groups[each.name] = kind
-            own = dict(pair for base in kind.__mro__[::-1] for pair in _described(base)[1].items())
-            panel = getattr(kind, "panel", OPTIONS_PANEL)
-            made += [_option(one.name, one.type, one.default, own, panel) for one in fields(kind)]
+            panel = getattr(kind, "panel", OPTIONS)
+            made += [_option(one.name, one.type, one.default, lines, panel) for one in fields(kind)]
         elif each.kind is each.KEYWORD_ONLY:
-            made.append(_option(each.name, kind, each.default, lines, OPTIONS_PANEL))
+            made.append(_option(each.name, kind, each.default, lines, OPTIONS))
         else:
             made.append(_argument(each.name, kind, each.default, lines))
     lists = [str(each.name) for each in made if each.multiple or each.nargs == -1]
-    return Command(
-        function.__name__.replace("_", "-"),
-        callback=partial(_call, function, groups, lists),
-        params=list(made),
-        help=text,
-        context_settings={"help_option_names": HELP_OPTIONS},
-    )
+    called = partial(_call, function, groups, lists)
+    return Command(name.split()[-1], callback=called, params=list(made), help=text)
+
+
+def described(name: str) -> tuple[str, dict[str, Line]]:
+    """Return the text of a section, and its lines by the name of the parameter."""
+    section, lines = HELP.get(name, ""), {}
+    for head, text in LINE.findall(section):
+        words = head.split()
+        names = [word.rstrip(",") for word in words if word.startswith("-")]
+        metavar = " ".join(words[len(names) :])
+        key = names[-1].partition("/")[0] if names else metavar
+        lines[key] = Line(names, metavar, " ".join(text.split()))
+    return re.split("^    ", section, maxsplit=1, flags=re.M)[0].strip(), lines
 
 
 def _call(
@@ -229,54 +227,24 @@ def _call(
     function(**values)
 
 
-def _described(declared: Any) -> tuple[str, dict[str, Line]]:
-    """Return the text of a docstring, and the lines at its end by the name of the parameter."""
-    text: list[str] = []
-    lines: dict[str, Line] = {}
-    key = ""
-    for each in inspect.cleandoc(declared.__doc__ or "").split("\n"):
-        found = LINE.fullmatch(each)
-        if found is not None and (found["names"] or (found["metavar"] or "").isupper()):
-            names = (found["names"] or "").replace(",", "").split()
-            key = names[-1].partition("/")[0] if names else found["metavar"]
-            lines[key] = Line(names, (found["metavar"] or "").strip(), found["help"])
-        elif key:
-            lines[key] = lines[key]._replace(help=f"{lines[key].help} {each.strip()}")
-        else:
-            text.append(each)
-    return "\n".join(text).strip(), lines
-
-
-class _Type(NamedTuple):
-    """What an annotation says: the type of click, whether it is a list, and the name as typed."""
-
-    kind: Any
-    is_list: bool
-    name: str
-
-    @classmethod
-    def of(cls, annotation: Any) -> "_Type":
-        """Read an annotation from the outside to the inside."""
-        is_list, name = False, ""
-        while (origin := get_origin(annotation)) is not None:
-            inner = get_args(annotation)
-            if origin in (UnionType, Union):
-                annotation = next(each for each in inner if each is not NoneType)
-            elif origin is list:
-                is_list, annotation = True, inner[0]
-            elif origin is not Annotated:
-                return cls(click.Choice(inner) if origin is Literal else inner, is_list, name)
-            elif isinstance(inner[1], str):
-                annotation, name = inner
-            else:
-                return cls(inner[1], is_list, name)
-        return cls(annotation, is_list, name)
+def _type_of(annotation: Any) -> tuple[Any, bool, str]:
+    """Return what an annotation says: the type for click, whether it is a list, the other name."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (UnionType, Union):
+        return _type_of(inner[0])
+    if origin is list:
+        return inner[0], True, ""
+    if origin is Annotated:
+        kind, is_list, _ = _type_of(inner[0])
+        is_name = isinstance(inner[1], str)
+        return (kind, is_list, inner[1]) if is_name else (inner[1], is_list, "")
+    return click.Choice(inner) if origin is Literal else inner or annotation, False, ""
 
 
 def _argument(
     name: str, annotation: Any, default: Any, lines: Mapping[str, Line]
 ) -> CommandArgument:
-    kind, is_list, metavar = _Type.of(annotation)
+    kind, is_list, metavar = _type_of(annotation)
     metavar = metavar or (f"{name.removesuffix('s')}..." if is_list else name).upper()
     is_required = default is inspect.Parameter.empty
     return CommandArgument(
@@ -285,27 +253,28 @@ def _argument(
         nargs=-1 if is_list else 1,
         required=is_required,
         metavar=metavar if is_required else f"[{metavar}]",
-        help=(lines.get(metavar) or SHARED[metavar]).help,
+        text=lines[metavar].help,
     )
 
 
 def _option(
     name: str, annotation: Any, default: Any, lines: Mapping[str, Line], panel: str
 ) -> CommandOption:
-    kind, is_list, flag = _Type.of(annotation)
+    kind, is_list, flag = _type_of(annotation)
     flag = flag or f"--{name.replace('_', '-')}"
-    line = lines.get(flag) or SHARED[flag]
+    line = lines[flag]
     settings: dict[str, Any] = {} if is_list else {"default": default}
     if kind is bool:
         settings["is_flag"] = True
     else:
-        is_number = kind is int or isinstance(kind, click.IntRange)
-        settings["metavar"] = line.metavar or (NUMBER if is_number else METAVARS.get(kind, WORD))
-        settings["type"] = kind
+        is_whole = kind is int or isinstance(kind, click.IntRange)
+        usual = "INTEGER" if is_whole else "FLOAT" if kind is float else "TEXT"
+        settings["metavar"] = line.metavar or usual
+        settings["type"] = Share() if kind is float else kind
     return CommandOption(
         [name, *line.names], multiple=is_list, help=line.help, panel=panel,
-        takes_all=is_list and line.metavar.endswith(MANY), **settings,
+        takes_all=is_list and line.metavar.endswith(MANY), show_default=True, **settings,
     )  # fmt: skip
 
 
-SHARED = _described(arguments)[1]
+SHARED = described("shared")[1]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from simdb import sources
-from simdb.cli.options.arguments import Natural
+from simdb.cli.options.declare import Natural
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
 from simdb.columns.decoding import known_encoding
@@ -163,15 +163,7 @@ def with_nulls(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingOptions:
-    """The options of a command about the list of what it found.
-
-    --limit N: Show only the first N, and say if there are more.
-    --quiet: Show nothing of what is found, no summary and no hints; only errors, skipped input and
-        empty outputs.
-    --exit-code: End with exit code 1 if something was found.
-    --timings: Say how long each part took, on standard error; with --json as JSON lines.
-    --json: Print JSON lines, also on a terminal.
-    """
+    """The options of a command about the list of what it found."""
 
     limit: Natural | None = None
     quiet: bool = False

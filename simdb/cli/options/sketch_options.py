@@ -28,39 +28,7 @@ FILE_MARK = "@"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SketchOptions:
-    """The sketch options as typed on a command line; None for each that was not given.
-
-    --preset: Defaults of the other options: paper (Sood & Loguinov 2011) or moz (simhash-cpp).
-    --markup: html keeps only the visible text of HTML; none if not given.
-    --html-title/--no-html-title: Whether --markup html keeps the title; yes if not given.
-    --html-links/--no-html-links: Whether --markup html keeps the targets of links; no if not given.
-    --html-weight TAG=WEIGHT: How often the text of an element counts with --markup html and a
-        --weighting that counts, such as title=3. Can be given again.
-    --normalisation: The Unicode form of texts: none, nfc, nfkc (full width becomes usual, too) or
-        lenient (nfkc, marks dropped); nfc if not given.
-    --marks: Whether to keep or drop accents and points; keep if not given.
-    --unit: Tokens are words, characters, whitespace or moz; words if not given. In dedup,
-        paragraph, line or sentence: drop those that occurred before from the documents.
-    --by-character: Scripts whose characters are tokens: spaceless (all without spaces between
-        words) or cjk; spaceless if not given.
-    --tokeniser: A function, package.module:function, that splits text into tokens.
-    --lowercase/--no-lowercase: Whether to ignore the case of letters; yes if not given.
-    --clean/--no-clean: Whether to drop characters that are not seen and join words cut at line
-        ends; yes if not given.
-    --turkic-case/--no-turkic-case: Whether I is the capital of the dotless i; no if not given.
-    --stop-words: Words to leave out: a language, or @FILE with one word on each line.
-    --stemming: Reduce words to their stems in this language (Snowball).
-    --shingle: How many consecutive tokens make a feature; 3 if not given.
-    --weighting: Weight of a feature: binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; binary
-        if not given.  With --minhash: set, bag, tf or tf-idf; set if not given.
-    --idf: Weight features by the IDF table in this file, with the options it was made with.
-    --seed: Seed of the feature hash; 0 if not given.
-    --dimensions: Number of weights of a document: 64, 128 or 256; 128 if not given.
-    --minhash/--no-minhash: Make MinHash signatures, for Jaccard similarity, not fingerprints.
-    --permutations: Number of minima in a signature; 128 if not given.
-    --stored-bits: Stored bits of each minimum, 8 or 32; 32 if not given.
-    --family: Hash functions of the minima: stratified, multiply-shift, mersenne or one-permutation.
-    """
+    """The sketch options as typed on a command line; None for each that was not given."""
 
     panel: ClassVar[str] = "Sketch"
 

@@ -11,9 +11,9 @@ from click.shell_completion import BashComplete
 from over import over
 
 import simdb
+from simdb.cli import completion
 from simdb.cli.app import NAMES, app
-from simdb.cli.options import completion
-from simdb.cli.options.declare import SHARED
+from simdb.cli.options.declare import CHOICES, SHARED
 from simdb.settings.options import METHODS, MINHASH_METHODS
 
 PROGRAM = f"#!{sys.executable}\nfrom simdb.cli.app import main\nmain()\n"
@@ -81,7 +81,7 @@ def test_words_are_completed_by_what_they_mean(words, expected):
 
 
 def test_the_choices_that_are_offered_are_those_that_are_accepted():
-    assert set(completion.CHOICES["--search"]) == {*METHODS, *MINHASH_METHODS}
+    assert set(CHOICES["--search"]) == {*METHODS, *MINHASH_METHODS}
     assert f"search: {', '.join(METHODS)} (only" in SHARED["--search"].help
 
 
