@@ -1,4 +1,4 @@
-"""Program: runs the commands and turns errors into one line and an exit code.
+"""Program: runs the commands, turns errors into a line and an exit code, completes words.
 
 Exit codes: 0 done; 1 skipped input, or findings where they count; 2 wrong use; 3 database error.
 """
@@ -13,14 +13,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
 import simdb
 from simdb import cli
-from simdb.cli import COMMANDS, NAMES, completion, module_of, output
+from simdb.cli import COMMANDS, NAMES, module_of, output
 from simdb.cli.options.declare import command_of
 from simdb.cli.output.render import (
     BROKEN_PIPE,
@@ -45,6 +46,22 @@ ADVICE = {
     errno.EBADF: "standard output is closed; let it go to a file, or to /dev/null",
     errno.ENOENT: "the current folder is gone, or there is none for temporary files: set TMPDIR",
 }
+
+PROGRAM = "simdb"
+# The shell runs the program with this variable to ask for the words that can follow.
+VARIABLE = "_SIMDB_COMPLETE"
+DETECTED = "auto"
+# For each shell the folder of completions, in a variable or in the home folder; the file in it; and
+# the start file, with a line for a shell that does not look into the folder by itself.
+DATA = ("XDG_DATA_HOME", ".local/share")
+SHELLS = {
+    "bash": (*DATA, "bash-completion/completions/simdb", "", ".bashrc", '[ -r "{0}" ] && . "{0}"'),
+    "zsh": (
+        *DATA, "zsh/site-functions/_simdb", "ZDOTDIR", ".zshrc",
+        "fpath=({0.parent} $fpath); autoload -Uz compinit; compinit",
+    ),
+    "fish": ("XDG_CONFIG_HOME", ".config", "fish/completions/simdb.fish", "", "", ""),
+}  # fmt: skip
 
 
 class Program(click.Group):
@@ -137,20 +154,21 @@ def _show_version(context: click.Context, option: click.Parameter, is_given: boo
 def _complete(context: click.Context, option: click.Parameter, shell: str | None) -> None:
     if shell is not None:
         is_shown = option.name == "show_completion"
-        print((completion.script if is_shown else completion.install)(context.command, shell))
+        made = _completion(context.command, shell)
+        print(made.source() if is_shown else _install(made))
         raise Exit(0)
 
 
 # The shell can be left out; then it is the one that the variable SHELL names.
 OF_A_SHELL: dict[str, Any] = {
-    "is_flag": False, "flag_value": completion.DETECTED, "is_eager": True,
+    "is_flag": False, "flag_value": DETECTED, "is_eager": True,
     "expose_value": False, "metavar": "[SHELL]", "callback": _complete,
 }  # fmt: skip
 
 
 @click.group(
     cls=Program,
-    name="simdb",
+    name=PROGRAM,
     help="Find near-duplicate documents, once or against an index of all documents seen before.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -190,6 +208,45 @@ def _suggestion(name: str) -> str:
     """Return a sentence with the commands that are like a name; no text if there are none."""
     near = get_close_matches(name, NAMES)
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def _install(made: ShellComplete) -> str:
+    """Turn completion on for this user; return a sentence about what was changed."""
+    variable, usual, name, start_variable, start, line = SHELLS[made.name]
+    path = _folder(variable, usual) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(made.source(), encoding="utf-8")
+    changed = f"{path}"
+    if line:
+        start_file = _folder(start_variable) / start
+        _add_line(start_file, line.format(path))
+        changed += f", and a line in {start_file}"
+    return f"completion for {made.name} is in {changed}; it works in the next {made.name}"
+
+
+def _completion(program: click.Command, shell: str) -> ShellComplete:
+    name = os.path.basename(os.environ.get("SHELL", "")) if shell == DETECTED else shell
+    kind = get_completion_class(name) if name in SHELLS else None
+    if kind is None:
+        found = f"got {name!r}" if name else "and the variable SHELL names none"
+        raise simdb.OptionError(
+            f"completion works in {', '.join(SHELLS)}, {found}; name one of them"
+        )
+    return kind(program, {}, PROGRAM, VARIABLE)
+
+
+def _folder(variable: str, usual: str = "") -> Path:
+    """Return the folder that an environment variable names, or `usual` in the home folder."""
+    return Path(os.environ.get(variable) or Path.home() / usual)
+
+
+def _add_line(path: Path, line: str) -> None:
+    """Append a line to a file unless the file has it."""
+    known = path.read_text(encoding="utf-8") if path.exists() else ""
+    if line not in known.splitlines():
+        break_before = "" if known.endswith("\n") or not known else "\n"
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{break_before}{line}\n")
 
 
 def _message(error: simdb.Error) -> str:

@@ -11,8 +11,7 @@ from click.shell_completion import BashComplete
 from over import over
 
 import simdb
-from simdb.cli import completion
-from simdb.cli.app import NAMES, app
+from simdb.cli.app import NAMES, SHELLS, app
 from simdb.cli.options.declare import CHOICES, SHARED
 from simdb.settings.options import METHODS, MINHASH_METHODS
 
@@ -113,7 +112,7 @@ def test_the_start_file_keeps_its_lines(simdb_run, home):
     assert script.read_text().startswith("#compdef simdb")
 
 
-@pytest.mark.parametrize("shell", completion.SHELLS)
+@pytest.mark.parametrize("shell", SHELLS)
 def test_what_is_shown_is_what_is_installed(simdb_run, home, shell):
     shown = simdb_run("--show-completion", shell)
     simdb_run("--install-completion", shell)
@@ -125,7 +124,7 @@ def test_what_is_shown_is_what_is_installed(simdb_run, home, shell):
     assert [path.read_text().strip() for path in files] == [shown.output.strip()]
 
 
-@pytest.mark.parametrize("shell", [shell for shell in completion.SHELLS if shutil.which(shell)])
+@pytest.mark.parametrize("shell", [shell for shell in SHELLS if shutil.which(shell)])
 def test_the_shell_reads_its_code(simdb_run, tmp_path, shell):
     path = Path(tmp_path, "code")
     path.write_text(simdb_run("--show-completion", shell).output)

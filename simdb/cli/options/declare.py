@@ -22,6 +22,7 @@ title above them.
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
 from types import UnionType
@@ -140,9 +141,10 @@ class Share(click.types.FloatParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number."""
-        number = str(value).removesuffix("%")
-        found = super().convert(number.strip(), param, ctx)  # type: ignore[arg-type]
-        return found if number == str(value) else float(f"{found / 100:.12g}")
+        if isinstance(value, str) and value.endswith("%"):
+            with suppress(ValueError):
+                value = float(f"{float(value[:-1]) / 100:.12g}")
+        return super().convert(value, param, ctx)
 
 
 def completed(
