@@ -148,7 +148,7 @@ def load(source: Any, path: str | os.PathLike[str], *, progress: Progress | None
     Raises ExistsError if something is at `path`, FormatError if the source is not a dump or has a
     newer version, and CorruptError, with the place, if it is damaged or cut off.
     """
-    return maintenance.load.load(source, path, progress)
+    return maintenance.dump.load(source, path, progress)
 
 
 def distance(left: "Comparable | int", right: "Comparable | int") -> int:

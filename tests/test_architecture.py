@@ -120,7 +120,7 @@ FOLDERS = {
         "maintenance.compaction", "maintenance.inspection",
 
         "maintenance.advice",
-        "maintenance.rebuild", "maintenance.rescue", "maintenance.dump", "maintenance.load",
+        "maintenance.rebuild", "maintenance.rescue", "maintenance.dump",
         "maintenance.merge",
         "reading", "writing", "snapshot", "transaction", "stored",
     ],

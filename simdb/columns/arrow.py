@@ -350,13 +350,14 @@ def encoded(texts: Iterable[Any]) -> Iterator[bytes]:
 
 def _batch(arrow: Any, chunk: Columns, id_columns: Sequence[str], kind: Any, ids: str) -> Any:
     arrays = {
-        name: _id_array(arrow, values, kind, ids) if name in id_columns else _array(arrow, values)
+        name: _id_array(arrow, values, kind, ids) if name in id_columns else array_of(arrow, values)
         for name, values in chunk.items()
     }
     return arrow.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
 
-def _array(arrow: Any, values: Any) -> Any:
+def array_of(arrow: Any, values: Any) -> Any:
+    """Return numbers, or rows of bytes, as an array of pyarrow; NaN becomes null."""
     if isinstance(values, arrow.Array):
         return values
     if values.ndim == 2:

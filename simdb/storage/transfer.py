@@ -1,243 +1,400 @@
-"""Transfer: the portable form of a dump, a stream of checked frames with documents.
+"""Transfer: the portable form of a dump, an Arrow IPC stream with a checksum behind it.
 
-    magic "simdbdmp" | version u32 | zero u32, then frames, the last one of the kind "end "
-    frame: kind (4 bytes) | number u32 | payload bytes u64 | checksum u64 | payload
+    Arrow IPC stream | XXH3-64 of all bytes before it, 8 bytes
 
-All integers are little-endian.  Frames are numbered from 0.  The checksum is XXH3-64 of the
-payload, seeded by the XXH3-64 of the 16 bytes before it, so a reader notices a frame that is
-changed, missing, doubled or out of place, and a stream that ends too early.
+Each row of the stream is a live document, in order of insertion, with the columns of `_schema`.
+The metadata of the schema have the `format` "simdb-dump", the `version`, and the `head`, an object
+of JSON.  A batch without rows has another part of the database in its metadata: a `kind` and a
+`payload` in base64, which is bytes of the IDF table, the calibration or a note.  These parts
+precede the documents.  Nothing that can be derived is in a dump.
 
-A frame of some thousands of documents, without anything that can be derived:
-
-    count u32 | vector width u32 | fingerprints u64[n] | offsets of ids u32[n + 1] | states u8[n] |
-    vectors u8[n, width] | stored forms of ids
-
-A frame of their passages, if the database has passages:
-
-    grains of each document u32[n] | hashes u64[k], which ascend strictly within a document
-
-Documents are numbered from 0 in order of insertion.  Their metadata follow in frames with the
-layout of stored metadata blocks (see `metadata`), with these numbers in place of ordinals.
+Version 1 is a stream of frames, which `_old_parts` reads; the next version of simdb need not.
 """
 
-import os
-import stat
+import json
 import struct
-from collections.abc import Iterator
-from typing import BinaryIO
+from base64 import b64decode, b64encode
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import xxhash
 
-from simdb.ground.dtypes import Array
+from simdb.columns.arrow import array_of, load_arrow
+from simdb.ground.checks import expecting
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.running import kernel
-from simdb.storage import layout
+from simdb.storage import codec
 from simdb.storage.records.delta import StoredBatch
-from simdb.storage.records.metadata import METADATA_BYTES_MAX
-from simdb.storage.runs.run import Segment
-from simdb.values.arrays import WEIGHTED, Grains, Ragged, offsets_of
+from simdb.storage.records.features import unpack
+from simdb.storage.records.metadata import unpack_block
+from simdb.values.arrays import WEIGHTED, Ragged
 
-MAGIC = b"simdbdmp"
-VERSION = 1
-HEAD = struct.Struct("<8sII")
-FRAME = struct.Struct("<4sIQQ")
-SEEDED_BYTES = FRAME.size - 8
-END = b"end "
-# The largest thing in a frame is the metadata of one document.
-FRAME_BYTES_MAX = METADATA_BYTES_MAX + (1 << 20)
-# Bytes allocated at a time for a frame from a pipe, whose length cannot be compared with a file.
+FORMAT, VERSION = b"simdb-dump", 2
+HEAD, IDF, CALIBRATION, NOTE, DOCUMENTS = "head", "idf", "calibration", "note", "documents"
+KINDS = {kind.encode(): kind for kind in (IDF, CALIBRATION, NOTE)}
+# The columns that only some databases have.
+OPTIONAL = ("cluster", "time", "passages", "features")
+CONTINUATION = b"\xff" * 4  # the first bytes of every message of Arrow
+# A batch has no more bytes, unless a single document has.
+BATCH_BYTES = 1 << 26
+# Bytes read at a time, because a length in a pipe cannot be compared with the size of a file.
 PART_BYTES = 1 << 20
-_COUNTS = struct.Struct("<II")
 
 
-class FrameWriter:
-    """A writer of frames to a stream; `size_bytes` counts what was written."""
+class Documents(NamedTuple):
+    """Live documents in order, and what is stored beside their columns, if anything is.
 
-    def __init__(self, stream: BinaryIO) -> None:
-        """Write the head of the stream."""
-        self._stream = stream
-        self._number = 0
-        self.size_bytes = 0
-        self._put(HEAD.pack(MAGIC, VERSION, 0))
+    `clusters`, `times` uint32[n].  `metadata`: position and stored form of each that has metadata.
+    The batch has no hashes.
+    """
 
-    def write(self, kind: bytes, payload: bytes) -> None:
-        """Write one frame."""
-        seeded = FRAME.pack(kind, self._number, len(payload), 0)[:SEEDED_BYTES]
-        self._put(FRAME.pack(kind, self._number, len(payload), _checksum(seeded, payload)))
-        self._put(payload)
-        self._number += 1
+    batch: StoredBatch
+    clusters: U32 | None
+    times: U32 | None
+    metadata: list[tuple[int, bytes]]
 
-    def _put(self, content: bytes) -> None:
+
+class Part(NamedTuple):
+    """A part of a dump: its kind, `Documents`, the head or bytes, and its place for messages."""
+
+    kind: str
+    payload: Any
+    place: str
+
+
+class DumpWriter:
+    """A writer of a dump to a stream."""
+
+    def __init__(self, stream: BinaryIO, head: Any, width: int, columns: Collection[str]) -> None:
+        """Write the head; `columns`: which of `OPTIONAL` the documents have."""
+        self._arrow, ipc = load_arrow("a dump"), load_arrow("a dump", "pyarrow.ipc")
+        said = {"format": FORMAT, "version": str(VERSION), "head": json.dumps(head)}
+        self._schema = _schema(width, columns).with_metadata(said)
+        self._stream = _Summed(stream, "the dump")
+        self._writer = ipc.new_stream(self._stream, self._schema)
+
+    def put(self, kind: str, payload: bytes) -> None:
+        """Write a part that is not documents."""
+        empty = self._arrow.RecordBatch.from_pylist([], self._schema)
+        said = {"kind": kind, "payload": b64encode(payload)}
+        self._writer.write_batch(empty, custom_metadata=said)
+
+    def put_documents(self, documents: Documents) -> None:
+        """Write documents, in several batches if they are large."""
+        batch = documents.batch
+        # Vectors of documents without weights have no meaning; zeros make equal dumps.
+        is_weighted = (batch.states == WEIGHTED)[:, None]
+        packed: list[bytes | None] = [None] * len(batch)
+        for at, each in documents.metadata:
+            packed[at] = each
+        columns = {
+            "id": Ragged(batch.offsets, batch.content),
+            "fingerprint": batch.fingerprints,
+            "state": batch.states,
+            "vector": np.where(is_weighted, batch.vectors, np.uint8(0)),
+            "metadata": self._arrow.array(packed, self._arrow.large_binary()),
+            "cluster": documents.clusters,
+            "time": documents.times,
+            "passages": batch.grains,
+            "features": batch.features,
+        }
+        arrays = [self._array(columns[each.name], each.type) for each in self._schema]
+        self._put(self._arrow.RecordBatch.from_arrays(arrays, schema=self._schema))
+
+    def close(self) -> None:
+        """Write the end; the stream stays open."""
+        self._writer.close()
+        self._stream.write(self._stream.checksum)
+
+    def _array(self, values: Any, kind: Any) -> Any:
+        if not isinstance(values, Ragged):
+            return array_of(self._arrow, values)
+        if kind.num_fields:
+            lists = self._arrow.LargeListArray
+            return lists.from_arrays(values.offsets, values.values, type=kind)
+        buffers = map(self._arrow.py_buffer, (values.offsets, np.ascontiguousarray(values.values)))
+        return self._arrow.Array.from_buffers(kind, len(values), [None, *buffers])
+
+    def _put(self, batch: Any) -> None:
+        half = len(batch) // 2
+        if half and batch.nbytes > BATCH_BYTES:
+            self._put(batch.slice(0, half))
+            self._put(batch.slice(half))
+        else:
+            self._writer.write_batch(batch)
+
+
+def read_dump(stream: BinaryIO, name: str) -> Iterator[Part]:
+    """Yield the parts of a dump, the head first; `name` is the name of the stream in messages.
+
+    FormatError for another kind of stream, CorruptError for damage.  What was yielded before an
+    error is of no use.
+    """
+    source = _Summed(stream, name)
+    start = source.peek(len(OLD_MAGIC))
+    if start == OLD_MAGIC:
+        yield from _old_parts(source)
+    elif start.startswith(CONTINUATION):
+        yield from _parts(source)
+    else:
+        raise FormatError(f"{name} is no dump of simdb: it starts with {start!r}")
+    if source.read(1):
+        raise CorruptError(f"{name} goes on after its end, at byte {source.at - 1}")
+
+
+def _parts(source: "_Summed") -> Iterator[Part]:
+    name = source.name
+    with _damage_named(source):
+        reader = load_arrow("a dump", "pyarrow.ipc").open_stream(source)
+        said = reader.schema.metadata or {}
+    if said.get(b"format") != FORMAT:
+        raise FormatError(f"{name} is no dump of simdb, but another stream of Arrow")
+    with expecting(f"the head of {name}"):
+        _check_version(name, int(said[b"version"]), VERSION)
+        yield Part(HEAD, json.loads(said[b"head"]), f"the head of {name}")
+        width, named = reader.schema.field("vector").type.byte_width, reader.schema.names
+        if not reader.schema.equals(_schema(width, named)):
+            raise CorruptError(f"{name} has other columns than a dump of version {VERSION}")
+    for number in count():
+        place = f"{name}, batch {number} at byte {source.at}"
+        with _damage_named(source):
+            try:
+                batch, said = reader.read_next_batch_with_custom_metadata()
+            except StopIteration:
+                break
+            batch.validate(full=True)
+        if len(batch):
+            yield Part(DOCUMENTS, _documents(batch, place), place)
+            continue
+        with expecting(place):
+            payload = b64decode(said[b"payload"], validate=True)
+            yield Part(KINDS[said[b"kind"]], payload, place)
+    checksum = source.checksum
+    if source.read(len(checksum)) != checksum:
+        raise CorruptError(f"{name} is damaged before byte {source.at}: its checksum differs")
+
+
+def _schema(width: int, columns: Collection[str]) -> Any:
+    """Return the columns of documents with vectors of `width` bytes.
+
+    The id is in its stored form, and metadata are msgpack.
+    """
+    arrow = load_arrow("a dump")
+    fields = {
+        "id": arrow.large_binary(),
+        "fingerprint": arrow.uint64(),
+        "state": arrow.uint8(),
+        "vector": arrow.binary(width),
+        "cluster": arrow.uint32(),
+        "time": arrow.uint32(),
+        "passages": arrow.large_list(arrow.field("item", arrow.uint64(), nullable=False)),
+        "features": arrow.large_binary(),
+        "metadata": arrow.large_binary(),
+    }
+    every = [arrow.field(name, kind, name == "metadata") for name, kind in fields.items()]
+    return arrow.schema(
+        [each for each in every if each.name in columns or each.name not in OPTIONAL]
+    )
+
+
+def _documents(batch: Any, place: str) -> Documents:
+    """Return the documents of a valid batch with a right schema; CorruptError."""
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    metadata = columns.pop("metadata").to_pylist()
+    if any(column.null_count for column in columns.values()):
+        raise CorruptError(f"{place} has nulls")
+    found = {name: _values(column) for name, column in columns.items()}
+    packed = [(at, each) for at, each in enumerate(metadata) if each is not None]
+    return _checked({**dict.fromkeys(OPTIONAL), **found}, packed, place)
+
+
+def _values(column: Any) -> Any:
+    """Return a valid column without nulls: numbers, rows of bytes, or `Ragged`."""
+    kind, (_, *buffers) = column.type, column.buffers()
+    if str(kind).startswith("fixed"):
+        return np.frombuffer(buffers[0] or b"", np.uint8).reshape(len(column), kind.byte_width)
+    if str(kind).startswith("uint"):
+        return column.to_numpy()
+    offsets = np.frombuffer(buffers[0], np.int64, len(column) + 1)
+    values = np.frombuffer(buffers[-1] or b"", np.uint64 if kind.num_fields else np.uint8)
+    return Ragged(offsets - offsets[0], values[offsets[0] : offsets[-1]])
+
+
+def _checked(found: dict[str, Any], metadata: list[tuple[int, bytes]], place: str) -> Documents:
+    """Return documents of columns by their names; CorruptError for what cannot be."""
+    ids, states, grains = found["id"], found["state"], found["passages"]
+    if (states > WEIGHTED).any():
+        raise CorruptError(
+            f"{place} has a document of state {states.max()}; the last state is {WEIGHTED}"
+        )
+    kernel.decode_ids(ids.offsets, ids.values)
+    if grains is not None:
+        is_first = np.zeros(len(grains.values) + 1, np.bool_)
+        is_first[grains.offsets[:-1]] = True
+        if (grains.values[1:] <= grains.values[:-1])[~is_first[1 : len(grains.values)]].any():
+            raise CorruptError(f"{place} has passages of a document that do not ascend")
+    batch = StoredBatch(
+        found["fingerprint"], states, found["vector"], np.empty(0, np.uint64),
+        ids.offsets, ids.values, grains, found["features"],
+    )  # fmt: skip
+    return Documents(batch, found["cluster"], found["time"], metadata)
+
+
+def _check_version(name: str, version: int, newest: int) -> None:
+    if not 0 < version <= newest:
+        raise FormatError(
+            f"{name} is a dump of version {version}; this simdb reads up to {newest}: use a newer"
+            " simdb, or make the dump again"
+        )
+
+
+@contextmanager
+def _damage_named(source: "_Summed") -> Iterator[None]:
+    """Turn an error of Arrow into a CorruptError; one of the system stays."""
+    try:
+        yield
+    except (load_arrow("a dump").ArrowException, UnicodeDecodeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise CorruptError(
+            f"{source.name} is cut off or damaged before byte {source.at}: {error}"
+        ) from error
+
+
+class _Summed:
+    """A stream whose bytes are counted and summed, as Arrow writes and reads files."""
+
+    closed = False
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._stream, self.name = stream, name
+        self._sum = xxhash.xxh3_64()
+        self._ahead = b""
+        self.at = 0
+
+    @property
+    def checksum(self) -> bytes:
+        """The XXH3-64 of all bytes so far."""
+        return self._sum.digest()
+
+    def write(self, content: Any) -> None:
         """Write all of `content`, even if the stream takes only parts at a time."""
-        self.size_bytes += len(content)
+        self._sum.update(content)
         view = memoryview(content)
         while view:
             taken = self._stream.write(view)
             view = view[len(view) if taken is None else taken :]
 
+    def peek(self, count: int) -> bytes:
+        """Return the first bytes, at most `count`; `read` gives them again."""
+        self._ahead = self._taken(count)
+        return self._ahead
 
-class FrameReader:
-    """A reader of frames; FormatError for another kind of stream, CorruptError for damage."""
+    def read(self, count: int) -> bytes:
+        """Read `count` bytes, or none at the end of the stream; CorruptError for an end between.
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
-        """Read the head; `name` is the name of the stream in messages."""
-        self._stream = stream
-        self._name = name
-        self._number = 0
-        self._at = 0
-        self._left = _bytes_left(stream)
-        content = self._read(HEAD.size)
-        if content[: len(MAGIC)] != MAGIC[: len(content)] or not content:
-            raise FormatError(f"{name} is no dump of simdb: it starts with {bytes(content[:8])!r}")
-        if len(content) < HEAD.size:
-            raise CorruptError(f"{name} ends inside its head, at byte {self._at}")
-        _, version, zero = HEAD.unpack(content)
-        if not 0 < version <= VERSION or zero:
-            raise FormatError(
-                f"{name} is a dump of version {version}; this simdb reads up to {VERSION}: use a"
-                " newer simdb, or make the dump again"
-            )
-
-    @property
-    def place(self) -> str:
-        """Name of the last frame that was read, for messages."""
-        return f"{self._name}, frame {self._number - 1}"
-
-    def frames(self) -> Iterator[tuple[bytes, bytearray]]:
-        """Yield kind and payload of each frame, including the last one of the kind `END`."""
-        kind = b""
-        while kind != END:
-            kind, payload = self._frame()
-            yield kind, payload
-        if self._read(1):
-            raise CorruptError(f"{self._name} goes on after its end, at byte {self._at - 1}")
-
-    def _frame(self) -> tuple[bytes, bytearray]:
-        start = self._at
-        where = f"frame {self._number} at byte {start}"
-        head = self._read(FRAME.size)
-        if len(head) < FRAME.size:
-            raise CorruptError(f"{self._name} is cut off in {where}: it ends at byte {self._at}")
-        kind, number, size, checksum = FRAME.unpack(head)
-        if number != self._number or size > FRAME_BYTES_MAX:
-            raise CorruptError(f"{self._name} is damaged in the head of {where}")
-        if self._left is not None and size > self._left - self._at:
-            raise CorruptError(
-                f"{self._name} is cut off or damaged in {where}: its head says {size} bytes, but"
-                f" {self._left - self._at} are left"
-            )
-        payload = self._read(size)
-        if len(payload) < size:
-            raise CorruptError(f"{self._name} is cut off in {where}: it ends at byte {self._at}")
-        if checksum != _checksum(bytes(head[:SEEDED_BYTES]), payload):
-            raise CorruptError(f"{self._name} is damaged in {where}: its checksum differs")
-        self._number += 1
-        return kind, payload
-
-    def _read(self, count: int) -> bytearray:
-        """Read `count` bytes, or fewer at the end of the stream."""
-        content = bytearray()
-        while len(content) < count:
-            part = self._stream.read(min(count - len(content), PART_BYTES))
-            if not part:
-                break
-            content += part
-        self._at += len(content)
+        Arrow reads 4 bytes where a stream may end.
+        """
+        content, self._ahead = self._ahead[:count], self._ahead[count:]
+        content += self._taken(count - len(content))
+        self._sum.update(content)
+        self.at += len(content)
+        if len(content) < count and (content or count > 4):
+            raise CorruptError(f"{self.name} is cut off or damaged: it ends at byte {self.at}")
         return content
 
+    def _taken(self, count: int) -> bytes:
+        """Take `count` bytes from the stream, or all that are left.
 
-def pack_documents(segment: Segment) -> bytes:
-    """Return the payload of a frame."""
-    columns = segment.columns
-    offsets = columns[layout.OFFSET]
-    is_weighted = columns[layout.STATE] == WEIGHTED
-    # Vectors of documents without weights have no meaning; zeros give equal databases equal dumps.
-    vectors = np.where(is_weighted[:, None], columns[layout.VECTOR], np.uint8(0))
-    parts: list[tuple[Array, str]] = [
-        (columns[layout.FINGERPRINT], "<u8"),
-        (offsets - offsets[0], "<u4"),
-        (columns[layout.STATE], "u1"),
-        (vectors, "u1"),
-        (columns[layout.ID], "u1"),
-    ]
-    counts = _COUNTS.pack(len(segment), vectors.shape[1])
-    return counts + b"".join(np.ascontiguousarray(part, kind).tobytes() for part, kind in parts)
+        A length can be a lie, so memory is taken only for bytes that have come.
+        """
+        parts = []
+        while count > 0 and (part := self._stream.read(min(count, PART_BYTES))):
+            parts.append(part)
+            count -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def flush(self) -> None:
+        """Leave it to the caller to flush the stream."""
 
-def unpack_documents(payload: bytearray, width: int, place: str) -> StoredBatch:
-    """Return the documents of a frame, with ids decoded, checked and hashed; CorruptError."""
-    if len(payload) < _COUNTS.size:
-        raise CorruptError(f"{place} has no counts")
-    count, found = _COUNTS.unpack_from(payload)
-    if found != width:
-        raise CorruptError(f"{place} has vectors of {found} bytes, but the options say {width}")
-    at = _COUNTS.size
-    columns = []
-    for kind, length in (("<u8", count), ("<u4", count + 1), ("u1", count), ("u1", count * width)):
-        stop = at + np.dtype(kind).itemsize * length
-        if stop > len(payload):
-            raise CorruptError(f"{place} is too short for {count} documents")
-        columns.append(np.frombuffer(payload, kind, length, at))
-        at = stop
-    fingerprints, starts, states, vectors = columns
-    content = np.frombuffer(payload, np.uint8, offset=at)
-    offsets = starts.astype(np.int64)
-    if offsets[0] != 0 or offsets[-1] != len(content) or (np.diff(offsets) < 0).any():
-        raise CorruptError(f"{place} has offsets of ids that do not fit their bytes")
-    if (states > WEIGHTED).any():
-        raise CorruptError(
-            f"{place} has a document of state {states.max()}; the last state is {WEIGHTED}"
-        )
-    ids = kernel.decode_ids(offsets, content)
-    return StoredBatch(
-        fingerprints.astype(np.uint64),
-        states,
-        vectors.reshape(count, width),
-        kernel.encode_ids(ids)[2],
-        offsets,
-        content,
-    )
+    def close(self) -> None:
+        """Leave the stream open."""
 
 
-def pack_grains(grains: Grains) -> bytes:
-    """Return the payload of a frame with the grains of n documents: numbers u32[n], hashes u64."""
-    sizes = np.diff(grains.offsets).astype("<u4")
-    return sizes.tobytes() + grains.values.astype("<u8").tobytes()
+# Version 1: magic | version u32 | zero u32, then frames: kind (4 bytes) | number u32 | payload
+# bytes u64 | XXH3-64 u64 of the payload, seeded by that of the 16 bytes before | payload.
+OLD_MAGIC = b"simdbdmp"
+OLD_KINDS = {b"idft": IDF, b"cali": CALIBRATION, b"note": NOTE}
+OLD_BESIDE = {b"clus": "cluster", b"time": "time", b"pass": "passages", b"feat": "features"}
+_OLD_HEAD = struct.Struct("<8sII")
+_OLD_FRAME = struct.Struct("<4sIQQ")
 
 
-def unpack_grains(payload: bytearray, count: int, place: str) -> Grains:
-    """Return the grains of `count` documents; CorruptError unless `pack_grains` can have made them.
+def _old_parts(source: _Summed) -> Iterator[Part]:
+    """Yield the parts of a dump of version 1."""
+    _check_version(source.name, _OLD_HEAD.unpack(source.read(_OLD_HEAD.size))[1], 1)
+    held: list[tuple[bytes, bytes]] = []
+    number, first, kind, place = 0, 0, b"", ""
+    while kind != b"end ":
+        before, place = place, f"{source.name}, frame {number}"
+        head = source.read(_OLD_FRAME.size)
+        kind, found, size, checksum = _OLD_FRAME.unpack(head)
+        payload = source.read(size)
+        seed = xxhash.xxh3_64_intdigest(head[:-8])
+        if found != number or checksum != xxhash.xxh3_64_intdigest(payload, seed):
+            raise CorruptError(f"{place} is damaged before byte {source.at}")
+        if held and (kind == b"meta" or kind in OLD_BESIDE):
+            held.append((kind, payload))
+        else:
+            if held:
+                documents = _old_documents(held, first, before)
+                yield Part(DOCUMENTS, documents, before)
+                first, held = first + len(documents.batch), []
+            if kind == b"docs":
+                held = [(kind, payload)]
+            elif kind == b"head":
+                yield Part(HEAD, codec.unpack(payload, place), place)
+            elif kind != b"end ":
+                yield Part(OLD_KINDS.get(kind, repr(kind)), payload, place)
+        number += 1
 
-    Hashes of a document ascend strictly.
-    """
-    if len(payload) < 4 * count:
-        raise CorruptError(f"{place} is too short for the passages of {count} documents")
-    offsets = offsets_of(np.frombuffer(payload, "<u4", count))
-    if len(payload) != 4 * count + 8 * int(offsets[-1]):
-        raise CorruptError(f"{place} has another number of passages than it says")
-    hashes = np.frombuffer(payload, "<u8", offset=4 * count).astype(np.uint64)
-    is_first = np.zeros(len(hashes) + 1, np.bool_)
-    is_first[offsets[:-1]] = True
-    if (hashes[1:] <= hashes[:-1])[~is_first[1 : len(hashes)]].any():
-        raise CorruptError(f"{place} has passages of a document that do not ascend")
-    return Ragged(offsets, hashes)
+
+def _old_documents(frames: list[tuple[bytes, bytes]], first: int, place: str) -> Documents:
+    """Return the documents of frames; the first frame has the columns of those from `first` on."""
+    payload, at = frames[0][1], 8
+    found: dict[str, Any] = dict.fromkeys(OPTIONAL)
+    metadata: list[tuple[int, bytes]] = []
+    with expecting(place):
+        many, width = np.frombuffer(payload, "<u4", 2).tolist()
+        for name, dtype, length in (
+            ("fingerprint", "<u8", many), ("id", "<u4", many + 1), ("state", "u1", many),
+            ("vector", "u1", many * width),
+        ):  # fmt: skip
+            found[name] = np.frombuffer(payload, dtype, length, at)
+            at += found[name].nbytes
+        found["vector"] = found["vector"].reshape(many, width)
+        found["id"] = _old_ragged(found["id"][1:], np.frombuffer(payload, np.uint8, offset=at))
+        for kind, beside in frames[1:]:
+            content = np.frombuffer(beside, np.uint8)
+            if kind == b"meta":
+                metadata += [(at - first, each) for at, each in unpack_block(content, place)]
+            elif kind == b"feat":
+                found["features"] = unpack(content, place)
+            elif kind == b"pass":
+                sizes = np.frombuffer(beside, "<u4", many)
+                grains = np.frombuffer(beside, "<u8", offset=4 * many)
+                found["passages"] = _old_ragged(np.cumsum(sizes), grains)
+            else:
+                found[OLD_BESIDE[kind]] = np.frombuffer(beside, "<u4")
+    return _checked(found, metadata, place)
 
 
-def parts_of(segment: Segment, count: int) -> Iterator[Segment]:
-    """Yield a segment in parts of `count` documents."""
-    for start in range(0, len(segment), count):
-        yield segment.part(start, min(start + count, len(segment)))
-
-
-def _checksum(seeded: bytes, payload: bytes | bytearray) -> int:
-    return xxhash.xxh3_64_intdigest(payload, xxhash.xxh3_64_intdigest(seeded))
-
-
-def _bytes_left(stream: BinaryIO) -> int | None:
-    """Return the bytes from the position of the stream to the end of a regular file, else None."""
-    try:
-        state = os.fstat(stream.fileno())
-        return state.st_size - stream.tell() if stat.S_ISREG(state.st_mode) else None
-    except (AttributeError, OSError, ValueError):
-        return None
+def _old_ragged(stops: Any, values: Any) -> Ragged[Any]:
+    offsets = np.append(0, stops).astype(np.int64)
+    if offsets[-1] != len(values) or (np.diff(offsets) < 0).any():
+        raise ValueError("offsets do not fit their bytes")
+    return Ragged(offsets, values)

@@ -9,32 +9,27 @@ from dataclasses import replace
 
 import hypothesis.strategies as st
 import numpy as np
+import pyarrow
 import pytest
+from dumps import dumped, parts_of, rewritten, summed
 from hypothesis import given
+from pyarrow import ipc
 from soundness import TINY, assert_sound, everything
 from strategies import fingerprints, ids, metadata, options, texts
 
 import simdb
 from simdb.engine.maintenance import dump as dumping
-from simdb.engine.maintenance import load as loading
-from simdb.storage import codec, transfer
+from simdb.storage import codec
 
 entries = st.tuples(ids, st.one_of(fingerprints, texts), metadata)
 batches = st.lists(entries, max_size=20, unique_by=lambda entry: (type(entry[0]), entry[0]))
 
 
-def dumped(database):
-    """Return the bytes of a dump."""
-    stream = io.BytesIO()
-    database.dump(stream)
-    return stream.getvalue()
-
-
 @pytest.fixture
 def small_groups(monkeypatch):
-    """Make frames of a few documents, and commits of a few frames."""
+    """Make batches of a few documents, and commits of a few batches."""
     monkeypatch.setattr(dumping, "GROUP_DOCUMENTS", 3)
-    monkeypatch.setattr(loading, "COMMIT_DOCUMENTS", 7)
+    monkeypatch.setattr(dumping, "COMMIT_DOCUMENTS", 7)
 
 
 @pytest.fixture
@@ -82,7 +77,7 @@ def test_many_small_groups_are_the_same_database(filled, tmp_path, small_groups)
 
 
 def test_metadata_larger_than_a_commit_is_loaded_in_parts(database, tmp_path, monkeypatch):
-    monkeypatch.setattr(loading, "COMMIT_BYTES", 1000)
+    monkeypatch.setattr(dumping, "COMMIT_BYTES", 1000)
     database.insert_many(range(500), range(500), ["x" * 700] * 500)
 
     simdb.load(io.BytesIO(dumped(database)), tmp_path / "new")
@@ -204,49 +199,66 @@ def test_what_follows_the_end_is_refused(filled, tmp_path):
         simdb.load(io.BytesIO(dumped(filled) + b"x"), tmp_path / "new")
 
 
-def rewritten(content, change):
-    """Return a dump with the frames that `change` makes of (kind, payload), checksums included."""
-    reader = transfer.FrameReader(io.BytesIO(content), "dump")
-    stream = io.BytesIO()
-    writer = transfer.FrameWriter(stream)
-    for kind, payload in change([(kind, bytes(each)) for kind, each in reader.frames()]):
-        writer.write(kind, payload)
-    return stream.getvalue()
-
-
 def with_head(**changes):
     """Return a change of the head of a dump."""
 
     def change(found):
-        head = {**codec.unpack(found[0][1], "head"), **changes}
-        return [(b"head", codec.pack(head)), *found[1:]]
+        return [("head", {**found[0][1], **changes}), *found[1:]]
 
     return change
 
 
-def twice(found):
-    """Return the frames with the first group of documents a second time."""
-    at = next(place for place, (kind, _) in enumerate(found) if kind == b"docs")
-    return [*found[: at + 1], found[at], *found[at + 1 :]]
+def with_rows(change):
+    """Return a change of each batch of documents."""
+
+    def changed(found):
+        return [(kind, change(each) if kind == "documents" else each) for kind, each in found]
+
+    return changed
+
+
+def with_column(name, make):
+    """Return a change of one column: `make` makes it of its values."""
+
+    def change(batch):
+        at, field = batch.schema.names.index(name), batch.schema.field(name)
+        changed = pyarrow.array(make(batch.column(name).to_pylist()), field.type)
+        return batch.set_column(at, field, changed)
+
+    return with_rows(change)
+
+
+def with_type(name, kind):
+    """Return a change of the type of one column."""
+
+    def change(batch):
+        at, field = batch.schema.names.index(name), batch.schema.field(name)
+        return batch.set_column(at, field.with_type(kind), batch.column(name).cast(kind))
+
+    return with_rows(change)
+
+
+def with_part(kind, payload):
+    """Return a change that puts another part behind the head."""
+    return lambda found: [found[0], (kind, payload), *found[1:]]
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "change",
     [
-        lambda found: found[1:],
-        lambda found: [found[0], *found],
-        lambda found: [found[0], (b"meta", b"\1\0\0\0"), *found[1:]],
-        lambda found: [found[0], (b"docs", b"\xff" * 8), *found[1:]],
-        lambda found: [found[0], (b"docs", b""), *found[1:]],
-        lambda found: [found[0], (b"cali", codec.pack({"model": 1})), *found[1:]],
-        lambda found: [found[0], (b"idft", b"some bytes"), *found[1:]],
-        lambda found: [found[0], (b"what", b""), *found[1:]],
-        lambda found: [*found[:-1], (b"end ", codec.pack({"documents": 1}))],
-        lambda found: [(b"head", b"\x81\x90\x01"), *found[1:]],
-        lambda found: [(b"head", b"\xdd\xff\xff\xff\xff"), *found[1:]],
-        lambda found: [*found[:-1], found[-2], found[-1]],
-        twice,
+        with_part("calibration", codec.pack({"model": 1})),
+        with_part("calibration", b"\xc1"),
+        with_part("note", codec.pack(["name", b"\xc1"])),
+        with_part("note", codec.pack([1, b"\1"])),
+        with_part("note", b""),
+        with_part("idf", b"some bytes"),
+        with_part("what", b""),
+        with_part("head", b""),
+        with_part("documents", b""),
+        lambda found: [*found, ("note", codec.pack(["name", b"\1"]))],
+        lambda found: [*found, found[-1]],
+        lambda found: found[:-1],
         with_head(options=[]),
         with_head(options={"sketch": {"idf": 1}}),
         with_head(options={"sketch": {"idf": None, "shingle": -1}}),
@@ -254,9 +266,26 @@ def twice(found):
         with_head(resources={"stop_words": [1]}),
         with_head(resources=7),
         with_head(documents=-1),
+        with_head(documents=1),
         with_head(documents="many"),
+        with_column("state", lambda states: [9, *states[1:]]),
+        with_column("state", lambda states: [None, *states[1:]]),
+        with_column("id", lambda ids: [ids[1], *ids[1:]]),
+        with_column("id", lambda ids: [b"", *ids[1:]]),
+        with_column("id", lambda ids: [b"what", *ids[1:]]),
+        with_column("id", lambda ids: [None, *ids[1:]]),
+        with_column("metadata", lambda every: [b"\x81\x90\1", *every[1:]]),
+        with_column("metadata", lambda every: [b"\xdd\xff\xff\xff\xff", *every[1:]]),
+        with_column("metadata", lambda every: [b"", *every[1:]]),
+        with_type("vector", pyarrow.binary()),
+        with_type("fingerprint", pyarrow.string()),
+        with_type("id", pyarrow.binary()),
+        with_rows(lambda batch: batch.drop_columns(["state"])),
+        with_rows(lambda batch: batch.drop_columns(["vector"])),
+        with_rows(lambda batch: batch.append_column("time", pyarrow.array([0] * len(batch)))),
+        with_rows(lambda batch: batch.rename_columns([f"{name}2" for name in batch.schema.names])),
     ],
-)
+)  # fmt: skip
 def test_a_well_formed_dump_of_nonsense_is_refused_and_leaves_nothing(filled, tmp_path, change):
     content = rewritten(dumped(filled), change)
 
@@ -267,8 +296,8 @@ def test_a_well_formed_dump_of_nonsense_is_refused_and_leaves_nothing(filled, tm
 
 
 @pytest.fixture(scope="module")
-def all_frames(tmp_path_factory):
-    """A dump that has a frame of every kind."""
+def all_parts(tmp_path_factory):
+    """A dump that has a part of every kind, and every column."""
     words = [f"red green {at} blue grey" for at in range(40)]
     settings = simdb.Options(
         sketch=simdb.Simhash(shingle=1, weighting="tf-idf"), passages=True, features=True,
@@ -283,54 +312,84 @@ def all_frames(tmp_path_factory):
         return dumped(database)
 
 
-@pytest.mark.parametrize("change", [1, 2, 3, -1, -3])
-def test_a_frame_of_another_length_is_refused_by_name(all_frames, tmp_path, change):
-    reader = transfer.FrameReader(io.BytesIO(all_frames), "dump")
-    kinds = [bytes(kind) for kind, _ in reader.frames()]
-    assert set(kinds) > {b"docs", b"meta", b"time", b"clus", b"pass", b"feat", b"idft", b"note"}
+def test_a_dump_is_a_stream_of_arrow_with_a_row_for_each_document(all_parts):
+    table = ipc.open_stream(all_parts).read_all()
 
-    for at, kind in enumerate(kinds):
+    assert table.num_rows == 40
+    assert {kind for kind, _ in parts_of(all_parts)} == {
+        "head", "idf", "calibration", "note", "documents",
+    }  # fmt: skip
+    assert set(table.column_names) == {
+        "id", "fingerprint", "state", "vector", "metadata", "cluster", "time", "passages",
+        "features",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [1, 2, 3, -1, -3])
+def test_a_part_of_another_length_is_refused(all_parts, tmp_path, change):
+    parts = parts_of(all_parts)
+    known = [at for at, (_, payload) in enumerate(parts) if isinstance(payload, bytes)]
+    assert len(known) > 2
+
+    for at in known:
 
         def changed(found, at=at):
             kind, payload = found[at]
             longer = payload + b"\1" * max(change, 0)
             return [*found[:at], (kind, longer[: len(payload) + change]), *found[at + 1 :]]
 
-        with pytest.raises((simdb.CorruptError, simdb.FormatError)) as raised:
-            simdb.load(io.BytesIO(rewritten(all_frames, changed)), tmp_path / "new")
+        with pytest.raises((simdb.CorruptError, simdb.FormatError)):
+            simdb.load(io.BytesIO(rewritten(all_parts, changed)), tmp_path / "new")
 
-        assert kind == b"idft" or f"frame {at}" in str(raised.value), (kind, str(raised.value))
         assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("kind", [b"time", b"clus"])
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_one_more_frame_of_an_odd_length_is_refused_by_name(all_frames, tmp_path, kind, size):
-    def change(found):
-        return [*found[:-1], (kind, b"\1" * size), found[-1]]
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("passages", lambda every: [[5, 3], *every[1:]]),
+        ("passages", lambda every: [[5, 5], *every[1:]]),
+        ("passages", lambda every: [None, *every[1:]]),
+        ("features", lambda every: [every[0][1:], *every[1:]]),
+        ("features", lambda every: [None, *every[1:]]),
+        ("time", lambda every: [None, *every[1:]]),
+        ("cluster", lambda every: [None, *every[1:]]),
+        ("cluster", lambda every: [7, *every[1:]]),
+    ],
+)
+def test_what_is_beside_the_documents_is_refused_by_name_if_it_cannot_be(
+    all_parts, tmp_path, name, make
+):
+    content = rewritten(all_parts, with_column(name, make))
 
-    with pytest.raises(simdb.CorruptError, match=rf"frame \d+ has {size} bytes"):
-        simdb.load(io.BytesIO(rewritten(all_frames, change)), tmp_path / "new")
+    with pytest.raises(simdb.CorruptError, match="dump"):
+        simdb.load(io.BytesIO(content), tmp_path / "new")
+
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["passages", "features", "time", "cluster"])
+def test_a_column_that_the_options_ask_for_is_missed(all_parts, tmp_path, name):
+    content = rewritten(all_parts, with_rows(lambda batch: batch.drop_columns([name])))
+
+    with pytest.raises(simdb.CorruptError, match="other columns"):
+        simdb.load(io.BytesIO(content), tmp_path / "new")
 
 
 @given(data=st.data())
-def test_frames_of_any_bytes_give_only_errors_of_simdb(tmp_path_factory, data):
+def test_streams_of_any_bytes_give_only_errors_of_simdb(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("any")
     settings = simdb.Options(delta_documents=4, keep_clusters="distance")
     with simdb.open(path / "db", options=settings, durability="none") as database:
         database.insert_many(range(6), [1, 1, 2, 3, 4, 5], ["m"] * 6)
-        content = dumped(database)
-
-    def change(found):
-        at = data.draw(st.integers(0, len(found) - 1))
-        kind, payload = found[at]
-        start = data.draw(st.integers(0, len(payload)))
-        stop = data.draw(st.integers(start, min(start + 4, len(payload))))
-        middle = data.draw(st.binary(max_size=6))
-        return [*found[:at], (kind, payload[:start] + middle + payload[stop:]), *found[at + 1 :]]
+        content = dumped(database)[:-8]
+    start = data.draw(st.integers(0, len(content)))
+    stop = data.draw(st.integers(start, min(start + 4, len(content))))
+    middle = data.draw(st.binary(max_size=6))
 
     try:
-        simdb.load(io.BytesIO(rewritten(content, change)), path / "new")
+        changed = summed(content[:start] + middle + content[stop:])
+        simdb.load(io.BytesIO(changed), path / "new")
     except simdb.Error:
         assert os.listdir(path) == ["db"]
     else:
@@ -339,8 +398,7 @@ def test_frames_of_any_bytes_give_only_errors_of_simdb(tmp_path_factory, data):
 
 
 def test_a_dump_of_a_newer_version_is_refused_with_the_remedy(filled, tmp_path):
-    content = bytearray(dumped(filled))
-    content[8] = 2
+    content = dumped(filled).replace(b"\1\0\0\0002\0", b"\1\0\0\0003\0")
 
     with pytest.raises(simdb.FormatError, match="newer simdb"):
         simdb.load(io.BytesIO(content), tmp_path / "new")
@@ -381,7 +439,7 @@ def test_a_dump_that_fails_leaves_the_older_one(filled, tmp_path, monkeypatch):
     filled.dump(tmp_path / "dump")
     before = (tmp_path / "dump").read_bytes()
     filled.insert("more", 1)
-    monkeypatch.setattr(dumping, "pack_documents", lambda segment: 1 / 0)
+    monkeypatch.setattr(dumping.DumpWriter, "put_documents", lambda *_: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
         filled.dump(tmp_path / "dump")

@@ -128,3 +128,15 @@ def test_every_version_and_every_option_that_adds_to_it_has_a_stored_database():
     versions = [f"v{number}" for number in range(1, FORMAT_VERSION + 1)]
 
     assert sorted({*versions, *stored.STORED}) == VERSIONS
+
+
+def test_a_dump_of_version_1_is_loaded_and_answers_as_it_did(tmp_path):
+    answers = json.loads((HERE / "dump-v1" / "answers.json").read_text())
+
+    count = simdb.load(HERE / "dump-v1" / "data.dump", tmp_path / "new")
+
+    with simdb.open(tmp_path / "new", "r") as database:
+        found = stored.answers(database) | {"note": repr(database.note("name"))}
+        assert count == len(database) == 41
+    assert plain(found) == answers
+    assert_sound(tmp_path / "new")

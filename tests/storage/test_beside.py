@@ -95,9 +95,9 @@ def test_a_copy_that_is_killed_is_not_there_and_works_the_second_time(path, tmp_
 
 def test_a_load_that_is_killed_is_not_there_and_works_the_second_time(path, tmp_path):
     script = """
-        from simdb.engine.maintenance import load
+        from simdb.engine.maintenance import dump
         simdb.open(path, "w").dump(path + ".dump")
-        load.compact = die
+        dump.compact = die
         simdb.load(path + ".dump", target)
     """
     killed(script, path, tmp_path / "loaded")

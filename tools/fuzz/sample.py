@@ -1,5 +1,6 @@
 """Sample: a small database with every kind of value, from which harnesses start."""
 
+import io
 import os
 import tempfile
 from functools import cache
@@ -66,6 +67,23 @@ def with_passages():
             database.delete_many([2, 3])
             database.insert("later", "three short words")
         return open_bytes(os.path.join(path, "db", DATA_FILE))
+
+
+def dumps():
+    """Return the dumps of both databases."""
+    with tempfile.TemporaryDirectory() as path:
+        fill(os.path.join(path, "db"))
+        other = os.path.join(path, "other")
+        os.mkdir(other)
+        with open(os.path.join(other, DATA_FILE), "wb") as file:
+            file.write(with_passages())
+        found = []
+        for name in ("db", "other"):
+            stream = io.BytesIO()
+            with simdb.open(os.path.join(path, name), "r") as database:
+                database.dump(stream)
+            found.append(stream.getvalue())
+        return found
 
 
 @cache

@@ -24,8 +24,7 @@ TINY = {
     },
     "engine.maintenance.calibration": {"PAIRS_MAX": 5, "PART_QUERIES": 2},
     "engine.maintenance.compaction": {"HASHED_DOCUMENTS": 3, "METADATA_GROUP": 2},
-    "engine.maintenance.dump": {"GROUP_DOCUMENTS": 3, "IDF_BYTES": 10},
-    "engine.maintenance.load": {"COMMIT_DOCUMENTS": 7},
+    "engine.maintenance.dump": {"COMMIT_DOCUMENTS": 7, "GROUP_DOCUMENTS": 3, "IDF_BYTES": 10},
     "engine.passages.pairs": {
         "FOUND_TOGETHER": 7, "COMPARED_TOGETHER": 3, "MEASURED_TOGETHER": 2,
     },
@@ -84,7 +83,7 @@ TINY = {
     },
     "storage.runs.sorting": {"BINNED_ENTRIES": 2, "BIN_ENTRIES": 3, "SAMPLED_KEYS": 4},
     "storage.runs.table": {"POLYTOPE_ENTRIES": (4, 9, 20)},
-    "storage.transfer": {"PART_BYTES": 50},
+    "storage.transfer": {"BATCH_BYTES": 500, "PART_BYTES": 50},
     "running.threads": {"LEAST": 2, "BEGUN": 1},
 }  # fmt: skip
 # Databases have all, none or some of them: a tiny constant can hide what another one decides.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from simdb.ground import cold
 
 __all__ = [
-    "advice", "calibration", "compaction", "dump", "inspection", "load", "merge", "rebuild",
+    "advice", "calibration", "compaction", "dump", "inspection", "merge", "rebuild",
     "rescue",
 ]  # fmt: skip
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         compaction,
         dump,
         inspection,
-        load,
         merge,
         rebuild,
         rescue,

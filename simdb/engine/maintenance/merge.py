@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from simdb.engine.maintenance.dump import DocumentGroup, document_groups
+from simdb.engine.maintenance.dump import document_groups
 from simdb.engine.state.incoming import chosen_batch, moved, rehashed
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
@@ -21,11 +21,10 @@ from simdb.ground.dtypes import I64
 from simdb.ground.errors import OptionError
 from simdb.running.progress import Progress, Report, report_of
 from simdb.running.threads import crew
-from simdb.settings.options import Options
 from simdb.settings.stored_options import differences
-from simdb.storage import layout
 from simdb.storage.contents import read_resources
 from simdb.storage.records.delta import StoredBatch
+from simdb.storage.transfer import Documents
 from simdb.values.arrays import Sketches
 
 
@@ -79,18 +78,20 @@ def _take(writing: WriteState, other: Store, rule: str, report: Report | None) -
         contents = other.contents(source)
         for group in document_groups(other, source, contents):
             count += _stage(writing, before, group, rule, contents.manifest.content)
-            done += len(group.documents)
+            done += len(group.batch)
             if report is not None:
                 report(done)
     return count
 
 
-def _stage(
-    writing: WriteState, before: State, group: DocumentGroup, rule: str, content: int
-) -> int:
+def _stage(writing: WriteState, before: State, group: Documents, rule: str, content: int) -> int:
     """Stage some documents by a rule for stored ids; `before`: the state without this database."""
     staging, options = writing.staging, writing.store.options
-    batch = rehashed(_batch_of(group, options), staging.id_key)
+    batch = replace(
+        rehashed(group.batch, staging.id_key),
+        grains=group.batch.grains if options.passages else None,
+        features=group.batch.features if options.features else None,
+    )
     sketches = Sketches(batch.fingerprints, batch.vectors, batch.states, content=content)
     staging.settle(sketches)
     packed, times = group.metadata, group.times
@@ -121,18 +122,3 @@ def _chosen(
         conflicts.delete_all(writing.staging, before, ordinals)
         return np.arange(len(batch))
     return np.flatnonzero(existing < 0)
-
-
-def _batch_of(group: DocumentGroup, options: Options) -> StoredBatch:
-    """Return documents as a batch to insert, in memory of its own."""
-    columns = group.documents.columns
-    made = StoredBatch(
-        columns[layout.FINGERPRINT].copy(), columns[layout.STATE].copy(),
-        columns[layout.VECTOR].copy(), np.empty(0, np.uint64),
-        columns[layout.OFFSET].astype(np.int64), columns[layout.ID].copy(),
-    )  # fmt: skip
-    return replace(
-        made,
-        grains=group.grains if options.passages else None,
-        features=group.features if options.features else None,
-    )
