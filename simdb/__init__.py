@@ -6,8 +6,8 @@ near-duplicates of a document, which pairs match, and which clusters they form.
 
 from typing import TYPE_CHECKING
 
-from simdb.ground import cold
-from simdb.ground.errors import (
+from simdb.core import cold
+from simdb.core.errors import (
     BusyError,
     ClosedError,
     CorruptError,
@@ -26,15 +26,15 @@ from simdb.ground.errors import (
 )
 
 if TYPE_CHECKING:
-    from simdb.database import Database, open, rebuild
-    from simdb.decontamination.decontaminate import decontaminate
-    from simdb.decontamination.result import Decontaminated, Leak
-    from simdb.deduplication.deduplicate import deduplicate
-    from simdb.deduplication.result import Deduplicated, Parts
-    from simdb.engine.search.pairs import Pairs
-    from simdb.engine.snapshot import Snapshot
-    from simdb.engine.transaction import WriteTransaction
-    from simdb.functions import (
+    from simdb.database.database import Database, open, rebuild
+    from simdb.jobs.decontamination.decontaminate import decontaminate
+    from simdb.jobs.decontamination.result import Decontaminated, Leak
+    from simdb.jobs.deduplication.deduplicate import deduplicate
+    from simdb.jobs.deduplication.result import Deduplicated, Parts
+    from simdb.database.search.pairs import Pairs
+    from simdb.database.snapshot import Snapshot
+    from simdb.database.transaction import WriteTransaction
+    from simdb.database.functions import (
         distance,
         find_all,
         find_clusters,
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
         similarities,
         similarity,
     )
-    from simdb.index.vosh import vosh
-    from simdb.results.clusters import ArrayClusters, ArrayPairs, Cluster, Clusters, PairPositions
-    from simdb.results.matches import (
+    from simdb.plan.vosh import vosh
+    from simdb.core.clusters import ArrayClusters, ArrayPairs, Cluster, Clusters, PairPositions
+    from simdb.core.matches import (
         ContainedMatch,
         ContainedPair,
         Match,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         SharedSpan,
         Verification,
     )
-    from simdb.results.reports import (
+    from simdb.core.reports import (
         Advice,
         Compaction,
         DifferingBit,
@@ -75,52 +75,52 @@ if TYPE_CHECKING:
         ShardedStatistics,
         Statistics,
     )
-    from simdb.settings.options import Minhash, Options, Simhash
-    from simdb.settings.search import Search
-    from simdb.settings.text_sketch import IdfTable, TextSketch
-    from simdb.sharding.shard import shard_of
-    from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
-    from simdb.sharding.writing import finish_sharded, write_shard, write_sharded
+    from simdb.core.options import Minhash, Options, Simhash
+    from simdb.core.search import Search
+    from simdb.core.text_sketch import IdfTable, TextSketch
+    from simdb.database.sharding.shard import shard_of
+    from simdb.database.sharding.sharded_database import ShardedDatabase, open_sharded
+    from simdb.database.sharding.writing import finish_sharded, write_shard, write_sharded
     from simdb.storage.files.shards_file import Shard
-    from simdb.tuning.tune import SketchAdvice, tune
-    from simdb.values.arrays import Fingerprint, Fingerprints
-    from simdb.values.documents import Document, DocumentLike, Features, Signature, Signatures
+    from simdb.sketch.tuning.tune import SketchAdvice, tune
+    from simdb.core.arrays import Fingerprint, Fingerprints
+    from simdb.core.documents import Document, DocumentLike, Features, Signature, Signatures
 else:
     # Each module is loaded when a program first uses one of its names.
     __getattr__ = cold.names(
         __name__,
         {
-            "simdb.database": "Database open rebuild",
-            "simdb.decontamination.decontaminate": "decontaminate",
-            "simdb.decontamination.result": "Decontaminated Leak",
-            "simdb.deduplication.deduplicate": "deduplicate",
-            "simdb.deduplication.result": "Deduplicated Parts",
-            "simdb.values.documents": "Document DocumentLike Features Signature Signatures",
-            "simdb.engine.search.pairs": "Pairs",
-            "simdb.engine.snapshot": "Snapshot",
-            "simdb.engine.transaction": "WriteTransaction",
-            "simdb.functions": (
+            "simdb.database.database": "Database open rebuild",
+            "simdb.jobs.decontamination.decontaminate": "decontaminate",
+            "simdb.jobs.decontamination.result": "Decontaminated Leak",
+            "simdb.jobs.deduplication.deduplicate": "deduplicate",
+            "simdb.jobs.deduplication.result": "Deduplicated Parts",
+            "simdb.core.documents": "Document DocumentLike Features Signature Signatures",
+            "simdb.database.search.pairs": "Pairs",
+            "simdb.database.snapshot": "Snapshot",
+            "simdb.database.transaction": "WriteTransaction",
+            "simdb.database.functions": (
                 "distance find_all find_clusters fingerprint fingerprints fit_idf load "
                 "load_idf save_idf signature signatures similarities similarity"
             ),
-            "simdb.index.vosh": "vosh",
-            "simdb.settings.options": "Minhash Options Simhash",
-            "simdb.results.clusters": "ArrayClusters ArrayPairs Cluster Clusters PairPositions",
-            "simdb.results.matches": (
+            "simdb.plan.vosh": "vosh",
+            "simdb.core.options": "Minhash Options Simhash",
+            "simdb.core.clusters": "ArrayClusters ArrayPairs Cluster Clusters PairPositions",
+            "simdb.core.matches": (
                 "ContainedMatch ContainedPair Match Matches Pair PairArrays SharedSpan Verification"
             ),
-            "simdb.results.reports": (
+            "simdb.core.reports": (
                 "Plan Probe Advice Compaction DifferingBit Explanation FeatureDifference "
                 "Finding HeaderFill Rebuild ShardedStatistics Statistics"
             ),
-            "simdb.settings.search": "Search",
-            "simdb.sharding.shard": "shard_of",
-            "simdb.sharding.sharded_database": "ShardedDatabase open_sharded",
-            "simdb.sharding.writing": "finish_sharded write_shard write_sharded",
+            "simdb.core.search": "Search",
+            "simdb.database.sharding.shard": "shard_of",
+            "simdb.database.sharding.sharded_database": "ShardedDatabase open_sharded",
+            "simdb.database.sharding.writing": "finish_sharded write_shard write_sharded",
             "simdb.storage.files.shards_file": "Shard",
-            "simdb.settings.text_sketch": "IdfTable TextSketch",
-            "simdb.tuning.tune": "SketchAdvice tune",
-            "simdb.values.arrays": "Fingerprint Fingerprints",
+            "simdb.core.text_sketch": "IdfTable TextSketch",
+            "simdb.sketch.tuning.tune": "SketchAdvice tune",
+            "simdb.core.arrays": "Fingerprint Fingerprints",
         },
         moved={
             "explain": "simdb.open(None).explain(document=left, other_document=right)",

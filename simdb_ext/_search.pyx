@@ -28,7 +28,7 @@ from libc.string cimport memcpy, strchr, strcmp
 
 import numpy as np
 
-from simdb.ground.errors import CorruptError
+from simdb.core.errors import CorruptError
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX

@@ -57,7 +57,7 @@ def cleaned(
     the dot above (U+0307) after i or I is dropped; with `turkic`, I becomes the dotless i.
     """
 
-# (entries, directory, default) of a `simdb.settings.text_sketch.IdfTable`.
+# (entries, directory, default) of a `simdb.core.text_sketch.IdfTable`.
 Idf = tuple[U64, U32, int]
 
 def project_texts(

@@ -430,5 +430,5 @@ cdef int raise_too_many(features, position, limit=SKETCH_FEATURES_MAX) except -1
 
 
 # Last, because `simdb` imports this module, and this import may be what imports `simdb`.
-from simdb.columns.arrow import TextColumn
-from simdb.ground.errors import InputError
+from simdb.core.arrow import TextColumn
+from simdb.core.errors import InputError

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, settings
 from soundness import TINY, assert_sound
 
 import simdb
-from simdb.engine.maintenance import calibration
-from simdb.engine.search import many
+from simdb.database.maintenance import calibration
+from simdb.database.search import many
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage.environment import gate
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from source_trees import FUNCTIONS, PACKAGE, name_of, nodes_of
 
-from simdb.settings.options import AUTO, METHODS, MINHASH_METHODS
+from simdb.core.options import AUTO, METHODS, MINHASH_METHODS
 
 # A module imports only from layers below its own, or from modules before it in its own row.
 LAYERS = [
@@ -244,7 +244,7 @@ def last_position(order: list[str], name: str) -> int:
     """Return the position of a module in the order of its folder.
 
     For a folder, return the position of its last module: a module that imports a folder may load
-    any module in it (`simdb.ground.cold`).
+    any module in it (`simdb.core.cold`).
     """
     inside = [each for each in order if each == name or each.startswith(name + ".")]
     return order.index(inside[-1])

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.ground import bits
-from simdb.running import kernel
+from simdb.core import bits
+from simdb.core import kernel
 
 SHAPES = [(1, 1), (2, 1), (4, 1), (5, 2), (6, 3), (7, 7), (13, 2), (64, 1)]
 

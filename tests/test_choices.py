@@ -7,14 +7,14 @@ from over import over
 from type_checking import checked
 
 import simdb
-from simdb.engine.clusters.find import POLICIES
-from simdb.engine.search.judge import VERIFICATIONS
-from simdb.engine.search.many import MATCHED
-from simdb.engine.state.opening import MODES
-from simdb.engine.write.conflicts import RULES
-from simdb.ground import choices
-from simdb.ground.choices import ON_NULL
-from simdb.settings.options import (
+from simdb.database.clusters.find import POLICIES
+from simdb.database.search.judge import VERIFICATIONS
+from simdb.database.search.many import MATCHED
+from simdb.database.state.opening import MODES
+from simdb.database.write.conflicts import RULES
+from simdb.core import choices
+from simdb.core.choices import ON_NULL
+from simdb.core.options import (
     FAMILIES,
     KEPT,
     METHODS,
@@ -22,8 +22,8 @@ from simdb.settings.options import (
     READY_FAMILIES,
     TIMES_KEPT,
 )
-from simdb.settings.text_sketch import CUT_BY_CHARACTER, MARKUPS, NORMALISATIONS, UNITS
-from simdb.sharding.shards import MISSING
+from simdb.core.text_sketch import CUT_BY_CHARACTER, MARKUPS, NORMALISATIONS, UNITS
+from simdb.database.sharding.shards import MISSING
 from simdb.sketch.pipeline import ERRORS
 from simdb.storage.files.location import DURABILITIES
 

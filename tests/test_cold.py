@@ -13,8 +13,8 @@ from forked import code_of_child
 
 import simdb
 from simdb.cli import module_of
-from simdb.engine import explain, maintenance
-from simdb.ground.cold import MadeOnce
+from simdb.database import explain, maintenance
+from simdb.core.cold import MadeOnce
 
 FOLDERS = [explain, maintenance]
 # Modules of other packages that take long to import and that few programs need.
@@ -24,9 +24,9 @@ FOREIGN = [
 ]  # fmt: skip
 # Modules that one query in a database of fingerprints does not need.
 UNUSED_BY_A_QUERY = [
-    "sources.batch", "sources.records", "engine.clusters.find", "engine.search.many",
-    "engine.search.pairs", "engine.snapshot",
-    "engine.state.signature_kind", "engine.transaction", "index.bands",
+    "files.batch", "files.records", "database.clusters.find", "database.search.many",
+    "database.search.pairs", "database.snapshot",
+    "database.state.signature_kind", "database.transaction", "plan.banding",
     "sketch.minhash_sketcher",
 ]  # fmt: skip
 USE = """
@@ -40,7 +40,7 @@ with simdb.open({path!r}) as database:
 # whoever loads it holds LOADING.
 WATCH = """
 import sys
-from simdb.ground.cold import LOADING
+from simdb.core.cold import LOADING
 class Watch:
     def find_spec(self, name, path=None, target=None):
         if not LOADING._is_owned():
@@ -83,7 +83,7 @@ def test_importing_simdb_loads_no_cold_module():
     loaded = modules_after("")
 
     assert loaded.isdisjoint(cold_modules())
-    assert loaded.isdisjoint({*FOREIGN, "simdb.results.reports", "simdb.cli.app"})
+    assert loaded.isdisjoint({*FOREIGN, "simdb.core.reports", "simdb.cli.app"})
     assert loaded.isdisjoint({"numpy", "lmdb", "simdb.database"})
 
 
@@ -123,8 +123,8 @@ def test_a_verb_loads_the_cold_module_that_it_needs(tmp_path):
 
     loaded = modules_after(code)
 
-    assert "simdb.engine.maintenance.inspection" in loaded
-    assert "simdb.engine.maintenance.dump" not in loaded
+    assert "simdb.database.maintenance.inspection" in loaded
+    assert "simdb.database.maintenance.dump" not in loaded
 
 
 def test_the_help_of_the_program_loads_neither_numpy_nor_the_library():
@@ -132,7 +132,7 @@ def test_the_help_of_the_program_loads_neither_numpy_nor_the_library():
 
     assert "simdb.cli.app" in loaded
     assert loaded.isdisjoint(
-        {"numpy", "lmdb", "simdb.database", "simdb.running.kernel", "simdb.cli.query"}
+        {"numpy", "lmdb", "simdb.database", "simdb.core.kernel", "simdb.cli.query"}
     )
 
 
@@ -144,7 +144,7 @@ def test_a_query_loads_neither_other_commands_nor_what_draws_on_a_terminal(tmp_p
 
     assert "simdb.cli.query" in loaded
     assert loaded.isdisjoint({f"simdb.{each}" for each in UNUSED_BY_A_QUERY})
-    assert loaded.isdisjoint({*cold_modules(), "rich", "simdb.cli.dedup", "simdb.functions"})
+    assert loaded.isdisjoint({*cold_modules(), "rich", "simdb.cli.dedup", "simdb.database.functions"})
 
 
 @pytest.mark.more
@@ -156,7 +156,7 @@ def test_other_commands_load_nothing_of_the_report(tmp_path):
         loaded = modules_of_program(verb, path)
 
         assert f"simdb.cli.{module_of(verb)}" in loaded
-        pages = {"simdb.report.page", "simdb.report.text_pairs", "simdb.report.template"}
+        pages = {"simdb.jobs.report.page", "simdb.jobs.report.text_pairs", "simdb.jobs.report.template"}
         assert loaded.isdisjoint({"jinja2", "simdb.cli.report", *pages})
 
 
@@ -166,8 +166,8 @@ def test_commands_over_a_database_load_neither_the_main_job_nor_shards(command):
     loaded = modules_of_program(command, "--help")
 
     assert f"simdb.cli.{module_of(command)}" in loaded
-    parts = {"simdb.deduplication.dropping", "simdb.deduplication.run"}
-    assert loaded.isdisjoint({*parts, "simdb.deduplication.result", "simdb.sharding"})
+    parts = {"simdb.jobs.deduplication.dropping", "simdb.jobs.deduplication.run"}
+    assert loaded.isdisjoint({*parts, "simdb.jobs.deduplication.result", "simdb.database.sharding"})
 
 
 @pytest.mark.more
@@ -178,7 +178,7 @@ def test_a_query_with_many_matches_loads_no_masked_arrays(tmp_path):
 
     loaded = modules_of_program("query", path, "the quick brown fox jumps over the lazy dog")
 
-    assert "simdb.engine.search.method" in loaded
+    assert "simdb.database.search.method" in loaded
     assert "numpy.ma" not in loaded
 
 
@@ -206,7 +206,7 @@ def test_the_names_that_are_loaded_late_are_the_names_that_type_checkers_see():
 
     seen = {(node.module, alias.name) for node in imports for alias in node.names}
 
-    for module, name in seen - {("typing", "TYPE_CHECKING"), ("simdb.ground", "cold")}:
+    for module, name in seen - {("typing", "TYPE_CHECKING"), ("simdb.core", "cold")}:
         assert getattr(simdb, name) is getattr(import_module(module), name)
     assert {name for _, name in seen} >= {*simdb.__all__} - {"__version__"}
 
@@ -234,7 +234,7 @@ def test_an_unknown_name_is_an_attribute_error():
         maintenance.unknown  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["simdb", "simdb.distributed", "simdb.spark"])
+@pytest.mark.parametrize("name", ["simdb", "simdb.spark.distributed", "simdb.spark"])
 def test_a_package_travels_to_other_processes(name):
     """Ray refused a function that uses simdb, as it could not pickle the module."""
     package = import_module(name)
@@ -263,10 +263,10 @@ except AttributeError as error:
 def test_what_one_package_had_does_not_hide_a_module_of_another():
     code = """
 import simdb
-import simdb.distributed
+import simdb.spark.distributed
 simdb.open(None).plan(5)
-import simdb.distributed.plan
-print("is_module" if "plan" in vars(simdb.distributed) else "is_hidden")
+import simdb.spark.distributed.plan
+print("is_module" if "plan" in vars(simdb.spark.distributed) else "is_hidden")
 print("is_shown" if "plan" in vars(simdb) else "is_gone")
 """
 

@@ -11,7 +11,7 @@ from over import over
 
 import simdb
 from simdb.cli.app import app
-from simdb.ground import foreign
+from simdb.core import foreign
 
 
 @over(

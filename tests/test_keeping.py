@@ -8,7 +8,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.settings import keeping
+from simdb.core import keeping
 
 NOTHING = (None, float("nan"), "")
 WORDS_FOR_NOTHING = ("", " ", "-", "null", "NULL", "None", "NaN", "nan", "n/a", "N/A", "NA")

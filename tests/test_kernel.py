@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import simdb
-from simdb.ground.errors import OptionError
-from simdb.running import kernel
+from simdb.core.errors import OptionError
+from simdb.core import kernel
 
 PACKAGE = Path(simdb.__file__).parent
 SCRIPT = """

@@ -11,9 +11,9 @@ import rich.live
 
 import simdb
 from simdb.cli.output.terminal import ProgressLine
-from simdb.running import threads
-from simdb.running.progress import Bar
-from simdb.running.threads import crew, mapped, read_ahead
+from simdb.core import threads
+from simdb.core.progress import Bar
+from simdb.core.threads import crew, mapped, read_ahead
 
 COUNTS = pytest.mark.parametrize("startable", [0, 1, 3])
 TEXTS = [f"a text of some words {at % 700} and {at % 700 * 7} more of them" for at in range(3000)]
@@ -21,7 +21,7 @@ TEXTS = [f"a text of some words {at % 700} and {at % 700 * 7} more of them" for 
 LIMITED = """
 import io, os, resource
 import numpy, zstandard, simdb
-from simdb.outputs.formats import ZSTD, ZstdWriter, packed_file
+from simdb.files.formats import ZSTD, ZstdWriter, packed_file
 
 def answers():
     with simdb.open(None) as database:

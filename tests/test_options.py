@@ -6,8 +6,8 @@ from over import over
 from strategies import options
 
 import simdb
-from simdb.engine.state.opening import settled
-from simdb.settings.stored_options import (
+from simdb.database.state.opening import settled
+from simdb.core.stored_options import (
     check_same,
     decode_dumped,
     decode_options,

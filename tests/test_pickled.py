@@ -10,7 +10,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.ground import errors
+from simdb.core import errors
 
 TEXT = " ".join(f"w{number}" for number in range(40))
 TEXTS = {"a": TEXT, "b": TEXT + " more", "c": "another text of some words"}

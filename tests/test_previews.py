@@ -100,7 +100,7 @@ def test_matches_show_their_first_ids_and_can_be_sliced(filled):
 
 
 def test_many_matches_make_no_ids_to_show_themselves(filled, monkeypatch):
-    monkeypatch.setattr("simdb.results.matches.PREVIEWED_IDS", 3)
+    monkeypatch.setattr("simdb.core.matches.PREVIEWED_IDS", 3)
     matches = filled.query_many([NEAR[0]], similarity=0.9)
 
     assert repr(matches) == "<simdb.Matches of 1 query, 4 matches>"

@@ -10,9 +10,9 @@ from rich.console import Console
 import simdb
 from simdb.cli.app import app
 from simdb.cli.output.progress import stage_lines
-from simdb.running import progress
-from simdb.running.progress import Timings
-from simdb.running.threads import mapped
+from simdb.core import progress
+from simdb.core.progress import Timings
+from simdb.core.threads import mapped
 
 
 class Terminal(io.StringIO):

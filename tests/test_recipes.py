@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.state import staged
+from simdb.database.state import staged
 
 PAGES = Path(__file__).parent.parent / "docs" / "site" / "how-to"
 IMAGES = 12

@@ -14,9 +14,9 @@ import pytest
 from forked import code_of_child
 from over import over
 
-from simdb.ground.errors import OptionError
-from simdb.running import threads
-from simdb.running.threads import (
+from simdb.core.errors import OptionError
+from simdb.core import threads
+from simdb.core.threads import (
     begun,
     crew,
     in_rounds,
@@ -262,7 +262,7 @@ def test_a_thread_that_collects_its_own_batch_does_not_wait_for_itself():
 
 KEPT = """
 import time
-from simdb.running.threads import mapped, read_ahead
+from simdb.core.threads import mapped, read_ahead
 def slow(item):
     time.sleep(item and 60)
 def failing():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.columns import vector_form
-from simdb.columns.vector_form import CURVE, corrected, corrected_one, least_rounded, unpack
-from simdb.running import kernel
+from simdb.core import vector_form
+from simdb.core.vector_form import CURVE, corrected, corrected_one, least_rounded, unpack
+from simdb.core import kernel
 
 
 def test_each_byte_has_a_weight_of_each_half():

@@ -12,7 +12,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.ground.bits import set_bits
+from simdb.core.bits import set_bits
 
 # The three bits of each feature of the blog, the first bit first.
 FEATURES = {

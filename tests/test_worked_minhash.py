@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.index.bands import Banding, candidate_probability
+from simdb.plan.banding import Banding, candidate_probability
 from simdb.sketch.minhash_sketcher import MinHashSketcher
 
 STRING = "abeabe"

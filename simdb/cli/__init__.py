@@ -9,7 +9,7 @@ command, in the order of the help: the text of a command, and indented lines abo
 import re
 from pathlib import Path
 
-from simdb.ground import cold
+from simdb.core import cold
 
 # The module of each command that shares one; any other command has a module of its own name.
 SHARED = {

@@ -32,11 +32,11 @@ from simdb.cli.output.render import (
     Exit,
     print_note,
 )
-from simdb.ground.errors import full_disk
-from simdb.ground.foreign import COMMANDS as COMMAND_WORDS
+from simdb.core.errors import full_disk
+from simdb.core.foreign import COMMANDS as COMMAND_WORDS
 
 # Folders whose messages are in words of the command line already.
-OWN_WORDS = (cli.__name__, "simdb.outputs", "simdb.sources")
+OWN_WORDS = (cli.__name__, "simdb.files", "simdb.files")
 NO_MEMORY = (
     "the memory of this process is used up; give it more, or take fewer threads, as with the"
     " environment variable SIMDB_THREADS=1, or let dedup hold less, with --memory 64M"

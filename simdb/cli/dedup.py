@@ -26,20 +26,20 @@ from simdb.cli.options.sketch_options import SketchOptions, allowed
 from simdb.cli.options.texts import Shown, TextsById, beginnings_of, texts_by_id
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
-from simdb.deduplication.reference import DatabaseReference
-from simdb.deduplication.sieve import DOCUMENT
-from simdb.outputs.formats import STANDARD_OUTPUT
-from simdb.outputs.pieces import Spool
-from simdb.outputs.rows import Row
-from simdb.outputs.survivors import SurvivorOutput
-from simdb.outputs.table_file import write_results
-from simdb.outputs.target import Outputs
-from simdb.report.template import PAGE_FORM, fill_page
-from simdb.report.text_pairs import Removed, render_removed, rule_in_words
-from simdb.settings import keeping
-from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, expanded, read_sources
-from simdb.sources.records import SourceOptions
+from simdb.jobs.deduplication.reference import DatabaseReference
+from simdb.jobs.deduplication.sieve import DOCUMENT
+from simdb.files.formats import STANDARD_OUTPUT
+from simdb.files.pieces import Spool
+from simdb.files.rows import Row
+from simdb.files.survivors import SurvivorOutput
+from simdb.files.table_file import write_results
+from simdb.files.target import Outputs
+from simdb.jobs.report.template import PAGE_FORM, fill_page
+from simdb.jobs.report.text_pairs import Removed, render_removed, rule_in_words
+from simdb.core import keeping
+from simdb.files.origins import Origins
+from simdb.files.reading import check_sources, expanded, read_sources
+from simdb.files.records import SourceOptions
 from simdb.storage.files.location import is_database
 
 FLAT_COLUMNS = ("representative", "size", "id", "distance", "similarity")

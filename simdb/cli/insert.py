@@ -11,13 +11,13 @@ from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.option_groups import ReadingOptions, SearchOptions, given_batch, with_nulls
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, print_one, print_rows, quantity
-from simdb.engine.write.conflicts import ERROR
-from simdb.ground.choices import ConflictName, MatchName, NullName, OnError, OnErrorName
-from simdb.outputs.pieces import Spool
-from simdb.outputs.rows import Row
-from simdb.sources.batch import Batch, Found
-from simdb.sources.reading import check_sources, read_sources
-from simdb.values.arrays import Id
+from simdb.database.write.conflicts import ERROR
+from simdb.core.choices import ConflictName, MatchName, NullName, OnError, OnErrorName
+from simdb.files.pieces import Spool
+from simdb.files.rows import Row
+from simdb.files.batch import Batch, Found
+from simdb.files.reading import check_sources, read_sources
+from simdb.core.arrays import Id
 
 MATCHED_COLUMNS = ("id", "match", "distance", "similarity")
 

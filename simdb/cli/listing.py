@@ -26,16 +26,16 @@ from simdb.cli.options.option_groups import (
 from simdb.cli.options.texts import Shown, TextsById, check_keep, stored_texts
 from simdb.cli.output.render import print_note, rounded, verification_note
 from simdb.cli.output.words import in_words
-from simdb.columns.arrow import id_text, load_arrow
-from simdb.engine.search.judge import ESTIMATE, EXACT
-from simdb.ground.choices import PolicyName, VerifyName
-from simdb.ground.dtypes import Array
-from simdb.outputs.formats import DELIMITERS, PARQUET, ROW_FORMATS, Format, Unclosed, output_format
-from simdb.outputs.places import check_outputs
-from simdb.outputs.rows import Row, encoded
-from simdb.outputs.table_file import row_writer
-from simdb.outputs.target import written
-from simdb.settings.keeping import FIRST
+from simdb.core.arrow import id_text, load_arrow
+from simdb.database.search.judge import ESTIMATE, EXACT
+from simdb.core.choices import PolicyName, VerifyName
+from simdb.core.dtypes import Array
+from simdb.files.formats import DELIMITERS, PARQUET, ROW_FORMATS, Format, Unclosed, output_format
+from simdb.files.places import check_outputs
+from simdb.files.rows import Row, encoded
+from simdb.files.table_file import row_writer
+from simdb.files.target import written
+from simdb.core.keeping import FIRST
 
 Columns = dict[str, Array]
 

@@ -27,20 +27,20 @@ from simdb.cli.options.option_groups import (
 from simdb.cli.options.texts import TextsById, text_beginning, texts_by_id
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
-from simdb.ground.choices import RAISE, NullName, OnError
-from simdb.ground.dtypes import Bools
-from simdb.outputs.formats import STANDARD_OUTPUT, Format, output_format
-from simdb.outputs.pieces import Spool
-from simdb.outputs.places import Staying, check_outputs, side_files
-from simdb.outputs.rows import Row
-from simdb.outputs.survivors import SurvivorOutput
-from simdb.outputs.table_file import write_results
-from simdb.outputs.target import Outputs
-from simdb.sources.batch import Batch
-from simdb.sources.origins import Origins
-from simdb.sources.read_again import LinesAgain
-from simdb.sources.reading import check_sources, expanded, read_sources
-from simdb.sources.records import SourceOptions
+from simdb.core.choices import RAISE, NullName, OnError
+from simdb.core.dtypes import Bools
+from simdb.files.formats import STANDARD_OUTPUT, Format, output_format
+from simdb.files.pieces import Spool
+from simdb.files.places import Staying, check_outputs, side_files
+from simdb.files.rows import Row
+from simdb.files.survivors import SurvivorOutput
+from simdb.files.table_file import write_results
+from simdb.files.target import Outputs
+from simdb.files.batch import Batch
+from simdb.files.origins import Origins
+from simdb.files.read_again import LinesAgain
+from simdb.files.reading import check_sources, expanded, read_sources
+from simdb.files.records import SourceOptions
 
 COLUMNS = ("id", "match", "distance", "similarity")
 SHOWN_COLUMNS = (*COLUMNS, "text", "match_text")

@@ -18,9 +18,9 @@ from simdb.cli.options.option_groups import (
     given_ids,
 )
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
-from simdb.columns.decoding import known_encoding
-from simdb.ground.choices import ErrorsName, FormatName
-from simdb.sources.content import STANDARD_INPUT, markup_hint
+from simdb.core.decoding import known_encoding
+from simdb.core.choices import ErrorsName, FormatName
+from simdb.files.content import STANDARD_INPUT, markup_hint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from simdb.cli.options.declare import Positive, command_of, described
 from simdb.cli.options.sketch_options import SketchOptions, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, quantity
-from simdb.engine.clusters.find import STAR
-from simdb.ground.choices import SKIP, NullName, OnErrorName, PolicyName, VerifyName
-from simdb.ground.errors import ExistsError, OptionError
-from simdb.settings.keeping import parse
+from simdb.database.clusters.find import STAR
+from simdb.core.choices import SKIP, NullName, OnErrorName, PolicyName, VerifyName
+from simdb.core.errors import ExistsError, OptionError
+from simdb.core.keeping import parse
 from simdb.spark import drop_duplicates
 from simdb.spark.frames import exists, session
 

@@ -12,10 +12,10 @@ from simdb.cli.options.opening import open_either, open_idle
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, is_table, plain, print_one, quantity
 from simdb.cli.output.words import in_words
-from simdb.ground.choices import ConflictName, DistanceTablesName
-from simdb.ground.previews import size
-from simdb.outputs.formats import STANDARD_OUTPUT
-from simdb.outputs.places import check_outputs
+from simdb.core.choices import ConflictName, DistanceTablesName
+from simdb.core.previews import size
+from simdb.files.formats import STANDARD_OUTPUT
+from simdb.files.places import check_outputs
 
 
 def compact(db: str, *, json: bool = False) -> None:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.ground.checks import called
-from simdb.ground.errors import InputError, OptionError
+from simdb.core.checks import called
+from simdb.core.errors import InputError, OptionError
 
 SCHEMES = AFFINE32, AFFINE64, LEGACY = ("affine32", "affine64", "legacy")
 DTYPES: dict[str, Any] = {AFFINE32: np.uint32, AFFINE64: np.uint64, LEGACY: np.uint64}

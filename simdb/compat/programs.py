@@ -16,10 +16,10 @@ from typing import BinaryIO, NoReturn
 import numpy as np
 
 from simdb import functions
-from simdb.engine.clusters.arrays import distinct
-from simdb.ground.bits import ALL_BITS
-from simdb.ground.dtypes import U8, U64, Bools
-from simdb.ground.errors import InputError, OptionError
+from simdb.database.clusters.arrays import distinct
+from simdb.core.bits import ALL_BITS
+from simdb.core.dtypes import U8, U64, Bools
+from simdb.core.errors import InputError, OptionError
 from simdb.plan.arrangement import check_arrangement
 
 STANDARD = "-"

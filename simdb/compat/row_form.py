@@ -29,20 +29,20 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY, MIXING, mixed
-from simdb.ground.checks import whole
-from simdb.ground.choices import FamilyName
-from simdb.ground.cold import MadeOnce
-from simdb.ground.dtypes import F64, U32, U64
-from simdb.ground.errors import InputError, OptionError
-from simdb.settings.options import (
+from simdb.core.checks import whole
+from simdb.core.choices import FamilyName
+from simdb.core.cold import MadeOnce
+from simdb.core.dtypes import F64, U32, U64
+from simdb.core.errors import InputError, OptionError
+from simdb.core.options import (
     PERMUTATIONS_MOST,
     PERMUTATIONS_STEP,
     TABLES_MAX,
     Minhash,
     Options,
 )
-from simdb.values.arrays import Id, describe
-from simdb.values.documents import Signature, Signatures
+from simdb.core.arrays import Id, describe
+from simdb.core.documents import Signature, Signatures
 
 USUAL_THRESHOLD, USUAL_COUNT, USUAL_WEIGHTS = 0.9, 128, (0.5, 0.5)
 # The scheme of a weighted MinHash, which has none in datasketch.

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from simdb import functions
-from simdb.engine.clusters.arrays import as_bits, distinct
-from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.ground.errors import OptionError
+from simdb.database.clusters.arrays import as_bits, distinct
+from simdb.core.bits import FINGERPRINT_BITS
+from simdb.core.errors import OptionError
 
 Token = TypeVar("Token")
 

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from simdb.ground.dtypes import Array
-from simdb.ground.errors import InputError
+from simdb.core.dtypes import Array
+from simdb.core.errors import InputError
 
 NUMBERS = ("u4", "u8", "i4", "i8")
 # The errors that an invalid pickle can cause in the unpickler, and in users of its result.

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simdb.ground.bits import block_masks, flip_count, header_mask, leading_masks
-from simdb.ground.checks import shown
-from simdb.ground.dtypes import U64
-from simdb.ground.errors import OptionError
+from simdb.core.bits import block_masks, flip_count, header_mask, leading_masks
+from simdb.core.checks import shown
+from simdb.core.dtypes import U64
+from simdb.core.errors import OptionError
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips
 
 BLOCKS_MAX = 64

@@ -7,10 +7,10 @@ it holds for a kind of documents that all are.  Costs are seconds of one core wi
 
 from collections.abc import Callable, Sequence
 
-from simdb.ground.errors import OptionError
+from simdb.core.errors import OptionError
 from simdb.plan.problem import BandedPopulation, Criterion, Problem
-from simdb.results.reports import Plan
-from simdb.settings.options import BANDING, EXHAUSTIVE
+from simdb.core.reports import Plan
+from simdb.core.options import BANDING, EXHAUSTIVE
 
 METHODS = (BANDING, EXHAUSTIVE)
 LOOKUP_SECONDS = 90e-9  # one band of one query

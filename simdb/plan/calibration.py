@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.ground.checks import a_map, a_number, a_whole, expecting
-from simdb.ground.dtypes import F32, Bools
-from simdb.ground.errors import CorruptError
+from simdb.core.bits import FINGERPRINT_BITS
+from simdb.core.checks import a_map, a_number, a_whole, expecting
+from simdb.core.dtypes import F32, Bools
+from simdb.core.errors import CorruptError
 from simdb.plan import recall, volatility
 from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.recall import FlipEvidence, SampledPairs

@@ -15,8 +15,8 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from simdb.ground import bits
-from simdb.ground.dtypes import F64
+from simdb.core import bits
+from simdb.core.dtypes import F64
 
 # Inside a transaction every insertion leads to a new plan, mostly of the same probabilities.
 REMEMBERED = 4096

@@ -18,8 +18,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.results.reports import Plan
+from simdb.core.bits import FINGERPRINT_BITS
+from simdb.core.reports import Plan
 
 FINGERPRINT_BYTES = FINGERPRINT_BITS // 8
 PAGE_BYTES = 4096

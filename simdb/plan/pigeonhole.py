@@ -15,8 +15,8 @@ from itertools import combinations
 
 import numpy as np
 
-from simdb.ground import bits
-from simdb.ground.dtypes import I8
+from simdb.core import bits
+from simdb.core.dtypes import I8
 
 NOT_READ = -1
 REMEMBERED = 1024

@@ -12,9 +12,9 @@ from simdb.plan import bands, polytopes, probing, rotation, tables
 from simdb.plan.calibration import Calibration
 from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem, Way
-from simdb.results.reports import Plan
-from simdb.settings.options import AUTO
-from simdb.settings.text_sketch import TextSketch
+from simdb.core.reports import Plan
+from simdb.core.options import AUTO
+from simdb.core.text_sketch import TextSketch
 
 # The ways to search fingerprints, and those to search signatures.
 WAYS: dict[type[Population | BandedPopulation], tuple[Way[Any], ...]] = {

@@ -17,16 +17,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from simdb.ground import bits
-from simdb.ground.errors import OptionError
+from simdb.core import bits
+from simdb.core.errors import OptionError
 from simdb.plan.calibration import Calibration, edits, evidence
 from simdb.plan.chance import binomial_below, share_of_reached, share_within
 from simdb.plan.cost import Delays, distinct_bits
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
 from simdb.plan.recall import FlipEvidence, Reach, least_reached, mean_count, reach, recall_of
 from simdb.plan.volatility import COST_UNIT
-from simdb.results.reports import Plan, Probing
-from simdb.settings.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
+from simdb.core.reports import Plan, Probing
+from simdb.core.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
 
 METHODS = PROBING_METHODS
 # The kernel looks up so many headers of one table, that of the query among them.

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, Generic, Protocol, TypeVar
 
-from simdb.ground import bits
-from simdb.ground.errors import OptionError
+from simdb.core import bits
+from simdb.core.errors import OptionError
 from simdb.plan.calibration import Calibration
 from simdb.plan.chance import filter_distance
 from simdb.plan.cost import ALL_IN_MEMORY, FINGERPRINT_BYTES, Delays, Paging
 from simdb.plan.recall import FlipEvidence
-from simdb.results.reports import Plan
+from simdb.core.reports import Plan
 
 # The shares of matches that a filter by distance can lose; it is used only for a recall below 1.
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
@@ -38,7 +38,7 @@ class Criterion:
     weights are rounded.  `rotations`: for search="rotation"; None for as many as the recall needs.
     `decided`: the least similarity of a match where something else decides it, as the sketch would
     estimate it; None for `similarity`.  `asked`: what the caller gave for `similarity`, if the
-    kernel compares with another number; see `simdb/columns/vector_form.py`.  `floor`: the
+    kernel compares with another number; see `simdb/core/vector_form.py`.  `floor`: the
     similarity from which candidates are kept although tables are searched for `similarity`, because
     something else decides them; None for `similarity`.
     `attempts`: for a probing method, how many headers are looked up in each table beside that of

@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.columns.vector_form import fingerprints_of, unpack
-from simdb.ground import bits
-from simdb.ground.dtypes import F64, I64, U8, U64, Array
+from simdb.core.vector_form import fingerprints_of, unpack
+from simdb.core import bits
+from simdb.core.dtypes import F64, I64, U8, U64, Array
 from simdb.plan import volatility
-from simdb.results.reports import Probing
-from simdb.running import kernel
-from simdb.values.arrays import sorted_unique
+from simdb.core.reports import Probing
+from simdb.core import kernel
+from simdb.core.arrays import sorted_unique
 
 CONFIDENCE = 0.95
 UNREACHABLE = 1 << 30  # need of a pair that no table reaches at any theta

@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from simdb.ground.bits import FINGERPRINT_BITS, rotated, rotation_amounts
-from simdb.ground.checks import is_one_of, shown
-from simdb.ground.dtypes import F64, U64
-from simdb.ground.errors import OptionError
+from simdb.core.bits import FINGERPRINT_BITS, rotated, rotation_amounts
+from simdb.core.checks import is_one_of, shown
+from simdb.core.dtypes import F64, U64
+from simdb.core.errors import OptionError
 from simdb.plan.calibration import Calibration, evidence
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
-from simdb.results.reports import Plan
-from simdb.settings.options import ROTATION
+from simdb.core.reports import Plan
+from simdb.core.options import ROTATION
 
 METHODS = (ROTATION,)
 WINDOW = 16  # neighbours compared with each fingerprint; that costs about as much as sorting

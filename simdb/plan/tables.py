@@ -10,9 +10,9 @@ and the share of matches that they find follows from the angle between the docum
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from simdb.ground import bits
-from simdb.ground.errors import OptionError
-from simdb.ground.previews import counted
+from simdb.core import bits
+from simdb.core.errors import OptionError
+from simdb.core.previews import counted
 from simdb.plan.chance import (
     binomial_below,
     firm_distance,
@@ -25,8 +25,8 @@ from simdb.plan.chance import (
 from simdb.plan.cost import FINGERPRINT_BYTES, distinct_bits
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
-from simdb.results.reports import Plan
-from simdb.settings.options import BPHS, EXHAUSTIVE
+from simdb.core.reports import Plan
+from simdb.core.options import BPHS, EXHAUSTIVE
 
 METHODS = (EXHAUSTIVE, BPHS)
 SORTED_SECONDS = 15e-9  # sorting one document into a table and finding its header's group

@@ -1,11 +1,11 @@
 """From documents to fingerprints and volatility vectors; pure.
 
-What few documents need is cold, see `simdb.ground.cold`.
+What few documents need is cold, see `simdb.core.cold`.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb.ground import cold
+from simdb.core import cold
 
 __all__ = ["exact_similarity", "minhash_sketcher", "projection", "weighing", "winnowing"]
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn
-from simdb.columns.decoding import as_texts
-from simdb.ground.dtypes import F32, I64, U32, U64, Bools
-from simdb.running.threads import mapped
+from simdb.core.arrow import TextColumn
+from simdb.core.decoding import as_texts
+from simdb.core.dtypes import F32, I64, U32, U64, Bools
+from simdb.core.threads import mapped
 from simdb.sketch.exact_similarity import (
     COMMON_PAIRS,
     COUNTED_PAIRS,
@@ -26,7 +26,7 @@ from simdb.sketch.exact_similarity import (
     Stored,
     common_features,
 )
-from simdb.values.arrays import PackedFeatures, offsets_of
+from simdb.core.arrays import PackedFeatures, offsets_of
 
 # A part has texts of about this size, and at most this number of pairs, or of documents on a side.
 PART_BYTES = 1 << 23

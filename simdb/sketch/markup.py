@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import TextColumn, Texts
-from simdb.columns.decoding import as_texts
-from simdb.ground.checks import installed
-from simdb.ground.errors import InputError
-from simdb.settings.text_sketch import TextSketch
+from simdb.core.arrow import TextColumn, Texts
+from simdb.core.decoding import as_texts
+from simdb.core.checks import installed
+from simdb.core.errors import InputError
+from simdb.core.text_sketch import TextSketch
 
 REMEDY = "pip install selectolax"
 

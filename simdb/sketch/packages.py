@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Callable
 from importlib import import_module
 
-from simdb.ground.checks import installed
-from simdb.ground.errors import OptionError
-from simdb.settings.stored_options import Resources
-from simdb.settings.text_sketch import TextSketch
+from simdb.core.checks import installed
+from simdb.core.errors import OptionError
+from simdb.core.stored_options import Resources
+from simdb.core.text_sketch import TextSketch
 from simdb.sketch.markup import parser_version
 
 # What depends on the version of each package, by the name under which the version is stored.

@@ -9,12 +9,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from simdb.columns.vector_form import HALF_MAX, fingerprints_of, has_features, pack, signs_of, width
-from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.ground.dtypes import F32, I64, U8, U64, Array
-from simdb.ground.errors import InputError
-from simdb.running import kernel
-from simdb.values.arrays import (
+from simdb.core.vector_form import HALF_MAX, fingerprints_of, has_features, pack, signs_of, width
+from simdb.core.bits import FINGERPRINT_BITS
+from simdb.core.dtypes import F32, I64, U8, U64, Array
+from simdb.core.errors import InputError
+from simdb.core import kernel
+from simdb.core.arrays import (
     BARE,
     EMPTY,
     ONE_STATE,

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from simdb import sketch as modules
-from simdb.columns.arrow import TextColumn
-from simdb.columns.decoding import all_texts, as_texts
-from simdb.columns.vector_form import projected, width
-from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.ground.cold import MadeOnce
-from simdb.ground.dtypes import F32, I64, U64, Array
-from simdb.ground.errors import InputError
-from simdb.running import kernel
-from simdb.running.threads import mapped, parts_of
-from simdb.settings.options import Minhash, Simhash
-from simdb.settings.stored_options import Resources
-from simdb.settings.text_sketch import threads_for
+from simdb.core.arrow import TextColumn
+from simdb.core.decoding import all_texts, as_texts
+from simdb.core.vector_form import projected, width
+from simdb.core.bits import FINGERPRINT_BITS
+from simdb.core.cold import MadeOnce
+from simdb.core.dtypes import F32, I64, U64, Array
+from simdb.core.errors import InputError
+from simdb.core import kernel
+from simdb.core.threads import mapped, parts_of
+from simdb.core.options import Minhash, Simhash
+from simdb.core.stored_options import Resources
+from simdb.core.text_sketch import threads_for
 from simdb.sketch.cutting import numbers_in
 from simdb.sketch.document_kind import (
     TEXT_CONTENT,
@@ -38,7 +38,7 @@ from simdb.sketch.document_kind import (
 )
 from simdb.sketch.pipeline import NO_RESOURCES, Counted, Pipeline, Projected, check_errors
 from simdb.sketch.quantisation import ReadySketcher, columns_of
-from simdb.values.arrays import (
+from simdb.core.arrays import (
     EMPTY,
     Fingerprint,
     Fingerprints,
@@ -49,7 +49,7 @@ from simdb.values.arrays import (
     offsets_of,
     unchecked_fingerprints,
 )
-from simdb.values.documents import Features, NamedFeatures, Signatures
+from simdb.core.documents import Features, NamedFeatures, Signatures
 
 # Documents that are fingerprinted at a time.
 PART_DOCUMENTS = 4096

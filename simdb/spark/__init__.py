@@ -1,7 +1,7 @@
 """Spark: the main job on a cluster, by PySpark.
 
 Sketches are made where the texts are, and travel packed; parts of the collection are searched by
-tasks with the kernel of simdb.  `simdb.distributed` has the same without an engine.
+tasks with the kernel of simdb.  `simdb.spark.distributed` has the same without an engine.
 
 Some words of `Database` are those of Spark here: filter a DataFrame in place of `where=`, and give
 Spark the cores in place of `threads=`, a task has one.  A plan chooses how pairs are searched for,
@@ -10,7 +10,7 @@ so only `query`, which asks a database, takes `search=`.
 
 from typing import TYPE_CHECKING
 
-from simdb.ground import cold
+from simdb.core import cold
 
 if TYPE_CHECKING:
     from simdb.spark.clustering import clusters

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.distributed import stars
-from simdb.engine.clusters.find import CONNECTED, check_policy
-from simdb.ground.choices import PolicyName, VerifyName
-from simdb.ground.errors import OptionError
-from simdb.settings import keeping
+from simdb.spark.distributed import stars
+from simdb.database.clusters.find import CONNECTED, check_policy
+from simdb.core.choices import PolicyName, VerifyName
+from simdb.core.errors import OptionError
+from simdb.core import keeping
 from simdb.spark import finding, frames, packing, pairing
 from simdb.spark.finding import SearchJob, Settings
 from simdb.spark.frames import HeldFrames

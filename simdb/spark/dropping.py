@@ -6,21 +6,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.columns.vector_form import signs_of, unpack_minima
-from simdb.distributed import exact_similarities
-from simdb.engine.clusters.find import check_policy
-from simdb.engine.search.judge import ESTIMATE
-from simdb.functions import similarities
-from simdb.ground.checks import one_of, shown
-from simdb.ground.choices import DROP, ERROR, ON_NULL, NullName, OnErrorName, PolicyName, VerifyName
-from simdb.ground.errors import OptionError
-from simdb.settings.options import Minhash, Options, Simhash
+from simdb.core.vector_form import signs_of, unpack_minima
+from simdb.spark.distributed import exact_similarities
+from simdb.database.clusters.find import check_policy
+from simdb.database.search.judge import ESTIMATE
+from simdb.database.functions import similarities
+from simdb.core.checks import one_of, shown
+from simdb.core.choices import DROP, ERROR, ON_NULL, NullName, OnErrorName, PolicyName, VerifyName
+from simdb.core.errors import OptionError
+from simdb.core.options import Minhash, Options, Simhash
 from simdb.spark import clustering, finding, frames, pairing, sketching
 from simdb.spark.clustering import VALUE, MemberOrder, preference_of
 from simdb.spark.finding import Settings
 from simdb.spark.frames import HeldFrames, stored
-from simdb.values.arrays import Fingerprints
-from simdb.values.documents import Signatures
+from simdb.core.arrays import Fingerprints
+from simdb.core.documents import Signatures
 
 NAMED_CLUSTERS = 5
 

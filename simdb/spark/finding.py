@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.distributed import Cell, PairsPlan, chunks_of, plan_pairs
-from simdb.distributed.plan import BY_BANDS
-from simdb.engine.search.judge import ESTIMATE, EXACT
-from simdb.ground.checks import one_of, shown, whole
-from simdb.ground.choices import VerifyName
-from simdb.ground.dtypes import I64
-from simdb.ground.errors import OptionError
+from simdb.spark.distributed import Cell, PairsPlan, chunks_of, plan_pairs
+from simdb.spark.distributed.plan import BY_BANDS
+from simdb.database.search.judge import ESTIMATE, EXACT
+from simdb.core.checks import one_of, shown, whole
+from simdb.core.choices import VerifyName
+from simdb.core.dtypes import I64
+from simdb.core.errors import OptionError
 from simdb.plan.cost import FINGERPRINT_BYTES
-from simdb.settings.options import Minhash, Options, Simhash
+from simdb.core.options import Minhash, Options, Simhash
 from simdb.spark import frames, packing, sketching
 from simdb.spark.frames import HeldFrames
 from simdb.spark.sketching import Keyed
@@ -45,7 +45,7 @@ def plan(
     verify: VerifyName = ESTIMATE,
     tasks: int = 64,
 ) -> PairsPlan:
-    """Return the plan of a job of so many documents; see `simdb.distributed.plan_pairs`."""
+    """Return the plan of a job of so many documents; see `simdb.spark.distributed.plan_pairs`."""
     return plan_pairs(
         documents, options, similarity=similarity, distance=distance, recall=recall, verify=verify,
         tasks=tasks,
@@ -56,7 +56,7 @@ def plan(
 class Settings:
     """What matches, and how to search for it, as `pairs`, `clusters`, `drop_duplicates` are told.
 
-    What matches is asked for as by `simdb.distributed.plan_pairs`.
+    What matches is asked for as by `simdb.spark.distributed.plan_pairs`.
     """
 
     similarity: float | None

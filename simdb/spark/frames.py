@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import load_arrow
-from simdb.ground.checks import installed
-from simdb.ground.dtypes import I64, U8
-from simdb.ground.errors import InputError, OptionError
+from simdb.core.arrow import load_arrow
+from simdb.core.checks import installed
+from simdb.core.dtypes import I64, U8
+from simdb.core.errors import InputError, OptionError
 
 REMEDY = "needs PySpark 4.1 or newer: pip install 'pyspark>=4.1' pyarrow pandas"
 LEAST_VERSION = (4, 1)

@@ -13,23 +13,23 @@ from typing import Any
 import numpy as np
 
 from simdb import database
-from simdb.columns.vector_form import unpack_minima
-from simdb.database import Database
-from simdb.engine.search.filters import Where
-from simdb.ground.checks import instance
-from simdb.ground.choices import OnErrorName
-from simdb.ground.errors import InputError, OptionError
-from simdb.running import kernel
-from simdb.settings.options import Minhash, Options, Simhash
-from simdb.settings.search import SearchLike
-from simdb.sharding.shard import check_shards
-from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
-from simdb.sharding.writing import finish_sharded, write_shard
+from simdb.core.vector_form import unpack_minima
+from simdb.database.database import Database
+from simdb.database.search.filters import Where
+from simdb.core.checks import instance
+from simdb.core.choices import OnErrorName
+from simdb.core.errors import InputError, OptionError
+from simdb.core import kernel
+from simdb.core.options import Minhash, Options, Simhash
+from simdb.core.search import SearchLike
+from simdb.database.sharding.shard import check_shards
+from simdb.database.sharding.sharded_database import ShardedDatabase, open_sharded
+from simdb.database.sharding.writing import finish_sharded, write_shard
 from simdb.spark import frames, sketching
 from simdb.spark.finding import partitions_of
 from simdb.storage.files.shards_file import Shard, has_shards_file
-from simdb.values.arrays import Fingerprints
-from simdb.values.documents import Signatures
+from simdb.core.arrays import Fingerprints
+from simdb.core.documents import Signatures
 
 # Documents that travel together are of one shard and one chunk of it; about so many have one chunk.
 CHUNK_DOCUMENTS = 1 << 18

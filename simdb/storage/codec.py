@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from simdb.ground.dtypes import U8
-from simdb.ground.errors import CorruptError, FormatError
+from simdb.core.dtypes import U8
+from simdb.core.errors import CorruptError, FormatError
 
 MAGIC = b"smdb"
 FORMAT_VERSION = 1

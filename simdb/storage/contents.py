@@ -7,12 +7,12 @@ that after a commit of one document a reader reads one document.
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from simdb.ground.checks import a_map, a_whole, expecting
-from simdb.ground.dtypes import U8
-from simdb.ground.errors import CorruptError, FormatError
-from simdb.running import kernel
-from simdb.settings.options import OPEN, Options
-from simdb.settings.stored_options import (
+from simdb.core.checks import a_map, a_whole, expecting
+from simdb.core.dtypes import U8
+from simdb.core.errors import CorruptError, FormatError
+from simdb.core import kernel
+from simdb.core.options import OPEN, Options
+from simdb.core.stored_options import (
     Resources,
     decode_options,
     decode_resources,

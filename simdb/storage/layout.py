@@ -32,7 +32,7 @@ polytope/NN.
 import struct
 from collections.abc import Iterable
 
-from simdb.ground.errors import CorruptError
+from simdb.core.errors import CorruptError
 
 META = b"meta"
 MANIFEST = b"manifest"

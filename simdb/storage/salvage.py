@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from simdb.ground.dtypes import I64, U8, U32, U64, Bools
-from simdb.ground.errors import CorruptError, FormatError
-from simdb.running import kernel
+from simdb.core.dtypes import I64, U8, U32, U64, Bools
+from simdb.core.errors import CorruptError, FormatError
+from simdb.core import kernel
 from simdb.storage import codec, layout
 from simdb.storage.contents import has_open, read_manifest
 from simdb.storage.environment.environment import Environment
@@ -26,7 +26,7 @@ from simdb.storage.records.metadata import decode_block, decode_times
 from simdb.storage.records.tombstones import decode_chunk, is_deleted
 from simdb.storage.runs.run import Run, Segment, as_segment
 from simdb.storage.runs.source import Source
-from simdb.values.arrays import ORDINALS_MAX, WEIGHTED
+from simdb.core.arrays import ORDINALS_MAX, WEIGHTED
 
 # What is lost with whole pages of a sub-database, where no key tells that something was there.
 TORN = {

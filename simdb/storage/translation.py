@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import lmdb
 
-from simdb.ground.errors import (
+from simdb.core.errors import (
     DISK_FULL,
     BusyError,
     CorruptError,

@@ -324,5 +324,5 @@ cdef int check_offsets(const int64_t[::1] offsets, const uint8_t[::1] content) e
 
 
 # Last, because `simdb` imports this module, and this import may be what imports `simdb`.
-from simdb.ground.checks import shown
-from simdb.ground.errors import CorruptError, InputError
+from simdb.core.checks import shown
+from simdb.core.errors import CorruptError, InputError

@@ -16,7 +16,7 @@ import pytest
 import simdb
 from simdb.cli import COMMANDS
 from simdb.cli.app import app, main
-from simdb.ground import foreign
+from simdb.core import foreign
 
 PROGRAM = [sys.executable, "-W", "ignore", "-m", "simdb"]
 SHELL_PROGRAM = " ".join(PROGRAM)

@@ -13,7 +13,7 @@ from over import over
 import simdb
 from simdb.cli.app import NAMES, SHELLS, app
 from simdb.cli.options.declare import CHOICES, SHARED
-from simdb.settings.options import METHODS, MINHASH_METHODS
+from simdb.core.options import METHODS, MINHASH_METHODS
 
 PROGRAM = f"#!{sys.executable}\nfrom simdb.cli.app import main\nmain()\n"
 

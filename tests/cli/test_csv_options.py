@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simdb.sources import table_records
+from simdb.files import table_records
 
 FOX = "the quick brown fox jumps over the lazy dog near the river bank today"
 SKY = "a completely different sentence about clouds, weather; and the blue sky"

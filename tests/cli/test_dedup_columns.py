@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import simdb
-from simdb.ground.fields import distinct
+from simdb.core.fields import distinct
 
 FOX = "the quick brown fox jumps over the lazy dog near the river bank today"
 SKY = "a completely different sentence about clouds, weather and the blue sky"

@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 
 import simdb
-from simdb.engine.write import claim
-from simdb.sources.origins import Origins
+from simdb.database.write import claim
+from simdb.files.origins import Origins
 
 LEAST = 0.8
 
@@ -168,7 +168,7 @@ def test_a_source_that_changes_during_the_run_is_named(
 ):
     write_lines("a.jsonl", *records(TEXTS))
     (tmp_path / "kept.jsonl").write_text("before")
-    monkeypatch.setattr("simdb.sources.origins.OPEN_FILES", open_files)
+    monkeypatch.setattr("simdb.files.origins.OPEN_FILES", open_files)
     monkeypatch.setattr("simdb.cli.options.intake.BATCH_DOCUMENTS", 20)
     read = Origins.texts
 

@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from simdb.outputs import table_file
+from simdb.files import table_file
 
 FOX = "the quick brown fox jumps over the lazy dog and then it runs home to sleep until the morning"
 SEA = "she sells sea shells on the sea shore and the shells that she sells are sea shells for sure"

@@ -261,8 +261,8 @@ def test_a_run_needs_a_database_and_a_name(simdb_run, write_lines):
 
 STOPPED = """
 import os, signal, sys
-from simdb.outputs import target
-from simdb.engine.write.write_state import WriteState
+from simdb.files import target
+from simdb.database.write.write_state import WriteState
 where, *arguments = sys.argv[1:]
 commit, replace = WriteState.commit, os.replace
 def stop():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from whole_pages import assert_whole
 
-from simdb.report import text_pairs
+from simdb.jobs.report import text_pairs
 
 pytest.importorskip("jinja2")
 

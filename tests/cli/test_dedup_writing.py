@@ -20,8 +20,8 @@ import pyarrow.parquet
 import pytest
 
 import simdb
-from simdb.outputs import pieces, survivors, table_file
-from simdb.sources import read_again
+from simdb.files import pieces, survivors, table_file
+from simdb.files import read_again
 
 NAMES = ["a.jsonl", "b.jsonl.gz", "c.csv", "d.parquet", "e.txt", "f.jsonl", "g.parquet"]
 WAYS = [[], ["--db", "d"], ["--db", "d", "--keep", "last"], ["--keep", "last"]]
@@ -271,7 +271,7 @@ def test_no_room_for_compressed_lines_is_no_fault_of_the_source(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("simdb.outputs.pieces.write_at", written)
+    monkeypatch.setattr("simdb.files.pieces.write_at", written)
     lines = [json.dumps(record("a", at, at % 3)) for at in range(9)]
     Path("a.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
     Path("kept").mkdir()

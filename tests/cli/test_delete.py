@@ -6,7 +6,7 @@ import time
 import pytest
 
 import simdb
-from simdb.engine.state import staged
+from simdb.database.state import staged
 
 
 @pytest.fixture

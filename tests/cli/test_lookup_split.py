@@ -120,7 +120,7 @@ def test_after_an_error_both_outputs_are_as_they_were(look, monkeypatch):
         raise OSError(28, "No space left on device")
 
     for place in (
-        "simdb.outputs.survivors.SurvivorOutput._write",
+        "simdb.files.survivors.SurvivorOutput._write",
         "simdb.cli.lookup.write_results",
     ):
         with monkeypatch.context() as patch:

@@ -4,8 +4,8 @@ import pytest
 from over import over
 
 import simdb
-from simdb.outputs import pieces
-from simdb.running import memory
+from simdb.files import pieces
+from simdb.core import memory
 
 
 @pytest.mark.parametrize("threads", [1, 2, 16, 256])

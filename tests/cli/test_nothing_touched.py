@@ -10,7 +10,7 @@ import pytest
 
 import simdb
 from simdb.cli.output import progress
-from simdb.sources import content, reading
+from simdb.files import content, reading
 
 TEXT = "the quick brown fox jumps over the lazy dog and then it runs home to sleep"
 

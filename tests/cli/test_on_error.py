@@ -9,7 +9,7 @@ import pytest
 from over import over
 
 from simdb.cli.options.intake import Intake
-from simdb.sources.read_again import LinesAgain
+from simdb.files.read_again import LinesAgain
 
 LINES = [
     {"id": "a", "text": "one two three four five six"},

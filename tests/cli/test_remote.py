@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from simdb.sources import content
-from simdb.sources.batch import Batch
-from simdb.sources.reading import check_sources, read_sources
-from simdb.sources.records import SourceOptions
+from simdb.files import content
+from simdb.files.batch import Batch
+from simdb.files.reading import check_sources, read_sources
+from simdb.files.records import SourceOptions
 
 fsspec = pytest.importorskip("fsspec")
 FOX = " ".join(f"w{number}" for number in range(40))

@@ -9,10 +9,10 @@ from over import over
 import simdb
 from simdb.cli import inspection
 from simdb.cli.inspection import age_in_words, time_and_age
-from simdb.engine.maintenance import advice
-from simdb.engine.state import staged
-from simdb.ground.previews import size
-from simdb.results.reports import ReaderStatistics
+from simdb.database.maintenance import advice
+from simdb.database.state import staged
+from simdb.core.previews import size
+from simdb.core.reports import ReaderStatistics
 
 FOX = "the quick brown fox jumps over the lazy dog and then it sleeps"
 DAY = 86_400

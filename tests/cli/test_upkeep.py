@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 import simdb
-from simdb.engine.maintenance import advice
+from simdb.database.maintenance import advice
 from simdb.storage.files import location
 
 inspection = import_module("simdb.cli.inspection")

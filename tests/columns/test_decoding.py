@@ -8,8 +8,8 @@ import pytest
 from over import over
 
 import simdb
-from simdb.columns.arrow import TextColumn
-from simdb.columns.decoding import as_texts, decoded, known_encoding, text_column
+from simdb.core.arrow import TextColumn
+from simdb.core.decoding import as_texts, decoded, known_encoding, text_column
 
 JAPANESE, FRENCH = "\u65e5\u672c\u8a9e\u306e\u672c", "caf\u00e9 \u201cx\u201d"
 RUSSIAN = "\u0411\u0443\u043b\u0433\u0430\u043a\u043e\u0432"

@@ -5,9 +5,9 @@ import sys
 import pytest
 from over import over
 
-from simdb.columns import encoding_guess
-from simdb.columns.encoding_guess import encoding_of, guessed_wide, hint, is_damaged
-from simdb.ground.errors import InputError
+from simdb.core import encoding_guess
+from simdb.core.encoding_guess import encoding_of, guessed_wide, hint, is_damaged
+from simdb.core.errors import InputError
 
 pytest.importorskip("charset_normalizer")
 

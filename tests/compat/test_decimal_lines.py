@@ -5,7 +5,7 @@ import pytest
 from over import over
 
 from simdb.compat import programs
-from simdb.ground.errors import InputError
+from simdb.core.errors import InputError
 
 ALL = 2**64 - 1
 

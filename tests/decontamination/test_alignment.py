@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from over import over
 
-from simdb.running import kernel
+from simdb.core import kernel
 
 ITEM = list(range(40))
 

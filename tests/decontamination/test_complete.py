@@ -12,8 +12,8 @@ import simdb
 # With these nothing is common, and one shared run is enough.
 ANY_RUN = {"common": 1.0, "coverage": 1e-9, "min_hits": 1}
 PORTIONS = (
-    "simdb.deduplication.texts.READ_ROWS",
-    "simdb.decontamination.search.JUDGED_DOCUMENTS",
+    "simdb.jobs.deduplication.texts.READ_ROWS",
+    "simdb.jobs.decontamination.search.JUDGED_DOCUMENTS",
 )
 
 

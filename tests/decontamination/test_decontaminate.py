@@ -256,7 +256,7 @@ def test_leaks_are_written_in_every_format(tmp_path, ending):
 
 
 def test_more_changed_records_than_are_changed_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("simdb.sources.read_again.CHANGED_RECORDS", 2)
+    monkeypatch.setattr("simdb.files.read_again.CHANGED_RECORDS", 2)
     path = tmp_path / "rows.jsonl"
     rows = [
         {"id": str(at), "text": f"number {at}: {ITEM}" if at % 2 else "none"} for at in range(11)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import simdb
-from simdb.decontamination.items import COMMON_LEAST
+from simdb.jobs.decontamination.items import COMMON_LEAST
 
 GENERATOR = random.Random(5)
 VOCABULARY = [f"word{at}" for at in range(5000)]

@@ -21,12 +21,12 @@ SOME = settings(max_examples=max(settings.default.max_examples // 2, 1))
 FEW = settings(max_examples=max(settings.default.max_examples // 5, 1))
 KEEPS = st.sampled_from(["first", "last", "longest", "shortest"])
 PORTIONS = (
-    "simdb.deduplication.within.TAKEN_ROWS",
-    "simdb.deduplication.texts.READ_ROWS",
-    "simdb.deduplication.alike.STORED_DOCUMENTS",
-    "simdb.deduplication.stars.WINDOW_FIRST",
-    "simdb.deduplication.stars.WINDOW_PAIRS",
-    "simdb.sources.batch.COLLECTED_RECORDS",
+    "simdb.jobs.deduplication.within.TAKEN_ROWS",
+    "simdb.jobs.deduplication.texts.READ_ROWS",
+    "simdb.jobs.deduplication.alike.STORED_DOCUMENTS",
+    "simdb.jobs.deduplication.stars.WINDOW_FIRST",
+    "simdb.jobs.deduplication.stars.WINDOW_PAIRS",
+    "simdb.files.batch.COLLECTED_RECORDS",
 )
 
 
@@ -116,7 +116,7 @@ def test_what_a_double_loop_with_the_reference_in_front_removes_is_removed(
     with pytest.MonkeyPatch.context() as patch:
         for name in PORTIONS:
             patch.setattr(name, size)
-        patch.setattr("simdb.running.memory.COLUMN_BYTES", 0)
+        patch.setattr("simdb.core.memory.COLUMN_BYTES", 0)
         results.append(simdb.deduplicate(data, against=reference, keep=keep, recall=1.0, threads=3))
 
     for result in results:

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 import pytest
 
 import simdb
-from simdb.engine.state import staged
+from simdb.database.state import staged
 
 
 def jaccard(one, two):
@@ -77,7 +77,7 @@ def test_within_one_call_texts_decide(tmp_path, sketch, keep):
 def test_several_portions_give_what_one_gives(tmp_path, monkeypatch):
     (part,) = parts(1, 3)
     whole = simdb.deduplicate(part, id="id", db=tmp_path / "one.simdb")
-    monkeypatch.setattr("simdb.deduplication.claims.CLAIMED_ROWS", 4)
+    monkeypatch.setattr("simdb.jobs.deduplication.claims.CLAIMED_ROWS", 4)
     seen = []
 
     found = simdb.deduplicate(part, id="id", db=tmp_path / "two.simdb", progress=seen.append)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.deduplication.rows import rows_of
+from simdb.jobs.deduplication.rows import rows_of
 
 datasets = pytest.importorskip("datasets")
 
@@ -120,7 +120,7 @@ def test_a_dataset_that_is_read_once_or_has_no_such_column_is_refused():
 
 
 def test_the_texts_of_splits_are_read_without_an_object_for_each():
-    rows = simdb.deduplication.rows.rows_of(both())
+    rows = simdb.jobs.deduplication.rows.rows_of(both())
 
     assert type(rows.texts("text")).__name__ == "ByteColumn"
     assert np.array_equal(rows.texts("text").lengths < 0, [text is None for text in TRAIN + TEST])

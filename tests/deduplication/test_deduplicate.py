@@ -11,7 +11,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.settings.stored_options import Resources
+from simdb.core.stored_options import Resources
 from simdb.sketch.exact_similarity import ExactSimilarity
 
 LEAST = 0.8
@@ -261,8 +261,8 @@ def test_progress_counts_the_rows_with_text():
     [("within.TAKEN_ROWS", {}), ("within.TAKEN_ROWS", {"sketch": WEIGHING})],
 )
 def test_progress_goes_on_from_one_portion_to_the_next(monkeypatch, constant, settings):
-    monkeypatch.setattr(f"simdb.deduplication.{constant}", 50)
-    monkeypatch.setattr("simdb.deduplication.alike.STORED_DOCUMENTS", 70)
+    monkeypatch.setattr(f"simdb.jobs.deduplication.{constant}", 50)
+    monkeypatch.setattr("simdb.jobs.deduplication.alike.STORED_DOCUMENTS", 70)
     seen = []
 
     found = simdb.deduplicate(TEXTS, progress=seen.append, **settings)
@@ -275,7 +275,7 @@ def test_removed_rows_have_the_same_similarities_however_few_are_compared_at_a_t
     pytest.importorskip("pyarrow")
     settings = {"verify": "estimate", "sketch": WEIGHING}
     expected = simdb.deduplicate(TEXTS, **settings).removed.to_pylist()
-    monkeypatch.setattr("simdb.deduplication.alike.COMPARED_DOCUMENTS", 3)
+    monkeypatch.setattr("simdb.jobs.deduplication.alike.COMPARED_DOCUMENTS", 3)
 
     found = simdb.deduplicate(TEXTS, **settings).removed.to_pylist()
 

@@ -14,8 +14,8 @@ import pytest
 from over import over
 
 import simdb
-from simdb.ground.errors import InputError, OptionError
-from simdb.sources import read_again
+from simdb.core.errors import InputError, OptionError
+from simdb.files import read_again
 
 CHANCE = random.Random(7)
 LINES = [" ".join(f"w{CHANCE.randrange(40)}" for _ in range(6)) for _ in range(30)]
@@ -48,7 +48,7 @@ KINDS = {
 
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch):
-    monkeypatch.setattr("simdb.deduplication.texts.READ_ROWS", 7)
+    monkeypatch.setattr("simdb.jobs.deduplication.texts.READ_ROWS", 7)
     monkeypatch.setattr(read_again, "CHANGED_RECORDS", 3)
     assert 3 < len(KEPT) < len(RECORDS)
 

@@ -21,7 +21,7 @@ import pyarrow.parquet
 import pytest
 
 import simdb
-from simdb.deduplication import within
+from simdb.jobs.deduplication import within
 
 
 def records(count=60, seed=5):
@@ -206,10 +206,10 @@ def test_a_file_that_changed_is_not_written(tmp_path):
 @pytest.fixture
 def begun(monkeypatch):
     """The threads that simdb has started, with blocks so small that there is work for several."""
-    monkeypatch.setattr("simdb.running.memory.BLOCK_BYTES", 1000)
-    monkeypatch.setattr("simdb.outputs.pieces.COPIED_BYTES", 1000)
-    monkeypatch.setattr("simdb.outputs.formats.MEMBER_BYTES", 1000)
-    monkeypatch.setattr("simdb.running.threads._processors", lambda: 5)
+    monkeypatch.setattr("simdb.core.memory.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("simdb.files.pieces.COPIED_BYTES", 1000)
+    monkeypatch.setattr("simdb.files.formats.MEMBER_BYTES", 1000)
+    monkeypatch.setattr("simdb.core.threads._processors", lambda: 5)
     found = []
 
     class Counted(Thread):
@@ -217,7 +217,7 @@ def begun(monkeypatch):
             found.append(self)
             super().start()
 
-    monkeypatch.setattr("simdb.running.threads.Thread", Counted)
+    monkeypatch.setattr("simdb.core.threads.Thread", Counted)
     return found
 
 

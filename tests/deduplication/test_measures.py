@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.deduplication import measures
-from simdb.deduplication.measures import ByEstimates
-from simdb.settings.options import Options
-from simdb.settings.stored_options import Resources
+from simdb.jobs.deduplication import measures
+from simdb.jobs.deduplication.measures import ByEstimates
+from simdb.core.options import Options
+from simdb.core.stored_options import Resources
 from simdb.sketch.sketcher import sketcher_of
 
 WORDS = [f"w{at}" for at in range(60)]

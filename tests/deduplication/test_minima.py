@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from over import over
 
 import simdb
-from simdb.deduplication import minima
-from simdb.deduplication.minima import (
+from simdb.jobs.deduplication import minima
+from simdb.jobs.deduplication.minima import (
     COMPARED_MINIMA,
     BandBuckets,
     Minima,
@@ -24,9 +24,9 @@ from simdb.deduplication.minima import (
     parts_of_keys,
     signer_of,
 )
-from simdb.index.bands import Banding, candidate_probability
-from simdb.running import memory
-from simdb.settings.stored_options import Resources
+from simdb.plan.banding import Banding, candidate_probability
+from simdb.core import memory
+from simdb.core.stored_options import Resources
 
 SKETCH = simdb.Simhash()
 

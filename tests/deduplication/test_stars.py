@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simdb.deduplication import stars
-from simdb.deduplication.minima import BandBuckets
-from simdb.deduplication.stars import find_connected, find_stars
+from simdb.jobs.deduplication import stars
+from simdb.jobs.deduplication.minima import BandBuckets
+from simdb.jobs.deduplication.stars import find_connected, find_stars
 
 COUNT = 24
 LEAST = 0.8

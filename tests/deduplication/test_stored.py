@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simdb
-from simdb.deduplication import sieve
-from simdb.deduplication.sieve import NAMELESS, UnitKeys
+from simdb.jobs.deduplication import sieve
+from simdb.jobs.deduplication.sieve import NAMELESS, UnitKeys
 
 
 class Notes:

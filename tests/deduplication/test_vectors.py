@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from over import over
 
 import simdb
-from simdb.deduplication import by_cosine
+from simdb.jobs.deduplication import by_cosine
 
 
 def made(count, length, seed, copies=0.4):

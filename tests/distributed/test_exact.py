@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.distributed import exact_similarities, plan_pairs
+from simdb.spark.distributed import exact_similarities, plan_pairs
 
 arrow = pytest.importorskip("pyarrow")
 

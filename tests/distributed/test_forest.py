@@ -5,7 +5,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.distributed import LinkForest, components, forest, stars
+from simdb.spark.distributed import LinkForest, components, forest, stars
 
 
 def walked(links):

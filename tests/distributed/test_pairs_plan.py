@@ -7,12 +7,12 @@ import pytest
 from over import over
 
 import simdb
-from simdb.columns.vector_form import corrected, signs_of
-from simdb.distributed import Cell, chunks_of, exchange, plan_pairs
-from simdb.engine.state.opening import settled
-from simdb.ground.bits import bit_counts
-from simdb.index.bands import bands_of
-from simdb.running import kernel
+from simdb.core.vector_form import corrected, signs_of
+from simdb.spark.distributed import Cell, chunks_of, exchange, plan_pairs
+from simdb.database.state.opening import settled
+from simdb.core.bits import bit_counts
+from simdb.plan.banding import bands_of
+from simdb.core import kernel
 
 
 def near_weights(seed, count, dimensions=128):

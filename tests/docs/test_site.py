@@ -11,7 +11,7 @@ import pytest
 from doc_blocks import Page, matches, pages
 
 import simdb
-from simdb.engine.maintenance import advice
+from simdb.database.maintenance import advice
 
 # Each how-to page of its own, with what makes the files that its reader has.
 JOBS = {

@@ -10,8 +10,8 @@ import pytest
 from soundness import TINY
 
 import simdb
-from simdb.engine.maintenance import advice as advising
-from simdb.engine.maintenance import calibration as calibrating
+from simdb.database.maintenance import advice as advising
+from simdb.database.maintenance import calibration as calibrating
 from simdb.storage.files import plain
 
 READER = """

@@ -10,8 +10,8 @@ from oracle import Oracle, Stored
 from soundness import TINY, assert_sound, everything, stray_values
 
 import simdb
-from simdb.engine.maintenance import compaction
-from simdb.engine.write.writer import Ahead
+from simdb.database.maintenance import compaction
+from simdb.database.write.writer import Ahead
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.ground import bits
+from simdb.core import bits
 from simdb.plan import volatility
 
 DISTANCE = 4

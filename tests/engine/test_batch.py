@@ -8,7 +8,7 @@ from oracle import Oracle, Stored
 from soundness import TINY
 
 import simdb
-from simdb.engine.write import writer
+from simdb.database.write import writer
 from simdb.storage import layout
 
 pytestmark = pytest.mark.usefixtures("any_limit")

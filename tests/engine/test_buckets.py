@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search import buckets
-from simdb.engine.search.buckets import Buckets, buckets_of, unconnected_pairs
-from simdb.engine.search.methods import bands
-from simdb.running import kernel
+from simdb.database.search import buckets
+from simdb.database.search.buckets import Buckets, buckets_of, unconnected_pairs
+from simdb.database.search.methods import bands
+from simdb.core import kernel
 from simdb.storage.runs.table import Table
 
 SKETCH = simdb.Minhash(permutations=32, stored_bits=8, shingle=1)

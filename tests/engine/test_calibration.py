@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.maintenance.calibration import put_calibration
+from simdb.database.maintenance.calibration import put_calibration
 from simdb.plan.calibration import decode_calibration, encode_calibration
 from simdb.plan.planner import choose
 from simdb.plan.problem import Criterion

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from oracle import Oracle, Stored
 
 import simdb
-from simdb.engine.search import lookup
-from simdb.engine.search.rows import Rows
-from simdb.engine.write import claim
+from simdb.database.search import lookup
+from simdb.database.search.rows import Rows
+from simdb.database.write import claim
 from simdb.plan.problem import Criterion
-from simdb.values.arrays import offsets_of
+from simdb.core.arrays import offsets_of
 
 
 def test_a_new_document_is_stored_and_a_near_one_is_not(database):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search import lookup
-from simdb.engine.state import signature_kind
-from simdb.engine.write import claim, undecided
+from simdb.database.search import lookup
+from simdb.database.state import signature_kind
+from simdb.database.write import claim, undecided
 
 # One minimum is a band, so unlike documents share bands, too.
 SHARING = simdb.Options(

@@ -40,10 +40,10 @@ def test_stars_are_those_of_the_definition(
     metadata = [{"rank": rank} for rank in ranks[: len(stored)]]
     asked = {"distance": distance, "policy": "star"}
     with pytest.MonkeyPatch.context() as patch, tables_first(prefers_tables):
-        patch.setattr("simdb.engine.clusters.find.BATCH_DOCUMENTS", batch)
-        patch.setattr("simdb.engine.clusters.find.COMPARED_MAX", compared)
-        patch.setattr("simdb.engine.clusters.find.COMPARED_PAIRS", 5)
-        patch.setattr("simdb.engine.search.couples.CHUNK_PAIRS", 3)
+        patch.setattr("simdb.database.clusters.find.BATCH_DOCUMENTS", batch)
+        patch.setattr("simdb.database.clusters.find.COMPARED_MAX", compared)
+        patch.setattr("simdb.database.clusters.find.COMPARED_PAIRS", 5)
+        patch.setattr("simdb.database.search.couples.CHUNK_PAIRS", 3)
         with open_with(tmp_path_factory, *shape) as database:
             for start in range(0, len(stored), 7):
                 part = slice(start, start + 7)

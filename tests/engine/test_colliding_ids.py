@@ -11,7 +11,7 @@ from colliding_ids import colliding_ids
 from soundness import assert_sound
 
 import simdb
-from simdb.running import kernel
+from simdb.core import kernel
 from simdb.storage import contents
 
 FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other

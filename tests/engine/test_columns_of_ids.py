@@ -7,8 +7,8 @@ import pyarrow
 import pytest
 
 import simdb
-from simdb.engine.state.incoming import EncodedIds, as_ids
-from simdb.running import kernel
+from simdb.database.state.incoming import EncodedIds, as_ids
+from simdb.core import kernel
 
 COUNT = 300
 NAMES = [f"name {at} \u00e9" for at in range(COUNT)]

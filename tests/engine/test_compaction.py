@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.maintenance import compaction
+from simdb.database.maintenance import compaction
 
 TEXT = "one two three four five six seven eight nine ten"
 

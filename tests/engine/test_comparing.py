@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.ground.errors import InputError, NotFoundError
+from simdb.core.errors import InputError, NotFoundError
 
 TEXTS = {
     "fox": "the quick brown fox jumps over the lazy dog and runs away",

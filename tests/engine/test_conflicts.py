@@ -5,7 +5,7 @@ import pytest
 from oracle import ConflictError, Oracle, Stored
 
 import simdb
-from simdb.engine.write import claim
+from simdb.database.write import claim
 
 FAR = 2**60 - 1
 PAGE = "the quick brown fox jumps over the lazy dog and then it sleeps for a while"

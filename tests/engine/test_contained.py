@@ -18,7 +18,7 @@ from passage_oracle import (
 )
 
 import simdb
-from simdb.engine.passages import queries
+from simdb.database.passages import queries
 from simdb.sketch import containment as containment_of_texts
 from simdb.storage import passages
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from passage_oracle import OPTIONS, containment, drawn, mixed, texts_of
 
 import simdb
-from simdb.engine.passages import pairs, queries
+from simdb.database.passages import pairs, queries
 from simdb.sketch import containment as sketch_containment
 from simdb.storage import passages
 

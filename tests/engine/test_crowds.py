@@ -5,10 +5,10 @@ import pytest
 from near_copies import near_copies
 
 import simdb
-from simdb.engine.search import buckets
-from simdb.engine.search.buckets import Crowds
-from simdb.engine.search.methods import exhaustive
-from simdb.running import kernel
+from simdb.database.search import buckets
+from simdb.database.search.buckets import Crowds
+from simdb.database.search.methods import exhaustive
+from simdb.core import kernel
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from soundness import TINY, assert_sound, everything
 from strategies import fingerprints, ids, metadata, options, texts
 
 import simdb
-from simdb.engine.maintenance import dump as dumping
+from simdb.database.maintenance import dump as dumping
 from simdb.storage import codec
 
 entries = st.tuples(ids, st.one_of(fingerprints, texts), metadata)

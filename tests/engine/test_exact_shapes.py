@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 import simdb
-from simdb.engine.clusters import find
+from simdb.database.clusters import find
 from simdb.sketch import exact_pairs
 
 LEAST = 0.8
@@ -89,8 +89,8 @@ def starred(texts):
 @pytest.fixture(params=["features", "texts"])
 def ask(request, monkeypatch, tmp_path):
     """Returns the clusters of texts, decided by their features or by the texts again."""
-    monkeypatch.setattr("simdb.engine.search.pairs.JUDGED_PAIRS_FIRST", 32)
-    monkeypatch.setattr("simdb.engine.search.pairs.JUDGED_PAIRS", 64)
+    monkeypatch.setattr("simdb.database.search.pairs.JUDGED_PAIRS_FIRST", 32)
+    monkeypatch.setattr("simdb.database.search.pairs.JUDGED_PAIRS", 64)
     monkeypatch.setattr(exact_pairs, "COMMON_PAIRS", 2)
     has_features = request.param == "features"
     options = simdb.Options(features=has_features, delta_documents=50, growth=2)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search import judge
-from simdb.engine.search.judge import Remembered
+from simdb.database.search import judge
+from simdb.database.search.judge import Remembered
 from simdb.sketch import exact_pairs
 
 LEAST = 0.8
@@ -132,8 +132,8 @@ def test_the_estimate_would_have_decided_some_pairs_otherwise(db):
 @pytest.mark.more
 @pytest.mark.parametrize("portion", [1, 3, 1 << 13])
 def test_connected_clusters_are_the_components_of_the_pairs(db, monkeypatch, portion):
-    monkeypatch.setattr("simdb.engine.search.pairs.JUDGED_PAIRS_FIRST", min(portion, 2048))
-    monkeypatch.setattr("simdb.engine.search.pairs.JUDGED_PAIRS", portion)
+    monkeypatch.setattr("simdb.database.search.pairs.JUDGED_PAIRS_FIRST", min(portion, 2048))
+    monkeypatch.setattr("simdb.database.search.pairs.JUDGED_PAIRS", portion)
 
     clusters = db.find_clusters(verify="exact", texts=TEXTS, recall=1.0)
 
@@ -142,7 +142,7 @@ def test_connected_clusters_are_the_components_of_the_pairs(db, monkeypatch, por
 
 @pytest.mark.parametrize("compared", [1, 256])
 def test_members_of_a_star_match_their_representative(db, monkeypatch, compared):
-    monkeypatch.setattr("simdb.engine.clusters.find.COMPARED_MAX", compared)
+    monkeypatch.setattr("simdb.database.clusters.find.COMPARED_MAX", compared)
 
     clusters = db.find_clusters(policy="star", verify="exact", texts=TEXTS, recall=1.0)
 
@@ -158,7 +158,7 @@ def test_members_of_a_star_match_their_representative(db, monkeypatch, compared)
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_any_number_of_threads_gives_the_same(db, threads, monkeypatch):
-    monkeypatch.setattr("simdb.running.threads.LEAST", 2)
+    monkeypatch.setattr("simdb.core.threads.LEAST", 2)
     monkeypatch.setattr(exact_pairs, "PART_PAIRS_MOST", 8)
     expected = list(db.find_all(verify="exact", texts=TEXTS, threads=1))
 

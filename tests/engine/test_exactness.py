@@ -9,7 +9,7 @@ from pricing import tables_first
 from strategies import SHAPES, fingerprints
 
 import simdb
-from simdb.ground.bits import distance_served
+from simdb.core.bits import distance_served
 from simdb.plan.tables import FLIPS_MAX
 
 
@@ -164,10 +164,10 @@ def test_a_replaced_document_is_found_by_its_new_fingerprint_only(tmp_path_facto
 
 
 def test_batches_larger_than_a_part_are_joined_right(tmp_path_factory, monkeypatch):
-    monkeypatch.setattr("simdb.engine.search.lookup.PART_QUERIES", 7)
-    monkeypatch.setattr("simdb.engine.search.lookup.PART_MEASURED", 3)
-    monkeypatch.setattr("simdb.engine.search.couples.CHUNK_PAIRS", 5)
-    monkeypatch.setattr("simdb.engine.search.couples.LOOKUP_QUERIES", 4)
+    monkeypatch.setattr("simdb.database.search.lookup.PART_QUERIES", 7)
+    monkeypatch.setattr("simdb.database.search.lookup.PART_MEASURED", 3)
+    monkeypatch.setattr("simdb.database.search.couples.CHUNK_PAIRS", 5)
+    monkeypatch.setattr("simdb.database.search.couples.LOOKUP_QUERIES", 4)
     bits = neighbourhood(9, 200)
     oracle = Oracle({id: Stored(int(each)) for id, each in enumerate(bits)})
     with open_with(tmp_path_factory, 4, 1) as database:

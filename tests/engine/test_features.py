@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.deduplication import claims
+from simdb.jobs.deduplication import claims
 from simdb.sketch import exact_similarity
 
 WORDS = [f"w{number}" for number in range(200)]

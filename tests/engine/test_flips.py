@@ -7,8 +7,8 @@ from oracle import distances
 from pricing import serves, tables_first
 
 import simdb
-from simdb.engine.search.methods.permuted import probe_of
-from simdb.ground import bits as bit_blocks
+from simdb.database.search.methods.permuted import probe_of
+from simdb.core import bits as bit_blocks
 
 COUNT = 600
 

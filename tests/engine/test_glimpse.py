@@ -10,8 +10,8 @@ from binomial import chance_of
 from over import over
 
 import simdb
-from simdb.engine.state.glimpse import MATCHES_MOST, glimpse
-from simdb.ground.bits import bit_counts
+from simdb.database.state.glimpse import MATCHES_MOST, glimpse
+from simdb.core.bits import bit_counts
 from simdb.plan.probing import wants_glimpse
 from simdb.plan.problem import Criterion
 

@@ -10,7 +10,7 @@ import pytest
 from soundness import assert_sound
 
 import simdb
-from simdb.engine.write import idf
+from simdb.database.write import idf
 from simdb.storage import layout
 from simdb.storage.codec import decode_object
 from simdb.storage.environment.environment import MapFull

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.maintenance import inspection
-from simdb.engine.search import couples
+from simdb.database.maintenance import inspection
+from simdb.database.search import couples
 from simdb.storage.contents import table_names
 from simdb.storage.runs.table import is_stored
 

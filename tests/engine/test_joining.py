@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.columns.vector_form import fingerprints_of
-from simdb.engine.search import buckets
-from simdb.running import kernel
+from simdb.core.vector_form import fingerprints_of
+from simdb.database.search import buckets
+from simdb.core import kernel
 
 
 def grouped_weights(sizes, *, seed=1, noise=0.25):

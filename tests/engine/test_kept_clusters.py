@@ -13,8 +13,8 @@ from soundness import TINY, assert_sound
 from strategies import fingerprints
 
 import simdb
-from simdb.engine.clusters import links, maintain
-from simdb.engine.search import couples
+from simdb.database.clusters import links, maintain
+from simdb.database.search import couples
 from simdb.storage import membership
 
 WORDS = [f"word{number}" for number in range(30)]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search import many
-from simdb.running import kernel
+from simdb.database.search import many
+from simdb.core import kernel
 from simdb.storage.environment import file_map
 from simdb.storage.runs import source
 

@@ -9,8 +9,8 @@ import pytest
 from pricing import tables_first
 
 import simdb
-from simdb.engine.search import many
-from simdb.engine.state import view
+from simdb.database.search import many
+from simdb.database.state import view
 from simdb.storage import layout
 from simdb.storage.records.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
 from simdb.storage.runs.columns import SealedParts

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.columns.vector_form import fingerprints_of
-from simdb.engine.search.question import Question
-from simdb.engine.state import polytope_tables
-from simdb.engine.stored import Lookups
-from simdb.engine.write import claim
+from simdb.core.vector_form import fingerprints_of
+from simdb.database.search.question import Question
+from simdb.database.state import polytope_tables
+from simdb.database.stored import Lookups
+from simdb.database.write import claim
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.plan.polytopes import plans
 from simdb.plan.problem import PolytopeRun, Problem

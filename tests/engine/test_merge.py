@@ -8,9 +8,9 @@ import pytest
 from soundness import TINY
 
 import simdb
-from simdb.engine.maintenance import dump
-from simdb.engine.maintenance.compaction import put_times
-from simdb.engine.write.writer import commit
+from simdb.database.maintenance import dump
+from simdb.database.maintenance.compaction import put_times
+from simdb.database.write.writer import commit
 
 WORDS = [f"w{number}" for number in range(300)]
 

@@ -5,11 +5,11 @@ import pytest
 from over import over
 
 import simdb
-from simdb.engine.search.lookup import METHODS
-from simdb.engine.state.kinds import kind_of
-from simdb.engine.state.opening import settled
+from simdb.database.search.lookup import METHODS
+from simdb.database.state.kinds import kind_of
+from simdb.database.state.opening import settled
 from simdb.plan.planner import WAYS
-from simdb.settings import options
+from simdb.core import options
 
 KINDS = {
     "fingerprints": simdb.Options(),

@@ -14,8 +14,8 @@ from signature_oracle import NARROW, WIDE, SignedOracle, texts
 from stepping import all_steps
 
 import simdb
-from simdb.engine.search import nearest
-from simdb.running import threads as sharing
+from simdb.database.search import nearest
+from simdb.core import threads as sharing
 
 SMALL_RUNS = {"delta_documents": 16, "growth": 2}
 KS = (1, 8, 10_000)

@@ -14,7 +14,7 @@ from binomial import chance_of
 from stepping import all_steps
 
 import simdb
-from simdb.columns.vector_form import fingerprints_of
+from simdb.core.vector_form import fingerprints_of
 
 DIMENSIONS, PERMUTATIONS = 128, 128
 QUERIES, K = 150, 5

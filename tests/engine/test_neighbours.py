@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from simdb.engine.search.methods.permuted import find_neighbours
-from simdb.ground.bits import rotated
+from simdb.database.search.methods.permuted import find_neighbours
+from simdb.core.bits import rotated
 from simdb.plan.rotation import WINDOW, differing_pairs, missed
 
 

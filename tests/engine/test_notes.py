@@ -5,7 +5,7 @@ import io
 import pytest
 
 import simdb
-from simdb.ground.errors import InputError
+from simdb.core.errors import InputError
 from simdb.storage import layout
 
 CONTENT = {"kept": b"\x00\xff", "names": ["a", 1, None, 0.5, True], "inner": {"x": {}}}

@@ -5,8 +5,8 @@ import pytest
 from over import over
 
 import simdb
-from simdb.engine.clusters import arrays
-from simdb.ground.bits import block_masks
+from simdb.database.clusters import arrays
+from simdb.core.bits import block_masks
 from simdb.plan.arrangement import Arrangement
 
 COPIES = 20_000

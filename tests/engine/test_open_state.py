@@ -12,7 +12,7 @@ from forked import run
 from soundness import TINY, assert_sound
 
 import simdb
-from simdb.engine.search import couples, lookup, many
+from simdb.database.search import couples, lookup, many
 from simdb.storage.records import delta
 
 BITS = np.arange(1, 3001, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -101,7 +101,7 @@ def test_a_transaction_does_not_end_under_a_verb_of_another_thread(
 def test_pairs_that_are_read_do_not_end_under_their_reader(filled, monkeypatch, short_waits):
     # Once, the process ended by SIGSEGV.
     halted = Halted(monkeypatch, couples, "as_pairs")
-    monkeypatch.setattr("simdb.engine.search.pairs.as_pairs", halted)
+    monkeypatch.setattr("simdb.database.search.pairs.as_pairs", halted)
     pairs = filled.find_all(distance=30)
     running = Running(lambda: chunks_read(pairs))
     assert halted.is_inside.wait(20)
@@ -127,7 +127,7 @@ def test_pairs_are_read_by_one_thread_at_a_time(filled):
 
 
 def test_what_was_not_read_ends_with_the_database(filled, monkeypatch):
-    monkeypatch.setattr("simdb.engine.reading.ITERATED_IDS", 10)
+    monkeypatch.setattr("simdb.database.reading.ITERATED_IDS", 10)
     pairs, ids = filled.find_all(distance=30).chunks(), iter(filled)
     next(ids)
 
@@ -306,7 +306,7 @@ def test_a_replacement_that_fails_does_not_delete(filled, monkeypatch):
         raise MemoryError
 
     with filled.write() as transaction:
-        monkeypatch.setattr("simdb.engine.state.incoming.make_batch", fail)
+        monkeypatch.setattr("simdb.database.state.incoming.make_batch", fail)
         with pytest.raises(MemoryError):
             transaction.insert(7, 7, on_conflict="replace")
         monkeypatch.undo()

@@ -7,7 +7,7 @@ from over import over
 
 import simdb
 from simdb.plan import cost
-from simdb.values.arrays import ORDINALS_MAX
+from simdb.core.arrays import ORDINALS_MAX
 
 
 def test_a_plan_says_why_it_was_chosen_and_what_else_was_considered():

@@ -16,8 +16,8 @@ import pytest
 from binomial import chance_of
 
 import simdb
-from simdb.columns.vector_form import corrected, fingerprints_of, unpack
-from simdb.running import kernel
+from simdb.core.vector_form import corrected, fingerprints_of, unpack
+from simdb.core import kernel
 
 ABOVE = 0.005
 HARD, EASY, QUERIES = 500, 1100, 500

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.columns.vector_form import fingerprints_of, unpack
-from simdb.engine.search import many
+from simdb.core.vector_form import fingerprints_of, unpack
+from simdb.database.search import many
 from simdb.plan.polytopes import KEY_SIGNS, sign_limits, table_share, universal
-from simdb.running import kernel
+from simdb.core import kernel
 
 TABLES = 3
 DIMENSIONS = 128

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.columns.vector_form import fingerprints_of
-from simdb.engine.state import polytope_tables
-from simdb.engine.state.polytope_tables import polytopes_of, polytopes_without
+from simdb.core.vector_form import fingerprints_of
+from simdb.database.state import polytope_tables
+from simdb.database.state.polytope_tables import polytopes_of, polytopes_without
 from simdb.plan import polytopes
 
 COUNT = 300

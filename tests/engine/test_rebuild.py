@@ -7,7 +7,7 @@ import pytest
 from soundness import TINY, assert_sound, everything
 
 import simdb
-from simdb.engine.maintenance import rebuild
+from simdb.database.maintenance import rebuild
 from simdb.storage import codec, layout
 
 OPTIONS = simdb.Options(delta_documents=30, growth=2, sketch=simdb.Simhash(shingle=1))

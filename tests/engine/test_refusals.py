@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simdb
-from simdb.engine.write import claim, undecided
-from simdb.engine.write.undecided import Refusals
+from simdb.database.write import claim, undecided
+from simdb.database.write.undecided import Refusals
 
 FINGERPRINTS = simdb.Options(sketch=simdb.Simhash(shingle=1), delta_documents=16)
 BANDS = simdb.Options(sketch=simdb.Minhash(shingle=1), bands=1, rows=32, delta_documents=16)

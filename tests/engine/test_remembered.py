@@ -3,7 +3,7 @@
 import numpy as np
 from over import over
 
-from simdb.engine.search.judge import Remembered
+from simdb.database.search.judge import Remembered
 
 
 def added(remembered, pairs):

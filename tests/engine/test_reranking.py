@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search import nearest as nearest_module
+from simdb.database.search import nearest as nearest_module
 
 DIMENSIONS, COUNT = 24, 400
 

@@ -9,8 +9,8 @@ from soundness import assert_sound
 
 import simdb
 from rescues import stored
-from simdb.engine.maintenance import rescue
-from simdb.running import kernel
+from simdb.database.maintenance import rescue
+from simdb.core import kernel
 from simdb.storage import layout
 from simdb.storage.files import pages
 from simdb.storage.files.plain import DATA_FILE, IDF_FILE

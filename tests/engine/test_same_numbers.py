@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 import simdb
-from simdb.ground.errors import OptionError
+from simdb.core.errors import OptionError
 from simdb.sketch import exact_pairs
 
 FORM = "this is the invoice that we send to you for the goods of last month " * 3

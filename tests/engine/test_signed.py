@@ -9,8 +9,8 @@ from signature_oracle import NARROW, WIDE, SignedOracle, texts
 from soundness import assert_sound
 
 import simdb
-from simdb.engine.state import signature_kind
-from simdb.index.bands import Banding, candidate_probability
+from simdb.database.state import signature_kind
+from simdb.plan.banding import Banding, candidate_probability
 
 
 def rows_of(matches):

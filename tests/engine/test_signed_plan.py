@@ -4,7 +4,7 @@ import pytest
 from empty import explained, planned
 
 import simdb
-from simdb.index.bands import choose
+from simdb.plan.banding import choose
 
 SKETCH = simdb.Minhash(shingle=1, permutations=64)
 OPTIONS = simdb.Options(sketch=SKETCH, bands=12, rows=5)

@@ -243,8 +243,8 @@ def test_pairs_by_probing_are_as_many_as_asked(neighbours, recall, method, is_ca
 
 
 def test_pairs_by_look_up_come_in_chunks_however_crowded_it_is(monkeypatch, tmp_path):
-    monkeypatch.setattr("simdb.engine.search.couples.CHUNK_PAIRS", 500)
-    monkeypatch.setattr("simdb.engine.search.couples.LOOKUP_QUERIES_FIRST", 8)
+    monkeypatch.setattr("simdb.database.search.couples.CHUNK_PAIRS", 500)
+    monkeypatch.setattr("simdb.database.search.couples.LOOKUP_QUERIES_FIRST", 8)
     crowd = planted(5, 1, 0)
     everyone = planted(6, 1000, 0)
     bits, weights = everyone.bits.copy(), everyone.weights.copy()

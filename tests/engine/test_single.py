@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search import lookup, method, one
-from simdb.engine.search.methods import bands, exhaustive, permuted, probing
-from simdb.engine.state.store import Store
+from simdb.database.search import lookup, method, one
+from simdb.database.search.methods import bands, exhaustive, permuted, probing
+from simdb.database.state.store import Store
 from simdb.storage import layout
 
 ASKED = (

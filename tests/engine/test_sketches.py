@@ -24,7 +24,7 @@ def stored(database):
 )  # fmt: skip
 @pytest.mark.parametrize("kind", [int, str, bytes])
 def test_sketches_are_stored_again_to_the_last_bit(sketch, kind, monkeypatch):
-    monkeypatch.setattr("simdb.engine.reading.EXPORTED_DOCUMENTS", 16)
+    monkeypatch.setattr("simdb.database.reading.EXPORTED_DOCUMENTS", 16)
     ids = [at if kind is int else kind(f"id{at}", *(["ascii"] * (kind is bytes)))
            for at in range(len(TEXTS))]  # fmt: skip
     options = simdb.Options(sketch=sketch)

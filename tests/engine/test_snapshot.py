@@ -59,7 +59,7 @@ def test_a_closed_snapshot_refuses_every_verb(database):
 
 def test_what_is_read_piece_by_piece_ends_with_the_snapshot(database, monkeypatch):
     # Reading on would use memory of pages that hold other values by then.
-    monkeypatch.setattr("simdb.engine.reading.ITERATED_IDS", 10)
+    monkeypatch.setattr("simdb.database.reading.ITERATED_IDS", 10)
     database.insert_many(range(50), [0] * 50)
     database.compact()
     with database.read() as snapshot:
@@ -74,7 +74,7 @@ def test_what_is_read_piece_by_piece_ends_with_the_snapshot(database, monkeypatc
 
 
 def test_iterating_goes_on_in_the_state_it_began_in(database, monkeypatch):
-    monkeypatch.setattr("simdb.engine.reading.ITERATED_IDS", 10)
+    monkeypatch.setattr("simdb.database.reading.ITERATED_IDS", 10)
     database.insert_many(range(50), range(50))
     seen = []
 

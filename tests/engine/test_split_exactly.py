@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.clusters import links
+from simdb.database.clusters import links
 
 # Neighbours of a chain have the similarity STEP, others at most about its square.
 STEP, THRESHOLD = 0.955, 0.935

@@ -8,8 +8,8 @@ from oracle import Oracle, Stored
 from soundness import TINY
 
 import simdb
-from simdb.engine.state import store, view
-from simdb.engine.state.store import Store
+from simdb.database.state import store, view
+from simdb.database.state.store import Store
 from simdb.plan import planner
 
 TEXTS = [" ".join(f"word{(3 * at + step) % 40}" for step in range(20)) for at in range(60)]
@@ -224,7 +224,7 @@ def test_plans_are_kept_while_a_tenth_of_the_documents_is_added(
     made = []
     choose = planner.choose
     monkeypatch.setattr(
-        "simdb.engine.state.state.choose", lambda *given: made.append(given) or choose(*given)
+        "simdb.database.state.state.choose", lambda *given: made.append(given) or choose(*given)
     )
 
     with database.write() if is_whole else nullcontext(database) as verbs:
@@ -240,7 +240,7 @@ def test_plans_are_made_again_when_the_documents_have_doubled(open_database, mon
     made = []
     choose = planner.choose
     monkeypatch.setattr(
-        "simdb.engine.state.state.choose", lambda *given: made.append(given[1]) or choose(*given)
+        "simdb.database.state.state.choose", lambda *given: made.append(given[1]) or choose(*given)
     )
 
     for count in (1000, 1001, 2000, 2001):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.ground.errors import ClosedError, InputError
-from simdb.running import kernel, threads
+from simdb.core.errors import ClosedError, InputError
+from simdb.core import kernel, threads
 from simdb.storage.contents import all_names
 
 COUNT = 240
@@ -76,7 +76,7 @@ def rows_of(matches):
 def test_what_is_stored_does_not_depend_on_threads(
     open_database, tmp_path, kind, number, monkeypatch
 ):
-    monkeypatch.setattr("simdb.engine.state.incoming.SKETCHED_DOCUMENTS", 20)
+    monkeypatch.setattr("simdb.database.state.incoming.SKETCHED_DOCUMENTS", 20)
     monkeypatch.setattr("simdb.storage.runs.sorting.BINNED_ENTRIES", 20)
     one = filled(open_database, tmp_path, kind, 1)
     many = filled(open_database, tmp_path, kind, number)
@@ -105,7 +105,7 @@ def values_in(database):
 def test_remade_tables_are_the_same_to_the_byte(open_database, tmp_path, kind, most, monkeypatch):
     monkeypatch.setattr("simdb.storage.runs.rewriting.THREADED_MOST", most)
     monkeypatch.setattr("simdb.storage.runs.merge.COPIED_BYTES", 300)
-    monkeypatch.setattr("simdb.engine.maintenance.compaction.HASHED_DOCUMENTS", 50)
+    monkeypatch.setattr("simdb.database.maintenance.compaction.HASHED_DOCUMENTS", 50)
     monkeypatch.setattr("simdb.storage.runs.sorting.BINNED_ENTRIES", 20)
     monkeypatch.setattr("simdb.storage.runs.sorting.BIN_ENTRIES", 10)
     one, many = (filled(open_database, tmp_path, kind, each) for each in (1, 3))
@@ -218,8 +218,8 @@ def test_fingerprints_and_signatures_are_the_same(number):
 @MANY
 @pytest.mark.parametrize("copies", [1, 3])
 def test_pairs_and_clusters_of_an_array_are_the_same(number, copies, monkeypatch):
-    monkeypatch.setattr("simdb.engine.clusters.arrays.MOVED_AT_ONCE", 7)
-    monkeypatch.setattr("simdb.engine.search.buckets.LABELLED_AT_ONCE", 9)
+    monkeypatch.setattr("simdb.database.clusters.arrays.MOVED_AT_ONCE", 7)
+    monkeypatch.setattr("simdb.database.search.buckets.LABELLED_AT_ONCE", 9)
     monkeypatch.setattr("simdb.storage.runs.sorting.BINNED_ENTRIES", 20)
     monkeypatch.setattr("simdb.storage.runs.sorting.BIN_ENTRIES", 10)
     bits = np.tile(simdb.fingerprints(near_texts(), threads=1).bits, copies)
@@ -235,8 +235,8 @@ def test_pairs_and_clusters_of_an_array_are_the_same(number, copies, monkeypatch
 
 @MANY
 def test_pairs_of_many_copies_stream_through_small_buffers(number, monkeypatch):
-    monkeypatch.setattr("simdb.engine.search.couples.CHUNK_PAIRS", 7)
-    monkeypatch.setattr("simdb.engine.search.couples.SWEPT_ROWS", 5)
+    monkeypatch.setattr("simdb.database.search.couples.CHUNK_PAIRS", 7)
+    monkeypatch.setattr("simdb.database.search.couples.SWEPT_ROWS", 5)
     bits = np.repeat(np.array([3, 5, 2**60], np.uint64), 20)
 
     found = simdb.find_all(bits, 4, 2, threads=number)
@@ -263,7 +263,7 @@ def test_an_error_names_the_same_document(open_database, number, wrong):
 
 
 def test_pairs_end_with_their_snapshot_whatever_threads_do(open_database, tmp_path, monkeypatch):
-    monkeypatch.setattr("simdb.engine.search.couples.LOOKUP_QUERIES", 4)
+    monkeypatch.setattr("simdb.database.search.couples.LOOKUP_QUERIES", 4)
     database = filled(open_database, tmp_path, "bits", 1)
     with database.read() as snapshot:
         pairs = snapshot.find_all(distance=8, threads=4).chunks()

@@ -8,7 +8,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.engine.state import staged
+from simdb.database.state import staged
 from simdb.storage import layout
 from simdb.storage.layout import TIME_ORDINALS
 

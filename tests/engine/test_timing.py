@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.maintenance import calibration
+from simdb.database.maintenance import calibration
 from simdb.plan.calibration import decode_calibration, encode_calibration
 from simdb.plan.cost import USUAL_DELAYS
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search.methods.probing import probe_of
-from simdb.ground.bits import header_mask, leading_masks, set_bits
-from simdb.results.reports import Plan, Probing
+from simdb.database.search.methods.probing import probe_of
+from simdb.core.bits import header_mask, leading_masks, set_bits
+from simdb.core.reports import Plan, Probing
 
 STORED = 300
 WAYS = (

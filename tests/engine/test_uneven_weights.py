@@ -15,8 +15,8 @@ import pytest
 from binomial import chance_of
 
 import simdb
-from simdb.columns.vector_form import corrected, fingerprints_of, unpack
-from simdb.running import kernel
+from simdb.core.vector_form import corrected, fingerprints_of, unpack
+from simdb.core import kernel
 
 DOCUMENTS, DIMENSIONS, RECALL, CHANCE = 400, 128, 0.95, 1e-6
 ABOVE = 0.02

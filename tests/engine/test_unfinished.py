@@ -9,7 +9,7 @@ from oracle import Oracle, Stored
 from soundness import TINY, assert_sound, everything, stray_values
 
 import simdb
-from simdb.engine.write import writer
+from simdb.database.write import writer
 from simdb.storage import codec, layout
 from simdb.storage.runs import merging
 from simdb.storage.translation import MapFull

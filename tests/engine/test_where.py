@@ -74,7 +74,7 @@ def test_the_nearest_satisfy_the_filter(filled):
 @pytest.mark.parametrize("chosen", [1, 5, 97])
 @pytest.mark.parametrize("kind", ["bits", "text"])
 def test_the_nearest_are_the_best_of_all_that_satisfy(database, monkeypatch, chosen, kind):
-    monkeypatch.setattr("simdb.engine.search.nearest.FOUND_TOGETHER", 300)
+    monkeypatch.setattr("simdb.database.search.nearest.FOUND_TOGETHER", 300)
     random = Random(7)
     if kind == "bits":
         documents = [random.getrandbits(64) for _ in range(600)]

@@ -117,8 +117,8 @@ SKETCHES = {
 @pytest.mark.parametrize("sketch", SKETCHES)
 def test_both_give_one_answer_run_after_run(tmp_path, monkeypatch, sketch, keep):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("simdb.deduplication.claims.CLAIMED_ROWS", 32)
-    monkeypatch.setattr("simdb.deduplication.claims.NOTED_DOCUMENTS", 3)
+    monkeypatch.setattr("simdb.jobs.deduplication.claims.CLAIMED_ROWS", 32)
+    monkeypatch.setattr("simdb.jobs.deduplication.claims.NOTED_DOCUMENTS", 3)
     monkeypatch.setattr("simdb.cli.options.intake.BATCH_DOCUMENTS", 16)
     doors, rows = Doors(tmp_path, *SKETCHES[sketch], keep), near_copies(120, seed=3)
 

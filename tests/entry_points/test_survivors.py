@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import simdb
 from simdb.cli.app import app
-from simdb.integrations.crawl import Crawl, Page
+from simdb.compat.crawl import Crawl, Page
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
@@ -31,11 +31,11 @@ SOME = settings(max_examples=max(settings.default.max_examples // 4, 1))
 KEEPS = st.sampled_from(["first", "last", "longest", "shortest"])
 NULLS = st.sampled_from(["keep", "drop"])
 PORTIONS = (
-    "simdb.deduplication.claims.CLAIMED_ROWS",
-    "simdb.deduplication.within.TAKEN_ROWS",
-    "simdb.deduplication.alike.STORED_DOCUMENTS",
+    "simdb.jobs.deduplication.claims.CLAIMED_ROWS",
+    "simdb.jobs.deduplication.within.TAKEN_ROWS",
+    "simdb.jobs.deduplication.alike.STORED_DOCUMENTS",
     "simdb.cli.options.intake.BATCH_DOCUMENTS",
-    "simdb.deduplication.arrivals.STORED_DOCUMENTS",
+    "simdb.jobs.deduplication.arrivals.STORED_DOCUMENTS",
 )
 
 

@@ -17,9 +17,9 @@ from forked import run_until_killed
 
 import simdb
 from simdb.cli.app import app
-from simdb.engine.write.write_state import WriteState
-from simdb.outputs import formats, target
-from simdb.outputs.pieces import Spool
+from simdb.database.write.write_state import WriteState
+from simdb.files import formats, target
+from simdb.files.pieces import Spool
 from simdb.storage.files import location
 
 CALLS = ("replace", "rename", "link", "remove", "rmdir", "mkdir", "fsync", "listdir", "open")
@@ -44,7 +44,7 @@ OUTPUTS = {
 KILLED = """
 import os, signal, sys
 chosen, *arguments = sys.argv[1:]
-from simdb.outputs import target
+from simdb.files import target
 from simdb.storage.files import location
 names = ("replace", "rename", "link", "remove", "rmdir", "mkdir", "fsync", "listdir", "open")
 count = -1

@@ -13,7 +13,7 @@ from typing import Any
 from oracle import Oracle
 
 import simdb
-from simdb.engine.write import writer
+from simdb.database.write import writer
 from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import table_names

@@ -18,7 +18,7 @@ from unittest.mock import patch
 import numpy as np
 
 import simdb
-from simdb.engine.state import staged
+from simdb.database.state import staged
 from simdb.storage.codec import FORMAT_VERSION
 
 HERE = Path(__file__).parent

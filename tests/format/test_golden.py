@@ -6,7 +6,7 @@ import golden
 import pytest
 from over import over
 
-from simdb.running import kernel
+from simdb.core import kernel
 
 STORED = json.loads(golden.STORED.read_text())
 

@@ -9,7 +9,7 @@ import pytest
 import xxhash
 
 import simdb
-from simdb.running import kernel
+from simdb.core import kernel
 
 PAGE = Path(__file__).parents[2] / "docs" / "FORMAT.md"
 (BLOCK,) = re.findall(r"^```json\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)

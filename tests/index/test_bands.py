@@ -5,8 +5,8 @@ import pytest
 from over import over
 
 import simdb
-from simdb.engine.state.opening import settled
-from simdb.index.bands import (
+from simdb.database.state.opening import settled
+from simdb.plan.banding import (
     Background,
     Banding,
     background_of,

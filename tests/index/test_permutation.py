@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from over import over
 from strategies import SHAPES, fingerprints
 
-from simdb.index.permutation import Permutations
+from simdb.plan.permutation import Permutations
 
 
 def keys_of(permutations, values, table):

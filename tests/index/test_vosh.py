@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from over import over
 
 import simdb
-from simdb.ground.errors import InputError, OptionError
-from simdb.index.vosh import vosh
-from simdb.running import kernel
-from simdb.running.kernel import flip_set_children as children
+from simdb.core.errors import InputError, OptionError
+from simdb.plan.vosh import vosh
+from simdb.core import kernel
+from simdb.core.kernel import flip_set_children as children
 
 # Ties, both certainties, even chances, the nearly certain and the nearly impossible.
 CHANCES = st.sampled_from([0.0, 1e-300, 1e-9, 0.1, 0.25, 0.3, 0.5, 0.75, 1 - 2**-53, 1.0])

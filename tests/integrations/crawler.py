@@ -52,7 +52,7 @@ def main():
     address, folder, given = sys.argv[1:]
     settings = {
         "ITEM_PIPELINES": {
-            "simdb.integrations.scrapy.NearDuplicatePipeline": 300,
+            "simdb.compat.scrapy.NearDuplicatePipeline": 300,
             Passed: 900,
         },
         "SIMDB_PATH": os.path.join(folder, "seen.simdb"),

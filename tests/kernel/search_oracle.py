@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from simdb.ground.bits import ALL_BITS
+from simdb.core.bits import ALL_BITS
 
 
 @cache

@@ -9,8 +9,8 @@ import pytest
 from arrange_oracle import ALL_ONES, SIZES, odd, words
 from over import over
 
-from simdb.ground.bits import leading_masks
-from simdb.ground.errors import CorruptError
+from simdb.core.bits import leading_masks
+from simdb.core.errors import CorruptError
 
 MASKS = [0, 1, 1 << 63, ALL_ONES, 0x5555555555555555, 0xFFFF, 0xFFFF << 32, 0x00FF00FF0F0F3355]
 MASKS += leading_masks(4, 1) + leading_masks(5, 2)[3:6] + leading_masks(6, 3)[7:9]

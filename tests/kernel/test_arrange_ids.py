@@ -9,7 +9,7 @@ import pytest
 from arrange_oracle import odd, stored
 from over import over
 
-from simdb.ground.errors import CorruptError, InputError
+from simdb.core.errors import CorruptError, InputError
 
 
 class Name(str):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.settings.options import FAMILIES, Minhash
+from simdb.core.options import FAMILIES, Minhash
 from simdb.sketch.minhash_sketcher import permutations_of
 
 COUNTS = [0, 1, 2, 7, 8, 9, 511, 512, 513]

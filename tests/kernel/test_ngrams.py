@@ -5,7 +5,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.running import kernel
+from simdb.core import kernel
 from simdb.sketch.winnowing import WordOrder
 
 ORDER = WordOrder(simdb.Simhash())

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from over import over
 
-from simdb.columns.decoding import text_column
-from simdb.deduplication.sieve import LINE, PARAGRAPH, SENTENCE
-from simdb.ground.errors import InputError
-from simdb.running import kernel
-from simdb.settings.options import Simhash
+from simdb.core.decoding import text_column
+from simdb.jobs.deduplication.sieve import LINE, PARAGRAPH, SENTENCE
+from simdb.core.errors import InputError
+from simdb.core import kernel
+from simdb.core.options import Simhash
 from simdb.sketch.winnowing import WordOrder
 from tests.support import parts_oracle as oracle
 

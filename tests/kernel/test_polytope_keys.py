@@ -8,7 +8,7 @@ import pytest
 import search_oracle
 from over import over
 
-from simdb.columns.vector_form import pack
+from simdb.core.vector_form import pack
 
 VECTOR_WIDTHS = (1, 2, 7, 31, 32, 33, 63, 64, 65, 96, 127, 128)
 # Keys as databases have stored them.

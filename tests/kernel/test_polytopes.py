@@ -9,8 +9,8 @@ import pytest
 import search_oracle
 from over import over
 
-from simdb.ground.bits import bitmap
-from simdb.ground.errors import CorruptError
+from simdb.core.bits import bitmap
+from simdb.core.errors import CorruptError
 
 TABLES = 3
 USUAL, NEAR, FAR = oracle.limits(), oracle.limits(17, 24), oracle.limits(42, 64)

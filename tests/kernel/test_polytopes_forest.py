@@ -5,7 +5,7 @@ import polytope_oracle as oracle
 import pytest
 from over import over
 
-from simdb.running.kernel import Forest
+from simdb.core.kernel import Forest
 
 TABLES = 3
 COUNT = 240

@@ -5,7 +5,7 @@ import pytest
 import search_oracle as oracle
 from over import over
 
-from simdb.ground.bits import ALL_BITS, bitmap
+from simdb.core.bits import ALL_BITS, bitmap
 
 
 def random_entries(seed, count, ordinals):

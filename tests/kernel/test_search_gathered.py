@@ -6,7 +6,7 @@ import pytest
 import search_oracle as oracle
 from over import over
 
-from simdb.ground.bits import leading_masks
+from simdb.core.bits import leading_masks
 
 QUERIES = 1100
 

@@ -8,7 +8,7 @@ import search_oracle as oracle
 from over import over
 from test_search_vectors import random_vectors, segmented
 
-from simdb.ground.bits import bitmap, leading_masks
+from simdb.core.bits import bitmap, leading_masks
 
 KS = (1, 2, 7, 63, 10_000)
 

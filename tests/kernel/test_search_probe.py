@@ -8,7 +8,7 @@ import pytest
 import search_oracle as oracle
 from over import over
 
-from simdb.ground.bits import bitmap, leading_masks
+from simdb.core.bits import bitmap, leading_masks
 
 NO_ENTRIES = oracle.pair([])
 HUGE = 1 << 30

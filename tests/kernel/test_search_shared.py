@@ -6,7 +6,7 @@ import numpy as np
 import search_oracle as oracle
 from over import over
 
-from simdb.ground.bits import leading_masks
+from simdb.core.bits import leading_masks
 
 LAYOUTS = [(6, 3), (5, 2), (4, 1), (12, 2)]
 

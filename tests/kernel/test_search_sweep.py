@@ -7,7 +7,7 @@ import pytest
 import search_oracle as oracle
 from over import over
 
-from simdb.ground.bits import flip_sets, header_mask, leading_masks
+from simdb.core.bits import flip_sets, header_mask, leading_masks
 
 
 def swept(search, entries, masks, table, distance, capacity, *more):

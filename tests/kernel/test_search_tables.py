@@ -8,7 +8,7 @@ import pytest
 import search_oracle as oracle
 from over import over
 
-from simdb.ground.bits import ALL_BITS, bitmap, leading_masks
+from simdb.core.bits import ALL_BITS, bitmap, leading_masks
 
 NO_ENTRIES = oracle.pair([])
 

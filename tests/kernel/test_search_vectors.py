@@ -7,8 +7,8 @@ import pytest
 import search_oracle as oracle
 from over import over
 
-from simdb.ground.bits import bitmap
-from simdb.ground.errors import CorruptError
+from simdb.core.bits import bitmap
+from simdb.core.errors import CorruptError
 
 WIDTHS = (1, 3, 7, 15, 31, 32, 33, 63, 64, 65, 100, 128, 200)
 

@@ -13,7 +13,7 @@ import reference_kernel as reference
 from over import over
 from test_sketch_text import MASK, OPTIONS, fmix64, random_texts, rotate, tokens_of
 
-from simdb.settings.text_sketch import IdfTable, directory_bits
+from simdb.core.text_sketch import IdfTable, directory_bits
 
 UNITS = 1024
 TEXTS = [

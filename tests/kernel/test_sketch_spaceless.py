@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from over import over
 from script_oracle import SYLLABLES, made_text, words_of
 
-from simdb.settings.options import Minhash
+from simdb.core.options import Minhash
 from simdb.sketch.minhash_sketcher import permutations_of
 from simdb_ext import _sketch
 

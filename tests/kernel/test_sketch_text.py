@@ -11,7 +11,7 @@ import pytest
 import reference_kernel as reference
 from over import over
 
-from simdb.ground.errors import InputError
+from simdb.core.errors import InputError
 from simdb_ext import _sketch
 
 MASK = 2**64 - 1

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from over import over
 
-from simdb.columns.arrow import TextColumn
-from simdb.ground.errors import InputError
+from simdb.core.arrow import TextColumn
+from simdb.core.errors import InputError
 from simdb_ext import _sketch
 
 OPTIONS = {"unit": "characters", "shingle": 2, "lowercase": False, "seed": 7, "start": 10}

@@ -10,7 +10,7 @@ import pytest
 import search_oracle as oracle
 from over import over
 
-from simdb.ground.bits import ALL_BITS, leading_masks
+from simdb.core.bits import ALL_BITS, leading_masks
 
 THREADS = 4
 STORED, ASKED = 4000, 1200

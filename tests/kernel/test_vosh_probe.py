@@ -7,7 +7,7 @@ import probe_oracle as probes
 import search_oracle as oracle
 from over import over
 
-from simdb.ground.bits import leading_masks
+from simdb.core.bits import leading_masks
 
 WIDTHS = (8, 5, 5, 0)
 NEAR = 5

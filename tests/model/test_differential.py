@@ -30,7 +30,7 @@ def test_every_verb_answers_as_the_loops_do_if_all_sizes_are_tiny():
 
 def test_a_wrong_answer_is_told_with_the_command_that_repeats_it(tmp_path):
     broken = tmp_path / "sitecustomize.py"
-    broken.write_text("import simdb.engine.state.view as v\nv.View.live = lambda self: []\n")
+    broken.write_text("import simdb.database.state.view as v\nv.View.live = lambda self: []\n")
 
     ended = subprocess.run(
         [sys.executable, str(TOOL), "--seed", "3", "--steps", "40"],

@@ -8,7 +8,7 @@ from pricing import tables_first
 from strategies import CENTRES, PLACES, SHAPES, WORDS
 
 import simdb
-from simdb.running import kernel
+from simdb.core import kernel
 
 DURABILITIES = ("full", "process", "none")
 

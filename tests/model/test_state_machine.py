@@ -20,7 +20,7 @@ from soundness import assert_sound
 from strategies import fingerprints, ids, metadata, options, texts
 
 import simdb
-from simdb.engine.state import staged
+from simdb.database.state import staged
 
 documents = st.one_of(fingerprints, fingerprints, texts)
 distances = st.integers(0, 12)

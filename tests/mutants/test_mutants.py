@@ -110,7 +110,7 @@ def test_tests_that_reach_a_mutant_run_cheap_ones_first_and_more_of_them_after_a
     choice = Choice(tmp_path / "reached", budget=2, more=3)
 
     quick, more = choice.of(
-        {"path": "simdb/engine/write.py", "number": 7},
+        {"path": "simdb/database/write.py", "number": 7},
         {near, cheap, dear, failing, other},
         {near.replace("1", "2"), "tests/test_b.py::test_f", "tests/test_e.py::test_g"},
     )

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from simdb.outputs import formats
-from simdb.outputs.formats import ZSTD, GzipWriter, ZstdWriter, packed_file
+from simdb.files import formats
+from simdb.files.formats import ZSTD, GzipWriter, ZstdWriter, packed_file
 
 LINES = bytes(random.Random(7).choices(b"abc\n", k=5000))
 

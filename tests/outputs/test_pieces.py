@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.columns.decoding import text_column
-from simdb.outputs import pieces
-from simdb.outputs.pieces import Lines, LineSpool, TextSpool, contents, merged, split_lines
+from simdb.core.decoding import text_column
+from simdb.files import pieces
+from simdb.files.pieces import Lines, LineSpool, TextSpool, contents, merged, split_lines
 
 LINES = [b"%d" % at * (at % 5) + b"\n" for at in range(100)]
 STOPS = np.cumsum([*map(len, LINES)])
@@ -162,7 +162,7 @@ def test_columns_of_arrow_are_added_as_they_are():
 
 
 def test_many_texts_are_more_than_the_buffer(monkeypatch):
-    monkeypatch.setattr("simdb.outputs.pieces.WRITTEN_BYTES", 64)
+    monkeypatch.setattr("simdb.files.pieces.WRITTEN_BYTES", 64)
     texts = [f"{at} " * (at % 40) for at in range(500)]
     with TextSpool() as spool:
         for start in range(0, 500, 33):

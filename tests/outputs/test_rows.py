@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from simdb.outputs.rows import as_line, as_text, waiting_line
-from simdb.outputs.table_file import loaded
+from simdb.files.rows import as_line, as_text, waiting_line
+from simdb.files.table_file import loaded
 
 NAN, INFINITE = math.nan, math.inf
 FORMS = [

@@ -12,10 +12,10 @@ import pyarrow.parquet
 import pytest
 
 import simdb
-from simdb.outputs import row_files
-from simdb.outputs.pieces import RowRange, merged
-from simdb.outputs.row_files import chosen_rows
-from simdb.outputs.table_file import write_parquet
+from simdb.files import row_files
+from simdb.files.pieces import RowRange, merged
+from simdb.files.row_files import chosen_rows
+from simdb.files.table_file import write_parquet
 
 TABLE = pyarrow.table({"id": range(100), "text": [f"text {at}" * (at % 4) for at in range(100)]})
 

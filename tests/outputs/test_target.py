@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from simdb.outputs.formats import output_format
-from simdb.outputs.places import side_files
-from simdb.outputs.target import written
+from simdb.files.formats import output_format
+from simdb.files.places import side_files
+from simdb.files.target import written
 
 HELD = b"what it held\n"
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.ground.errors import OptionError
+from simdb.core.errors import OptionError
 from simdb.plan import arrangement
 from simdb.plan.arrangement import check_arrangement, choose_tables
 

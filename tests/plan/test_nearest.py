@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from simdb.index.bands import Banding, Bands
+from simdb.plan.banding import Banding, Bands
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.plan.nearest import (
     NearestStep,
@@ -15,8 +15,8 @@ from simdb.plan.nearest import (
     worthwhile,
 )
 from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
-from simdb.results.reports import Plan
-from simdb.settings.options import Minhash
+from simdb.core.reports import Plan
+from simdb.core.options import Minhash
 
 MILLION = 1_000_000
 

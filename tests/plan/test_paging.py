@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 from over import over
 
-from simdb.engine.state.opening import settled
-from simdb.ground.bits import leading_masks
-from simdb.index.bands import bands_of
+from simdb.database.state.opening import settled
+from simdb.core.bits import leading_masks
+from simdb.plan.banding import bands_of
 from simdb.plan.cost import Paging, distinct_bits, pays_in_windows
 from simdb.plan.pigeonhole import tables_read
 from simdb.plan.planner import choose, considered
 from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
-from simdb.settings.options import Minhash, Options
+from simdb.core.options import Minhash, Options
 
 COUNT = 10_000_000
 STORED = Population(

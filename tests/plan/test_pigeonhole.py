@@ -6,7 +6,7 @@ import pytest
 from over import over
 from pricing import serves
 
-from simdb.ground import bits
+from simdb.core import bits
 from simdb.plan.pigeonhole import cheapest_flips
 
 SHAPES = [(1, 1), (2, 1), (3, 2), (4, 1), (4, 3), (5, 2), (5, 3), (6, 1), (6, 2), (6, 3), (8, 1)]

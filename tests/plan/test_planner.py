@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.ground import bits
-from simdb.ground.errors import OptionError
+from simdb.core import bits
+from simdb.core.errors import OptionError
 from simdb.plan import recall, volatility
 from simdb.plan.calibration import Calibration
 from simdb.plan.chance import filter_distance, reach

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.columns.vector_form import fingerprints_of
-from simdb.ground import bits
+from simdb.core.vector_form import fingerprints_of
+from simdb.core import bits
 from simdb.plan import volatility
 from simdb.plan.recall import (
     UNREACHABLE,
@@ -22,7 +22,7 @@ from simdb.plan.recall import (
     synthetic_pairs,
     theta_for,
 )
-from simdb.running import kernel
+from simdb.core import kernel
 
 
 def random_pairs(count, seed=1):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from over import over
 
-from simdb.ground.errors import CorruptError, FormatError, InputError
+from simdb.core.errors import CorruptError, FormatError, InputError
 from simdb.plan import volatility
 from simdb.plan.volatility import NEVER, STORED_STEP, VolatilityModel, costs, fit, levels, prior
 

@@ -4,8 +4,8 @@ import random
 
 from over import over
 
-from simdb.report import excerpts
-from simdb.report.excerpts import (
+from simdb.jobs.report import excerpts
+from simdb.jobs.report.excerpts import (
     ADDED,
     GAP,
     REMOVED,
@@ -15,7 +15,7 @@ from simdb.report.excerpts import (
     compared,
     visible,
 )
-from simdb.report.facts import TextPiece
+from simdb.jobs.report.facts import TextPiece
 
 
 def text_of(pieces, *kinds):

@@ -3,8 +3,8 @@
 from over import over
 
 import simdb
-from simdb.ground.previews import size
-from simdb.report.facts import (
+from simdb.core.previews import size
+from simdb.jobs.report.facts import (
     Section,
     Threshold,
     options_in_words,

@@ -8,10 +8,10 @@ import pytest
 from over import over
 
 import simdb
-from simdb.engine.search.question import Question
-from simdb.report import gather as gathering
-from simdb.report.facts import Limits
-from simdb.report.gather import gather
+from simdb.database.search.question import Question
+from simdb.jobs.report import gather as gathering
+from simdb.jobs.report.facts import Limits
+from simdb.jobs.report.gather import gather
 
 DRAWN = Limits(grouped_documents=0)
 

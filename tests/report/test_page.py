@@ -8,9 +8,9 @@ import pytest
 from whole_pages import assert_whole
 
 import simdb
-from simdb.engine.search.question import Question
-from simdb.report import gather, page, template
-from simdb.report.facts import Limits
+from simdb.database.search.question import Question
+from simdb.jobs.report import gather, page, template
+from simdb.jobs.report.facts import Limits
 
 pytest.importorskip("jinja2")
 

@@ -9,9 +9,9 @@ import pytest
 from whole_pages import assert_whole
 
 import simdb
-from simdb.report import template, text_pairs
-from simdb.report.excerpts import TEXT_CHARACTERS
-from simdb.report.text_pairs import (
+from simdb.jobs.report import template, text_pairs
+from simdb.jobs.report.excerpts import TEXT_CHARACTERS
+from simdb.jobs.report.text_pairs import (
     Removed,
     TextPair,
     nearest_pairs,

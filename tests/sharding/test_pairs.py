@@ -14,7 +14,7 @@ from hypothesis import given as drawn
 from hypothesis import settings, strategies
 
 import simdb
-from simdb.sharding import searching
+from simdb.database.sharding import searching
 from simdb.storage.files import location
 
 OPTIONS = {"simhash": sharded.SIMHASH, "bare": sharded.BARE, "minhash": sharded.MINHASH}

@@ -15,7 +15,7 @@ import sharded
 from over import over
 
 import simdb
-from simdb.engine.write import write_state
+from simdb.database.write import write_state
 
 SHARDS = 3
 
@@ -74,7 +74,7 @@ def test_batches_of_any_size_and_order_make_the_same_set(
     tmp_path, documents, monkeypatch, limit, value
 ):
     ids, texts = documents
-    monkeypatch.setattr(f"simdb.sharding.writing.{limit}", value)
+    monkeypatch.setattr(f"simdb.database.sharding.writing.{limit}", value)
     found = []
 
     for size in (4, 100):
@@ -95,7 +95,7 @@ def test_batches_are_stored_when_there_are_as_many_documents_or_bytes(
     tmp_path, monkeypatch, limit, over, stored
 ):
     sizes = {"BUFFERED_DOCUMENTS": 30, "BUFFERED_BYTES": 3 * 10 * (len(b"id") + 1 + 100)}
-    monkeypatch.setattr(f"simdb.sharding.writing.{limit}", sizes[limit] + over)
+    monkeypatch.setattr(f"simdb.database.sharding.writing.{limit}", sizes[limit] + over)
     store_batch, counts = write_state.store_batch, []
 
     def noted(store, batch, *given):
@@ -200,7 +200,7 @@ def test_what_fails_leaves_nothing(tmp_path, documents, fault, monkeypatch):
             yield ids[20:]
 
     for limit in (5, 1000):
-        monkeypatch.setattr("simdb.sharding.writing.BUFFERED_DOCUMENTS", limit)
+        monkeypatch.setattr("simdb.database.sharding.writing.BUFFERED_DOCUMENTS", limit)
         with pytest.raises((simdb.InputError, RuntimeError)) as raised:
             simdb.write_sharded(tmp_path / "db", failing(), SHARDS)
 
@@ -283,7 +283,7 @@ def test_an_attempt_that_is_killed_leaves_no_shard_and_can_be_repeated(
         die = partial(os.kill, os.getpid(), signal.SIGKILL)
         if moment == "reading":
             simdb.write_shard(tmp_path / "db", 0, chain(batches, iter(die, 0)), 1)
-        monkeypatch.setattr("simdb.sharding.writing._as_written", lambda *_: die())
+        monkeypatch.setattr("simdb.database.sharding.writing._as_written", lambda *_: die())
         simdb.write_shard(tmp_path / "db", 0, batches, 1)
         os._exit(0)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL

@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 import simdb
-from simdb.running import kernel
+from simdb.core import kernel
 from simdb.sketch.normalisation import composed, lower_cased
 from simdb_ext import _sketch
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from over import over
 
 import simdb
-from simdb.settings.stored_options import Resources
+from simdb.core.stored_options import Resources
 from simdb.sketch.cutting import numbers_in
 from simdb.sketch.sketcher import Sketcher
 

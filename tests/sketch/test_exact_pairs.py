@@ -6,7 +6,7 @@ from near_copies import near_copies
 from over import over
 
 import simdb
-from simdb.settings.stored_options import Resources
+from simdb.core.stored_options import Resources
 from simdb.sketch import exact_pairs
 from simdb.sketch.exact_pairs import ExactPairs, RecurringPairs, numbered
 from simdb.sketch.exact_similarity import ExactSimilarity

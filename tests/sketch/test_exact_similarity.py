@@ -9,7 +9,7 @@ from near_copies import near_copies
 from over import over
 
 import simdb
-from simdb.settings.stored_options import Resources
+from simdb.core.stored_options import Resources
 from simdb.sketch import exact_similarity
 from simdb.sketch.exact_similarity import ExactSimilarity
 

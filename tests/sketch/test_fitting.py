@@ -12,7 +12,7 @@ from over import over
 from strategies import WORDS
 
 import simdb
-from simdb.settings.text_sketch import directory_bits, idf_weight
+from simdb.core.text_sketch import directory_bits, idf_weight
 from simdb.sketch import fitting
 
 documents_of_words = st.lists(st.lists(st.sampled_from(WORDS), max_size=9), min_size=1, max_size=20)

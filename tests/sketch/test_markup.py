@@ -4,7 +4,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.settings.stored_options import Resources
+from simdb.core.stored_options import Resources
 from simdb.sketch.markup import Markup
 from simdb.sketch.sketcher import sketcher_of
 

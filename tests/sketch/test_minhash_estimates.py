@@ -12,7 +12,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.running import kernel
+from simdb.core import kernel
 from simdb.sketch.minhash_sketcher import narrowed, permutations_of
 
 PERMUTATIONS = 128

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.running import kernel
+from simdb.core import kernel
 
 MASK = 2**64 - 1
 WORD = 0xFFFFFFFF

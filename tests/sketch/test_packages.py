@@ -6,7 +6,7 @@ from importlib import metadata
 import pytest
 
 import simdb
-from simdb.ground import checks
+from simdb.core import checks
 from simdb.sketch import markup, packages
 from simdb.storage import codec, layout
 

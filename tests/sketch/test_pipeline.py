@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.settings.text_sketch import IdfTable, directory_bits
+from simdb.core.text_sketch import IdfTable, directory_bits
 from simdb.sketch.sketcher import Sketcher
 
 snowballstemmer = pytest.importorskip("snowballstemmer")

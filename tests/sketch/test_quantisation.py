@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simdb
-from simdb.columns.vector_form import fingerprints_of, has_features, unpack
-from simdb.running import kernel
+from simdb.core.vector_form import fingerprints_of, has_features, unpack
+from simdb.core import kernel
 from simdb.sketch.sketcher import Sketcher
-from simdb.values.arrays import EMPTY, WEIGHTED
+from simdb.core.arrays import EMPTY, WEIGHTED
 
 TEXTS = [
     "the quick brown fox jumps over the lazy dog and runs away from it",

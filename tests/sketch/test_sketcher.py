@@ -5,7 +5,7 @@ from over import over
 
 import simdb
 from simdb.sketch.sketcher import Sketcher
-from simdb.values.arrays import BARE, EMPTY, WEIGHTED
+from simdb.core.arrays import BARE, EMPTY, WEIGHTED
 
 TEXT = "The quick brown fox \u2014 jumps over the LAZY dog"
 

@@ -7,7 +7,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.settings import text_sketch
+from simdb.core import text_sketch
 from simdb.sketch.sketcher import Sketcher
 
 BOM = "\ufeff"

@@ -14,12 +14,12 @@ from pyarrow import parquet
 
 from simdb.cli.options.intake import BATCH_DOCUMENTS, Intake
 from simdb.cli.output.progress import Progress
-from simdb.columns.decoding import text_column
-from simdb.running import memory
-from simdb.settings.options import Simhash
-from simdb.sources.content import AMOUNT, MAY_BEGIN, open_counted, page_position
-from simdb.sources.reading import read_sources, read_texts
-from simdb.sources.records import SourceOptions
+from simdb.core.decoding import text_column
+from simdb.core import memory
+from simdb.core.options import Simhash
+from simdb.files.content import AMOUNT, MAY_BEGIN, open_counted, page_position
+from simdb.files.reading import read_sources, read_texts
+from simdb.files.records import SourceOptions
 
 COUNT = 3 * BATCH_DOCUMENTS
 ROWS = [{"id": str(at), "text": f"text {at} " * 20} for at in range(COUNT)]

@@ -12,9 +12,9 @@ from batches import records_of
 from over import over
 
 import simdb
-from simdb.sources.batch import Batch
-from simdb.sources.reading import check_sources, expanded, left_out_note, read_sources
-from simdb.sources.records import SourceOptions
+from simdb.files.batch import Batch
+from simdb.files.reading import check_sources, expanded, left_out_note, read_sources
+from simdb.files.records import SourceOptions
 
 LINES = b'{"id": "a", "text": "one"}\n'
 TABLE = pyarrow.table({"id": ["a"], "text": ["one"]})

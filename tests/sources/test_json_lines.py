@@ -11,12 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from over import over
 
-from simdb.running import memory
-from simdb.sources import json_lines
-from simdb.sources.batch import Batch
-from simdb.sources.json_lines import ColumnParser, has_number
-from simdb.sources.reading import read_sources
-from simdb.sources.records import InputProblem, SourceOptions
+from simdb.core import memory
+from simdb.files import json_lines
+from simdb.files.batch import Batch
+from simdb.files.json_lines import ColumnParser, has_number
+from simdb.files.reading import read_sources
+from simdb.files.records import InputProblem, SourceOptions
 
 SOME = SourceOptions(has_lines=True, has_fields=False)
 LONG_ID = b'{"id": "' + b"x" * 1024 + b'", "text": "x"}'

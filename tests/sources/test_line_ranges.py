@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simdb.running import memory
-from simdb.sources import json_lines
-from simdb.sources.content import AMOUNT, open_counted
-from simdb.sources.json_lines import blocks, read_lines, read_range
-from simdb.sources.records import InputProblem, SourceOptions
+from simdb.core import memory
+from simdb.files import json_lines
+from simdb.files.content import AMOUNT, open_counted
+from simdb.files.json_lines import blocks, read_lines, read_range
+from simdb.files.records import InputProblem, SourceOptions
 
 LINES = st.lists(st.binary(max_size=12).filter(lambda line: b"\n" not in line), max_size=30)
 

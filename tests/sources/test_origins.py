@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.outputs.pieces import contents, split_lines
-from simdb.running import memory
-from simdb.sources import json_lines, origins
-from simdb.sources.batch import Batch, joined
-from simdb.sources.content import open_counted, opened
-from simdb.sources.origins import NOWHERE, Origins
-from simdb.sources.records import InputProblem, SourceOptions
+from simdb.files.pieces import contents, split_lines
+from simdb.core import memory
+from simdb.files import json_lines, origins
+from simdb.files.batch import Batch, joined
+from simdb.files.content import open_counted, opened
+from simdb.files.origins import NOWHERE, Origins
+from simdb.files.records import InputProblem, SourceOptions
 
 LINES = [b'{"id": "%d", "text": "%s"}' % (at, b"word " * (at % 7)) for at in range(60)]
 

@@ -9,13 +9,13 @@ import pyarrow
 import pytest
 from over import over
 
-from simdb.columns.decoding import text_column
-from simdb.outputs.pieces import Lines, RowRange, contents, merged, split_lines
-from simdb.running import kernel, memory
-from simdb.sources import read_again
-from simdb.sources.batch import Batch
-from simdb.sources.origins import NOWHERE
-from simdb.sources.read_again import LinesAgain, Names, TextsAgain
+from simdb.core.decoding import text_column
+from simdb.files.pieces import Lines, RowRange, contents, merged, split_lines
+from simdb.core import kernel, memory
+from simdb.files import read_again
+from simdb.files.batch import Batch
+from simdb.files.origins import NOWHERE
+from simdb.files.read_again import LinesAgain, Names, TextsAgain
 
 ROW = [b'{"text": %d}' % at for at in range(50)]
 

@@ -13,10 +13,10 @@ import pytest
 from batches import records_of
 from over import over
 
-from simdb.ground.errors import InputError
-from simdb.sources.batch import Batch
-from simdb.sources.reading import check_sources, read_sources
-from simdb.sources.records import InputProblem, SourceOptions
+from simdb.core.errors import InputError
+from simdb.files.batch import Batch
+from simdb.files.reading import check_sources, read_sources
+from simdb.files.records import InputProblem, SourceOptions
 
 LINES = b'{"id": "a", "text": "one"}\n{"id": "b", "text": "two"}\n'
 

@@ -16,12 +16,12 @@ from batches import records_of
 from over import over
 
 import simdb
-from simdb.columns.decoding import known_encoding
-from simdb.columns.encoding_guess import hint
-from simdb.sources import content, json_lines, record_files
-from simdb.sources.batch import Batch
-from simdb.sources.reading import check_sources, read_sources
-from simdb.sources.records import InputProblem, SourceOptions
+from simdb.core.decoding import known_encoding
+from simdb.core.encoding_guess import hint
+from simdb.files import content, json_lines, record_files
+from simdb.files.batch import Batch
+from simdb.files.reading import check_sources, read_sources
+from simdb.files.records import InputProblem, SourceOptions
 
 SONG = "\u660e\u6708\u5e7e\u6642\u6709\u3000\u628a\u9152\u554f\u9752\u5929"
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -647,7 +647,7 @@ def test_guess_without_its_library_is_refused(monkeypatch):
 def test_files_of_a_folder_come_in_their_order_however_many_are_read_at_once(
     tmp_path, monkeypatch, size, threads
 ):
-    monkeypatch.setattr("simdb.sources.reading.FOLDER_FILES", size)
+    monkeypatch.setattr("simdb.files.reading.FOLDER_FILES", size)
     monkeypatch.setenv("SIMDB_THREADS", threads)
     for at in range(10):
         (tmp_path / f"{at}.txt").write_bytes(b"\xff" if at == 4 else b"text %d" % at)

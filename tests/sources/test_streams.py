@@ -18,12 +18,12 @@ from batches import records_of
 from over import over
 
 import simdb
-from simdb.sources.batch import Batch
-from simdb.sources.content import opened
-from simdb.sources.kinds import CSV, JSONL, PARQUET, stream_kind
-from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, read_sources
-from simdb.sources.records import InputProblem, SourceOptions
+from simdb.files.batch import Batch
+from simdb.files.content import opened
+from simdb.files.kinds import CSV, JSONL, PARQUET, stream_kind
+from simdb.files.origins import Origins
+from simdb.files.reading import check_sources, read_sources
+from simdb.files.records import InputProblem, SourceOptions
 
 TABLE = pyarrow.table({"id": ["a", "b", "c"], "text": ["one", "two, 2", "three\tthree"]})
 ROWS = TABLE.to_pylist()

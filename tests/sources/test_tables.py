@@ -10,13 +10,13 @@ from batches import records_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simdb.running import memory
-from simdb.sources import table_records
-from simdb.sources.batch import Batch
-from simdb.sources.content import CONTENT_ERRORS, opened, settled_encoding
-from simdb.sources.origins import Origins
-from simdb.sources.records import SourceOptions
-from simdb.sources.table_records import TableBlocks, TableParser, quoted, rows_of
+from simdb.core import memory
+from simdb.files import table_records
+from simdb.files.batch import Batch
+from simdb.files.content import CONTENT_ERRORS, opened, settled_encoding
+from simdb.files.origins import Origins
+from simdb.files.records import SourceOptions
+from simdb.files.table_records import TableBlocks, TableParser, quoted, rows_of
 
 SOME = SourceOptions(has_lines=False, has_fields=False)
 ROWS = b'a,"x\n""y""\r\n"\r\n,two\n\nb"c,5" wide\n"d"e"f,"g"\n"h","open'
@@ -143,7 +143,7 @@ def test_rows_end_where_those_of_the_standard_library_end(content, delimiter):
 
 
 def test_a_row_without_an_end_leaves_the_rest_to_the_standard_library(path, monkeypatch):
-    monkeypatch.setattr("simdb.sources.table_records.DOCUMENT_BYTES_MAX", 64)
+    monkeypatch.setattr("simdb.files.table_records.DOCUMENT_BYTES_MAX", 64)
     monkeypatch.setattr(memory, "BLOCK_BYTES", 16)
     path.write_bytes(b'id,text\n1,a\n2,"b\n' + b"c,d\n" * 60 + b'3,"\n4,e\n')
 

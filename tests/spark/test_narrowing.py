@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.distributed import plan_pairs
+from simdb.spark.distributed import plan_pairs
 from simdb.spark import frames, packing
 
 arrow = pytest.importorskip("pyarrow")

@@ -7,7 +7,7 @@ import pytest
 
 import simdb
 from simdb import spark as ss
-from simdb.distributed import plan_pairs
+from simdb.spark.distributed import plan_pairs
 from simdb.spark import finding, packing, pairing, sketching
 
 arrow = pytest.importorskip("pyarrow")

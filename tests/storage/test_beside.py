@@ -81,7 +81,7 @@ def test_an_interrupt_before_the_last_step_leaves_nothing(tmp_path, monkeypatch)
 
 def test_a_copy_that_is_killed_is_not_there_and_works_the_second_time(path, tmp_path):
     script = """
-        from simdb.engine.maintenance import compaction
+        from simdb.database.maintenance import compaction
         compaction.copy_idf = die
         simdb.open(path, "w").copy(target)
     """
@@ -95,7 +95,7 @@ def test_a_copy_that_is_killed_is_not_there_and_works_the_second_time(path, tmp_
 
 def test_a_load_that_is_killed_is_not_there_and_works_the_second_time(path, tmp_path):
     script = """
-        from simdb.engine.maintenance import dump
+        from simdb.database.maintenance import dump
         simdb.open(path, "w").dump(path + ".dump")
         dump.compact = die
         simdb.load(path + ".dump", target)

@@ -6,7 +6,7 @@ import lmdb
 import pytest
 
 import simdb
-from simdb.ground.errors import BusyError
+from simdb.core.errors import BusyError
 from simdb.storage.environment import gate
 from simdb.storage.environment.environment import Environment
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from over import over
 
-from simdb.ground.errors import CorruptError, FormatError
+from simdb.core.errors import CorruptError, FormatError
 from simdb.storage import codec
 
 KEY = b"\0\0\0\7"

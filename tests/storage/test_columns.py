@@ -10,8 +10,8 @@ from over import over
 from strategies import fingerprints, ids
 
 import simdb
-from simdb.index.permutation import Permutations
-from simdb.running import kernel
+from simdb.plan.permutation import Permutations
+from simdb.core import kernel
 from simdb.storage import codec, layout
 from simdb.storage.records.delta import Delta, StoredBatch, decode_batch, encode_batch
 from simdb.storage.records.manifest import (

@@ -19,9 +19,9 @@ CHILD = """
 import os, signal, sys
 import numpy as np
 import simdb
-from simdb.engine.maintenance import compaction
-from simdb.engine.search import many
-from simdb.engine.write import writer
+from simdb.database.maintenance import compaction
+from simdb.database.search import many
+from simdb.database.write import writer
 from simdb.plan import compaction as policy
 from simdb.storage.environment import environment
 from simdb.storage.files import open_files

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from simdb.index.permutation import Permutations
-from simdb.running import kernel
+from simdb.plan.permutation import Permutations
+from simdb.core import kernel
 from simdb.storage.records.delta import Delta, StoredBatch
-from simdb.values.arrays import BARE, EMPTY, WEIGHTED
+from simdb.core.arrays import BARE, EMPTY, WEIGHTED
 
 
 def batch_of(ids, state=WEIGHTED):

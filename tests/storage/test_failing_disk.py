@@ -8,7 +8,7 @@ import pytest
 from soundness import TINY, assert_sound
 
 import simdb
-from simdb.engine.maintenance import compaction
+from simdb.database.maintenance import compaction
 from simdb.storage.environment import registry
 from simdb.storage.files import open_files, plain
 

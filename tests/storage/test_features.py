@@ -11,7 +11,7 @@ from stored_values import change_value
 import simdb
 from simdb.storage import codec, layout
 from simdb.storage.records import features
-from simdb.values.arrays import Ragged, offsets_of
+from simdb.core.arrays import Ragged, offsets_of
 
 OPTIONS = simdb.Options(features=True)
 SIZES = st.lists(st.integers(0, 40), max_size=30)

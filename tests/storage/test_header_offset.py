@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.state.store import Store
+from simdb.database.state.store import Store
 from simdb.storage.runs.table import header_bits
 
 OFFSETS = range(-4, 1)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from simdb.ground.errors import BusyError
+from simdb.core.errors import BusyError
 from simdb.storage.files.locks import FileLock, alone
 
 

@@ -5,7 +5,7 @@ import pytest
 from soundness import TINY
 
 import simdb
-from simdb.running import memory
+from simdb.core import memory
 from simdb.storage import layout
 from simdb.storage.environment import file_map
 from simdb.storage.environment.file_map import FileMap, Pages, find_map

@@ -10,7 +10,7 @@ from soundness import assert_sound
 from stored_values import change_value
 
 import simdb
-from simdb.engine.write import passages as writing
+from simdb.database.write import passages as writing
 from simdb.storage import codec, layout
 from simdb.storage import passages as stored
 from simdb.storage.passages import passage_keys
@@ -302,7 +302,7 @@ def test_without_its_manifest_a_database_loses_its_passages_only_if_it_may(datab
 CHILD = """
 import os, signal, sys
 import simdb
-from simdb.engine.write import passages as writing, commit
+from simdb.database.write import passages as writing, commit
 from simdb.storage import passages as stored
 
 path, verb, point = sys.argv[1], sys.argv[2], int(sys.argv[3])

@@ -4,7 +4,7 @@ import lmdb
 import pytest
 
 import simdb
-from simdb.ground.errors import OptionError
+from simdb.core.errors import OptionError
 from simdb.storage.files import location
 
 MOUNTS = """\

@@ -13,7 +13,7 @@ TEXTS = [f"red green blue number {at} of {at * at % 7}" for at in range(30)]
 CHILD = """
 import os, signal, sys
 import simdb
-from simdb.engine.write import commit
+from simdb.database.write import commit
 from simdb.storage.environment import environment
 from simdb.storage import contents
 

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 import simdb
-from simdb.engine.maintenance.advice import OTHERS_WRITE
+from simdb.database.maintenance.advice import OTHERS_WRITE
 from simdb.storage.files.plain import LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK
 
 LOCKS = {LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK}

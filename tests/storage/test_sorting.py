@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.ground.bits import ALL_BITS, leading_masks
-from simdb.running import kernel, threads
+from simdb.core.bits import ALL_BITS, leading_masks
+from simdb.core import kernel, threads
 from simdb.storage.runs import sorting
 from simdb.storage.runs.sorting import Sorting
 

@@ -7,9 +7,9 @@ import pytest
 from soundness import everything
 
 import simdb
-from simdb.engine.maintenance import compaction, rebuild
-from simdb.ground.errors import CorruptError
-from simdb.running import kernel
+from simdb.database.maintenance import compaction, rebuild
+from simdb.core.errors import CorruptError
+from simdb.core import kernel
 from simdb.storage import codec, layout
 from simdb.storage.contents import table_names
 from simdb.storage.records.manifest import decode_manifest, encode_manifest

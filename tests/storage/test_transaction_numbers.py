@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from simdb.ground.errors import ReplacedError
+from simdb.core.errors import ReplacedError
 from simdb.storage.environment import subdatabases
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.ground.errors import FullError
-from simdb.index.permutation import Permutations
+from simdb.core.errors import FullError
+from simdb.plan.permutation import Permutations
 from simdb.storage import layout
 from simdb.storage.records.delta import StoredBatch, delta_view, encode_batch
 from simdb.storage.runs.merge import joined

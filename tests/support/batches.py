@@ -1,6 +1,6 @@
 """Batches of the readers, turned back into single records."""
 
-from simdb.sources.records import Record
+from simdb.files.records import Record
 
 
 def records_of(batch):

@@ -1,8 +1,8 @@
 """Empty databases in memory, as the place to plan, and to explain two given documents."""
 
 import simdb
-from simdb.engine.search.planning import plan_without_database
-from simdb.engine.search.question import Question
+from simdb.database.search.planning import plan_without_database
+from simdb.database.search.question import Question
 
 
 def planned(documents, options=None, *, has_weights=True, memory=None, **asked):

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from simdb.engine.write import writer
+from simdb.database.write import writer
 from simdb.plan import compaction
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.vector_form import CURVE
+from simdb.core.vector_form import CURVE
 
 ERROR_FLOAT32 = 1e-6
 ROUNDED, COSINES = np.array(CURVE).T

@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from simdb.ground.bits import SECOND_WORD, fmix64
+from simdb.core.bits import SECOND_WORD, fmix64
 from simdb.sketch import cutting
 
 PARAGRAPH, LINE, SENTENCE = ("paragraph", "line", "sentence")

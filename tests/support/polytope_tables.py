@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from simdb.columns.vector_form import pack
-from simdb.running import kernel
+from simdb.core.vector_form import pack
+from simdb.core import kernel
 from simdb.storage import layout
-from simdb.values.arrays import WEIGHTED
+from simdb.core.arrays import WEIGHTED
 
 
 def expected(database):

@@ -13,8 +13,8 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
-from simdb.ground.bits import SECOND_WORD, fmix64
-from simdb.settings.text_sketch import IdfTable
+from simdb.core.bits import SECOND_WORD, fmix64
+from simdb.core.text_sketch import IdfTable
 from simdb.sketch.cutting import code_points, contents_of, cut
 from simdb.sketch.pipeline import Idf
 from simdb.sketch.weighing import UNITS, weigh

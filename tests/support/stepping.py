@@ -1,6 +1,6 @@
 """Stepping: makes searches for the nearest documents take every step that their tables allow."""
 
-from simdb.engine.search import nearest
+from simdb.database.search import nearest
 from simdb.plan import nearest as planning
 
 

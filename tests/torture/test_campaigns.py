@@ -11,7 +11,7 @@ from campaigns import FORMS
 
 ROOT = Path(__file__).parents[2]
 # Loaded by every process; the threads of every campaign then find a wrong answer.
-BROKEN = "import simdb.engine.state.view as view\nview.View.live = lambda self: []\n"
+BROKEN = "import simdb.database.state.view as view\nview.View.live = lambda self: []\n"
 
 
 def run(*arguments, **settings):

@@ -7,7 +7,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.tuning.judged import (
+from simdb.sketch.tuning.judged import (
     FOLDS,
     Rating,
     chance_level,

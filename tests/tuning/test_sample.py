@@ -14,8 +14,8 @@ import pytest
 from over import over
 
 import simdb
-from simdb.running import kernel
-from simdb.tuning.sample import (
+from simdb.core import kernel
+from simdb.sketch.tuning.sample import (
     SHORT_WORDS,
     TAG,
     changed_words,

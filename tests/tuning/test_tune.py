@@ -9,7 +9,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.tuning.tune import flags_of
+from simdb.sketch.tuning.tune import flags_of
 
 FOX = "the quick brown fox jumps over the lazy dog near the river bank"
 CONSONANTS = "bcdfghjklmnprstvz"

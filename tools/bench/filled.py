@@ -19,7 +19,7 @@ import simdb
 from documents import DISTANCE, Source, parts, source_of
 from process import Watcher, written_bytes
 from record import TURN_SECONDS, Record, Timing, measure, short
-from simdb.running.threads import SharedWork
+from simdb.core.threads import SharedWork
 
 BY_METHOD: dict[str, dict[str, Any]] = {
     "exhaustive": {"recall": 1.0},

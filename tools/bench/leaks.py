@@ -19,8 +19,8 @@ from textwrap import wrap
 
 import simdb
 from record import Record, number, options
-from simdb.running import kernel
-from simdb.settings.options import Simhash
+from simdb.core import kernel
+from simdb.core.options import Simhash
 from simdb.sketch.winnowing import WordOrder
 from texts import Pool, read_pools
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import simdb
 from documents import DISTANCE
 from record import Record, Timing, latencies, measure, missing
-from simdb.ground.bits import bit_counts
+from simdb.core.bits import bit_counts
 
 U64 = npt.NDArray[np.uint64]
 BLOCK_BITS, BLOCKS = 16, 4

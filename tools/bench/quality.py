@@ -28,12 +28,12 @@ import numpy.typing as npt
 import simdb
 from corpus import LABELS, MEASURES, Couple, Curve, read_corpus, read_judgements, read_similarities
 from record import Record, markdown, options
-from simdb.columns import vector_form
-from simdb.running import kernel
-from simdb.settings.options import DIMENSIONS
+from simdb.core import vector_form
+from simdb.core import kernel
+from simdb.core.options import DIMENSIONS
 from simdb.sketch.sketcher import Sketcher
-from simdb.values.arrays import WEIGHTED
-from simdb.values.documents import CHANCE, estimates
+from simdb.core.arrays import WEIGHTED
+from simdb.core.documents import CHANCE, estimates
 
 SHINGLES = [("words", length) for length in (1, 2, 3, 4, 5)]
 SHINGLES += [("characters", length) for length in (3, 5, 8)]

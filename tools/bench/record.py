@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import simdb
-from simdb.running import kernel
+from simdb.core import kernel
 
 INSTRUCTION_SETS = ("avx2", "bmi2", "avx512f", "avx512_vbmi2", "avx512_vpopcntdq", "avx512_vnni")
 PACKAGES = (

@@ -24,7 +24,7 @@ import pyarrow.parquet
 
 import simdb
 from record import number
-from simdb.distributed import components, exact_similarities, plan_pairs
+from simdb.spark.distributed import components, exact_similarities, plan_pairs
 
 JACCARD = 0.8
 LEAST = 0.5

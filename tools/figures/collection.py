@@ -13,7 +13,7 @@ import numpy.typing as npt
 import simdb
 from corpus import Corpus
 from simdb.plan import volatility
-from simdb.running import kernel
+from simdb.core import kernel
 from simdb.sketch import weighing
 from simdb.sketch.sketcher import Sketcher
 

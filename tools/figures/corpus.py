@@ -26,8 +26,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from simdb.columns.decoding import decoded
-from simdb.settings.options import Simhash
+from simdb.core.decoding import decoded
+from simdb.core.options import Simhash
 from simdb.sketch.markup import Markup
 
 PAGE_BYTES = 5_000  # smaller pages are left out, as in the paper

@@ -21,7 +21,7 @@ from claim import AGREES, DIFFERS, PARTLY, Section
 from collection import collect
 from corpus import cache_folder, read
 from scene import FILE_BATCHES, Sizes, World
-from simdb.running import kernel
+from simdb.core import kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools" / "bench"))

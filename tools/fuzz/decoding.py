@@ -16,7 +16,7 @@ import xxhash
 import simdb
 from sample import dumps, payloads, sample, values
 from simdb.plan.calibration import decode_calibration
-from simdb.settings.stored_options import decode_options, decode_resources
+from simdb.core.stored_options import decode_options, decode_resources
 from simdb.storage import codec, layout
 from simdb.storage.files import idf_file
 from simdb.storage.membership import Membership

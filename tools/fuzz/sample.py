@@ -8,8 +8,8 @@ from functools import cache
 import lmdb
 
 import simdb
-from simdb.engine.maintenance import calibration
-from simdb.engine.state import staged
+from simdb.database.maintenance import calibration
+from simdb.database.state import staged
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage import codec, layout
 from simdb.storage.files.plain import DATA_FILE, IDF_FILE

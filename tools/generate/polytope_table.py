@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.vector_form import unpack
-from simdb.ground.bits import SECOND_WORD, fmix64
-from simdb.running import kernel
+from simdb.core.vector_form import unpack
+from simdb.core.bits import SECOND_WORD, fmix64
+from simdb.core import kernel
 
 TARGET = Path(__file__).parents[2] / "simdb/plan/polytope_costs.txt"
 WIDTHS = (7, 13, 18, 22)
-# Documents are exchanged by headers of this width alone, see `simdb/distributed/exchange.py`.
+# Documents are exchanged by headers of this width alone, see `simdb/spark/distributed/exchange.py`.
 MEETING_WIDTH = 7
 SIMILARITIES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.88, 0.9, 0.92, 0.94, 0.96, 0.98, 0.99)
 SHARES = (

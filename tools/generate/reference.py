@@ -43,11 +43,11 @@ ID_TYPES = ("IdT", "IdT_co")
 BUILT_IN = ("Iterable", "Iterator", "Sequence", "list")
 # Modules that users import by name.
 MODULES = [
-    "simdb.ground.choices", "simdb.compat.simhash", "simdb.compat.datasketch",
-    "simdb.compat.minwise", "simdb.compat.sessions", "simdb.compat.importing", "simdb.index.bands",
+    "simdb.core.choices", "simdb.compat.simhash", "simdb.compat.datasketch",
+    "simdb.compat.minwise", "simdb.compat.sessions", "simdb.compat.importing", "simdb.plan.banding",
 ]  # fmt: skip
 # Packages that users import by name; their modules define what they export.
-PACKAGES = ["simdb.distributed", "simdb.spark"]
+PACKAGES = ["simdb.spark.distributed", "simdb.spark"]
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.AnnAssign
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import simdb
-from simdb.index.bands import Banding, candidate_probability
+from simdb.plan.banding import Banding, candidate_probability
 
 TEXT = (
     "the quick brown fox jumps over the lazy dog near the old stone bridge by the river bank while "

@@ -25,7 +25,7 @@ sys.path.append(str(HERE.parents[2] / "tests" / "support"))
 
 from model import Tally  # noqa: E402
 from session import Session  # noqa: E402
-from simdb.running import kernel  # noqa: E402
+from simdb.core import kernel  # noqa: E402
 from trials import outcome_of  # noqa: E402
 
 # The check of probabilistic answers fails by chance in less than one of a million runs.

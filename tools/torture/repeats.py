@@ -27,7 +27,7 @@ from click.testing import CliRunner
 import simdb
 from simdb.cli.app import app
 from simdb.cli.options import intake
-from simdb.deduplication import claims
+from simdb.jobs.deduplication import claims
 
 sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
 

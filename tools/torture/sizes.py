@@ -13,54 +13,54 @@ from contextlib import contextmanager
 FOLDERS = ("engine", "index", "plan", "sketch", "storage")
 # Module without "simdb.", and its constants with tiny values.
 TINY = {
-    "engine.reading": {"ITERATED_IDS": 3, "ITERATED_DOCUMENTS": 2},
-    "engine.clusters.maintain": {"SWEPT_LEAST": 3, "WHOLE_MAX": 2},
-    "engine.clusters.links": {
+    "database.reading": {"ITERATED_IDS": 3, "ITERATED_DOCUMENTS": 2},
+    "database.clusters.maintain": {"SWEPT_LEAST": 3, "WHOLE_MAX": 2},
+    "database.clusters.links": {
         "COMPARED_MAX": 2, "REMOVED_MAX": 1, "COMPARED_NEIGHBOURS_MAX": 1, "GROUPS_MAX": 2,
         "FOUND_MAX": 4, "QUERIES_AT_ONCE": 1, "ROUND_MEMBERS": 2,
     },
-    "engine.clusters.find": {
+    "database.clusters.find": {
         "BATCH_FIRST": 2, "BATCH_DOCUMENTS": 3, "COMPARED_MAX": 2, "COMPARED_PAIRS": 3,
     },
-    "engine.maintenance.calibration": {"PAIRS_MAX": 5, "PART_QUERIES": 2},
-    "engine.maintenance.compaction": {"HASHED_DOCUMENTS": 3, "METADATA_GROUP": 2},
-    "engine.maintenance.dump": {"COMMIT_DOCUMENTS": 7, "GROUP_DOCUMENTS": 3, "IDF_BYTES": 10},
-    "engine.passages.pairs": {
+    "database.maintenance.calibration": {"PAIRS_MAX": 5, "PART_QUERIES": 2},
+    "database.maintenance.compaction": {"HASHED_DOCUMENTS": 3, "METADATA_GROUP": 2},
+    "database.maintenance.dump": {"COMMIT_DOCUMENTS": 7, "GROUP_DOCUMENTS": 3, "IDF_BYTES": 10},
+    "database.passages.pairs": {
         "FOUND_TOGETHER": 7, "COMPARED_TOGETHER": 3, "MEASURED_TOGETHER": 2,
     },
-    "engine.passages.queries": {"READ_TOGETHER": 2, "COMMON_LEAST": 2, "COVERED": 9},
-    "engine.search.couples": {
+    "database.passages.queries": {"READ_TOGETHER": 2, "COMMON_LEAST": 2, "COVERED": 9},
+    "database.search.couples": {
         "CHUNK_PAIRS": 128, "SWEPT_ROWS": 4, "LOOKUP_QUERIES": 3, "LOOKUP_QUERIES_FIRST": 2,
         "LOOKUP_PARTS": 2,
     },
-    "engine.search.buckets": {
+    "database.search.buckets": {
         "CROWD_MIN": 3, "CROWD_ROOTS": 1, "COUNTED_PAIRS": 2, "LABELLED_AT_ONCE": 3,
     },
-    "engine.search.lookup": {"PART_QUERIES": 3, "PART_MEASURED": 2},
-    "engine.search.many": {"LEAST_ENTRIES": 1, "LEAST_QUERIES": 1},
-    "engine.search.nearest": {"FOUND_TOGETHER": 8},
-    "engine.search.rows": {"MANY": 2, "SORTED_LEAST": 2},
-    "engine.search.filters": {"FOUND_TOGETHER": 2, "READ_TOGETHER": 3},
-    "engine.state.glimpse": {"PART": 3},
-    "engine.state.signature_kind": {"SORTING_QUERIES": 2, "TRIED": 2},
-    "engine.state.kinds": {"CROWD_SAMPLE": 4},
-    "engine.state.polytope_tables": {
+    "database.search.lookup": {"PART_QUERIES": 3, "PART_MEASURED": 2},
+    "database.search.many": {"LEAST_ENTRIES": 1, "LEAST_QUERIES": 1},
+    "database.search.nearest": {"FOUND_TOGETHER": 8},
+    "database.search.rows": {"MANY": 2, "SORTED_LEAST": 2},
+    "database.search.filters": {"FOUND_TOGETHER": 2, "READ_TOGETHER": 3},
+    "database.state.glimpse": {"PART": 3},
+    "database.state.signature_kind": {"SORTING_QUERIES": 2, "TRIED": 2},
+    "database.state.kinds": {"CROWD_SAMPLE": 4},
+    "database.state.polytope_tables": {
         "GATHERED_BYTES": 60, "GATHERED_AT_ONCE": 1, "REPLACED_KEYS": 3
     },
-    "engine.state.incoming": {"SKETCHED_DOCUMENTS": 3, "SKETCHED_READY": 3},
-    "engine.state.view": {"FEW": 1, "PLANS_MAX": 1, "ASKED_LEAST": 4, "MADE_BYTES": 4800},
-    "engine.state.signature_vectors": {"COMPARED_BYTES": 300},
-    "engine.write.writer": {"WAITING_BYTES": 500},
-    "engine.write.undecided": {
+    "database.state.incoming": {"SKETCHED_DOCUMENTS": 3, "SKETCHED_READY": 3},
+    "database.state.view": {"FEW": 1, "PLANS_MAX": 1, "ASKED_LEAST": 4, "MADE_BYTES": 4800},
+    "database.state.signature_vectors": {"COMPARED_BYTES": 300},
+    "database.write.writer": {"WAITING_BYTES": 500},
+    "database.write.undecided": {
         "MATCHES_FIRST": 3, "COMPARED_FIRST": 2, "COMPARED_MOST": 2, "GROWTH": 1,
     },
-    "engine.write.passages": {"MERGED_MOST": 60, "AHEAD_ENTRIES": 90},
-    "engine.write.claim": {
+    "database.write.passages": {"MERGED_MOST": 60, "AHEAD_ENTRIES": 90},
+    "database.write.claim": {
         "GROUP_FIRST": 2, "GROUP_DOCUMENTS": 4, "LOOKED_UP": 3, "LOOKED_UP_LEAST": 2,
         "PLANNED_GROWTH": 1, "MATCHES_ENOUGH": 3, "JUDGED_FIRST": 1,
     },
-    "index.bands": {"KEYED_SIGNATURES": 3},
-    "engine.search.methods.permuted": {"PART_ENTRIES": 3},
+    "plan.banding": {"KEYED_SIGNATURES": 3},
+    "database.search.methods.permuted": {"PART_ENTRIES": 3},
     "plan.compaction": {
         "AT_ONCE_DELTAS": 1, "PACE": 2, "LENGTH_MOST": 60, "BULK_MOST": 70, "BULK_COMMITS": 2,
         "COMPACTED_MOST": 80, "STAGED_MOST": 6,
@@ -84,7 +84,7 @@ TINY = {
     "storage.runs.sorting": {"BINNED_ENTRIES": 2, "BIN_ENTRIES": 3, "SAMPLED_KEYS": 4},
     "storage.runs.table": {"POLYTOPE_ENTRIES": (4, 9, 20)},
     "storage.transfer": {"BATCH_BYTES": 500, "PART_BYTES": 50},
-    "running.threads": {"LEAST": 2, "BEGUN": 1},
+    "core.threads": {"LEAST": 2, "BEGUN": 1},
 }  # fmt: skip
 # Databases have all, none or some of them: a tiny constant can hide what another one decides.
 SHARES = (0.0, 0.0, 0.2, 0.5, 1.0)

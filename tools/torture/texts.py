@@ -14,7 +14,7 @@ import numpy as np
 
 import simdb
 from drawn import some_minhash, some_simhash
-from simdb.running import kernel
+from simdb.core import kernel
 
 SCRIPTS = (
     (0x20, 0x7F), (0xA0, 0x250), (0x370, 0x530), (0x590, 0x700), (0x900, 0xE00), (0x1E00, 0x2100),

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import simdb
-from simdb.running import kernel
+from simdb.core import kernel
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

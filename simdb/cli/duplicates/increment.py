@@ -18,21 +18,21 @@ from simdb.cli.options.intake import is_default
 from simdb.cli.options.opening import begin_write
 from simdb.cli.options.texts import Beginnings, TextsById
 from simdb.cli.output.render import match_row
-from simdb.deduplication.arrivals import Arrivals
-from simdb.deduplication.claims import Claims
-from simdb.deduplication.repeat import Left
-from simdb.deduplication.run import SecondLook
-from simdb.ground.dtypes import Bools
-from simdb.outputs.rows import Row
-from simdb.report.text_pairs import TextPair, nearest_pairs
-from simdb.results.matches import Match
-from simdb.settings import keeping
-from simdb.settings.options import SEEN
-from simdb.sources.batch import Batch, Texts
-from simdb.sources.content import AMOUNT
-from simdb.sources.read_again import other_ids
-from simdb.sources.records import InputId
-from simdb.values.arrays import object_array
+from simdb.jobs.deduplication.arrivals import Arrivals
+from simdb.jobs.deduplication.claims import Claims
+from simdb.jobs.deduplication.repeat import Left
+from simdb.jobs.deduplication.run import SecondLook
+from simdb.core.dtypes import Bools
+from simdb.files.rows import Row
+from simdb.jobs.report.text_pairs import TextPair, nearest_pairs
+from simdb.core.matches import Match
+from simdb.core import keeping
+from simdb.core.options import SEEN
+from simdb.files.batch import Batch, Texts
+from simdb.files.content import AMOUNT
+from simdb.files.read_again import other_ids
+from simdb.files.records import InputId
+from simdb.core.arrays import object_array
 
 
 def open_against(work: DedupWork) -> AbstractContextManager[simdb.Database]:

@@ -21,34 +21,34 @@ from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.options.texts import Beginnings, check_keep
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity, verification_note
-from simdb.deduplication import repeat
-from simdb.deduplication.question import DedupQuestion
-from simdb.deduplication.sieve import checked_unit
-from simdb.engine.clusters.find import STAR
-from simdb.engine.search.judge import ESTIMATE, EXACT
-from simdb.ground.checks import most_removed, share
-from simdb.ground.choices import NullName, PolicyName, VerifyName
-from simdb.ground.errors import OptionError
-from simdb.outputs.formats import STANDARD_OUTPUT, Format, is_remote, output_format, remote_place
-from simdb.outputs.pieces import Spool
-from simdb.outputs.places import Staying, check_outputs, side_files
-from simdb.outputs.rows import Row
-from simdb.outputs.survivors import SurvivorOutput
-from simdb.outputs.target import Outputs
-from simdb.report.excerpts import TEXT_CHARACTERS
-from simdb.report.template import check_page
-from simdb.running.memory import check_memory
-from simdb.running.threads import thread_count
-from simdb.settings import keeping
-from simdb.sources.kinds import is_stream
-from simdb.sources.origins import Origins
-from simdb.sources.records import SourceOptions
+from simdb.jobs.deduplication import repeat
+from simdb.jobs.deduplication.question import DedupQuestion
+from simdb.jobs.deduplication.sieve import checked_unit
+from simdb.database.clusters.find import STAR
+from simdb.database.search.judge import ESTIMATE, EXACT
+from simdb.core.checks import most_removed, share
+from simdb.core.choices import NullName, PolicyName, VerifyName
+from simdb.core.errors import OptionError
+from simdb.files.formats import STANDARD_OUTPUT, Format, is_remote, output_format, remote_place
+from simdb.files.pieces import Spool
+from simdb.files.places import Staying, check_outputs, side_files
+from simdb.files.rows import Row
+from simdb.files.survivors import SurvivorOutput
+from simdb.files.target import Outputs
+from simdb.jobs.report.excerpts import TEXT_CHARACTERS
+from simdb.jobs.report.template import check_page
+from simdb.core.memory import check_memory
+from simdb.core.threads import thread_count
+from simdb.core import keeping
+from simdb.files.kinds import is_stream
+from simdb.files.origins import Origins
+from simdb.files.records import SourceOptions
 from simdb.storage.files.location import is_database
 
 if TYPE_CHECKING:
-    from simdb.deduplication.reference import Reference
-    from simdb.deduplication.result import Parts
-    from simdb.report.text_pairs import TextPair
+    from simdb.jobs.deduplication.reference import Reference
+    from simdb.jobs.deduplication.result import Parts
+    from simdb.jobs.report.text_pairs import TextPair
 
 LARGEST_SHOWN = 3
 # A group of fewer documents is not worth a line.

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from simdb.ground import cold
+from simdb.core import cold
 
 __all__ = ["texts"]
 

@@ -32,8 +32,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from simdb.cli import HELP
-from simdb.ground.choices import MethodName
-from simdb.ground.foreign import own_word
+from simdb.core.choices import MethodName
+from simdb.core.foreign import own_word
 
 Natural = Annotated[int, click.IntRange(0)]
 Positive = Annotated[int, click.IntRange(1)]

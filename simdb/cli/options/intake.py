@@ -15,29 +15,29 @@ import numpy as np
 
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, quantity
-from simdb.columns.encoding_guess import guessed_note
-from simdb.ground.choices import ERROR, RAISE
-from simdb.ground.errors import InputError
-from simdb.outputs.formats import FOLDER, PATHS, Format
-from simdb.outputs.places import Staying
-from simdb.outputs.survivors import SurvivorOutput, keep_format
-from simdb.outputs.target import Outputs
-from simdb.results.skipped import Skipped, check_balance
-from simdb.settings.options import Options
-from simdb.settings.text_sketch import TextSketch
+from simdb.core.encoding_guess import guessed_note
+from simdb.core.choices import ERROR, RAISE
+from simdb.core.errors import InputError
+from simdb.files.formats import FOLDER, PATHS, Format
+from simdb.files.places import Staying
+from simdb.files.survivors import SurvivorOutput, keep_format
+from simdb.files.target import Outputs
+from simdb.core.skipped import Skipped, check_balance
+from simdb.core.options import Options
+from simdb.core.text_sketch import TextSketch
 from simdb.sketch.sketcher import AnySketcher
-from simdb.sources.batch import Batch, Found, Texts, joined
-from simdb.sources.content import AMOUNT, begin_counting, markup_hint, page_position
-from simdb.sources.kinds import holds_records
-from simdb.sources.reading import (
+from simdb.files.batch import Batch, Found, Texts, joined
+from simdb.files.content import AMOUNT, begin_counting, markup_hint, page_position
+from simdb.files.kinds import holds_records
+from simdb.files.reading import (
     columns_of,
     left_out_note,
     log_hint,
     read_sources,
     records_hint,
 )
-from simdb.sources.records import NO_FIELD, NO_TEXT, InputProblem, SourceOptions, valid_name
-from simdb.tuning.sample import SHORT_WORDS, TAG, count_words
+from simdb.files.records import NO_FIELD, NO_TEXT, InputProblem, SourceOptions, valid_name
+from simdb.sketch.tuning.sample import SHORT_WORDS, TAG, count_words
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25

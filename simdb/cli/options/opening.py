@@ -17,9 +17,9 @@ from simdb.storage.files.plain import SHARDS_FILE
 
 if TYPE_CHECKING:
     from simdb.cli.options.intake import Intake
-    from simdb.database import Database
-    from simdb.engine.snapshot import Snapshot
-    from simdb.sharding.sharded_database import ShardedDatabase
+    from simdb.database.database import Database
+    from simdb.database.snapshot import Snapshot
+    from simdb.database.sharding.sharded_database import ShardedDatabase
 
 
 @contextmanager

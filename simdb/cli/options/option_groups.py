@@ -15,8 +15,8 @@ from simdb import sources
 from simdb.cli.options.declare import Natural
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
-from simdb.columns.decoding import known_encoding
-from simdb.ground.choices import (
+from simdb.core.decoding import known_encoding
+from simdb.core.choices import (
     SKIP,
     ErrorsName,
     FormatName,
@@ -24,13 +24,13 @@ from simdb.ground.choices import (
     NullName,
     OnErrorName,
 )
-from simdb.ground.errors import OptionError
-from simdb.outputs.rows import Row
-from simdb.settings.search import NAMES, Search, SearchLike
+from simdb.core.errors import OptionError
+from simdb.files.rows import Row
+from simdb.core.search import NAMES, Search, SearchLike
 
 if TYPE_CHECKING:
-    from simdb.sources.batch import Batch
-    from simdb.sources.records import InputId, SourceOptions
+    from simdb.files.batch import Batch
+    from simdb.files.records import InputId, SourceOptions
 
 MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 NUMBER = re.compile("([0-9]{1,12})([KMGT]?)B?")

@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, ClassVar
 
 import simdb
-from simdb.columns.decoding import known_encoding
-from simdb.ground.errors import OptionError
-from simdb.settings.options import Minhash, Simhash
-from simdb.settings.text_sketch import TextSketch, differing_options
+from simdb.core.decoding import known_encoding
+from simdb.core.errors import OptionError
+from simdb.core.options import Minhash, Simhash
+from simdb.core.text_sketch import TextSketch, differing_options
 from simdb.sketch.pipeline import NO_RESOURCES
 from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of
-from simdb.sources.content import read_file
+from simdb.files.content import read_file
 
 Given = dict[str, Any]
 

@@ -14,18 +14,18 @@ from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ReadingOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import ELLIPSIS
-from simdb.columns.arrow import TextColumn
-from simdb.ground.dtypes import U64
-from simdb.ground.errors import OptionError
-from simdb.outputs.formats import COMPRESSIONS, TABLES
-from simdb.outputs.pieces import TextSpool
-from simdb.outputs.rows import Row
-from simdb.running import kernel
-from simdb.settings import keeping
-from simdb.settings.text_sketch import TextSketch
-from simdb.sources.batch import Found
-from simdb.sources.reading import check_sources, read_sources
-from simdb.values.arrays import Id, places_in
+from simdb.core.arrow import TextColumn
+from simdb.core.dtypes import U64
+from simdb.core.errors import OptionError
+from simdb.files.formats import COMPRESSIONS, TABLES
+from simdb.files.pieces import TextSpool
+from simdb.files.rows import Row
+from simdb.core import kernel
+from simdb.core import keeping
+from simdb.core.text_sketch import TextSketch
+from simdb.files.batch import Found
+from simdb.files.reading import check_sources, read_sources
+from simdb.core.arrays import Id, places_in
 
 # So many rows get their texts at a time.
 PORTION_ROWS = 512

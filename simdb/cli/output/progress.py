@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from simdb.cli import output
 from simdb.cli.output.render import plain, print_note, wrapped
-from simdb.running.progress import Stage, Timings
+from simdb.core.progress import Stage, Timings
 
 if TYPE_CHECKING:
     from simdb.cli.output.terminal import ProgressLine

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simdb.cli import output
-from simdb.outputs.rows import Row, as_text, encoded
+from simdb.files.rows import Row, as_text, encoded
 
 if TYPE_CHECKING:
-    from simdb.results.matches import Match, Verification
+    from simdb.core.matches import Match, Verification
 
 FINDINGS = 1  # input that was skipped, or findings where they count
 WRONG_USE = 2

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import lmdb
 
-from simdb.ground.errors import BusyError, Error, ForkedError, FullError, ReadOnlyError
+from simdb.core.errors import BusyError, Error, ForkedError, FullError, ReadOnlyError
 from simdb.storage.environment import subdatabases
 from simdb.storage.environment.file_map import READERS_MAX, open_map
 from simdb.storage.environment.gate import Alone, Gate, Holder, Turn, WriteRight

@@ -24,8 +24,8 @@ from typing import Any
 import lmdb
 import numpy as np
 
-from simdb.ground.dtypes import Array
-from simdb.ground.errors import CorruptError, Error, ForbiddenError, FormatError, FullError
+from simdb.core.dtypes import Array
+from simdb.core.errors import CorruptError, Error, ForbiddenError, FormatError, FullError
 from simdb.storage.environment.subdatabases import get_value, statistics_of
 from simdb.storage.files.pages import BIG_DATA, NODE, NUMBER, PAGE, check_metas
 from simdb.storage.files.plain import DATA_FILE, LMDB_LOCK

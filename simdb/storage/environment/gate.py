@@ -23,7 +23,7 @@ import weakref
 from threading import get_ident
 from typing import Any
 
-from simdb.ground.errors import BusyError
+from simdb.core.errors import BusyError
 from simdb.storage.files.locks import FileLock, Threads, pauses, wait
 
 WAIT_SECONDS = 2.0

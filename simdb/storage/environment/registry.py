@@ -5,7 +5,7 @@ import threading
 import weakref
 from contextlib import suppress
 
-from simdb.ground.errors import BusyError, Error, OptionError
+from simdb.core.errors import BusyError, Error, OptionError
 from simdb.storage.environment.environment import Environment
 from simdb.storage.files.plain import DATA_FILE
 

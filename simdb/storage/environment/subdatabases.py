@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import lmdb
 
-from simdb.ground.errors import CorruptError, FormatError, ReplacedError
+from simdb.core.errors import CorruptError, FormatError, ReplacedError
 from simdb.storage.files.locks import pauses
 from simdb.storage.files.pages import REMEDY
 from simdb.storage.files.plain import DATA_FILE

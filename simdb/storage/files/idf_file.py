@@ -23,10 +23,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import xxhash
 
-from simdb.ground.errors import CorruptError, FormatError, InputError, NotFoundError
-from simdb.running import kernel
-from simdb.settings.stored_options import decode_settings
-from simdb.settings.text_sketch import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
+from simdb.core.errors import CorruptError, FormatError, InputError, NotFoundError
+from simdb.core import kernel
+from simdb.core.stored_options import decode_settings
+from simdb.core.text_sketch import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
 from simdb.storage import codec
 from simdb.storage.files.location import write_whole
 from simdb.storage.files.plain import IDF_FILE, IDF_TEMPORARY, OWN_MODE, share_files

@@ -16,7 +16,7 @@ from functools import partial
 from glob import escape, glob
 from typing import BinaryIO, TypeVar
 
-from simdb.ground.errors import (
+from simdb.core.errors import (
     DISK_FULL,
     ClosedError,
     ExistsError,
@@ -28,7 +28,7 @@ from simdb.ground.errors import (
     OptionError,
     ReadOnlyError,
 )
-from simdb.running.memory import memory_bytes
+from simdb.core.memory import memory_bytes
 from simdb.storage.files.locks import FileLock, lock_directory, make_locked
 from simdb.storage.files.plain import (
     DATA_FILE,

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, Protocol
 
-from simdb.ground.errors import BusyError, ReadOnlyError
+from simdb.core.errors import BusyError, ReadOnlyError
 from simdb.storage.files.plain import is_same_file, open_regular
 from simdb.storage.translation import translate
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import TypeVar
 
-from simdb.ground.errors import Error, ExistsError, FullError, InputError
+from simdb.core.errors import Error, ExistsError, FullError, InputError
 from simdb.storage.files.location import sync_directory
 from simdb.storage.files.locks import lock_directory, make_locked
 from simdb.storage.files.plain import OWN_FILES

@@ -13,7 +13,7 @@ from time import monotonic
 
 import lmdb
 
-from simdb.ground.errors import CorruptError, Error, NotFoundError, ReplacedError
+from simdb.core.errors import CorruptError, Error, NotFoundError, ReplacedError
 from simdb.storage.files.location import sync_directory
 from simdb.storage.files.locks import FileLock, alone, open_lock, pauses
 from simdb.storage.files.pages import check_metas, check_pages, last_commit

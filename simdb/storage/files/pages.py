@@ -37,8 +37,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simdb.ground.dtypes import U64
-from simdb.ground.errors import CorruptError
+from simdb.core.dtypes import U64
+from simdb.core.errors import CorruptError
 
 PAGE = struct.Struct("<QHHHH")
 META = struct.Struct("<IIQQ48s48sQQ")

@@ -14,7 +14,7 @@ import os
 import stat
 from contextlib import suppress
 
-from simdb.ground.errors import FormatError
+from simdb.core.errors import FormatError
 
 DATA_FILE = "data.mdb"
 LMDB_LOCK = "lock.mdb"  # LMDB's table of readers

@@ -19,8 +19,8 @@ from typing import Any
 
 import xxhash
 
-from simdb.ground.checks import a_map, a_text, a_whole, expecting
-from simdb.ground.errors import CorruptError, FormatError, NotFoundError
+from simdb.core.checks import a_map, a_text, a_whole, expecting
+from simdb.core.errors import CorruptError, FormatError, NotFoundError
 from simdb.storage.files.location import write_whole
 from simdb.storage.files.plain import SHARDS_FILE, open_regular
 from simdb.storage.translation import translate

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from simdb.ground.dtypes import U8, U32
-from simdb.ground.errors import CorruptError, FormatError
-from simdb.results.reports import Finding
+from simdb.core.dtypes import U8, U32
+from simdb.core.errors import CorruptError, FormatError
+from simdb.core.reports import Finding
 from simdb.storage import codec, layout
 from simdb.storage.environment.subdatabases import value_at_or_before
 from simdb.storage.records.delta import stored_offsets
 from simdb.storage.runs.source import Source
-from simdb.values.arrays import NO_FEATURES, PackedFeatures, Ragged, joined_ragged, offsets_of
+from simdb.core.arrays import NO_FEATURES, PackedFeatures, Ragged, joined_ragged, offsets_of
 
 # A block of documents is read whole to read one of them.
 BLOCK_DOCUMENTS = 128

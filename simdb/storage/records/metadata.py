@@ -27,15 +27,15 @@ from typing import Any
 
 import numpy as np
 
-from simdb.ground.checks import shown
-from simdb.ground.dtypes import U8, U32
-from simdb.ground.errors import CorruptError, FormatError, InputError
+from simdb.core.checks import shown
+from simdb.core.dtypes import U8, U32
+from simdb.core.errors import CorruptError, FormatError, InputError
 from simdb.storage import codec, layout
 from simdb.storage.environment.subdatabases import get_value, value_at_or_before, values_from
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX, TIME_ORDINALS
 from simdb.storage.records.delta import stored_offsets
 from simdb.storage.runs.source import Source
-from simdb.values.arrays import ORDINALS_MAX, offsets_of, sorted_unique
+from simdb.core.arrays import ORDINALS_MAX, offsets_of, sorted_unique
 
 BLOCK_DOCUMENTS = 256
 BLOCK_BYTES = 1 << 16

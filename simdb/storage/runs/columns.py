@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.ground.dtypes import I64, U32, Array
+from simdb.core.dtypes import I64, U32, Array
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.runs.run import Run, Segment, as_segment
 from simdb.storage.runs.source import Source

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simdb.ground.dtypes import U32
-from simdb.ground.errors import CorruptError
+from simdb.core.dtypes import U32
+from simdb.core.errors import CorruptError
 from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo, Unfinished
 from simdb.storage.records.tombstones import Bitmap

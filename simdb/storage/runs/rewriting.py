@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simdb.ground.dtypes import U8, U32, U64
-from simdb.ground.errors import CorruptError
-from simdb.running.threads import crew, in_rounds, mapped, parts_of
+from simdb.core.dtypes import U8, U32, U64
+from simdb.core.errors import CorruptError
+from simdb.core.threads import crew, in_rounds, mapped, parts_of
 from simdb.storage import codec, layout
 from simdb.storage.records.delta import DeltaView, Keying, StoredBatch
 from simdb.storage.records.manifest import RunInfo
@@ -45,7 +45,7 @@ from simdb.storage.runs.table import (
     make_table,
     run_info,
 )
-from simdb.values.arrays import EMPTY, WEIGHTED
+from simdb.core.arrays import EMPTY, WEIGHTED
 
 # The entries of all sources that are merged at a time; they and the result fit into a cache.
 WINDOW_ENTRIES = 1 << 18

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simdb.ground.dtypes import I64, U32, Array
-from simdb.ground.errors import CorruptError
-from simdb.running.threads import mapped
+from simdb.core.dtypes import I64, U32, Array
+from simdb.core.errors import CorruptError
+from simdb.core.threads import mapped
 from simdb.storage import codec, layout
 from simdb.storage.environment import file_map
 from simdb.storage.environment.file_map import Pages
@@ -34,7 +34,7 @@ from simdb.storage.runs.table import (
     make_table,
     stored_bits,
 )
-from simdb.values.arrays import EMPTY, WEIGHTED
+from simdb.core.arrays import EMPTY, WEIGHTED
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from simdb.ground.errors import ClosedError
-from simdb.running.memory import memory_bytes
+from simdb.core.errors import ClosedError
+from simdb.core.memory import memory_bytes
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.file_map import FileMap, Pages, find_map

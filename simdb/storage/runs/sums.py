@@ -6,7 +6,7 @@ merge knows what it must have read before it stores a value, and a check reads a
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from simdb.ground.errors import CorruptError, FormatError
+from simdb.core.errors import CorruptError, FormatError
 from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs.merge import TableMerge

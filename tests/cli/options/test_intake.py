@@ -5,7 +5,7 @@ from pathlib import Path
 from over import over
 
 import simdb
-from simdb.sources.content import markup_hint
+from simdb.files.content import markup_hint
 
 PLAIN = simdb.Simhash()
 HTML = simdb.Simhash(markup="html")

@@ -12,8 +12,8 @@ import pictures
 import simdb
 from claim import Claim, Section
 from scene import World
-from simdb.running import kernel
-from simdb.settings.options import MULTIPLY_SHIFT, STRATIFIED
+from simdb.core import kernel
+from simdb.core.options import MULTIPLY_SHIFT, STRATIFIED
 
 CURVE = Claim(
     "Slides, LSH in practice",

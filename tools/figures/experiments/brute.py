@@ -6,7 +6,7 @@ import numpy as np
 
 from claim import Claim, Section
 from scene import World
-from simdb.running import kernel
+from simdb.core import kernel
 
 FASTER = Claim(
     "Sood & Loguinov, Table 1",

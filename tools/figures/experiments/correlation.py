@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pictures
 from claim import Claim, Section
 from scene import World
-from simdb.ground.bits import bit_counts
+from simdb.core.bits import bit_counts
 
 HIGH = Claim(
     "Biswas, Figure 4",

@@ -3,7 +3,7 @@
 import pictures
 from claim import Claim, Section
 from scene import World
-from simdb.running.kernel import flip_set_children as children
+from simdb.core.kernel import flip_set_children as children
 
 LEVELS = 5
 Node = tuple[int, ...]

@@ -17,8 +17,8 @@ import pictures
 import simdb
 from claim import Claim, Section
 from scene import World
-from simdb.engine.search.planning import plan_without_database
-from simdb.engine.search.question import Question
+from simdb.database.search.planning import plan_without_database
+from simdb.database.search.question import Question
 from simdb.plan import cost
 
 PREDICTED = Claim(

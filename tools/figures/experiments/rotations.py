@@ -11,7 +11,7 @@ import pictures
 import simdb
 from claim import Claim, Section
 from scene import World
-from simdb.engine.search.methods.permuted import find_neighbours
+from simdb.database.search.methods.permuted import find_neighbours
 
 MISSES = Claim(
     "Biswas, section 4.1",

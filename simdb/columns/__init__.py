@@ -1,1 +1,0 @@
-"""Columns: texts and vectors as arrays, of Arrow and of numpy."""

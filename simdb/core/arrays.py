@@ -1,0 +1,499 @@
+"""Values: fingerprints, matches and pairs as users get them, and sketches as pillars share them.
+
+They are plain, frozen, and hold arrays.  `Fingerprint` and `Fingerprints` are also kinds of
+documents.  Every document becomes a row of `Sketches` before it is stored or searched.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.core.arrow import fixed_rows
+from simdb.core.vector_form import DIMENSIONS, has_features, signs_of, unpack, width
+from simdb.core import previews
+from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.core.checks import shown
+from simdb.core.errors import InputError
+
+# The ids of documents.  A database can hold ids of several kinds, so ids in its answers have the
+# type Any for a type checker, unless the program names one, as in
+# `database: simdb.Database[str] = simdb.open(path)`.  Nothing is checked at run time.
+Id: TypeAlias = str | bytes | int
+if TYPE_CHECKING:
+    # Type checkers know this module even if it is not installed.
+    from typing_extensions import TypeVar as DefaultedTypeVar
+
+    IdT = DefaultedTypeVar("IdT", bound=Id, default=Any)
+    IdT_co = DefaultedTypeVar("IdT_co", bound=Id, default=Any, covariant=True)
+else:
+    IdT = TypeVar("IdT", bound=Id)
+    IdT_co = TypeVar("IdT_co", bound=Id, covariant=True)
+Number = TypeVar("Number", bound=np.generic)
+Row = TypeVar("Row")
+# The state of a stored document: no features, a fingerprint without weights, or with weights.
+EMPTY, BARE, WEIGHTED = 0, 1, 2
+# The states of a single document, for each state; shared, so they cannot be changed.
+ONE_STATE = tuple(np.full(1, state, np.uint8) for state in (EMPTY, BARE, WEIGHTED))
+for _states in ONE_STATE:
+    _states.flags.writeable = False
+# The most weights of a document.
+WEIGHTS_MAX = 4 * FINGERPRINT_BITS
+# Ordinals are uint32, and some room must stay for rounding up.
+ORDINALS_MAX = 2**32 - 2**20
+ID_BYTES_MAX = 1023  # of a text in UTF-8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fingerprint:
+    """The 64 simhash bits of a document and, where known, the weights behind them.
+
+    `weights`: float32[64 .. 256], None for a ready fingerprint.  For j < 64, weight j >= 0 means
+    that bit j (least significant first) is set.  `is_empty`: the document has no features; its bits
+    mean nothing, and it matches nothing.  `is_rounded`: the weights were rounded for storing, and
+    similarities are corrected for that.
+    """
+
+    bits: int
+    weights: npt.NDArray[np.float32] | None = None
+    is_empty: bool = False
+    is_rounded: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InputError for impossible bits or weights."""
+        check_bits(self.bits)
+        if self.weights is not None:
+            object.__setattr__(self, "weights", checked_weights(self.weights, 1))
+
+    @property
+    def volatility(self) -> npt.NDArray[np.int64]:
+        """Bit positions, the most volatile (smallest weight) first: int64[64]."""
+        if self.weights is None:
+            raise InputError(
+                "this fingerprint has no weights, so the volatility of its bits is unknown"
+            )
+        return np.argsort(np.abs(self.weights[:FINGERPRINT_BITS]), kind="stable")
+
+    def __int__(self) -> int:
+        """Give the bits."""
+        return self.bits
+
+    def __eq__(self, other: object) -> bool:
+        """Whether bits and weights are equal."""
+        if not isinstance(other, Fingerprint):
+            return NotImplemented
+        if self.weights is None or other.weights is None:
+            same = self.weights is None and other.weights is None
+        else:
+            same = bool(np.array_equal(self.weights, other.weights))
+        return same and self.bits == other.bits and self.is_empty == other.is_empty
+
+    def __hash__(self) -> int:
+        """Hash the bits."""
+        return hash(self.bits)
+
+    def __repr__(self) -> str:
+        """Return the bits in hexadecimal digits, and the number of weights."""
+        weights = "no weights" if self.weights is None else f"{len(self.weights)} weights"
+        empty = ", of an empty document" if self.is_empty else ""
+        return f"<simdb.Fingerprint {self.bits:#018x}, {weights}{empty}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fingerprints:
+    """Many fingerprints: `bits` uint64[n] and `weights` float32[n, 64 .. 256] or None.
+
+    `vectors`: the same weights as a database stores them, uint8[n, 32, 64 or 128], a row of bytes
+    for each document; None if they were not made.  A database takes them as they are, so they can
+    travel in place of the weights, which are 8 times as large.
+    """
+
+    bits: npt.NDArray[np.uint64]
+    weights: npt.NDArray[np.float32] | None = None
+    vectors: npt.NDArray[np.uint8] | None = None
+
+    @classmethod
+    def from_vectors(
+        cls, bits: npt.NDArray[np.uint64], vectors: npt.NDArray[np.uint8]
+    ) -> "Fingerprints":
+        """Make fingerprints of packed vectors, without weights; a database keeps every bit.
+
+        Raises InputError for arrays of another type, of unequal lengths, or if the signs of the
+        first 64 weights of a vector are not the bits.
+        """
+        return cls(bits, None, vectors)
+
+    @classmethod
+    def from_arrow(cls, batch: Any) -> "Fingerprints":
+        """Make fingerprints of a batch of `Database.sketches`; `insert_many` keeps every bit.
+
+        Raises InputError for a batch or a table without these columns.
+        """
+        bits, names = column_of(batch, "bits").to_numpy(zero_copy_only=False), batch.schema.names
+        has_vectors = "vector" in names and not batch.column("vector").null_count
+        if has_vectors:
+            return cls.from_vectors(bits, fixed_rows(batch.column("vector")))
+        if column_of(batch, "is_empty").to_numpy(zero_copy_only=False).any():
+            return cls(bits, np.zeros((len(bits), FINGERPRINT_BITS), np.float32))
+        return cls(bits)
+
+    def __post_init__(self) -> None:
+        """Raise InputError for arrays of another type or of unequal lengths."""
+        bits = self.bits
+        if not isinstance(bits, np.ndarray) or bits.dtype != np.uint64 or bits.ndim != 1:
+            raise InputError(f"bits must be a uint64 array of one dimension, got {describe(bits)}")
+        object.__setattr__(self, "bits", aligned(bits, np.uint64))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", checked_weights(self.weights, 2))
+            if len(self.weights) != len(bits):
+                raise InputError(
+                    f"{len(bits)} fingerprints have weights of {len(self.weights)} documents"
+                )
+        if self.vectors is not None:
+            object.__setattr__(self, "vectors", checked_vectors(self.vectors, self.bits))
+
+    def __len__(self) -> int:
+        """Count the fingerprints."""
+        return len(self.bits)
+
+    def __getitem__(self, position: int) -> Fingerprint:
+        """Give the fingerprint at one position; `is_empty` if its weights are all 0."""
+        bits = int(self.bits[position])
+        if self.weights is not None:
+            weights = self.weights[position]
+            return Fingerprint(bits, weights, not weights.any())
+        if self.vectors is None:
+            return Fingerprint(bits)
+        vector = self.vectors[position]
+        rounded = unpack(vector).astype(np.float32)
+        is_empty = not has_features(vector[None])[0]
+        return Fingerprint(bits, rounded, is_empty, is_rounded=True)
+
+    def is_empty(self) -> npt.NDArray[np.bool_]:
+        """Tell which documents have no features, as far as the weights or vectors say: bool[n]."""
+        if self.weights is not None:
+            return np.asarray(~self.weights.any(axis=1), np.bool_)
+        if self.vectors is not None:
+            return ~has_features(self.vectors)
+        return np.zeros(len(self), np.bool_)
+
+    def taken(self, chosen: Any) -> "Fingerprints":
+        """Give some of the fingerprints: `chosen` is a slice, positions or bool[n]."""
+        return Fingerprints(
+            self.bits[chosen],
+            None if self.weights is None else self.weights[chosen],
+            None if self.vectors is None else self.vectors[chosen],
+        )
+
+    def __repr__(self) -> str:
+        """Return the number of fingerprints and of their weights, and the first bits."""
+        weights = "no weights" if self.weights is None else f"{self.weights.shape[1]} weights each"
+        size = previews.counted(len(self), "fingerprint")
+        bits = ", ".join(f"{int(each):#018x}" for each in self.bits[: previews.SHOWN_VALUES])
+        more = ", ..." if len(self) > previews.SHOWN_VALUES else ""
+        return f"<simdb.Fingerprints: {size}, {weights}{': ' if bits else ''}{bits}{more}>"
+
+
+def unchecked_fingerprints(
+    bits: npt.NDArray[np.uint64], weights: npt.NDArray[np.float32], vectors: npt.NDArray[np.uint8]
+) -> Fingerprints:
+    """Return `Fingerprints` of arrays that were made together, without comparing them again."""
+    made = Fingerprints.__new__(Fingerprints)
+    for name, array in (("bits", bits), ("weights", weights), ("vectors", vectors)):
+        object.__setattr__(made, name, array)
+    return made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ragged(Generic[Number]):
+    """Several values of each of n documents, one document after the other.
+
+    Those of document i are values[offsets[i] : offsets[i + 1]]; `offsets` int64[n + 1].
+    """
+
+    offsets: npt.NDArray[np.int64]
+    values: npt.NDArray[Number]
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return len(self.offsets) - 1
+
+    def taken(self, chosen: Any) -> "Ragged[Number]":
+        """Return the values of some documents: `chosen` is a slice or positions."""
+        own, places = _places_of(self.offsets, chosen)
+        return Ragged(own, self.values[places])
+
+
+class RowSequence(Generic[Row]):
+    """A sequence of rows of unequal lengths, one after the other in arrays.
+
+    Row i is from offsets[i] to offsets[i + 1]; `offsets` int64[n + 1].
+    """
+
+    __slots__ = ()
+    KIND: ClassVar[str] = "row"  # what an error calls a row
+
+    offsets: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[Row]:
+        """Give one row after the other."""
+        for position in range(len(self)):
+            yield self[position]
+
+    @overload
+    def __getitem__(self, position: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> list[Row]: ...
+
+    def __getitem__(self, position: Any) -> Any:
+        """Give one row; for a slice, a list of rows."""
+        if isinstance(position, slice):
+            return [self[each] for each in range(*position.indices(len(self)))]
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"{self.KIND} {position} of {len(self)}")
+        position %= len(self)
+        return self._row(int(self.offsets[position]), int(self.offsets[position + 1]))
+
+    def _row(self, start: int, stop: int) -> Row:
+        raise NotImplementedError
+
+
+# The grains of documents: n-grams of their words that winnowing chooses, as hashes that ascend
+# strictly within a document (`simdb/sketch/winnowing.py`).  Texts with the same run of words have
+# the same grains in it.
+Grains: TypeAlias = Ragged[np.uint64]
+# The features of documents, as few bytes of each as decide how similar documents are;
+# `simdb/sketch/exact_similarity.py` has the layout.
+PackedFeatures: TypeAlias = Ragged[np.uint8]
+NO_GRAINS = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint64))
+NO_FEATURES = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint8))
+
+
+@dataclass(slots=True, eq=False)  # to make a frozen one takes three times as long
+class Sketches:
+    """Documents ready to be stored or searched; its fields are not set again.
+
+    `bits` uint64[n].  `vectors` uint8[n, width]: packed volatility vectors, zeros for a document
+    without one.  `states` uint8[n]: EMPTY, BARE or WEIGHTED.  `levels` uint8[n, 64], only for
+    queries that need it: how far each bit is from flipping, in finer steps (`kernel.levels`).
+    `grains` and `features`, only for databases that store them: those of each document.  `content`:
+    1 for texts, 1 + d for vectors of d coordinates, 0 for what goes with both.
+    """
+
+    bits: npt.NDArray[np.uint64]
+    vectors: npt.NDArray[np.uint8]
+    states: npt.NDArray[np.uint8]
+    levels: npt.NDArray[np.uint8] | None = None
+    grains: Grains | None = None
+    features: PackedFeatures | None = None
+    content: int = 0
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return len(self.bits)
+
+    def put(self, places: Any, part: "Sketches") -> None:
+        """Store other documents at some places, without their grains and features."""
+        self.bits[places] = part.bits
+        self.vectors[places] = part.vectors
+        self.states[places] = part.states
+        if self.levels is not None and part.levels is not None:
+            self.levels[places] = part.levels
+
+    def taken(self, chosen: Any) -> "Sketches":
+        """Give some of the documents: `chosen` is a slice or positions."""
+        return Sketches(
+            self.bits[chosen],
+            self.vectors[chosen],
+            self.states[chosen],
+            None if self.levels is None else self.levels[chosen],
+            None if self.grains is None else self.grains.taken(chosen),
+            None if self.features is None else self.features.taken(chosen),
+        )
+
+
+def column_of(batch: Any, name: str) -> Any:
+    """Return a column of a batch of Arrow."""
+    names = getattr(getattr(batch, "schema", None), "names", [])
+    if name not in names:
+        raise InputError(
+            f"a batch of Database.sketches has a column {name!r}, and this has"
+            f" {', '.join(map(repr, names)) or describe(batch)}"
+        )
+    column = batch.column(name)
+    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
+
+
+def check_bits(bits: object) -> None:
+    """Raise InputError unless `bits` is a whole number in 0 .. 2**64 - 1."""
+    if isinstance(bits, bool) or not isinstance(bits, int) or not 0 <= bits <= ALL_BITS:
+        raise InputError(
+            f"a ready fingerprint must be a whole number in 0 .. 2**64 - 1, got {shown(bits)}"
+        )
+
+
+def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:
+    """Give `weights` as float32; raise InputError unless they are finite, 64 to 256 a document."""
+    try:
+        array = aligned(weights, np.float32)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"weights must be an array of numbers, got {describe(weights)}") from error
+    width = array.shape[-1] if array.ndim == dimensions else -1
+    if not FINGERPRINT_BITS <= width <= WEIGHTS_MAX:
+        raise InputError(
+            f"weights must have {dimensions} dimension(s), the last of 64 to 256,"
+            f" got {describe(weights)}"
+        )
+    if not np.isfinite(array).all():
+        raise InputError("weights must be finite, but some are NaN or infinite")
+    return array
+
+
+def checked_vectors(vectors: Any, bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
+    """Give packed vectors of documents; raise InputError unless they fit to their bits."""
+    if not isinstance(vectors, np.ndarray) or vectors.dtype != np.uint8 or vectors.ndim != 2:
+        raise InputError(
+            f"vectors must be a uint8 array of two dimensions, got {describe(vectors)}"
+        )
+    widths = [width(dimensions) for dimensions in DIMENSIONS]
+    if vectors.shape != (len(bits), vectors.shape[1]) or vectors.shape[1] not in widths:
+        raise InputError(
+            f"vectors of {len(bits)} fingerprints must be as many rows of 32, 64 or 128 bytes,"
+            f" got {describe(vectors)}"
+        )
+    array = aligned(vectors, np.uint8)
+    found = signs_of(array)
+    differing = np.flatnonzero(found != bits)
+    # That of a document without features has no signs: its bits may also be 0.
+    differing = differing[(bits[differing] != 0) | has_features(array[differing])]
+    if len(differing):
+        at = int(differing[0])
+        raise InputError(
+            f"fingerprint {at} has bits {int(bits[at]):016x}, but the signs of its vector make"
+            f" {int(found[at]):016x}; give the bits and vectors of the same documents"
+        )
+    return array
+
+
+def check_many(values: Any, what: str) -> None:
+    """Raise InputError unless `values`, which the message calls `what`, are many and not a table.
+
+    A text, a table and a mapping can be iterated, too: they would give their characters, columns or
+    keys, which nobody means.  An array without dimensions claims that it can be.
+    """
+    wanted = f"{what} must be a list, array or iterator, got"
+    if isinstance(values, str | bytes | int):
+        raise InputError(
+            f"{wanted} {class_of(values)} {shown(values)}; put a single one into a list"
+        )
+    if isinstance(values, Mapping):
+        remedy = "give its values, list(mapping.values()), or its keys, list(mapping)"
+        raise InputError(f"{wanted} the mapping {class_of(values)}; {remedy}")
+    if is_table(values):
+        remedy = "give one of its columns, such as table['text'] or table['id']"
+        raise InputError(f"{wanted} the table {class_of(values)}; {remedy}")
+    is_iterable = isinstance(values, Iterable) or hasattr(values, "__getitem__")
+    if not is_iterable or not getattr(values, "ndim", 1):
+        raise InputError(f"{wanted} {describe(values)}")
+
+
+def is_table(value: object) -> bool:
+    """Tell whether `value` has named columns: a frame, a table, a relation, a stream of batches."""
+    return any(hasattr(type(value), name) for name in ("columns", "column_names", "schema"))
+
+
+def class_of(value: object) -> str:
+    """Name the class of `value` with its package, such as pandas.DataFrame."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if package == "builtins" else f"{package}.{kind.__qualname__}"
+
+
+def aligned(array: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Give `array`, or a copy that is contiguous, aligned and of this machine's byte order."""
+    made = np.ascontiguousarray(array, dtype)
+    return made if made.flags.aligned else made.copy()
+
+
+def describe(value: Any) -> str:
+    """Describe the type of `value` in a few words, for a message."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with shape {value.shape}"
+    return f"{type(value).__name__}"
+
+
+def object_array(values: Sequence[Any]) -> npt.NDArray[np.object_]:
+    """Make an array of one dimension of any Python objects."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def sorted_unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """Return the distinct values of an array, ascending.
+
+    numpy.unique hashes whole numbers, which takes up to 80 times as long as sorting them.
+    """
+    ordered = np.sort(values, axis=None)
+    return ordered[is_first(ordered)]
+
+
+def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Compute where consecutive pieces of these lengths start, and the last ends: int64[n + 1]."""
+    each = np.asarray(lengths)
+    offsets = np.zeros(len(each) + 1, np.int64)
+    np.cumsum(each, out=offsets[1:])
+    return offsets
+
+
+def ranges(starts: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the numbers from each start on, as many as its size says, one after the other."""
+    offsets = offsets_of(sizes)
+    return np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+
+
+def sums_of(flags: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Count the flags, or add the numbers, from each of n + 1 offsets up to the next: int64[n]."""
+    return np.asarray(np.diff(offsets_of(flags)[offsets]), np.int64)
+
+
+def is_first(numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which of some numbers differ from the one before them: bool[n]."""
+    first = np.ones(len(numbers), np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
+    return first
+
+
+def places_in(known: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return where each of some values is among the `known` ones, which ascend; -1 for nowhere."""
+    if not len(known):
+        return np.full(len(values), -1, np.int64)
+    at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.where(known[at] == values, at, -1).astype(np.int64, copy=False)
+
+
+def joined_ragged(parts: Sequence[Ragged[Number] | None]) -> Ragged[Number] | None:
+    """Return the values of consecutive documents as one object; None if the first have none."""
+    known = [part for part in parts if part is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    sizes = np.concatenate([np.diff(part.offsets) for part in known])
+    return Ragged(offsets_of(sizes), np.concatenate([part.values for part in known]))
+
+
+def _places_of(offsets: npt.NDArray[np.int64], chosen: Any) -> tuple[npt.NDArray[np.int64], Any]:
+    """Return where the values of chosen documents start by themselves, and their places in all."""
+    if isinstance(chosen, slice):
+        start, stop, step = chosen.indices(len(offsets) - 1)
+        if step == 1:
+            bounds = offsets[start : max(start, stop) + 1]
+            return bounds - bounds[0], slice(bounds[0], bounds[-1])
+    sizes = np.diff(offsets)[chosen]
+    return offsets_of(sizes), ranges(offsets[:-1][chosen], sizes)

@@ -1,0 +1,144 @@
+"""Blocks of bits: how a 64-bit fingerprint is cut up and which blocks lead each table.
+
+A fingerprint is cut into `blocks` neighbouring groups of bits, the wider groups first (64 bits in 6
+blocks: 11, 11, 11, 11, 10, 10).  For each choice of `leading` blocks, one table sorts the
+fingerprints with these blocks in front: block-permuted Hamming search, BPHS (Manku, Jain & Das
+Sarma 2007, section 3).  So one mask describes a table: the bits that lead.  The other bits follow
+in their old order.
+"""
+
+from collections.abc import Iterator
+from itertools import chain, combinations
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.core.dtypes import U8, U32, U64, Bools
+
+FINGERPRINT_BITS = 64
+ALL_BITS = (1 << FINGERPRINT_BITS) - 1
+# For counting bits; made once, as a search counts those of a few words at a time.
+_SHIFTS = [np.uint64(shift) for shift in (1, 2, 4, 56)]
+_ODD_BITS = np.uint64(0x5555555555555555)
+_BIT_PAIRS = np.uint64(0x3333333333333333)
+_HALF_BYTES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_EVERY_BYTE = np.uint64(0x0101010101010101)
+# Word k of a given feature, from k = 1 on, is fmix64(first word ^ k times this constant).
+SECOND_WORD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def block_masks(blocks: int) -> list[int]:
+    """Make one mask for each block, the block of the most significant bits first."""
+    width, wider = divmod(FINGERPRINT_BITS, blocks)
+    masks = []
+    stop = FINGERPRINT_BITS
+    for block in range(blocks):
+        start = stop - width - (1 if block < wider else 0)
+        masks.append((1 << stop) - (1 << start))
+        stop = start
+    return masks
+
+
+def leading_masks(blocks: int, leading: int) -> list[int]:
+    """Make the mask of leading bits of each of the C(`blocks`, `leading`) tables."""
+    return [sum(chosen) for chosen in combinations(block_masks(blocks), leading)]
+
+
+def header_mask(mask: int, header_bits: int) -> int:
+    """Make the mask of the bits of a fingerprint that are the `header_bits` highest of its key.
+
+    `mask` leads; see `key_order`.
+    """
+    return sum(1 << bit for bit in key_order(mask)[:header_bits])
+
+
+def key_order(mask: int) -> list[int]:
+    """List the bits of a fingerprint in the order of a key in which `mask` leads.
+
+    The key has the bits in `mask` first, the most significant bit first, and then the other bits
+    in the same order.
+    """
+    return [*reversed([*set_bits(mask)]), *reversed([*set_bits(ALL_BITS ^ mask)])]
+
+
+def distance_served(blocks: int, leading: int, flips: int) -> int:
+    """Compute the largest distance that is always found with up to `flips` flipped header bits.
+
+    A pair is missed only if every choice of `leading` blocks holds at least `flips + 1` differing
+    bits.  The fewest differing bits that do this are `flips + 1` spread evenly over `leading`
+    blocks, and in every other block as many as in the fullest of these.
+    """
+    needed = flips + 1
+    return needed + (blocks - leading) * -(-needed // leading) - 1
+
+
+def flip_count(header_bits: int, flips: int) -> int:
+    """Count the ways to flip at most `flips` of `header_bits` bits."""
+    return sum(comb(header_bits, count) for count in range(min(flips, header_bits) + 1))
+
+
+def flip_sets(mask: int, flips: int) -> Iterator[int]:
+    """Give every set of at most `flips` of the bits in `mask`, as a mask; the smaller sets first.
+
+    There is none if `flips` is below 0.
+    """
+    bits = [1 << position for position in set_bits(mask)]
+    sizes = range(min(flips, len(bits)) + 1)
+    return map(sum, chain.from_iterable(combinations(bits, size) for size in sizes))
+
+
+def set_bits(mask: int) -> Iterator[int]:
+    """Give the positions of the bits that are set in `mask`, lowest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def rotation_amounts(rotations: int) -> list[int]:
+    """Give the number of bits by which each of 1 to 64 `rotations` turns a fingerprint."""
+    return [FINGERPRINT_BITS * number // rotations for number in range(rotations)]
+
+
+def rotated(words: U64, amount: int) -> U64:
+    """Copy the words with their highest `amount` (0 to 63) bits moved to the low end."""
+    if amount == 0:
+        return words.copy()
+    low = np.uint64(FINGERPRINT_BITS - amount)
+    turned: U64 = (words << np.uint64(amount)) | (words >> low)
+    return turned
+
+
+def bit_counts(words: U64) -> U8:
+    """Return how many bits of each word are set, in an array of the same shape."""
+    # Sums of two, of four and of eight bits, then the sum of the eight bytes in the highest one.
+    sums = (words >> _SHIFTS[0]) & _ODD_BITS
+    np.subtract(words, sums, out=sums)
+    upper = (sums >> _SHIFTS[1]) & _BIT_PAIRS
+    sums &= _BIT_PAIRS
+    sums += upper
+    sums += sums >> _SHIFTS[2]
+    sums &= _HALF_BYTES
+    sums *= _EVERY_BYTE
+    return np.asarray(sums >> _SHIFTS[3], np.uint8)
+
+
+def is_set(flags: U8, positions: U32) -> Bools:
+    """Tell for each of `positions` whether its bit is set in a `bitmap`: bool[n]."""
+    found = flags[positions >> 3] >> (positions & 7).astype(np.uint8)
+    return np.asarray(found & 1, np.bool_)
+
+
+def bitmap(positions: npt.NDArray[np.integer], count: int) -> U8:
+    """Make one bit for each of `count` numbers, set at `positions`; lowest bit of a byte first."""
+    flags = np.zeros(-(-count // 8) * 8, np.uint8)
+    flags[positions] = 1
+    return np.packbits(flags, bitorder="little")
+
+
+def fmix64(words: U64) -> U64:
+    """Return each word through the finaliser of MurmurHash3_x64_128."""
+    words = (words ^ words >> np.uint64(33)) * np.uint64(0xFF51AFD7ED558CCD)
+    words = (words ^ words >> np.uint64(33)) * np.uint64(0xC4CEB9FE1A85EC53)
+    return words ^ words >> np.uint64(33)

@@ -1,0 +1,185 @@
+"""Checks: of settings, whose OptionError names setting and value, of packages, of stored objects.
+
+A checksum detects accidents.  A file that somebody made on purpose may hold any object, so code
+that decodes an object checks its type and raises an error of simdb.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from simdb.core.errors import CorruptError, Error, OptionError
+
+SHOWN_LENGTH = 100
+
+
+def shown(value: Any) -> str:
+    """Describe `value` for a message, in at most 100 characters, even if its repr fails."""
+    try:
+        text = repr(value)
+    except Exception:
+        # The repr of a whole number of thousands of digits raises, and that of any class may.
+        return f"a {type(value).__name__}"
+    return text if len(text) <= SHOWN_LENGTH else f"{text[: SHOWN_LENGTH - 3]}..."
+
+
+def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
+    """Tell whether `value`, which may be any object, is one of the `allowed` values."""
+    if type(value) is str:  # the usual case, many times faster
+        return value in allowed
+    return any(isinstance(value, type(each)) and bool(value == each) for each in allowed)
+
+
+def one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    """Raise OptionError unless `value` is one of the `allowed` values."""
+    if not is_one_of(value, allowed):
+        raise OptionError(
+            f"{name} must be one of {', '.join(map(repr, allowed))}, got {shown(value)}"
+        )
+
+
+def called(name: str, value: Any) -> None:
+    """Raise OptionError unless `value` is None or can be called."""
+    if value is not None and not callable(value):
+        raise OptionError(f"{name} must be a callable or None, got {shown(value)}")
+
+
+def instance(name: str, value: Any, kind: type, example: str) -> None:
+    """Raise OptionError unless `value` is of the class `kind`; `example` makes one."""
+    if not isinstance(value, kind):
+        raise OptionError(
+            f"{name} must be a simdb.{kind.__name__}, such as {example}, got {shown(value)}"
+        )
+
+
+def is_whole(value: Any, least: int, most: int | None = None) -> bool:
+    """Tell whether `value`, which may be any object, is a whole number from `least` to `most`."""
+    is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_number and value >= least and (most is None or value <= most)
+
+
+def whole(name: str, value: Any, least: int, most: int) -> int:
+    """Give `value` if it is a whole number from `least` to `most`; raise OptionError otherwise."""
+    if isinstance(value, int) and is_whole(value, least, most):
+        return value
+    raise OptionError(f"{name} must be a whole number from {least} to {most}, got {shown(value)}")
+
+
+def flag(name: str, value: Any) -> None:
+    """Raise OptionError unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise OptionError(f"{name} must be True or False, got {shown(value)}")
+
+
+def callable_name(name: str, value: Any) -> None:
+    """Raise OptionError unless `value` is '' or a name like 'package.module:function'."""
+    module, _, function = value.partition(":") if isinstance(value, str) else ("", "", "")
+    is_named = all(part.isidentifier() for part in (*module.split("."), function))
+    if not is_named and not is_one_of(value, ("",)):
+        raise OptionError(
+            f"{name} must be a name like 'package.module:function', got {shown(value)}"
+        )
+
+
+def words(name: str, value: Any) -> tuple[str, ...]:
+    """Give the distinct words, sorted; raise OptionError unless `value` holds words."""
+    is_many = isinstance(value, Iterable) and not isinstance(value, bytes | Mapping)
+    is_single = getattr(value, "ndim", 1) == 0
+    words = tuple(value) if is_many and not is_single else (None,)
+    if not all(isinstance(word, str) and word for word in words):
+        raise OptionError(f"{name} must be a language or a list of words, got {shown(value)}")
+    return tuple(sorted(set(words)))
+
+
+def tag_weights(name: str, value: Any) -> tuple[str, ...]:
+    """Give the words TAG=WEIGHT, sorted by tag; raise OptionError for others, or a tag twice."""
+    given = words(name, value)
+    found = [re.fullmatch(r"([a-z][a-z0-9-]{0,63})=([1-9][0-9]{0,2})", each) for each in given]
+    tags = {each[1] for each in found if each is not None}
+    if None in found or len(tags) < len(given):
+        raise OptionError(
+            f"{name} must give tags of HTML whole numbers from 1 to 999, each a tag and its number"
+            f" with an equals sign between them, or a map, got {shown(value)}"
+        )
+    return given
+
+
+def language(name: str, value: Any) -> None:
+    """Raise OptionError unless `value` is text."""
+    if not isinstance(value, str):
+        raise OptionError(f"{name} must be the name of a language or '', got {shown(value)}")
+
+
+def share(name: str, value: Any) -> None:
+    """Raise OptionError unless `value` is above 0 and at most 1."""
+    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
+    if not is_number or not 0 < value <= 1:
+        is_percentage = is_number and 1 < value <= 100
+        remedy = f"; {value:g} % is {value / 100:g}" if is_percentage else ""
+        raise OptionError(f"{name} must be above 0 and at most 1, got {shown(value)}{remedy}")
+
+
+def most_removed(max_share: float | None, removed: int, count: int, remedy: str) -> None:
+    """Raise OptionError if more than the share `max_share` of `count` documents are duplicates."""
+    if max_share is not None and removed > max_share * count:
+        raise OptionError(
+            f"{removed:,} of {count:,} documents are duplicates, which is {removed / count:.1%} and"
+            f" more than max_share={max_share:g}; {remedy}"
+        )
+
+
+def installed(module: str, need: str) -> Any:
+    """Import a module of an optional package; raise OptionError with the text `need` without it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise OptionError(need) from error
+
+
+@contextmanager
+def expecting(what: str) -> Iterator[None]:
+    """Turn an error about an unexpected object into a CorruptError that names `what`."""
+    try:
+        yield
+    except OptionError as error:
+        raise CorruptError(f"{what} has an impossible value: {error}") from error
+    except Error:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
+        raise CorruptError(f"{what} is not the object that it should be: {error}") from error
+
+
+def a_map(stored: Any) -> Mapping[str, Any]:
+    """Give `stored` if it is a map whose keys are text; raise TypeError otherwise."""
+    if not isinstance(stored, dict) or not all(isinstance(name, str) for name in stored):
+        raise TypeError(f"expected a map with text keys, got {type(stored).__name__}")
+    return stored
+
+
+def a_whole(value: Any, stop: int) -> int:
+    """Give `value` if it is a whole number in 0 .. `stop` - 1; raise TypeError or ValueError."""
+    if type(value) is not int:
+        raise TypeError(f"expected a whole number, got {type(value).__name__}")
+    if not 0 <= value < stop:
+        raise ValueError(f"{value} is not from 0 to {stop - 1}")
+    return value
+
+
+def a_number(value: Any) -> float:
+    """Give `value` as a float if it is a finite number; raise TypeError or ValueError."""
+    if type(value) not in (int, float):
+        raise TypeError(f"expected a number, got {type(value).__name__}")
+    if not abs(value) < float("inf"):
+        raise ValueError(f"{value} is not a finite number")
+    return float(value)
+
+
+def a_text(value: Any) -> str:
+    """Give `value` if it is text; raise TypeError otherwise."""
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, got {type(value).__name__}")
+    return value

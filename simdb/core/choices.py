@@ -1,0 +1,71 @@
+"""Choices: the words that arguments such as `search=` take, as types for type checkers.
+
+A type checker then finds `search="pms"`.  At run time each word is checked as before.  Code that
+passes such an argument on can name its type: `def find(method: simdb.core.choices.MethodName)`.
+
+`MethodName`: "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding".
+`PolicyName`: "connected", "star".
+`MatchName`: "all", "first".
+`VerifyName`: "estimate", "exact", "numbers".
+`ActionName`: "drop", "cut", "mark".
+`PartName`: "document", "paragraph", "line", "sentence".
+`ErrorsName`: "strict", "replace".
+`FormatName`: "jsonl", "csv", "tsv", "parquet", "arrow", "text", "lines".
+`NullName`: "keep", "drop", "error".
+`ConflictName`: "same", "skip", "replace", "error".
+`MissingName`: "error", "skip".
+`OnErrorName`: "raise", "skip"; `OnError`: also a function of row, id and reason.
+`ModeName`: "c", "x", "w", "r".
+`DurabilityName`: "full", "process", "none".
+`TimesName`: "none", "inserted", "seen".
+`ClustersName`: "none", "distance", "similarity".
+`DistanceTablesName`: "auto", "always".
+`MarkupName`: "none", "html".
+`NormalisationName`: "none", "nfc", "nfkc", "lenient".
+`MarksName`: "keep", "drop".
+`UnitName`: "words", "characters", "whitespace", "moz".
+`ByCharacterName`: "", "spaceless", "cjk".
+`SimhashWeightingName`: "binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf".
+`MinhashWeightingName`: "set", "bag", "tf", "tf-idf".
+`FamilyName`: "stratified", "multiply-shift", "mersenne", "one-permutation",
+"datasketch-affine32", "datasketch-legacy", "datasketch-affine64", "datasketch-weighted".
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+MethodName = Literal[
+    "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding"
+]
+PolicyName = Literal["connected", "star"]
+MatchName = Literal["all", "first"]
+VerifyName = Literal["estimate", "exact", "numbers"]
+ActionName = Literal["drop", "cut", "mark"]
+PartName = Literal["document", "paragraph", "line", "sentence"]
+ErrorsName = Literal["strict", "replace"]
+FormatName = Literal["jsonl", "csv", "tsv", "parquet", "arrow", "text", "lines"]
+NullName = Literal["keep", "drop", "error"]
+ON_NULL = DROP, KEEP, ERROR = ("drop", "keep", "error")
+ConflictName = Literal["same", "skip", "replace", "error"]
+MissingName = Literal["error", "skip"]
+OnErrorName = Literal["raise", "skip"]
+OnError: TypeAlias = OnErrorName | Callable[[int, Any, str], object]
+RAISE: OnErrorName
+SKIP: OnErrorName
+RAISE, SKIP = "raise", "skip"
+ModeName = Literal["c", "x", "w", "r"]
+DurabilityName = Literal["full", "process", "none"]
+TimesName = Literal["none", "inserted", "seen"]
+ClustersName = Literal["none", "distance", "similarity"]
+DistanceTablesName = Literal["auto", "always"]
+MarkupName = Literal["none", "html"]
+NormalisationName = Literal["none", "nfc", "nfkc", "lenient"]
+MarksName = Literal["keep", "drop"]
+UnitName = Literal["words", "characters", "whitespace", "moz"]
+ByCharacterName = Literal["", "spaceless", "cjk"]
+SimhashWeightingName = Literal["binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf"]
+MinhashWeightingName = Literal["set", "bag", "tf", "tf-idf"]
+FamilyName = Literal[
+    "stratified", "multiply-shift", "mersenne", "one-permutation", "datasketch-affine32",
+    "datasketch-legacy", "datasketch-affine64", "datasketch-weighted",
+]  # fmt: skip

@@ -1,0 +1,364 @@
+"""Decoding: the one place that turns bytes into text, for every door.
+
+The encoding of some bytes is the first of these that is there:
+
+1. the byte order mark of UTF-8, UTF-16 or UTF-32;
+2. of bytes that begin like HTML or XML, the charset that they declare: `<meta charset>`,
+   `<meta http-equiv>` or `<?xml encoding>` in the first 1,024 bytes, with the labels of browsers;
+3. `encoding=`, `--encoding`: UTF-8 if none is given;
+4. a guess, only if that is the word "guess".
+
+Bytes that are valid UTF-8, and have more than ASCII, are UTF-8 whatever else they declare: a
+crawler stored the page again and left its declaration.  A declared charset in which the bytes are
+not valid is passed over.
+
+What comes out is a str or a `TextColumn`, which nothing decodes again.  The bytes of a `ByteColumn`
+that are valid UTF-8 are not copied.
+"""
+
+import codecs
+import re
+from typing import Any
+
+import numpy as np
+
+from simdb.core.arrow import ByteColumn, TextColumn, arrays_of, joined
+from simdb.core.encoding_guess import GUESS, check_guessing, guessed, guessed_wide
+from simdb.core.checks import shown
+from simdb.core.dtypes import I64, U64
+from simdb.core.errors import InputError, OptionError
+from simdb.core import kernel
+
+UTF8 = "utf-8"
+MARK = "\ufeff"
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+UNORDERED = ("utf-16", "utf-32")
+
+# The HTML Standard looks for a declaration in no more bytes than these.
+DECLARED_BYTES = 1024
+COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+PAGE_START = re.compile(rb"\s*<(?:!doctype\b|\?xml\b|[a-z][a-z0-9]*[\s/>])", re.IGNORECASE)
+META = re.compile(rb"""<meta\b((?:"[^"]*"|'[^']*'|[^>"'])*)""", re.IGNORECASE)
+CONTENT = re.compile(rb"""\bcontent\s*=\s*(?:"[^"]*"|'[^']*')""", re.IGNORECASE)
+CHARSET = re.compile(rb"""\bcharset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+XML = re.compile(rb"""\s*<\?xml\b[^>]*?\bencoding\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+# As in the standard: browsers decode with a larger character set that contains the declared one.
+# A declaration that was found by reading ASCII cannot be right if it says UTF-16.
+READ_AS = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "utf-16": UTF8,
+    "utf-16-le": UTF8,
+    "utf-16-be": UTF8,
+}
+ALIASES = {"windows-31j": "cp932", "windows-874": "cp874", "user-defined": "cp1252"}
+# Python has other codecs too (rot13, zlib), which a page must not be able to choose.
+KNOWN = re.compile(r"utf-8$|iso8859-|iso2022_jp$|cp\d+$|gb18030$|big5hkscs$|euc_jp$|koi8-|mac-")
+# In these, browsers read the bytes 80 to 9F that have no character as control characters.
+WINDOWS = re.compile(r"cp(125\d|874)$")
+CONTROLS = "simdb-controls"
+
+# Of a view: its size, the bytes that fit into it, and where they begin.
+VIEW_BYTES, INLINE_MAX, INLINE_START = 16, 12, 4
+
+# The types of Arrow that hold texts.
+KINDS = ("string", "binary", "large_string", "large_binary", "string_view", "binary_view")
+INVALID = (
+    "the Arrow array is not valid: its offsets or views leave its buffers; see what"
+    " .validate(full=True) says, and make the array again"
+)
+
+# What a text can begin with whose bytes are more than plain UTF-8: a mark, or a page.
+MAY_DECLARE = np.isin(np.arange(256), [*b"<", *range(9, 14), ord(" "), 0xEF, 0xFE, 0xFF, 0])
+
+
+def known_encoding(name: str) -> str:
+    """Return the canonical name of a text encoding; raise OptionError if it is unknown.
+
+    For UTF-8 the result is utf-8-sig, which reads text with and without a byte order mark.  For
+    `guess` it is that word.
+    """
+    if type(name) is str and name == UTF8:  # the usual case, many times faster
+        return "utf-8-sig"
+    if type(name) is str and name == GUESS:
+        check_guessing()
+        return GUESS
+    try:
+        "".encode(name)
+        canonical = codecs.lookup(name).name
+    except (LookupError, ValueError, TypeError) as error:
+        raise OptionError(
+            f"no text encoding is called {shown(name)}; use for example utf-8 or latin-1"
+        ) from error
+    return "utf-8-sig" if canonical == UTF8 else canonical
+
+
+def without_mark(encoding: str) -> str:
+    """Return utf-8 for utf-8-sig, so that errors count bytes from the start; else `encoding`."""
+    return UTF8 if encoding == "utf-8-sig" else encoding
+
+
+def marked_or(head: bytes, encoding: str) -> str:
+    """Return the encoding that the byte order mark of some bytes names, or else `encoding`.
+
+    Raises InputError if that leaves the byte order open.
+    """
+    marked = next((name for mark, name in MARKS if head.startswith(mark)), None)
+    if marked is None and encoding in UNORDERED and head:
+        raise InputError(
+            f"no {encoding.upper()} byte order mark; name the byte order, for example --encoding"
+            f" {guessed_wide(head) or encoding + '-le'}"
+        )
+    return marked or encoding
+
+
+def decoded(content: bytes, encoding: str = UTF8, errors: str = "strict") -> str:
+    """Return the text of some bytes, by the rules of this module.
+
+    `encoding`: from `known_encoding`.  `errors`: "strict" raises UnicodeDecodeError, "replace" puts
+    U+FFFD in place of invalid bytes.  Raises InputError for bytes that are no text.
+    """
+    settled = marked_or(content, "")
+    if not settled and (declared := _declared(content)):
+        text = _if_valid(content, UTF8)
+        if text is not None and not text.isascii():
+            return text
+        text = _if_valid(content, declared)
+        if text is not None:
+            return text
+        # Of what fits nothing, the page itself knows best; UTF-8 is no choice of the caller's.
+        is_chosen = without_mark(encoding) != UTF8
+        settled = encoding if is_chosen else declared
+    return _decode(content, settled or marked_or(content, encoding), errors)
+
+
+def as_text(
+    document: Any, encoding: str = UTF8, errors: str = "strict", where: str = "document 0"
+) -> Any:
+    """Return a document, decoded if it is bytes; InputError names it as `where`."""
+    if not isinstance(document, bytes):
+        return document
+    try:
+        return decoded(document, encoding, errors)
+    except UnicodeDecodeError as error:
+        name = without_mark(error.encoding)
+        shown = name.upper() if name.startswith("utf") else name  # but cp1252
+        raise InputError(
+            f"{where} is not valid {shown}: {error}; name its encoding with encoding=, or use"
+            " errors='replace'"
+        ) from error
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def as_texts(documents: Any, encoding: str = UTF8, errors: str = "strict", start: int = 0) -> Any:
+    """Return a list, tuple or Arrow array of documents with text in place of bytes.
+
+    Any other object stays as it is.  Error messages number the documents from `start`.
+    """
+    if not isinstance(documents, list | tuple):
+        column = byte_column(documents)
+        return documents if column is None else decoded_column(column, encoding, errors, start)
+    if bytes not in set(map(type, documents)):
+        return documents
+    return [
+        as_text(each, encoding, errors, f"document {at}")
+        for at, each in enumerate(documents, start)
+    ]
+
+
+def all_texts(documents: Any, encoding: str = UTF8, errors: str = "strict", start: int = 0) -> Any:
+    """Return the documents of any iterable as a column, a list or a tuple, see `as_texts`."""
+    found = as_texts(documents, encoding, errors, start)
+    if isinstance(found, TextColumn | list | tuple):
+        return found
+    return as_texts(list(found), encoding, errors, start)
+
+
+def text_column(documents: Any, encoding: str = UTF8, errors: str = "strict") -> TextColumn | None:
+    """Return an Arrow array of texts or bytes as a column of texts; None for any other object.
+
+    Raises InputError for an array that contradicts itself, and for what cannot be decoded.  Strings
+    that are no valid UTF-8 are taken for bytes in UTF-8.
+    """
+    found = None if isinstance(documents, list | tuple) else as_texts(documents, encoding, errors)
+    return found if isinstance(found, TextColumn) else None
+
+
+def byte_column(documents: Any) -> ByteColumn | None:
+    """Return an Arrow array of strings or bytes as it is; None for any other object.
+
+    Raises InputError for an array that contradicts itself.
+    """
+    if isinstance(documents, ByteColumn):
+        return documents
+    columns = [_column(array) for array in arrays_of(documents)]
+    found = [column for column in columns if column is not None]
+    if not found or len(found) < len(columns):
+        return None
+    return joined(found)
+
+
+def valid_column(array: Any) -> TextColumn | None:
+    """Return an Arrow array of strings that are known to be valid; None for any other object."""
+    column = byte_column(array)
+    if column is None or not column.is_string:
+        return None
+    return TextColumn(column.addresses, column.lengths, column.owners)
+
+
+def decoded_column(
+    column: ByteColumn, encoding: str, errors: str, start: int = 0, what: str = "document {}"
+) -> TextColumn:
+    """Return a column of bytes as texts; InputError names the first that cannot be decoded."""
+    addresses, lengths = column.addresses, column.lengths
+    needs = ~kernel.are_utf8(addresses, lengths)
+    if not column.is_string:
+        is_utf8 = without_mark(encoding) == UTF8
+        may = MAY_DECLARE[kernel.first_bytes(addresses, lengths)] if is_utf8 else True
+        needs |= may & (lengths > 0)
+    places = np.flatnonzero(needs)
+    if not len(places):
+        return TextColumn(addresses, lengths, column.owners)
+    texts = [
+        as_text(column[at], encoding, errors, what.format(start + at)).encode()
+        for at in places.tolist()
+    ]
+    return _replaced(column, places, texts)
+
+
+def _replaced(column: ByteColumn, places: I64, texts: list[bytes]) -> TextColumn:
+    """Return a column with other texts at some places."""
+    addresses, lengths = column.addresses.copy(), column.lengths.copy()
+    memory = np.frombuffer(b"".join([*texts, b"\0"]), np.uint8)
+    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+    addresses[places] = (np.cumsum(sizes) - sizes + memory.ctypes.data).astype(np.uint64)
+    lengths[places] = sizes
+    return TextColumn(addresses, lengths, (*column.owners, memory))
+
+
+def _decode(content: bytes, encoding: str, errors: str) -> str:
+    if encoding == GUESS:
+        encoding = guessed(content)
+    return content.decode(without_mark(encoding), errors).removeprefix(MARK)
+
+
+def _if_valid(content: bytes, encoding: str) -> str | None:
+    try:
+        return content.decode(encoding, CONTROLS if WINDOWS.match(encoding) else "strict")
+    except UnicodeDecodeError:
+        return None
+
+
+def _declared(content: bytes) -> str | None:
+    """Return the codec for the encoding that a page declares, None for anything else."""
+    if content[:1] not in b"< \t\n\f\r":
+        return None
+    head = COMMENT.sub(b"", content[:DECLARED_BYTES])
+    label = _label(head) if PAGE_START.match(head) else None
+    if label is None:
+        return None
+    known = label.decode("ascii", "replace").lower().removeprefix("x-")
+    try:
+        name = codecs.lookup(ALIASES.get(known, known)).name
+    except LookupError:
+        return None
+    name = READ_AS.get(name, name)
+    return name if KNOWN.match(name) else None
+
+
+def _label(head: bytes) -> bytes | None:
+    """Return the encoding that the first meta element with one names, or else the XML header."""
+    for tag in META.finditer(head):
+        # The content of a description can talk about charsets.
+        told = tag[1] if b"http-equiv" in tag[1].lower() else CONTENT.sub(b"", tag[1])
+        if found := CHARSET.search(told):
+            return found[1]
+    header = XML.match(head)
+    return header and header[1]
+
+
+def _control(error: UnicodeError) -> tuple[str, int]:
+    """Return the control character that stands for an undefined byte, as in browsers."""
+    assert isinstance(error, UnicodeDecodeError)
+    byte = error.object[error.start]
+    if not 0x80 <= byte < 0xA0:
+        raise error
+    return chr(byte), error.start + 1
+
+
+def _column(array: Any) -> ByteColumn | None:
+    """Return one array of pyarrow as a column; None unless it holds texts."""
+    kind = str(array.type)
+    if kind.startswith("dictionary<"):
+        return _of_dictionary(array)
+    if kind not in KINDS:
+        return None
+    # Arrow calls strings invalid that are no UTF-8; here they are bytes.
+    plain = array.view(kind.replace("string", "binary"))
+    try:
+        plain.validate(full=True)
+    except (ValueError, IndexError) as error:
+        raise InputError(INVALID) from error
+    addresses, lengths = _of_views(plain) if kind.endswith("_view") else _of_offsets(plain)
+    if plain.null_count:
+        lengths[plain.is_null().to_numpy(zero_copy_only=False)] = -1
+    return ByteColumn(addresses, lengths, (plain,), is_string="string" in kind)
+
+
+def _of_offsets(array: Any) -> tuple[U64, I64]:
+    """Return the addresses and lengths of texts that lie one after the other."""
+    _, places, content = array.buffers()
+    every = np.frombuffer(places or b"", np.int64 if "large" in str(array.type) else np.int32)
+    offsets = every[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    start = np.uint64(content.address if content else 0)
+    return offsets[:-1].astype(np.uint64) + start, np.diff(offsets)
+
+
+def _of_views(array: Any) -> tuple[U64, I64]:
+    """Return the addresses and lengths of views.
+
+    A view is 16 bytes: its length, then the text itself if it has at most 12 bytes; otherwise four
+    of its bytes, the number of its buffer and its place there.
+    """
+    _, own, *others = array.buffers()
+    first, stop = array.offset, array.offset + len(array)
+    words = np.frombuffer(own or b"", np.int32)[4 * first : 4 * stop].astype(np.int64)
+    lengths, _, numbers, places = words.reshape(-1, 4).T.copy()
+    lengths[array.is_null().to_numpy(zero_copy_only=False)] = 0
+    is_inside = lengths <= INLINE_MAX
+    starts: U64 = np.array([each.address if each else 0 for each in (own, *others)], np.uint64)
+    inside = np.arange(first, stop) * VIEW_BYTES + INLINE_START
+    starts = starts[np.where(is_inside, 0, numbers + 1)]
+    return starts + np.where(is_inside, inside, places).astype(np.uint64), lengths
+
+
+def _of_dictionary(array: Any) -> ByteColumn | None:
+    """Return the texts that the indices of a dictionary array choose."""
+    known = _column(array.dictionary)
+    if known is None:
+        return None
+    places = array.indices.cast("int64", safe=False).fill_null(-1).to_numpy()
+    if (places >= len(known)).any() or np.sum(places < 0) != array.indices.null_count:
+        raise InputError(INVALID)
+    # The last one is the null, number -1.
+    addresses, lengths = np.append(known.addresses, np.uint64(0)), np.append(known.lengths, -1)
+    return ByteColumn(addresses[places], lengths[places], known.owners, known.is_string)
+
+
+codecs.register_error(CONTROLS, _control)

@@ -1,0 +1,262 @@
+"""Documents: features, signatures, stored documents, and what the verbs take as one document.
+
+Text as `str`, or as UTF-8 `bytes`; a list of tokens; `Features`; a `Fingerprint`, or a `Signature`
+in a database of signatures; a vector, which is a float array of one dimension or one row of a CSR
+matrix; a ready fingerprint, which is a whole number from 0 to 2**64 - 1.
+
+A type checker then finds `query(3.5)` and `query(None)`.  At run time documents are checked as
+before.  Code that passes a document on can name its type:
+`def seen(document: simdb.DocumentLike) -> bool`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.core.arrow import fixed_rows
+from simdb.core.vector_form import minimum_type, unpack_minima
+from simdb.core import previews
+from simdb.core.errors import InputError, OptionError
+from simdb.core.foreign import OF_DOCUMENTS, hinting
+from simdb.core.options import Minhash
+from simdb.core.arrays import Fingerprint, IdT_co, aligned, column_of, describe
+
+# The probability that two independent minima of 8 bits are equal.
+CHANCE = 1 / 256
+_EMPTY = ", of an empty document"
+COUNTED_MAX = 255  # the largest distance that a match can hold
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """A document as feature hashes, uint64[f], and weights, float[f]; None means weights of 1."""
+
+    hashes: npt.NDArray[np.uint64]
+    weights: npt.NDArray[np.float32] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InputError for arrays of another type, not finite or of unequal lengths."""
+        hashes = self.hashes
+        if not isinstance(hashes, np.ndarray) or hashes.dtype != np.uint64 or hashes.ndim != 1:
+            raise InputError(
+                f"hashes must be a uint64 array of one dimension, got {describe(hashes)}"
+            )
+        object.__setattr__(self, "hashes", aligned(hashes, np.uint64))
+        if self.weights is None:
+            return
+        try:
+            with np.errstate(over="ignore"):  # becomes infinity, which is refused below
+                weights = aligned(self.weights, np.float32)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"weights must be finite numbers, one for each hash, got {describe(self.weights)}"
+            ) from error
+        if weights.shape != hashes.shape or not np.isfinite(weights).all():
+            raise InputError(
+                f"weights must be {len(hashes)} finite numbers, one for each hash,"
+                f" got {describe(self.weights)}"
+            )
+        object.__setattr__(self, "weights", weights)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedFeatures:
+    """The distinct features of a document, each with its text.
+
+    `shingles`: the tokens of each feature as they are in the document; `hashes` uint64[f];
+    `weights` float64[f].
+    """
+
+    shingles: list[str]
+    hashes: npt.NDArray[np.uint64]
+    weights: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """Count the features."""
+        return len(self.shingles)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signature:
+    """The minima of one document under the options `sketch`.
+
+    `minima`: uint32[permutations], or uint8 if `sketch.stored_bits` is 8.  `is_empty`: the
+    document has no features; its minima mean nothing and it is similar to nothing.
+    """
+
+    minima: npt.NDArray[Any]
+    sketch: Minhash
+    is_empty: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InputError if the shape or type of `minima` does not fit `sketch`."""
+        _check_minima(self.minima, self.sketch, 1)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether options and minima are equal."""
+        if not isinstance(other, Signature):
+            return NotImplemented
+        return (
+            self.sketch == other.sketch
+            and self.is_empty == other.is_empty
+            and bool(np.array_equal(self.minima, other.minima))
+        )
+
+    def __hash__(self) -> int:
+        """Hash the minima."""
+        return hash(self.minima.tobytes())
+
+    def __repr__(self) -> str:
+        """Return the number of minima, and the first ones."""
+        minima = previews.first_of(self.minima.tolist(), len(self.minima))
+        return f"<simdb.Signature of {len(self.minima)} minima: {minima}{_EMPTY * self.is_empty}>"
+
+
+class CsrRow(Protocol):
+    """One row of a CSR matrix, such as scipy's: the attributes by which it is recognised."""
+
+    @property
+    def indptr(self) -> Any:
+        """Where each row begins and ends in the other arrays: integer[2]."""
+
+    @property
+    def indices(self) -> Any:
+        """The column of each entry."""
+
+    @property
+    def data(self) -> Any:
+        """The value of each entry."""
+
+    @property
+    def shape(self) -> Any:
+        """The numbers of rows and of columns."""
+
+
+DocumentLike: TypeAlias = (
+    str
+    | bytes
+    | Sequence[str | bytes]
+    | Features
+    | Fingerprint
+    | Signature
+    | npt.NDArray[np.floating[Any]]
+    | CsrRow
+    | int
+    | np.integer[Any]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document(Generic[IdT_co]):
+    """A stored document: the user's id, its fingerprint and the metadata given with it.
+
+    The weights of the fingerprint are as stored: odd whole numbers from -15 to 15.  `signature` is
+    None unless the database stores MinHash signatures; then the bits of `fingerprint` are a hash of
+    the signature, so equal signatures have equal fingerprints.
+    """
+
+    id: IdT_co
+    fingerprint: Fingerprint
+    metadata: Any = None
+    signature: "Signature | None" = None
+
+    if not TYPE_CHECKING:
+        __getattr__ = hinting(OF_DOCUMENTS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signatures:
+    """Many signatures under the options `sketch`, as arrays.
+
+    `minima`: uint32[n, permutations], or uint8 if `sketch.stored_bits` is 8.  `is_empty`
+    bool[n]: whether a document has no features; such a document is similar to nothing.
+    """
+
+    minima: npt.NDArray[Any]
+    sketch: Minhash
+    is_empty: npt.NDArray[np.bool_]
+
+    @classmethod
+    def from_arrow(cls, batch: Any, sketch: Minhash) -> "Signatures":
+        """Make signatures of a batch of `Database.sketches`, whose options are `sketch`.
+
+        Raises InputError for a batch without these columns, or of other options.
+        """
+        is_empty = column_of(batch, "is_empty").to_numpy(zero_copy_only=False)
+        rows = fixed_rows(column_of(batch, "signature"))
+        if len(rows) and rows.shape[1] != sketch.vector_bytes:
+            raise InputError(
+                f"signatures of {sketch} have {sketch.vector_bytes} bytes, and these"
+                f" {rows.shape[1]}; give the sketch of their database"
+            )
+        rows = rows.reshape(-1, sketch.vector_bytes)
+        return cls(unpack_minima(rows, sketch.stored_bits), sketch, np.asarray(is_empty, np.bool_))
+
+    def __post_init__(self) -> None:
+        """Raise InputError for arrays of another type or of unequal lengths."""
+        _check_minima(self.minima, self.sketch, 2)
+        if self.is_empty.dtype != np.bool_ or self.is_empty.shape != self.minima.shape[:1]:
+            raise InputError(
+                f"is_empty must be bool[{len(self.minima)}], one for each signature,"
+                f" got {describe(self.is_empty)}"
+            )
+
+    def __len__(self) -> int:
+        """Count the signatures."""
+        return len(self.minima)
+
+    def __getitem__(self, position: int) -> Signature:
+        """Give the signature at one position."""
+        return Signature(self.minima[position], self.sketch, bool(self.is_empty[position]))
+
+    def __repr__(self) -> str:
+        """Return the number of signatures, and of their minima."""
+        size = previews.counted(len(self), "signature")
+        return f"<simdb.Signatures: {size} of {self.sketch.permutations} minima>"
+
+
+def estimates(agreeing: npt.ArrayLike, sketch: Minhash) -> npt.NDArray[np.float32]:
+    """Estimate similarities from the number of `agreeing` minima of two signatures: float32[n].
+
+    For 32-bit minima the estimate is m, the share of minima that agree.  Minima of 8 bits also
+    agree by chance, so for them the estimate is J = (m - 1/256) / (1 - 1/256) (Li & Koenig 2010),
+    or 0 if that is negative.
+    """
+    shares = np.asarray(agreeing, np.float64) / sketch.permutations
+    if sketch.stored_bits == 8:
+        shares = np.maximum((shares - CHANCE) / (1 - CHANCE), 0)
+    return shares.astype(np.float32)
+
+
+def differing(similarities: npt.NDArray[np.float32], sketch: Minhash) -> npt.NDArray[np.uint8]:
+    """Count the minima that differ, from estimates above 0; 255 means 255 or more: uint8[n]."""
+    shares = similarities.astype(np.float64)
+    if sketch.stored_bits == 8:
+        shares = shares * (1 - CHANCE) + CHANCE
+    counts = np.rint((1 - shares) * sketch.permutations)
+    return np.minimum(counts, COUNTED_MAX).astype(np.uint8)
+
+
+def check_comparable(left: Minhash, right: Minhash) -> None:
+    """Raise OptionError unless both signatures were made with the same options."""
+    if left != right:
+        raise OptionError(
+            f"signatures of different options cannot be compared: {left} and {right};"
+            " make both with the same sketch"
+        )
+
+
+def _check_minima(minima: object, sketch: Minhash, dimensions: int) -> None:
+    dtype = minimum_type(sketch.stored_bits)
+    is_right = (
+        isinstance(minima, np.ndarray)
+        and minima.dtype == dtype
+        and minima.ndim == dimensions
+        and minima.shape[-1] == sketch.permutations
+    )
+    if not is_right:
+        shape = f"[{'n, ' * (dimensions - 1)}{sketch.permutations}]"
+        raise InputError(f"minima must be {np.dtype(dtype)}{shape}, got {describe(minima)}")

@@ -1,0 +1,390 @@
+"""Matches: the stored documents that a query finds and the pairs that match, as users get them.
+
+With verify="exact", a `Verification` counts what texts have decided where sketches only estimate.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.core import arrow
+from simdb.core import previews
+from simdb.core.errors import ClosedError
+from simdb.core.skipped import Skipped
+from simdb.core.arrays import Id, IdT, IdT_co, RowSequence, object_array
+
+Arrays = TypeVar("Arrays", bound=Any)
+One = TypeVar("One")
+# So many ids are made only to show the first of them.
+PREVIEWED_IDS = 10_000
+
+
+class SharedSpan(NamedTuple):
+    """A passage that a query and a document share, in characters of both: stops are not in it."""
+
+    start: int
+    stop: int
+    document_start: int
+    document_stop: int
+
+
+class SlottedRecord:
+    """What the fields of a dataclass with slots are also for: positions, unpacking, and a dict."""
+
+    __slots__: tuple[str, ...] = ()
+    # The fields that it unpacks to, if these are not those of its class.
+    FIELDS: ClassVar[tuple[str, ...]] = ()
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[Any]:
+            """Give the values in order."""
+
+    def __getitem__(self, position: Any) -> Any:
+        """Give the value of the field at a position, a tuple for a slice; so it unpacks."""
+        return tuple(getattr(self, name) for name in self.FIELDS or self.__slots__)[position]
+
+    def _asdict(self) -> dict[str, Any]:
+        """Give the values by name, as a named tuple does."""
+        names = (each.name for each in fields(self))  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Match(SlottedRecord, Generic[IdT_co]):
+    """A stored document that was found: its Hamming `distance` and estimated `similarity`.
+
+    `similarity` is None if either has no weights.  It unpacks in this order; `_asdict()` is a dict.
+    `containment` and `spans`: see `ContainedMatch`; None unless the query has `contained=`.
+    """
+
+    FIELDS: ClassVar[tuple[str, ...]] = ("id", "distance", "similarity")
+
+    id: IdT_co
+    distance: int
+    similarity: float | None = None
+
+    def __init__(self, id: IdT_co, distance: int, similarity: float | None = None) -> None:
+        """Hold the values."""
+        # The generated method takes as long as a look-up in a small database.
+        _set_id(self, id)
+        _set_distance(self, distance)
+        _set_similarity(self, similarity)
+
+    @property
+    def containment(self) -> float | None:
+        """The share of the query that the document has; None unless `contained=` was asked."""
+        return None
+
+    @property
+    def spans(self) -> tuple[SharedSpan, ...] | None:
+        """The shared passages; None unless `contained=` was asked with `texts=`."""
+        return None
+
+
+_set_id, _set_distance, _set_similarity = (
+    vars(Match)[name].__set__ for name in ("id", "distance", "similarity")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedMatch(Match[IdT_co]):
+    """A match of a query with `contained=`: how much of the query the document has, and where.
+
+    `containment` is a share of the query, not of the document: of the runs of 8 words of the query,
+    those that lie in passages.  A passage is a run of 15 or more words that both texts have, or all
+    words of a shorter query; case and punctuation do not count.  A query of fewer than 8 words is
+    one run by itself.
+
+    With `texts=` it is exact, every document with enough is found if the query has 15 words or
+    more, and `spans` has the passages, grown over up to three changed words in a row.  Without, it
+    is estimated: the share of the winnowed runs of the query that are stored for the document,
+    which also counts runs of 8 to 14 words; a query of 15 words or more that is in a document as a
+    whole is certain to have 1.0.  `spans` is then None.
+    """
+
+    containment: float | None = None
+    spans: tuple[SharedSpan, ...] | None = None
+
+    def __init__(
+        self,
+        id: IdT_co,
+        distance: int,
+        similarity: float | None,
+        containment: float,
+        spans: tuple[SharedSpan, ...] | None,
+    ) -> None:
+        """Hold the values."""
+        # In Python 3.10 a dataclass has slots of its own also for the fields that it inherits.
+        values = (id, distance, similarity, containment, spans)
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
+
+
+@dataclass(slots=True)
+class Verification:
+    """The counts of a search with verify="exact", so far.
+
+    `measure`: the exact similarity: "Jaccard", "weighted Jaccard" or "cosine".  `least`: the least
+    exact similarity of a match.  `judged`: the pairs that their texts decided.  `overruled`: how
+    many of these the estimate would have decided otherwise.  `unknown`: the pairs without a text,
+    which the estimate decided.
+    """
+
+    measure: str
+    least: float
+    judged: int = 0
+    overruled: int = 0
+    unknown: int = 0
+
+
+class Matches(RowSequence[list[Match[IdT]]]):
+    """The matches of m queries as arrays, and as a sequence of lists of `Match`, best first.
+
+    `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
+    (NaN if unknown), `ids` object[k].  The matches of query i are at offsets[i] .. offsets[i + 1].
+    `verification`: what texts have decided, with verify="exact"; otherwise None.
+    `containments` float64[k], of queries with `contained=`; otherwise None.
+    `left_out`: the documents that on_error="skip" has left out, whose rows are empty; `skipped` has
+    them as a table.
+    """
+
+    __slots__ = (
+        "_ids", "_resolve", "containments", "distances", "left_out", "offsets", "ordinals",
+        "similarities", "spans", "verification",
+    )  # fmt: skip
+    KIND = "query"
+
+    def __init__(
+        self,
+        offsets: npt.NDArray[np.int64],
+        ordinals: npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
+        distances: npt.NDArray[np.uint8],
+        similarities: npt.NDArray[np.float32],
+        resolve: Callable[[], list[Id]],
+        verification: Verification | None = None,
+    ) -> None:
+        """Hold the arrays; `resolve` makes the ids from copied bytes when they are first read."""
+        self.verification = verification
+        self.offsets = offsets
+        self.ordinals = ordinals
+        self.distances = distances
+        self.similarities = similarities
+        self._resolve = resolve
+        self._ids: npt.NDArray[np.object_] | None = None
+        self.containments: npt.NDArray[np.float64] | None = None
+        self.spans: list[tuple[SharedSpan, ...] | None] = []  # one for each containment
+        self.left_out = Skipped()
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """Return what is pickled: the ids, not what makes them."""
+        names = (name for name in self.__slots__ if name not in ("_ids", "_resolve"))
+        return None, {name: getattr(self, name) for name in names} | {"_ids": self.ids}
+
+    @property
+    def ids(self) -> npt.NDArray[np.object_]:
+        """The user's ids of the matches: object[k]."""
+        if self._ids is None:
+            self._ids = object_array(self._resolve())
+        return self._ids
+
+    @property
+    def skipped(self) -> Any:
+        """The documents that on_error="skip" has left out, as a pyarrow.Table: row, id, reason."""
+        return self.left_out.table()
+
+    def to_arrow(self, *, ids: str = "auto") -> Any:
+        """Make a pyarrow.Table: query int64, id, distance uint8, similarity float32 or null.
+
+        With `contained=` also containment float64.
+        All ids must have the type of the first id; `ids="text"` turns every id into text.  Raises
+        OptionError if pyarrow is not installed, and InputError for an id of another type.
+        """
+        columns = {
+            "query": np.repeat(np.arange(len(self)), np.diff(self.offsets)),
+            "id": self.ids,
+            "distance": self.distances,
+            "similarity": self.similarities,
+        }
+        if self.containments is not None:
+            columns["containment"] = self.containments
+        return arrow.read_batches([columns], columns, id_columns=["id"], ids=ids).read_all()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give the matches to libraries that read Arrow tables; see `to_arrow`."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        """Return the numbers of queries and matches, and the first ids."""
+        size, count = self._size, len(self.distances)
+        if not count or not self._are_ids_cheap:
+            return f"<simdb.Matches of {size}>"
+        return f"<simdb.Matches of {size}: {previews.first_of(self.ids, count)}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first matches, for notebooks."""
+        count = len(self.distances) if self._are_ids_cheap else 0
+        queries = np.searchsorted(self.offsets, np.arange(min(count, previews.SHOWN_ROWS)), "right")
+        rows = (
+            (int(query) - 1, match.id, match.distance, match.similarity)
+            for query, match in zip(queries, self._row(0, len(queries)), strict=True)
+        )
+        columns = ("query", "id", "distance", "similarity")
+        return previews.table(self._size, columns, rows, count)
+
+    @property
+    def _size(self) -> str:
+        matches = previews.counted(len(self.distances), "match", "matches")
+        skipped = f", {len(self.left_out):,} skipped" if len(self.left_out) else ""
+        return f"{previews.counted(len(self), 'query', 'queries')}, {matches}{skipped}"
+
+    @property
+    def _are_ids_cheap(self) -> bool:
+        """Whether the ids were made already, or are few: a preview makes no more."""
+        return self._ids is not None or len(self.distances) <= PREVIEWED_IDS
+
+    def _row(self, start: int, stop: int) -> list[Match[IdT]]:
+        ids = self.ids
+        if self.containments is not None:
+            return [
+                ContainedMatch(
+                    ids[at], int(self.distances[at]), known(self.similarities[at]),
+                    float(self.containments[at]), self.spans[at],
+                )
+                for at in range(start, stop)
+            ]  # fmt: skip
+        return [
+            Match(ids[at], int(self.distances[at]), known(self.similarities[at]))
+            for at in range(start, stop)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(SlottedRecord, Generic[IdT_co]):
+    """Two stored documents that match; `left` was inserted before `right`."""
+
+    left: IdT_co
+    right: IdT_co
+    distance: int
+    similarity: float | None = None
+
+    FIELDS: ClassVar[tuple[str, ...]] = ("left", "right", "distance", "similarity")
+
+    @property
+    def containment(self) -> float | None:
+        """The share of `left` that `right` has; None unless `contained=` was asked."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedPair(Pair[IdT_co]):
+    """A pair of which `left` is contained in `right`, whichever was inserted first.
+
+    `containment`: the share of the n-grams of `left` in passages that `right` has, too.
+    """
+
+    containment: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairArrays(Generic[IdT]):
+    """Some pairs as arrays of one length: ids object[k], distance uint8[k], similarity float32[k].
+
+    `similarity` is NaN if either document has no weights.  `containment` float64[k]: the share of
+    `left` that `right` has; None unless `contained=` was asked.
+    """
+
+    left: npt.NDArray[np.object_]
+    right: npt.NDArray[np.object_]
+    distance: npt.NDArray[np.uint8]
+    similarity: npt.NDArray[np.float32]
+    containment: npt.NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self.distance)
+
+    def __iter__(self) -> Iterator[Pair[IdT]]:
+        """Give one `Pair` after the other."""
+        for position in range(len(self)):
+            yield self[position]
+
+    def __getitem__(self, position: Any) -> Any:
+        """Give one `Pair`; for a slice, a `PairArrays` of these pairs."""
+        left, right = self.left[position], self.right[position]
+        distance, similarity = self.distance[position], self.similarity[position]
+        value = None if self.containment is None else self.containment[position]
+        if isinstance(position, slice):
+            return PairArrays(left, right, distance, similarity, value)
+        if value is None:
+            return Pair(left, right, int(distance), known(similarity))
+        return ContainedPair(left, right, int(distance), known(similarity), float(value))
+
+    def __repr__(self) -> str:
+        """Return the number of pairs, and the ids of the first."""
+        size = previews.counted(len(self), "pair")
+        pairs = [(pair.left, pair.right) for pair in self[: previews.SHOWN_VALUES]]
+        first = previews.first_of(pairs, len(self))
+        return f"<simdb.PairArrays: {size}{': ' if pairs else ''}{first}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first pairs, for notebooks."""
+        rows = (
+            (pair.left, pair.right, pair.distance, pair.similarity)
+            for pair in self[: previews.SHOWN_ROWS]
+        )
+        columns = ("left", "right", "distance", "similarity")
+        return previews.table(previews.counted(len(self), "pair"), columns, rows, len(self))
+
+
+class ReadOnce(Generic[Arrays, One]):
+    """Pairs that are found while they are read, in chunks, unless an array has gathered them."""
+
+    def __init__(self, stream: Iterator[Arrays]) -> None:
+        """Wrap `stream`, which gives the chunks."""
+        self._stream: Iterator[Arrays] | None = stream
+        self._gathered: Arrays | None = None
+
+    def chunks(self) -> Iterator[Arrays]:
+        """Return an iterator over the pairs in chunks of arrays.
+
+        The pairs can be read only once, unless an array has gathered them.  Raises ClosedError
+        when they are read a second time.
+        """
+        if self._gathered is not None:
+            return iter([self._gathered])
+        if self._stream is None:
+            raise ClosedError("these pairs were streamed already; call find_all again")
+        stream, self._stream = self._stream, None
+        return stream
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled or copied: all pairs, gathered first."""
+        return vars(self) | {"_gathered": self._all(), "_stream": None}
+
+    def __iter__(self) -> Iterator[One]:
+        """Give one `Pair` at a time."""
+        for chunk in self.chunks():
+            yield from chunk
+
+    def __len__(self) -> int:
+        """Count the pairs, after gathering them."""
+        return len(self._all())
+
+    def _all(self) -> Arrays:
+        if self._gathered is None:
+            self._gathered = self._joined(list(self.chunks()))
+        return self._gathered
+
+    def _joined(self, chunks: list[Arrays]) -> Arrays:
+        """Return all chunks as one."""
+        raise NotImplementedError
+
+
+def known(similarity: Any) -> float | None:
+    """Give a similarity as a float, or None for NaN."""
+    value = float(similarity)
+    return None if value != value else value

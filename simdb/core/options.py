@@ -1,0 +1,465 @@
+"""Options of a database: checked once, stored when it is created, compared when it is opened.
+
+Every option that changes a fingerprint or the stored bytes is here.  How a process opens a database
+(durability, size of the map, timeout) is not stored; those are arguments of `simdb.open`.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from simdb.core.vector_form import DIMENSIONS, least_rounded, width
+from simdb.core.bits import FINGERPRINT_BITS
+from simdb.core.checks import flag, one_of, share, whole
+from simdb.core.choices import (
+    ClustersName,
+    DistanceTablesName,
+    FamilyName,
+    MinhashWeightingName,
+    SimhashWeightingName,
+    TimesName,
+)
+from simdb.core.errors import OptionError
+from simdb.core.foreign import answering_class
+from simdb.core.text_sketch import IdfTable, TextSketch, differing_options, written
+
+FAMILIES = STRATIFIED, MULTIPLY_SHIFT, MERSENNE, ONE_PERMUTATION = (
+    "stratified", "multiply-shift", "mersenne", "one-permutation",
+)  # fmt: skip
+# Signatures that datasketch has made; simdb cannot make them from texts.
+READY_FAMILIES = (
+    "datasketch-affine32", "datasketch-legacy", "datasketch-affine64", "datasketch-weighted",
+)  # fmt: skip
+SETS = SET, BAG = ("set", "bag")
+PERMUTATIONS_LEAST, PERMUTATIONS_MOST = 1, 1024
+PERMUTATIONS_STEP = 8  # minima that the kernel makes at a time
+STORED_BITS = (8, 32)
+FEATURE_BITS = (32, 64)
+USUAL_JACCARD = 0.8
+TABLES_STORED: tuple[DistanceTablesName, ...] = ("auto", "always")
+LEAN, ALWAYS = TABLES_STORED
+KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
+TIMES_KEPT: tuple[TimesName, ...] = ("none", "inserted", "seen")
+NO_TIMES, INSERTED, SEEN = TIMES_KEPT
+AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, POLYTOPE, ROTATION, BANDING = (
+    "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding",
+)  # fmt: skip
+PROBING_METHODS = (PSM, MULTIPROBE)  # these go by the weights of a query
+LOOKING_UP = (BPHS, *PROBING_METHODS)  # in tables of block permutations
+METHODS = (AUTO, EXHAUSTIVE, BPHS, *PROBING_METHODS, POLYTOPE, ROTATION)
+MINHASH_METHODS = (AUTO, EXHAUSTIVE, BANDING)
+VECTOR_LENGTH_MAX = 2**31 - 1
+# At -4, headers take less than a quarter of a byte a document and point at 16 to 32 entries.
+HEADER_OFFSET_LEAST = -4
+TABLES_MAX = 64  # C(8, 4) = 70 is already past any use
+POLYTOPES_MAX = 16
+USUAL_POLYTOPES = 4
+# The thresholds with the best F1 on 15 collections (docs/QUALITY.md): for Jaccard .8 of shingles,
+# and for tf-idf cosine .9 of single words.  The first is the cosine of two sets with Jaccard .8.
+USUAL_SIMILARITY = 0.889
+TFIDF_SIMILARITY = 0.909
+_OF_SKETCH: Any = None
+# The defaults of block permutations.
+USUAL_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 3
+PERMUTED = ("blocks", "leading", "distance")
+BANDED = ("bands", "rows")
+# These can change, and an `Options` with the usual ones opens a database with any.
+OPEN = ("polytopes", "distance_tables")
+
+
+@answering_class
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Minhash(TextSketch):
+    """The options of a MinHash sketch: two signatures agree in as many minima as documents agree.
+
+    A text goes through the steps of `TextSketch`.  The last step is:
+
+    8. `weighting`: "set": a feature occurs or not, and the similarity is Jaccard's.  "bag": the
+       second occurrence of a feature is another feature, and so on.  "tf" and "tf-idf": a feature
+       weighs as often as it occurs, times its weight in `idf`, an `IdfTable`; the similarity is
+       sum min / sum max of the weights, by consistent weighted sampling (Ioffe 2010), which takes
+       many times longer.
+
+    `permutations`: the number of minima, from 1 to 1024; multiples of 8 take least time.
+    The fewer, the more an estimate scatters: its standard error is up to 0.5 / sqrt(permutations).
+    `stored_bits`: the bits of each stored minimum, 32 or 8.  Two minima of 8 bits agree by chance
+    once in 256 (Li & Koenig 2010); estimates allow for that.
+    `family`: the family of permutations.
+    "stratified": the values that the permutations give to one feature are evenly spaced, from a
+    start and in an order that its hash gives, so every feature is small in as many permutations as
+    any other, and estimates vary less than with independent permutations: of texts with up to 100
+    features the standard error is three quarters of it, with 500 nine tenths.
+    "multiply-shift": (a x + b) mod 2^32 (Dietzfelbinger et al. 1997); x is one half of a hash for
+    even permutations and the other half for odd ones.
+    "mersenne": (a x + b) mod 2^61 - 1 (Carter & Wegman 1979).
+    "one-permutation": one hash of each feature chooses one of as many bins as `permutations` (Li,
+    Owen & Zhang 2012); a bin without a feature takes the minimum of another bin (Shrivastava 2017).
+    It is faster for many permutations, less exact for documents with fewer features than bins, and
+    has no meaning for "tf" and "tf-idf".
+    "datasketch-affine32", "datasketch-legacy", "datasketch-affine64" and "datasketch-weighted":
+    signatures come from `simdb.compat.datasketch` as `Signature`s; texts are refused.
+    `feature_bits`: the bits of a hash that tell features apart, 64 or 32.
+    `seed`: the seed of the feature hash and of the permutations.
+    """
+
+    WEIGHTINGS: ClassVar[tuple[str, ...]] = (*SETS, "tf", "tf-idf")
+
+    weighting: MinhashWeightingName = "set"
+    permutations: int = 128
+    stored_bits: int = 32
+    family: FamilyName = "stratified"
+    feature_bits: int = 64
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for an impossible value."""
+        self._check_steps()
+        whole("permutations", self.permutations, PERMUTATIONS_LEAST, PERMUTATIONS_MOST)
+        one_of("stored_bits", self.stored_bits, STORED_BITS)
+        one_of("family", self.family, (*FAMILIES, *READY_FAMILIES))
+        one_of("feature_bits", self.feature_bits, FEATURE_BITS)
+        if self.unit == "moz":
+            raise OptionError("unit='moz' works only with fingerprints; use simdb.Simhash.moz()")
+        if not self.is_of_sets and self.family not in (STRATIFIED, MULTIPLY_SHIFT):
+            raise OptionError(
+                f"family={self.family!r} has no meaning beside weighting={self.weighting!r}, which"
+                " has samples in place of permutations; leave it out, or take weighting='bag'"
+            )
+        self._check_idf()
+
+    @property
+    def is_of_sets(self) -> bool:
+        """Whether features are counted ("set" and "bag") instead of weighed."""
+        return self.weighting in SETS
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether signatures come from datasketch, so that texts are refused."""
+        return self.family in READY_FAMILIES
+
+    @property
+    def counting(self) -> str:
+        """The count of a feature that occurs n times, before IDF: "binary" (1) or "tf" (n)."""
+        return "binary" if self.weighting == SET else "tf"
+
+    @property
+    def usual_similarity(self) -> float:
+        """The threshold of a query that gives none: 0.8."""
+        return USUAL_JACCARD
+
+    @property
+    def vector_bytes(self) -> int:
+        """The bytes of one stored signature."""
+        return self.permutations * self.stored_bits // 8
+
+
+@answering_class
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Simhash(TextSketch):
+    """The options of a fingerprint: 64 bits and a volatility vector.
+
+    See Sood & Loguinov 2011, section 3.  A text goes through the steps of `TextSketch`.  The last
+    step is:
+
+    8. `weighting`: how much a feature of a document counts.  "binary": 1.  "tf": n, the number of
+       times that it occurs.  "log-tf": 1 + ln n.  "binary-idf", "tf-idf" and "log-tf-idf": the same
+       times its weight in `idf`, an `IdfTable`.
+
+    `vector_length`: the length of vectors given as documents; 0 for any length.
+    `seed`: the seed of the feature hash and of the projection of vectors.
+    `dimensions`: the dimensions of the volatility vector, 4 bits each: 64, 128 or 256.
+    `store_volatility`: whether the vectors are stored; without them, `similarity=` is not possible.
+    """
+
+    WEIGHTINGS: ClassVar[tuple[str, ...]] = (
+        "binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf",
+    )  # fmt: skip
+
+    weighting: SimhashWeightingName = "binary"
+    vector_length: int = 0
+    dimensions: int = 128
+    store_volatility: bool = True
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for an impossible value."""
+        self._check_steps()
+        whole("vector_length", self.vector_length, 0, VECTOR_LENGTH_MAX)
+        one_of("dimensions", self.dimensions, DIMENSIONS)
+        flag("store_volatility", self.store_volatility)
+        if self.unit == "moz" and (self.weighting != "tf" or self.dimensions != 64):
+            raise OptionError("unit='moz' has weighting='tf' and dimensions=64 only")
+        if self.unit == "moz" and (self.lowercase or self.clean or self.seed):
+            raise OptionError(
+                "unit='moz' has lowercase=False, clean=False and seed=0 only; use Simhash.moz()"
+            )
+        self._check_idf()
+
+    @classmethod
+    def paper(cls, idf: IdfTable | None = None, *, language: str = "english") -> "Simhash":
+        """Make the options of Sood & Loguinov 2011, section 6: words without stop words, stemmed.
+
+        Weights are TF-IDF and hashes are 64-bit Murmur.  `idf`: a table made by
+        `simdb.fit_idf(documents, simdb.Simhash.paper())`; without it no document can be sketched.
+        """
+        return cls(shingle=1, stop_words=language, stemming=language, weighting="tf-idf", idf=idf)
+
+    @classmethod
+    def moz(cls, *, window: int = 3) -> "Simhash":
+        """Make the options of simhash-cpp, whose fingerprints they give bit for bit.
+
+        Use them to continue an old corpus.  Tokens are the longest sequences of ASCII letters, as
+        they are written; every other character separates tokens, also a letter with an accent, and
+        U+0000 ends the text.  The hash of a token is Jenkins' lookup3 with seed 0.  Each token
+        gives one feature, a cyclic hash over the last `window` tokens, or fewer at the start of the
+        text. A bit is set if more than half of the features have it.  The bits are in reverse
+        order, as in simhash-cpp since its first version (3 is its only window; docs/ALGORITHMS.md
+        says which of its versions differ).  A text without features is an empty document, as in
+        every sketch, of fingerprint 0.  If as many features have a bit as not, its weight is
+        made slightly negative instead of 0.
+        """
+        return cls(
+            unit="moz",
+            shingle=window,
+            weighting="tf",
+            lowercase=False,
+            dimensions=64,
+            normalisation="none",
+            clean=False,
+        )
+
+    @property
+    def vector_bytes(self) -> int:
+        """The bytes of one stored volatility vector; 0 if none are stored."""
+        return width(self.dimensions) if self.store_volatility else 0
+
+    @property
+    def usual_similarity(self) -> float:
+        """The threshold of a query that gives none: 0.909 for single words by tf-idf, else 0.889.
+
+        It is the cosine of documents, which similarities estimate from the stored weights.
+        """
+        is_tfidf = self.weighting == "tf-idf" and self.shingle == 1
+        return TFIDF_SIMILARITY if is_tfidf else USUAL_SIMILARITY
+
+
+@answering_class
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Options:
+    """The options of a database.
+
+    `sketch`: a `Simhash`, which makes a fingerprint of each document, or a `Minhash`, which makes a
+    signature.
+    `similarity`, `distance`, `recall`: the defaults of queries.  If you give no similarity, it is
+    that of the sketch: `Simhash.usual_similarity`, or 0.8 for a `Minhash`.  `distance` (default 3)
+    works only with fingerprints.
+    `blocks`, `leading` (4 and 1), only with fingerprints: one sorted table for each of the
+    C(`blocks`, `leading`) choices of leading blocks.  A query within a distance of up to
+    `blocks - leading` needs at most one look-up in each table.
+    `distance_tables`: "auto" (the usual) stores these tables only of runs that have documents
+    without weights.  All other documents are in cross-polytope tables, and a process that asks for
+    them by distance compares all of them, and makes the tables in memory when it has asked often or
+    asks for many, if they take at most 1 GB and a quarter of the memory (20 million documents).
+    "always" stores them of every run, some 55 bytes a document, as databases of earlier versions do
+    until `rebuild` changes it.
+    `bands`, `rows`, only with signatures: one sorted table for each of the `bands` bands of `rows`
+    minima.  If you give none, simdb chooses the cheapest that find the share `recall` of the
+    documents at `similarity`.
+    `polytopes`, 0 to 16, only with a `Simhash` that stores volatility vectors: the number of
+    cross-polytope tables, which find similar documents by their weights.  A new database has 4 of
+    them if you give none.  A database of an older version has none until `compact` or `rebuild`.
+    `delta_documents`: the number of recent documents that are searched one by one before they are
+    sealed into a run.
+    `growth`: a run is merged into the run before it unless that run is at least `growth` times
+    larger.  A larger `growth` means fewer runs (faster queries) and more rewriting.
+    `header_offset`, -4 to 0: the directory of n documents has headers of floor(log2 n) +
+    `header_offset` bits.  One more bit doubles its memory, 4 bytes a header, and halves the entries
+    that a look-up compares.
+    `keep_clusters`: "distance" (only with fingerprints) or "similarity".  Every commit then keeps
+    the connected clusters under the default of that name up to date, for `cluster` and
+    `find_clusters`.
+    `keep_times`: "inserted" stores the time at which each document was inserted; "seen" also renews
+    it whenever a claim (`add_if_new`, `add_many_if_new`) finds that the document matches.  `expire`
+    needs one of them.  With "seen", a claim that stores nothing has a commit of its own, too.
+    `passages`: stores winnowed n-grams of each text, some 3 bytes a word, for `contained=`.  All
+    documents must then be texts, and the sketch must cut words.
+    `features`: stores the features of each document, 3 bytes each (some 3 bytes a word; 7 if they
+    have weights), so that exact similarities decide without `texts=`: in `add_if_new`,
+    `add_many_if_new`, `find_all`, `find_clusters`, `compare` and `deduplicate(db=)`.  All documents
+    must then be texts or lists of tokens.
+    """
+
+    sketch: Simhash | Minhash = field(default_factory=Simhash)
+    blocks: int = _OF_SKETCH
+    leading: int = _OF_SKETCH
+    distance_tables: DistanceTablesName = "auto"
+    bands: int | None = None
+    rows: int | None = None
+    polytopes: int | None = None
+    similarity: float = _OF_SKETCH
+    distance: int = _OF_SKETCH
+    recall: float = 0.95
+    delta_documents: int = 4096
+    growth: int = 3
+    header_offset: int = -1
+    keep_clusters: ClustersName = "none"
+    keep_times: TimesName = "none"
+    passages: bool = False
+    features: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for an impossible value."""
+        if not isinstance(self.sketch, Simhash | Minhash):
+            raise OptionError(
+                f"sketch must be a simdb.Simhash or simdb.Minhash, got {type(self.sketch).__name__}"
+            )
+        self._set_default("similarity", self.sketch.usual_similarity)
+        if isinstance(self.sketch, Minhash):
+            self._check_bands(self.sketch)
+        else:
+            self._check_blocks()
+        self._check_polytopes()
+        share("similarity", self.similarity)
+        share("recall", self.recall)
+        whole("delta_documents", self.delta_documents, 1, 2**20)
+        whole("growth", self.growth, 2, 1000)
+        whole("header_offset", self.header_offset, HEADER_OFFSET_LEAST, 0)
+        one_of("keep_clusters", self.keep_clusters, KEPT)
+        one_of("keep_times", self.keep_times, TIMES_KEPT)
+        one_of("distance_tables", self.distance_tables, TABLES_STORED)
+        flag("passages", self.passages)
+        flag("features", self.features)
+        if self.passages:
+            self._check_passages()
+        if self.features and self.sketch.unit == "moz":
+            raise OptionError(
+                "features=True needs features that are stored, and those of unit='moz' are windows"
+                " of a hash; use another unit=, or leave features= out"
+            )
+        if self.keep_clusters == BY_SIMILARITY and not self.sketch.vector_bytes:
+            raise OptionError(
+                "keep_clusters='similarity' needs stored vectors: use"
+                " Simhash(store_volatility=True), or keep_clusters='distance'"
+            )
+
+    def __repr__(self) -> str:
+        """Return the options that differ from the usual ones of this sketch."""
+        differing = differing_options(self, Options(sketch=self.sketch))
+        if self.sketch != Simhash():
+            differing = {"sketch": self.sketch, **differing}
+        return written(self, differing)
+
+    def compared(self, similarity: float) -> float:
+        """Return the number that the kernel compares with to find matches of this similarity."""
+        return similarity if self.is_minhash else least_rounded(similarity)
+
+    @property
+    def is_minhash(self) -> bool:
+        """Whether the sketches are MinHash signatures."""
+        return isinstance(self.sketch, Minhash)
+
+    @property
+    def table_count(self) -> int:
+        """The number of block permutations or bands; 0 if the bands are not chosen yet."""
+        return (self.bands or 0) if self.is_minhash else math.comb(self.blocks, self.leading)
+
+    @property
+    def may_be_lean(self) -> bool:
+        """Whether runs need no tables of `blocks` if all their documents have weights.
+
+        Clusters that are maintained by distance look up each new document.
+        """
+        is_asked = self.keep_clusters == BY_DISTANCE
+        return self.distance_tables == LEAN and self.polytope_count > 0 and not is_asked
+
+    @property
+    def polytope_count(self) -> int:
+        """The number of cross-polytope tables; 0 if it is not chosen yet."""
+        return self.polytopes or 0
+
+    @property
+    def keeps_clusters(self) -> bool:
+        """Whether every commit keeps clusters up to date."""
+        return self.keep_clusters != NOT_KEPT
+
+    @property
+    def keeps_times(self) -> bool:
+        """Whether the time of each document is stored."""
+        return self.keep_times != NO_TIMES
+
+    def _check_passages(self) -> None:
+        """Check that the sketch takes texts whose words have places."""
+        sketch = self.sketch
+        if (
+            sketch.unit not in ("words", "whitespace")
+            or sketch.tokeniser
+            or sketch.markup != "none"
+        ):
+            raise OptionError(
+                "passages=True needs texts that are cut into words: use unit='words', no tokeniser="
+                " and no markup=, and give texts without markup"
+            )
+
+    def _set_default(self, name: str, value: Any) -> None:
+        if getattr(self, name) is _OF_SKETCH:
+            object.__setattr__(self, name, value)
+
+    def _check_blocks(self) -> None:
+        """Set and check the options that work only with fingerprints."""
+        for name in BANDED:
+            if getattr(self, name) is not None:
+                raise OptionError(
+                    f"{name}= works only with MinHash signatures; for fingerprints use blocks= and"
+                    " leading="
+                )
+        self._set_default("blocks", USUAL_BLOCKS)
+        self._set_default("leading", USUAL_LEADING)
+        self._set_default("distance", USUAL_DISTANCE)
+        whole("blocks", self.blocks, 1, FINGERPRINT_BITS)
+        whole("leading", self.leading, 1, self.blocks)
+        if self.table_count > TABLES_MAX:
+            raise OptionError(
+                f"blocks={self.blocks}, leading={self.leading} make {self.table_count} tables, more"
+                f" than {TABLES_MAX}; choose fewer blocks, or leading nearer to 1"
+            )
+        whole("distance", self.distance, 0, FINGERPRINT_BITS)
+
+    def _check_polytopes(self) -> None:
+        """Check the number of cross-polytope tables; without vectors, 0 is the same as None."""
+        if self.polytopes is None:
+            return
+        whole("polytopes", self.polytopes, 0, POLYTOPES_MAX)
+        if self.is_minhash or not self.sketch.vector_bytes:
+            if self.polytopes:
+                raise OptionError(
+                    f"polytopes={self.polytopes} works only with a Simhash that stores vectors: use"
+                    " Simhash(store_volatility=True), or leave polytopes= out"
+                )
+            object.__setattr__(self, "polytopes", None)
+
+    def _check_bands(self, sketch: Minhash) -> None:
+        """Set and check the options that work only with signatures."""
+        if self.distance_tables != LEAN:
+            raise OptionError(
+                "distance_tables= works only with fingerprints; leave it out with a Minhash"
+            )
+        for name in PERMUTED:
+            self._set_default(name, 0)
+            if getattr(self, name) != 0:
+                raise OptionError(
+                    f"{name}= works only with fingerprints; with a Minhash use bands= and rows=,"
+                    " and query by similarity="
+                )
+        if self.keep_clusters == BY_DISTANCE:
+            raise OptionError(
+                "keep_clusters='distance' works only with fingerprints; with a Minhash use"
+                " keep_clusters='similarity'"
+            )
+        if (self.bands is None) != (self.rows is None):
+            raise OptionError("bands= and rows= must be given together, or neither")
+        if self.bands is not None and self.rows is not None:
+            whole("bands", self.bands, 1, TABLES_MAX)
+            whole("rows", self.rows, 1, sketch.permutations)
+            if self.bands * self.rows > sketch.permutations:
+                raise OptionError(
+                    f"bands={self.bands} of rows={self.rows} need {self.bands * self.rows} minima,"
+                    f" but permutations={sketch.permutations}"
+                )

@@ -1,0 +1,115 @@
+"""Progress: what the `progress=` of a verb means, and how long the stages of a job take."""
+
+import sys
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from time import perf_counter, process_time
+from typing import Any, NamedTuple, TypeAlias
+
+from simdb.core.checks import shown
+from simdb.core.errors import OptionError
+from simdb.core.threads import SharedWork
+
+# Called with the number of documents that are done.
+Report: TypeAlias = Callable[[int], None]
+Progress: TypeAlias = Report | bool
+
+
+def report_of(progress: object) -> Report | None:
+    """Return what a verb calls with the number of documents that are done; None for nothing.
+
+    True draws a bar on standard error, if that is a terminal.  OptionError for what is neither
+    True nor False, None or a function.
+    """
+    if progress is None or progress is False:
+        return None
+    if progress is True:
+        return Bar() if sys.stderr.isatty() else None
+    if not callable(progress):
+        raise OptionError(
+            f"progress must be True for a bar, a function or None, got {shown(progress)}"
+        )
+    return progress
+
+
+class Bar:
+    """A function of the number of documents that are done; the line goes when it is dropped."""
+
+    def __init__(self, console: Any = None) -> None:
+        """Begin to draw on `console`, of rich; None for standard error."""
+        # Loaded when needed: rich takes long to import.
+        rich = import_module("rich.progress")
+        if console is None:
+            console = import_module("rich.console").Console(stderr=True)
+        self._bar = rich.Progress(
+            rich.SpinnerColumn(),
+            rich.TextColumn("{task.completed:,.0f} documents"),
+            rich.TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._task = self._bar.add_task("", total=None)
+        with suppress(RuntimeError):  # the system has no thread that draws it
+            self._bar.start()
+        weakref.finalize(self, self._bar.stop)
+
+    def __call__(self, done: int) -> None:
+        """Show that `done` documents are done."""
+        self._bar.update(self._task, completed=done)
+
+
+class Stage(NamedTuple):
+    """A stage of a job: its name, seconds, and processor seconds of all threads.
+
+    `parallel`: the share of the processor seconds that any number of threads can share, 0 to 1.
+    `note`: how the stage was done; empty if there is only one way.
+    """
+
+    name: str
+    seconds: float
+    processor_seconds: float
+    parallel: float
+    note: str = ""
+
+
+class Timings:
+    """The stages of one job, one after the other."""
+
+    def __init__(self) -> None:
+        """Begin without a stage."""
+        self.stages: list[Stage] = []
+        self.note = ""
+        self._name = ""
+        self._begun = (0.0, 0.0, 0.0)
+
+    def begin(self, name: str) -> None:
+        """End the stage before, if there is one, and begin another."""
+        self.end()
+        self._name, self._begun = name, _now()
+
+    def end(self) -> None:
+        """End the stage, if one has begun; `note` says how it was done."""
+        if not self._name:
+            return
+        spent = [now - begun for now, begun in zip(_now(), self._begun, strict=True)]
+        seconds, processor_seconds, shared = spent
+        parallel = min(max(shared / max(processor_seconds, 1e-9), 0.0), 1.0)
+        self.stages.append(Stage(self._name, seconds, processor_seconds, parallel, self.note))
+        self._name = self.note = ""
+
+    def whole(self) -> Stage:
+        """Return all stages that have ended as one."""
+        processor_seconds = sum(each.processor_seconds for each in self.stages)
+        shared = sum(each.processor_seconds * each.parallel for each in self.stages)
+        return Stage(
+            "whole", sum(each.seconds for each in self.stages), processor_seconds,
+            shared / max(processor_seconds, 1e-9),
+        )  # fmt: skip
+
+
+def _now() -> tuple[float, float, float]:
+    return perf_counter(), process_time(), SharedWork.total_seconds

@@ -1,0 +1,225 @@
+"""Stored options: options and resources of a database, as they are stored, read and compared.
+
+The stored form says that similarities are corrected for the rounding of weights, and how scripts
+without spaces are cut.  Versions before the first release left this out, and are refused.
+
+*Resources* are stop words, and versions of other packages.  A new version of a package may change
+its stop words, its stems or the text that it finds in a page.  Then a document would get another
+fingerprint than the stored copy of the same document.  So a database stores the stop words
+themselves, and of the other packages the version, to warn if another version is installed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from simdb.core.vector_form import corrected_one
+from simdb.core.checks import a_map, a_number, a_text, expecting
+from simdb.core.errors import FormatError, OptionError
+from simdb.core.options import ALWAYS, BANDED, LEAN, OPEN, PERMUTED, Minhash, Options, Simhash
+from simdb.core.text_sketch import CJK, EARLIER, IdfTable, TextSketch
+
+KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
+CORRECTED = "corrected"
+BY_CHARACTER = "by_character"
+MINHASH = "minhash"
+
+
+def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
+    """Make a map of plain types that can be stored, with `idf` in place of the IDF table.
+
+    Options that this kind of database does not use are left out.
+    """
+    bare = replace(options, sketch=replace(options.sketch, idf=None))
+    encoded = asdict(bare)
+    encoded["sketch"]["idf"] = idf
+    for name, earlier in EARLIER.items():
+        if encoded["sketch"][name] == earlier:
+            del encoded["sketch"][name]
+    if not options.keeps_clusters:
+        del encoded["keep_clusters"]
+    if not options.keeps_times:
+        del encoded["keep_times"]
+    for name in ("passages", "features"):
+        if not encoded[name]:
+            del encoded[name]
+    for name in OPEN:
+        del encoded[name]
+    encoded |= encoded_open(options)
+    if options.is_minhash:
+        encoded["sketch"][KIND] = MINHASH
+    else:
+        encoded[CORRECTED] = True
+    for name in PERMUTED if options.is_minhash else BANDED:
+        del encoded[name]
+    return encoded
+
+
+def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Options:
+    """Read what `encode_options` made; raise FormatError for an option that is not known."""
+    with expecting("the options of the database"):
+        return _decoded_options(a_map(stored), idf)
+
+
+def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
+    sketch_settings = dict(a_map(stored.get("sketch", {})))
+    kinds: dict[Any, type[Simhash | Minhash]] = {None: Simhash, MINHASH: Minhash}
+    named = sketch_settings.pop(KIND, None)
+    if named not in kinds:
+        raise FormatError(
+            f"the database was made with a sketch that this version does not know: {named!r:.50};"
+            " open it with a newer simdb"
+        )
+    kind = kinds[named]
+    sketch_settings = EARLIER | sketch_settings
+    settings = {name: value for name, value in stored.items() if name != "sketch"}
+    settings |= decoded_open(settings, is_minhash=kind is Minhash)
+    is_corrected = kind is Minhash or settings.pop(CORRECTED, None) is True
+    names = {each.name for each in fields(Options)}
+    sketch_names = {each.name for each in fields(kind)}
+    unknown = (set(settings) - names) | (set(sketch_settings) - sketch_names)
+    if unknown:
+        raise FormatError(
+            f"the database was made with options that this version does not know:"
+            f" {', '.join(sorted(unknown))}; open it with a newer simdb"
+        )
+    if not is_corrected or BY_CHARACTER not in sketch_settings:
+        raise FormatError(
+            "the database was stored by a version before the first release, without the option"
+            f" {BY_CHARACTER if is_corrected else CORRECTED!r}; dump it with the version that wrote"
+            " it (simdb dump) and load the dump with this one (simdb load)"
+        )
+    made = Options(sketch=kind(**{**sketch_settings, "idf": idf}), **settings)
+    if not made.table_count:
+        raise ValueError("the sketch is a Minhash, but no bands are stored")
+    return made
+
+
+def encoded_open(options: Options) -> dict[str, Any]:
+    """Make a map of the options that can change, without what earlier versions mean if it lacks."""
+    named: dict[str, Any] = {} if options.polytopes is None else {"polytopes": options.polytopes}
+    if options.distance_tables == LEAN and not options.is_minhash:
+        named["distance_tables"] = LEAN
+    return named
+
+
+def decoded_open(stored: Mapping[str, Any], *, is_minhash: bool) -> dict[str, Any]:
+    """Read what `encoded_open` made."""
+    usual = {"polytopes": None, "distance_tables": LEAN if is_minhash else ALWAYS}
+    return usual | {name: stored[name] for name in OPEN if name in stored}
+
+
+def decode_dumped(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
+    """Read the options of a dump, also of a version before the first release.
+
+    Those compared similarities that were not corrected.  The threshold becomes the corrected one,
+    under which the same documents match.
+    """
+    settings = dict(stored)
+    sketch = {BY_CHARACTER: CJK, **a_map(stored["sketch"])}
+    if KIND not in sketch and CORRECTED not in settings:
+        settings |= {CORRECTED: True, "similarity": corrected_one(a_number(stored["similarity"]))}
+    return decode_options({**settings, "sketch": sketch}, idf)
+
+
+def decode_settings(stored: Any, where: str) -> dict[str, Any]:
+    """Read stored `feature_settings`; a setting that is not stored gets its default."""
+    with expecting(f"the settings of features in {where}"):
+        return _decoded_settings(a_map(stored), where)
+
+
+def _decoded_settings(stored: Mapping[str, Any], where: str) -> dict[str, Any]:
+    known = Simhash().feature_settings
+    if BY_CHARACTER not in stored:
+        raise FormatError(
+            f"{where} was written by a version before the first release, without the setting"
+            f" {BY_CHARACTER!r}; make the table again from the documents"
+        )
+    unknown = set(stored) - set(known)
+    if unknown:
+        raise FormatError(
+            f"{where} was made with options that this version does not know:"
+            f" {', '.join(sorted(map(str, unknown)))}; use a newer simdb"
+        )
+    lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
+    return {**known, **stored, **lists}
+
+
+def check_same(stored: Options, wanted: Options, where: str) -> None:
+    """Raise OptionError naming each option in which `wanted` differs; see `differences`."""
+    differing = differences(stored, wanted)
+    if differing:
+        raise OptionError(
+            f"{where} was created with other options: {'; '.join(differing)}."
+            " Open it without options=, or create another database"
+        )
+
+
+def differences(stored: Options, wanted: Options) -> list[str]:
+    """Name each option in which `wanted` differs from `stored`, with both values.
+
+    A sketch without an IDF table means the stored table, numbers of tables that are None the
+    stored numbers, and the usual `distance_tables` the stored ones.
+    """
+    return [
+        f"{name} is {old!r}, not {new!r}"
+        for name, old, new in _flat_pairs(stored, wanted)
+        if old != new and not _leaves_open(name, new)
+    ]
+
+
+def _leaves_open(name: str, wanted: Any) -> bool:
+    """Return whether a value of an option is that of options which leave it open."""
+    if name == "distance_tables":
+        return bool(wanted == LEAN)
+    return wanted is None and name in ("sketch.idf", *OPEN, *BANDED)
+
+
+def _flat_pairs(left: Options, right: Options) -> list[tuple[str, Any, Any]]:
+    """Give (name, value in `left`, value in `right`) of every option, also of the sketch."""
+    pairs = []
+    for each in fields(Options):
+        old, new = getattr(left, each.name), getattr(right, each.name)
+        if isinstance(old, TextSketch) and type(old) is type(new):
+            pairs += [
+                (f"sketch.{part.name}", getattr(old, part.name), getattr(new, part.name))
+                for part in fields(old)
+            ]
+        elif each.name == "polytopes":
+            pairs.append((each.name, old or 0, new))
+        else:
+            pairs.append((each.name, old, new))
+    return pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The `stop_words` of the language in the options, and `versions` of packages by name."""
+
+    stop_words: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def encode_resources(resources: Resources) -> dict[str, Any]:
+    """Make a map of plain types that can be stored."""
+    return {"stop_words": list(resources.stop_words), "versions": dict(resources.versions)}
+
+
+def decode_resources(stored: Mapping[str, Any]) -> Resources:
+    """Read what `encode_resources` made; raise FormatError for a field that is not known."""
+    with expecting("the value 'resources'"):
+        return _decoded(a_map(stored))
+
+
+def _decoded(stored: Mapping[str, Any]) -> Resources:
+    unknown = set(stored) - {"stop_words", "versions"}
+    if unknown:
+        raise FormatError(
+            f"the database keeps resources that this version does not know:"
+            f" {', '.join(sorted(unknown))}; open it with a newer simdb"
+        )
+    versions = a_map(stored.get("versions", {}))
+    return Resources(
+        tuple(a_text(word) for word in stored.get("stop_words", ())),
+        {name: a_text(version) for name, version in versions.items()},
+    )

@@ -1,0 +1,330 @@
+"""Text sketches: the steps from a document to weighed features, which all sketches share.
+
+An *IDF table* has the weights of features, larger for features that fewer documents have.  A
+feature that df of N documents have weighs ln((1 + N) / (1 + df)) + 1.  A table is fitted once and
+never changes; otherwise fingerprints made before and after a change would not agree.  A feature
+that is not in the table weighs as if one document had it, so features with df = 1 are left out.
+
+A table is one sorted column, which is read in place; a look-up touches one cache line:
+
+    entries uint64[n]: the feature's hash, its 16 lowest bits replaced by its weight
+    directory uint32[2**t + 1]: the first entry with each value of the t highest bits
+
+Weights are whole numbers of `WEIGHT_UNIT`, so sums of them are exact in any order.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.core.checks import callable_name, flag, language, one_of, tag_weights, whole, words
+from simdb.core.choices import ByCharacterName, MarksName, MarkupName, NormalisationName, UnitName
+from simdb.core.errors import OptionError
+
+WEIGHT_UNIT = 1 / 1024
+WEIGHT_BITS = 16
+WEIGHT_MASK = (1 << WEIGHT_BITS) - 1
+# The mean number of entries for each slot of the directory: a cache line holds 8.
+SLOT_ENTRIES = 4
+UNITS = ("words", "characters", "whitespace", "moz")
+NORMALISATIONS = (NONE, NFC, NFKC, LENIENT) = ("none", "nfc", "nfkc", "lenient")
+MARKS = (KEEP, DROP) = ("keep", "drop")
+MARKUPS = ("none", "html")
+# Which scripts are cut by character; without a choice, that of the IDF table, or the first.
+CUT_BY_CHARACTER = SPACELESS, CJK = ("spaceless", "cjk")
+FEATURE_OPTIONS = (
+    "markup", "html_title", "html_links", "html_weights", "normalisation", "marks", "clean", "unit",
+    "by_character", "tokeniser", "lowercase", "turkic_case", "stop_words", "stemming", "shingle",
+    "seed",
+)  # fmt: skip
+SHINGLE_MAX = 64
+# What options meant before there were any, for what earlier versions have stored.
+EARLIER: dict[str, Any] = {
+    "html_weights": (), "marks": "keep", "clean": False, "turkic_case": False,
+}  # fmt: skip
+
+
+def idf_weight(document_count: int, frequency: int) -> int:
+    """Compute the weight, in units, of a feature in `frequency` of `document_count` documents."""
+    return round((math.log((1 + document_count) / (1 + frequency)) + 1) / WEIGHT_UNIT)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IdfTable:
+    """A frozen table of inverse document frequencies; made by `simdb.fit_idf`.
+
+    `entries` uint64[n] and `directory` uint32[2**t + 1]: the sorted column and its directory.
+    `default`: the weight, in units of 1/1024, of a feature that is not in the table.
+    `document_count`: the number of documents to which the table was fitted.  `settings`: the
+    options that decide what a feature is; a sketch that uses the table must have the same.
+    """
+
+    entries: npt.NDArray[np.uint64]
+    directory: npt.NDArray[np.uint32]
+    default: int
+    document_count: int
+    settings: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        """Count the features in the table."""
+        return len(self.entries)
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of the entries and the directory."""
+        return self.entries.nbytes + self.directory.nbytes
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both tables give every feature the same weight."""
+        if not isinstance(other, IdfTable):
+            return NotImplemented
+        same = self.default == other.default and dict(self.settings) == dict(other.settings)
+        return same and bool(np.array_equal(self.entries, other.entries))
+
+    def __hash__(self) -> int:
+        """Hash the size and the default weight."""
+        return hash((len(self.entries), self.default, self.document_count))
+
+    def __repr__(self) -> str:
+        """Describe the table by its size."""
+        return f"<IdfTable of {len(self)} features of {self.document_count} documents>"
+
+    def weights(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
+        """Give the weight ln((1 + N) / (1 + df)) + 1 of each feature, to 1/1024: float32[n]."""
+        tags = hashes >> np.uint64(WEIGHT_BITS)
+        at = np.searchsorted(self.entries >> np.uint64(WEIGHT_BITS), tags)
+        at = np.minimum(at, max(0, len(self.entries) - 1))
+        units = np.full(len(hashes), self.default, np.uint64)
+        if len(self.entries):
+            found = self.entries[at]
+            is_there = found >> np.uint64(WEIGHT_BITS) == tags
+            units[is_there] = found[is_there] & np.uint64(WEIGHT_MASK)
+        return (units * WEIGHT_UNIT).astype(np.float32)
+
+
+def directory_bits(count: int) -> int:
+    """Compute t, the bits of the directory of a table of `count` features."""
+    return max(0, (count // SLOT_ENTRIES).bit_length())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class TextSketch:
+    """The options that say how texts and lists of tokens become features, and what features weigh.
+
+    A text goes through these steps; each has its options:
+
+    1. `markup`: "none", or "html": take the visible text, with the title unless `html_title` is
+       False, and with the targets of links if `html_links` is True.  `html_weights`: how often the
+       text of some elements counts, {"title": 3, "h1": 2} or ("h1=2", "title=3"), with
+       a weighting that counts, such as "tf" (Biswas 2017; Sood & Loguinov 2011, section 3.1).
+    2. `normalisation`: the Unicode form (UAX #15): "nfc", "nfkc", which also makes full width,
+       ligatures and other forms of one character equal, or "none".
+       `clean`: what looks equal becomes equal.  Characters that are not seen (Unicode's
+       Default_Ignorable_Code_Point: soft hyphens, joiners, zero width spaces) are dropped; a word
+       that a hyphen cuts at the end of a line is joined, if it goes on with a lower-case letter.
+       `marks`: "drop" leaves out accents and points (Latin, Greek, Cyrillic, Hebrew, Arabic,
+       Syriac) and the tatweel.  normalisation="lenient" is "nfkc" with marks="drop".
+    3. `unit`: "words" (Unicode words), "characters" (white space folded), "whitespace" (text
+       between white space) or "moz" (see `Simhash.moz`).  Instead of a unit, `tokeniser`: the name
+       "package.module:function" of a callable from str to a list of str, which `simdb.open` imports
+       only if `allow` names it.
+       `by_character`, only with unit "words": which scripts have no words but characters, each of
+       them a token.  "cjk": kana, Han and Hangul.  "spaceless": also the letters and marks of all
+       other scripts without spaces between words, such as Thai, Lao, Khmer, Burmese, Tibetan and
+       Javanese, by the properties of Unicode 18.  The default is that of the `idf` table, or else
+       "spaceless".
+    4. `lowercase`: by the one-to-one Unicode mapping, and with `clean` also by what full case
+       folding makes equal beyond it: final sigma, sharp s and ss, ligatures.
+       `turkic_case`: I is the capital of the dotless i, as in Turkish and Azerbaijani.
+    5. `stop_words`: tokens to leave out: a language ("english") or the words themselves.
+    6. `stemming`: a language of Snowball; the stem takes the place of each token.
+    7. `shingle`: the number of consecutive tokens in a feature.
+    8. `weighting`: how much a feature of a document counts, with an `idf` table if the weighting
+       needs one; `Simhash` and `Minhash` have different weightings.
+
+    A list of tokens begins at step 5.  `seed`: the seed of the feature hash.
+    """
+
+    WEIGHTINGS: ClassVar[tuple[str, ...]] = ()
+
+    markup: MarkupName = "none"
+    html_title: bool = True
+    html_links: bool = False
+    html_weights: Mapping[str, int] | tuple[str, ...] = ()
+    normalisation: NormalisationName = "nfc"
+    marks: MarksName = "keep"
+    clean: bool = True
+    unit: UnitName = "words"
+    by_character: ByCharacterName = ""
+    tokeniser: str = ""
+    lowercase: bool = True
+    turkic_case: bool = False
+    stop_words: str | tuple[str, ...] = ""
+    stemming: str = ""
+    shingle: int = 3
+    weighting: str = ""
+    idf: IdfTable | None = None
+    seed: int = 0
+
+    def __repr__(self) -> str:
+        """Return the options that differ from the defaults."""
+        differing = differing_options(self, type(self)())
+        if not self.by_character:  # it has no meaning for the unit
+            differing.pop("by_character", None)
+        return written(self, differing)
+
+    @property
+    def uses_idf(self) -> bool:
+        """Whether features are weighted by an IDF table."""
+        return self.weighting.endswith("idf")
+
+    @property
+    def counting(self) -> str:
+        """The count of a feature that occurs n times, before IDF: "tf" n, "binary" 1, "log-tf"."""
+        return self.weighting.removesuffix("-idf")
+
+    @property
+    def cutting(self) -> str:
+        """The kernel's name of the way in which texts are cut: the unit, or "spaceless"."""
+        return self.by_character if self.by_character == SPACELESS else self.unit
+
+    @property
+    def python_steps(self) -> tuple[str, ...]:
+        """The steps that run in Python instead of the kernel, in order.
+
+        "markup", "normalisation" (of texts that are not ASCII), "tokeniser" and "stemming" (once
+        for each distinct word).
+        """
+        is_used = {
+            "markup": self.markup != "none",
+            "normalisation": self.is_normalised_in_python,
+            "tokeniser": bool(self.tokeniser),
+            "stemming": bool(self.stemming),
+        }
+        return tuple(name for name, used in is_used.items() if used)
+
+    @property
+    def is_normalised_in_python(self) -> bool:
+        """Whether normalisation is a step of its own; otherwise the kernel cleans texts."""
+        is_changed = self.clean or self.normalisation != NONE
+        return (
+            self.marks == DROP
+            or self.normalisation == NFKC
+            or (self.normalisation == NFC and not self.clean)
+            or (bool(self.tokeniser) and is_changed)
+        )
+
+    @property
+    def cuts_words(self) -> bool:
+        """Whether texts are cut into Unicode words."""
+        return self.unit == "words" and not self.tokeniser
+
+    @property
+    def feature_settings(self) -> dict[str, Any]:
+        """The options that decide what a feature is: all except weights and storage."""
+        return {name: getattr(self, name) for name in FEATURE_OPTIONS}
+
+    def _check_steps(self) -> None:
+        """Raise OptionError for a step that is impossible or contradicts another."""
+        one_of("markup", self.markup, MARKUPS)
+        flag("html_title", self.html_title)
+        flag("html_links", self.html_links)
+        self._check_html_weights()
+        self._check_normalisation()
+        one_of("unit", self.unit, UNITS)
+        callable_name("tokeniser", self.tokeniser)
+        flag("lowercase", self.lowercase)
+        if not isinstance(self.stop_words, str):
+            object.__setattr__(self, "stop_words", words("stop_words", self.stop_words))
+        language("stemming", self.stemming)
+        whole("shingle", self.shingle, 1, SHINGLE_MAX)
+        one_of("weighting", self.weighting, self.WEIGHTINGS)
+        whole("seed", self.seed, 0, 2**32 - 1)
+        if self.tokeniser and self.unit != "words":
+            raise OptionError(
+                f"unit={self.unit!r} has no meaning beside tokeniser=; leave out unit="
+            )
+        self._check_by_character()
+        has_words = self.unit in ("words", "whitespace")
+        for name in ("stop_words", "stemming"):
+            if getattr(self, name) and not has_words:
+                raise OptionError(
+                    f"{name}= needs unit='words' or 'whitespace', but unit is {self.unit!r}"
+                )
+
+    def _check_normalisation(self) -> None:
+        """Set what "lenient" stands for, and check what belongs to normalisation."""
+        one_of("normalisation", self.normalisation, NORMALISATIONS)
+        if self.normalisation == LENIENT:
+            object.__setattr__(self, "normalisation", NFKC)
+            object.__setattr__(self, "marks", DROP)
+        one_of("marks", self.marks, MARKS)
+        flag("clean", self.clean)
+        flag("turkic_case", self.turkic_case)
+        if self.turkic_case and not (self.clean and self.lowercase):
+            raise OptionError("turkic_case= folds case; it needs clean=True and lowercase=True")
+
+    def _check_html_weights(self) -> None:
+        """Set `html_weights` to words such as "h1=2", sorted, and check them."""
+        given: Any = self.html_weights
+        if isinstance(given, Mapping):
+            given = [f"{tag}={weight}" for tag, weight in given.items()]
+        object.__setattr__(self, "html_weights", tag_weights("html_weights", given))
+        if self.html_weights and self.markup != "html":
+            raise OptionError("html_weights= weighs elements of HTML; give markup='html', too")
+
+    def _check_by_character(self) -> None:
+        """Set and check `by_character`, which is "" if nothing is cut into Unicode words."""
+        chosen: str = self.by_character
+        if isinstance(chosen, str) and not chosen:
+            table = self.idf.settings if isinstance(self.idf, IdfTable) else {}
+            chosen = table.get("by_character") or SPACELESS
+        one_of("by_character", chosen, CUT_BY_CHARACTER)
+        object.__setattr__(self, "by_character", chosen if self.cuts_words else "")
+
+    def _check_idf(self) -> None:
+        """Raise OptionError unless the IDF table was fitted with the options of this sketch."""
+        if self.idf is None:
+            return
+        if not isinstance(self.idf, IdfTable):
+            raise OptionError(
+                f"idf must be an IdfTable made by simdb.fit_idf, got {type(self.idf).__name__}"
+            )
+        if not self.uses_idf:
+            raise OptionError(f"weighting={self.weighting!r} takes no idf; use 'tf-idf'")
+        fitted = EARLIER | dict(self.idf.settings)
+        differing = [
+            f"{name} was {fitted.get(name)!r}, not {value!r}"
+            for name, value in self.feature_settings.items()
+            if fitted.get(name) != value
+        ]
+        if differing:
+            raise OptionError(
+                f"the IDF table was fitted with other options: {'; '.join(differing)}; fit one"
+                " with simdb.fit_idf(documents, sketch)"
+            )
+
+
+def differing_options(options: Any, usual: Any) -> dict[str, Any]:
+    """Return the options, in order, that are not those of `usual`."""
+    names = (field.name for field in fields(options))
+    every = {name: getattr(options, name) for name in names}
+    return {name: each for name, each in every.items() if each != getattr(usual, name)}
+
+
+def written(options: Any, values: Mapping[str, Any]) -> str:
+    """Write the call that makes `options` of the `values` that differ from the defaults."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in values.items())
+    return f"{type(options).__name__}({arguments})"
+
+
+def threads_for(sketch: TextSketch, threads: int) -> int:
+    """Return how many of the `threads` may sketch documents at a time.
+
+    A tokeniser is the user's own function, which need not bear being called by several threads.
+    """
+    return 1 if sketch.tokeniser else threads

@@ -1,0 +1,435 @@
+"""Threads: spreads the parts of a batch over processors; no other module starts a thread.
+
+The parts and the order of their results do not depend on the number of threads, so a verb gives the
+same answer for any number.  The kernel works without the interpreter lock, so threads help wherever
+most of the time is spent there.  Threads end with the verb that started them: none is left over
+when a process forks or ends.
+
+The standard library's `concurrent.futures` does the same, but a child forked while another thread
+imports or uses it can fail: it has locks that every fork takes.
+"""
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from itertools import islice
+from queue import Empty, Queue, SimpleQueue
+from threading import Event, Lock, Thread, current_thread, local
+from time import thread_time
+from typing import Any, Generic, TypeVar
+from weakref import ref
+
+from simdb.core.checks import whole
+
+VARIABLE = "SIMDB_THREADS"
+THREADS_MAX = 256
+# So many parts for each thread are begun before the result of the first is waited for.
+AHEAD = 2
+# So many parts of a batch are made for each thread: one of them may take longer than the others.
+PARTS = 2
+# A part of fewer documents would not be worth a thread.
+LEAST = 256
+# How long to wait for the thread that reads ahead, when it is no longer needed, at a time.
+TAKEN_SECONDS = 0.01
+# So many results of a stream are made ahead.
+BEGUN = 32
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class SharedWork(local):
+    """The processor seconds of this process that any number of threads could share."""
+
+    total_seconds = 0.0
+    _lock = Lock()
+    _depth = 0  # of calls within calls, in this thread
+    _begun = 0.0
+
+    def __enter__(self) -> None:
+        """Begin a piece of it."""
+        if not self._depth:
+            self._begun = thread_time()
+        self._depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        """Add the piece."""
+        self._depth -= 1
+        if not self._depth:
+            with self._lock:
+                SharedWork.total_seconds += thread_time() - self._begun
+
+
+def _renew_in_child() -> None:
+    """After a fork, free the lock: a thread of the parent may have held it."""
+    SharedWork._lock = Lock()
+
+
+os.register_at_fork(after_in_child=_renew_in_child)
+WORK = SharedWork()
+# The number of threads of a verb, for whatever it calls.
+_BOUND: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+def thread_count(threads: object = None) -> int:
+    """Return the number of threads that an argument `threads` asks for.
+
+    None means the number that `bounded` says, the number in the environment variable SIMDB_THREADS
+    or, without both, all processors that this process may use.  Raises OptionError unless it is a
+    whole number from 1 to 256.
+    """
+    if threads is not None:
+        return whole("threads", threads, 1, THREADS_MAX)
+    bound = _BOUND.get()
+    if bound is not None:
+        return bound
+    given = os.environ.get(VARIABLE, "").strip()
+    if given:
+        return whole(VARIABLE, int(given) if given.isdecimal() else given, 1, THREADS_MAX)
+    return min(_processors(), THREADS_MAX)
+
+
+@contextmanager
+def bounded(threads: int | None) -> Iterator[None]:
+    """Let whatever is called inside use so many threads, unless it is told another number."""
+    before = _BOUND.set(thread_count(threads))
+    try:
+        yield
+    finally:
+        _BOUND.reset(before)
+
+
+def parts_of(count: int, threads: int, *, most: int, least: int | None = None) -> list[slice]:
+    """Cut a batch of `count` documents into consecutive parts of at most `most` documents.
+
+    A single thread gets parts as large as possible; each of several threads gets some parts, as far
+    as there are `least` documents (None: `LEAST`) for each, and all threads the same number of
+    parts.  There is always one part.
+    """
+    shared = max(count, 1)
+    if threads > 1:
+        of_each = max(PARTS, -(-count // (most * threads)))
+        shared = max(-(-count // (of_each * threads)), least or LEAST)
+    size = min(shared, most)
+    return [slice(start, start + size) for start in range(0, max(count, 1), size)]
+
+
+class Crew:
+    """Threads that stay between the batches of a verb, and end with it; see `crew`."""
+
+    def __init__(self) -> None:
+        """Begin without a thread."""
+        self._process = os.getpid()
+        self._waiting: SimpleQueue[_Call[Any, Any] | None] = SimpleQueue()
+        self._workers: list[Thread] = []
+        self.has_ended = False
+
+    @property
+    def size(self) -> int:
+        """Number of threads."""
+        return sum(worker.ident is not None for worker in self._workers)
+
+    @property
+    def can_be_awaited(self) -> bool:
+        """Whether this thread can wait for the threads: not if it is one of them.
+
+        After a fork they are in the parent alone, and when the interpreter ends they stand still.
+        """
+        is_here = os.getpid() == self._process and not sys.is_finalizing()
+        return is_here and current_thread() not in self._workers
+
+    def give(self, calls: "Iterable[_Call[Any, Any]]", threads: int) -> None:
+        """Let up to `threads` threads make some calls; they are started if there are fewer.
+
+        If the system has no more threads, those that run make them.  Without any the crew has
+        ended, and whoever waits for the calls makes them.
+        """
+        for _ in () if self.has_ended else range(self.size, threads):
+            worker = Thread(target=_work, args=(self._waiting,), name="simdb", daemon=True)
+            self._workers.append(worker)
+            if not _has_started(worker):
+                self._workers.remove(worker)
+                break
+        self.has_ended = self.has_ended or not self.size
+        for call in () if self.has_ended else calls:
+            self._waiting.put(call)
+
+    def end(self) -> None:
+        """Wait, if that can be, until all calls are made; no thread is left then."""
+        self.has_ended = True
+        self._waiting.put(None)
+        for worker in self._workers if self.can_be_awaited else ():
+            if worker.ident is not None:  # it was started
+                worker.join()
+
+    def __del__(self) -> None:
+        """End the threads even if an exception has interrupted `end`, at any instruction."""
+        self._waiting.put(None)
+
+
+def _has_started(thread: Thread) -> bool:
+    """Start a thread; return whether the system has one."""
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _work(waiting: "SimpleQueue[_Call[Any, Any] | None]") -> None:
+    """Make calls until there is None, and leave that to the next thread."""
+    while (call := waiting.get()) is not None:
+        call.make()
+        del call  # its result may be large
+    waiting.put(None)
+
+
+# The threads that the batches of a verb share; only the verb itself keeps them.
+_CREW: ContextVar[Callable[[], Crew | None]] = ContextVar("crew", default=lambda: None)
+
+
+@contextmanager
+def crew() -> Iterator[None]:
+    """Let the batches of a `with` statement share threads, since starting threads takes a while.
+
+    That is of use where a verb has many small batches.  The threads end with the statement; inside
+    of another such statement, it does nothing.
+    """
+    if _CREW.get()() is not None:
+        yield
+        return
+    own = Crew()
+    before = _CREW.set(ref(own))
+    try:
+        yield
+    finally:
+        own.end()
+        _CREW.reset(before)
+
+
+def mapped(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Generator[Result]:
+    """Yield `function(item)` of all items in their order, computed by up to `threads` threads.
+
+    Items are taken in the thread that reads the results, only a few before they are needed.  The
+    first error, by the order of the items, is raised in its turn.  When the iterator ends, or is
+    closed, no call is running any more.
+    """
+    return _alone(function, items) if threads == 1 else _shared(function, items, threads)
+
+
+def begun(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Generator[Result]:
+    """Return what `mapped` returns; if there are several threads, they begin with items now.
+
+    The caller closes it.
+    """
+    if threads == 1:
+        return _alone(function, items)
+    results = _shared(function, items, threads, begins=True)
+    next(results)
+    return results
+
+
+def _alone(function: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result]:
+    """Yield what `mapped` yields, computed by this thread."""
+    for item in items:
+        with WORK:
+            result = function(item)
+        yield result
+
+
+def _shared(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int, *, begins: bool = False
+) -> Generator[Result]:
+    """Yield what `mapped` yields; if it `begins`, first anything when threads are at work."""
+    given = _CREW.get()()
+    is_fit = given and not given.has_ended and given.size <= threads and given.can_be_awaited
+    team = given if given and is_fit else Crew()
+    running: deque[_Call[Item, Result]] = deque()
+    source, is_done, is_given = iter(items), False, False
+    try:
+        while running or not is_done:
+            if not is_done:
+                new, is_done = _taken(function, source, AHEAD * threads - len(running))
+                running.extend(new)
+                # A single item is not worth a thread, unless the caller does something meanwhile.
+                is_given = is_given or len(running) > 1 or begins
+                if is_given:
+                    team.give(new, min(threads, len(running)))
+                del new  # results are not kept
+            if begins:
+                begins = False
+                yield  # type: ignore[misc]
+            elif running:
+                if not is_given or team.has_ended:
+                    running[0].make()
+                running[0].wait()
+                yield running.popleft().result()
+    finally:
+        for call in running:
+            call.give_up()
+        for call in running if team.can_be_awaited else ():
+            call.wait()
+        if team is not given:
+            team.end()
+
+
+def _taken(
+    function: Callable[[Item], Result], source: Iterator[Item], count: int
+) -> "tuple[list[_Call[Item, Result]], bool]":
+    """Return calls of the next `count` items, and whether there are no more."""
+    new: list[_Call[Item, Result]] = []
+    try:
+        for _ in range(count):
+            new.append(_Call(function, next(source)))
+    except StopIteration:
+        return new, True
+    except Exception as error:
+        # What failed is the item; it waits for its turn like any result.
+        return [*new, _Call.failed(error)], True
+    return new, False
+
+
+def _nothing(item: None) -> None:
+    """Return nothing."""
+
+
+class _Call(Generic[Item, Result]):
+    """One call of a function by some thread; its result, once there is one."""
+
+    __slots__ = ("_error", "_function", "_item", "_rests", "_result", "_runs")
+
+    def __init__(self, function: Callable[[Item], Result], item: Item) -> None:
+        """Let the call wait until a thread makes it."""
+        self._function, self._item = function, item
+        # Whoever takes the one lock makes the call, and the other is free when it is made.  Locks
+        # take a tenth of the time of events.
+        self._rests, self._runs = Lock(), Lock()
+        self._runs.acquire()
+        self._error: BaseException | None = None
+        self._result: Result
+
+    @classmethod
+    def failed(cls, error: BaseException) -> "_Call[Any, Any]":
+        """Return a call that has raised an error already."""
+        call: _Call[Any, Any] = _Call(_nothing, None)
+        call._error = error
+        call.give_up()
+        return call
+
+    def make(self) -> None:
+        """Make the call, unless it was made, is being made or was given up."""
+        if not self._rests.acquire(blocking=False):
+            return
+        try:
+            with WORK:
+                self._result = self._function(self._item)
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._runs.release()
+
+    def give_up(self) -> None:
+        """Make no thread make the call, unless one has begun."""
+        if self._rests.acquire(blocking=False):
+            self._runs.release()
+
+    def wait(self) -> None:
+        """Wait until no thread is making the call and none will."""
+        with self._runs:
+            return
+
+    def result(self) -> Result:
+        """Return the result, or raise what the call has raised; it was made."""
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
+    """Yield `items`; if there are several threads, one of them takes the next few meanwhile.
+
+    The items are then taken in that thread, one after the other.  An error that they raise is
+    raised in its turn.  When the iterator ends, or is closed, no item is being taken any more.
+    """
+    if threads == 1:
+        yield from items
+        return
+    taken: Queue[tuple[bool, Any]] = Queue(AHEAD)
+    is_over = Event()
+
+    def take() -> None:
+        end: tuple[bool, Any] = (True, None)
+        try:
+            for item in items:
+                taken.put((False, item))
+                if is_over.is_set():
+                    break
+            # An exception of the reader can keep the generator, and calls that it has begun.
+            if isinstance(items, Generator):
+                items.close()
+        except BaseException as error:
+            end = (True, error)
+        taken.put(end)
+
+    taker = Thread(target=take, name="simdb-reading", daemon=True)
+    if not _has_started(taker):
+        yield from items
+        return
+    try:
+        while True:
+            is_end, item = taken.get()
+            if not is_end:
+                yield item
+            elif item is not None:
+                raise item
+            else:
+                return
+    finally:
+        is_over.set()
+        while taker.is_alive() and not sys.is_finalizing():
+            with suppress(Empty):
+                taken.get(timeout=TAKEN_SECONDS)
+
+
+def in_rounds(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int, *, ahead: int = AHEAD
+) -> Iterator[Result]:
+    """Yield what `mapped` yields, but no call is running while the caller has a result.
+
+    A stream that a user reads at leisure needs this: what it reads may end between two results.
+    Up to `ahead` results for each thread are in memory.
+    """
+    rest = iter(items)
+    while some := list(islice(rest, ahead * threads if threads > 1 else 1)):
+        yield from list(mapped(function, some, threads))
+
+
+def streamed(streams: Iterable[Callable[[], Iterator[Result]]], threads: int) -> Iterator[Result]:
+    """Yield the results of all streams, one stream after the other, as `in_rounds` does.
+
+    Each item of `streams` makes a stream.  Up to `threads` streams begin at a time, and some
+    results of each are made ahead; what follows in a long stream is made when it is asked for.
+    """
+
+    def begin(make: Callable[[], Iterator[Result]]) -> tuple[list[Result], Iterator[Result]]:
+        stream = make()
+        return list(islice(stream, BEGUN if threads > 1 else 0)), stream
+
+    for first, rest in in_rounds(begin, streams, threads, ahead=1):
+        yield from first
+        yield from rest
+
+
+def _processors() -> int:
+    """Return the number of processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return os.cpu_count() or 1

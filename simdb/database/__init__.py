@@ -1,0 +1,1 @@
+"""The database: opening it, transactions, search, clusters, care, and shards."""

@@ -1,0 +1,192 @@
+"""Array search: all pairs and clusters of an array of fingerprints, without a database.
+
+One table is sorted and swept at a time, in the same arrays, so the search needs the memory of one
+table.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.database.clusters.labels import grouped
+from simdb.database.search.couples import Searched, sweep_tables
+from simdb.core.bits import ALL_BITS
+from simdb.core.dtypes import U32, U64
+from simdb.core.errors import InputError
+from simdb.plan.arrangement import check_arrangement, choose_tables
+from simdb.core.clusters import ArrayClusters, PairPositions
+from simdb.core import kernel
+from simdb.core.threads import mapped, parts_of
+from simdb.storage.runs.sorting import Sorting
+from simdb.storage.runs.table import Table
+from simdb.core.arrays import (
+    Fingerprint,
+    Fingerprints,
+    aligned,
+    check_bits,
+    check_many,
+    describe,
+    is_first,
+)
+
+COUNT_MAX = 2**32 - 1  # positions are uint32 in the tables
+# So many entries are copied or compared by one thread at a time.
+MOVED_AT_ONCE = 1 << 18
+
+
+def stream_pairs(
+    fingerprints: Any, *, blocks: int, distance: int, threads: int
+) -> Iterator[PairPositions]:
+    """Yield every pair within `distance` once, in chunks; arguments are checked at the call."""
+    check_arrangement(blocks, distance)
+    every = read_fingerprints(fingerprints)
+    # The caller's own array may change before the pairs are read, so it is copied.
+    copied = np.empty_like(every.fingerprints)
+
+    def copy(part: slice) -> None:
+        copied[part] = every.fingerprints[part]
+
+    for _ in mapped(copy, _parts(len(copied), threads), threads):
+        pass
+    return _stream(Searched(copied, every.ordinals), blocks, distance, threads)
+
+
+def find_clusters(fingerprints: Any, *, blocks: int, distance: int, threads: int) -> ArrayClusters:
+    """Return every set of two or more fingerprints that pairs within `distance` connect."""
+    check_arrangement(blocks, distance)
+    every = read_fingerprints(fingerprints)
+    labels = _labels(every, blocks, distance, threads)
+    offsets, members = grouped(labels, threads=threads)
+    return ArrayClusters(offsets, members.astype(np.int64))
+
+
+def read_fingerprints(fingerprints: Any) -> Searched:
+    """Return fingerprints with features and their positions; InputError for an invalid array."""
+    bits = as_bits(fingerprints)
+    if len(bits) > COUNT_MAX:
+        raise InputError(
+            f"there must be at most {COUNT_MAX} fingerprints, got {len(bits)}; search in parts"
+        )
+    positions = np.arange(len(bits), dtype=np.uint32)
+    if isinstance(fingerprints, Fingerprints) and fingerprints.weights is not None:
+        has_features = fingerprints.weights.any(axis=1)
+        return Searched(bits[has_features], positions[has_features])
+    return Searched(bits, positions)
+
+
+def as_bits(fingerprints: Any) -> U64:
+    """Return `fingerprints` as uint64[n]: from an integer array, `Fingerprints`, or many ints."""
+    if isinstance(fingerprints, Fingerprints):
+        return fingerprints.bits
+    if isinstance(fingerprints, np.ndarray):
+        return _checked_array(fingerprints)
+    check_many(fingerprints, "fingerprints")
+    return np.array([_one(each, at) for at, each in enumerate(fingerprints)], np.uint64)
+
+
+def distinct(bits: U64) -> U64:
+    """Return each value once, ascending."""
+    keys = bits.copy()
+    kernel.sort(keys)
+    return np.asarray(keys[is_first(keys)], np.uint64)
+
+
+def _checked_array(array: npt.NDArray[Any]) -> U64:
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
+        raise InputError(
+            f"fingerprints must be a uint64 array of one dimension, got {describe(array)}"
+        )
+    if array.dtype.kind == "i" and (negative := np.flatnonzero(array < 0)).size:
+        at = int(negative[0])
+        raise InputError(
+            f"fingerprint {at} must not be negative, got {array[at]}; if the bits are stored as"
+            " signed numbers, pass array.view(numpy.uint64)"
+        )
+    return aligned(array, np.uint64)
+
+
+def _one(value: Any, position: int) -> int:
+    if isinstance(value, Fingerprint):
+        return value.bits
+    bits = int(value) if isinstance(value, np.integer) else value
+    try:
+        check_bits(bits)
+    except InputError as error:
+        remedy = "; of texts give simdb.fingerprints(texts), or use simdb.deduplicate(texts).groups"
+        more = remedy if isinstance(value, str | bytes) else ""
+        raise InputError(f"fingerprint {position}: {error}{more}") from error
+    return int(bits)
+
+
+def _stream(every: Searched, blocks: int, distance: int, threads: int) -> Iterator[PairPositions]:
+    masks, flips = choose_tables(every.fingerprints, blocks=blocks, distance=distance)
+    tables = sorted_tables(every, masks, threads)
+    for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
+        left, right = couples.left.astype(np.int64), couples.right.astype(np.int64)
+        yield PairPositions(left, right, couples.distances)
+
+
+def _labels(every: Searched, blocks: int, distance: int, threads: int) -> U32:
+    """Return the least position that is connected to each: uint32[n]; no table is kept."""
+    count = int(every.ordinals[-1]) + 1 if len(every.ordinals) else 0
+    forest = kernel.Forest(count)
+    firsts = _link_equal(every, forest, threads)
+    masks, flips = choose_tables(firsts.fingerprints, blocks=blocks, distance=distance)
+    tables = sorted_tables(firsts, masks, threads)
+    for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
+        forest.join(couples.left, couples.right)
+    labels: U32 = forest.labels()
+    return labels
+
+
+def sorted_tables(every: Searched, masks: list[int], threads: int = 1) -> Callable[[int], Table]:
+    """Return a function that makes the table of a given number, over the table made before."""
+    if masks == [0]:  # a table without leading bits is not sorted
+        return lambda number: Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
+    keys, ordinals = np.empty_like(every.fingerprints), np.empty_like(every.ordinals)
+    sorting = Sorting(every.fingerprints, every.ordinals, masks, threads)
+
+    def table(number: int) -> Table:
+        sorting.write(number, keys, ordinals)
+        return Table(keys, ordinals, np.empty(0, np.uint32))
+
+    return table
+
+
+def _link_equal(every: Searched, forest: kernel.Forest, threads: int) -> Searched:
+    """Join equal fingerprints; returns the first fingerprint of each value, ordered by value."""
+    keys, ordinals, _ = sorted_tables(every, [ALL_BITS], threads)(0)
+    parts = _parts(len(keys), threads)
+
+    def repeats(part: slice) -> tuple[U32, U32]:
+        """Return the entries of a part that are equal to the one before, and those before."""
+        start = max(part.start - 1, 0)
+        at = np.flatnonzero(~is_first(keys[start : part.stop])) + start
+        return ordinals[at - 1], ordinals[at]
+
+    is_repeat = np.zeros(forest.parents.shape, np.bool_)
+    count = 0
+    for before, after in mapped(repeats, parts, threads):
+        forest.join(before, after)
+        is_repeat[after] = True
+        count += len(after)
+    if not count:
+        return Searched(keys, ordinals)
+    left_out = np.packbits(is_repeat, bitorder="little")
+
+    def keep(part: slice) -> slice:
+        some = keys[part], ordinals[part]
+        kept = kernel.keep(*some, left_out, *some)
+        return slice(part.start, part.start + kept)
+
+    stop = 0
+    for kept in mapped(keep, parts, threads):
+        start, stop = stop, stop + kept.stop - kept.start
+        keys[start:stop], ordinals[start:stop] = keys[kept], ordinals[kept]
+    return Searched(keys[:stop], ordinals[:stop])
+
+
+def _parts(count: int, threads: int) -> list[slice]:
+    return parts_of(count, threads, most=MOVED_AT_ONCE, least=MOVED_AT_ONCE)

@@ -1,0 +1,259 @@
+"""Clusters: connected components of the matching pairs, or stars around representatives.
+
+Equal documents are linked to each other first, and one of them takes part in the search, so a
+thousand copies make a thousand links and not half a million pairs.  Where connected components are
+wanted, documents that are connected already are not compared.
+"""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from simdb.database.clusters.labels import first_equal_rows, grouped
+from simdb.database.search.couples import Couples, couples_of, matching, table_of_equals
+from simdb.database.search.judge import Judge
+from simdb.database.search.lookup import method_of, search
+from simdb.database.search.pairs import join_links
+from simdb.database.state.documents import stored_sketches
+from simdb.database.state.state import State
+from simdb.core.checks import one_of
+from simdb.core.dtypes import I64, U32
+from simdb.plan.problem import Criterion
+from simdb.core.clusters import Clusters
+from simdb.core.reports import Plan
+from simdb.core import kernel
+from simdb.storage.records.tombstones import Bitmap, with_deleted
+from simdb.core.arrays import object_array, sorted_unique
+
+CONNECTED: Final = "connected"
+STAR: Final = "star"
+POLICIES = (CONNECTED, STAR)
+# The documents of a batch are compared with each other.  That pays if most of them represent
+# themselves, so a batch has at most `GROWTH` documents for each representative of the batch before.
+BATCH_FIRST = 1 << 6
+BATCH_DOCUMENTS = 1 << 11
+GROWTH = 8
+# Components of at most this many documents are searched side by side.
+COMPARED_MAX = 256
+# So many pairs are compared at a time; more pairs of representatives and documents are looked up.
+COMPARED_PAIRS = 1 << 20
+# Representatives that can be in more pairs claim their documents some after the others.
+CLAIMED_PAIRS = 1 << 21
+
+
+def check_policy(policy: object) -> None:
+    """Raise OptionError for an unknown policy."""
+    one_of("policy", policy, POLICIES)
+
+
+def find_clusters(
+    state: State,
+    criterion: Criterion,
+    *,
+    policy: str = CONNECTED,
+    places: U32 | None = None,
+    judge: Judge | None = None,
+) -> Clusters:
+    """Return the groups of two or more live documents by `policy`, one of `POLICIES`.
+
+    `places`: the place of each ordinal in the order of representatives; None orders by ordinal.
+    `judge` decides which pairs match, if that is not the criterion alone.  Documents with equal
+    sketches match without it.
+    """
+    if judge is not None:
+        judge.hold()
+    if policy == STAR:
+        labels = _star_labels(state, criterion, places, judge)
+    else:
+        labels = connected_labels(state, criterion, judge)
+    counts = None if judge is None else judge.counts
+    return replace(as_clusters(state, labels, places), verification=counts)
+
+
+def as_clusters(state: State, labels: U32, places: U32 | None) -> Clusters:
+    """Return clusters of the users' ids; `labels`: one member of the cluster of each ordinal."""
+    offsets, members = grouped(labels, places)
+    return Clusters(offsets, object_array(state.identifiers(members).decode(members)))
+
+
+def connected_labels(state: State, criterion: Criterion, judge: Judge | None = None) -> U32:
+    """Return the least member of the component of each ordinal: uint32[next ordinal]."""
+    forest, copies, left_out = _linked_copies(state, criterion)
+    if len(copies):
+        left_out = with_deleted(left_out, copies, state.next_ordinal)
+    for _ in join_links(state.without(left_out), criterion, forest, judge):
+        pass
+    labels: U32 = forest.labels()
+    return labels
+
+
+def _linked_copies(state: State, criterion: Criterion) -> tuple[Any, U32, Bitmap | None]:
+    """Join equal documents; returns the forest, the copies and the documents left out.
+
+    The copies are all but one document of each group of equal documents.
+    """
+    is_measured = criterion.similarity is not None
+    left_out = state.unweighted() if is_measured else state.dead
+    forest = kernel.Forest(state.next_ordinal)
+    copies = _link_equal(state.without(left_out), forest, is_measured=is_measured)
+    return forest, copies, left_out
+
+
+def _link_equal(state: State, forest: kernel.Forest, *, is_measured: bool) -> U32:
+    """Join equal documents; returns all but one document of each group of equal documents.
+
+    Equal means equal fingerprints and, if `is_measured`, equal volatility vectors.  (Equal vectors
+    have equal fingerprints, as their signs are the bits.)
+    """
+    table = table_of_equals(state)
+    same = table.keys[1:] == table.keys[:-1]
+    left, right = table.ordinals[:-1][same], table.ordinals[1:][same]
+    if is_measured and len(left):
+        sharing = sorted_unique(np.concatenate([left, right]))
+        vectors = state.vectors(sharing).gather(sharing)
+        first = sharing[first_equal_rows(vectors)]
+        is_copy = first != sharing
+        left, right = first[is_copy], sharing[is_copy]
+    forest.join(left, right)
+    copies: U32 = right
+    return copies
+
+
+def _star_labels(
+    state: State, criterion: Criterion, places: U32 | None, judge: Judge | None
+) -> U32:
+    """Return the representative of each ordinal.
+
+    The first of equal documents in the order represents all: copies match what it matches.
+    """
+    forest, _, left_out = _linked_copies(state, criterion)
+    equal = forest.labels()
+    every = np.arange(state.next_ordinal, dtype=np.uint32)
+    first_equal = equal if places is None else _first_of_each(equal, places)
+    left_out = with_deleted(left_out, every[first_equal != every], state.next_ordinal)
+    distinct = state.without(left_out)
+    # Made first, so that a method that finds no single document's matches is refused at once.
+    plan = distinct.plan(criterion)
+    components = kernel.Forest(state.next_ordinal)
+    for _ in join_links(distinct, criterion, components, judge):
+        pass
+    stars = _Stars(distinct, criterion, plan, judge)
+    stars.find(*grouped(components.labels(), places))
+    labels: U32 = stars.owners[first_equal]
+    return labels
+
+
+def _first_of_each(labels: U32, places: U32) -> U32:
+    """Return for each ordinal the first in the order with the same label: uint32[n]."""
+    firsts = np.full(len(labels), len(labels), np.uint32)
+    np.minimum.at(firsts, labels, places)
+    ordinals = np.empty(len(places), np.uint32)
+    ordinals[places] = np.arange(len(places), dtype=np.uint32)
+    found: U32 = ordinals[firsts[labels]]
+    return found
+
+
+class _Stars:
+    """The representative of each ordinal, by default itself: `owners` uint32[next ordinal]."""
+
+    def __init__(self, state: State, criterion: Criterion, plan: Plan, judge: Judge | None) -> None:
+        """`plan`: of single documents, for large components.
+
+        `judge` decides which pairs match, if that is not the criterion alone.
+        """
+        self._state, self._criterion, self._plan, self._judge = state, criterion, plan, judge
+        self.owners = np.arange(state.next_ordinal, dtype=np.uint32)
+        self._is_left = np.zeros(state.next_ordinal, np.bool_)  # of a large component
+
+    def find(self, offsets: I64, members: U32) -> None:
+        """Find the stars of components: the i-th has members[offsets[i]:offsets[i + 1]]."""
+        sizes = np.diff(offsets)
+        for component in np.flatnonzero(sizes > COMPARED_MAX).tolist():
+            self._find_in(members[offsets[component] : offsets[component + 1]])
+        small = np.flatnonzero(sizes <= COMPARED_MAX)
+        portion = np.cumsum(sizes[small]) // COMPARED_PAIRS
+        for chosen in np.split(small, np.flatnonzero(np.diff(portion)) + 1):
+            self._find_in_each([members[offsets[at] : offsets[at + 1]] for at in chosen])
+
+    def _find_in_each(self, components: list[U32]) -> None:
+        """Find the stars of small components, side by side.
+
+        In each round the first document that is left in each component is compared with the others.
+        """
+        left = np.concatenate([np.empty(0, np.uint32), *components])
+        of_each = np.repeat(np.arange(len(components)), [len(each) for each in components])
+        while len(left):
+            firsts = np.flatnonzero(np.diff(of_each, prepend=-1))
+            is_member = np.ones(len(left), np.bool_)
+            is_member[firsts] = False
+            leaders = np.repeat(left[firsts], np.diff(firsts, append=len(left)))[is_member]
+            left, of_each = left[is_member], of_each[is_member]
+            found = self._matching(leaders, left)
+            self.owners[found.right] = found.left
+            is_left = self.owners[left] == left
+            left, of_each = left[is_left], of_each[is_left]
+
+    def _find_in(self, ordered: U32) -> None:
+        """Find the stars of one large component."""
+        self._is_left[ordered] = True
+        size = BATCH_FIRST
+        for start in range(0, len(ordered), BATCH_DOCUMENTS):
+            window = ordered[start : start + BATCH_DOCUMENTS]
+            while len(batch := window[self._is_left[window]][:size]):
+                self.owners[batch] = batch[self._within(batch)]
+                self._is_left[batch] = False
+                leaders = batch[self.owners[batch] == batch]
+                size = max(BATCH_FIRST, GROWTH * len(leaders))
+                rest = ordered[start:]
+                some = max(BATCH_FIRST, CLAIMED_PAIRS // len(rest))
+                for first in range(0, len(leaders), some):
+                    found = self._claimed(leaders[first : first + some], rest)
+                    # Pairs are in the order of their representatives: the first claim counts.
+                    joined, firsts = np.unique(found.right, return_index=True)
+                    self.owners[joined] = found.left[firsts]
+                    self._is_left[joined] = False
+
+    def _claimed(self, leaders: U32, ordered: U32) -> Couples:
+        """Return the pairs of `leaders` and those of `ordered` that are left, leader by leader."""
+        if len(leaders) * len(ordered) <= COMPARED_PAIRS:
+            left = ordered[self._is_left[ordered]]
+            return self._matching(np.repeat(leaders, len(left)), np.tile(left, len(leaders)))
+        sketches = stored_sketches(self._state, leaders)
+        rows = search(self._state, sketches, self._criterion, plan=self._plan)
+        return self._kept(couples_of(leaders, rows).chosen(self._is_left[rows.ordinals]))
+
+    def _matching(self, left: U32, right: U32) -> Couples:
+        """Return the given pairs that match."""
+        return self._kept(matching(self._state, self._criterion, left, right))
+
+    def _kept(self, couples: Couples) -> Couples:
+        return couples if self._judge is None else self._judge.kept(self._state, couples)
+
+    def _within(self, batch: U32) -> I64:
+        """Return for each of `batch` the position in it of its representative within the batch."""
+        owners, judge = np.arange(len(batch)), self._judge
+        among = method_of(self._state, self._plan).links_among
+        assert among is not None, "every method that finds matches compares a few documents"
+        for couples in among(self._state, self._criterion, self._plan, batch):
+            if judge is not None:
+                stored = replace(couples, left=batch[couples.left], right=batch[couples.right])
+                known = judge.measured(self._state, stored)
+                couples = couples.chosen(known.similarities >= np.float32(judge.least))
+            _claim(owners, couples.left, couples.right)
+        return owners
+
+
+def _claim(owners: I64, left: U32, right: U32) -> None:
+    """Make each of `left` that represents itself the representative of its matches.
+
+    The matches are on the `right`; those with a representative keep it.  Pairs are in the order of
+    `left`, so the representative of a document is final before its own pairs begin.
+    """
+    bounds = [*np.flatnonzero(np.diff(left, prepend=-1)), len(left)]
+    for start, stop in pairwise(bounds):
+        leader = left[start]
+        if owners[leader] == leader:
+            claimed = right[start:stop]
+            owners[claimed[owners[claimed] == claimed]] = leader

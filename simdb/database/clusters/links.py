@@ -1,0 +1,310 @@
+"""Links: the matches that connect documents, and what they connect after members are lost.
+
+Maintained clusters are made of the links of new documents with stored ones and with each other.
+Equal documents are linked to the first of them, and only this document is searched for.  A document
+that equals a stored document is linked to that document only.
+
+A large cluster that loses members stays whole if the former neighbours of the lost members are
+still connected with each other, and a few comparisons mostly show that.  Otherwise each group of
+connected neighbours grows by searching, first the group that holds the fewest documents, until
+groups meet, or until a group has no new matches: this group is then a part.  So a small part costs
+its own size, however large the rest of the cluster is.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from simdb.database.clusters.labels import first_equal
+from simdb.database.search.lookup import search
+from simdb.database.search.pairs import join_links, look_up
+from simdb.database.state.documents import stored_sketches
+from simdb.database.state.state import State
+from simdb.database.state.view import FINGERPRINTS, SIGNATURES, View
+from simdb.core.bits import bit_counts
+from simdb.core.dtypes import F32, I64, U32, Bools
+from simdb.plan.problem import Criterion
+from simdb.core import kernel
+from simdb.core.options import AUTO
+from simdb.storage import layout
+from simdb.storage.membership import groups_of
+from simdb.storage.records.delta import Delta, StoredBatch, delta_view
+from simdb.storage.records.tombstones import with_deleted
+from simdb.storage.runs.rewriting import seal
+from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
+
+# Up to this number, documents are compared with each other; more get tables of their own.
+COMPARED_MAX = 128
+# Up to this size a cluster by similarity is split exactly; above, with the recall of the criterion.
+EXACT_MAX = 4096
+EQUAL = Criterion(None, 0, 1.0, AUTO, is_stored=True)
+# If more members are removed at once, all remaining members are compared.
+REMOVED_MAX = 16
+# This number of neighbours is compared with all neighbours before the groups grow.
+COMPARED_NEIGHBOURS_MAX = 16
+# The limits of the search, in groups, rounds and matches; beyond, all members are compared.
+GROUPS_MAX = 16
+ROUNDS_LEAST, ROUNDS_MAX = 8, 128
+FOUND_MAX = 1 << 19
+QUERIES_AT_ONCE = 16
+# A round takes as long as comparing this number of members, some 100 microseconds.
+ROUND_MEMBERS = 256
+
+Links = tuple[U32, U32]
+
+
+def links_of(state: State, criterion: Criterion, fresh: U32) -> Iterator[Links]:
+    """Yield the links of the live documents `fresh` to stored documents and to each other."""
+    is_measured = criterion.similarity is not None
+    sketches = stored_sketches(state, fresh)
+    searchable = np.flatnonzero(
+        sketches.states == WEIGHTED if is_measured else sketches.states != EMPTY
+    )
+    fresh, sketches = fresh[searchable], sketches.taken(searchable)
+    earlier = state.without(with_deleted(state.dead, fresh, state.next_ordinal))
+    first = first_equal(sketches, is_measured=is_measured)
+    distinct = first == np.arange(len(fresh))
+    yield fresh[first[~distinct]], fresh[~distinct]
+    fresh, sketches = fresh[distinct], sketches.taken(np.flatnonzero(distinct))
+    for left, right in _links_among(state, criterion, sketches):
+        yield fresh[left], fresh[right]
+    equals = _stored_equals(earlier, sketches, is_measured=is_measured)
+    has_equal = equals >= 0
+    yield fresh[has_equal], equals[has_equal].astype(np.uint32)
+    plan = earlier.plan(criterion)
+    unmatched = fresh[~has_equal]
+    for couples in look_up(earlier, criterion, plan, unmatched, later_only=False):
+        yield couples.left, couples.right
+
+
+def parts_of(state: State, criterion: Criterion, members: U32, numbers: U32) -> I64:
+    """Return for each of `members` the position of the first member still connected with it.
+
+    `numbers`: the cluster of each member.  Members of different clusters are not compared.
+    """
+    sketches = stored_sketches(state, members)
+    first = first_equal(sketches, is_measured=criterion.similarity is not None)
+    forest = kernel.Forest(len(members))
+    every = np.arange(len(members))
+    forest.join(first.astype(np.uint32), every.astype(np.uint32))
+    distinct = np.flatnonzero(first == every)
+    order, offsets = groups_of(numbers[distinct])
+    distinct, sizes = distinct[order], np.diff(offsets)
+    few = np.repeat(sizes <= COMPARED_MAX, sizes)
+    left, right = _compared(state, criterion, members, numbers, distinct[few])
+    forest.join(left.astype(np.uint32), right.astype(np.uint32))
+    for group in np.flatnonzero(sizes > COMPARED_MAX):
+        inside = distinct[offsets[group] : offsets[group + 1]]
+        is_exact = criterion.similarity is None or len(inside) <= EXACT_MAX
+        exact = replace(criterion, recall=1.0) if is_exact else criterion
+        for starts, ends in _links_among(state, exact, sketches.taken(inside)):
+            forest.join(inside[starts].astype(np.uint32), inside[ends].astype(np.uint32))
+    return np.asarray(forest.labels(), np.int64)
+
+
+def labels_after(state: State, criterion: Criterion, members: U32, removed: U32) -> I64 | None:
+    """Return the part of each of `members` after the cluster lost `removed`, as equal labels.
+
+    `members`: all members that are left, ascending.  None if a short search cannot tell.
+    """
+    if len(removed) > REMOVED_MAX:
+        return None
+    found: list[set[int]] = []
+    together = parts_of(state, criterion, removed, np.ones(len(removed), np.uint32))
+    for number in sorted_unique(together):
+        neighbours = _neighbours(state, criterion, members, removed[together == number])
+        groups = _groups(state, criterion, neighbours)
+        parts = _search(state, criterion, members, groups)
+        # If two searches find parts, each may have found what the other takes for the rest.
+        if parts is None or (parts and found):
+            return None
+        found += parts
+    labels = np.zeros(len(members), np.int64)
+    for number, part in enumerate(found, 1):
+        labels[np.searchsorted(members, sorted(part))] = number
+    return labels
+
+
+def _compared(
+    state: State, criterion: Criterion, members: U32, numbers: U32, chosen: I64
+) -> tuple[I64, I64]:
+    """Return positions of members that match: each of `chosen` is compared with its cluster.
+
+    The members of a cluster are next to each other in `chosen`, so two members of the same cluster
+    are less than its size apart.
+    """
+    bits = state.column(layout.FINGERPRINT, members)
+    found: list[tuple[I64, I64]] = [(chosen[:0], chosen[:0])]
+    group = numbers[chosen]
+    for shift in range(1, len(chosen)):
+        same = group[shift:] == group[:-shift]
+        if not same.any():
+            break
+        left, right = chosen[:-shift][same], chosen[shift:][same]
+        if criterion.distance is not None:
+            close = bit_counts(bits[left] ^ bits[right]) <= criterion.distance
+        if criterion.similarity is not None:
+            one, other = members[left], members[right]
+            similarities = state.vectors(members).between(one, other)
+            close = similarities >= np.float32(criterion.similarity)
+        found.append((left[close], right[close]))
+    lefts, rights = zip(*found, strict=True)
+    return np.concatenate(lefts), np.concatenate(rights)
+
+
+def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iterator[Links]:
+    """Yield positions of sketches that match each other, enough to connect all that match."""
+    count = len(sketches)
+    if count < 2:
+        return
+    nothing = np.zeros(count + 1, np.int64)
+    batch = StoredBatch(
+        sketches.bits, sketches.states, sketches.vectors, np.zeros(count, np.uint64), nothing,
+        np.empty(0, np.uint8),
+    )  # fmt: skip
+    delta = delta_view(0, batch, state.keying)
+    runs = []
+    if count > COMPARED_MAX:
+        runs.append(seal(delta, state.keying, state.source.header_offset))
+        delta = Delta(count, state.width, state.keying).view()
+    among = state.over(View(runs, delta, None, state.kind, None))
+    yield from join_links(among, criterion, kernel.Forest(count))
+
+
+def _stored_equals(state: State, sketches: Sketches, *, is_measured: bool) -> I64:
+    """Return for each sketch the ordinal of a stored document equal to it, -1 if none is found.
+
+    If `is_measured`, only one document with the same fingerprint, or with an equal band, is
+    compared; the search for matches finds the rest.
+    """
+    equals = np.full(len(sketches), -1, np.int64)
+    queries, found = FIND_EQUAL[state.kind.stores](state, sketches)
+    if is_measured and len(found):
+        vectors = state.vectors(found).gather(found)
+        equal = (vectors == sketches.vectors[queries]).all(axis=1)
+        queries, found = queries[equal], found[equal]
+    equals[queries] = found
+    return equals
+
+
+def _equal_fingerprints(state: State, sketches: Sketches) -> tuple[I64, U32]:
+    """Return queries and, for each, one document with the same fingerprint."""
+    rows = search(state, sketches, EQUAL, first=True)
+    return rows.queries, rows.ordinals
+
+
+def _equal_bands(state: State, sketches: Sketches) -> tuple[I64, U32]:
+    """Return queries and documents: for each query and band, one with the same band key."""
+    found: tuple[I64, U32] = state.tables().any_of_each(sketches.vectors)
+    return found
+
+
+def _neighbours(state: State, criterion: Criterion, members: U32, removed: U32) -> U32:
+    """Return the members that match one of `removed`, the nearest first."""
+    if criterion.similarity is None:
+        exact = replace(criterion, recall=1.0, method="auto")
+        rows = search(state, stored_sketches(state, removed), exact)
+        found, far = rows.ordinals, rows.distances.astype(np.float32)
+        inside = np.isin(found, members)
+        found, far = found[inside], far[inside]
+    else:
+        each = [
+            state.vectors(members).between(np.full(len(members), one, np.uint32), members)
+            for one in removed
+        ]
+        far = np.negative(np.concatenate(each))
+        chosen = far <= -np.float32(criterion.similarity)
+        found, far = np.tile(members, len(removed))[chosen], far[chosen]
+    distinct, first = np.unique(found[np.argsort(far, kind="stable")], return_index=True)
+    ordered: U32 = distinct[np.argsort(first)]
+    return ordered
+
+
+def _groups(state: State, criterion: Criterion, neighbours: U32) -> list[set[int]]:
+    """Return the neighbours in connected groups; at most `GROUPS_MAX` + 1 groups.
+
+    Only the matches of the first neighbours are looked at, so connected groups may be apart.
+    """
+    forest = kernel.Forest(len(neighbours))
+    every = np.arange(len(neighbours), dtype=np.uint32)
+    labels = every
+    for position in range(min(COMPARED_NEIGHBOURS_MAX, len(neighbours))):
+        close = np.flatnonzero(_is_close(state, criterion, neighbours, position)).astype(np.uint32)
+        forest.join(np.full(len(close), position, np.uint32), close)
+        labels = forest.labels()
+        if not labels.any():
+            break
+    return [
+        set(neighbours[labels == label].tolist())
+        for label in sorted_unique(labels)[: GROUPS_MAX + 1]
+    ]
+
+
+def _is_close(state: State, criterion: Criterion, neighbours: U32, position: int) -> Bools:
+    """Return whether each of `neighbours` matches the neighbour at `position`."""
+    close = np.ones(len(neighbours), np.bool_)
+    if criterion.distance is not None:
+        bits = state.column(layout.FINGERPRINT, neighbours)
+        close &= bit_counts(bits ^ bits[position]) <= criterion.distance
+    if criterion.similarity is not None:
+        one = np.full(len(neighbours), neighbours[position], np.uint32)
+        similarities: F32 = state.vectors(neighbours).between(one, neighbours)
+        close &= similarities >= np.float32(criterion.similarity)
+    return close
+
+
+def _search(
+    state: State, criterion: Criterion, members: U32, groups: list[set[int]]
+) -> list[set[int]] | None:
+    """Return all parts but one, found by growing `groups`; None if unsure or too long."""
+    parts: list[set[int]] = []
+    if len(groups) > GROUPS_MAX:
+        return None
+    waiting = [list(group) for group in groups]
+    rounds = min(ROUNDS_MAX, ROUNDS_LEAST + len(members) // ROUND_MEMBERS)
+    matches_left = FOUND_MAX
+    while len(groups) > 1:
+        at = min(range(len(groups)), key=lambda group: len(groups[group]))
+        if not waiting[at]:
+            if not _is_sure(criterion, members):
+                return None
+            parts.append(groups.pop(at))
+            waiting.pop(at)
+            continue
+        queries, waiting[at] = waiting[at][:QUERIES_AT_ONCE], waiting[at][QUERIES_AT_ONCE:]
+        reached = _reached(state, criterion, members, queries)
+        rounds, matches_left = rounds - 1, matches_left - len(reached)
+        if min(rounds, matches_left) < 0:
+            return None
+        fresh = set(reached.tolist()) - groups[at]
+        groups[at] |= fresh
+        waiting[at] += fresh
+        _unite(groups, waiting, at)
+    return parts
+
+
+def _is_sure(criterion: Criterion, members: U32) -> bool:
+    """Return whether a document that no search has reached counts as not connected."""
+    return criterion.recall == 1.0 or criterion.similarity is None or len(members) > EXACT_MAX
+
+
+def _reached(state: State, criterion: Criterion, members: U32, queries: list[int]) -> U32:
+    """Return the members that match one of `queries`."""
+    sketches = stored_sketches(state, np.array(queries, np.uint32))
+    rows = search(state, sketches, criterion)
+    reached: U32 = rows.ordinals[np.isin(rows.ordinals, members)]
+    return reached
+
+
+def _unite(groups: list[set[int]], waiting: list[list[int]], at: int) -> None:
+    """Merge the group at `at`, which has grown, with all groups that it has met."""
+    for other in reversed(range(len(groups))):
+        if other != at and not groups[other].isdisjoint(groups[at]):
+            met, queue = groups.pop(other), waiting.pop(other)
+            at -= other < at
+            groups[at] |= met
+            waiting[at] += queue
+
+
+FIND_EQUAL = {FINGERPRINTS: _equal_fingerprints, SIGNATURES: _equal_bands}

@@ -1,0 +1,439 @@
+"""The database: `open`, and each verb in a transaction of its own."""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from traceback import clear_frames
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from simdb import engine
+from simdb.database import maintenance, write
+from simdb.database.reading import Reading
+from simdb.database.state.opening import Access, Handle, open_store, open_temporary
+from simdb.database.state.state import State
+from simdb.database.state.store import Store
+from simdb.database.writing import Writing
+from simdb.core import previews
+from simdb.core.checks import shown
+from simdb.core.choices import (
+    ConflictName,
+    DistanceTablesName,
+    DurabilityName,
+    ErrorsName,
+    ModeName,
+)
+from simdb.core.errors import (
+    BusyError,
+    CorruptError,
+    Error,
+    FormatError,
+    OptionError,
+    ReadOnlyError,
+)
+from simdb.core.foreign import answering
+from simdb.plan.calibration import Calibration
+from simdb.core.threads import thread_count
+from simdb.core.options import Options
+from simdb.sketch.sketcher import AnySketcher
+from simdb.storage.files.location import closed
+from simdb.core.arrays import IdT
+
+if TYPE_CHECKING:
+    from simdb.database.snapshot import Snapshot
+    from simdb.database.transaction import WriteTransaction
+    from simdb.database.write.write_state import WriteState
+    from simdb.core.reports import Advice, Compaction, Finding, HeaderFill, Rebuild, Statistics
+    from simdb.core.progress import Progress
+    from simdb.core.text_sketch import IdfTable
+
+
+class ManyStores(Protocol):
+    """Several databases that answer as one: a `ShardedDatabase`."""
+
+    def _each_database(self) -> "Iterable[Database[Any]]":
+        """Return all of them; an error if one is left out."""
+
+
+Mergeable: TypeAlias = "Database[Any] | ManyStores | str | os.PathLike[str]"
+
+
+class Database(Writing[IdT]):
+    """An open database; `simdb.open` makes it, `close` or leaving a `with` block closes it.
+
+    A process that was forked may use the database of its parent, which opens itself again there;
+    ForkedError says so if it may not write, because the parent was writing at the fork.
+
+    For type checkers, `database: simdb.Database[str] = simdb.open(path)` says that all ids are str;
+    the ids in its answers are then str, too, and Any otherwise.
+    """
+
+    def __init__(self, store: Store, path: str, mode: ModeName, durability: DurabilityName) -> None:
+        """Use `simdb.open` instead."""
+        self._handle = Handle(store, mode, durability)
+        self._path = path
+        self._mode = mode
+        self._durability = durability
+
+    @property
+    def path(self) -> str:
+        """The directory of the database."""
+        return self._path
+
+    @property
+    def options(self) -> Options:
+        """The options that the database was created with, and its IDF table."""
+        self._store.look_for_idf()
+        return self._store.options
+
+    @property
+    def sketcher(self) -> AnySketcher:
+        """The sketcher, which makes the same sketches of documents as this database.
+
+        `sketcher.fingerprints(documents)`, or `sketcher.signatures(documents)` of MinHash, use the
+        stored stop words and IDF table, and the tokeniser if `open` allows it.
+        """
+        return self._store.sketcher
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the database was closed."""
+        return self._handle.latest.is_closed
+
+    def close(self) -> None:
+        """Close the database; closing it again does nothing.
+
+        Raises BusyError while this process has open snapshots or write transactions.  Raises
+        FullError if the disk could not take what durability="process" had left to write; the
+        database is closed then.
+        """
+        self._handle.close()
+
+    def read(self) -> "Snapshot[IdT]":
+        """Return a snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
+        return engine.snapshot.Snapshot(self._store)
+
+    def write(self) -> "WriteTransaction[IdT]":
+        """Begin a write transaction: all verbs, and one commit at the end.  Use it with `with`.
+
+        Waits for other writers.  Raises BusyError after the timeout given to `open`, or at once if
+        this thread has a write transaction already.
+        """
+        self._check_writable()
+        return engine.transaction.WriteTransaction(self._store)
+
+    def fit_idf(
+        self,
+        documents: Iterable[Any],
+        *,
+        features_max: int | None = None,
+        errors: ErrorsName = "strict",
+        progress: "Progress | None" = None,
+    ) -> "IdfTable":
+        """Fit an IDF table to documents, with the options of the database, and set it.
+
+        See `simdb.fit_idf` for the arguments, and `set_idf` for when a table can be set.
+        """
+        self._check_writable()
+        return write.idf.fit_own_idf(
+            self._store, documents, features_max=features_max, errors=errors, progress=progress
+        )
+
+    def set_idf(self, table: "IdfTable") -> None:
+        """Set the IDF table of a database that was created without one.
+
+        This works once, before any document is inserted; setting an equal table again does nothing.
+        Raises OptionError if documents were inserted, if the database has another table, or if
+        `table` does not fit its options; see `simdb.fit_idf`.
+        """
+        self._check_writable()
+        write.idf.set_idf(self._store, table)
+
+    def stats(self) -> "Statistics":
+        """Return the numbers of the database: documents, bytes, runs and readers."""
+        self._check_open()
+        return maintenance.inspection.statistics(self._store)
+
+    def check(self, deep: bool = False) -> "Iterator[Finding]":
+        """Yield what is wrong with the stored database, one finding at a time; none if it is sound.
+
+        The tables and columns are read once and compared with their checksums.  `deep` reads every
+        byte, and makes every table again to compare it.
+        """
+        self._check_open()
+        return maintenance.inspection.check(self._store, deep=deep)
+
+    def advice(self) -> "Iterator[Advice]":
+        """Yield what would improve the database, and why; nothing if all is well.
+
+        Advice is about dead and slow readers, deleted documents, runs, sizes, free space, headers
+        that many documents share, the calibration, documents too short for the threshold, packages,
+        permissions and the file system.  It changes nothing; `check` is for damage.
+        """
+        self._check_open()
+        return maintenance.advice.advice(self._store)
+
+    def header_fill(self) -> "tuple[HeaderFill, ...]":
+        """Return how the entries of each table spread over its headers.
+
+        A look-up reads all entries of a header, so few headers with very many entries make some
+        queries slow.  Reads the directory of every table, and no keys.
+        """
+        self._check_open()
+        return maintenance.inspection.header_fill(self._store)
+
+    def calibrate(
+        self, sample: Any = None, *, seed: int = 0, errors: ErrorsName = "strict"
+    ) -> Calibration:
+        """Learn how similar documents differ here, so that queries probe no more than necessary.
+
+        `sample`: the number of stored documents to compare with all others, drawn at random with
+        `seed`; None takes about a second.  It may also be documents like your queries, which teach
+        more.  The calibration is stored with the speed of this machine and used from then on; see
+        `plan`.  With cross-polytope tables, only search="psm", "multiprobe" and `distance` use it.
+
+        A calibration does not cover documents inserted later.  Queries compare these one by one, or
+        search as if there were no calibration if that is faster, until the next `calibrate` or
+        `compact`, which calibrates again if much is new.
+        """
+        self._check_writable()
+        return maintenance.calibration.calibrate(self._store, sample, seed, errors=errors)
+
+    def compact(self, *, threads: int | None = None) -> "Compaction":
+        """Merge all runs into one, drop deleted documents, and shrink the file.
+
+        A database of an older version gets cross-polytope tables; older versions then refuse it.
+        The file can shrink only while no other process has it open and no snapshot is open; the
+        `note` of the result says why it did not.  `threads`: see `insert_many`.
+        """
+        self._check_writable()
+        done = maintenance.compaction.compact(self._store, thread_count(threads))
+        maintenance.calibration.calibrate_if_due(self._store)
+        return done
+
+    def copy(self, path: str | os.PathLike[str]) -> None:
+        """Write a compacted copy of the database, as of now, to the new directory `path`."""
+        self._check_open()
+        maintenance.compaction.copy(self._store, os.fsdecode(path))
+
+    def rebuild(
+        self,
+        *,
+        drop_damaged: bool = False,
+        polytopes: int | None = None,
+        distance_tables: DistanceTablesName | None = None,
+        threads: int | None = None,
+    ) -> "Rebuild":
+        """Make all tables again from the stored columns, if `check` has found them damaged.
+
+        `polytopes`: the number of cross-polytope tables from now on; None keeps it, or does what
+        `compact` does.  `distance_tables`: the option of that name from now on; None keeps it.  All
+        that documents consist of is verified as it is read.  If anything of a document is damaged,
+        CorruptError names it and nothing changes; with `drop_damaged` such documents are removed,
+        and the report lists their ids.  Unreadable metadata is dropped, and its documents stay. The
+        result is one run and a small file, as after `compact`.  `threads`: see `insert_many`.
+        """
+        self._check_writable()
+        return maintenance.rebuild.rebuild(
+            self._store, drop_damaged=drop_damaged, threads=thread_count(threads),
+            polytopes=polytopes, distance_tables=distance_tables,
+        )  # fmt: skip
+
+    @answering
+    def merge(
+        self,
+        other: "Mergeable | Sequence[Mergeable]",
+        *,
+        on_conflict: ConflictName = "error",
+        progress: "Progress | None" = None,
+        threads: int | None = None,
+    ) -> int:
+        """Store the documents of other databases with the same sketch, all or none of them.
+
+        No text is needed: sketches, metadata and times are copied, passages and features if both
+        databases have them, and kept clusters are brought up to date.  Tables, blocks and the usual
+        similarity of the other databases may differ.  Notes and calibrations stay where they are.
+        Returns how many documents were stored.
+
+        `other`: a `Database`, its path, a `ShardedDatabase`, or a list of these.
+        `on_conflict`: what to do with a document whose id is stored already, see `insert_many`.
+        `progress(done)` is called with the number of documents read.  `threads`: see `insert_many`.
+        The documents wait in memory until they are committed, as those of `insert_many`.
+
+        Raises OptionError, with what differs, if the other sketch is not the same.
+        """
+        self._check_writable()
+        count, given = thread_count(threads), other if isinstance(other, list | tuple) else [other]
+        with ExitStack() as held:
+            stores = [store for each in given for store in _stores_of(each, held)]
+            return maintenance.merge.merge(self._store, stores, on_conflict, progress, count)
+
+    def dump(self, target: Any, progress: "Progress | None" = None) -> int:
+        """Write the whole database, as of now, to a path or a binary stream.
+
+        The form is portable: `simdb.load` makes a database of it with any later version, on any
+        machine.  Documents are written in order of insertion, a few thousand in memory at a time;
+        other writers may go on.  A file gets its name when it is complete, and only its owner may
+        read it.  `progress(done)` is called with the number of documents written.  Returns that
+        number.  Raises CorruptError if stored values are damaged.
+        """
+        self._check_open()
+        return maintenance.dump.dump(self._store, target, progress)
+
+    def __enter__(self) -> "Database[IdT]":
+        """Return the database itself."""
+        return self
+
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the database."""
+        try:
+            self.close()
+        except BusyError:
+            if error is None:
+                raise
+            # An interruption can keep a verb from leaving; then only its frames hold what is open.
+            # A second one, while the first is handled, has frames of its own.
+            while error is not None:
+                clear_frames(error.__traceback__)
+                error = error.__context__
+            self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path and the mode; unpickling opens the same directory at once."""
+        mode: ModeName = "r" if self._mode == "r" else "w"
+        store, how = self._handle.latest, self._durability
+        reopened = partial(open, durability=how, timeout=store.timeout, allow=store.allowed)
+        return reopened, (store.environment.path, mode)
+
+    def __repr__(self) -> str:
+        """Return the path, the mode or that it is closed, and the number of documents."""
+        state = "closed"
+        if not self.is_closed:
+            state = f"mode {self._mode!r}"
+            if self._handle.is_inherited:
+                state += " of the parent process"
+            with suppress(Error, OSError):  # a description of a damaged database is one, too
+                state += f", {previews.counted(len(self), 'document')}"
+        return f"<simdb.Database {self._path!r}, {state}>"
+
+    def _repr_html_(self) -> str:
+        """Return the same as a paragraph, for notebooks."""
+        return previews.paragraph(repr(self)[1:-1])
+
+    @property
+    def _store(self) -> Store:  # type: ignore[override]  # the one of this process
+        return self._handle.store
+
+    def _check_open(self) -> None:
+        if self.is_closed:
+            raise closed(self._path)
+
+    def _check_writable(self) -> None:
+        self._check_open()
+        if self._mode == "r":
+            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
+        self._handle.check_may_write()
+
+    @contextmanager
+    def _changing(self, what: str) -> "Iterator[WriteState]":
+        with self.write() as transaction, transaction._changing(what) as writing:
+            yield writing
+
+    def _state(self) -> State:
+        return self._handle.store.state()
+
+    def _hold(self) -> State:
+        return self._store.state()
+
+    def _lasting(self) -> tuple[Reading[IdT], Callable[[], None]]:
+        snapshot = engine.snapshot.Snapshot(self._store)
+        self._store.keep_track(snapshot)
+        return snapshot, snapshot.abandon
+
+
+@answering
+def open(
+    path: str | os.PathLike[str] | None,
+    mode: ModeName = "c",
+    *,
+    options: Options | None = None,
+    durability: DurabilityName = "full",
+    map_size: int | None = None,
+    timeout: float | None = None,
+    allow: Collection[str] = (),
+) -> Database:
+    """Open the database in the directory `path`, or a temporary one if `path` is None.
+
+    A temporary database is new and empty, lies in memory where the system has room for it
+    (/dev/shm), otherwise in the folder for temporary files, and is gone when it is closed or
+    nothing refers to it any more.  It keeps nothing longer, so `durability` does not matter.
+
+    `mode`: "c" creates it if missing, "x" must create it, "w" must find it, "r" opens it for
+    reading only.  `options`: stored at creation; leave them out later, or OptionError names any
+    that differ.  `durability`: "full" commits survive a power loss, "process" commits survive the
+    death of the process, "none" promises nothing.  `map_size`: bytes of address space to begin
+    with; the file is only as large as its content, and the map grows if necessary.  `timeout`:
+    seconds to wait for the write lock; None waits for ever.  `allow`: names of callables,
+    "package.module:function", that may be imported if the stored options name them as the
+    tokeniser; those in `options` may be.
+
+    A RuntimeWarning reports that the database was made with another version of a package on which
+    its fingerprints depend.  Raises NotFoundError, ExistsError, FormatError (not a simdb database,
+    or a newer format), OptionError, ReadOnlyError.
+    """
+    access = Access(durability, map_size, timeout, allow)
+    if path is None:
+        store = open_temporary(mode, options, access)
+        return Database(store, store.environment.path, mode, "none")
+    store = open_store(path, mode, options, access)
+    return Database(store, os.fsdecode(path), mode, durability)
+
+
+def rebuild(
+    path: str | os.PathLike[str],
+    *,
+    drop_damaged: bool = False,
+    polytopes: int | None = None,
+    distance_tables: DistanceTablesName | None = None,
+    threads: int | None = None,
+) -> "Rebuild":
+    """Rebuild the database at `path`, even if it is too damaged to be opened; see the verb.
+
+    If it cannot be opened, its pages are read one by one, and all values that can still be read
+    become a new data file, which replaces the damaged one when it is complete.  No other process
+    may have the database open then: BusyError.  Raises CorruptError, and nothing changes, if
+    documents would be lost and `drop_damaged` is False, or if the options of the database are lost.
+    """
+    asked: Any = {"polytopes": polytopes, "distance_tables": distance_tables}
+    asked |= {"drop_damaged": drop_damaged, "threads": thread_count(threads)}
+    problem: Error | None
+    try:
+        database = open(path, "w")
+    except (CorruptError, FormatError) as error:
+        problem = error
+    else:
+        with database:
+            problem = maintenance.rescue.problem_of(database._store)
+            if problem is None:
+                return database.rebuild(**asked)
+    return maintenance.rescue.rescue(os.path.abspath(os.fsdecode(path)), problem, **asked)
+
+
+def _stores_of(other: Any, held: ExitStack) -> Iterator[Store]:
+    """Yield the stores of what `Database.merge` takes; `held` closes those that it opens."""
+    if isinstance(other, str | os.PathLike):
+        other = held.enter_context(open(other, "r"))
+    if hasattr(other, "_each_database"):
+        for each in other._each_database():
+            yield from _stores_of(each, held)
+    elif isinstance(other, Database):
+        other._check_open()
+        yield other._store
+    else:
+        raise OptionError(
+            "other must be a Database, a ShardedDatabase, the path of a database, or a list of"
+            f" these, got {shown(other)}"
+        )

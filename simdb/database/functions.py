@@ -1,0 +1,354 @@
+"""Functions: fingerprints, signatures, similarities and IDF tables, without a database."""
+
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.core.vector_form import DIMENSIONS, corrected, unpack, width
+from simdb.database import maintenance
+from simdb.database.clusters import arrays
+from simdb.core.checks import instance
+from simdb.core.choices import ErrorsName
+from simdb.core.dtypes import F32, F64
+from simdb.core.errors import InputError, OptionError
+from simdb.core.clusters import ArrayClusters, ArrayPairs
+from simdb.core import kernel
+from simdb.core.progress import Progress
+from simdb.core.threads import thread_count
+from simdb.core.options import Minhash, Simhash
+from simdb.core.text_sketch import IdfTable, TextSketch
+from simdb.sketch.exact_similarity import ExactSimilarity
+from simdb.sketch.fitting import fit
+from simdb.sketch.minhash_sketcher import MinHashSketcher
+from simdb.sketch.pipeline import NO_RESOURCES
+from simdb.sketch.quantisation import ReadySketcher, widened
+from simdb.sketch.sketcher import Sketcher
+from simdb.storage.files.idf_file import read_idf, write_idf
+from simdb.core.arrays import BARE, EMPTY, Fingerprint, Fingerprints, check_bits, describe
+from simdb.core.documents import Signature, Signatures, check_comparable, estimates
+
+Kind = TypeVar("Kind", Simhash, Minhash)
+
+DIGITS = 7  # of a float32
+
+Comparable: TypeAlias = str | bytes | Sequence[str] | Fingerprint | Signature
+
+# The sketch that fingerprints were last made with, and its sketcher; see `_sketcher_of`.
+_latest: tuple[Simhash | None, Sketcher] | None = None
+
+
+def fingerprint(
+    document: Any, sketch: Simhash | None = None, *, errors: ErrorsName = "strict"
+) -> Fingerprint:
+    """Make the fingerprint, with weights, of one text, list of tokens, `Features` or vector."""
+    return _sketcher_of(sketch).fingerprint(document, errors=errors)
+
+
+def fingerprints(
+    documents: Iterable[Any],
+    sketch: Simhash | None = None,
+    *,
+    errors: ErrorsName = "strict",
+    threads: int | None = None,
+) -> Fingerprints:
+    """Make the fingerprints of many documents: `.bits` uint64[n], `.weights` float32[n, d].
+
+    All documents must be of one kind: texts, lists of tokens, `Features` or vectors.  Vectors can
+    also be the rows of one array, float[n, d], or of a CSR matrix.  `threads`: see
+    `Database.insert_many`.
+    """
+    count = thread_count(threads)
+    return _sketcher_of(sketch).fingerprints(documents, errors=errors, threads=count)
+
+
+def signature(
+    document: Any, sketch: Minhash | None = None, *, errors: ErrorsName = "strict"
+) -> Signature:
+    """Make the MinHash signature of one text, list of tokens or `Features`."""
+    return signatures([document], sketch, errors=errors)[0]
+
+
+def signatures(
+    documents: Iterable[Any],
+    sketch: Minhash | None = None,
+    *,
+    errors: ErrorsName = "strict",
+    threads: int | None = None,
+) -> Signatures:
+    """Make the MinHash signatures of many documents: `.minima` uint32 or uint8[n, permutations].
+
+    `sketch`: `Minhash()` if you give none.  A document can also be a ready `Signature` that was
+    made with the same sketch.  `threads`: see `Database.insert_many`.
+    """
+    sketch = _sketch_of(sketch, Minhash)
+    signer = MinHashSketcher(sketch, allowed=[sketch.tokeniser])
+    return signer.signatures(documents, errors=errors, threads=thread_count(threads))
+
+
+def fit_idf(
+    documents: Iterable[Any],
+    sketch: TextSketch | None = None,
+    *,
+    features_max: int | None = None,
+    errors: ErrorsName = "strict",
+    progress: Progress | None = None,
+) -> IdfTable:
+    """Fit an IDF table, which gives each feature its weight, to many texts or lists of tokens.
+
+    `sketch`: the options that decide what a feature is, `Simhash()` if you give none.  The sketch
+    that will use the table must have the same options; only its weighting can differ.
+    `documents`: any iterable; a few thousand are read at a time.  Each distinct feature takes 12 to
+    24 bytes of memory.
+    `features_max`: the number of features to keep, the most frequent first; None keeps all.
+    `progress(done)` is called with the number of documents read.
+    """
+    sketch = Simhash() if sketch is None else sketch
+    instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
+    if sketch.unit == "moz":
+        raise OptionError("unit='moz' takes no IDF table; use another sketch for fit_idf")
+    settings = sketch.feature_settings
+    return fit(
+        documents,
+        Sketcher(Simhash(**settings), allowed=[sketch.tokeniser]),
+        settings,
+        features_max=features_max,
+        errors=errors,
+        progress=progress,
+    )
+
+
+def save_idf(table: IdfTable, path: str | os.PathLike[str]) -> None:
+    """Write an IDF table to the file `path`; an existing file is replaced once all is written."""
+    place = os.fsdecode(path)
+    temporary = f"{place}.{os.getpid()}-{threading.get_ident()}.new"
+    write_idf(place, table, temporary=temporary, mode=0o666)
+
+
+def load_idf(path: str | os.PathLike[str]) -> IdfTable:
+    """Load the IDF table from a file that `save_idf` wrote.
+
+    The table is read in place, so processes that load the same file share its memory.  Raises
+    NotFoundError if there is no file, FormatError if the file is not an IDF table, and CorruptError
+    if it is damaged.
+    """
+    table, _ = read_idf(os.fsdecode(path), is_verified=True)
+    return table
+
+
+def load(source: Any, path: str | os.PathLike[str], *, progress: Progress | None = None) -> int:
+    """Create the database `path` from a dump that `Database.dump` wrote; return its document count.
+
+    `source`: a path or a binary stream.  The new database has the documents and options of the
+    dumped one.  Its tables are made anew, and its ordinals have no gaps.  The directory appears
+    when it is complete and on the disk.  `progress(done)` is called with the number of documents.
+    Raises ExistsError if something is at `path`, FormatError if the source is not a dump or has a
+    newer version, and CorruptError, with the place, if it is damaged or cut off.
+    """
+    return maintenance.dump.load(source, path, progress)
+
+
+def distance(left: "Comparable | int", right: "Comparable | int") -> int:
+    """Compute the Hamming distance: the number of bits, of 64, in which two fingerprints differ.
+
+    Of two texts, or lists of tokens, those of `simdb.fingerprint` are compared.
+    """
+    if _is_words(left) and _is_words(right):
+        left, right = fingerprint(left), fingerprint(right)
+    return (_bits(left) ^ _bits(right)).bit_count()
+
+
+def similarity(
+    left: "Comparable", right: "Comparable", sketch: Simhash | Minhash | None = None
+) -> float:
+    """Compute the similarity of two texts, or estimate it from two fingerprints or signatures.
+
+    Of two texts, or lists of tokens, it is exact: Jaccard's, of the sets of their shingles, or what
+    a `sketch` with weights estimates; `sketch` is `Simhash()` if you give none.
+
+    For fingerprints it is the cosine.  If one of them is a stored fingerprint, whose weights are
+    rounded, the other is rounded, too, and the result is that of the database.  For signatures it
+    is Jaccard's: the size of the intersection over the size of the union, or, if features have
+    weights, the sum of the smaller weights over the sum of the larger weights.  A document without
+    features is similar to nothing.
+    """
+    if _is_words(left) and _is_words(right):
+        chosen = Simhash() if sketch is None else sketch
+        instance("sketch", chosen, TextSketch, "simdb.Simhash() or simdb.Minhash()")
+        exact = ExactSimilarity(chosen, NO_RESOURCES, [chosen.tokeniser])
+        places = np.array([[0], [1]])
+        return round(float(exact.of_pairs([left, right], *places)[0]), DIGITS)
+    if isinstance(left, Signature) and isinstance(right, Signature):
+        both = Signatures(right.minima[None], right.sketch, np.array([right.is_empty]))
+        return float(similarities(left, both)[0])
+    shared = min(len(_weights(left)), len(_weights(right)))
+    first = _weights(left)[:shared].astype(np.float64)
+    second = _weights(right)[:shared].astype(np.float64)
+    if not first.any() or not second.any():
+        return 0.0
+    if not _is_rounded(left) and not _is_rounded(right):
+        return _cosine(first, second)
+    rounded = _cosine(_rounded(left, first), _rounded(right, second))
+    return float(corrected(np.array([rounded], np.float32))[0])
+
+
+def similarities(
+    left: Signature | Signatures | Fingerprint | Fingerprints, right: Signatures | Fingerprints
+) -> npt.NDArray[np.float32]:
+    """Estimate the similarity of each document of `right` to `left`: float32[n].
+
+    `left`: one document, or as many as `right`, which are then compared in pairs.  The similarities
+    are those of a database: of fingerprints, those of the packed vectors, or of the weights as they
+    are stored.  A document without features is similar to nothing.
+    """
+    if isinstance(right, Fingerprints) and isinstance(left, Fingerprint | Fingerprints):
+        return _of_fingerprints(left, right)
+    if not isinstance(right, Signatures) or not isinstance(left, Signature | Signatures):
+        raise InputError(
+            "similarities needs a Signature or Signatures, and Signatures, as simdb.signature and"
+            " simdb.signatures make, or a Fingerprint or Fingerprints, and Fingerprints, not"
+            f" {describe(left)} and {describe(right)}"
+        )
+    if not isinstance(left, Signature):
+        _check_counts(len(left), len(right), "signatures")
+    check_comparable(left.sketch, right.sketch)
+    minima = left.minima[None] if isinstance(left, Signature) else left.minima
+    measured = estimates(kernel.agreements(minima, right.minima), right.sketch)
+    return np.where(right.is_empty | left.is_empty, np.float32(0), measured)
+
+
+def find_all(
+    fingerprints: Any, blocks: int = 4, distance: int = 3, *, threads: int | None = None
+) -> ArrayPairs:
+    """Find every pair of `fingerprints` that differ in at most `distance` bits, by position; exact.
+
+    `fingerprints`: uint64[n], `Fingerprints` (a document without features matches nothing), or an
+    iterable of int.  Equal fingerprints are pairs at distance 0, so k copies make k (k - 1) / 2
+    pairs. `blocks`: the largest number of blocks into which a fingerprint is cut; it must be larger
+    than `distance`.  simdb uses the fastest tables of at most that many blocks.  The pairs do not
+    depend on the choice. The search takes 24 bytes of memory for each fingerprint, and what the
+    caller keeps: `.chunks()` streams the pairs; `.left`, `.right` and `.distance` gather them.  The
+    array is copied, so it can change before the pairs are read.  `threads`: see
+    `Database.insert_many`.
+    """
+    count = thread_count(threads)
+    stream = arrays.stream_pairs(fingerprints, blocks=blocks, distance=distance, threads=count)
+    return ArrayPairs(stream)
+
+
+def find_clusters(
+    fingerprints: Any, blocks: int = 4, distance: int = 3, *, threads: int | None = None
+) -> ArrayClusters:
+    """Find the connected components of the pairs of `find_all`: arrays of two or more positions.
+
+    The arguments are the same.  Equal fingerprints are linked once instead of paired, so any number
+    of copies costs no more than sorting them.  The search takes 36 bytes of memory for each
+    fingerprint, and up to 60 if most of them are in clusters.
+    """
+    count = thread_count(threads)
+    return arrays.find_clusters(fingerprints, blocks=blocks, distance=distance, threads=count)
+
+
+def _of_fingerprints(left: Fingerprint | Fingerprints, right: Fingerprints) -> F32:
+    """Compare fingerprints by their packed vectors; see `similarities`."""
+    count = len(right)
+    if right.vectors is not None:
+        stored_bytes = right.vectors.shape[1]
+    else:
+        columns = DIMENSIONS[0] if right.weights is None else right.weights.shape[1]
+        stored_bytes = width(next(each for each in DIMENSIONS if each >= columns))
+    ready = ReadySketcher(2 * stored_bytes, stored_bytes)
+    stored = ready.of_fingerprints(right, False, 0)
+    if isinstance(left, Fingerprint):
+        asked = ready.of_list([left], False, 0)
+        places = np.full(count, count, np.uint32)
+    else:
+        _check_counts(len(left), count, "fingerprints")
+        asked = ready.of_fingerprints(left, False, 0)
+        places = np.arange(count, 2 * count, dtype=np.uint32)
+    if (asked.states == BARE).any() or (stored.states == BARE).any():
+        raise InputError(
+            "similarities needs fingerprints with weights or vectors, as simdb.fingerprints makes"
+            " them; bits alone have a distance only"
+        )
+    vectors = kernel.Vectors(stored_bytes, [(0, stored.vectors), (count, asked.vectors)])
+    measured = corrected(vectors.between(places, np.arange(count, dtype=np.uint32)))
+    is_empty = (stored.states == EMPTY) | (asked.states == EMPTY)
+    return np.where(is_empty, np.float32(0), measured)
+
+
+def _check_counts(left: int, right: int, noun: str) -> None:
+    if left != right:
+        raise InputError(f"left has {left} {noun} and right {right}; give as many, or one")
+
+
+def _sketch_of(sketch: Any, kind: type[Kind]) -> Kind:
+    """Give `sketch`, or the default sketch of its kind if it is None."""
+    sketch = kind() if sketch is None else sketch
+    instance("sketch", sketch, kind, f"simdb.{kind.__name__}()")
+    return cast("Kind", sketch)
+
+
+def _sketcher_of(sketch: Any) -> Sketcher:
+    """Give a sketcher for `sketch` or, if it is None, for the default; the latest one is kept."""
+    global _latest
+    known = _latest
+    if known is not None and known[0] is sketch:
+        return known[1]
+    chosen = _sketch_of(sketch, Simhash)
+    sketcher = Sketcher(chosen, allowed=[chosen.tokeniser])
+    if chosen.idf is None:  # a table can be large
+        _latest = sketch, sketcher
+    return sketcher
+
+
+def _is_words(value: object) -> bool:
+    """Tell whether a document is a text or a list of tokens."""
+    return isinstance(value, str | bytes | list | tuple)
+
+
+def _forget_in_child() -> None:
+    """After a fork, forget the sketcher: a thread of the parent may be using its vocabulary."""
+    global _latest
+    _latest = None
+
+
+def _bits(value: Any) -> int:
+    if isinstance(value, Fingerprint):
+        return value.bits
+    if isinstance(value, np.integer):
+        value = int(value)
+    check_bits(value)
+    return int(value)
+
+
+def _cosine(left: F64, right: F64) -> float:
+    return float(left @ right) / float(np.sqrt(left @ left) * np.sqrt(right @ right))
+
+
+def _is_rounded(value: object) -> bool:
+    return isinstance(value, Fingerprint) and value.is_rounded
+
+
+def _rounded(value: object, weights: F64) -> F64:
+    """Return weights as a database stores them."""
+    if _is_rounded(value):
+        return weights
+    columns = next(each for each in DIMENSIONS if each >= len(weights))
+    _, vectors = kernel.quantise(widened(weights[None].astype(np.float32), columns))
+    return unpack(vectors)[0, : len(weights)].astype(np.float64)
+
+
+def _weights(value: object) -> F32:
+    if not isinstance(value, Fingerprint) or value.weights is None:
+        raise InputError(
+            "similarity needs two texts, two fingerprints with weights, as simdb.fingerprint makes,"
+            " or two signatures, as simdb.signature makes"
+        )
+    return value.weights
+
+
+os.register_at_fork(after_in_child=_forget_in_child)

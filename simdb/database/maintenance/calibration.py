@@ -1,0 +1,403 @@
+"""Calibrating: how similar documents of this collection differ, learnt from a sample of them.
+
+Some stored documents, or documents that the caller gives, are compared with all fingerprints, and
+near documents are measured by their volatility vectors.  The planner reads from the pairs found how
+far a query must go for a recall.
+
+The cost of that on this machine is measured, too.  A table of random fingerprints, larger than most
+caches, is probed and scanned in the kernel, with new queries each time.  Every workload is fixed
+and a few milliseconds long, and its least time counts, as other processes can only lengthen it.
+Probing for one header and for many differs by the cost of a header, and so on: `Delays` are such
+differences, kept within sane bounds.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from simdb.core.vector_form import unpack
+from simdb.database.search.method import levels_of
+from simdb.database.state.documents import stored_sketches
+from simdb.database.state.incoming import sketch_queries
+from simdb.database.state.state import State
+from simdb.database.state.store import Store
+from simdb.database.write.writer import commit
+from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
+from simdb.core.checks import whole
+from simdb.core.dtypes import F32, I64, U8, U32
+from simdb.core.errors import CorruptError, FormatError, OptionError
+from simdb.plan import volatility
+from simdb.plan.calibration import (
+    QUERIES_LEAST,
+    SAMPLED_DISTANCE,
+    Calibration,
+    covered_by,
+    decode_calibration,
+    encode_calibration,
+)
+from simdb.plan.cost import USUAL_DELAYS, Delays
+from simdb.plan.recall import SampledPairs, joined
+from simdb.plan.volatility import STORED_STEP, VolatilityModel
+from simdb.core import kernel
+from simdb.storage import layout
+from simdb.storage.records.manifest import Manifest
+from simdb.core.arrays import WEIGHTED, Sketches, offsets_of
+
+# Documents of cosine .8 differ in 13 bits on average, and seldom in more than 20.
+NEAR_DISTANCE = 20
+# Pairs less similar than this are not near-duplicates, unless their fingerprints are near.
+SIMILARITY_LEAST = 0.75
+PAIRS_MAX = 8192
+SEED_MAX = 2**64 - 1
+PART_QUERIES = 64
+COUNT_LEAST = 1000
+COMPARISONS = 1 << 32
+# Smaller collections are fast to search without a calibration.
+DUE_DOCUMENTS = 1000
+DUE_SHARE = 0.25
+# The workloads that are timed.
+REPEATS = 5
+DEPTH = 22  # log2 of the entries of the table
+QUERIES = 1 << 12
+SCANS = 4
+VECTORS = 1 << 17
+SORTED = 1 << 18
+VECTOR_BYTES = 64
+HEADER_ENTRIES = 2
+# Levels of Laplace weights are exponential, with this mean; theta makes some dozens of headers.
+LEVEL_MEAN = 45.0
+SIMILARITY = 0.9
+THETA = 24
+CAP = 1 << 12
+# A time further from the default than these factors is a disturbance, or a clock that stood still;
+# an emulator of the processor is up to some hundred times slower.
+LEAST, MOST = 1 / 20, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPairs:
+    """Pairs of a query and a stored document: the query's position and the document's ordinal."""
+
+    places: I64
+    ordinals: U32
+    similarities: F32
+
+
+@dataclass(frozen=True, slots=True)
+class PairSample:
+    """Pairs with their similarities, and the weights of both documents as they are stored."""
+
+    pairs: SampledPairs
+    similarities: F32
+    left: F32
+    right: F32
+
+
+def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
+    """Return whether calibrating is worth its time in this state.
+
+    Documents inserted since the last calibration are compared one by one.  This costs more than
+    calibrating again once they are a share of `DUE_SHARE` of the documents it covers.  Cross-
+    polytope tables need no calibration, so a database that has them gets no first one.
+    """
+    if store.options.is_minhash or not store.width:
+        return False
+    weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
+    if state.calibration is None:
+        return not store.options.polytopes and weighted >= DUE_DOCUMENTS
+    least = max(DUE_DOCUMENTS, int(DUE_SHARE * state.calibration.document_count))
+    return min(state.next_ordinal - state.uncovered_from, weighted) >= least
+
+
+def covered_of(stored: dict[str, Any], manifest: Manifest) -> int:
+    """Return the ordinal below which a stored calibration covers all documents."""
+    covered = covered_by(stored, is_unmoved=manifest.is_unmoved)
+    return min(covered, manifest.next_ordinal)
+
+
+def covering(stored: dict[str, Any], covered: int) -> dict[str, Any]:
+    """Return a stored calibration after a change of ordinals; it covers those below `covered`."""
+    return {**stored, "covered": covered}
+
+
+def default_count(document_count: int) -> int:
+    """Return how many stored documents to compare with all, for about a second of work."""
+    return max(COUNT_LEAST, COMPARISONS // max(document_count, 1))
+
+
+def calibrate(store: Store, sample: Any, seed: int, *, errors: str) -> Calibration:
+    """Learn from a sample, and store the calibration; see `Database.calibrate`."""
+    if store.options.is_minhash:
+        raise OptionError(
+            "calibrate works only with fingerprints; this database stores MinHash signatures, whose"
+            " recall follows from the similarity alone"
+        )
+    count, given = None, None
+    if sample is None:
+        pass
+    elif isinstance(sample, int | np.integer) and not isinstance(sample, bool):
+        if sample < 1:
+            raise OptionError(
+                f"sample must be a whole number from 1 on, or documents, got {sample!r}"
+            )
+        count = int(sample)
+    else:
+        given = sketch_queries(store.sketcher, sample, errors)
+    if not store.width and given is None:
+        raise OptionError(
+            "this database stores no volatility vectors to learn from; give documents like your"
+            " queries as sample=, or create a database with Simhash(store_volatility=True)"
+        )
+    return _calibrate(store, count, given, seed)
+
+
+def calibrate_if_due(store: Store) -> None:
+    """Calibrate if there are enough documents, and many are new since the last calibration."""
+    with store.state() as state:
+        is_due = is_worth(store, state, store.contents(state.source).manifest)
+    if is_due:
+        _calibrate(store, None, None, seed=0)
+
+
+def put_calibration(store: Store, stored: dict[str, Any]) -> None:
+    """Replace the stored calibration; `stored`: as `encode_calibration` returns it."""
+    commit(
+        store, lambda writer: writer.put_manifest(writer.put_calibration(writer.manifest(), stored))
+    )
+
+
+def problem_of(stored: Any) -> str | None:
+    """Return why a stored calibration cannot be read; None if it can, or if there is none."""
+    try:
+        if stored is not None:
+            decode_calibration(stored)
+    except (CorruptError, FormatError) as error:
+        return f"the calibration cannot be read: {error}"
+    return None
+
+
+def measured_delays() -> Delays:
+    """Measure the delays of this machine, in about a fifth of a second."""
+    generator = np.random.default_rng(0)
+    tables = _table(generator)
+    return _bounded({**_probing(tables, generator), **_arranging(generator)})
+
+
+def _calibrate(store: Store, count: int | None, given: Sketches | None, seed: int) -> Calibration:
+    """Learn from `count` stored documents, None for a second's worth, and from `given` ones."""
+    with store.state() as state:
+        made = _learn(store, state, count, given, seed)
+    put_calibration(store, encode_calibration(made))
+    return made
+
+
+def _learn(
+    store: Store, state: State, count: int | None, given: Sketches | None, seed: int
+) -> Calibration:
+    """Return what a sample of stored documents and the `given` ones teach."""
+    whole("seed", int(seed) if isinstance(seed, np.integer) else seed, 0, SEED_MAX)
+    generator = np.random.default_rng(seed)
+    live = state.live()
+    if count is None:
+        count = default_count(len(live))
+    chosen = np.sort(generator.choice(live, min(count, len(live)), replace=False))
+    groups = []
+    if state.width:
+        own = stored_sketches(state, chosen.astype(np.uint32))
+        groups.append((_matches(state, own, chosen), own, True))
+    if given is not None:
+        groups.append((_matches(state, given, None), given, False))
+    samples = [_pairs(state, found, queries, generator) for found, queries, _ in groups]
+    kinds = zip(samples, groups, strict=True)
+    pairs = joined([sample.pairs for sample in samples])
+    return Calibration(
+        _model(store, samples, len(live)),
+        pairs,
+        np.concatenate([sample.similarities for sample in samples]),
+        np.concatenate([np.full(len(sample.pairs), group[2]) for sample, group in kinds]),
+        len(live),
+        sum(len(queries) for _, queries, _ in groups),
+        state.next_ordinal,
+        measured_delays(),
+    )
+
+
+def _matches(state: State, queries: Sketches, query_ordinals: U32 | None) -> StoredPairs:
+    """Return the stored documents similar to each query, without the query itself.
+
+    Without stored weights, these are the near documents, with similarity NaN.
+    """
+    places, ordinals, similarities = [], [], []
+    limit = NEAR_DISTANCE if state.width else SAMPLED_DISTANCE
+    for start in range(0, len(queries), PART_QUERIES):
+        part = queries.taken(slice(start, start + PART_QUERIES))
+        offsets, found, distances = state.tables().scan(
+            part.bits, distance=limit, first=False, after=None
+        )
+        at = np.repeat(np.arange(len(part)), np.diff(offsets))
+        kept = (part.states == WEIGHTED)[at]
+        if state.width:
+            kept &= state.column(layout.STATE, found) == WEIGHTED
+        if query_ordinals is not None:
+            kept &= found != query_ordinals[start + at]
+        at, found, distances = at[kept], found[kept], distances[kept]
+        measured = np.full(len(found), np.nan, np.float32)
+        if state.width:
+            offsets = offsets_of(np.bincount(at, minlength=len(part)))
+            measured = state.vectors(found).similarity(part.vectors, offsets, found)
+        near = (measured >= SIMILARITY_LEAST) | (distances <= SAMPLED_DISTANCE)
+        places.append(at[near] + start)
+        ordinals.append(found[near])
+        similarities.append(measured[near])
+    return StoredPairs(
+        np.concatenate([np.empty(0, np.int64), *places]),
+        np.concatenate([np.empty(0, np.uint32), *ordinals]),
+        np.concatenate([np.empty(0, np.float32), *similarities]),
+    )
+
+
+def _pairs(
+    state: State, found: StoredPairs, queries: Sketches, generator: np.random.Generator
+) -> PairSample:
+    """Return at most PAIRS_MAX pairs, drawn at random, with the weights of both documents."""
+    taken = np.arange(len(found.places))
+    if len(taken) > PAIRS_MAX:
+        taken = np.sort(generator.choice(taken, PAIRS_MAX, replace=False))
+    drawn = queries.taken(found.places[taken])
+    others = stored_sketches(state, found.ordinals[taken])
+    return PairSample(
+        SampledPairs(drawn.bits, levels_of(drawn), others.bits),
+        found.similarities[taken],
+        _weights(drawn.vectors),
+        _weights(others.vectors),
+    )
+
+
+def _model(store: Store, samples: list[PairSample], document_count: int) -> VolatilityModel:
+    """Return the model of the documents that match by default, or of all near ones if few do.
+
+    Both documents of a pair are taken as they are stored, so that their rounding is the same.
+    """
+    if not store.width:
+        return volatility.prior(distance=store.options.distance)
+    similarity = store.options.compared(store.options.similarity)
+    left = np.concatenate([sample.left for sample in samples])
+    right = np.concatenate([sample.right for sample in samples])
+    matching = np.concatenate([sample.similarities for sample in samples]) >= similarity
+    if np.count_nonzero(matching) >= QUERIES_LEAST:
+        left, right = left[matching], right[matching]
+    if len(left) < QUERIES_LEAST:
+        return volatility.prior(similarity=similarity)
+    return volatility.fit(
+        left, right, documents=document_count, similarity=similarity, step=STORED_STEP
+    )
+
+
+def _weights(vectors: U8) -> F32:
+    """Return the odd whole numbers that packed vectors encode: float32[n, d]."""
+    return unpack(vectors).astype(np.float32)
+
+
+def _bounded(found: dict[str, float]) -> Delays:
+    """Return delays within sane bounds; the usual delay for any that was not measured."""
+    bounded = {}
+    for each in fields(Delays):
+        usual: float = getattr(USUAL_DELAYS, each.name)
+        bounded[each.name] = min(max(found.get(each.name, usual), LEAST * usual), MOST * usual)
+    return Delays(**bounded)
+
+
+def _table(generator: np.random.Generator) -> Any:
+    """Return one table of 2^DEPTH random fingerprints, HEADER_ENTRIES of them in each header."""
+    count = 1 << DEPTH
+    keys = np.arange(count, dtype=np.uint64) << np.uint64(FINGERPRINT_BITS - DEPTH)
+    keys |= generator.integers(0, 1 << (FINGERPRINT_BITS - DEPTH), count, np.uint64)
+    directory = np.arange(0, count + 1, HEADER_ENTRIES, dtype=np.uint32)
+    ordinals = np.arange(count, dtype=np.uint32)
+    nothing = np.empty(0, np.uint64), np.empty(0, np.uint32)
+    return kernel.Tables([ALL_BITS], [[(keys, ordinals, directory)]], nothing, None)
+
+
+def _probing(tables: Any, generator: np.random.Generator) -> dict[str, float]:
+    """Measure the costs of comparing, a header, a flip set, preparing a table and a candidate."""
+    queries = generator.integers(0, 2**FINGERPRINT_BITS, (REPEATS + 1, QUERIES), np.uint64)
+    levels = generator.exponential(LEVEL_MEAN, (QUERIES, FINGERPRINT_BITS))
+    query_levels = np.minimum(levels, 255).astype(np.uint8)
+    costs = volatility.costs(volatility.prior(similarity=SIMILARITY))
+    vectors, weights = _vectors(generator)
+
+    def look_up(run: int) -> None:
+        tables.lookup(queries[run], distance=0, flips=0, first=False, after=None)
+
+    def probe(run: int, theta: int, distance: int = 0) -> Any:
+        return tables.probe(
+            queries[run], query_levels, costs=costs, theta=theta, cap=CAP, distance=distance,
+            first=False, after=None, tables=1,
+        )  # fmt: skip
+
+    def count(run: int, theta: int) -> Any:
+        return tables.count_probes(query_levels, costs=costs, theta=theta, cap=CAP, tables=1)
+
+    def hand_on(run: int) -> None:
+        offsets, ordinals, _ = probe(run, 0, FINGERPRINT_BITS)
+        ordinals %= np.uint32(VECTORS)
+        measured = vectors.similarity(weights, offsets, ordinals)
+        np.lexsort((ordinals, -measured, np.repeat(np.arange(QUERIES), np.diff(offsets))))
+
+    def compare(run: int) -> None:
+        tables.scan(queries[run, :SCANS], distance=0, first=False, after=None)
+
+    def measure(run: int) -> None:
+        vectors.scan(weights[:SCANS], similarity=1.0, skip=None, after=None)
+
+    headers = float(count(0, THETA).mean())
+    one, many = _seconds(partial(probe, theta=0)), _seconds(partial(probe, theta=THETA))
+    flipping = _seconds(partial(count, theta=THETA)) - _seconds(partial(count, theta=0))
+    return {
+        "memory": (many - one) / (QUERIES * (headers - 1)),
+        "prepare": (one - _seconds(look_up)) / QUERIES,
+        "flip": flipping / (QUERIES * headers * math.log2(headers)),
+        "candidate": (_seconds(hand_on) - one) / (QUERIES * HEADER_ENTRIES),
+        "compare": _seconds(compare) / (SCANS << DEPTH),
+        "measure": _seconds(measure) / (SCANS * VECTORS),
+    }
+
+
+def _vectors(generator: np.random.Generator) -> tuple[Any, U8]:
+    """Return random volatility vectors: stored ones, and those of queries."""
+    stored = generator.integers(0, 256, (VECTORS, VECTOR_BYTES), np.uint8)
+    return kernel.Vectors(VECTOR_BYTES, [(0, stored)]), stored[:QUERIES] ^ np.uint8(0x55)
+
+
+def _arranging(generator: np.random.Generator) -> dict[str, float]:
+    """Measure the costs to make a key, and to sort it, for each doubling of the number of keys."""
+    values = generator.integers(0, 2**FINGERPRINT_BITS, SORTED, np.uint64)
+    keys, ordinals = np.empty_like(values), np.arange(SORTED, dtype=np.uint32)
+    mask = leading_masks(4, 1)[1]
+
+    def make(run: int) -> None:
+        kernel.permute(values, mask, keys)
+
+    def sort(run: int) -> None:
+        kernel.sort(values.copy(), ordinals)
+
+    return {
+        "permute": _seconds(make) / SORTED,
+        "sort": _seconds(sort) / (SORTED * math.log2(SORTED)),
+    }
+
+
+def _seconds(work: Callable[[int], object]) -> float:
+    """Return the least time of several calls of `work(run)`; call 0 only warms up."""
+    work(0)
+    times = []
+    for run in range(1, REPEATS + 1):
+        started = time.perf_counter()
+        work(run)
+        times.append(time.perf_counter() - started)
+    return min(times)

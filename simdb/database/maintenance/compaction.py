@@ -1,0 +1,468 @@
+"""Compaction: one run, no tombstones, no gaps, and the smallest possible data file.
+
+All live documents are written as one run with new ordinals.  More than `compacted_most` documents
+become several runs, and large runs are written ahead of the commit that makes them live, so the
+memory is bounded.  LMDB keeps the pages that this frees inside its file.  So the file is then
+copied without them, and the copy replaces it; this is possible only while no other process has the
+database open.
+
+`write_one_run` makes every table from the columns alone.  So tables can be made after the old ones
+were damaged, or for options that ask for other tables than are stored.  In memory are the keys of
+all documents: 8 bytes each for the block permutations and for each cross-polytope table.  Of up to
+`THREADED_MOST` documents each thread makes a table; of more, all threads sort one table at a time.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from simdb.database.maintenance.calibration import covered_of, covering
+from simdb.database.state.kinds import kind_of
+from simdb.database.state.opening import settled
+from simdb.database.state.store import Store
+from simdb.database.write import passages
+from simdb.database.write.commit import drop_unfinished
+from simdb.database.write.idf import copy_idf
+from simdb.database.write.writer import Ahead, Writer, drop_run, write, write_clusters
+from simdb.core.dtypes import U8, U32, U64
+from simdb.core.errors import BusyError, FullError
+from simdb.plan import compaction as policy
+from simdb.core.reports import Compaction
+from simdb.core import kernel
+from simdb.core.memory import memory_bytes
+from simdb.core.threads import mapped, parts_of
+from simdb.core.options import Options
+from simdb.storage import codec, contents, layout
+from simdb.storage.contents import Contents, make_room_for, table_names
+from simdb.storage.environment.gate import WriteRight
+from simdb.storage.environment.subdatabases import statistics_of
+from simdb.storage.files.new_directory import made_beside
+from simdb.storage.files.plain import COPY_FILE, DATA_FILE
+from simdb.storage.membership import Membership
+from simdb.storage.passages import renumbering, stored_passages
+from simdb.storage.records.delta import Keying
+from simdb.storage.records.features import Numbered, whole_blocks
+from simdb.storage.records.features import renumbered as renumbered_features
+from simdb.storage.records.manifest import Manifest, RunInfo, renumbered, with_passages
+from simdb.storage.records.metadata import encode_blocks, read_all, read_times, whole_times
+from simdb.storage.records.tombstones import live_count, live_ordinals
+from simdb.storage.runs import rewriting
+from simdb.storage.runs.merge import joined, taken
+from simdb.storage.runs.run import Run, Segment, as_segment, put_segment
+from simdb.storage.runs.source import Source
+from simdb.storage.runs.sums import (
+    check_written,
+    column_differences,
+    differences,
+    table_differences,
+)
+from simdb.storage.runs.table import Put, encoded_table, run_info
+from simdb.storage.salvage import ReadablePart, stored_ids
+from simdb.storage.translation import MapFull
+from simdb.core.arrays import EMPTY, WEIGHTED
+
+UNFINISHED = ".copying"
+METADATA_GROUP = 4096
+HASHED_DOCUMENTS = 1 << 16
+
+
+def compact(store: Store, threads: int = 1) -> Compaction:
+    """Compact the database; the note of the result says why the file did not shrink.
+
+    `threads` make and merge the tables.
+    """
+    with store.begin_write() as right:
+        before = file_bytes(store)
+        store.with_room(lambda: _rewrite(store, threads), right, before)
+        store.take_options()
+        note = shrink(store, right)
+        return Compaction(before, file_bytes(store), note)
+
+
+def copy(store: Store, target: str) -> None:
+    """Write a copy of the database without free pages to the new directory `target`."""
+    made_beside(target, UNFINISHED, lambda directory: _copy_into(store, directory))
+
+
+def shrink(store: Store, right: WriteRight) -> str:
+    """Replace the data file by a copy without free pages; returns why not, if it cannot.
+
+    Raises FullError if the disk cannot take the copy, CorruptError if the file cannot be copied;
+    earlier commits are not affected.
+    """
+    environment = store.environment
+    if not environment.can_be_alone:
+        return "the file was not shrunk: its lock files could not be made"
+    if not environment.is_idle(right):
+        return "the file was not shrunk: snapshots of this process are open"
+    copy = os.path.join(environment.path, COPY_FILE)
+    with environment.presence.alone() as is_alone:
+        if not is_alone:
+            return "the file was not shrunk: other processes have the database open"
+        try:
+            _remove(copy)
+            environment.copy_to(copy)
+            store.forget_views()
+            environment.reopen(copy, right)
+        except BusyError:
+            return "the file was not shrunk: snapshots of this process are open"
+        except (OSError, FullError) as error:
+            raise FullError(
+                f"the file was not shrunk, and nothing in it is lost: the disk of {copy} is full or"
+                f" has failed: {error}"
+            ) from error
+        finally:
+            with suppress(OSError):  # a copy that stays is removed the next time
+                _remove(copy)
+    return ""
+
+
+def write_one_run(
+    parts: Sequence[ReadablePart],
+    kept: U32,
+    number: int,
+    put: Put,
+    *,
+    options: Options,
+    id_key: bytes,
+    threads: int,
+) -> tuple[RunInfo, U8]:
+    """Write run `number` of the documents `kept`; return its row and the states of its documents.
+
+    `parts` hold at least the documents `kept`, which are ordinals in ascending order.  `options`
+    decide which tables it has, `id_key` is the key of the hash of ids; `threads` make the keys, and
+    sort the tables.
+    """
+    weighted_count = _weighted_count(parts, kept)
+    keying = kind_of(options).keying
+    columns = _TableSources(keying, id_key, threads)
+    for at, segment in enumerate(_segments(parts, kept, threads)):
+        put_segment(
+            number, at, segment, put,
+            has_vectors=weighted_count > 0, may_be_even=keying.may_be_lean,
+        )  # fmt: skip
+        columns.add(segment)
+    states = np.concatenate(columns.states)
+    entries = {}
+    # Of very many documents only one table at a time is in memory.
+    at_a_time, of_each = (threads, 1) if len(kept) <= rewriting.THREADED_MOST else (1, threads)
+    makings = columns.makings(states)
+    offset = options.header_offset
+    for name, own, table in rewriting.made_tables(makings, offset, at_a_time, of_each=of_each):
+        entries[name] = own
+        for stored in encoded_table(name, number, table):
+            put(*stored)
+    return run_info(number, 0, len(kept), entries, weighted_count), states
+
+
+def store_open(writer: Writer, manifest: Manifest, options: Options) -> Manifest:
+    """Store those of the options that can change, if others are stored.
+
+    Returns the manifest, which tells every process that has the database open to read the options
+    again.
+    """
+    environment = writer.store.environment
+    if not contents.replace_open(environment, writer.transaction, options):
+        return manifest
+    return replace(manifest, options_version=manifest.options_version + 1)
+
+
+def renumber_metadata(writer: Writer, found: Iterator[tuple[int, bytes]], kept: U32) -> None:
+    """Store the metadata in `found` of the documents `kept`, under their new ordinals."""
+    while group := list(islice(found, METADATA_GROUP)):
+        ordinals = np.array([ordinal for ordinal, _ in group], np.uint32)
+        places = np.searchsorted(kept, ordinals)
+        entries = [
+            (int(place), packed)
+            for place, (ordinal, packed) in zip(places, group, strict=True)
+            if place < len(kept) and kept[place] == ordinal
+        ]
+        writer.put_all(layout.METADATA, encode_blocks(entries))
+
+
+def put_times(writer: Writer, times: U32) -> None:
+    """Replace all times of documents by those of every ordinal."""
+    writer.clear(layout.TIMES)
+    writer.put_all(layout.TIMES, whole_times(times))
+
+
+def put_features(writer: Writer, blocks: Iterator[Numbered], kept: U32) -> None:
+    """Replace all stored features by those in `blocks` of the documents `kept`."""
+    writer.clear(layout.FEATURES)
+    writer.put_all(layout.FEATURES, renumbered_features(blocks, kept))
+
+
+def file_bytes(store: Store) -> int:
+    """Return the bytes of the data file on the disk."""
+    return store.environment.presence.data_bytes
+
+
+def _copy_into(store: Store, directory: str) -> None:
+    store.environment.copy_to(os.path.join(directory, DATA_FILE))
+    copy_idf(store, directory)
+
+
+def _rewrite(store: Store, threads: int) -> None:
+    """Write everything without gaps, unless it is so; `MapFull` if the map has no space for it."""
+    with store.state() as state:
+        source = state.source
+        base = store.contents(source)
+        options = settled(store.options)
+        if _is_compact(base) and options == store.options:
+            return
+        make_room_for(store.environment, options)
+        ahead = Ahead(store, base.manifest, None)
+        try:
+            if options == store.options and base.manifest.next_ordinal >= policy.AHEAD_LEAST:
+                _write_ahead(ahead, base, source, threads)
+            _write_passages_ahead(ahead, base, source)
+            write(store, lambda writer: _write_all(ahead, writer, options, base, source, threads))
+        except MapFull:
+            raise
+        except BaseException:
+            ahead.abandon()
+            raise
+
+
+def _is_compact(base: Contents) -> bool:
+    """Return whether there is nothing to remove, and as few runs as compaction makes."""
+    is_sealed = not len(base.delta.batch) and not base.manifest.deleted_count
+    if len(base.manifest.passages) > 1 or base.manifest.passages_ahead:
+        return False
+    if not is_sealed or base.manifest.unfinished is not None or base.manifest.ahead:
+        return False
+    longest = policy.compacted_most(memory_bytes())
+    return all(len(run.info) >= longest for run in base.runs[:-1])
+
+
+def _write_all(
+    ahead: Ahead, writer: Writer, options: Options, base: Contents, source: Source, threads: int
+) -> None:
+    store = writer.store
+    store.environment.watch.walk()
+    manifest = ahead.finish(writer)
+    if not manifest.next_run and not manifest.next_ordinal:
+        # Nothing was ever inserted, so that an IDF table can still be set.
+        writer.put_manifest(store_open(writer, manifest, options))
+        return
+    count = live_count(base.dead, manifest.next_ordinal)
+    rows = ahead.rows
+    if count and not rows:
+        if options == store.options:
+            rows = _merge_runs(store, base, source, manifest.next_run, writer.put, threads)
+        else:
+            rows = [_make_tables(writer, options, base, source, manifest.next_run, threads)]
+    for run in base.runs:
+        drop_run(writer, run)
+    drop_unfinished(writer, manifest.unfinished)
+    writer.clear(layout.DELTA)
+    writer.clear(layout.DELETED)
+    rewritten = passages.rewrite(
+        ahead, writer, base.manifest.passages, source, renumbering(_kept(base)), count
+    )
+    handle = store.environment.subdatabase(layout.METADATA)
+    if statistics_of(source.transaction, handle)["entries"]:
+        writer.clear(layout.METADATA)
+        renumber_metadata(writer, read_all(source.transaction, handle), _kept(base))
+    if store.options.features and base.manifest.deleted_count:
+        put_features(writer, whole_blocks(source), _kept(base))
+    if store.options.keeps_times:
+        times = read_times(source.every(layout.TIMES), manifest.next_ordinal)
+        put_times(writer, times[_kept(base)])
+    if store.options.keeps_clusters:
+        manifest = _renumber_clusters(writer, source, _kept(base), manifest)
+    # Last, since nothing may change what was written before it is committed.
+    written = store.source(inside=writer.transaction)
+    if ahead.rows:
+        check_written(
+            each for row in rows for each in column_differences(Run(row), written, [layout.STATE])
+        )
+    else:
+        check_written(differences(rows, written, table_names(options)))
+    manifest = with_passages(renumbered(manifest, tuple(rows), count), rewritten)
+    if base.calibration is not None:
+        covered = live_count(base.dead, covered_of(base.calibration, base.manifest))
+        manifest = writer.put_calibration(manifest, covering(base.calibration, covered))
+    writer.put_manifest(store_open(writer, manifest, options))
+
+
+def _write_ahead(ahead: Ahead, base: Contents, source: Source, threads: int) -> None:
+    """Write the new runs in commits of their own; nobody reads them before the last commit."""
+    count = len(list(_pieces(base)))
+    if count:
+        number = ahead.begin(count)
+        rows = _merge_runs(ahead.store, base, source, number, ahead.put, threads)
+        ahead.flush()
+        _check_ahead(ahead.store, rows)
+        ahead.rows = rows
+
+
+def _pieces(base: Contents) -> Iterator[rewriting.Piece]:
+    """Yield the documents of each new run."""
+    longest = policy.compacted_most(memory_bytes())
+    return rewriting.pieces_of(base.dead, base.manifest.next_ordinal, longest)
+
+
+def _write_passages_ahead(ahead: Ahead, base: Contents, source: Source) -> None:
+    """Write the passages in commits of their own, if they are too much for one."""
+    stored = stored_passages(base.manifest.passages)
+    if stored.entry_count >= passages.AHEAD_ENTRIES:
+        kept = _kept(base)
+        change = renumbering(kept)
+        ahead.passages = passages.write_ahead(ahead, stored, (0, len(kept)), source, change)
+
+
+def _check_ahead(store: Store, rows: Sequence[RunInfo]) -> None:
+    """Raise CorruptError unless runs written ahead are stored as written; states are still to come.
+
+    They are read in the map of the file, so that they do not stay in memory.
+    """
+    columns = [column for column in layout.COLUMN_KINDS if column != layout.STATE]
+    with store.source() as source:
+        for row in rows:
+            check_written(table_differences(Run(row), source, table_names(store.options)))
+            check_written(column_differences(Run(row), source, columns))
+
+
+def _merge_runs(
+    store: Store, base: Contents, source: Source, number: int, put: Put, threads: int
+) -> list[RunInfo]:
+    """Write all documents that are not deleted as runs from `number` on."""
+    runs = list(base.runs)
+    if len(base.delta.batch):
+        runs.append(rewriting.seal(base.delta, store.keying, store.options.header_offset, threads))
+    rows: list[RunInfo] = []
+    for piece in _pieces(base):
+        inside = [run for run in runs if run.info.start < piece.stop]
+        rows.append(
+            rewriting.write_run(
+                [run for run in inside if run.info.stop > piece.start],
+                number + len(rows),
+                put,
+                source,
+                table_names=table_names(store.options),
+                dead=base.dead,
+                piece=piece,
+                threads=threads,
+            )
+        )
+    return rows
+
+
+def _make_tables(
+    writer: Writer, options: Options, base: Contents, source: Source, number: int, threads: int
+) -> RunInfo:
+    """Write one run with the tables of `options`, some of which the runs do not have."""
+    segments = [
+        run.segment(number, source) for run in base.runs for number in range(run.segment_count)
+    ]
+    if len(base.delta.batch):
+        segments.append(as_segment(base.delta.start, base.delta.batch))
+    info, _ = write_one_run(
+        [ReadablePart(each.start, each.start + len(each), each) for each in segments],
+        _kept(base),
+        number,
+        writer.put,
+        options=options,
+        id_key=base.manifest.id_key,
+        threads=threads,
+    )
+    return info
+
+
+def _kept(base: Contents) -> U32:
+    """Return the ordinals of all documents that are not deleted."""
+    return live_ordinals(base.dead, 0, base.manifest.next_ordinal)
+
+
+def _renumber_clusters(writer: Writer, source: Source, kept: U32, manifest: Manifest) -> Manifest:
+    """Store the clusters of the documents `kept` under new ordinals, numbered from 1."""
+    membership = Membership(source)
+    numbers, following = (each[kept] for each in membership.whole(manifest.next_ordinal))
+    is_member = numbers > 0
+    named, which = np.unique(numbers[is_member], return_inverse=True)
+    numbers[is_member] = which + 1
+    following[is_member] = np.searchsorted(kept, following[is_member])
+    membership.replace(numbers, following)
+    write_clusters(writer, membership)
+    return replace(manifest, last_cluster=len(named))
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+class _TableSources:
+    """What the tables of documents are made from, segment by segment."""
+
+    def __init__(self, keying: Keying, id_key: bytes, threads: int) -> None:
+        self._keying, self._id_key, self._threads = keying, id_key, threads
+        self.states: list[U8] = []
+        self._searchable: list[U64] = []
+        self._weighted: list[U64] = []
+        self._hashes: list[U64] = []
+
+    def add(self, segment: Segment) -> None:
+        """Add the next documents."""
+        states, vectors = segment.columns[layout.STATE], segment.columns[layout.VECTOR]
+        fingerprints = segment.columns[layout.FINGERPRINT]
+        chosen = states != EMPTY
+        if not chosen.all():
+            searched = fingerprints[chosen], vectors[chosen]
+        else:
+            searched = fingerprints, vectors
+        self._searchable.append(self._keying.searchable(*searched))
+        chosen = states == WEIGHTED
+        weighted = vectors if chosen.all() else vectors[chosen]
+        self._weighted.append(rewriting.keys_by_weights(weighted, self._keying, self._threads))
+        self._hashes += _hashes(segment, self._id_key, self._threads)
+        self.states.append(states)
+
+    def makings(self, states: U8) -> Iterator[rewriting.Making]:
+        """Yield what makes the columns of each table; `states` of all documents."""
+        ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)
+        weighted = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
+        if not rewriting.is_lean(self._keying, len(ordinals), len(weighted)):
+            yield from rewriting.keyed(np.concatenate(self._searchable), ordinals, self._keying)
+        yield from rewriting.keyed_by_weights(self._weighted, weighted)
+        every = np.arange(len(states), dtype=np.uint32)
+        hashes = codec.allocate(np.uint64, len(every))
+        np.concatenate(self._hashes, out=hashes)
+        yield lambda: (layout.IDS, hashes, every)
+
+
+def _segments(parts: Sequence[ReadablePart], kept: U32, threads: int) -> Iterator[Segment]:
+    """Yield the documents `kept`, renumbered from 0, in segments as they are stored."""
+    for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
+        chosen = kept[first : first + layout.SEGMENT_ORDINALS]
+        found = []
+        for part in parts:
+            low, high = np.searchsorted(chosen, [part.start, part.stop])
+            if low < high:
+                found.append(taken(part.segment, chosen[low:high] - np.uint32(part.start)))
+        yield joined(found, first, threads)
+
+
+def _weighted_count(parts: Sequence[ReadablePart], kept: U32) -> int:
+    count = 0
+    for part in parts:
+        low, high = np.searchsorted(kept, [part.start, part.stop])
+        states = part.segment.columns[layout.STATE][kept[low:high] - np.uint32(part.start)]
+        count += int(np.count_nonzero(states == WEIGHTED))
+    return count
+
+
+def _hashes(segment: Segment, id_key: bytes, threads: int) -> Iterator[U64]:
+    """Yield hashes of the ids, some thousands at a time."""
+    offsets, content = stored_ids(segment)
+
+    def hashed(part: slice) -> U64:
+        found: U64 = kernel.hash_ids(offsets[part.start : part.stop + 1], content, id_key)
+        return found
+
+    return mapped(hashed, parts_of(len(segment), threads, most=HASHED_DOCUMENTS), threads)

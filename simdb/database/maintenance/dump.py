@@ -1,0 +1,454 @@
+"""Dumps: the whole database in a form that does not depend on how it is stored.
+
+The tables are left out, because they are made from the rest.  Only one group of documents is in
+memory at a time, every stored value is verified before it is written, and one read transaction sees
+the same state from the first document to the last.
+
+A dump is loaded group by group into a directory beside the target, which is moved into place when
+all of the dump has been read and everything is on the disk.  The dump is not trusted: options, ids,
+offsets and metadata are checked like arguments of a caller.
+"""
+
+import os
+import secrets
+from collections.abc import Iterator
+from itertools import chain, pairwise
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from simdb.database.maintenance.calibration import (
+    covered_of,
+    covering,
+    problem_of,
+    put_calibration,
+)
+from simdb.database.maintenance.compaction import compact
+from simdb.database.state.incoming import rehashed, repeated
+from simdb.database.state.opening import created
+from simdb.database.state.state import State
+from simdb.database.state.store import Store
+from simdb.database.write.commit import write_ahead, write_staged
+from simdb.database.write.staging import Staging
+from simdb.database.write.writer import Ahead, commit, put_clusters, write, write_notes
+from simdb.core.checks import a_map, a_text, a_whole, expecting
+from simdb.core.errors import CorruptError, Error, InputError, NotFoundError
+from simdb.core.progress import Progress, Report, report_of
+from simdb.core.options import VECTOR_LENGTH_MAX, Options
+from simdb.core.stored_options import (
+    Resources,
+    decode_dumped,
+    decode_resources,
+    encode_options,
+    encode_resources,
+)
+from simdb.storage import codec, layout
+from simdb.storage.contents import (
+    Contents,
+    idf_checksum,
+    read_options,
+    read_resources,
+    table_names,
+)
+from simdb.storage.environment import registry
+from simdb.storage.environment.file_map import DEFAULT_MAP_BYTES
+from simdb.storage.files.idf_file import read_idf, read_own_idf
+from simdb.storage.files.location import prepare, write_whole
+from simdb.storage.files.new_directory import made_beside
+from simdb.storage.files.plain import IDF_FILE
+from simdb.storage.membership import Membership
+from simdb.storage.passages import GrainsByOrdinal, stored_passages
+from simdb.storage.records import metadata
+from simdb.storage.records.delta import StoredBatch, concatenate
+from simdb.storage.records.features import read_features
+from simdb.storage.records.tombstones import is_deleted, live_count
+from simdb.storage.runs.merge import taken
+from simdb.storage.runs.run import Segment, as_segment
+from simdb.storage.runs.source import Source
+from simdb.storage.runs.sums import check_written, differences
+from simdb.storage.transfer import (
+    CALIBRATION,
+    DOCUMENTS,
+    HEAD,
+    IDF,
+    NOTE,
+    OPTIONAL,
+    Documents,
+    DumpWriter,
+    Part,
+    read_dump,
+)
+from simdb.storage.translation import translate
+from simdb.core.arrays import ORDINALS_MAX, offsets_of
+
+GROUP_DOCUMENTS = 8192
+IDF_BYTES = 1 << 20
+PARTIAL, UNFINISHED = ".partial", ".loading"
+# The limits of one commit, and so of the memory for it.
+COMMIT_DOCUMENTS = 1 << 17
+COMMIT_BYTES = 1 << 26
+
+
+def dump(store: Store, target: Any, progress: Progress | None) -> int:
+    """Write the database to a path or a binary stream; returns the number of documents.
+
+    A file gets its name when it is complete, and only its owner may read it.
+    """
+    report = report_of(progress)
+    if hasattr(target, "write"):
+        return _dump_to(store, target, report)
+    path = _path(target, "target")
+    temporary = f"{path}.{secrets.token_hex(8)}{PARTIAL}"
+    try:
+        return write_whole(path, temporary, lambda file: _dump_to(store, file, report))
+    except Error:
+        raise
+    except OSError as error:
+        translate(error, path)
+
+
+def _path(given: Any, what: str) -> str:
+    try:
+        return os.fsdecode(given)
+    except TypeError as error:
+        raise InputError(
+            f"{what} must be a path or a binary file, got {type(given).__name__}"
+        ) from error
+
+
+def _dump_to(store: Store, stream: BinaryIO, progress: Report | None) -> int:
+    with store.state() as state:
+        source, options, count = state.source, store.options, 0
+        contents = store.contents(source)
+        kept = (options.keeps_clusters, options.keeps_times, options.passages, options.features)
+        columns = [name for name, is_kept in zip(OPTIONAL, kept, strict=True) if is_kept]
+        writer = DumpWriter(stream, _head(store, source, contents), store.width, columns)
+        _write_rest(store, source, contents, writer)
+        for group in document_groups(store, source, contents):
+            writer.put_documents(group)
+            count += len(group.batch)
+            if progress is not None:
+                progress(count)
+        writer.close()
+        return count
+
+
+def _head(store: Store, source: Source, contents: Contents) -> dict[str, Any]:
+    environment = store.environment
+    options = read_options(environment, source.transaction)
+    checksum = idf_checksum(environment, source.transaction)
+    return {
+        "options": encode_options(options, checksum),
+        "resources": encode_resources(read_resources(environment)),
+        "documents": contents.manifest.document_count,
+        "content": contents.manifest.content,
+    }
+
+
+def _write_rest(store: Store, source: Source, contents: Contents, writer: DumpWriter) -> None:
+    """Write what is neither options nor documents."""
+    checksum = idf_checksum(store.environment, source.transaction)
+    if checksum is not None:
+        read_own_idf(store.environment.path, checksum, is_verified=True)
+        with open(os.path.join(store.environment.path, IDF_FILE), "rb") as file:
+            while part := file.read(IDF_BYTES):
+                writer.put(IDF, part)
+    if contents.calibration is not None:
+        covered = covered_of(contents.calibration, contents.manifest)
+        left = live_count(contents.dead, covered)
+        writer.put(CALIBRATION, codec.pack(covering(contents.calibration, left)))
+    for key in metadata.note_keys(source):
+        note = codec.pack(metadata.read_note(source, key))
+        writer.put(NOTE, codec.pack([metadata.note_name(key), note]))
+
+
+def document_groups(store: Store, source: Source, contents: Contents) -> Iterator[Documents]:
+    """Yield all live documents in order, in small groups; CorruptError for damage."""
+    handle = store.environment.subdatabase(layout.METADATA)
+    membership = Membership(source) if store.options.keeps_clusters else None
+    times = None
+    if store.options.keeps_times:
+        times = metadata.read_times(source.every(layout.TIMES), contents.manifest.next_ordinal)
+    passages = None
+    if store.options.passages:
+        stored = stored_passages(contents.manifest.passages)
+        passages = GrainsByOrdinal(stored, contents.manifest.next_ordinal, source)
+    for group in _groups(source, contents):
+        every = np.arange(group.start, group.start + len(group), dtype=np.uint32)
+        live = np.flatnonzero(~is_deleted(contents.dead, every)).astype(np.uint32)
+        ordinals = every[live]
+        if not len(live):
+            continue
+        own = metadata.read_many(source.transaction, handle, ordinals.tolist())
+        places = np.searchsorted(ordinals, [*own]).tolist()
+        segment, grains, features = taken(group, live).columns, None, None
+        if passages is not None:
+            grains = passages.grains(group.start, group.start + len(group)).taken(live)
+        if store.options.features:
+            features = read_features(source, ordinals)
+        yield Documents(
+            StoredBatch(
+                segment[layout.FINGERPRINT], segment[layout.STATE], segment[layout.VECTOR],
+                np.empty(0, np.uint64), segment[layout.OFFSET].astype(np.int64),
+                segment[layout.ID], grains, features,
+            ),
+            None if membership is None else membership.numbers(ordinals),
+            None if times is None else times[ordinals],
+            [
+                (place, _checked(packed, ordinal))
+                for place, (ordinal, packed) in zip(places, own.items(), strict=True)
+            ],
+        )  # fmt: skip
+
+
+def _checked(packed: bytes, ordinal: int) -> bytes:
+    """Return the metadata of a document; CorruptError if `load` would refuse it."""
+    metadata.check_packed(packed, f"metadata of ordinal {ordinal}")
+    return packed
+
+
+def _groups(source: Source, contents: Contents) -> Iterator[Segment]:
+    """Yield all documents in order, in small parts, deleted ones too; CorruptError for damage."""
+    for run in contents.runs:
+        for number in range(run.segment_count):
+            for column in layout.COLUMN_KINDS:
+                run.verify_column(column, number, source)
+            yield from _parts_of(run.segment(number, source))
+    if len(contents.delta.batch):
+        yield from _parts_of(as_segment(contents.delta.start, contents.delta.batch))
+
+
+def _parts_of(segment: Segment) -> Iterator[Segment]:
+    for start in range(0, len(segment), GROUP_DOCUMENTS):
+        yield segment.part(start, min(start + GROUP_DOCUMENTS, len(segment)))
+
+
+def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -> int:
+    """Make the database `path` from a dump in a file or a binary stream."""
+    report, target = report_of(progress), os.fsdecode(path)
+    if hasattr(source, "read"):
+        return _load_from(source, "the dump", target, report)
+    name = _path(source, "source")
+    try:
+        file = open(name, "rb")  # noqa: SIM115
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no dump at {name}") from error
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error}") from error
+    with file:
+        return _load_from(file, name, target, report)
+
+
+def _load_from(stream: BinaryIO, name: str, target: str, progress: Report | None) -> int:
+    return made_beside(
+        target, UNFINISHED, lambda place: _fill(place, read_dump(stream, name), progress)
+    )
+
+
+def _fill(directory: str, parts: Iterator[Part], progress: Report | None) -> int:
+    """Make the database in `directory`; returns the number of documents."""
+    prepare(directory, "x")
+    head, parts = _read_head(parts, directory)
+    lease = registry.acquire(
+        directory, is_read_only=False, durability="process", map_bytes=DEFAULT_MAP_BYTES
+    )
+    try:
+        store = created(lease, head.options, head.resources)
+        filling = _Filling(store, head.content)
+        for part in parts:
+            filling.add(part)
+            if progress is not None:
+                progress(filling.count)
+        filling.finish()
+        compact(store)
+        _check_loaded(store, filling.count, head.document_count)
+        if head.calibration is not None:
+            # Documents may have been deleted before an older version wrote the dump.
+            put_calibration(store, {**covering({}, 0), **head.calibration})
+        if head.notes:
+            commit(store, lambda writer: write_notes(writer, head.notes))
+    except BaseException:
+        registry.abandon(lease)
+        raise
+    registry.release(lease)
+    return filling.count
+
+
+def _check_loaded(store: Store, count: int, said: int) -> None:
+    """Raise CorruptError unless the new database has `count` documents, stored as written."""
+    if count != said:
+        raise CorruptError(f"the dump has {count} documents, but its head says {said}")
+    with store.source() as source:
+        manifest = store.contents(source).manifest
+        check_written(differences(manifest.runs, source, table_names(store.options)))
+    if manifest.document_count != count:
+        raise CorruptError(
+            f"the dump has {count} documents, but {manifest.document_count} were stored; nothing"
+            " was kept, try again"
+        )
+
+
+class _DumpHead(NamedTuple):
+    """The part of a dump before the documents."""
+
+    options: Options
+    resources: Resources
+    document_count: int
+    content: int
+    calibration: dict[str, Any] | None
+    notes: dict[bytes, bytes | None]
+
+
+def _read_head(parts: Iterator[Part], directory: str) -> tuple[_DumpHead, Iterator[Part]]:
+    """Return all before the documents, and the rest; the IDF table goes into `directory`."""
+    head, calibration = next(parts), None
+    if head.kind != HEAD:
+        raise CorruptError(f"{head.place} must be the head of a dump, but is {head.kind!r}")
+    notes: dict[bytes, bytes | None] = {}
+    path = os.path.join(directory, IDF_FILE)
+    for part in parts:
+        if part.kind == IDF:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with open(descriptor, "ab") as file:
+                file.write(part.payload)
+        elif part.kind == CALIBRATION:
+            calibration = _checked_calibration(part)
+        elif part.kind == NOTE:
+            notes.update([_checked_note(part)])
+        else:
+            parts = chain([part], parts)
+            break
+    idf, found = read_idf(path, is_verified=True) if os.path.exists(path) else (None, None)
+    with expecting(head.place):
+        stored = a_map(head.payload)
+        options = a_map(stored["options"])
+        if a_map(options["sketch"])["idf"] != found:
+            raise CorruptError(
+                f"{head.place}: the IDF table does not have the checksum in the options"
+            )
+        resources = decode_resources(a_map(stored["resources"]))
+        for word in (*resources.stop_words, *resources.versions, *resources.versions.values()):
+            a_text(word)
+        count = a_whole(stored["documents"], ORDINALS_MAX + 1)
+        # Older versions wrote no content.
+        content = a_whole(stored.get("content", 0), VECTOR_LENGTH_MAX + 2)
+        decoded = decode_dumped(options, idf)
+        return _DumpHead(decoded, resources, count, content, calibration, notes), parts
+
+
+def _checked_calibration(part: Part) -> dict[str, Any]:
+    stored = codec.unpack(part.payload, part.place)
+    problem = problem_of(stored)
+    if problem is not None or stored is None:
+        raise CorruptError(f"{part.place}: {problem}")
+    return dict(stored)
+
+
+def _checked_note(part: Part) -> tuple[bytes, bytes]:
+    """Return the key and the packed content of a note."""
+    with expecting(part.place):
+        name, packed = codec.unpack(part.payload, part.place)
+        codec.unpack(packed, part.place)
+        return metadata.note_key(a_text(name)), packed
+
+
+class _Filling:
+    """Documents on their way into a new database; `count` documents so far."""
+
+    def __init__(self, store: Store, content: int) -> None:
+        self._store, self._content = store, content
+        self._groups: list[Documents] = []
+        self._clusters = [np.empty(0, np.uint32)]
+        self._document_count = self._size_bytes = 0  # in `_groups`
+        self._place = ""
+        self.count = 0
+
+    def add(self, part: Part) -> None:
+        """Take documents, and commit when there are many."""
+        self._place = part.place
+        if part.kind != DOCUMENTS:
+            raise CorruptError(f"{part.place} is {part.kind!r}, which does not belong there")
+        group: Documents = part.payload
+        self._check(group)
+        self._groups.append(group)
+        if group.clusters is not None:
+            self._clusters.append(group.clusters)
+        batch = group.batch
+        self.count += len(batch)
+        self._document_count += len(batch)
+        self._size_bytes += batch.vectors.nbytes + len(batch.content)
+        self._size_bytes += sum(len(packed) for _, packed in group.metadata)
+        for each in (batch.grains, batch.features):
+            self._size_bytes += 0 if each is None else each.values.nbytes
+        if self._document_count >= COMMIT_DOCUMENTS or self._size_bytes >= COMMIT_BYTES:
+            self._commit()
+
+    def finish(self) -> None:
+        """Store the last documents, and the clusters of all."""
+        self._commit()
+        if self._store.options.keeps_clusters:
+            numbers = np.concatenate(self._clusters)
+            if (np.unique(numbers[numbers > 0], return_counts=True)[1] < 2).any():
+                raise CorruptError("the dump has a cluster of one document")
+            self._store.membership = None
+            commit(self._store, lambda writer: put_clusters(writer, numbers))
+
+    def _check(self, group: Documents) -> None:
+        """Raise CorruptError unless the options can have made what is beside the documents."""
+        options, batch, count = self._store.options, group.batch, len(group.batch)
+        kept = (options.keeps_clusters, options.keeps_times, options.passages, options.features)
+        beside = (group.clusters, group.times, batch.grains, batch.features)
+        lengths = [None if each is None else len(each) for each in beside]
+        if lengths != [count if is_kept else None for is_kept in kept]:
+            raise CorruptError(f"{self._place} has other columns than the options say")
+        if batch.vectors.shape[1] != self._store.width:
+            raise CorruptError(
+                f"{self._place} has vectors of {batch.vectors.shape[1]} bytes, but the options say"
+                f" {self._store.width}"
+            )
+        if batch.features is not None:
+            entry = self._store.exact_similarity().packed_bytes
+            if (np.diff(batch.features.offsets) % entry).any():
+                raise CorruptError(f"{self._place} has features that are cut off")
+        positions = [-1, *(at for at, _ in group.metadata), count]
+        if any(after <= before for before, after in pairwise(positions)):
+            raise CorruptError(f"{self._place} has metadata that are out of order")
+        for at, packed in group.metadata:
+            metadata.check_packed(packed, f"metadata of document {at} in {self._place}")
+
+    def _commit(self) -> None:
+        if self._groups:
+            with self._store.begin_write() as right:
+                self._store.with_room(self._try_to_commit, right)
+            self._groups, self._document_count, self._size_bytes = [], 0, 0
+
+    def _try_to_commit(self) -> None:
+        """Commit; `MapFull` if the map has no space for it."""
+        with self._store.state() as state:
+            source = state.source
+            base = self._store.contents(source)
+            staging = Staging(self._store, base, source)
+            staging.content = self._content
+            ahead = Ahead(self._store, base.manifest, None)
+            batch = rehashed(concatenate([group.batch for group in self._groups]), staging.id_key)
+            self._check_ids(batch, state)
+            starts = offsets_of([len(group.batch) for group in self._groups]).tolist()
+            packed = [
+                (start + at, each)
+                for start, group in zip(starts, self._groups, strict=False)
+                for at, each in group.metadata
+            ]
+            times = [group.times for group in self._groups if group.times is not None]
+            staging.insert(batch, packed, np.concatenate(times) if times else None)
+            write_ahead(ahead, base, staging, source)
+            write(self._store, lambda writer: write_staged(ahead, writer, base, staging, source))
+
+    def _check_ids(self, batch: StoredBatch, state: State) -> None:
+        """Raise CorruptError if one of the ids was stored before, or is in the batch twice."""
+        known = np.flatnonzero(state.find(batch.offsets, batch.content, batch.hashes) >= 0)
+        again = repeated(batch.hashes, batch.offsets, batch.content)
+        for at in sorted({*known.tolist(), *again}):
+            stored = batch.content[batch.offsets[at] : batch.offsets[at + 1]].tobytes()
+            raise CorruptError(
+                f"{self._place}, or one before it, has an id a second time: {stored!r}"
+            )

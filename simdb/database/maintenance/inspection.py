@@ -1,0 +1,310 @@
+"""Inspection: the database in numbers, and whether it is sound.
+
+Maintained clusters are compared with clusters found again, by distance, and by similarity with
+recall 1.  With a lower recall the insertions may have missed matches, so only the links inside each
+cluster are measured again: its members must still be connected.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime, timezone
+
+import numpy as np
+
+from simdb.database.clusters.find import connected_labels
+from simdb.database.clusters.labels import labels_of
+from simdb.database.clusters.links import EXACT_MAX, parts_of
+from simdb.database.maintenance.calibration import problem_of
+from simdb.database.search.couples import searched_parts
+from simdb.database.search.question import of_maintained
+from simdb.database.state.state import State
+from simdb.database.state.store import Store
+from simdb.core.dtypes import U32, U64
+from simdb.core.errors import CorruptError, FormatError, ReplacedError
+from simdb.plan.problem import Criterion
+from simdb.core.reports import Finding, HeaderFill, ReaderStatistics, RunStatistics, Statistics
+from simdb.core import kernel
+from simdb.core.stored_options import encode_options
+from simdb.storage import codec
+from simdb.storage.check import (
+    REBUILD,
+    RESTORE,
+    check_counts,
+    check_delta,
+    check_idf,
+    check_metadata,
+    check_runs,
+    check_strays,
+    check_times,
+    check_values,
+    check_written_values,
+)
+from simdb.storage.contents import Contents, all_names, idf_checksum, load, table_names
+from simdb.storage.environment.subdatabases import get_value, statistics_of
+from simdb.storage.files.pages import problems_of_pages
+from simdb.storage.files.plain import DATA_FILE
+from simdb.storage.membership import Membership
+from simdb.storage.passages import check_passages
+from simdb.storage.records.features import check_features
+from simdb.storage.records.manifest import Manifest
+from simdb.storage.records.tombstones import is_deleted, live_count
+from simdb.storage.runs.run import Run, run_keys
+from simdb.storage.runs.source import Source
+from simdb.storage.runs.table import is_stored
+from simdb.core.arrays import is_first, sorted_unique
+
+REOPEN = "close the database in every process, then open it again"
+CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
+# So many headers are counted at a time, whatever the size of a directory.
+COUNTED_HEADERS = 1 << 20
+GROUPED_DOCUMENTS = 1 << 23  # whose fingerprints are sorted at a time
+ENTRY_CLASSES = 33  # of the numbers of entries of a header, which are uint32
+PLACE = "clusters"
+
+
+def statistics(store: Store) -> Statistics:
+    """Return counts, sizes, runs and readers."""
+    with store.state() as state:
+        contents = store.contents(state.source)
+        manifest = contents.manifest
+        sizes = store.environment.sizes(state.source.transaction)
+        return Statistics(
+            path=store.environment.path,
+            format_version=codec.FORMAT_VERSION,
+            document_count=manifest.document_count,
+            empty_count=manifest.empty_count,
+            bare_count=manifest.bare_count,
+            deleted_count=manifest.deleted_count,
+            delta_count=manifest.next_ordinal - manifest.delta_start,
+            file_bytes=sizes[0],
+            live_bytes=sizes[1],
+            map_bytes=sizes[2],
+            calibrated_count=_calibrated_count(state, contents),
+            transaction=contents.transaction_number,
+            largest_group=_largest_group(state),
+            cluster_count=manifest.cluster_count if store.options.keeps_clusters else None,
+            section_bytes=_section_bytes(store, state.source),
+            runs=tuple(_run_statistics(store, run, state.source) for run in contents.runs),
+            readers=_readers(store, contents.transaction_number),
+            options=encode_options(store.options, _idf_in_numbers(store)),
+            **_times(store, state),
+        )
+
+
+def check(store: Store, *, deep: bool) -> Iterator[Finding]:
+    """Yield what is wrong with the stored database, each thing once; nothing if it is sound.
+
+    The tables and columns of runs are read once and compared with their checksums.  `deep` reads
+    every byte and makes every table again to compare it.
+    """
+    seen: set[Finding] = set()
+    for finding in _findings(store, deep=deep):
+        if finding not in seen:
+            seen.add(finding)
+            yield finding
+
+
+def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
+    with suppress(CorruptError, FormatError):
+        store.take_options()
+    with store.source() as source:
+        transaction, names = source.transaction, all_names(store.options)
+        try:
+            store.environment.presence.check()
+        except ReplacedError as error:
+            yield Finding("files", str(error), REOPEN)
+            return  # other files have their names now
+        if deep:
+            path = os.path.join(store.environment.path, DATA_FILE)
+            problems = list(problems_of_pages(path))
+            yield from (Finding(DATA_FILE, problem, RESTORE) for problem in problems)
+            if problems:
+                return  # LMDB would follow the pages wherever they lead
+            yield from check_values(store.environment, transaction, names)
+        try:
+            contents = load(store.environment, transaction, store.width, store.keying, None)
+            tables = table_names(store.options)
+            broken = list(check_written_values(contents, source, tables))
+            yield from broken
+            yield from check_passages(contents.manifest, source, deep=deep)
+            if store.options.features:
+                entry, count = store.exact_similarity().packed_bytes, contents.manifest.next_ordinal
+                yield from check_features(source, count, entry, deep=deep)
+            if not broken:
+                yield from check_counts(contents, source)
+            problem = problem_of(contents.calibration)
+            if problem is not None:
+                yield Finding("calibration", problem, CALIBRATE)
+            yield from check_idf(
+                store.environment.path, idf_checksum(store.environment, transaction)
+            )
+            if store.options.keeps_clusters and not broken:
+                state = State(store, store.view_of(contents), source, contents.manifest)
+                yield from check_clusters(
+                    state, contents.manifest, of_maintained(store.options), deep=deep
+                )
+            if deep:
+                yield from check_metadata(store.environment, transaction, contents)
+                if store.options.keeps_times:
+                    yield from check_times(contents, source)
+                yield from check_delta(contents)
+                yield from check_strays(contents, source, tables)
+                yield from check_runs(contents, source, store.keying)
+        except (CorruptError, FormatError) as error:
+            yield Finding("database", str(error), f"{REBUILD}; or {RESTORE}")
+
+
+def _calibrated_count(state: State, contents: Contents) -> int | None:
+    """Return how many live documents the calibration covers; None without a calibration."""
+    if state.calibration is None:
+        return None
+    return live_count(contents.dead, min(state.uncovered_from, state.next_ordinal))
+
+
+def _idf_in_numbers(store: Store) -> dict[str, int] | None:
+    """Return the sizes of the IDF table, which stand for it among the options."""
+    store.look_for_idf()
+    idf = store.options.sketch.idf
+    if idf is None:
+        return None
+    return {"features": len(idf), "documents": idf.document_count, "bytes": idf.size_bytes}
+
+
+def _largest_group(state: State) -> int:
+    """Return the largest number of documents with the same fingerprint."""
+    parts = max(-(-state.next_ordinal // GROUPED_DOCUMENTS), 1)
+    return max(_largest_of(_fingerprints_in(state, part, parts)) for part in range(parts))
+
+
+def _fingerprints_in(state: State, part: int, parts: int) -> U64:
+    """Return the fingerprints of live documents with features, of one part of all values."""
+    found = [np.empty(0, np.uint64)]
+    for bits, *_ in searched_parts(state, is_measured=False):
+        found.append(bits[(bits >> np.uint64(32)) * np.uint64(parts) >> np.uint64(32) == part])
+    return np.concatenate(found)
+
+
+def _largest_of(fingerprints: U64) -> int:
+    """Return the largest number of equal ones; they are sorted in place."""
+    kernel.sort(fingerprints)
+    begins = np.flatnonzero(is_first(fingerprints))
+    return int(np.diff(begins, append=len(fingerprints)).max(initial=0))
+
+
+def _section_bytes(store: Store, source: Source) -> dict[str, int]:
+    """Return the bytes of the pages of each sub-database."""
+    sizes: dict[str, int] = {}
+    for name in all_names(store.options):
+        handle = store.environment.subdatabase(name)
+        pages = statistics_of(source.transaction, handle)
+        count = pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]
+        sizes[name.decode()] = pages["psize"] * count
+    return sizes
+
+
+def _times(store: Store, state: State) -> dict[str, datetime]:
+    """Return the first and the last time of a document, if there are any."""
+    if not store.options.keeps_times:
+        return {}
+    times = state.times()[state.live()]
+    known = times[times > 0]
+    if not len(known):
+        return {}
+    return {
+        "oldest_time": datetime.fromtimestamp(int(known.min()), timezone.utc),
+        "newest_time": datetime.fromtimestamp(int(known.max()), timezone.utc),
+    }
+
+
+def _run_statistics(store: Store, run: Run, source: Source) -> RunStatistics:
+    total = 0
+    for name, key in run_keys(run, table_names(store.options), store.width):
+        handle = store.environment.subdatabase(name)
+        total += len(get_value(source.transaction, handle, key) or b"")
+    return RunStatistics(run.info.number, len(run.info), run.info.entry_count, total)
+
+
+def _readers(store: Store, newest: int) -> tuple[ReaderStatistics, ...]:
+    return tuple(
+        ReaderStatistics(process, thread, number, max(newest - number, 0))
+        for process, thread, number in store.environment.readers()
+    )
+
+
+def header_fill(store: Store) -> tuple[HeaderFill, ...]:
+    """Return the fill of every table, all runs together."""
+    with store.state() as state:
+        return tuple(_fill_of(name, state) for name in table_names(store.options))
+
+
+def _fill_of(name: bytes, state: State) -> HeaderFill:
+    counts = np.zeros(ENTRY_CLASSES, np.int64)
+    headers = entries = largest = 0
+    for run in state.runs:
+        if not is_stored(run.info, name):
+            continue
+        table = run.named_table(name, state.source)
+        headers += len(table.directory) - 1
+        entries += len(table.keys)
+        for start in range(0, len(table.directory) - 1, COUNTED_HEADERS):
+            sizes = np.diff(table.directory[start : start + COUNTED_HEADERS + 1])
+            largest = max(largest, int(sizes.max()))
+            # The class of a number of entries: 0 for 0, i for 2^(i - 1) to 2^i - 1.
+            classes = np.frexp(sizes.astype(np.float64))[1]
+            counts += np.bincount(classes, minlength=ENTRY_CLASSES)
+    classed = tuple(np.trim_zeros(counts, "b").tolist())
+    return HeaderFill(name.decode(), headers, entries, largest, classed)
+
+
+def check_clusters(
+    state: State, manifest: Manifest, criterion: Criterion, *, deep: bool
+) -> Iterator[Finding]:
+    """Yield findings if maintained clusters are damaged or, `deep`, disagree with the documents."""
+    numbers, following = Membership(state.source).whole(state.next_ordinal)
+    problems = list(_problems(state, numbers, following, manifest))
+    if deep and not problems:
+        problems = list(_differences(state, numbers, criterion))
+    for problem in problems:
+        yield Finding(PLACE, problem, REBUILD)
+
+
+def _problems(state: State, numbers: U32, following: U32, manifest: Manifest) -> Iterator[str]:
+    """Yield the contradictions of the cluster numbers and rings among themselves."""
+    members = np.flatnonzero(numbers).astype(np.uint32)
+    count = len(sorted_unique(numbers)) - int(len(members) < len(numbers))
+    if count != manifest.cluster_count:
+        yield f"cluster_count is {manifest.cluster_count}, counted {count}"
+    if len(members) and numbers.max() > manifest.last_cluster:
+        yield f"cluster number {numbers.max()} is beyond the last number {manifest.last_cluster}"
+    if is_deleted(state.dead, members).any():
+        yield "deleted documents are members of clusters"
+    after = following[members]
+    inside = bool((after < len(numbers)).all())
+    if not inside or (numbers[after] != numbers[members]).any() or (after == members).any():
+        yield "a member is not followed by another member of its cluster"
+        return
+    forest = kernel.Forest(len(numbers))
+    forest.join(members, after)
+    rings = len(sorted_unique(forest.labels()[members]))
+    if rings != count or len(sorted_unique(after)) != len(after):
+        yield f"the members of {count} clusters form {rings} rings, or rings that do not close"
+
+
+def _differences(state: State, numbers: U32, criterion: Criterion) -> Iterator[str]:
+    """Yield where the stored clusters disagree with the matches of the documents."""
+    stored = labels_of(numbers)
+    if criterion.similarity is None or criterion.recall == 1.0:
+        wanted = connected_labels(state, criterion)
+        different = int(np.count_nonzero(stored != wanted))
+        if different:
+            yield f"{different} documents are not in the clusters of their matches"
+        return
+    members = np.flatnonzero(numbers).astype(np.uint32)
+    sizes = np.bincount(stored)[stored[members]]
+    members = members[sizes <= EXACT_MAX]
+    if len(members):
+        parts = parts_of(state, criterion, members, numbers[members])
+        apart = int(np.count_nonzero(members[parts] != stored[members]))
+        if apart:
+            yield f"{apart} documents are not connected with the first document of their cluster"

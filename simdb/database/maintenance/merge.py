@@ -1,0 +1,124 @@
+"""Merge: puts the documents of other databases with the same sketch into one, without their texts.
+
+Documents go over in columns, some thousands at a time, and are staged in one write transaction: as
+if they were inserted, except that nothing is sketched.  So clusters that the database maintains are
+brought up to date by its commit.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from simdb.database.maintenance.dump import document_groups
+from simdb.database.state.incoming import chosen_batch, moved, rehashed
+from simdb.database.state.state import State
+from simdb.database.state.store import Store
+from simdb.database.write import conflicts
+from simdb.database.write.write_state import WriteState
+from simdb.core.dtypes import I64
+from simdb.core.errors import OptionError
+from simdb.core.progress import Progress, Report, report_of
+from simdb.core.threads import crew
+from simdb.core.stored_options import differences
+from simdb.storage.contents import read_resources
+from simdb.storage.records.delta import StoredBatch
+from simdb.storage.transfer import Documents
+from simdb.core.arrays import Sketches
+
+
+def merge(
+    store: Store, others: Sequence[Store], on_conflict: str, progress: Progress | None, threads: int
+) -> int:
+    """Store the documents of `others`, all or none of them; returns how many were stored."""
+    conflicts.check_rule(on_conflict)
+    for other in others:
+        _check_fits(store, other)
+    report, count = report_of(progress), 0
+    writing = WriteState(store)
+    try:
+        with crew(), writing.alone("the transaction must be idle to merge"):
+            writing.staging.threads = threads
+            for other in others:
+                count += _take(writing, other, on_conflict, report)
+        writing.commit()
+    except BaseException:
+        writing.abort()
+        raise
+    return count
+
+
+def _check_fits(store: Store, other: Store) -> None:
+    """Raise OptionError unless the documents of a database can be stored in another one."""
+    into, of = store.environment.path, other.environment.path
+    if os.path.samefile(into, of):
+        raise OptionError(f"{of} cannot be merged into itself; give another database")
+    # Tables, blocks and thresholds may differ; they are made anew, or say how to ask.
+    every = differences(store.options, other.options)
+    differing = [each for each in every if each.startswith("sketch")]
+    own, its = read_resources(store.environment), read_resources(other.environment)
+    if own.stop_words != its.stop_words:
+        differing.append("the stored stop words are others")
+    for name in ("passages", "features"):
+        if getattr(store.options, name) and not getattr(other.options, name):
+            differing.append(f"{name} is True, not False, and {name} are made of texts")
+    if differing:
+        raise OptionError(
+            f"{of} cannot be merged into {into}, whose documents are stored differently:"
+            f" {'; '.join(differing)}. Insert its texts, or merge both into a new database"
+        )
+
+
+def _take(writing: WriteState, other: Store, rule: str, report: Report | None) -> int:
+    """Stage the documents of one database; returns how many."""
+    count, done, before = 0, 0, writing.current(writing.staging.threads)
+    with other.state() as state:
+        source = state.source
+        contents = other.contents(source)
+        for group in document_groups(other, source, contents):
+            count += _stage(writing, before, group, rule, contents.manifest.content)
+            done += len(group.batch)
+            if report is not None:
+                report(done)
+    return count
+
+
+def _stage(writing: WriteState, before: State, group: Documents, rule: str, content: int) -> int:
+    """Stage some documents by a rule for stored ids; `before`: the state without this database."""
+    staging, options = writing.staging, writing.store.options
+    batch = replace(
+        rehashed(group.batch, staging.id_key),
+        grains=group.batch.grains if options.passages else None,
+        features=group.batch.features if options.features else None,
+    )
+    sketches = Sketches(batch.fingerprints, batch.vectors, batch.states, content=content)
+    staging.settle(sketches)
+    packed, times = group.metadata, group.times
+    existing = before.find(batch.offsets, batch.content, batch.hashes)
+    taken = np.flatnonzero(existing >= 0)
+    if len(taken):
+        chosen = _chosen(writing, before, batch, sketches, existing, rule)
+        batch, packed = chosen_batch(batch, chosen), moved(packed, chosen)
+        times = None if times is None else times[chosen]
+    if len(batch):
+        staging.insert(batch, packed, times)
+    return len(batch)
+
+
+def _chosen(
+    writing: WriteState,
+    before: State,
+    batch: StoredBatch,
+    sketches: Sketches,
+    existing: I64,
+    rule: str,
+) -> I64:
+    """Return the positions of the documents to store, some of whose ids are stored already."""
+    taken = np.flatnonzero(existing >= 0)
+    ordinals = existing[taken].astype(np.uint32)
+    conflicts.refuse(batch, taken, sketches, before, ordinals, rule)
+    if rule == conflicts.REPLACE:
+        conflicts.delete_all(writing.staging, before, ordinals)
+        return np.arange(len(batch))
+    return np.flatnonzero(existing < 0)

@@ -1,0 +1,379 @@
+"""Rebuilding: everything that can be derived is made again from what cannot.
+
+The columns by ordinal are the truth: fingerprints, states, ids, volatility vectors.  The tables of
+fingerprints and of ids, the counters and the maintained clusters follow from them.  The documents
+become one run, as after `compact`.  If a column itself is damaged, nothing changes unless the
+caller gives up its documents.  All of it is one transaction: clusters are found in the new run
+before it is committed, so no reader ever sees documents without their clusters.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from simdb.database.clusters.find import connected_labels
+from simdb.database.maintenance.calibration import covered_of, covering, problem_of
+from simdb.database.maintenance.compaction import (
+    file_bytes,
+    put_features,
+    put_times,
+    renumber_metadata,
+    shrink,
+    store_open,
+    write_one_run,
+)
+from simdb.database.search.question import of_maintained
+from simdb.database.state.kinds import kind_of
+from simdb.database.state.opening import settled
+from simdb.database.state.state import State
+from simdb.database.state.store import Store
+from simdb.database.state.view import Kind, View
+from simdb.database.write.writer import Writer, write, write_anew, write_notes
+from simdb.core import previews
+from simdb.core.dtypes import U32
+from simdb.core.errors import CorruptError, Error, FormatError
+from simdb.plan.calibration import decode_calibration
+from simdb.core.reports import Rebuild
+from simdb.core import kernel
+from simdb.core.options import Options
+from simdb.core.text_sketch import IdfTable
+from simdb.storage import codec, contents, layout
+from simdb.storage.environment.gate import WriteRight
+from simdb.storage.files.idf_file import salvaged_idf
+from simdb.storage.membership import Membership
+from simdb.storage.passages import check_rewritten, renumbering, stored_passages, write_passages
+from simdb.storage.records.delta import Delta
+from simdb.storage.records.features import whole_blocks
+from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo, renumbered, with_passages
+from simdb.storage.records.metadata import damaged_notes, note_name
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
+from simdb.storage.runs.sums import check_written, differences
+from simdb.storage.salvage import Loss, Salvage, ids_of, salvage, sound_metadata, sound_times
+from simdb.core.arrays import BARE, EMPTY, sorted_unique
+
+SHOWN_LOSSES = 3
+
+
+def rebuild(
+    store: Store,
+    *,
+    drop_damaged: bool,
+    threads: int = 1,
+    torn: Collection[bytes] = (),
+    losses: Sequence[Loss] = (),
+    **changed: Any,
+) -> Rebuild:
+    """Make all tables again; CorruptError, and nothing changes, if documents would be lost.
+
+    `threads` make the tables.  `torn`: see `salvage`.  `losses`: what is lost already.
+    `changed`: options from now on, of `OPEN`; None for what the database has, or gets when it is
+    compacted.
+    """
+    with store.begin_write() as right:
+        with suppress(CorruptError):
+            store.take_options()
+        options = _wanted(store.options, changed)
+        before = file_bytes(store)
+        store.forget_views()
+        store.membership = None
+        made = store.with_room(
+            lambda: _try_to_rebuild(store, options, drop_damaged, (torn, losses), threads),
+            right,
+            before,
+        )
+        store.take_options()
+        store.take_idf()
+        note = _shrink(store, right)
+        return replace(made, before_bytes=before, after_bytes=file_bytes(store), note=note)
+
+
+def _shrink(store: Store, right: WriteRight) -> str:
+    """Return why the file could not be shrunk; the new tables are stored either way."""
+    try:
+        return shrink(store, right)
+    except Error as error:
+        return str(error)
+
+
+def _wanted(options: Options, changed: Mapping[str, Any]) -> Options:
+    """Return the options to rebuild for; OptionError if they cannot have such tables."""
+    given = {name: each for name, each in changed.items() if each is not None}
+    return settled(replace(options, **given))
+
+
+def _try_to_rebuild(
+    store: Store,
+    options: Options,
+    drop_damaged: bool,
+    known: tuple[Collection[bytes], Sequence[Loss]],
+    threads: int,
+) -> Rebuild:
+    """Rebuild and return the report; `MapFull` if the map has no space for it."""
+    with store.source() as source:
+        found = salvage(store.environment, source, known[0])
+        found.losses[:0] = known[1]
+        options = _with_sound_idf(store, source, options, found)
+        if found.losses and not drop_damaged:
+            raise _refusal(found)
+        found.notes += _other_damage(source, found)
+        kept = _kept(found)
+        dropped, unknown = _dropped(found, kept)
+        lost, sentence = _lost(found, kept, dropped, unknown)
+        contents.make_room_for(store.environment, options)
+        write(store, lambda writer: _write(writer, options, source, found, kept, threads))
+        return Rebuild(
+            document_count=len(kept),
+            lost_count=lost,
+            dropped=tuple(dropped),
+            unknown_count=min(unknown, lost),
+            losses=(*sentence, *(loss.message for loss in found.losses)),
+            notes=tuple(found.notes),
+            before_bytes=0,
+            after_bytes=0,
+            note="",
+        )
+
+
+def _refusal(found: Salvage) -> CorruptError:
+    shown = "; ".join(loss.message for loss in found.losses[:SHOWN_LOSSES])
+    more = len(found.losses) - SHOWN_LOSSES
+    others = f"; and {more} more" if more > 0 else ""
+    return CorruptError(
+        f"some documents are damaged, and nothing was changed: {shown}{others}.  Restore the"
+        " database from a copy or a dump, or drop the damaged documents:"
+        " rebuild(drop_damaged=True), simdb rebuild --drop-damaged"
+    )
+
+
+def _with_sound_idf(store: Store, source: Source, options: Options, found: Salvage) -> Options:
+    """Return the options with what can be used of the IDF table; what is lost becomes a loss."""
+    checksum = contents.idf_checksum(store.environment, source.transaction)
+    if checksum is None:
+        return options
+    table, problem = salvaged_idf(store.environment.path, checksum)
+    if not problem:
+        return options
+    found.losses.append(idf_loss(table, problem))
+    return replace(options, sketch=replace(options.sketch, idf=table))
+
+
+def idf_loss(table: IdfTable | None, problem: str) -> Loss:
+    """Return the sentence on a damaged table, of which `table` can be used."""
+    then = (
+        "texts cannot be read until set_idf gives the database an equal table"
+        if table is None
+        else "the other features weigh from now on what unknown ones do"
+    )
+    return Loss(f"{problem}; documents keep their sketches, but {then}", 0, 0, False)
+
+
+def _other_damage(source: Source, found: Salvage) -> Iterator[str]:
+    """Yield damage that does not affect any document."""
+    stored, problem = _calibration(source)
+    if stored is None and problem is None and found.manifest.calibration and not found.is_guessed:
+        problem = "it is missing"
+    if problem is not None:
+        yield f"the calibration was removed, calibrate again: {problem}"
+    for key, reason in damaged_notes(source):
+        yield f"the note {note_name(key)!r} was removed: {reason}"
+
+
+def _calibration(source: Source) -> tuple[dict[str, Any] | None, str | None]:
+    """Return the stored calibration, or why it cannot be read; None of both if there is none."""
+    kind, key = layout.CALIBRATION_KIND, layout.CALIBRATION_KEY
+    value = source.find(layout.META, key)
+    try:
+        stored = None if value is None else codec.decode_object(kind, key, value)
+    except (CorruptError, FormatError) as error:
+        return None, str(error)
+    problem = problem_of(stored)
+    return (stored, None) if problem is None else (None, problem)
+
+
+def _kept(found: Salvage) -> U32:
+    """Return the ordinals of all documents that stay."""
+    is_kept = np.zeros(found.next_ordinal, np.bool_)
+    for part in found.parts:
+        is_kept[part.start : part.stop] = True
+    for loss in found.losses:
+        if loss.takes_documents:
+            is_kept[loss.start : loss.stop] = False
+    return np.flatnonzero(is_kept & ~found.is_dead).astype(np.uint32)
+
+
+def _dropped(found: Salvage, kept: U32) -> tuple[list[Any], int]:
+    """Return the known ids of the documents to drop, and how many ids are unknown."""
+    is_lost = ~found.is_dead
+    is_lost[kept] = False
+    ids = []
+    for part in found.named:
+        chosen = np.flatnonzero(is_lost[part.start : part.stop])
+        if len(chosen):
+            known = ids_of(part.segment)
+            ids += [known[at] for at in chosen]
+            is_lost[part.start : part.stop] = False
+    return ids, int(np.count_nonzero(is_lost))
+
+
+def _lost(
+    found: Salvage, kept: U32, dropped: Sequence[Any], unknown: int
+) -> tuple[int, Iterator[str]]:
+    """Return the number of documents that are lost, and a sentence on them if there are any.
+
+    If deletions are not known, the ids in `dropped` are also those of deleted documents.
+    """
+    most = len(dropped) + unknown
+    known = found.manifest.document_count - len(kept)
+    lost = most if found.is_guessed else min(max(known, 0), most)
+    return lost, _lost_in_words(lost, dropped, unknown)
+
+
+def _lost_in_words(lost: int, dropped: Sequence[Any], unknown: int) -> Iterator[str]:
+    if lost:
+        ids = f"the ids of {min(unknown, lost):,} of them are not known"
+        if not unknown:
+            ids = f"{previews.counted(len(dropped), 'id')} in `dropped`"
+            if len(dropped) > lost:
+                ids += ", some of documents that had been deleted before"
+        yield f"{previews.counted(lost, 'document')} {'was' if lost == 1 else 'were'} lost: {ids}"
+
+
+def _keep_meta(writer: Writer, source: Source, options: Options) -> None:
+    """Write what is sound beside the documents again, and nothing else."""
+    kept = {}
+    for key, value in source.every(layout.META):
+        is_known = key in (*layout.KEPT_TWICE, layout.CALIBRATION_KEY)
+        if is_known or key.startswith(layout.NOTE_PREFIX):
+            with suppress(CorruptError):
+                codec.verify_value(key, value)
+                kept[key] = bytes(value)
+    for name in (layout.META, layout.MANIFEST):
+        writer.clear(name)
+    for key, value in kept.items():
+        names = (layout.META, layout.MANIFEST) if key in layout.KEPT_TWICE else (layout.META,)
+        for name in names:
+            writer.put(name, key, value)
+    if options.sketch.idf is not writer.store.options.sketch.idf:
+        contents.put_options(writer.store.environment, writer.transaction, options)
+
+
+def _write(
+    writer: Writer, options: Options, source: Source, found: Salvage, kept: U32, threads: int
+) -> None:
+    store, kind = writer.store, kind_of(options)
+    store.environment.watch.walk()
+    if not found.manifest.id_key:  # an older version made the database, or the manifest is lost
+        found.manifest = replace(found.manifest, id_key=kernel.new_id_key())
+    manifest = found.manifest
+    _keep_meta(writer, source, options)
+    numbers = _readable_clusters(store, source, found, kept)
+    times = sound_times(source, found.next_ordinal) if options.keeps_times else None
+    for name in {*contents.all_names(store.options), *contents.all_names(options)}:
+        if name not in (layout.META, layout.MANIFEST, layout.METADATA):
+            writer.clear(name)
+    states = np.empty(0, np.uint8)
+    rows: tuple[RunInfo, ...] = ()
+    if len(kept):
+        info, states = write_one_run(
+            found.parts, kept, manifest.next_run, writer.put,
+            options=options, id_key=manifest.id_key, threads=threads,
+        )  # fmt: skip
+        rows = (info,)
+    writer.clear(layout.METADATA)
+    renumber_metadata(writer, sound_metadata(source), kept)
+    if options.features:
+        put_features(writer, whole_blocks(source, skips_damage=True), kept)
+    if times is not None:
+        put_times(writer, times[kept])
+    write_notes(writer, dict.fromkeys(key for key, _ in damaged_notes(source)))
+    manifest = _keep_calibration(writer, source, found, kept)
+    manifest = store_open(writer, manifest, options)
+    moved = _move_passages(writer, source, found, kept) if options.passages else ()
+    count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0
+    # Last, since nothing may change what was written before it is committed.
+    written = store.source(inside=writer.transaction)
+    check_written(differences(rows, written, contents.table_names(options)))
+    writer.put_manifest(
+        replace(
+            with_passages(renumbered(manifest, rows, len(kept)), moved),
+            document_count=len(kept),
+            empty_count=int(np.count_nonzero(states == EMPTY)),
+            bare_count=int(np.count_nonzero(states == BARE)),
+            cluster_count=count,
+            last_cluster=count,
+        )
+    )
+
+
+def _move_passages(
+    writer: Writer, source: Source, found: Salvage, kept: U32
+) -> tuple[PassageInfo, ...]:
+    """Store the sound passages of the documents `kept` as one run: only texts make them anew."""
+    if not len(kept):
+        return ()
+    passages, number = stored_passages(found.passages), found.manifest.next_passage
+    change, span = renumbering(kept), (0, len(kept))
+    row = write_passages(passages, number, span, source, writer.put, change)
+    check_rewritten([row], writer.store.source(inside=writer.transaction))
+    return (row,)
+
+
+def _keep_calibration(writer: Writer, source: Source, found: Salvage, kept: U32) -> Manifest:
+    """Keep a readable calibration and remove a damaged one; returns the manifest.
+
+    If the manifest, and with it the ordinals, had to be guessed, it covers no documents.
+    """
+    manifest = found.manifest
+    stored, problem = _calibration(source)
+    if problem is not None:
+        writer.delete(layout.META, layout.CALIBRATION_KEY)
+    if stored is None:
+        return replace(manifest, calibration=0)
+    covered = 0 if found.is_guessed else int(np.searchsorted(kept, covered_of(stored, manifest)))
+    return writer.put_calibration(manifest, covering(stored, covered))
+
+
+def _readable_clusters(store: Store, source: Source, found: Salvage, kept: U32) -> U32 | None:
+    """Return the cluster number of each kept document; None if clusters must be found again.
+
+    They are always found again if the documents alone decide them, or if any were lost.
+    """
+    options = store.options
+    is_decided = of_maintained(options).similarity is None or options.recall == 1.0
+    is_lost = found.losses or layout.CLUSTERS in found.torn
+    if not options.keeps_clusters or is_decided or is_lost:
+        return None
+    try:
+        numbers, _ = Membership(source).whole(found.next_ordinal)
+    except (CorruptError, FormatError):
+        return None
+    numbers = numbers[kept]
+    is_sound = len(sorted_unique(numbers[numbers > 0])) == found.manifest.cluster_count
+    return numbers if is_sound else None
+
+
+def _write_clusters(
+    writer: Writer, kind: Kind, manifest: Manifest, rows: Sequence[RunInfo], numbers: U32 | None
+) -> int:
+    """Store the clusters of the new run; returns their number.
+
+    If `numbers` is None, the clusters are searched for in the run, which is read through the
+    transaction that has just written it.
+    """
+    store = writer.store
+    written = store.source(inside=writer.transaction)
+    if numbers is None:
+        count = rows[0].stop if rows else 0
+        delta = Delta(count, store.width, kind.keying).view()
+        stored, _ = _calibration(written)
+        calibration = None if stored is None else decode_calibration(stored)
+        view = View([Run(info) for info in rows], delta, None, kind, calibration)
+        state = State(store, view, written, manifest)
+        labels = connected_labels(state, of_maintained(store.options))
+        sizes = np.bincount(labels, minlength=len(labels))
+        numbers = np.where(sizes[labels] > 1, labels + 1, 0).astype(np.uint32)
+    return write_anew(writer, written, numbers)

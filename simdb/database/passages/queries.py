@@ -1,0 +1,435 @@
+"""Queries by containment: what `contained=` asks, and the documents that share grains with it.
+
+Without texts the containment is estimated: it is the share of the query's grains that are grains of
+the document.  With texts it is measured, of each document that can have enough by its grains.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simdb.core.decoding import all_texts, as_texts
+from simdb.database.search.filters import by_ids, check_filters
+from simdb.database.search.lookup import as_matches
+from simdb.database.search.method import estimates
+from simdb.database.search.question import check_limit
+from simdb.database.search.rows import Rows
+from simdb.database.state.documents import known_ordinals, stored_sketches
+from simdb.database.state.incoming import as_list
+from simdb.database.state.state import State
+from simdb.database.state.store import Store
+from simdb.database.state.view import FINGERPRINTS
+from simdb.core import checks
+from simdb.core.bits import FINGERPRINT_BITS, bit_counts
+from simdb.core.checks import shown
+from simdb.core.dtypes import F32, F64, I64, U8, U32, U64, Bools
+from simdb.core.errors import InputError, OptionError
+from simdb.core.matches import Matches, SharedSpan
+from simdb.sketch.containment import (
+    ContainmentQuery,
+    asked_of,
+    containments,
+    most_covered,
+    spans_of,
+)
+from simdb.sketch.winnowing import WINDOW_GRAMS, Winnower
+from simdb.storage import layout
+from simdb.storage.records.metadata import unpacked
+from simdb.storage.records.tombstones import Bitmap, is_deleted
+from simdb.core.arrays import EMPTY, Ragged, Sketches, check_many, offsets_of, ranges
+
+OTHERS = ("similarity", "distance", "recall", "search")
+# The arguments `contained` and `texts`; four that have no meaning beside them; `limit`, `where` and
+# `accept`.
+Containment = tuple[Any, Any, tuple[Any, Any, Any, Any], int | None, Any, Any]
+# The texts of so many candidates are read at once.
+READ_TOGETHER = 256
+# So many n-grams of documents are placed in the query at once.
+COVERED = 1 << 18
+# An n-gram that fewer documents have is looked up anyway.
+COMMON_LEAST = 64
+Spans = tuple[SharedSpan, ...] | None
+
+
+class ContainedQuestion(NamedTuple):
+    """The arguments of a query by containment.
+
+    `least`: the least containment of a match.  `texts`: what gives the texts of documents by their
+    ids; None if the grains estimate.  `is_of_many`: there is a list of queries, whose positions
+    `accept` takes, too.
+    """
+
+    winnower: Winnower
+    least: float
+    texts: Callable[[list[Any]], Sequence[Any]] | None
+    limit: int | None
+    where: Any
+    accept: Any
+    is_of_many: bool
+
+
+def question_of(store: Store, how: Containment, *, is_of_many: bool) -> ContainedQuestion:
+    """Return the question; OptionError if arguments contradict it, or without passages."""
+    contained, texts, others, limit, where, accept = how
+    if contained is None:
+        raise OptionError("texts= measures how much of a query documents have: give contained=")
+    checks.share("contained", contained)
+    given = [name for name, value in zip(OTHERS, others, strict=True) if value is not None]
+    if given:
+        raise OptionError(
+            f"{given[0]}= has no meaning beside contained=, which looks for shared passages; give"
+            " one of the two"
+        )
+    if texts is not None and not isinstance(texts, Mapping) and not callable(texts):
+        raise OptionError(
+            "texts must be a mapping from id to text, or a function that takes a list of ids and"
+            f" returns their texts, got {shown(texts)}"
+        )
+    winnower = store.winnower
+    if winnower is None:
+        raise OptionError(
+            f"{store.environment.path} has no passages; create a database with"
+            " Options(passages=True), simdb create --passages, and insert the texts there"
+        )
+    if limit is not None:
+        check_limit(limit)
+    check_filters(where, accept)
+    read = None if texts is None else by_ids("texts", texts)
+    return ContainedQuestion(winnower, float(contained), read, limit, where, accept, is_of_many)
+
+
+def find(
+    state: State,
+    documents: Any,
+    ids: Iterable[Any] | None,
+    question: ContainedQuestion,
+    encoding: str,
+    errors: str,
+) -> Matches[Any]:
+    """Return the documents that contain each of some texts, or of the stored documents `ids`.
+
+    Unless the question is of many, `documents` and `ids` are one of each.
+    """
+    if (documents is None) == (ids is None):
+        raise InputError("a query needs either a document or the id= of a stored document")
+    if not question.is_of_many:
+        documents, ids = (None, [ids]) if documents is None else ([documents], None)
+    every: list[tuple[ContainedDocuments, list[Spans]]] = []
+    queries: Iterator[tuple[ContainedDocuments, ContainmentQuery | None, Any]]
+    if ids is None:
+        texts = _as_texts(documents, encoding, errors)
+        sketches = state.store.sketcher.sketch(texts, errors=errors)
+        queries = _of_texts(state, texts, question, errors)
+    else:
+        listed = as_list(ids, "ids")
+        ordinals = known_ordinals(state, listed)
+        sketches = stored_sketches(state, ordinals)
+        queries = _of_stored(state, listed, ordinals, question)
+    for at, (found, asked, text) in enumerate(queries):
+        kept = _kept(state, found, question, at)
+        every.append((kept, _spans(kept, asked, text, question.winnower)))
+    return _matches(state, sketches, every)
+
+
+def check_verify(verify: Any) -> None:
+    """Raise OptionError for `verify`: if there are texts, they measure the containment."""
+    if verify is not None:
+        raise OptionError(
+            "verify= has no meaning beside contained=: texts= measures it, without texts= it is"
+            " estimated; leave out verify="
+        )
+
+
+class ContainedDocuments(NamedTuple):
+    """Documents with their containments, best first, and the texts that were read of them."""
+
+    ordinals: U32
+    containments: F64
+    texts: dict[int, Any]
+
+    def best(self) -> "ContainedDocuments":
+        """Return the same documents, best first; of equal ones, the one inserted first."""
+        order = np.lexsort((self.ordinals, -self.containments))
+        return ContainedDocuments(self.ordinals[order], self.containments[order], self.texts)
+
+    def chosen(self, which: Any) -> "ContainedDocuments":
+        """Return the documents at some positions, or for which `which` is true."""
+        return ContainedDocuments(self.ordinals[which], self.containments[which], self.texts)
+
+
+def estimated(state: State, grains: U64, least: float) -> ContainedDocuments:
+    """Return the documents that have a share of at least `least` of some grains, and one at least.
+
+    `grains` ascend strictly.
+    """
+    ordinals = state.passages().find(grains, state.source)[1]
+    distinct, counts = np.unique(ordinals, return_counts=True)
+    state.check_known(distinct)
+    found = ContainedDocuments(distinct, counts / max(len(grains), 1), {})
+    is_meant = (found.containments >= least) & ~is_deleted(state.dead, distinct)
+    return found.chosen(is_meant).best()
+
+
+def measured(
+    state: State,
+    asked: ContainmentQuery,
+    question: ContainedQuestion,
+    left_out: int | None,
+    dead: Bitmap | None = None,
+) -> ContainedDocuments:
+    """Return the documents that contain enough of a query, measured by their texts.
+
+    Of a document whose text is not known, the estimate decides.  No text is read of a document that
+    cannot have enough.  `left_out`: the ordinal of the query itself.  `dead`: tombstones to use in
+    place of those of the state.
+    """
+    assert question.texts is not None
+    distinct, most = _possible(state, asked, question.least)
+    is_meant = ~is_deleted(state.dead if dead is None else dead, distinct)
+    if left_out is not None:
+        is_meant &= distinct != left_out
+    distinct, most = distinct[is_meant], most[is_meant]
+    order = np.argsort(-most, kind="stable")
+    enough = question.limit if question.where is None and question.accept is None else None
+    values = np.zeros(len(distinct))
+    best = order[:0]  # as many as are enough, best first
+    estimates: F64 | None = None
+    texts: dict[int, Any] = {}
+    for start in range(0, len(order), READ_TOGETHER):
+        part = order[start : start + READ_TOGETHER]
+        if len(best) == enough:
+            last, following = best[-1], part[0]
+            # Of documents that have as much, the one inserted first comes first.
+            if (values[last], following) > (most[following], last):
+                break
+        part = np.sort(part)
+        read = texts_of(state, distinct[part], question.texts)
+        known = [at for at, text in zip(part.tolist(), read, strict=True) if text is not None]
+        kept = [text for text in read if text is not None]
+        if len(kept) < len(read):
+            estimates = _estimates_of(state, asked, distinct) if estimates is None else estimates
+            values[part] = estimates[part]
+        values[known] = containments(asked, *question.winnower.words(kept, errors="replace"))
+        read_now = zip(known, kept, strict=True)
+        texts |= {at: text for at, text in read_now if values[at] >= question.least}
+        if enough:
+            best = np.concatenate([best, part])
+            best = best[np.lexsort((best, -values[best]))[:enough]]
+            texts = {at: texts[at] for at in best.tolist() if at in texts}
+    texts = {int(distinct[at]): text for at, text in texts.items()}
+    found = ContainedDocuments(distinct, values, texts)
+    return found.chosen((values >= question.least) & (values > 0)).best()
+
+
+def texts_of(
+    state: State, ordinals: U32, texts: Callable[[list[Any]], Sequence[Any]]
+) -> Sequence[Any]:
+    """Return the texts of documents, None for one that is not known."""
+    return read_texts(texts, list(state.identifiers(ordinals).decode(ordinals)))
+
+
+def read_texts(texts: Callable[[list[Any]], Sequence[Any]], ids: list[Any]) -> Sequence[Any]:
+    """Return what `texts` gives for some ids, None for one that is not known; InputError."""
+    given = texts(ids)
+    read = list(as_texts(given, errors="replace"))
+    for id, text in zip(ids, read, strict=True):
+        if text is not None and not isinstance(text, str):
+            raise InputError(f"texts= gave no text of {id!r} but {type(text).__name__}")
+    return read
+
+
+def _possible(state: State, asked: ContainmentQuery, least: float) -> tuple[U32, F64]:
+    """Return the documents, deleted or not, that can contain enough, and how much at most.
+
+    N-grams of the query that most documents have are left out, as many as are not enough together.
+    """
+    passages, source = state.passages(), state.source
+    counts = passages.counts(asked.keys, source)
+    is_common = _common(asked, counts, least)
+    rare = np.flatnonzero(~is_common & (counts > 0))
+    keys, ordinals = passages.find(asked.keys[rare], source)
+    state.check_known(ordinals)
+    distinct, rows = np.unique(ordinals, return_inverse=True)
+    common = np.flatnonzero(is_common & (counts > 0))
+    found = Ragged(offsets_of(np.bincount(rows)), rare[keys[np.argsort(rows, kind="stable")]])
+    some = max(COVERED // (len(common) + len(keys) // max(len(distinct), 1) + 1), 1)
+    parts = (found.taken(slice(at, at + some)) for at in range(0, len(distinct), some))
+    reached = [np.zeros(0, np.int64), *(_most(asked, part, common) for part in parts)]
+    most = np.concatenate(reached) / max(asked.gram_count, 1)
+    is_possible = most >= least
+    return distinct[is_possible], most[is_possible]
+
+
+def _most(asked: ContainmentQuery, found: Ragged[np.int64], common: I64) -> I64:
+    """Return how many n-grams of the query each document can have, by those of its grains.
+
+    `found`: the grains of each document that were looked up; it may also have all that is common.
+    """
+    count = len(found)
+    keys = np.concatenate([found.values, np.tile(common, count)])
+    rows = np.repeat(np.arange(count), np.diff(found.offsets))
+    rows = np.concatenate([rows, np.repeat(np.arange(count), len(common))])
+    order = np.argsort(asked.places, kind="stable")
+    firsts = np.searchsorted(asked.places[order], np.arange(len(asked.keys) + 1))
+    sizes = np.diff(firsts)[keys]
+    positions = order[ranges(firsts[keys], sizes)]
+    owners = np.repeat(rows, sizes)
+    by_row = np.lexsort((positions, owners))
+    return most_covered(owners[by_row], positions[by_row], asked.gram_count, count)
+
+
+def _common(asked: ContainmentQuery, counts: I64, least: float) -> Bools:
+    """Return which of the query's n-grams are left out: those that most documents have.
+
+    A document that has no others has less than `least` of the query.
+    """
+    is_common = np.zeros(len(counts), np.bool_)
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= COMMON_LEAST]
+    reached = np.zeros(asked.gram_count, np.bool_)
+    for key in order.tolist():
+        for place in np.flatnonzero(asked.places == key).tolist():
+            reached[max(place - WINDOW_GRAMS + 1, 0) : place + WINDOW_GRAMS] = True
+        if np.count_nonzero(reached) >= least * asked.gram_count:
+            break
+        is_common[key] = True
+    return is_common
+
+
+def _estimates_of(state: State, asked: ContainmentQuery, ordinals: U32) -> F64:
+    """Return the estimated containments of a query in some documents, whose ordinals ascend."""
+    found = estimated(state, asked.keys[asked.is_grain], 0.0)
+    values = dict(zip(found.ordinals.tolist(), found.containments.tolist(), strict=True))
+    return np.array([values.get(ordinal, 0.0) for ordinal in ordinals.tolist()])
+
+
+def _of_texts(
+    state: State, texts: Sequence[Any], question: ContainedQuestion, errors: str
+) -> Iterator[tuple[ContainedDocuments, ContainmentQuery, Any]]:
+    """Yield for each text the documents that contain it, and the text as a query."""
+    offsets, words = question.winnower.words(texts, errors=errors)
+    for at, text in enumerate(texts):
+        asked = asked_of(words[offsets[at] : offsets[at + 1]])
+        if question.texts is None:
+            yield estimated(state, asked.keys[asked.is_grain], question.least), asked, text
+        else:
+            yield measured(state, asked, question, None), asked, text
+
+
+def _of_stored(
+    state: State, ids: list[Any], ordinals: U32, question: ContainedQuestion
+) -> Iterator[tuple[ContainedDocuments, ContainmentQuery | None, Any]]:
+    """Yield the same for stored documents, which are not in their own answers."""
+    if question.texts is None:
+        distinct, places = np.unique(ordinals, return_inverse=True)
+        grains = state.passages().grains_of(distinct, state.source)
+        for ordinal, at in zip(ordinals.tolist(), places.tolist(), strict=True):
+            own = grains.values[grains.offsets[at] : grains.offsets[at + 1]]
+            found = estimated(state, own, question.least)
+            yield found.chosen(found.ordinals != ordinal), None, None
+        return
+    texts = read_texts(question.texts, ids)
+    for id, text in zip(ids, texts, strict=True):
+        if not isinstance(text, str):
+            raise InputError(f"texts= has no text of {id!r}, which is the query; got {text!r:.50}")
+    offsets, words = question.winnower.words(texts, errors="replace")
+    for at, ordinal in enumerate(ordinals.tolist()):
+        asked = asked_of(words[offsets[at] : offsets[at + 1]])
+        yield measured(state, asked, question, ordinal), asked, texts[at]
+
+
+def _as_texts(documents: Any, encoding: str, errors: str) -> Sequence[Any]:
+    """Return documents as a list or a column of texts."""
+    check_many(documents, "documents")
+    texts: Sequence[Any] = all_texts(documents, encoding, errors)
+    return texts
+
+
+def _kept(
+    state: State, found: ContainedDocuments, question: ContainedQuestion, query: int
+) -> ContainedDocuments:
+    """Return the first documents, up to the limit, that the caller's functions let pass.
+
+    A number that `accept` returns is the exact containment.
+    """
+    if question.where is None and question.accept is None:
+        return found.chosen(slice(question.limit))
+    values = found.containments.copy()
+    chosen: list[int] = []
+    ids = state.identifiers(found.ordinals).decode(found.ordinals) if question.accept else []
+    enough = question.limit if question.accept is None else None
+    for at, ordinal in enumerate(found.ordinals.tolist()):
+        if len(chosen) == enough:
+            break
+        if question.where is not None:
+            packed = state.metadata_of_many([ordinal])
+            if not question.where(unpacked(packed, ordinal)):
+                continue
+        if question.accept is not None:
+            of_query = (query,) if question.is_of_many else ()
+            verdict = question.accept(*of_query, ids[at])
+            if not isinstance(verdict, bool | np.bool_):
+                values[at] = _as_containment(verdict, ids[at])
+                verdict = values[at] >= question.least
+            if not verdict:
+                continue
+        chosen.append(at)
+    kept = (
+        ContainedDocuments(found.ordinals, values, found.texts)
+        .chosen(np.array(chosen, np.int64))
+        .best()
+    )
+    return kept.chosen(slice(question.limit))
+
+
+def _as_containment(verdict: Any, id: Any) -> float:
+    is_number = isinstance(verdict, int | float | np.floating | np.integer)
+    if not is_number or verdict != verdict:
+        raise InputError(
+            f"accept must return True, False or the exact containment as a number, got {verdict!r}"
+            f" for {id!r}"
+        )
+    return float(verdict)
+
+
+def _spans(
+    found: ContainedDocuments, asked: ContainmentQuery | None, text: Any, winnower: Winnower
+) -> list[Spans]:
+    """Return the shared passages of each document whose text was read; None of any other."""
+    if asked is None:
+        return [None] * len(found.ordinals)
+    known = [found.texts.get(ordinal) for ordinal in found.ordinals.tolist()]
+    return [
+        None if other is None else tuple(spans_of(asked, text, other, winnower)) for other in known
+    ]
+
+
+def _matches(
+    state: State, sketches: Sketches, every: list[tuple[ContainedDocuments, list[Spans]]]
+) -> Matches[Any]:
+    """Return what was found as the user gets it, with what the sketches say of it."""
+    none = np.empty(0, np.uint32), np.empty(0)
+    ordinals = np.concatenate([none[0], *(found.ordinals for found, _ in every)])
+    offsets = offsets_of([len(found.ordinals) for found, _ in every])
+    rows = Rows(offsets, ordinals, *_compared(state, sketches, offsets, ordinals))
+    matches = as_matches(state, rows)
+    matches.containments = np.concatenate([none[1], *(found.containments for found, _ in every)])
+    matches.spans = [each for _, spans in every for each in spans]
+    return matches
+
+
+def _compared(state: State, sketches: Sketches, offsets: Any, ordinals: U32) -> tuple[U8, F32]:
+    """Return distances and similarities of queries and the documents found, by their sketches."""
+    similarities = estimates(state, sketches, offsets, ordinals)
+    queries = np.repeat(np.arange(len(sketches)), np.diff(offsets))
+    if not len(ordinals):
+        return np.empty(0, np.uint8), similarities
+    if state.kind.stores != FINGERPRINTS:
+        distances = state.vectors(ordinals).distances(similarities)
+        return distances, similarities
+    bits = state.column(layout.FINGERPRINT, ordinals)
+    distances = bit_counts(sketches.bits[queries] ^ bits)
+    is_empty = sketches.states[queries] == EMPTY
+    distances[is_empty | (state.column(layout.STATE, ordinals) == EMPTY)] = FINGERPRINT_BITS
+    return distances, similarities

@@ -1,0 +1,776 @@
+"""The reading verbs: the same for a database, a snapshot and a write transaction.
+
+Each verb makes a `Question` of its arguments, enters a consistent state, answers, and leaves the
+state.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.core.arrow import checked_arrow, read_batches
+from simdb.core.decoding import UTF8, as_text, known_encoding
+from simdb.database import clusters, explain, passages
+from simdb.database import search as searches
+from simdb.database import state as states
+from simdb.database.search import filters, lookup, one
+from simdb.database.search.question import (
+    Question,
+    bounded,
+    check_limit,
+    is_maintained,
+    of_any,
+    of_pairs,
+)
+from simdb.database.state.documents import (
+    documents_of,
+    drawn,
+    find_ids,
+    ids_of,
+    items_of,
+    known_ordinals,
+    no_sketches,
+    sketch_columns,
+    with_features,
+)
+from simdb.database.state.state import State
+from simdb.database.state.store import Store
+from simdb.core import checks
+from simdb.core.choices import ErrorsName, MatchName, MethodName, OnError, PolicyName, VerifyName
+from simdb.core.dtypes import U32
+from simdb.core.errors import InputError, OptionError
+from simdb.core.foreign import OF_DATABASES, answering, hinting, named_alone
+from simdb.core.matches import Match, Matches, PairArrays
+from simdb.core.reports import Plan
+from simdb.core.skipped import Skipped
+from simdb.core.threads import thread_count
+from simdb.core.keeping import Keep
+from simdb.core.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
+from simdb.storage import layout
+from simdb.storage.records.metadata import note_key
+from simdb.core.arrays import ORDINALS_MAX, IdT
+from simdb.core.documents import Document
+
+if TYPE_CHECKING:
+    from simdb.core.arrow import Columns
+    from simdb.database.passages.queries import Containment
+    from simdb.database.search.filters import Accept, AcceptMany, Where
+    from simdb.database.search.judge import Texts
+    from simdb.database.search.nearest import Vectors, Wanted
+    from simdb.database.search.pairs import Pairs
+    from simdb.core.clusters import Clusters
+    from simdb.core.reports import Explanation
+    from simdb.core.documents import DocumentLike
+
+ITERATED_IDS = 4096
+ITERATED_DOCUMENTS = 1024
+EXPORTED_DOCUMENTS = 1 << 14
+
+Default = TypeVar("Default")
+Read = TypeVar("Read")
+
+
+@named_alone
+class Reading(Protocol[IdT]):
+    """The reading verbs, over the state that `_state` gives."""
+
+    _store: Store
+
+    if not TYPE_CHECKING:
+        __getattr__ = hinting(OF_DATABASES)
+
+    @answering
+    def query(
+        self,
+        document: "DocumentLike | None" = None,
+        *,
+        id: IdT | None = None,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        search: "MethodName | Search | None" = None,
+        limit: int | None = None,
+        where: "Where | None" = None,
+        accept: "Accept[IdT] | None" = None,
+        encoding: str = "utf-8",
+        errors: ErrorsName = "strict",
+        contained: float | None = None,
+        texts: "Texts[IdT] | None" = None,
+    ) -> list[Match[IdT]]:
+        """Find the stored documents that match `document`, or the stored document `id`, best first.
+
+        A match has at least `similarity` (estimated cosine, or Jaccard of signatures) and at most
+        `distance` (differing bits), whichever you give.  Without either, the database's defaults
+        apply: similarity for documents with weights or a signature, distance for ready
+        fingerprints.
+
+        `recall`: the share of the matches to find, measured against comparing with every document;
+        1.0 with `distance` is exact.  `search`: the name of a method, or a `Search`; None lets
+        the planner choose.
+        `limit`: the largest number of matches to return.  `errors`: "strict" refuses text that is
+        not valid Unicode, "replace" replaces the invalid characters.  `encoding`: that of bytes
+        which have neither a byte order mark nor, as a page, a declaration; "guess" guesses it.
+
+        `where(metadata)` tells whether a document with these metadata (None if it has none) may be
+        a match.  It is asked about matches, best first, until `limit` of them satisfy it.
+
+        `accept(id)` confirms a match.  Return False to drop it, or its exact similarity, which
+        replaces the estimate; below `similarity` the match is dropped.
+
+        `contained`: find the documents that have at least this share of the query (not of the
+        document) in passages, runs of 15 or more words of both; see `ContainedMatch`.  `texts`, as
+        in `find_all`, measure it exactly and give `Match.spans`; otherwise it is an estimate.
+
+        Returns a list of matches.  A query by `id` leaves out the document itself.  Raises
+        InputError for an invalid document, OptionError for an invalid or unsupported argument,
+        NotFoundError for an unknown `id`.
+        """
+        if isinstance(document, bytes):
+            document = as_text(document, known_encoding(encoding), errors)
+        given = similarity, distance, recall, search
+        if contained is not None or texts is not None:
+            how = contained, texts, given, limit, where, accept
+            return self._containing(document, id, how, errors)[0]
+        return self._found(document, id, given, limit, errors, where, accept)
+
+    @answering
+    def first(
+        self,
+        document: "DocumentLike | None" = None,
+        *,
+        id: IdT | None = None,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        search: "MethodName | Search | None" = None,
+        where: "Where | None" = None,
+        accept: "Accept[IdT] | None" = None,
+        errors: ErrorsName = "strict",
+        contained: float | None = None,
+        texts: "Texts[IdT] | None" = None,
+    ) -> Match[IdT] | None:
+        """Find any one match, as fast as possible; None if no document matches.  See `query`.
+
+        With `where` or `accept`, all matches are found, and asked about up to the first that
+        satisfies both.  With `contained` it is the best match.
+        """
+        given = similarity, distance, recall, search
+        if contained is not None or texts is not None:
+            how = contained, texts, given, 1, where, accept
+            return next(iter(self._containing(document, id, how, errors)[0]), None)
+        found = self._found(document, id, given, None, errors, where, accept, first=True)
+        return found[0] if found else None
+
+    @answering
+    def query_many(
+        self,
+        documents: Any = None,
+        *,
+        ids: Iterable[IdT] | None = None,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        search: "MethodName | Search | None" = None,
+        limit: int | None = None,
+        match: MatchName = "all",
+        where: "Where | None" = None,
+        accept: "AcceptMany[IdT] | None" = None,
+        encoding: str = "utf-8",
+        errors: ErrorsName = "strict",
+        on_error: OnError = "raise",
+        threads: int | None = None,
+        contained: float | None = None,
+        texts: "Texts[IdT] | None" = None,
+    ) -> Matches[IdT]:
+        """Find the matches of many documents at once, as arrays; see `query`.
+
+        `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
+        vectors as float[n, d] or a CSR matrix, or an Arrow column.  `ids`: stored documents to use
+        instead.  `match`: "all" returns all matches of each, best first; "first" any one match, and
+        is faster.  `search` can also limit the memory, see `Search`.
+        `where`: see `query`; it is asked about a document once, however many queries it matches.
+        `accept(position, id)` confirms a match of the query at `position`, see `query`.
+        `threads`: see `insert_many`.
+
+        `on_error`: see `insert_many`; a document that is left out has an empty row, and `skipped`
+        of the result lists these documents.
+        """
+        count, skipped, known = thread_count(threads), Skipped(on_error), known_encoding(encoding)
+        searches.many.check_match(match)
+        question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
+        filters.check_filters(where, accept)
+        documents, accept = states.unreadable.without_unreadable(
+            self._store.sketcher, documents, skipped, errors, count, accept, known
+        )
+        if contained is not None or texts is not None:
+            given, most = (similarity, distance, recall, search), 1 if match == "first" else limit
+            how = contained, texts, given, most, where, accept
+            found = self._containing(documents, ids, how, errors, known, is_of_many=True)
+            return skipped.spread(found)
+        check_limit(question.limit)
+        batch = searches.many.QueryBatch.checked(question, match)
+        with self._state() as state:
+            state.threads = count
+            asked = batch if where is None and accept is None else batch.with_limit(None)
+            rows = searches.many.rows_of(state, documents, ids, asked, known, errors)
+            if where is not None:
+                most = batch.question.limit if accept is None else None
+                rows = filters.kept(state, rows, where, most)
+            found = lookup.as_matches(state, rows)
+        if accept is not None:
+            least, first = question.least_similarity(self._store.options), batch.first == 1
+            found = filters.accepted_many(found, accept, least, limit=limit, first=first)
+        return skipped.spread(found)
+
+    @answering
+    def nearest(
+        self,
+        document: "DocumentLike | None" = None,
+        k: int = 10,
+        *,
+        id: IdT | None = None,
+        recall: float | None = None,
+        where: "Where | None" = None,
+        vectors: "Vectors[IdT] | None" = None,
+        texts: "Texts[IdT] | None" = None,
+        errors: ErrorsName = "strict",
+    ) -> list[Match[IdT]]:
+        """Find the `k` stored documents nearest to `document`, or to the stored document `id`.
+
+        The nearest documents are the most similar ones, however similar they are, best first; of
+        equally near documents, the ones inserted first.  A document with weights is compared with
+        the stored documents that have weights, by estimated cosine; a signature by the share of
+        equal minima.  A fingerprint without weights is compared by distance with all documents.
+
+        `recall`: the share of the nearest documents to find, in the mean; None takes the
+        database's.  1.0 compares with every document and is exact.  By distance the answer is
+        always exact.  `errors`: see `query`.
+
+        `where(metadata)`: find the nearest of the documents that satisfy it, see `query`.  It is
+        asked about the nearest documents first, so it takes long only if few satisfy it.
+
+        `vectors`: the vectors of stored documents, a mapping from id to vector or a function that
+        takes a list of ids and returns their vectors, None for an unknown one.  20 times `k`
+        documents are then found by estimate, and those with the greatest exact cosine are returned
+        with it; the document must be a vector, too.  `texts`: texts in the same way, by the exact
+        similarity of all their features, see `find_all`.
+
+        Returns a list of `k` matches, fewer only if fewer documents can be compared; none for a
+        document without features.  A query by `id` leaves out the document itself.  Raises
+        InputError for an invalid document, OptionError for an invalid `k` or `recall`,
+        NotFoundError for an unknown `id`.
+        """
+        wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
+        filters.check_filters(where)
+        if (document is None) == (id is None):
+            raise InputError("nearest needs either a document or the id= of a stored document")
+        if vectors is not None or texts is not None:
+            documents, ids = ([document], None) if id is None else (None, [id])
+            return self.nearest_many(
+                documents, k, ids=ids, recall=recall, where=where, vectors=vectors, texts=texts,
+                errors=errors, threads=1,
+            )[0]  # fmt: skip
+        with self._state() as state:
+            return searches.nearest.find(state, document, id, wanted, errors, where)
+
+    @answering
+    def nearest_many(
+        self,
+        documents: Any = None,
+        k: int = 10,
+        *,
+        ids: Iterable[IdT] | None = None,
+        recall: float | None = None,
+        where: "Where | None" = None,
+        vectors: "Vectors[IdT] | None" = None,
+        texts: "Texts[IdT] | None" = None,
+        errors: ErrorsName = "strict",
+        on_error: OnError = "raise",
+        threads: int | None = None,
+    ) -> Matches[IdT]:
+        """Find the `k` stored documents nearest to each of many documents; see `nearest`.
+
+        `documents`, `ids`, `on_error`: see `query_many`; documents with and without weights can be
+        mixed.
+        `threads`: see `insert_many`.  A large batch is faster than as many single queries, because
+        a few of its queries tell where the nearest documents of the others are to be expected.
+        """
+        count, skipped = thread_count(threads), Skipped(on_error)
+        wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
+        filters.check_filters(where)
+        if (documents is None) == (ids is None):
+            raise InputError("nearest_many needs either documents or ids= of stored documents")
+        documents, _ = states.unreadable.without_unreadable(
+            self._store.sketcher, documents, skipped, errors, count
+        )
+        listed = None if ids is None else states.incoming.as_list(ids, "ids")
+
+        def find(documents: Any, wanted: "Wanted") -> Matches[IdT]:
+            with self._state() as state:
+                state.threads = count
+                if listed is not None:
+                    ordinals = known_ordinals(state, listed)
+                    rows = searches.nearest.of_stored(state, ordinals, wanted, where)
+                else:
+                    slices = states.incoming.sketch_slices(
+                        self._store.sketcher, documents, None, None, errors=errors, threads=count
+                    )
+                    rows = searches.nearest.of_slices(state, slices, wanted, where)
+                return lookup.as_matches(state, rows)
+
+        if vectors is None and texts is None:
+            return skipped.spread(find(documents, wanted))
+        exact, given = self._store.exact_similarity, (listed, wanted)
+        return skipped.spread(
+            searches.nearest.reranked(find, documents, *given, exact, vectors, texts)
+        )
+
+    def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
+        """Draw the ids of `count` stored documents at random, or all ids if fewer are stored.
+
+        Documents without features are left out; with `weighted`, so are all documents without
+        weights or a signature.  The ids are in random order.  The same `seed` draws the same ids of
+        the same database.  Raises OptionError if `count` is not a whole number from 0 on.
+        """
+        checks.whole("count", count, 0, ORDINALS_MAX)
+        checks.whole("seed", seed, 0, 2**63)
+        checks.flag("weighted", weighted)
+        with self._state() as state:
+            every = with_features(state, is_weighted=weighted)
+            ordinals = every[drawn(len(every), count, seed)]
+            return ids_of(state, ordinals)
+
+    def explain(
+        self,
+        id: IdT | None = None,
+        other_id: IdT | None = None,
+        *,
+        document: "DocumentLike | None" = None,
+        other_document: "DocumentLike | None" = None,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        search: "MethodName | Search | None" = None,
+        errors: ErrorsName = "strict",
+    ) -> "Explanation":
+        """Explain why two documents match or do not, and which features moved which bits.
+
+        The documents are the stored `id` and `other_id`, or the stored `id` and a given `document`,
+        or `document` and `other_document`, of which nothing needs to be stored.  The criterion is
+        that of `query`.
+
+        The database does not keep texts, so only features of given texts are listed.  The weights
+        of two given documents are not rounded, as stored ones are.
+        """
+        both = explain.stored.Both(id, other_id, document, other_document)
+        question = Question(similarity, distance, recall, search)
+        with self._state() as state:
+            return explain.stored.explain_both(state, both, question, errors)
+
+    def plan(
+        self,
+        n: float | None = None,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        search: "MethodName | Search | None" = None,
+        pairs: bool = False,
+    ) -> Plan:
+        """Return how the database would answer a query with these arguments, and why; see `query`.
+
+        `n`: plan for this number of stored documents, in one run, or in several databases if one
+        cannot hold so many; `simdb.open(None).plan(8e9)` needs no stored document.  `pairs`: plan
+        `find_all` instead, with the costs of one document.
+        """
+        follows = OF_PAIRS if pairs else OF_QUERIES
+        question = Question(similarity, distance, recall, search, follows=follows)
+        with self._state() as state:
+            of = of_pairs if pairs else of_any
+            criterion = of(self._store.options, state.counts, question)
+            population = state.population(criterion, is_swept=pairs)
+            return searches.planning.planned(
+                self._store.options, criterion, population, state.calibration, n
+            )
+
+    @answering
+    def find_all(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        search: "MethodName | Search | None" = None,
+        where: "Where | None" = None,
+        verify: VerifyName | None = None,
+        texts: "Texts[IdT] | None" = None,
+        threads: int | None = None,
+        contained: float | None = None,
+    ) -> "Pairs[IdT]":
+        """Find every pair of stored documents that match; see `query` for the criterion.
+
+        Reading the pairs makes them: `chunks()` needs bounded memory, and the arrays `left`,
+        `right`, `distance` and `similarity` hold all pairs.  `plan` describes the search.
+        `where(metadata)`: only pairs of documents that both satisfy it, see `query`; all documents
+        are asked about first.  `threads`: see `insert_many`.
+
+        `texts` lets the exact similarity of the texts decide what the stored sketches only
+        estimate; verify="estimate" leaves it to them.  `texts` is a mapping from id to text, or a
+        function that takes a list of ids and returns their texts (strings, UTF-8 bytes, lists of
+        tokens, or an Arrow column).  It is asked only for candidates, some thousand at a time, in
+        the thread that reads the pairs; where it has None, the estimate decides or, in a database
+        with `Options.features`, these do, also without `texts`.  The exact similarity is Jaccard's
+        if every feature counts once, as by default, otherwise what the sketch estimates.
+        `similarity` is the least exact similarity of a pair; without it, 0.8, or what the default
+        of the database means.  With verify="numbers" texts match only if they have the same
+        numbers, in any order, too; others have the similarity 0.  `Pairs.verification` counts how
+        many pairs the estimate would have decided otherwise.
+
+        `contained`: see `query`; pairs then have at least this share of `left` in `right`, so two
+        documents that contain each other are two pairs.  With `texts` all texts are read.
+        """
+        if contained is not None:
+            how = contained, texts, (similarity, distance, recall, search), None, where, None
+            return self._contained(how, verify)
+        options, count = self._store.options, thread_count(threads)
+        is_exact = searches.judge.check_verification(verify, texts, options)
+        question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
+        filters.check_filters(where)
+        owner, end = self._lasting()
+        with owner._state() as state:
+            state.threads = count
+            criterion, judge = searches.judge.for_pairs(state, question, texts, is_exact=is_exact)
+            if where is not None:
+                state = filters.only_where(state, where)
+            plan = state.plan(criterion, is_swept=True)
+            chunks = searches.pairs.chunks_of_pairs(state, criterion, judge)
+            stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
+        return searches.pairs.Pairs(stream, plan, None if judge is None else judge.counts)
+
+    @answering
+    def find_clusters(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        search: "MethodName | Search | None" = None,
+        policy: PolicyName = "connected",
+        keep: Keep = "first",
+        where: "Where | None" = None,
+        verify: VerifyName | None = None,
+        texts: "Texts[IdT] | None" = None,
+        threads: int | None = None,
+    ) -> "Clusters[IdT]":
+        """Find the groups of two or more documents that match; see `query` for the criterion.
+
+        `policy`: "connected" puts documents that a chain of matches connects into one cluster.
+        "star" takes the documents in order: each joins the earliest representative that matches it,
+        or becomes a representative itself, so every member matches its representative.
+
+        `keep`: which member of a cluster is its representative, the first one: "first" or "last" by
+        insertion, that with the greatest or least value of a field of the metadata ("max:FIELD",
+        "min:FIELD"), or a function of the metadata (None for none) whose greatest result is taken;
+        of equal ones the first, and what has no value last.  With `texts` also the "longest" or
+        "shortest" text in UTF-8, for which all texts are read.
+
+        `where`, `verify`, `texts`: see `find_all`.  `threads`: see `insert_many`.  With `texts`,
+        documents with equal sketches, or connected already, match without a look at their texts.
+
+        If the database maintains clusters (`Options.keep_clusters`) and you give no threshold, its
+        own threshold applies, by estimate, and connected clusters are read from disk; `search`,
+        `where` or a higher `recall` forces a new search.
+
+        Equal documents are linked to the first of them, so many copies cost little.  Raises
+        OptionError for an unknown policy or field, InputError for values without an order.
+        """
+        clusters.find.check_policy(policy)
+        filters.check_filters(where)
+        question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
+        options, count = self._store.options, thread_count(threads)
+        is_exact = searches.judge.check_verification(verify, texts, options)
+        clusters.order.check_keep(keep, has_texts=is_exact and texts is not None)
+        is_asked = question.has_bound or (verify, texts) != (None, None)
+        is_exact &= is_asked or not options.keeps_clusters
+        question = question if is_exact else bounded(options, question)
+        with self._state() as state:
+            state.threads = count
+            is_stored = policy == clusters.find.CONNECTED and is_maintained(options, question)
+            if is_stored and not is_exact and where is None:
+                places = clusters.order.places_by(state, keep, None)
+                numbers, _ = state.membership().whole(state.next_ordinal)
+                labels = clusters.labels.labels_of(numbers)
+                return clusters.find.as_clusters(state, labels, places)
+            criterion, judge = searches.judge.for_pairs(state, question, texts, is_exact=is_exact)
+            places = clusters.order.places_by(state, keep, judge)
+            if where is not None:
+                state = filters.only_where(state, where)
+            find = clusters.find.find_clusters
+            return find(state, criterion, policy=policy, places=places, judge=judge)
+
+    def cluster(self, id: IdT) -> list[IdT]:
+        """Return the ids of the maintained cluster of the document `id`, in the order of insertion.
+
+        The first id is the representative.  A document without matches is alone in its cluster.
+        The cluster is read from disk, without a search.  By distance it equals the result of
+        `find_clusters`; by similarity it holds the matches that the searches at each insertion
+        found, with the `recall` of the database.
+
+        Raises NotFoundError for an unknown id, OptionError if the database was created without
+        `keep_clusters`.
+        """
+        if not self._store.options.keeps_clusters:
+            raise OptionError(
+                f"{self._store.environment.path} does not maintain clusters; use find_clusters,"
+                " or create a database with Options(keep_clusters='distance') or 'similarity'"
+            )
+        with self._state() as state:
+            (ordinal,) = known_ordinals(state, [id])
+            members = state.membership().members(int(ordinal), state.next_ordinal)
+            return ids_of(state, members)
+
+    def compare(
+        self,
+        left: Iterable[IdT],
+        right: Iterable[IdT],
+        *,
+        verify: VerifyName | None = None,
+        texts: "Texts[IdT] | None" = None,
+        threads: int | None = None,
+    ) -> PairArrays[IdT]:
+        """Compare stored documents pair by pair: left[i] with right[i], whatever their similarity.
+
+        Returns arrays in the order given: `left`, `right` (ids), `distance` uint8[n] and
+        `similarity` float32[n], NaN if one of the two has no weights.  They are what a search
+        measures; if texts or stored features decide, similarities are exact.  Raises NotFoundError
+        for an unknown id, InputError unless there are as many ids on both sides.  `verify`,
+        `texts`: see `find_all`.  `threads`: see `insert_many`.
+        """
+        options, count = self._store.options, thread_count(threads)
+        is_exact = searches.judge.check_verification(verify, texts, options)
+        both = states.incoming.as_lists(left, right)
+        with self._state() as state:
+            state.threads = count
+            ordinals = [known_ordinals(state, ids) for ids in both]
+            found = searches.couples.compared(state, *ordinals)
+            if is_exact:
+                judge = searches.judge.judge_of(state, Question(verify=verify), texts)
+                found = judge.measured(state, found)
+            return searches.couples.as_pairs(state, found, is_exact=is_exact)
+
+    @overload
+    def get(self, id: IdT) -> Document[IdT] | None: ...
+
+    @overload
+    def get(self, id: IdT, default: Default) -> Document[IdT] | Default: ...
+
+    def get(self, id: IdT, default: Any = None) -> Any:
+        """Return the stored document `id`, or `default` if no document has this id.
+
+        `database[id]` raises NotFoundError instead.
+        """
+        with self._state() as state:
+            found = find_ids(state, [id])
+            if found[0] < 0:
+                return default
+            return documents_of(state, [id], found.astype(np.uint32))[0]
+
+    def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
+        """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            return documents_of(state, listed, known_ordinals(state, listed))
+
+    def keys(self) -> Iterator[IdT]:
+        """Yield the ids of the documents stored now, in the order of insertion."""
+        return self._each_part(ITERATED_IDS, ids_of)
+
+    def items(self) -> Iterator[tuple[IdT, Document[IdT]]]:
+        """Yield the id and the document of each document stored now, in the order of insertion.
+
+        A thousand documents are in memory at a time.  Later changes to the database are not seen.
+        """
+        return self._each_part(ITERATED_DOCUMENTS, items_of)
+
+    def sketches(self, *, ids: str = "auto") -> Any:
+        """Return the sketches of all stored documents: a pyarrow.RecordBatchReader.
+
+        The columns are `id`, `is_empty` and, of fingerprints, `bits` uint64 and `vector`, the bytes
+        of the stored weights, null for a document without weights; or `signature`, the bytes of
+        the stored minima.  Another database stores them again, bit for bit, with
+
+            for batch in database.sketches():
+                other.insert_many(batch["id"], simdb.Fingerprints.from_arrow(batch))
+
+        or `simdb.Signatures.from_arrow(batch, sketch)`.  Some ten thousand documents are in memory
+        at a time, in the order of insertion, of which those without weights come last.  Later
+        changes to the database are not seen.  The bits of a document without features are all set.
+        Raises OptionError without pyarrow.  `ids`: see `Pairs.to_arrow`.
+        """
+        checked_arrow(ids)
+        with self._state() as state:
+            empty = no_sketches(state)
+        return read_batches(self._sketch_chunks(), empty, id_columns=["id"], ids=ids)
+
+    def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
+        """Return whether each of `ids` is the id of a stored document: bool[n]."""
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            found: npt.NDArray[np.int64] = find_ids(state, listed)
+            return found >= 0
+
+    def bits_many(self, ids: Iterable[IdT]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+        """Return whether each of `ids` is stored, bool[n], and its fingerprint's bits, uint64[n].
+
+        It is much faster than `get_many`.  The bits of an unknown id are 0.
+        """
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            found: npt.NDArray[np.int64] = find_ids(state, listed)
+            is_stored = found >= 0
+            bits = np.zeros(len(found), np.uint64)
+            ordinals = found[is_stored].astype(np.uint32)
+            bits[is_stored] = state.column(layout.FINGERPRINT, ordinals)
+            return is_stored, bits
+
+    def times_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.datetime64]:
+        """Return the time of each of the stored documents `ids`: datetime64[s][n], in UTC.
+
+        It is when the document was inserted or, with `Options(keep_times="seen")`, inserted or last
+        matched by a claim; NaT for a document without a time.  Raises OptionError if the database
+        keeps no times, NotFoundError for the first unknown id.
+        """
+        if not self._store.options.keeps_times:
+            raise OptionError(
+                f"{self._store.environment.path} keeps no times of documents; create a database"
+                " with Options(keep_times='inserted') or 'seen' and insert the documents there"
+            )
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            seconds = state.times()[known_ordinals(state, listed)]
+        times: npt.NDArray[np.datetime64] = seconds.astype("datetime64[s]")
+        times[seconds == 0] = np.datetime64("NaT")
+        return times
+
+    def __getitem__(self, id: IdT) -> Document[IdT]:
+        """Return the stored document `id`; NotFoundError, a KeyError, if no document has this id.
+
+        A document is a copy: to change what is stored, use `update_metadata` or `insert`.
+        """
+        return self.get_many([id])[0]
+
+    def __contains__(self, id: object) -> bool:
+        """Return whether a document with this id is stored."""
+        with self._state() as state:
+            return bool(find_ids(state, [id])[0] >= 0)
+
+    def __len__(self) -> int:
+        """Return the number of stored documents."""
+        with self._state() as state:
+            return state.counts.document_count
+
+    def __iter__(self) -> Iterator[IdT]:
+        """Yield the ids of the documents stored now, in the order of insertion."""
+        return self._each_part(ITERATED_IDS, ids_of)
+
+    # Without this, reversed() would take whole numbers from the length downward as ids.
+    __reversed__: ClassVar[None] = None
+
+    def __bool__(self) -> bool:
+        """Return True, even if no document is stored."""
+        return True
+
+    def note(self, name: str) -> Any:
+        """Return the content of the note `name`; None without one.
+
+        A note is a small object that a program stores beside the documents, with `set_note` of a
+        write transaction: None, bool, int, float, str, bytes, or lists and dicts of them.  It stays
+        when the database is compacted or rebuilt, and copies and dumps have it.
+
+        Raises InputError for an invalid name, CorruptError if the stored note is damaged.
+        """
+        key = note_key(name)
+        with self._state() as state:
+            return state.note(key)
+
+    def _state(self) -> State:
+        """Enter a consistent state, for a `with` block."""
+
+    def _hold(self) -> State:
+        """Enter the committed state without staged changes; it does not end during the block."""
+
+    def _lasting(self) -> "tuple[Reading[IdT], Callable[[], None] | None]":
+        """Return a reader whose state outlasts a verb, and a function to end it, or None."""
+
+    def _sketch_chunks(self) -> "Iterator[Columns]":
+        """Yield the sketches of all documents as columns, see `sketches`."""
+        return self._each_part(EXPORTED_DOCUMENTS, sketch_columns)
+
+    def _found(
+        self,
+        document: Any,
+        id: IdT | None,
+        given: one.Given,
+        limit: int | None,
+        errors: ErrorsName,
+        where: "Where | None",
+        accept: "Accept[IdT] | None",
+        *,
+        first: bool = False,
+    ) -> list[Match[IdT]]:
+        """Return the matches of a document, or of the stored document `id`, best first."""
+        if limit is not None:
+            check_limit(limit)
+        if accept is not None:
+            filters.check_filters(where, accept)
+            found = self._found(document, id, given, None, errors, where, None)
+            least = Question(*given).least_similarity(self._store.options)
+            return filters.accepted(found, accept, least, limit, first=first)
+        if where is None:
+            with self._state() as state:
+                return one.find(state, document, id, given, limit, errors, first=first)
+        filters.check_where(where)
+        with self._state() as state:
+            every = one.find(state, document, id, given, None, errors, first=False)
+            return filters.kept_matches(state, every, where, 1 if first else limit)
+
+    def _containing(
+        self,
+        documents: Any,
+        ids: Any,
+        how: "Containment",
+        errors: ErrorsName,
+        encoding: str = UTF8,
+        *,
+        is_of_many: bool = False,
+    ) -> Matches[IdT]:
+        """Return the documents that contain a text, or the stored document `ids`, or many."""
+        asked = passages.queries.question_of(self._store, how, is_of_many=is_of_many)
+        with self._state() as state:
+            return passages.queries.find(state, documents, ids, asked, encoding, errors)
+
+    def _contained(self, how: "Containment", verify: VerifyName | None) -> "Pairs[IdT]":
+        """Return the pairs of which the left document is contained in the right one."""
+        passages.queries.check_verify(verify)
+        asked = passages.queries.question_of(self._store, how, is_of_many=True)
+        owner, end = self._lasting()
+        with owner._state() as state:
+            chunks = passages.pairs.find_pairs(state, asked)
+            stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
+        return searches.pairs.Pairs(stream, passages.pairs.PLAN, None, asked.least)
+
+    def _each_part(self, size: int, read: Callable[[State, U32], list[Read]]) -> Iterator[Read]:
+        """Yield what `read` returns for the documents stored now, `size` documents at a time."""
+        owner, end = self._lasting()
+        with owner._state() as state:
+            ordinals = state.live()
+        for start in range(0, len(ordinals), size):
+            part = ordinals[start : start + size]
+            with owner._hold():
+                state.source.check_open()
+                found = read(state, part)
+            yield from found
+        if end is not None:
+            end()

@@ -1,0 +1,226 @@
+"""Buckets: documents with one key, compared until all that match are connected.
+
+A bucket of m near copies has m^2 / 2 pairs, but one of the copies connects all.  So one document of
+the largest component in each bucket is compared with the other components, then two, four, and so
+on.  Documents that are connected already are never compared, and every other pair of a bucket is
+compared once: the components are those of all pairs.
+
+A member of a group of m similar documents meets the other members in every table, and passes over
+them one by one.  For all members these are m^2 steps.  So the members of a large group, a crowd,
+are put off: tables without the group are made once, at the price of reading all tables, and its
+members are looked up there at the end.
+"""
+
+from collections.abc import Iterator
+from math import isqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from simdb.core.dtypes import I64, U32, Bools
+from simdb.core import kernel
+from simdb.core.threads import mapped, parts_of
+from simdb.storage.runs.table import Table
+from simdb.core.arrays import is_first, ranges, sorted_unique
+
+# So many pairs of buckets are compared before those that are connected by then are left out; the
+# pairs of one document are not divided.
+COMPARED_PAIRS = 1 << 16
+
+# A group of at least this size, and of CROWD_ROOTS * sqrt(n) among n documents, is a crowd: passing
+# over an entry takes as long as copying an entry, and the tables of n documents are copied.
+CROWD_MIN = 1024
+CROWD_ROOTS = 2
+# Counting reads all labels, so it waits for this number of pairs, and for half of the members of a
+# crowd.
+COUNTED_PAIRS = 512
+# So many labels are compared at a time: they fit the cache.
+LABELLED_AT_ONCE = 1 << 18
+
+
+class Buckets(NamedTuple):
+    """Documents in buckets of two or more: their ordinals, and the ascending number of each bucket.
+
+    Both are uint32[n].
+    """
+
+    ordinals: U32
+    numbers: U32
+
+    def chosen(self, which: Bools | I64) -> "Buckets":
+        """Return the documents for which `which` is true, or those at the positions `which`."""
+        return Buckets(self.ordinals[which], self.numbers[which])
+
+
+def buckets_of(table: Table) -> Buckets:
+    """Return the buckets of the keys of a sorted table."""
+    is_equal = table.keys[1:] == table.keys[:-1]
+    begins = np.append(True, ~is_equal)[: len(table.keys)]
+    is_alone = begins & np.append(begins[1:], True)[: len(begins)]
+    numbers = np.cumsum(begins[~is_alone], dtype=np.uint32)
+    return Buckets(table.ordinals[~is_alone], numbers)
+
+
+def unconnected_pairs(buckets: Buckets, forest: kernel.Forest) -> Iterator[tuple[U32, U32]]:
+    """Yield pairs of documents of one bucket, until all pairs were yielded or are connected.
+
+    The caller joins in `forest` the pairs that match, before it takes the next ones.
+    """
+    most = 1
+    while True:
+        buckets = _divided(buckets, forest)
+        if not len(buckets.ordinals):
+            return
+        ordered = _by_component(buckets, forest)
+        is_pivot = ordered.pivots(most)
+        yield from ordered.pairs(np.flatnonzero(is_pivot), forest)
+        buckets, most = ordered.buckets.chosen(~is_pivot), 2 * most
+
+
+def roots_of(forest: kernel.Forest, ordinals: U32) -> U32:
+    """Return the smallest member of the component of each of `ordinals`."""
+    parents: U32 = forest.parents
+    roots = parents[ordinals]
+    while (roots != (above := parents[roots])).any():
+        roots = above
+    return roots
+
+
+def not_labels(labels: U32, threads: int = 1) -> U32:
+    """Return the numbers that are not their own label, ascending: uint32[k]."""
+
+    def others(part: slice) -> U32:
+        numbers = np.arange(part.start, part.start + len(labels[part]), dtype=np.uint32)
+        return numbers[np.flatnonzero(labels[part] != numbers)]
+
+    parts = parts_of(len(labels), threads, most=LABELLED_AT_ONCE, least=LABELLED_AT_ONCE)
+    return np.concatenate(list(mapped(others, parts, threads)))
+
+
+class Crowds:
+    """The documents that are in crowds, and of these the documents that were put off.
+
+    `least`: the size from which on a group is a crowd.
+    Groups grow while pairs are joined, so they are counted again whenever the number of documents
+    that were looked up has doubled, and enough pairs to make another crowd were found since.
+    """
+
+    def __init__(self, forest: kernel.Forest) -> None:
+        """Take the forest over ordinals in which the caller joins the pairs that it finds."""
+        self._forest = forest
+        count = len(forest.parents)
+        self.least = max(CROWD_MIN, CROWD_ROOTS * isqrt(count))
+        # A crowd that was not there at the last count has joined many since.
+        self._awaited = max(COUNTED_PAIRS, self.least // 2)
+        self._seen, self._counted_at, self._pairs = 0, 0, 0
+        self._is_crowded: Bools | None = None  # there is no crowd
+        self._waiting: list[U32] = []
+        self._count()
+
+    def put_off(self, ordinals: U32) -> U32:
+        """Put off the documents that are in crowds, and return the others."""
+        if self._seen > 2 * self._counted_at and self._pairs >= self._awaited:
+            self._count()
+            self._counted_at, self._pairs = self._seen, 0
+        self._seen += len(ordinals)
+        if self._is_crowded is None:
+            return ordinals
+        crowded = self._is_crowded[ordinals]
+        self._waiting.append(ordinals[crowded])
+        return ordinals[~crowded]
+
+    def found(self, pairs: int) -> None:
+        """Take the number of pairs that were found, and that the caller joins."""
+        self._pairs += pairs
+
+    def groups(self) -> Iterator[tuple[U32, Bools]]:
+        """Yield the documents that were put off, group by group, and which ordinals are members.
+
+        Call it when all other documents have been looked up.
+        """
+        if not self._waiting:
+            return
+        labels = self._forest.labels()
+        waiting = np.concatenate(self._waiting)
+        waiting.sort()
+        of_each = labels[waiting]
+        for label in sorted_unique(of_each):
+            yield waiting[of_each == label], labels == label
+
+    def _count(self) -> None:
+        """Find out which documents are in crowds."""
+        labels: U32 = self._forest.labels()
+        # The label of a component is one of its members, so it is enough to count the others.
+        is_large: Bools = np.bincount(labels[not_labels(labels)]) >= self.least - 1
+        if is_large.any():
+            is_large = np.append(is_large, np.zeros(len(labels) - len(is_large), np.bool_))
+            self._is_crowded = is_large[labels]
+
+
+class _Ordered(NamedTuple):
+    """Buckets by component, the largest component of each bucket first.
+
+    Of each document: where its bucket starts, where its component in the bucket ends, and where the
+    bucket ends.
+    """
+
+    buckets: Buckets
+    starts: I64
+    component_stops: I64
+    stops: I64
+
+    def pivots(self, most: int) -> Bools:
+        """Return the first `most` documents of each bucket that are not in its last component."""
+        places = np.arange(len(self.starts)) - self.starts
+        return np.asarray((places < most) & (self.component_stops < self.stops))
+
+    def pairs(self, pivots: I64, forest: kernel.Forest) -> Iterator[tuple[U32, U32]]:
+        """Yield pivots with the documents of later components that are unconnected with them."""
+        counts = (self.stops - self.component_stops)[pivots]
+        ends = np.cumsum(counts)
+        start = 0
+        while start < len(pivots):
+            before = ends[start] - counts[start]
+            stop = max(int(np.searchsorted(ends, before + COMPARED_PAIRS, side="right")), start + 1)
+            some, many = pivots[start:stop], counts[start:stop]
+            ordinals, others = self.buckets.ordinals, ranges(self.component_stops[some], many)
+            left, right = np.repeat(ordinals[some], many), ordinals[others]
+            if start:  # what was found before can have connected some
+                apart = roots_of(forest, left) != roots_of(forest, right)
+                left, right = left[apart], right[apart]
+            yield left, right
+            start = stop
+
+
+def _divided(buckets: Buckets, forest: kernel.Forest) -> Buckets:
+    """Return the buckets with documents of several components."""
+    if not len(buckets.ordinals):
+        return buckets
+    roots = roots_of(forest, buckets.ordinals)
+    bounds, sizes = _bounds(is_first(buckets.numbers))
+    is_whole = np.minimum.reduceat(roots, bounds) == np.maximum.reduceat(roots, bounds)
+    return buckets.chosen(np.repeat(~is_whole, sizes))
+
+
+def _by_component(buckets: Buckets, forest: kernel.Forest) -> _Ordered:
+    """Return buckets by component, the largest component of each bucket first."""
+    roots = roots_of(forest, buckets.ordinals)
+    order = np.argsort(buckets.numbers.astype(np.uint64) << np.uint64(32) | roots, kind="stable")
+    buckets, roots = buckets.chosen(order), roots[order]
+    begins = is_first(buckets.numbers)
+    firsts, sizes = _bounds(begins | is_first(roots))
+    by_size = np.lexsort((-sizes, buckets.numbers[firsts]))
+    firsts, sizes = firsts[by_size], sizes[by_size]
+    starts, lengths = _bounds(begins)
+    return _Ordered(
+        buckets.chosen(ranges(firsts, sizes)),
+        np.repeat(starts, lengths),
+        np.repeat(np.cumsum(sizes), sizes),
+        np.repeat(starts + lengths, lengths),
+    )
+
+
+def _bounds(begins: Bools) -> tuple[I64, I64]:
+    """Return where the parts that begin at the true places begin, and their lengths."""
+    firsts = np.flatnonzero(begins)
+    return firsts, np.diff(firsts, append=len(begins))

@@ -1,0 +1,344 @@
+"""Couples: pairs of stored documents by ordinal, and walks over tables that find them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simdb.database.search.rows import Rows
+from simdb.database.state.state import State
+from simdb.database.state.view import FINGERPRINTS
+from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts, flip_sets, header_mask
+from simdb.core.dtypes import F32, U8, U32, U64, Array
+from simdb.plan.problem import Criterion
+from simdb.core.matches import PairArrays
+from simdb.core import kernel
+from simdb.core.threads import in_rounds
+from simdb.storage import layout
+from simdb.storage.records.tombstones import is_deleted
+from simdb.storage.runs.merge import merge_tables
+from simdb.storage.runs.sorting import sorted_table
+from simdb.storage.runs.table import Table
+from simdb.core.arrays import EMPTY, WEIGHTED, object_array
+
+CHUNK_PAIRS = 1 << 16
+# The states and fingerprints of so many documents are read at a time.
+READ_DOCUMENTS = 1 << 18
+# So many rows of a table are swept by one thread.
+SWEPT_ROWS = 1 << 15
+LOOKUP_QUERIES = 1 << 13
+LOOKUP_QUERIES_FIRST = 1 << 6
+# A batch has so many parts for each thread: the last ones end together, and few batches wait.
+LOOKUP_PARTS = 8
+# So many times larger is a batch than the one before, at most.
+LOOKUP_GROWTH = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Couples:
+    """Pairs by ordinal, left below right; an unknown similarity is NaN."""
+
+    left: U32
+    right: U32
+    distances: U8
+    similarities: F32
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return len(self.left)
+
+    def chosen(self, which: Array) -> "Couples":
+        """Return the pairs for which `which` is true, or those at the positions `which`."""
+        return Couples(
+            self.left[which], self.right[which], self.distances[which], self.similarities[which]
+        )
+
+
+def couples_of(queries: U32, rows: Rows) -> Couples:
+    """Return documents and their matches as pairs; left can be above right."""
+    return Couples(queries[rows.queries], rows.ordinals, rows.distances, rows.similarities)
+
+
+def joined_couples(parts: Sequence[Couples]) -> Couples:
+    """Return the pairs of all parts, of which there is at least one, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    return Couples(
+        np.concatenate([part.left for part in parts]),
+        np.concatenate([part.right for part in parts]),
+        np.concatenate([part.distances for part in parts]),
+        np.concatenate([part.similarities for part in parts]),
+    )
+
+
+# The bits of each of some fingerprints that count, uint64[n], and in how many of them others may
+# differ, uint8[n].
+Judging = tuple[U64, U8]
+
+
+def judged_by(vectors: U8, distance: int, firm_distance: int | None) -> Judging | None:
+    """Return how the queries with these vectors judge candidates; see `Plan`.
+
+    None if all bits of every query count.
+    """
+    if firm_distance is None:
+        return None
+    counted = kernel.firm_signs(vectors)
+    return counted, np.where(counted == ALL_BITS, distance, firm_distance).astype(np.uint8)
+
+
+class Searched(NamedTuple):
+    """Live documents with features: `fingerprints` uint64[n], ascending `ordinals` uint32[n].
+
+    `judging`: how each judges others; see `judged_by`.
+    """
+
+    fingerprints: U64
+    ordinals: U32
+    judging: Judging | None = None
+
+    def chosen(self, which: Any) -> "Searched":
+        """Return the documents at the positions `which`, a mask, a slice or numbers."""
+        judging = None
+        if self.judging is not None:
+            judging = self.judging[0][which], self.judging[1][which]
+        return Searched(self.fingerprints[which], self.ordinals[which], judging)
+
+
+class Batches:
+    """Batches of documents to look up, each drawn from the whole range of ordinals.
+
+    The number of pairs from a batch is not known before, so the size of each batch follows from the
+    pairs of the batch before it, up to some times its size.  A large group of similar neighbours is
+    spread over many batches.
+    """
+
+    def __init__(self, ordinals: U32, threads: int, first: int | None = None) -> None:
+        """Take the ordinals of the documents, ascending; `threads` share each batch.
+
+        `first`: the size of the first batch, if not the usual one; 1 if one document may match all
+        others.
+        """
+        # Every document `at`, `at + stride` and so on, for each `at`: the columns of rows.
+        stride = max(-(-len(ordinals) // LOOKUP_QUERIES_FIRST), 1)
+        rows, rest = divmod(len(ordinals), stride)
+        whole = ordinals[: rows * stride].reshape(rows, stride)
+        longer = np.concatenate([whole[:, :rest], ordinals[None, rows * stride :]])
+        self._ordinals = np.concatenate([longer.T.ravel(), whole[:, rest:].T.ravel()])
+        self._last = 0
+        self._size = LOOKUP_QUERIES_FIRST if first is None else first
+        self._most = LOOKUP_PARTS * LOOKUP_QUERIES * threads
+
+    def __iter__(self) -> Iterator[U32]:
+        """Yield the batches; after each, `found` must be called."""
+        start = 0
+        while start < len(self._ordinals):
+            batch = self._ordinals[start : start + self._size]
+            start, self._last = start + len(batch), len(batch)
+            yield batch
+
+    def found(self, pairs: int) -> None:
+        """Take the number of pairs of the last batch."""
+        suggested = CHUNK_PAIRS * self._last // max(pairs, 1)
+        self._size = max(1, min(self._most, LOOKUP_GROWTH * self._size, suggested))
+
+
+def sweep_tables(
+    table: Callable[[int], Table],
+    masks: Sequence[int],
+    distance: int,
+    flips: Sequence[int] | None = None,
+    *,
+    threads: int,
+) -> Iterator[Couples]:
+    """Yield the pairs within `distance` that some table reaches, table by table.
+
+    `flips`: in how many of the leading bits `masks` the pairs of each table can differ; -1 leaves a
+    table out.  None: in no bit of any table.
+    """
+    for number in range(len(masks)):
+        if flips is None or flips[number] >= 0:
+            yield from sweep_table(table(number), masks, distance, number, flips, threads=threads)
+
+
+def sweep_table(
+    table: Table,
+    masks: Sequence[int],
+    distance: int,
+    number: int = 0,
+    flips: Sequence[int] | None = None,
+    *,
+    threads: int = 1,
+    rows: int | None = None,
+    judging: Judging | None = None,
+) -> Iterator[Couples]:
+    """Yield the pairs within `distance` that table `number` is the first to reach.
+
+    `rows`: only pairs with one of the first `rows` rows; None for all pairs.  `judging`: how
+    each key judges later ones; None for `distance` of all bits.
+    """
+    of_tables = 0 if flips is None else flips
+    width, sets = _headers(masks[number], distance, flips, number, len(table.keys))
+    end = len(table.keys) if rows is None else rows
+    starts = range(0, end, SWEPT_ROWS)
+    for flipped in sets:
+
+        def sweep(
+            cursor: tuple[int, int], flipped: int = flipped
+        ) -> tuple[Couples, tuple[int, int] | None]:
+            """Return pairs of a part of the rows, and the cursor of the next, None if that is all.
+
+            The part begins at `cursor`; a later cursor continues it.
+            """
+            left, right = np.empty(CHUNK_PAIRS, np.uint32), np.empty(CHUNK_PAIRS, np.uint32)
+            distances = np.empty(CHUNK_PAIRS, np.uint8)
+            stop = min(cursor[0] - cursor[0] % SWEPT_ROWS + SWEPT_ROWS, end)
+            count, *after = kernel.sweep(
+                table.keys, table.ordinals, masks, number, distance, cursor,
+                left, right, distances, of_tables, flipped, width, stop, judging,
+            )  # fmt: skip
+            unknown = np.full(count, np.nan, np.float32)
+            found = Couples(
+                left[:count].copy(), right[:count].copy(), distances[:count].copy(), unknown
+            )
+            return found, (after[0], after[1]) if after[0] < stop else None
+
+        for couples, rest in in_rounds(sweep, ((at, at + 1) for at in starts), threads):
+            if len(couples):
+                yield couples
+            while rest is not None:
+                couples, rest = sweep(rest)
+                if len(couples):
+                    yield couples
+
+
+def searched(state: State, *, is_measured: bool) -> Searched:
+    """Return all live documents with features; `is_measured`: only documents with weights."""
+    parts = [*searched_parts(state, is_measured=is_measured)]
+    return Searched(
+        np.concatenate([np.empty(0, np.uint64), *(part.fingerprints for part in parts)]),
+        np.concatenate([np.empty(0, np.uint32), *(part.ordinals for part in parts)]),
+    )
+
+
+def searched_parts(state: State, *, is_measured: bool) -> Iterator[Searched]:
+    """Yield what `searched` returns, some documents at a time."""
+    for piece in state.pieces:
+        every_state = piece.column(layout.STATE, state.source)
+        every_bits = piece.column(layout.FINGERPRINT, state.source)
+        for first in range(0, len(every_state), READ_DOCUMENTS):
+            states = every_state[first : first + READ_DOCUMENTS]
+            bits = every_bits[first : first + READ_DOCUMENTS]
+            start = piece.start + first
+            ordinals = np.arange(start, start + len(states), dtype=np.uint32)
+            chosen = states == WEIGHTED if is_measured else states != EMPTY
+            if state.dead is not None:
+                chosen &= ~is_deleted(state.dead, ordinals)
+            found = Searched(bits, ordinals)
+            yield found if chosen.all() else found.chosen(chosen)
+
+
+def table_of_equals(state: State) -> Table:
+    """Return a table of live documents with features, in which equal fingerprints are adjacent.
+
+    Documents have equal fingerprints exactly if their keys are equal.
+    """
+    if state.kind.stores == FINGERPRINTS:
+        return whole_table(state, 0)
+    every = searched(state, is_measured=False)
+    return sorted_table(every.fingerprints.copy(), every.ordinals, state.threads)
+
+
+def whole_table(state: State, number: int) -> Table:
+    """Return one table of all live documents, merged from the runs and the delta.
+
+    If a run has no such table, it is made of all fingerprints.
+    """
+    if not all(run.has_tables for run in state.runs):
+        every = searched(state, is_measured=False)
+        keys = np.empty_like(every.fingerprints)
+        state.keying.write_keys(every.fingerprints, keys, number)
+        return sorted_table(keys, every.ordinals, state.threads)
+    runs = [run.table(number, state.source) for run in state.runs]
+    delta = state.delta
+    if len(delta.searchable) or not runs:
+        keys = np.empty(len(delta.searchable), np.uint64)
+        state.keying.write_keys(delta.searchable, keys, number)
+        ordinals = delta.ordinals.copy()
+        kernel.sort(keys, ordinals)
+        runs.append(Table(keys, ordinals, np.empty(0, np.uint32)))
+    merged = merge_tables(runs, threads=state.threads)
+    state.check_known(merged.ordinals)
+    if state.dead is None:
+        return merged
+    keys, ordinals = np.empty_like(merged.keys), np.empty_like(merged.ordinals)
+    count = kernel.keep(merged.keys, merged.ordinals, state.dead, keys, ordinals)
+    return Table(keys[:count], ordinals[:count], merged.directory)
+
+
+def as_pairs(state: State, couples: Couples, *, is_exact: bool = False) -> PairArrays:
+    """Return `couples` with ids in place of ordinals; each id is decoded once.
+
+    `is_exact`: the similarities are exact, and not estimates in the form in which they are stored.
+    """
+    ordinals, positions = np.unique(
+        np.concatenate([couples.left, couples.right]), return_inverse=True
+    )
+    ids = object_array(state.identifiers(ordinals).decode(ordinals))[positions]
+    count = len(couples)
+    similarities = couples.similarities if is_exact else state.kind.shown(couples.similarities)
+    return PairArrays(ids[:count], ids[count:], couples.distances, similarities)
+
+
+def compared(state: State, left: U32, right: U32) -> Couples:
+    """Return given pairs of stored documents with their distances and similarities."""
+    if state.kind.stores == FINGERPRINTS:
+        bits = [state.column(layout.FINGERPRINT, ordinals) for ordinals in (left, right)]
+        unknown = np.full(len(left), np.nan, np.float32)
+        return estimated(state, Couples(left, right, bit_counts(np.bitwise_xor(*bits)), unknown))
+    similarities = state.vectors().between(left, right)
+    return Couples(left, right, state.vectors().distances(similarities), similarities)
+
+
+def matching(state: State, criterion: Criterion, left: U32, right: U32) -> Couples:
+    """Return those of the given pairs that satisfy the criterion, in their order."""
+    found = compared(state, left, right)
+    is_match = np.ones(len(found), np.bool_)
+    if criterion.distance is not None:
+        is_match &= found.distances <= criterion.distance
+    if criterion.least is not None:
+        is_match &= found.similarities >= np.float32(criterion.least)
+    return found.chosen(is_match)
+
+
+def measured(state: State, criterion: Criterion, couples: Couples) -> Couples:
+    """Return the couples that are similar enough; all if `criterion` has no similarity."""
+    if criterion.similarity is None:
+        return couples
+    known = estimated(state, couples)
+    return known.chosen(known.similarities >= np.float32(criterion.least))
+
+
+def estimated(state: State, couples: Couples) -> Couples:
+    """Return the couples with similarities, NaN unless both documents have weights."""
+    if not state.width:
+        return couples
+    similarities = state.vectors().between(couples.left, couples.right)
+    for ordinals in (couples.left, couples.right):
+        similarities[state.lack_weights(ordinals)] = np.nan
+    return Couples(couples.left, couples.right, couples.distances, similarities)
+
+
+def _headers(
+    mask: int, distance: int, flips: Sequence[int] | None, number: int, count: int
+) -> tuple[int, Iterator[int]]:
+    """Return the width of the headers to group `count` keys by, and the bits to flip in them."""
+    if distance == 0 and mask:  # a table without leading bits is not sorted
+        return FINGERPRINT_BITS, iter([0])
+    most = 0 if flips is None else flips[number]
+    if most == 0:
+        return mask.bit_count(), iter([0])
+    # Bits that do not tell the keys apart would only add to the sets of bits to flip.
+    width = min(mask.bit_count(), max(count.bit_length() - 1, 1))
+    return width, flip_sets(header_mask(mask, width), most)

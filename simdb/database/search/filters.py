@@ -1,0 +1,199 @@
+"""The user's functions that decide about documents which were found, or give their texts.
+
+`where` is called with the metadata of a document, `accept` with the id of a match, of which it may
+also tell the exact similarity.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from simdb.database.search.rows import Rows
+from simdb.database.state.documents import find_ids
+from simdb.database.state.state import State
+from simdb.core.bits import bitmap
+from simdb.core.checks import shown
+from simdb.core.dtypes import U32
+from simdb.core.errors import InputError, OptionError
+from simdb.core.matches import Match, Matches
+from simdb.storage.records.metadata import unpacked
+from simdb.core.arrays import Id, IdT, offsets_of, sorted_unique
+
+# Called with the metadata of a document, None if it has none; true if the document is meant.
+Where: TypeAlias = Callable[[Any], Any]
+
+# The ordinals of so many matches are looked up at once.
+FOUND_TOGETHER = 256
+# The metadata of so many matches of a batch are read at once.
+READ_TOGETHER = 1 << 16
+
+# True or False, or the exact similarity.
+Verdict = float | bool
+Accept = Callable[[IdT], Verdict]
+AcceptMany = Callable[[int, IdT], Verdict]
+
+
+def check_where(where: Any) -> None:
+    """Raise InputError if `where` cannot be called."""
+    if not callable(where):
+        raise InputError(
+            f"where must be a function of the metadata, such as lambda metadata: ..., got"
+            f" {shown(where)}"
+        )
+
+
+def check_filters(where: Any, accept: Any = None) -> None:
+    """Raise InputError or OptionError if `where` or `accept` is neither None nor callable."""
+    if where is not None:
+        check_where(where)
+    if accept is not None and not callable(accept):
+        raise OptionError(f"accept must be a callable or None, got {type(accept).__name__}")
+
+
+def satisfying(state: State, ordinals: U32, where: Where) -> U32:
+    """Return those of some ordinals, ascending, whose metadata satisfy `where`.
+
+    Their metadata are read once, in order, some thousands at a time.
+    """
+    is_meant = np.zeros(len(ordinals), np.bool_)
+    for start in range(0, len(ordinals), READ_TOGETHER):
+        part = ordinals[start : start + READ_TOGETHER].tolist()
+        packed = state.metadata_of_many(part)
+        for at, ordinal in enumerate(part, start):
+            is_meant[at] = bool(where(unpacked(packed, ordinal)))
+    return ordinals[is_meant]
+
+
+def only_where(state: State, where: Where) -> State:
+    """Return a state of the documents whose metadata satisfy `where`; it ends with `state`."""
+    is_left_out = np.ones(state.next_ordinal, np.bool_)
+    is_left_out[satisfying(state, state.live(), where)] = False
+    return state.without(bitmap(np.flatnonzero(is_left_out), state.next_ordinal))
+
+
+def kept_matches(
+    state: State, matches: list[Match[Any]], where: Where, limit: int | None
+) -> list[Match[Any]]:
+    """Return the first `limit` matches of one query whose metadata satisfy `where`."""
+    chosen: list[Match[Any]] = []
+    for start in range(0, len(matches), FOUND_TOGETHER):
+        part = matches[start : start + FOUND_TOGETHER]
+        ordinals = find_ids(state, [match.id for match in part]).tolist()
+        packed = state.metadata_of_many(ordinals)
+        for match, ordinal in zip(part, ordinals, strict=True):
+            if len(chosen) == limit:
+                return chosen
+            if where(unpacked(packed, ordinal)):
+                chosen.append(match)
+    return chosen
+
+
+def kept(
+    state: State, rows: Rows, where: Where, limit: int | None, known: dict[int, bool] | None = None
+) -> Rows:
+    """Return the first `limit` matches of each query whose metadata satisfy `where`.
+
+    A document is asked about once, however many queries it matches, and only if a query still
+    needs matches.  `known`: answers for ordinals, which are used and added to.
+    """
+    known = {} if known is None else known
+    packed: dict[int, bytes] = {}
+    read_stop = 0
+    chosen: list[int] = []
+    for start, stop in zip(rows.offsets[:-1].tolist(), rows.offsets[1:].tolist(), strict=True):
+        count = 0
+        for at in range(start, stop):
+            if limit is not None and count == limit:
+                break
+            if at >= read_stop:
+                read_stop = at + READ_TOGETHER
+                packed = state.metadata_of_many(sorted_unique(rows.ordinals[at:read_stop]).tolist())
+            ordinal = int(rows.ordinals[at])
+            if ordinal not in known:
+                known[ordinal] = bool(where(unpacked(packed, ordinal)))
+            if known[ordinal]:
+                chosen.append(at)
+                count += 1
+    return rows.chosen(np.array(chosen, np.int64))
+
+
+def accepted(
+    matches: list[Match], accept: Accept, least: float | None, limit: int | None, *, first: bool
+) -> list[Match]:
+    """Return at most `limit` matches of one query that `accept` accepts, best first.
+
+    If `accept` returns a number, it replaces the estimate; below `least` the match is dropped.
+    `first`: only the first match that is accepted, without a look at the matches after it.
+    """
+    judged = (_judged(match, accept(match.id), least) for match in matches)
+    confirmed = (match for match in judged if match is not None)
+    if first:
+        return list(islice(confirmed, 1))
+    return sorted(
+        confirmed, key=lambda match: 0.0 if match.similarity is None else -match.similarity
+    )[:limit]
+
+
+def accepted_many(
+    matches: Matches, accept: AcceptMany, least: float | None, *, limit: int | None, first: bool
+) -> Matches:
+    """Return the accepted matches of many queries: `accept(position of the query, id)`.
+
+    `limit`: at most this many for each query.  `first`: only the first match that is accepted.
+    """
+    counts, confirmed, places = [], [], []
+    for query in range(len(matches)):
+        every = matches[query]
+        at = {match.id: rank for rank, match in enumerate(every, int(matches.offsets[query]))}
+        found = accepted(every, partial(accept, query), least, limit, first=first)
+        counts.append(len(found))
+        confirmed += found
+        places += [at[match.id] for match in found]
+    chosen = np.array(places, np.int64)
+    similarities = [np.nan if match.similarity is None else match.similarity for match in confirmed]
+    ids = [match.id for match in confirmed]
+    return Matches(
+        offsets_of(counts),
+        matches.ordinals[chosen],
+        matches.distances[chosen],
+        np.array(similarities, np.float32),
+        lambda: ids,
+    )
+
+
+def by_ids(name: str, given: Any) -> Callable[[list[Id]], Sequence[Any]]:
+    """Return the function from ids to what the argument `name` of a verb gives for each of them.
+
+    `given`: a mapping from ids, or a function of a list of ids.  What is not known is None.
+    """
+    if isinstance(given, Mapping):
+        return lambda ids: [given.get(id) for id in ids]
+
+    def get(ids: list[Id]) -> Sequence[Any]:
+        found: Sequence[Any] = given(ids)
+        if len(found) != len(ids):
+            raise InputError(
+                f"{name}= was called with {len(ids)} ids and returned {len(found)} {name}; it must"
+                " return one for each id, in their order, and None for an unknown one"
+            )
+        return found
+
+    return get
+
+
+def _judged(match: Match, verdict: Any, least: float | None) -> Match | None:
+    if isinstance(verdict, bool | np.bool_):
+        return match if verdict else None
+    is_number = isinstance(verdict, int | float | np.floating | np.integer)
+    if not is_number or verdict != verdict:
+        raise InputError(
+            f"accept must return True, False or the exact similarity as a number, got {verdict!r}"
+            f" for {match.id!r}"
+        )
+    if least is not None and verdict < least:
+        return None
+    return replace(match, similarity=float(verdict))

@@ -1,0 +1,318 @@
+"""Judge: decides candidates by the exact similarity of their texts, which an estimate has found.
+
+An estimate that is a little too low must not lose a match, so the search keeps candidates below
+the threshold, and the texts decide.  The texts are not stored: whoever asks has them, and gives
+them for the candidates only, some at a time.  Where a text is missing, its stored features decide
+or, if the database has none, the estimate.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import sqrt
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from simdb.core.decoding import as_texts
+from simdb.database.search.couples import Couples
+from simdb.database.search.filters import by_ids
+from simdb.database.search.question import Question, of_pairs
+from simdb.database.state.state import State
+from simdb.core.checks import one_of, shown
+from simdb.core.dtypes import F32, I64, U32, U64
+from simdb.core.errors import OptionError
+from simdb.plan.problem import Criterion
+from simdb.core.matches import Verification
+from simdb.core.options import Options
+from simdb.sketch.exact_pairs import ExactPairs, RecurringPairs
+from simdb.sketch.exact_similarity import ExactSimilarity
+from simdb.core.arrays import Id, IdT
+
+ESTIMATE: Final = "estimate"
+EXACT: Final = "exact"
+NUMBERS: Final = "numbers"  # exact, and both texts have the same numbers
+VERIFICATIONS = (ESTIMATE, EXACT, NUMBERS)
+# Tables are searched for candidates this many standard deviations of an estimate below the
+# threshold, and a candidate that is found counts down to the second number of them.  Estimates have
+# heavier tails than a normal variable: beyond 3 there is one in some 100, beyond 5 none was seen
+# among 195,000 pairs.  To find all pairs, every one counts down to the third number.
+SEARCHED_DEVIATIONS, KEPT_DEVIATIONS, CERTAIN_DEVIATIONS = 0.5, 5.0, 8.0
+# More pairs are not kept: 12 bytes each.
+REMEMBERED_MOST = 1 << 20
+
+# From ordinals to texts; None in place of a text that is not known.
+Reader = Callable[[State, U32], Sequence[Any]]
+
+
+class Remembered:
+    """The exact similarities of at most `most` pairs of documents, the first that are added.
+
+    They hold as long as no document changes.
+    """
+
+    def __init__(self, most: int = REMEMBERED_MOST) -> None:
+        """Begin without pairs."""
+        self._room = most
+        self._added: list[tuple[U64, F32]] = []
+        self._keys, self._values = np.empty(0, np.uint64), np.empty(0, np.float32)
+
+    def add(self, left: U32, right: U32, values: F32) -> None:
+        """Take pairs of ordinals with their similarities."""
+        if self._room and len(values):
+            self._added.append((_keys(left, right)[: self._room], values[: self._room]))
+            self._room -= len(self._added[-1][1])
+
+    def find(self, left: U32, right: U32) -> F32:
+        """Return the similarity of each pair, NaN for one that is not known."""
+        if self._added:
+            keys, values = zip((self._keys, self._values), *self._added, strict=True)
+            self._keys, first = np.unique(np.concatenate(keys), return_index=True)
+            self._values = np.concatenate(values)[first]
+            self._added.clear()
+        found = np.full(len(left), np.nan, np.float32)
+        if len(self._keys):
+            wanted = _keys(left, right)
+            at = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+            is_known = self._keys[at] == wanted
+            found[is_known] = self._values[at[is_known]]
+        return found
+
+
+def _keys(left: U32, right: U32) -> U64:
+    """Return a key for each pair, whichever of the two documents comes first."""
+    low, high = np.minimum(left, right), np.maximum(left, right)
+    return low.astype(np.uint64) << np.uint64(32) | high
+
+
+@dataclass(frozen=True, slots=True)
+class TextsByOrdinal:
+    """The texts of documents from the ordinal `first` on, for a caller that stored them in order.
+
+    `texts` returns them for ascending positions uint32[n], counted from `first`.  Reader of earlier
+    documents come from `earlier`, a function as `texts=` takes it; None if they are not known.
+    `remembered` takes what they decide, and saves reading them again; None to read them again.
+    """
+
+    texts: Callable[[U32], Sequence[Any]]
+    first: int = 0
+    earlier: Callable[[list[Id]], Sequence[Any]] | None = None
+    remembered: Remembered | None = None
+
+    def read(self, state: State, ordinals: U32) -> Sequence[Any]:
+        """Return the texts of documents, given by ascending ordinals."""
+        count = int(np.searchsorted(ordinals, self.first))
+        own = self.texts(ordinals[count:] - np.uint32(self.first))
+        if not count:
+            return own
+        if self.earlier is None:
+            return [*[None] * count, *own]
+        before = ordinals[:count]
+        return [*self.earlier(list(state.identifiers(before).decode(before))), *own]
+
+
+Texts: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Sequence[Any]] | TextsByOrdinal
+
+
+class Judge:
+    """A judge of candidates; `counts` says what it has decided."""
+
+    def __init__(
+        self,
+        exact: ExactSimilarity,
+        texts: Reader,
+        least: float,
+        remembered: Remembered | None = None,
+        *,
+        has_features: bool = False,
+        only_estimates: bool = False,
+    ) -> None:
+        """Count a pair as a match from the exact similarity `least` on.
+
+        `remembered`: see `TextsByOrdinal`.  `has_features`: the database stores what decides in
+        place of texts that are not known.  `only_estimates`: nothing else is known of any document.
+        """
+        self.least, self.only_estimates = least, only_estimates
+        self.counts = Verification(exact.measure, least)
+        self._exact = exact
+        self.texts = texts
+        self._remembered = Remembered(0) if remembered is None else remembered
+        self._pairs: ExactPairs | RecurringPairs = ExactPairs(exact)
+        self._has_features = has_features
+
+    def hold(self) -> None:
+        """Hold the features of documents that are compared: each will be in many pairs."""
+        self._pairs = RecurringPairs(self._exact)
+
+    @property
+    def estimated_least(self) -> float:
+        """What the sketch estimates, at least, for documents that match."""
+        return self._exact.estimated(self.least)
+
+    def kept(self, state: State, couples: Couples) -> Couples:
+        """Return the pairs that match, with their exact similarities."""
+        if not len(couples):
+            return couples
+        known = self.measured(state, couples)
+        return known.chosen(known.similarities >= np.float32(self.least))
+
+    def measured(self, state: State, couples: Couples, texts: Reader | None = None) -> Couples:
+        """Return all pairs with exact similarities, or estimates of them if a text is missing.
+
+        `texts`: where to read them, if not where the judge has them.
+        """
+        shown = state.kind.shown(couples.similarities)
+        values = self._exact.of_cosine(shown)
+        if self.only_estimates:
+            self.counts.unknown += len(couples)
+            return replace(couples, similarities=values)
+        is_match = values >= np.float32(self.least)
+        for chosen, exact in self._decided(state, couples, texts or self.texts):
+            is_known = ~np.isnan(exact)
+            values[chosen[is_known]] = exact[is_known]
+            self.counts.judged += int(np.count_nonzero(is_known))
+            self.counts.unknown += int(np.count_nonzero(~is_known))
+        is_other = is_match != (values >= np.float32(self.least))
+        self.counts.overruled += int(np.count_nonzero(is_other))
+        return replace(couples, similarities=values)
+
+    def _decided(self, state: State, couples: Couples, texts: Reader) -> Iterator[tuple[I64, F32]]:
+        """Yield positions of some pairs and their exact similarities, NaN if a text is missing."""
+        left, right = couples.left, couples.right
+        order = self._pairs.ordered(left, right)
+        known = self._remembered.find(left[order], right[order])
+        is_new = np.isnan(known)
+        yield order[~is_new], known[~is_new]
+        read, features = partial(texts, state), state.features if self._has_features else None
+        parts = self._pairs.parts(read, left, right, order[is_new], state.threads, features)
+        for chosen, exact in parts:
+            yield chosen, exact
+            is_decided = ~np.isnan(exact)
+            some = chosen[is_decided]
+            self._remembered.add(left[some], right[some], exact[is_decided])
+
+
+def check_verification(verify: object, texts: object, options: Options | None = None) -> bool:
+    """Return whether more than estimates decides: texts, or the features that a database stores.
+
+    They do if there are any, unless `verify` is "estimate".  `options`: those of the database, None
+    if it stores no features.  OptionError if texts must decide and there are none, or either is
+    something else.
+    """
+    has_features = options is not None and options.features
+    if verify is not None:
+        one_of("verify", verify, VERIFICATIONS)
+    decides = (None, ESTIMATE, EXACT) if has_features else (None, ESTIMATE)
+    if texts is None and verify in decides:
+        return has_features and verify != ESTIMATE
+    if not isinstance(texts, Mapping | TextsByOrdinal) and not callable(texts):
+        others = "" if has_features else ", or a database with Options(features=True)"
+        raise OptionError(
+            "texts must be a mapping from id to text, or a function that takes a list of ids and"
+            f" returns their texts; verify={EXACT if verify is None else verify!r} needs them"
+            f"{'' if verify == NUMBERS else others}; got {shown(texts)}"
+        )
+    return verify != ESTIMATE
+
+
+def judge_of(state: State, question: Question, texts: Texts | None) -> Judge:
+    """Return the judge with the exact threshold asked for, or that of the database.
+
+    The default of the database is an estimate; the judge's threshold is what it means.  `texts`:
+    None if none is known.
+    """
+    options = state.store.options
+    exact = state.store.exact_similarity(compares_numbers=question.verify == NUMBERS)
+    least = question.similarity
+    least = exact.least(options.similarity) if least is None else least
+    remembered = texts.remembered if isinstance(texts, TextsByOrdinal) else None
+    has_features = options.features and not exact.compares_numbers
+    return Judge(
+        exact, _reader_of(texts), least, remembered, has_features=has_features,
+        only_estimates=texts is None and not has_features,
+    )  # fmt: skip
+
+
+def judging(
+    state: State, criterion: Criterion, question: Question, texts: Texts | None, *, is_exact: bool
+) -> tuple[Criterion, Judge | None]:
+    """Return the criterion of candidates, and the judge that decides them, if any does.
+
+    `is_exact`: more than estimates decides, see `check_verification`.
+    """
+    if not is_exact or (texts, question.verify, criterion.similarity) == (None, None, None):
+        return criterion, None  # features say nothing about distances
+    judge = judge_of(state, question, texts)
+    return candidates_of(state.store.options, criterion, judge), judge
+
+
+def for_pairs(
+    state: State, question: Question, texts: Texts | None, *, is_exact: bool
+) -> tuple[Criterion, Judge | None]:
+    """Return the same for the pairs of stored documents."""
+    criterion = of_pairs(state.store.options, state.counts, question)
+    return judging(state, criterion, question, texts, is_exact=is_exact)
+
+
+def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Criterion:
+    """Return the criterion by which candidates for `judge` are found.
+
+    Raises OptionError for a criterion without similarity.
+    """
+    if criterion.similarity is None:
+        raise OptionError(
+            "verify='exact' decides by similarity; give similarity= (besides distance=, if you"
+            " want both), or leave out verify="
+        )
+    searched, floor = candidate_similarities(options, judge.estimated_least, criterion.recall)
+    decided = options.compared(judge.estimated_least)
+    if judge.only_estimates:
+        # Candidates that only texts could confirm need not be found.
+        searched = floor = decided
+    return replace(criterion, similarity=searched, floor=floor, asked=None, decided=decided)
+
+
+def candidate_similarities(
+    options: Options, estimated: float, recall: float
+) -> tuple[float, float]:
+    """Return for which similarity tables are searched, and from which one candidates are kept.
+
+    `estimated`: what the sketch estimates, at least, for documents that match.  With the `recall`
+    1.0 both are the same, so low that no match is below.  Both are as the kernel compares them.
+    """
+    deviation = estimate_deviation(options, estimated)
+    far = (SEARCHED_DEVIATIONS, KEPT_DEVIATIONS)
+    if recall >= 1:
+        far = (CERTAIN_DEVIATIONS, CERTAIN_DEVIATIONS)
+    searched, floor = (options.compared(max(estimated - each * deviation, 0.01)) for each in far)
+    return searched, floor
+
+
+def estimate_deviation(options: Options, similarity: float) -> float:
+    """Return the standard deviation of an estimate of a similarity.
+
+    Each of d weights is a normal variable, so the cosine of d pairs of them varies by
+    (1 - c^2) / sqrt(d).  A minimum agrees with probability j.
+    """
+    if options.is_minhash:
+        permutations: int = options.sketch.permutations  # type: ignore[union-attr]
+        return sqrt(similarity * (1 - similarity) / permutations)
+    dimensions: int = options.sketch.dimensions  # type: ignore[union-attr]
+    return (1 - similarity**2) / sqrt(dimensions)
+
+
+def _reader_of(texts: Texts | None) -> Reader:
+    """Return the function from ordinals to texts."""
+    if texts is None:
+        return lambda state, ordinals: [None] * len(ordinals)
+    if isinstance(texts, TextsByOrdinal):
+        return texts.read
+    get = by_ids("texts", texts)
+
+    def read(state: State, ordinals: U32) -> Sequence[Any]:
+        found: Sequence[Any] = as_texts(
+            get(list(state.identifiers(ordinals).decode(ordinals))), errors="replace"
+        )
+        return found
+
+    return read

@@ -1,0 +1,325 @@
+"""Matching a batch: searches many queries in all stored documents, chunk by chunk.
+
+This is the batch mode of Sood & Loguinov 2011, section 5: each chunk of the collection is brought
+into memory, searched for all queries, and released.  If the first match is enough (PSM-F), a query
+with a match is left out of later chunks, and the search ends when no query is left; otherwise every
+query is looked up in every chunk (PSM-A).  The paper builds a hash table over each chunk; here the
+stored tables are sorted and have directories, so a chunk is searched as it lies in the file.
+
+A run that fits into the given memory is one chunk.  A larger run is cut along its sorted tables: a
+chunk is a window of the directory entries of all tables, and the entries under it lie together in
+the file.  If a plan measures all volatility vectors, or compares documents one by one, the segments
+of the run are the chunks instead.  The delta is in memory anyway and is the last chunk.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simdb.database.search import lookup
+from simdb.database.search.question import Question, criterion_of, refuse_mixed
+from simdb.database.search.rows import Rows, joined, merged
+from simdb.database.state import incoming
+from simdb.database.state.documents import known_ordinals, stored_sketches
+from simdb.database.state.state import State
+from simdb.core.checks import is_one_of, is_whole, shown
+from simdb.core.dtypes import I64, U32
+from simdb.core.errors import OptionError
+from simdb.plan.cost import pays_in_windows
+from simdb.plan.problem import Criterion
+from simdb.core.reports import Plan
+from simdb.core.progress import Progress, Report, report_of
+from simdb.core.options import POLYTOPE
+from simdb.storage import layout
+from simdb.storage.environment import file_map
+from simdb.storage.records.delta import Delta
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
+from simdb.storage.runs.table import ENTRY_BYTES, Table
+from simdb.core.arrays import EMPTY, Sketches
+
+MATCHED = ("first", "all")
+# The memory over what a search uses that takes to chunks by itself; half of that is for a chunk.
+MEMORY_PART = 2
+HEADER_BYTES = 4
+# A page of a directory, or of keys: less is never read of a file.
+LEAST_HEADERS = 1 << 10
+LEAST_ENTRIES = 1 << 9
+# Each slice of the queries reads all of the database, so a slice has at least so many.
+LEAST_QUERIES = 1 << 6
+
+
+class QueryBatch(NamedTuple):
+    """How a batch of queries is matched.
+
+    `first`: so many candidates of each query are enough, see `lookup.search`; 1 for any one match.
+    `memory_bytes`: what the search can use, half for the queries, half for a chunk of stored
+    documents; None leaves the memory to the search.
+    """
+
+    question: Question
+    first: int = 0
+    memory_bytes: int | None = None
+
+    @classmethod
+    def checked(cls, question: Question, match: object) -> "QueryBatch":
+        """Return what a caller wants of a batch; OptionError if its memory limit is invalid."""
+        if match == "first":
+            question = replace(question, limit=1)
+        limit = question.how.memory_limit
+        if limit is not None and not is_whole(limit, 1):
+            raise OptionError(
+                f"memory_limit must be a number of bytes from 1 on, or None, got {shown(limit)}"
+            )
+        return cls(question, int(match == "first"), None if limit is None else int(limit))
+
+    def with_limit(self, limit: int | None) -> "QueryBatch":
+        """Return the same, but all matches of each query are wanted, or as many as the limit."""
+        return self._replace(question=replace(self.question, limit=limit), first=0)
+
+    def query_count(self, width: int) -> int | None:
+        """Return how many queries with vectors of `width` bytes fit at a time; None for any.
+
+        Two copies of each query and its 64 levels are in memory, and 64 bytes for its look-up.
+        """
+        if self.memory_bytes is None:
+            return None
+        return max(self.memory_bytes // 2 // (2 * (8 + 1 + 64 + width) + 64), LEAST_QUERIES)
+
+
+def check_match(match: object) -> None:
+    """Raise OptionError unless `match` is one of the two ways to match a batch."""
+    if not is_one_of(match, MATCHED):
+        raise OptionError(f"match must be 'first' or 'all', got {shown(match)}")
+
+
+def rows_of(
+    state: State, documents: Any, ids: Iterable[Any] | None, batch: QueryBatch, encoding: str,
+    errors: str,
+) -> Rows:  # fmt: skip
+    """Return the matches of many documents, or of the stored documents `ids`."""
+    if ids is not None:
+        ordinals = known_ordinals(state, incoming.as_list(ids, "ids"))
+        return _of_stored(state, ordinals, batch)
+    slices = incoming.sketch_slices(
+        state.store.sketcher, documents, None, batch.query_count(state.width),
+        errors=errors, threads=state.threads, encoding=encoding,
+    )  # fmt: skip
+    return of_slices(state, slices, batch)
+
+
+def match_batch(
+    state: State, slices: Iterable[Sketches], batch: QueryBatch, progress: Progress | None
+) -> tuple[Rows, Sketches]:
+    """Return the matches of a batch of queries in slices, and their sketches for insertion."""
+    report = report_of(progress)
+    collected: list[Sketches] = []
+
+    def collecting() -> Iterator[Sketches]:
+        for sketches in slices:
+            collected.append(incoming.as_inserted(state.store.sketcher, sketches))
+            yield sketches
+
+    rows = of_slices(state, collecting(), batch, report)
+    return rows, incoming.joined(state.store.sketcher, collected)
+
+
+def of_slices(
+    state: State, slices: Iterable[Sketches], batch: QueryBatch, progress: Report | None = None
+) -> Rows:
+    """Return the matches of queries in slices; they do not depend on how the queries are sliced."""
+    found: list[Rows] = []
+    by_similarity: set[bool] = set()
+    done = 0
+    for sketches in slices:
+        criterion = criterion_of(state.store.options, state.checked(sketches), batch.question)
+        if (sketches.states != EMPTY).any():
+            by_similarity.add(criterion.similarity is not None)
+        if len(by_similarity) > 1:
+            refuse_mixed()
+        report = None if progress is None else partial(_report, progress, done)
+        found.append(match_stored(state, sketches, criterion, batch, report))
+        done += len(sketches)
+    return joined(found)
+
+
+def match_stored(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    batch: QueryBatch,
+    progress: Report | None = None,
+) -> Rows:
+    """Return the matches of every sketch, best first; see `lookup.search`.
+
+    Without a limit, all documents are searched at once, unless they do not fit into memory and
+    chunks are faster.  `progress` is called with the share of the search that is done, as a number
+    of sketches.
+    """
+    limit, first = batch.question.limit, batch.first
+    plan = state.plan(criterion)
+    memory_bytes = batch.memory_bytes or _memory_needed(state, plan, len(sketches))
+    if memory_bytes is None:
+        rows = lookup.search(state, sketches, criterion, limit=limit, first=first, plan=plan)
+        if progress is not None:
+            progress(len(sketches))
+        return rows
+    chunks = chunks_of(state, plan, memory_bytes // 2)
+    give_back(state)
+    parts: list[tuple[I64, Rows]] = []
+    pending = np.flatnonzero(sketches.states != EMPTY)  # the others match nothing
+    for number, chunk in enumerate(chunks, 1):
+        if not len(pending):
+            break
+        queries = sketches if len(pending) == len(sketches) else sketches.taken(pending)
+        with opened(chunk, state, plan) as part:
+            rows = lookup.search(part, queries, criterion, limit=limit, first=first, plan=plan)
+        parts.append((pending, rows))
+        if first == 1:
+            pending = pending[np.diff(rows.offsets) == 0]
+        if progress is not None and number < len(chunks):
+            progress(len(sketches) * number // len(chunks))
+    if progress is not None:
+        progress(len(sketches))
+    found = merged(len(sketches), parts, by_similarity=criterion.similarity is not None)
+    return found if limit is None else found.limited(limit)
+
+
+def _of_stored(state: State, ordinals: U32, batch: QueryBatch) -> Rows:
+    """Return the matches of stored documents, each without itself."""
+    size = batch.query_count(state.width) or max(len(ordinals), 1)
+    slices = (
+        stored_sketches(state, ordinals[start : start + size])
+        for start in range(0, max(len(ordinals), 1), size)
+    )
+    # Each document also finds itself.
+    limit = batch.question.limit
+    rows = of_slices(state, slices, batch.with_limit(None if limit is None else limit + 1))
+    rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
+    return rows if limit is None else rows.limited(limit)
+
+
+def _memory_needed(state: State, plan: Plan, query_count: int) -> int | None:
+    """Return the memory with which a search of chunks pays; None if it does not."""
+    searched_bytes = plan.bytes_per_document * state.view.sealed.entry_count
+    if not pays_in_windows(plan, query_count, searched_bytes):
+        return None
+    return state.source.memory_bytes // MEMORY_PART
+
+
+def _report(progress: Report, before: int, done: int) -> None:
+    progress(before + done)
+
+
+class Chunk(NamedTuple):
+    """A part of a run: a `window` of its tables, None for all, or a `segment`; or the delta.
+
+    `lean`: the run, if all of the segment is compared because the run has no tables; another thread
+    may make them after the chunks have been cut.  The chunk without a run is the delta.
+    """
+
+    run: Run | None = None
+    window: tuple[int, int] | None = None
+    segment: int | None = None
+    lean: tuple[Run, ...] = ()
+
+
+def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
+    """Return all of `state` in chunks whose tables or vectors take at most `size_bytes`.
+
+    A chunk with a single header or segment, or of few headers, can be larger.
+    """
+    found: list[Chunk] = []
+    lean = state.view.sealed.lean if plan.method != POLYTOPE else ()
+    for run in state.runs:
+        # The calibration covers none of the run.
+        is_uncovered = plan.compared > 0 and run.info.start >= state.uncovered_from
+        if lookup.method_of(state, plan).scans_vectors(plan) or is_uncovered or run in lean:
+            found += _segments(run, run.info.start, lean=(run,) if run in lean else ())
+            continue
+        windows = list(_windows(state, run, plan, size_bytes))
+        found += [Chunk(run, each) for each in windows]
+        if plan.compared and windows != [None]:
+            found += _segments(run, state.uncovered_from)
+    if len(state.delta.batch):
+        found.append(Chunk())
+    return found
+
+
+def _segments(run: Run, first: int, lean: tuple[Run, ...] = ()) -> list[Chunk]:
+    """Return the segments of a run that have documents from the ordinal `first` on."""
+    numbers = range(run.segment_count)
+    return [Chunk(run, segment=at, lean=lean) for at in numbers if run.segment_range(at)[1] > first]
+
+
+@contextmanager
+def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
+    """Open one chunk of `state`, with its pages in memory, for a `with` statement."""
+    run, window, segment, lean = chunk
+    if run is None:
+        yield state.only([], state.delta)
+        return
+    nothing = Delta(state.delta.stop, state.width, state.keying).view()
+    part = state.only([run], nothing, window=window, segment=segment, lean=lean)
+    method, source = lookup.method_of(state, plan), state.source
+    try:
+        if segment is None and (window or source.is_larger_than_memory):
+            _fetch(window, method.tables(state, plan, run), source)
+        elif segment is not None and method.scans_vectors(plan):
+            run.segment(segment, source, (layout.VECTOR,))
+        yield part
+    finally:
+        run.give_back()
+
+
+def give_back(state: State) -> None:
+    """Release all mapped pages of the runs from the memory of this process."""
+    for run in state.runs:
+        run.give_back()
+
+
+def _windows(
+    state: State, run: Run, plan: Plan, size_bytes: int
+) -> Iterator[tuple[int, int] | None]:
+    """Yield windows of a run; under each, the entries of all tables take at most `size_bytes`."""
+    directories, entries = [], 0
+    for table in lookup.method_of(state, plan).tables(state, plan, run):
+        directories.append(table.directory)
+        entries = len(table.keys)
+        run.give_back()  # the first read of a table touches all of its pages
+    share = size_bytes // len(directories)
+    headers = len(directories[0]) - 1
+    if entries * ENTRY_BYTES + headers * HEADER_BYTES <= share:
+        yield None
+        return
+    # Half of the memory is for entries and half for the directory; a window ends when one is full.
+    most = max(share // 2 // ENTRY_BYTES, LEAST_ENTRIES)
+    most_headers = max(share // 2 // HEADER_BYTES, LEAST_HEADERS)
+    start = 0
+    while start < headers:
+        ends = [_last_header(each, min(int(each[start]) + most, entries)) for each in directories]
+        stop = min(max(min(ends), start + 1), start + most_headers, headers)
+        yield start, stop
+        start = stop
+
+
+def _last_header(directory: U32, position: int) -> int:
+    """Return the last entry of a directory that is at most `position`; few pages are read."""
+    # A number of another type would have all of the directory copied.
+    return int(np.searchsorted(directory, np.uint32(position), "right")) - 1
+
+
+def _fetch(window: tuple[int, int] | None, tables: Iterable[Table], source: Source) -> None:
+    """Bring the part of some tables that is under a window into memory; all for None."""
+    for table in tables:
+        start, stop = window or (0, len(table.directory) - 1)
+        first, last = int(table.directory[start]), int(table.directory[stop])
+        read = (table.directory[start : stop + 1], table.keys[first:last])
+        for part in (*read, table.ordinals[first:last]):
+            pages = source.pages_of(part)
+            if pages is not None:
+                file_map.fetch(pages)

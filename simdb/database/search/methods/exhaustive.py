@@ -1,0 +1,291 @@
+"""Exhaustive search: compares every stored fingerprint or measures every volatility vector."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain, combinations
+
+import numpy as np
+
+from simdb.database.search.buckets import Crowds
+from simdb.database.search.couples import (
+    Batches,
+    Couples,
+    Judging,
+    Searched,
+    couples_of,
+    judged_by,
+    measured,
+    searched,
+    sweep_table,
+)
+from simdb.database.search.method import (
+    After,
+    Candidates,
+    Limit,
+    Method,
+    by_candidates,
+    estimates,
+    matches_of_one,
+    measured_rows,
+)
+from simdb.database.search.rows import MANY, Rows
+from simdb.database.state.state import State
+from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
+from simdb.core.dtypes import F32, I64, U32, Bools
+from simdb.plan.problem import Criterion
+from simdb.core.matches import Match
+from simdb.core.reports import Plan
+from simdb.core import kernel
+from simdb.core.threads import in_rounds
+from simdb.storage import layout
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.table import Table
+from simdb.core.arrays import Sketches
+
+# So many documents are compared with all others before the pairs are listed, to meet crowds.
+PIVOTS = 32
+
+
+def scans_vectors(plan: Plan) -> bool:
+    """Return whether a plan measures every stored vector and reads no table."""
+    return plan.distance == FINGERPRINT_BITS and plan.similarity is not None
+
+
+def search(
+    state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, after: After
+) -> Rows:
+    """Return the matches of every sketch; see `Method`."""
+    if not scans_vectors(plan):
+        return _compare(state, sketches, criterion, plan, first, after)
+    found = state.vectors().scan(
+        sketches.vectors, similarity=criterion.least, skip=state.unweighted(), after=after
+    )
+    return _with_distances(state, sketches, *found)
+
+
+def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Rows:
+    """Return the best `k` documents of every sketch; see `Method`."""
+    if by_similarity:
+        found = state.vectors().nearest(sketches.vectors, k, state.unweighted())
+        return _with_distances(state, sketches, *found)
+    offsets, ordinals, distances = state.tables().nearest(sketches.bits, k)
+    return Rows(offsets, ordinals, distances, estimates(state, sketches, offsets, ordinals))
+
+
+def search_one(
+    state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, limit: Limit
+) -> list[Match] | Rows | None:
+    """Return the matches of one document with weights, best first; None if vectors are scanned.
+
+    Of many candidates the matches are returned as `Rows`.
+    """
+    if scans_vectors(plan):
+        return None  # it takes so long that nothing else counts
+    is_measured, most = criterion.similarity is not None, 1 if first == 1 else limit
+    enough = 0 if is_measured and first == 1 else first
+    judging = judged_by(sketches.vectors, plan.distance, plan.firm_distance)
+    found = search_bits(state, int(sketches.bits[0]), plan, enough, judging)
+    count = len(found.ordinals) if isinstance(found, Rows) else len(found)
+    if is_measured and 0 < enough <= count:
+        return None  # so many candidates need not all be measured
+    if not isinstance(found, Rows):
+        return matches_of_one(state, sketches, criterion, found, most)
+    if is_measured:
+        found = measured_rows(state, sketches, criterion, found)
+        return found if most is None else found.limited(most)
+    found = found if most is None else found.limited(most)
+    found.similarities = estimates(state, sketches, found.offsets, found.ordinals)
+    return found
+
+
+def search_bits(
+    state: State, bits: int, plan: Plan, first: int, judging: Judging | None = None
+) -> list[tuple[int, int]] | Rows:
+    """Return ordinals and distances of the matches of one fingerprint, as `Rows` if many.
+
+    `judging`: see `judged_by`.
+    """
+    if not state.runs:
+        # A look-up compares the whole delta.
+        found: list[tuple[int, int]] | None = state.tables().lookup_one(
+            bits, plan.distance, 0, first, MANY, judging
+        )
+        if found is not None:
+            return found
+    offsets, ordinals, distances = state.tables().scan(
+        np.array([bits], np.uint64),
+        distance=plan.distance,
+        first=first,
+        after=None,
+        judging=judging,
+    )
+    if len(ordinals) > MANY:
+        return Rows(offsets, ordinals, distances, np.full(len(ordinals), np.nan, np.float32))
+    return list(zip(ordinals.tolist(), distances.tolist(), strict=True))
+
+
+def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] | None:
+    """Return all matching pairs by comparing fingerprints; None if vectors must be measured."""
+    if plan.distance == FINGERPRINT_BITS:
+        return None
+    every = _searched(state, criterion, plan)
+    table = Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
+    swept = sweep_table(table, [0], plan.distance, threads=state.threads, judging=every.judging)
+    return in_rounds(partial(measured, state, criterion), swept, state.threads)
+
+
+def joining(
+    state: State, criterion: Criterion, plan: Plan, forest: kernel.Forest
+) -> Iterator[Couples] | None:
+    """Return matching pairs that connect what all pairs of `links` connect; see `Method`."""
+    if plan.distance == FINGERPRINT_BITS or len(forest.parents) < Crowds(forest).least:
+        return None
+    return _without_crowds(state, criterion, plan, forest)
+
+
+def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
+    """Yield the matching pairs among some documents, by position: every two are compared.
+
+    The similarities are known if the criterion has one.
+    """
+    bits = state.column(layout.FINGERPRINT, ordinals)
+    table = Table(bits, np.arange(len(ordinals), dtype=np.uint32), np.empty(0, np.uint32))
+    judging = _judged_among(state, ordinals, plan)
+    for couples in sweep_table(table, [0], plan.distance, judging=judging):
+        if criterion.similarity is None:
+            yield couples
+            continue
+        left, right = ordinals[couples.left], ordinals[couples.right]
+        similarities = state.vectors(ordinals).between(left, right)
+        known = replace(couples, similarities=similarities)
+        yield known.chosen(similarities >= np.float32(criterion.least))
+
+
+def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
+    """Yield the one table that is compared as a whole."""
+    return (run.table(number, state.source) for number in range(1))
+
+
+def _without_crowds(
+    state: State, criterion: Criterion, plan: Plan, forest: kernel.Forest
+) -> Iterator[Couples]:
+    """Yield matching pairs; the members of a crowd are compared with documents outside it only.
+
+    A few documents that are compared with all others show where crowds are: some from everywhere,
+    and then some that are not in a crowd yet, until one of them has few matches.
+    """
+    every = _searched(state, criterion, plan)
+    is_left = np.ones(len(every.ordinals), np.bool_)
+    crowds = Crowds(forest)
+    chosen = range(0, len(every.ordinals), max(1, len(every.ordinals) // PIVOTS))
+    outside = (_outside(every, is_left, forest) for _ in range(PIVOTS))
+    for number, pivot in enumerate(chain(chosen, outside)):
+        own = every.chosen(slice(pivot, pivot + 1))
+        if not len(crowds.put_off(own.ordinals)):
+            continue
+        # The pairs of a document with few matches are listed below, with all others.
+        found = _compared(own, every, plan.distance)
+        if len(found) >= crowds.least:
+            is_left[pivot] = False
+            yield measured(state, criterion, found)
+            crowds = Crowds(forest)
+        elif number >= len(chosen):
+            break
+    left = every.chosen(is_left)
+    crowds = Crowds(forest)
+    is_other = np.isin(left.ordinals, crowds.put_off(left.ordinals), assume_unique=True)
+    # Other documents come first: each is compared with all documents after it.
+    ordered = left.chosen(np.argsort(~is_other, kind="stable"))
+    table = Table(ordered.fingerprints, ordered.ordinals, np.empty(0, np.uint32))
+    rows = int(np.count_nonzero(is_other))
+    swept = sweep_table(
+        table, [0], plan.distance, threads=state.threads, rows=rows, judging=ordered.judging
+    )
+    yield from in_rounds(partial(measured, state, criterion), swept, state.threads)
+    groups = [
+        left.chosen(np.searchsorted(left.ordinals, members)) for members, _ in crowds.groups()
+    ]
+    for one, other in combinations(groups, 2):
+        for couples in _between(one, other, plan.distance, forest):
+            yield measured(state, criterion, couples)
+
+
+def _outside(every: Searched, is_left: Bools, forest: kernel.Forest) -> int:
+    """Return the position of a document that is in no crowd, or of any if there is none."""
+    outside = Crowds(forest).put_off(every.ordinals[is_left])
+    return int(np.searchsorted(every.ordinals, outside[len(outside) // 2])) if len(outside) else 0
+
+
+def _between(
+    left: Searched, right: Searched, distance: int, forest: kernel.Forest
+) -> Iterator[Couples]:
+    """Yield the pairs of two groups within `distance`, until the groups are connected."""
+    batches = Batches(np.arange(len(left.ordinals), dtype=np.uint32), 1, first=1)
+    for batch in batches:
+        labels = forest.labels()
+        if labels[left.ordinals[0]] == labels[right.ordinals[0]]:
+            return
+        found = _compared(left.chosen(batch), right, distance)
+        batches.found(len(found))
+        yield found
+
+
+def _compared(queries: Searched, others: Searched, distance: int) -> Couples:
+    """Return the pairs of each of `queries` with the documents of `others` within `distance`."""
+    tables = kernel.Tables([ALL_BITS], [], (others.fingerprints, others.ordinals), None)
+    offsets, ordinals, distances = tables.scan(
+        queries.fingerprints, distance=distance, first=False, after=None, judging=queries.judging
+    )
+    rows = Rows(offsets, ordinals, distances, np.full(len(ordinals), np.nan, np.float32))
+    found = couples_of(queries.ordinals, rows)
+    return found.chosen(found.left != found.right)
+
+
+def _with_distances(
+    state: State, sketches: Sketches, offsets: I64, ordinals: U32, similarities: F32
+) -> Rows:
+    """Return measured documents with their distances."""
+    bits = np.repeat(sketches.bits, np.diff(offsets))
+    differing = bits ^ state.column(layout.FINGERPRINT, ordinals)
+    return Rows(offsets, ordinals, bit_counts(differing), similarities)
+
+
+def _candidates(
+    state: State, sketches: Sketches, plan: Plan, first: int, after: After
+) -> Candidates:
+    found: Candidates = state.tables().scan(
+        sketches.bits, distance=plan.distance, first=first, after=after,
+        judging=judged_by(sketches.vectors, plan.distance, plan.firm_distance),
+    )  # fmt: skip
+    return found
+
+
+def _judged_among(state: State, ordinals: U32, plan: Plan) -> Judging | None:
+    """Return by which signs stored documents judge others; see `judged_by`."""
+    if plan.firm_distance is None:
+        return None
+    vectors = state.vectors(ordinals).gather(ordinals)
+    return judged_by(vectors, plan.distance, plan.firm_distance)
+
+
+def _searched(state: State, criterion: Criterion, plan: Plan) -> Searched:
+    """Return the documents that are compared with each other."""
+    every = searched(state, is_measured=criterion.similarity is not None)
+    return every._replace(judging=_judged_among(state, every.ordinals, plan))
+
+
+_compare = by_candidates(_candidates)
+
+METHOD: Method = Method(
+    search=search,
+    search_one=search_one,
+    search_bits=search_bits,
+    links=links,
+    joining=joining,
+    links_among=links_among,
+    nearest=nearest,
+    tables=tables,
+    scans_vectors=scans_vectors,
+    compares=lambda state, plan, ordinal: True,
+)

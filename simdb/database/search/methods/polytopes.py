@@ -1,0 +1,304 @@
+"""Search by cross-polytope tables: looks up the headers that similar documents are likely to have.
+
+Candidates are measured by their stored vectors in the same call of the kernel.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from simdb.database.search.buckets import Crowds
+from simdb.database.search.couples import (
+    LOOKUP_QUERIES,
+    Batches,
+    Couples,
+    couples_of,
+    joined_couples,
+    searched,
+)
+from simdb.database.search.method import Method, PairMember
+from simdb.database.search.methods.exhaustive import links_among
+from simdb.database.search.rows import MANY, Rows
+from simdb.database.state.polytope_tables import (
+    gathered,
+    limits_of,
+    polytope_runs,
+    polytopes_of,
+    polytopes_without,
+    run_of,
+    searched_tables,
+)
+from simdb.database.state.state import State
+from simdb.core.dtypes import U8, U32, Bools
+from simdb.plan.problem import Criterion
+from simdb.core.matches import Match
+from simdb.core.reports import Plan, Probe
+from simdb.core import kernel
+from simdb.core.threads import mapped, parts_of
+from simdb.storage.records.delta import Delta
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.table import Table
+from simdb.core.arrays import Sketches
+
+VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a header
+
+Chosen = Callable[[Couples], Couples]
+
+
+def search(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: int,
+    after: U32 | None,
+) -> Rows:
+    """Return the matches of every sketch; see `Method`."""
+    vectors = sketches.vectors
+    return _search(state, vectors, criterion, either=False, first=first, after=after)
+
+
+def search_one(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: int,
+    limit: int | None,
+) -> list[Match] | None:
+    """Return the matches of one document with weights, best first; None if there are many."""
+    limits = limits_of(state, criterion, either=False)
+    enough = first if criterion.distance is None else 0
+    found = polytopes_of(state).search_one(
+        sketches.vectors, limits.thresholds, limits.least, limits.signs, enough, MANY
+    )
+    if found is None:
+        return None
+    if criterion.distance is not None:
+        found = [match for match in found if match[1] <= criterion.distance]
+    return [
+        Match(state.id_of(ordinal), distance, state.kind.shown_one(similarity))
+        for ordinal, distance, similarity in found[: 1 if first == 1 else limit]
+    ]
+
+
+def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
+    """Yield every matching pair once: each document of a run is looked up in all runs.
+
+    It is enough that one of two documents finds the other, so the thresholds are lower than those
+    of a query.  A pair that both find is left out when the later one finds it.  Documents of the
+    delta are looked up in the runs, and compared with each other.
+    """
+    recent = searched(state.only([], state.delta), is_measured=True).ordinals
+    for runs, stored in _runs_of(state, plan):
+        for ordinals, either in ((stored, True), (recent, False)):
+            first_found = partial(_first_found, runs, criterion, either=either)
+            yield from _looked_up(
+                state, runs, criterion, ordinals, either=either, choose=first_found
+            )
+    if not len(recent):
+        return
+    for couples in links_among(state, criterion, plan, recent):
+        yield replace(couples, left=recent[couples.left], right=recent[couples.right])
+
+
+def joining(
+    state: State, criterion: Criterion, plan: Plan, forest: kernel.Forest
+) -> Iterator[Couples]:
+    """Yield matching pairs that connect what all pairs of `links` connect; see `Method`.
+
+    Documents that are in the component of the query are not measured, and the members of a crowd
+    are looked up in tables without the crowd.
+    """
+    rest = state.only([], state.delta)
+    recent = searched(rest, is_measured=True).ordinals
+    # Recent documents that match each other come first: if they also match a crowd, the pairs of
+    # one of them connect all.
+    yield from _looked_up(state, rest, criterion, recent, either=False, forest=forest)
+    for runs, stored in _runs_of(state, plan):
+        for ordinals, either in ((stored, True), (recent, False)):
+            crowds = Crowds(forest)
+            yield from _looked_up(
+                state, runs, criterion, ordinals, either=either, forest=forest, crowds=crowds
+            )
+            for members, is_member in crowds.groups():
+                # No name holds the tables without a crowd while the next ones are made.
+                yield from _looked_up(
+                    state, _without(runs, is_member, len(members)), criterion, members,
+                    either=either, forest=forest,
+                )  # fmt: skip
+
+
+def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
+    """Yield the cross-polytope tables of a run."""
+    return (run.polytope_table(at, state.source) for at in range(plan.tables))
+
+
+def compares(state: State, plan: Plan, ordinal: int) -> bool:
+    """Return whether a document is compared because it is in no run yet."""
+    return ordinal >= state.delta.start
+
+
+def find_probe(
+    state: State, criterion: Criterion, plan: Plan, query: PairMember, stored: PairMember
+) -> Probe | None:
+    """Return the first probe that reaches a document in a run."""
+    number = bisect_right([run.info.start for run in state.runs], stored.ordinal or 0) - 1
+    if query.vector is None or stored.vector is None or compares(state, plan, stored.ordinal or 0):
+        return None
+    limits = limits_of(state, criterion, either=False).thresholds
+    width = polytope_runs(state.view, state.source)[number].width
+    found = kernel.polytope_probe(
+        query.vector, stored.vector, width, plan.tables, float(limits[number])
+    )
+    if found is None:
+        return None
+    table, _, own, probed = found
+    return Probe(table, (), None, vertices=_differing_vertices(own, probed, width))
+
+
+def _differing_vertices(own: int, probed: int, width: int) -> int:
+    """Return how many vertices of two headers of `width` bits differ."""
+    count, left = 0, width
+    for bits in VERTEX_BITS:
+        left -= bits
+        if left < 0:
+            break
+        count += (own ^ probed) >> left & ((1 << bits) - 1) != 0
+    return count
+
+
+def _search(
+    state: State, vectors: U8, criterion: Criterion, *, either: bool,
+    first: int = 0, after: U32 | None = None, members: U32 | None = None,
+    forest: kernel.Forest | None = None,
+) -> Rows:  # fmt: skip
+    limits = limits_of(state, criterion, either=either)
+    found = polytopes_of(state).search(
+        vectors,
+        thresholds=limits.thresholds,
+        similarity=limits.least,
+        limits=limits.signs,
+        first=first if criterion.distance is None else 0,
+        after=after,
+        members=members,
+        parents=None if forest is None else forest.parents,
+    )
+    rows = Rows(*found)
+    if criterion.distance is None:
+        return rows
+    return rows.chosen(np.flatnonzero(rows.distances <= criterion.distance))
+
+
+def _looked_up(
+    state: State,
+    among: State,
+    criterion: Criterion,
+    ordinals: U32,
+    *,
+    either: bool,
+    forest: kernel.Forest | None = None,
+    crowds: Crowds | None = None,
+    choose: Chosen | None = None,
+) -> Iterator[Couples]:
+    """Yield documents with their matches in `among`, themselves left out, batch by batch.
+
+    `ordinals`: documents of `state`.  `forest`: matches in the component of the document are left
+    out, too.  `crowds`: puts off the documents that are in crowds.  `choose` returns those pairs
+    that are yielded; None for all.
+    """
+    batches = Batches(ordinals, state.threads, None if crowds is None else 1)
+    for batch in batches:
+        queries = batch if crowds is None else crowds.put_off(batch)
+
+        def look_up(part: slice, queries: U32 = queries) -> tuple[int, Couples]:
+            asking = queries[part]
+            vectors = state.vectors(asking).gather(asking)
+            rows = _search(among, vectors, criterion, either=either, members=asking, forest=forest)
+            state.check_known(rows.ordinals)
+            couples = couples_of(asking, rows)
+            return len(couples), couples if choose is None else choose(couples)
+
+        parts = parts_of(len(queries), state.threads, most=LOOKUP_QUERIES)
+        found = list(mapped(look_up, parts, state.threads))
+        count = sum(each for each, _ in found)
+        batches.found(count)
+        if crowds is not None:
+            crowds.found(count)
+        if count:
+            yield joined_couples([couples for _, couples in found])
+
+
+def _runs_of(state: State, plan: Plan) -> Iterator[tuple[State, U32]]:
+    """Yield states of the runs alone, each with some of the tables, and the documents of the runs.
+
+    A match in any of the states is a match.
+    """
+    nothing = Delta(state.delta.stop, state.width, state.keying).view()
+    runs = state.only(state.runs, nothing)
+    stored = searched(runs, is_measured=True).ordinals
+    for view in gathered(runs.view, runs.source, plan.tables, stored, state.threads):
+        yield runs.over(view), stored
+
+
+def _without(state: State, is_left_out: Bools, query_count: int) -> State:
+    """Return a state in which `query_count` searches find no document that is left out.
+
+    The tables stay whole if passing over those documents costs less than copying the tables.
+    """
+    if query_count * int(np.count_nonzero(is_left_out)) < len(is_left_out):
+        return state
+    view = state.view.without(state.dead)
+    view.polytopes = polytopes_without(view, state.source, is_left_out)
+    return state.over(view)
+
+
+def _first_found(state: State, criterion: Criterion, found: Couples, *, either: bool) -> Couples:
+    """Return the pairs that no document found before; the earlier of two documents comes first.
+
+    `found`: queries with their matches.  `either`: both documents of a pair are looked up, and not
+    only the queries.
+    """
+    limits = limits_of(state, criterion, either=either).thresholds
+    widths = np.array([run.width for run in polytope_runs(state.view, state.source)], np.uint8)
+    earlier, later = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
+    is_new = np.ones(len(found), np.bool_)
+
+    def leave_out(which: Bools, left: U32, right: U32, tables: int) -> None:
+        """Leave out pairs, of `which`, whose left document finds the right one in some tables."""
+        some = np.flatnonzero(which & is_new) if tables else ()
+        if not len(some):
+            return
+        asking, asked = left[some], right[some]
+        numbers = run_of(state.view, asked)
+        is_new[some] = ~kernel.polytope_reaches(
+            state.vectors(asking).gather(asking),
+            state.vectors(asked).gather(asked),
+            limits[numbers],
+            widths[numbers],
+            tables,
+        )
+
+    tables = searched_tables(state.view)
+    leave_out(is_new, later, earlier, tables.start)
+    if either:
+        # In the tables of this state the earlier document asks first; in those before, both did.
+        is_first = found.left == earlier
+        leave_out(is_first, earlier, later, tables.start)
+        leave_out(~is_first, earlier, later, tables.stop)
+    return Couples(earlier, later, found.distances, found.similarities).chosen(is_new)
+
+
+METHOD: Method = Method(
+    search=search,
+    search_one=search_one,
+    links=links,
+    joining=joining,
+    links_among=links_among,
+    tables=tables,
+    compares=compares,
+    find_probe=find_probe,
+)

@@ -1,0 +1,391 @@
+"""Nearest: finds the best k stored documents of each query, whatever their similarity.
+
+Documents with weights, and signatures, are compared by similarity; documents without weights by
+distance.  `plan/nearest.py` plans the steps of a search; here they are carried out.  A query with k
+matches after a step is done, and the queries that are left after all steps are compared with every
+document.
+
+An estimate mixes up documents that are almost equally near.  So if the caller gives vectors or
+texts, more documents are found than are wanted, and the exact cosine of vectors, or the exact
+similarity of texts, chooses among these.  They are given by id, some at a time.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+
+import numpy as np
+
+from simdb.database.search import lookup
+from simdb.database.search.filters import Where, by_ids, kept
+from simdb.database.search.lookup import method_of, nearest_by_scan
+from simdb.database.search.question import Question
+from simdb.database.search.rows import Rows, gathered, joined, merged, no_rows
+from simdb.database.state.documents import known_ordinals, stored_sketches
+from simdb.database.state.incoming import as_list
+from simdb.database.state.state import State
+from simdb.core.checks import shown
+from simdb.core.dtypes import F32, I64, U32
+from simdb.core.errors import InputError, OptionError
+from simdb.plan.calibration import delays_of
+from simdb.plan.nearest import (
+    NearestStep,
+    Steps,
+    steps_by_distance,
+    steps_by_similarity,
+    worthwhile,
+)
+from simdb.plan.problem import Criterion, Population
+from simdb.core.matches import Match, Matches
+from simdb.core.threads import mapped, parts_of
+from simdb.core.options import BANDING, POLYTOPE, Options
+from simdb.core.arrays import EMPTY, WEIGHTED, Id, IdT, Sketches, offsets_of
+
+if TYPE_CHECKING:
+    from simdb.sketch.exact_similarity import ExactSimilarity
+
+# What a step costs a single query, and each query of a batch, beside its plan.
+ONE_SECONDS, EACH_SECONDS = 10e-6, 1e-6
+# So many queries of a larger batch take all steps first.
+PILOTS = 64
+BATCH_LEAST = 8 * PILOTS
+# A part of a scan: with fewer queries, memory would be the limit and not the processor.
+SCANNED_LEAST, SCANNED_MOST = 16, 1 << 13
+# Each search is for so many times as many documents as the one before.
+MORE = 4
+# So many found documents are in memory at a time, if one query does not find more.
+FOUND_TOGETHER = 1 << 20
+# So many times as many documents as are wanted are measured.
+CANDIDATES = 20
+# Their texts or vectors are in memory together for so many of them, or for one query.
+MEASURED_TOGETHER = 1 << 14
+
+Vectors: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Any]
+# From documents and the positions of pairs among them to exact similarities, NaN if unknown.
+Measure = Callable[[Sequence[Any], I64, I64], F32]
+
+
+class Wanted(NamedTuple):
+    """What is wanted: the number of documents, and the recall, the share of the best to find."""
+
+    k: int
+    recall: float
+
+    @classmethod
+    def checked(cls, options: Options, k: object, recall: float | None) -> "Wanted":
+        """Return what a caller wants; OptionError if it is invalid."""
+        is_whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
+        if not is_whole or int(k) < 1:  # type: ignore[call-overload]
+            raise OptionError(f"k must be a whole number from 1 on, got {shown(k)}")
+        question = Question(similarity=1.0, recall=recall)
+        known = question.criterion(options, is_weighted=True).recall
+        return cls(int(k), float(known))  # type: ignore[call-overload]
+
+
+def find(
+    state: State,
+    document: Any,
+    id: Id | None,
+    wanted: Wanted,
+    errors: str,
+    where: Where | None = None,
+) -> list[Match]:
+    """Return the best documents for `document`, or for the stored document `id` without itself.
+
+    `where`: only documents whose metadata satisfy it.
+    """
+    if id is None:
+        sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
+        found = None if where else _find_fast(state, state.checked(sketches), wanted)
+        if found is None:
+            found = lookup.as_list(state, of_slices(state, [sketches], wanted, where))
+        return found
+    ordinals = known_ordinals(state, [id])
+    if where is not None:
+        return lookup.as_list(state, of_stored(state, ordinals, wanted, where))
+    sketches = stored_sketches(state, ordinals)
+    # The document also finds itself.
+    found = _find_fast(state, sketches, wanted._replace(k=wanted.k + 1))
+    if found is None:
+        return lookup.as_list(state, of_stored(state, ordinals, wanted))
+    own = state.id_of(int(ordinals[0]))
+    return [match for match in found if match.id != own][: wanted.k]
+
+
+def of_stored(state: State, ordinals: U32, wanted: Wanted, where: Where | None = None) -> Rows:
+    """Return the best documents of stored documents, each without itself."""
+    sketches = stored_sketches(state, ordinals)
+    if where is not None:
+        return _best_satisfying(state, sketches, wanted, where, ordinals)
+    # Each document also finds itself.
+    rows = of_sketches(state, sketches, wanted._replace(k=wanted.k + 1))
+    rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
+    return rows.limited(wanted.k)
+
+
+def of_slices(
+    state: State, slices: Iterable[Sketches], wanted: Wanted, where: Where | None = None
+) -> Rows:
+    """Return the best documents of queries in slices."""
+    if where is not None:
+        return joined(
+            [_best_satisfying(state, state.checked(each), wanted, where) for each in slices]
+        )
+    return joined([of_sketches(state, state.checked(each), wanted) for each in slices])
+
+
+def of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
+    """Return the best documents of every sketch; none of a sketch without features."""
+    has_weights = sketches.states == WEIGHTED
+    if not state.width:
+        has_weights[:] = False
+    parts = []
+    for is_measured, chosen in ((True, has_weights), (False, ~has_weights)):
+        which = np.flatnonzero(chosen & (sketches.states != EMPTY))
+        if len(which):
+            queries = sketches if len(which) == len(sketches) else sketches.taken(which)
+            found = _of_alike(state, queries, wanted, by_similarity=is_measured)
+            parts.append((which, found))
+    return gathered(len(sketches), parts)
+
+
+def reranked(
+    find: Callable[[Any, Wanted], Matches],
+    documents: Any,
+    ids: list[Any] | None,
+    wanted: Wanted,
+    exact: "Callable[[], ExactSimilarity]",
+    vectors: Any,
+    texts: Any,
+) -> Matches:
+    """Return the best of what `find` finds for documents, by the caller's `vectors` or `texts`.
+
+    `ids`: of the queries, if they are stored documents.  `exact` measures texts.
+    """
+    if vectors is not None and texts is not None:
+        raise OptionError("the nearest are chosen by vectors or by texts, not by both")
+    if vectors is not None:
+        ranking = Reranking("vectors", vectors, cosines)
+    else:
+        ranking = Reranking("texts", texts, exact().of_pairs)
+    if documents is not None and not isinstance(documents, np.ndarray):
+        documents = as_list(documents, "documents")  # they are read twice
+    found = find(documents, wanted._replace(k=CANDIDATES * wanted.k))
+    return ranking.best(found, documents, ids, wanted.k)
+
+
+def cosines(vectors: Sequence[Any], left: I64, right: I64) -> F32:
+    """Return the cosines of vectors left[i] and right[i]; 0 with a vector of zeros."""
+    try:
+        every = np.asarray([np.asarray(each, np.float32) for each in vectors], np.float32)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"vectors must be of numbers, as many in each: {error}") from error
+    if len(every) and every.ndim != 2:
+        raise InputError(f"a vector has one axis, but one of a document has {every.ndim - 1}")
+    if not len(left):
+        return np.empty(0, np.float32)
+    lengths = np.linalg.norm(every, axis=1, keepdims=True)
+    every = np.divide(every, lengths, out=np.zeros_like(every), where=lengths > 0)
+    return np.asarray(np.einsum("ij,ij->i", every[left], every[right]), np.float32)
+
+
+def _best_satisfying(
+    state: State, sketches: Sketches, wanted: Wanted, where: Where, own: U32 | None = None
+) -> Rows:
+    """Return the best documents of every sketch that satisfy `where`.
+
+    `own`: the ordinals of the queries, if they are stored; each is left out of its own answer.
+    """
+    known: dict[int, bool] = {}
+    parts: list[tuple[I64, Rows]] = []
+    pending = np.arange(len(sketches))
+    most = max(state.counts.document_count, 1)
+    k = wanted.k
+    while len(pending):
+        k = min(MORE * k, most)
+        step = max(FOUND_TOGETHER // k, 1)
+        left = []
+        for start in range(0, len(pending), step):
+            some = pending[start : start + step]
+            rows = of_sketches(state, sketches.taken(some), wanted._replace(k=k))
+            has_all = np.diff(rows.offsets) < k
+            if own is not None:
+                rows = rows.chosen(np.flatnonzero(rows.ordinals != own[some][rows.queries]))
+            rows = kept(state, rows, where, wanted.k, known)
+            is_done = has_all | (k >= most) | (np.diff(rows.offsets) >= wanted.k)
+            parts.append((some[is_done], rows.of(np.flatnonzero(is_done))))
+            left.append(some[~is_done])
+        pending = np.concatenate(left)
+    return gathered(len(sketches), parts)
+
+
+def _find_fast(state: State, sketches: Sketches, wanted: Wanted) -> list[Match] | None:
+    """Return the best documents of one query without arrays; None if it needs them.
+
+    Here a step must find all that the steps before it found, as in the same tables it does.
+    """
+    if int(sketches.states[0]) != WEIGHTED or not state.width:
+        return None
+    steps = _steps(state, wanted, by_similarity=True, step_seconds=ONE_SECONDS).steps
+    for criterion, plan in steps:
+        find_one = method_of(state, plan).search_one
+        if find_one is None or plan.method not in (POLYTOPE, BANDING):
+            return None
+        found = find_one(state, sketches, criterion, plan, False, wanted.k)
+        if not isinstance(found, list):
+            return None
+        if len(found) == wanted.k:
+            return found
+    return lookup.as_list(state, _scanned(state, sketches, wanted.k, by_similarity=True))
+
+
+def _of_alike(state: State, sketches: Sketches, wanted: Wanted, *, by_similarity: bool) -> Rows:
+    """Return the best documents of queries that are all compared in the same way."""
+    count = len(sketches)
+    each = ONE_SECONDS if count == 1 else EACH_SECONDS
+    steps = _steps(state, wanted, by_similarity=by_similarity, step_seconds=each)
+    if count < BATCH_LEAST or not steps.steps:
+        found, _ = _in_steps(state, sketches, steps.steps, wanted.k, by_similarity=by_similarity)
+        return found
+    is_pilot = np.zeros(count, np.bool_)
+    is_pilot[np.arange(PILOTS) * count // PILOTS] = True
+    pilots, others = np.flatnonzero(is_pilot), np.flatnonzero(~is_pilot)
+    first, ended = _in_steps(
+        state, sketches.taken(pilots), steps.steps, wanted.k, by_similarity=by_similarity
+    )
+    costs = [step.plan.cost_seconds + each for step in steps.steps]
+    fewer = [steps.steps[at] for at in worthwhile(costs, steps.scan_seconds, ended.tolist())]
+    second, _ = _in_steps(
+        state, sketches.taken(others), fewer, wanted.k, by_similarity=by_similarity
+    )
+    return gathered(count, [(pilots, first), (others, second)])
+
+
+def _in_steps(
+    state: State, sketches: Sketches, steps: Sequence[NearestStep], k: int, *, by_similarity: bool
+) -> tuple[Rows, I64]:
+    """Return the best documents of all queries, and the number of the step in which each ended.
+
+    That number is `len(steps)` for a query that was compared with every document.
+    """
+    pending = np.arange(len(sketches))
+    known = no_rows(len(sketches))
+    ended = np.full(len(sketches), len(steps))
+    parts = []
+    for number, (criterion, plan) in enumerate(steps):
+        if not len(pending):
+            break
+        rows = lookup.search(state, sketches.taken(pending), criterion, limit=k, plan=plan)
+        if len(known.ordinals):
+            every = np.arange(len(pending))
+            both = [(every, known), (every, rows)]
+            rows = merged(len(pending), both, by_similarity=by_similarity).limited(k)
+        is_done = np.diff(rows.offsets) >= k
+        done, left = np.flatnonzero(is_done), np.flatnonzero(~is_done)
+        parts.append((pending[done], rows.of(done)))
+        ended[pending[done]] = number
+        pending, known = pending[left], rows.of(left)
+    if len(pending):
+        queries = sketches.taken(pending)
+        parts.append((pending, _scanned(state, queries, k, by_similarity=by_similarity)))
+    return gathered(len(sketches), parts), ended
+
+
+def _scanned(state: State, sketches: Sketches, k: int, *, by_similarity: bool) -> Rows:
+    """Return the best documents of all queries by comparing every stored document."""
+    scan, count = nearest_by_scan(state), len(sketches)
+    parts = parts_of(count, state.threads, most=SCANNED_MOST, least=SCANNED_LEAST)
+
+    def scan_part(part: slice) -> Rows:
+        chosen = sketches if len(parts) == 1 else sketches.taken(part)
+        return scan(state, chosen, k, by_similarity)
+
+    return joined(list(mapped(scan_part, parts, state.threads)))
+
+
+def _steps(state: State, wanted: Wanted, *, by_similarity: bool, step_seconds: float) -> Steps:
+    """Return the steps of a search, planned once for the documents that are stored now."""
+    plans = state.view.plans
+    key = ("nearest", wanted.recall, by_similarity, step_seconds)
+    steps: Steps | None = plans.prepared.get(key)
+    if steps is None:
+        steps = _planned(state, wanted.recall, by_similarity, step_seconds)
+        plans.prepare(key, steps)
+    # No step can find more documents than there are.
+    return steps if wanted.k < state.counts.document_count else steps._replace(steps=())
+
+
+def _planned(state: State, recall: float, by_similarity: bool, step_seconds: float) -> Steps:
+    delays, options = delays_of(state.calibration), state.store.options
+
+    def at_similarity(similarity: float) -> Criterion:
+        question = Question(similarity=similarity, recall=recall)
+        return question.criterion(options, is_weighted=True)
+
+    def at_distance(distance: int) -> Criterion:
+        return Question(distance=distance, recall=1.0).criterion(options, is_weighted=False)
+
+    if by_similarity:
+        population = state.population(at_similarity(1.0))
+        return steps_by_similarity(at_similarity, population, delays, step_seconds)
+    population = cast(Population, state.population(at_distance(0)))
+    return steps_by_distance(at_distance, population, delays, step_seconds)
+
+
+class Reranking:
+    """How candidates are measured: by what the caller gives for their ids."""
+
+    def __init__(self, name: str, given: Any, measure: Measure) -> None:
+        """Take the argument `name` of a verb: a mapping, or a function of a list of ids."""
+        if not isinstance(given, Mapping) and not callable(given):
+            raise OptionError(
+                f"{name} must be a mapping from id to what it is, or a function that takes a list"
+                f" of ids and returns one for each; got {shown(given)}"
+            )
+        self._get = by_ids(name, given)
+        self._measure = measure
+
+    def best(self, found: Matches, documents: Any, ids: list[Any] | None, k: int) -> Matches:
+        """Return the `k` candidates of each query that are nearest, with exact similarities.
+
+        `documents`: the vector or text of each query, or `ids` of stored documents.  A candidate of
+        which nothing is known keeps its estimate.
+        """
+        queries = documents if ids is None else self._get(ids)
+        similarities = found.similarities.copy()
+        start = 0
+        while start < len(found):
+            end = int(found.offsets[start]) + MEASURED_TOGETHER
+            stop = max(int(np.searchsorted(found.offsets, end, "right")) - 1, start + 1)
+            self._measure_some(found, queries, slice(start, stop), similarities)
+            start = stop
+        rows = np.repeat(np.arange(len(found)), np.diff(found.offsets))
+        order = np.lexsort((-similarities, rows))
+        places = np.arange(len(rows)) - found.offsets[rows]
+        order = order[places < k]
+        return Matches(
+            offsets_of(np.minimum(np.diff(found.offsets), k)),
+            found.ordinals[order],
+            found.distances[order],
+            similarities[order],
+            lambda: list(found.ids[order]),
+        )
+
+    def _measure_some(
+        self, found: Matches, queries: Sequence[Any], some: slice, similarities: F32
+    ) -> None:
+        """Put the exact similarities of the candidates of some queries in place."""
+        first, last = int(found.offsets[some.start]), int(found.offsets[some.stop])
+        ordinals, right = np.unique(found.ordinals[first:last], return_inverse=True)
+        at = np.empty(len(ordinals), np.int64)
+        at[right] = np.arange(first, last)
+        own = list(queries[some])
+        counts = np.diff(found.offsets[some.start : some.stop + 1])
+        left = np.repeat(np.arange(len(own)), counts)
+        known = [*own, *self._get(list(found.ids[at]))]
+        is_known = np.array([each is not None for each in known], np.bool_)
+        right = right + len(own)
+        pairs = np.flatnonzero(is_known[left] & is_known[right])
+        place = np.cumsum(is_known) - 1
+        given = [each for each in known if each is not None]
+        exact = self._measure(given, place[left[pairs]], place[right[pairs]])
+        similarities[first + pairs] = exact

@@ -1,0 +1,369 @@
+"""Pairs: all pairs of documents that match, streamed in chunks or gathered into arrays.
+
+A method that can walk the tables does so.  Otherwise each document is looked up among the documents
+after it; a plan that probes uses its stored weights.  For a similarity, pairs are candidates by
+distance, which the stored volatility vectors then measure.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any, NoReturn, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.core import arrow
+from simdb.database.search.buckets import roots_of
+from simdb.database.search.couples import Batches, Couples, as_pairs, couples_of, estimated, searched
+from simdb.database.search.judge import Judge
+from simdb.database.search.lookup import method_of, search
+from simdb.database.state.documents import stored_sketches
+from simdb.database.state.state import State
+from simdb.core import previews
+from simdb.core.dtypes import U32
+from simdb.core.errors import InputError, NotPickledError
+from simdb.plan.problem import Criterion
+from simdb.core.matches import Pair, PairArrays, ReadOnce, Verification
+from simdb.core.reports import Plan
+from simdb.core import kernel
+from simdb.core.arrays import IdT, object_array
+
+# So many pairs are judged before the next ones are left out if they are connected by then: first
+# few, because in a crowd these connect most of the others, and then twice as many each time.
+JUDGED_PAIRS_FIRST = 1 << 11
+JUDGED_PAIRS = 1 << 13
+
+
+class PairStream:
+    """An iterator over chunks of pairs, which are made from a state on demand.
+
+    The owner of the state can end it between two chunks; the next chunk is a ClosedError then.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        chunks: Iterator[PairArrays],
+        *,
+        hold: Callable[[], State],
+        end: Callable[[], None] | None,
+    ) -> None:
+        """`hold` prevents the end of `state` while one of the `chunks` is made.
+
+        `end` ends `state` after the last chunk; None if the owner of the state ends it.
+        """
+        self._state = state
+        self._chunks = chunks
+        self._hold = hold
+        self._end = end
+        self._is_done = False
+        self._lock = threading.Lock()  # the generator of couples runs in one thread at a time
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise NotPickledError(
+            "chunks of pairs cannot be pickled or copied, because they are found while they are"
+            " read; pickle what find_all returns, which gathers all pairs first"
+        )
+
+    def __iter__(self) -> Iterator[PairArrays]:
+        """Return the stream itself."""
+        return self
+
+    def __next__(self) -> PairArrays:
+        """Return the next chunk."""
+        with self._lock:
+            if self._is_done:
+                raise StopIteration
+            try:
+                with self._hold():
+                    self._state.source.check_open()
+                    return next(self._chunks)
+            except BaseException as error:
+                self._is_done = isinstance(error, StopIteration)
+                if self._end is not None:
+                    self._end()
+                raise
+
+
+def chunks_of_pairs(
+    state: State, criterion: Criterion, judge: Judge | None
+) -> Iterator[PairArrays]:
+    """Yield all matching pairs in chunks.
+
+    `judge` decides which pairs match, by exact similarities, if that is not the criterion alone.
+    """
+    for couples in find_couples(state, criterion, judge):
+        yield as_pairs(state, couples, is_exact=judge is not None)
+
+
+class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
+    """All pairs of stored documents that match, found while they are read.
+
+    Read the pairs once in bounded memory, with `chunks()` or by iterating, which gives one `Pair`
+    at a time; or use the arrays, which gather all pairs first.  A snapshot of the database stays
+    open until all pairs are read.  `plan`: how the pairs are found, and which share of them.
+    `verification`: with verify="exact", what the texts have decided so far; otherwise None.
+    """
+
+    def __init__(
+        self,
+        stream: Iterator[PairArrays[IdT]],
+        plan: Plan,
+        verification: Verification | None = None,
+        contained: float | None = None,
+    ) -> None:
+        """`stream` gives the chunks; see the class for the others.
+
+        `contained`: the least containment of a pair, if that is what was asked.
+        """
+        super().__init__(stream)
+        self.plan = plan
+        self.verification = verification
+        self._contained = contained
+
+    def to_batches(self, *, ids: str = "auto") -> Any:
+        """Return the pairs as a pyarrow.RecordBatchReader, streamed like `chunks()`.
+
+        The columns are left, right, distance (uint8) and similarity (float32, null if unknown).
+        All ids must be of the type that the ids of the first chunk have; `ids="text"` converts
+        every id to text.  Raises OptionError without pyarrow; InputError, during reading, for an
+        id of another type.
+        """
+        arrow.checked_arrow(ids)  # before the stream is taken
+        return _reader(self.chunks(), ids, has_containment=self._contained is not None)
+
+    def column_chunks(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
+        """Return an iterator over the chunks as columns: left, right, distance and similarity."""
+        return map(_columns, self.chunks())
+
+    def to_arrow(self, *, ids: str = "auto") -> Any:
+        """Return all pairs as a pyarrow.Table; see `to_batches`.
+
+        After an InputError for an id of another type, the pairs can be read again.
+        """
+        table = arrow.checked_arrow(ids).Table  # before the stream is taken
+        passed, batches = Passed(self.chunks()), []
+        reader = _reader(passed, ids, has_containment=self._contained is not None)
+        try:
+            for batch in reader:
+                batches.append(batch)  # kept if a later one raises
+        except InputError:
+            self._take_back(batches, passed)
+            raise
+        return table.from_batches(batches, reader.schema)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give all pairs to libraries that read Arrow tables; gathers all pairs.
+
+        It lets `polars.DataFrame(pairs)`, `pyarrow.table(pairs)` and `from pairs` in DuckDB work,
+        any number of times.  See `to_batches`, which streams, for the columns and the exceptions.
+        """
+        arrow.checked_arrow("auto")  # before the pairs are gathered
+        self._all()
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    @overload
+    def __getitem__(self, position: int) -> Pair[IdT]: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> PairArrays[IdT]: ...
+
+    def __getitem__(self, position: int | slice) -> Pair[IdT] | PairArrays[IdT]:
+        """Return one `Pair`; for a slice, a `PairArrays`.  Gathers all pairs."""
+        found: Pair[IdT] | PairArrays[IdT] = self._all()[position]
+        return found
+
+    def __repr__(self) -> str:
+        """Return what is asked and how far it is read, and the first pairs if they are gathered."""
+        if self._gathered is not None:
+            return repr(self._gathered).replace("PairArrays", "Pairs", 1)
+        return f"<simdb.Pairs {self._progress}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first pairs if they are gathered, for notebooks."""
+        if self._gathered is not None:
+            return self._gathered._repr_html_()
+        return previews.paragraph(f"simdb.Pairs {self._progress}")
+
+    @property
+    def _progress(self) -> str:
+        asked = previews.criterion(self.plan.similarity, self.plan.distance)
+        if self._contained is not None:
+            asked = f"containment >= {self._contained:g}"
+        state = "streamed" if self._stream is None else "not read yet"
+        return f"of {asked}, method {self.plan.method!r}, {state}"
+
+    @property
+    def left(self) -> npt.NDArray[np.object_]:
+        """Ids of the document of each pair that was inserted first: object[k]."""
+        return self._all().left
+
+    @property
+    def right(self) -> npt.NDArray[np.object_]:
+        """Ids of the document of each pair that was inserted later: object[k]."""
+        return self._all().right
+
+    @property
+    def distance(self) -> npt.NDArray[np.uint8]:
+        """Number of differing bits (or of minima, at most 255) of each pair: uint8[k]."""
+        return self._all().distance
+
+    @property
+    def similarity(self) -> npt.NDArray[np.float32]:
+        """Estimated similarity of each pair: float32[k]; NaN if a document has no weights."""
+        return self._all().similarity
+
+    @property
+    def containment(self) -> npt.NDArray[np.float64] | None:
+        """The share of each left document that the right one has; None without `contained=`."""
+        return self._all().containment
+
+    def _take_back(self, batches: list[Any], passed: "Passed") -> None:
+        """Stream the pairs once more: those in batches, the last that was passed on, the rest."""
+        if self._gathered is None:
+            self._stream = chain(map(_chunk, batches), passed.latest, passed)
+
+    def _joined(self, chunks: list[PairArrays[IdT]]) -> PairArrays[IdT]:
+        every = [_no_pairs(has_containment=self._contained is not None), *chunks]
+        columns = zip(*(_columns(chunk).values() for chunk in every), strict=True)
+        return PairArrays(*map(np.concatenate, columns))
+
+
+class Passed:
+    """An iterator that passes chunks on; `latest` has the last one."""
+
+    def __init__(self, chunks: Iterator[PairArrays]) -> None:
+        """Start before the first chunk."""
+        self.latest: list[PairArrays] = []
+        self._chunks = chunks
+
+    def __iter__(self) -> Iterator[PairArrays]:
+        """Return the iterator itself."""
+        return self
+
+    def __next__(self) -> PairArrays:
+        """Pass the next chunk on."""
+        self.latest = []
+        self.latest = [next(self._chunks)]
+        return self.latest[0]
+
+
+def _reader(chunks: Iterator[PairArrays], ids: str, *, has_containment: bool) -> Any:
+    """Return a pyarrow.RecordBatchReader of the chunks."""
+    columns, empty = map(_columns, chunks), _columns(_no_pairs(has_containment=has_containment))
+    return arrow.read_batches(columns, empty, id_columns=("left", "right"), ids=ids)
+
+
+def _no_pairs(*, has_containment: bool) -> PairArrays:
+    kinds = (object, object, np.uint8, np.float32, np.float64)[: 5 if has_containment else 4]
+    return PairArrays(*(np.empty(0, kind) for kind in kinds))
+
+
+def _chunk(batch: Any) -> PairArrays:
+    """Return the pairs of a pyarrow.RecordBatch."""
+    left, right, distance, similarity, *containment = batch.columns
+    return PairArrays(
+        object_array(left.to_pylist()),
+        object_array(right.to_pylist()),
+        distance.to_numpy(),
+        similarity.to_numpy(zero_copy_only=False),
+        *(each.to_numpy() for each in containment),
+    )
+
+
+def _columns(chunk: PairArrays) -> dict[str, Any]:
+    columns: dict[str, Any] = {
+        "left": chunk.left,
+        "right": chunk.right,
+        "distance": chunk.distance,
+        "similarity": chunk.similarity,
+    }
+    if chunk.containment is not None:
+        columns["containment"] = chunk.containment
+    return columns
+
+
+def find_couples(
+    state: State, criterion: Criterion, judge: Judge | None = None
+) -> Iterator[Couples]:
+    """Yield every matching pair once, in chunks, with its similarity if both have weights.
+
+    `judge` decides which pairs match, if that is not the criterion alone.
+    """
+    for couples in find_links(state, criterion):
+        if judge is not None:
+            yield judge.kept(state, couples)
+            continue
+        is_measured = criterion.similarity is not None or not len(couples)
+        yield couples if is_measured else estimated(state, couples)
+
+
+def find_links(state: State, criterion: Criterion) -> Iterator[Couples]:
+    """Return all matching pairs once, in chunks; similarities only if the criterion has one."""
+    plan = state.plan(criterion, is_swept=True)
+    walk = method_of(state, plan).links
+    walked = None if walk is None else walk(state, criterion, plan)
+    return _look_up_all(state, criterion, plan) if walked is None else walked
+
+
+def join_links(
+    state: State, criterion: Criterion, forest: kernel.Forest, judge: Judge | None = None
+) -> Iterator[tuple[U32, U32]]:
+    """Join matching pairs in `forest`, and yield them, until all that match are connected.
+
+    `forest` is over ordinals.  A method may leave out pairs that are connected already, so that a
+    large group of similar documents costs its members and not its pairs.  `judge` decides which
+    pairs match, if that is not the criterion alone; it is not asked about connected pairs.
+    """
+    plan = state.plan(criterion, is_swept=True)
+    walk = method_of(state, plan).joining
+    found = None if walk is None else walk(state, criterion, plan, forest)
+    for candidates in find_links(state, criterion) if found is None else found:
+        if judge is not None:
+            candidates = _unconnected(candidates, forest)
+        for couples in [candidates] if judge is None else _portions(candidates):
+            if judge is not None:
+                couples = judge.kept(state, _unconnected(couples, forest))
+            forest.join(couples.left, couples.right)
+            yield couples.left, couples.right
+
+
+def _portions(couples: Couples) -> Iterator[Couples]:
+    """Yield pairs in portions, the most similar first: these may connect what the others would."""
+    order = np.argsort(-couples.similarities)
+    start, size = 0, JUDGED_PAIRS_FIRST
+    while start < len(couples):
+        yield couples.chosen(order[start : start + size])
+        start, size = start + size, min(2 * size, JUDGED_PAIRS)
+
+
+def _unconnected(couples: Couples, forest: kernel.Forest) -> Couples:
+    """Return the pairs of two components of a forest."""
+    return couples.chosen(roots_of(forest, couples.left) != roots_of(forest, couples.right))
+
+
+def _look_up_all(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
+    """Yield all pairs: each document is looked up among the documents with greater ordinals."""
+    is_measured = criterion.similarity is not None
+    ordinals = searched(state, is_measured=is_measured).ordinals
+    return look_up(state, criterion, plan, ordinals, later_only=True)
+
+
+def look_up(
+    state: State, criterion: Criterion, plan: Plan, ordinals: U32, *, later_only: bool
+) -> Iterator[Couples]:
+    """Yield each document of `ordinals`, on the left, with every document that matches it.
+
+    `later_only`: only with documents of greater ordinals; otherwise left can be above right.
+    """
+    batches = Batches(ordinals, state.threads)
+    for batch in batches:
+        sketches = stored_sketches(state, batch)
+        after = batch if later_only else None
+        rows = search(state, sketches, criterion, after=after, plan=plan)
+        batches.found(len(rows.ordinals))
+        if len(rows.ordinals):
+            state.check_known(rows.ordinals)
+            yield couples_of(batch, rows)

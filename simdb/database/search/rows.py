@@ -1,0 +1,139 @@
+"""Rows: the matches of consecutive queries as arrays, with ordinals in place of ids."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.core.dtypes import F32, I64, U8, U32
+from simdb.core import kernel
+from simdb.core.arrays import offsets_of, ranges
+
+# Up to this many matches of one query are made as objects at once, more of them as arrays.
+MANY = 512
+# From so many matches on, the kernel sorts them faster than numpy does.
+SORTED_LEAST = 512
+
+
+class Rows:
+    """Matches of consecutive queries: offsets, ordinals, distances and similarities."""
+
+    __slots__ = ("distances", "offsets", "ordinals", "similarities")
+
+    def __init__(self, offsets: I64, ordinals: U32, distances: U8, similarities: F32) -> None:
+        """`offsets` int64[m + 1]; the other arrays of length k; an unknown similarity is NaN."""
+        self.offsets = offsets
+        self.ordinals = ordinals
+        self.distances = distances
+        self.similarities = similarities
+
+    @property
+    def queries(self) -> I64:
+        """The position of the query of each match: int64[k]."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    def chosen(self, order: npt.NDArray[np.integer]) -> "Rows":
+        """Return the matches at the positions `order`, which must be grouped by query."""
+        counts = np.bincount(self.queries[order], minlength=len(self.offsets) - 1)
+        return Rows(
+            offsets_of(counts),
+            self.ordinals[order],
+            self.distances[order],
+            self.similarities[order],
+        )
+
+    def limited(self, limit: int) -> "Rows":
+        """Return at most the first `limit` matches of each query."""
+        counts = np.minimum(np.diff(self.offsets), min(limit, len(self.ordinals)))
+        if counts.sum() == len(self.ordinals):
+            return self
+        return self._ranges(self.offsets[:-1], counts)
+
+    def of(self, queries: I64) -> "Rows":
+        """Return the matches of some queries, whose positions ascend, as consecutive queries."""
+        if len(queries) == len(self.offsets) - 1:
+            return self
+        starts = self.offsets[queries]
+        return self._ranges(starts, self.offsets[queries + 1] - starts)
+
+    def _ranges(self, starts: I64, counts: I64) -> "Rows":
+        """Return the matches from each start on, as many as its count says, as one query each."""
+        at, offsets = ranges(starts, counts), offsets_of(counts)
+        return Rows(offsets, self.ordinals[at], self.distances[at], self.similarities[at])
+
+
+def best_first(queries: I64, similarities: F32, ordinals: U32) -> I64:
+    """Return the order of matches by query, the most similar first, then by ordinal."""
+    if len(queries) < SORTED_LEAST:
+        return np.lexsort((ordinals, -similarities, queries))
+    positions = np.arange(len(queries), dtype=np.uint32)
+    kernel.sort(ordinals.astype(np.uint64), positions)
+    # The bits of floats ascend with their amount, and those of negative ones have the first bit.
+    bits = (similarities[positions] + np.float32(0)).view(np.uint32)  # not -0
+    far = np.where(bits >> np.uint32(31), bits, ~bits & np.uint32(2**31 - 1))
+    kernel.sort(queries[positions].astype(np.uint64) << np.uint64(32) | far, positions)
+    return positions.astype(np.int64)
+
+
+def no_rows(count: int) -> Rows:
+    """Return rows of `count` queries without any match."""
+    offsets = np.zeros(count + 1, np.int64)
+    nothing = np.empty(0, np.uint32), np.empty(0, np.uint8), np.empty(0, np.float32)
+    return Rows(offsets, *nothing)
+
+
+def joined(parts: list[Rows]) -> Rows:
+    """Return the rows of consecutive batches as one object."""
+    if len(parts) == 1:
+        return parts[0]
+    # `np.diff` takes several times longer, and parts can be many.
+    counts = np.concatenate([part.offsets[1:] - part.offsets[:-1] for part in parts])
+    return Rows(
+        offsets_of(counts),
+        np.concatenate([part.ordinals for part in parts]),
+        np.concatenate([part.distances for part in parts]),
+        np.concatenate([part.similarities for part in parts]),
+    )
+
+
+def gathered(count: int, parts: Sequence[tuple[I64, Rows]]) -> Rows:
+    """Return the rows of `count` queries; each part has the positions of some queries, and theirs.
+
+    A query is in one part at most, and has no match if it is in none.
+    """
+    queries, every = _together(parts)
+    order = np.argsort(queries, kind="stable")
+    return _arranged(count, queries, every, order)
+
+
+def merged(count: int, parts: Sequence[tuple[I64, Rows]], *, by_similarity: bool) -> Rows:
+    """Return the matches of `count` queries, each once, of every query the best first.
+
+    Each part has the positions of some queries, and their rows.
+    """
+    queries, every = _together(parts)
+    far = -every.similarities if by_similarity else every.distances
+    order = np.lexsort((every.ordinals, far, queries))
+    # A match that was found twice is there twice in a row.
+    again = (np.diff(queries[order], prepend=-1) == 0) & (
+        np.diff(every.ordinals[order], prepend=0) == 0
+    )
+    again[:1] = False
+    return _arranged(count, queries, every, order[~again])
+
+
+def _together(parts: Sequence[tuple[I64, Rows]]) -> tuple[I64, Rows]:
+    """Return the matches of all parts as one object, and the position of the query of each."""
+    none = np.empty(0, np.int64)
+    queries = np.concatenate([none, *(chosen[rows.queries] for chosen, rows in parts)])
+    return queries, joined([no_rows(0), *(rows for _, rows in parts)])
+
+
+def _arranged(count: int, queries: I64, rows: Rows, order: I64) -> Rows:
+    """Return the rows in an order that groups them by `queries`."""
+    return Rows(
+        offsets_of(np.bincount(queries[order], minlength=count)),
+        rows.ordinals[order],
+        rows.distances[order],
+        rows.similarities[order],
+    )

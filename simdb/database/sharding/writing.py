@@ -1,0 +1,408 @@
+"""Writing shards: all of them by one process, or each by a task of a job that runs anywhere.
+
+A shard is made beside its place and moved into it when it is complete.  The shards file is written
+last, after all shards were opened again and checked, and without it no set of shards is opened.
+Of the documents on their way into new shards, some are in memory at a time (`Filling`).
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from simdb.database import state as states
+from simdb.database import write
+from simdb.database.maintenance import compaction
+from simdb.database.state.opening import Access, open_store
+from simdb.database.state.store import Store
+from simdb.core.checks import flag, instance, shown, whole
+from simdb.core.choices import ErrorsName, ModeName, OnError
+from simdb.core.dtypes import I64
+from simdb.core.errors import (
+    CorruptError,
+    ExistsError,
+    FormatError,
+    InputError,
+    NotFoundError,
+    OptionError,
+)
+from simdb.core.skipped import Skipped
+from simdb.core.progress import Progress, report_of
+from simdb.core.threads import mapped, thread_count
+from simdb.core.options import Options
+from simdb.core.stored_options import differences
+from simdb.database.sharding.shard import ContentDigest, Inspected, check_shards, inspect, numbers_of
+from simdb.storage.environment import registry
+from simdb.storage.files.location import directory_of, sync_directory
+from simdb.storage.files.new_directory import made_beside
+from simdb.storage.files.plain import check_directory
+from simdb.storage.files.shards_file import (
+    LEFT_OVER,
+    UNFINISHED,
+    Shard,
+    ShardsFile,
+    shard_name,
+    strange_directories,
+    write_shards_file,
+)
+from simdb.storage.records.delta import StoredBatch, concatenate
+from simdb.core.arrays import check_many
+
+# Documents, and bytes of them and their metadata, that are in memory before they are committed.
+BUFFERED_DOCUMENTS = 1 << 20
+BUFFERED_BYTES = 1 << 28
+# What a batch has: ids and documents, or also metadata.
+PARTS = (2, 3)
+
+
+def write_sharded(
+    path: str | os.PathLike[str],
+    batches: Iterable[Any],
+    shards: int,
+    *,
+    options: Options | None = None,
+    errors: ErrorsName = "strict",
+    on_error: OnError = "raise",
+    progress: Progress | None = None,
+    threads: int | None = None,
+) -> int:
+    """Make the sharded database `path` of many documents; returns their number.
+
+    `batches`: an iterable of tuples (ids, documents) or (ids, documents, metadata), each as
+    `insert_many` takes them.  They are read one at a time, and up to a million documents are in
+    memory.  `shards`: the number of databases; `shard_of` says which of them an id belongs to.
+    `options`: of every database, as for `open`.  `errors`, `on_error`, `threads`: see
+    `insert_many`; rows are counted through all batches.
+    `progress(done)` is called after each batch with the number of documents read.
+
+    The directory gets its name when all shards are complete, on the disk, opened again and checked;
+    if anything fails, it does not exist.  Raises ExistsError if `path` exists, InputError for an
+    invalid document or an id that is given twice, OptionError.
+    """
+    check_shards(shards)
+    count, place, skipped = thread_count(threads), _checked_path(path), Skipped(on_error)
+
+    def make(directory: str) -> int:
+        places = {number: os.path.join(directory, shard_name(number)) for number in range(shards)}
+        filling = Filling(places, shards, options, skipped, errors=errors, threads=count)
+        filling.add_all(batches, progress)
+        written = filling.finish()
+        reports = [
+            Shard(shard_name(number), content.count, content.digest)
+            for number, content in written.items()
+        ]
+        return finish_sharded(directory, shards, reports=reports, threads=count)
+
+    written = made_beside(place, UNFINISHED, make)
+    skipped.named().warn()
+    return written
+
+
+def write_shard(
+    path: str | os.PathLike[str],
+    number: int,
+    batches: Iterable[Any],
+    shards: int,
+    *,
+    options: Options | None = None,
+    errors: ErrorsName = "strict",
+    on_error: OnError = "raise",
+    progress: Progress | None = None,
+    threads: int | None = None,
+) -> Shard:
+    """Write shard `number` of `shards` into the directory `path`, from one task of a job.
+
+    All ids must belong to this shard, see `shard_of`; a shard without documents is written with
+    `batches=[]`.  The other arguments are those of `write_sharded`, and `options` must be the same
+    in every task.  When all tasks are done, call `finish_sharded` with what they have returned.
+
+    A task may run twice, or twice at once: the attempt that is complete first stays, and a later
+    one with the same documents changes nothing and returns the same.  If it has other documents or
+    options, ExistsError says so.  An attempt that is killed leaves a directory with a name that
+    ends in ".writing", which `finish_sharded` removes.
+
+    Raises InputError for an id of another shard, an invalid document or an id that is given twice.
+    """
+    check_shards(shards)
+    whole("number", number, 0, shards - 1)
+    count, directory, skipped = thread_count(threads), _checked_path(path), Skipped(on_error)
+    name = shard_name(number)
+
+    def make(place: str) -> Inspected:
+        filling = Filling({number: place}, shards, options, skipped, errors=errors, threads=count)
+        filling.add_all(batches, progress)
+        written = filling.finish()[number]
+        return _as_written(place, number, shards, Shard(name, written.count, written.digest))
+
+    def settle(made: Inspected) -> Inspected:
+        there = inspect(directory, number, shards)
+        if (there.shard, there.options_digest) != (made.shard, made.options_digest):
+            counts = f"{there.shard.document_count} documents, not {made.shard.document_count}"
+            raise ExistsError(
+                f"{name} of {directory} was written before with other documents or options"
+                f" ({counts}); remove it to write it again, or write all shards into a new"
+                " directory"
+            )
+        return there
+
+    found = made_beside(os.path.join(directory, name), UNFINISHED, make, settle=settle).shard
+    skipped.named().warn()
+    return found
+
+
+def finish_sharded(
+    path: str | os.PathLike[str],
+    shards: int,
+    *,
+    reports: Iterable[Shard] | None = None,
+    deep: bool = False,
+    threads: int | None = None,
+) -> int:
+    """Check the shards in the directory `path` and write the file that makes them one database.
+
+    `shards`: their number.  `reports`: what the calls of `write_shard` have returned; every shard
+    must hold just what its task has written.  All documents are read: each id must belong to its
+    shard, and all shards must have the same options.  `deep`: compare every checksum and table too.
+    `threads`: how many shards are checked at the same time.
+
+    Returns the number of documents.  It can be called again, for example after a shard was changed
+    on purpose.  Call it when no task is running any more: it removes what killed attempts have
+    left.  Raises an error that names the shard if one is missing, damaged or of another set.
+    """
+    check_shards(shards)
+    flag("deep", deep)
+    directory = _checked_path(path)
+    expected = _expected(reports, shards)
+    _check_names(directory, shards)
+    look = partial(inspect, directory, shards=shards, deep=deep)
+    found = list(mapped(look, range(shards), thread_count(threads)))
+    for each in found:
+        shard, where = each.shard, f"{each.shard.name} of {directory}"
+        wanted = expected.get(shard.name, shard)
+        if wanted != shard:
+            raise CorruptError(
+                f"{where} holds {shard.document_count} documents that are not the"
+                f" {wanted.document_count} that its task reported; remove it and write it again"
+            )
+        if each.options_digest != found[0].options_digest:
+            differing = differences(found[0].options, each.options)
+            raise OptionError(
+                f"{where} was made with other options than {found[0].shard.name}:"
+                f" {'; '.join(differing) or 'other stop words, or another IDF table'}; remove it"
+                " and write it again with the same options"
+            )
+    content = ShardsFile(found[0].options_digest, tuple(each.shard for each in found))
+    write_shards_file(directory, content)
+    return content.document_count
+
+
+class _WaitingDocuments:
+    """The documents of one shard that are not committed yet, and a digest of all of them."""
+
+    def __init__(self) -> None:
+        self.batches: list[StoredBatch] = []
+        self.metadata: list[tuple[int, bytes]] = []
+        self.count = 0
+        self.content = ContentDigest()
+
+
+class Filling:
+    """New databases that are being filled, in the directories of the numbers that are given."""
+
+    def __init__(
+        self,
+        directories: Mapping[int, str],
+        shards: int,
+        options: Options | None,
+        skipped: Skipped,
+        *,
+        errors: ErrorsName,
+        threads: int,
+    ) -> None:
+        """Create the databases, empty, all with the same `options`.
+
+        `skipped` takes the documents that cannot be read, by their rows in all batches.
+        """
+        if isinstance(options, Options) and options.keeps_clusters:
+            raise OptionError(
+                "shards cannot keep clusters, since a cluster can lie in several shards; leave out"
+                " keep_clusters="
+            )
+        for name in ("passages", "features"):
+            if isinstance(options, Options) and getattr(options, name):
+                raise OptionError(
+                    f"shards have no {name}, which only queries of one database use; leave out"
+                    f" {name}="
+                )
+        self._directories = directories
+        self._shards = shards
+        self._errors = errors
+        self._threads = threads
+        self._waiting = {number: _WaitingDocuments() for number in directories}
+        self._skipped, self._read = skipped, 0
+        self._held = self._held_bytes = self._done = 0
+        for directory in directories.values():
+            with _opened(directory, "x", options) as store:
+                self._sketcher = store.sketcher
+
+    def add_all(self, batches: Iterable[Any], progress: Progress | None) -> None:
+        """Store the documents of all batches; see `write_sharded`."""
+        report = report_of(progress)
+        check_many(batches, "batches of tuples (ids, documents)")
+        for at, batch in enumerate(batches):
+            is_batch = isinstance(batch, tuple | list) and len(batch) in PARTS
+            if not is_batch or isinstance(batch[0], str | bytes | int):
+                got = f"the id {shown(batch[0])}" if is_batch else type(batch).__name__
+                raise InputError(
+                    f"batch {at} must be a tuple (ids, documents) or (ids, documents, metadata) of"
+                    f" many documents, got {got}; all can be one batch: [(ids, documents)]"
+                )
+            self._add(*batch)
+            if report is not None:
+                report(self._done)
+        self._commit()
+
+    def finish(self) -> dict[int, ContentDigest]:
+        """Make one run of each database, and return what each holds, by the number of the shard."""
+        for directory in self._directories.values():
+            with _opened(directory, "w", None) as store:
+                compaction.compact(store, self._threads)
+            sync_directory(directory)
+        return {number: waiting.content for number, waiting in self._waiting.items()}
+
+    def _add(self, ids: Any, documents: Any, metadata: Any = None) -> None:
+        incoming = states.incoming
+        if self._skipped.is_allowed:
+            ids, documents, metadata = self._readable(ids, documents, metadata)
+        encoded = incoming.EncodedIds(incoming.as_ids(ids))
+        packed = incoming.pack_all(metadata, encoded)
+        numbers = numbers_of(encoded.hashes, self._shards)
+        self._check_numbers(numbers, encoded)
+        sketches = incoming.sketch_all(
+            self._sketcher, documents, len(encoded), errors=self._errors, threads=self._threads
+        )  # fmt: skip
+        batch = incoming.make_batch(encoded, sketches)
+        for number, waiting in self._waiting.items():
+            chosen = np.flatnonzero(numbers == number)
+            if not len(chosen):
+                continue
+            waiting.content.add(encoded.hashes[chosen], sketches.taken(chosen))
+            waiting.batches.append(incoming.chosen_batch(batch, chosen))
+            if packed:
+                place = {at: rank for rank, at in enumerate(chosen.tolist(), waiting.count)}
+                waiting.metadata += [(place[at], value) for at, value in packed if at in place]
+            waiting.count += len(chosen)
+        self._done += len(encoded)
+        self._held += len(encoded)
+        self._held_bytes += sketches.vectors.nbytes + batch.content.nbytes
+        self._held_bytes += sum(len(value) for _, value in packed)
+        if self._held >= BUFFERED_DOCUMENTS or self._held_bytes >= BUFFERED_BYTES:
+            self._commit()
+
+    def _readable(self, ids: Any, documents: Any, metadata: Any) -> tuple[Any, Any, Any]:
+        """Return ids, sketches and metadata of the documents of a batch that can be read."""
+        first, listed = self._read, states.incoming.as_list(ids, "ids")
+        self._read += len(listed)
+        own = Skipped(lambda row, id, reason: self._skipped.add(first + row, id, reason))
+        found = states.unreadable.readable(
+            self._sketcher, (listed, documents, metadata), own, errors=self._errors,
+            threads=self._threads,
+        )  # fmt: skip
+        own.named(listed)
+        return found
+
+    def _commit(self) -> None:
+        """Store what is in memory, shard by shard."""
+        for number, waiting in self._waiting.items():
+            if waiting.count:
+                batch = concatenate(waiting.batches)
+                with _opened(self._directories[number], "w", None) as store:
+                    write.write_state.store_batch(store, batch, waiting.metadata, self._threads)
+            waiting.batches, waiting.metadata, waiting.count = [], [], 0
+        self._held = self._held_bytes = 0
+
+    def _check_numbers(self, numbers: I64, ids: states.incoming.EncodedIds) -> None:
+        if len(self._waiting) == self._shards:
+            return
+        for at in np.flatnonzero(~np.isin(numbers, list(self._waiting))).tolist():
+            (own,) = self._waiting
+            raise InputError(
+                f"the id {ids[at]!r} belongs to {shard_name(int(numbers[at]))} and not to"
+                f" {shard_name(own)}; distribute ids by simdb.shard_of(ids, {self._shards})"
+            )
+
+
+def _as_written(place: str, number: int, shards: int, written: Shard) -> Inspected:
+    """Open a new shard again; CorruptError unless it holds what was written."""
+    found = inspect(os.path.dirname(place), number, shards, place=place)
+    if found.shard != written:
+        raise CorruptError(
+            f"{written.name} does not hold what was written: {found.shard.document_count} documents"
+            f" instead of {written.document_count}, or other ones; the disk may be failing"
+        )
+    return found
+
+
+def _checked_path(path: str | os.PathLike[str]) -> str:
+    directory = directory_of(path)
+    if not directory:
+        raise InputError("the path of the sharded database is empty")
+    return directory
+
+
+def _expected(reports: Iterable[Shard] | None, shards: int) -> dict[str, Shard]:
+    """Return the reports by the name of the shard; InputError if they are not those of a job."""
+    if reports is None:
+        return {}
+    listed = list(reports)
+    for each in listed:
+        instance("reports", each, Shard, "the result of write_shard")
+    by_name = {each.name: each for each in listed}
+    for each in listed:
+        if by_name[each.name] != each:
+            raise InputError(f"two reports of {each.name} differ; write it again")
+    missing = [name for name in map(shard_name, range(shards)) if name not in by_name]
+    if missing or len(by_name) > shards:
+        which = missing[0] if missing else max(by_name)
+        raise InputError(
+            f"reports must be of {shards} shards, but {which} is"
+            f" {'missing' if missing else 'none of them'}"
+        )
+    return by_name
+
+
+def _check_names(directory: str, shards: int) -> None:
+    """Raise an error if a shard is missing or another directory is there; remove leftovers."""
+    if not check_directory(directory):
+        raise NotFoundError(f"there is no directory {directory}")
+    wanted = {shard_name(number) for number in range(shards)}
+    for name in sorted(wanted):
+        if not check_directory(os.path.join(directory, name)):
+            raise NotFoundError(
+                f"{name} of {directory} is missing; write it with write_shard, with batches=[] if"
+                " it has no documents"
+            )
+    for name in strange_directories(directory, shards):
+        place = os.path.join(directory, name)
+        if not LEFT_OVER.fullmatch(name) or os.path.islink(place):
+            raise FormatError(
+                f"{directory} has a directory {name!r} that is none of its {shards} shards; move it"
+                " away"
+            )
+        shutil.rmtree(place)
+
+
+@contextmanager
+def _opened(directory: str, mode: ModeName, options: Options | None) -> Iterator[Store]:
+    """Open a database; its data are on the disk when the `with` block ends without an error."""
+    store = open_store(directory, mode, options, Access("process", None, None, ()))
+    try:
+        yield store
+    except BaseException:
+        registry.abandon(store.lease)
+        raise
+    store.close()

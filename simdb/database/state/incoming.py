@@ -1,0 +1,461 @@
+"""Incoming documents: checks and sketches them and lays them out in columns for staging."""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+from operator import length_hint
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.core.arrow import TextColumn, as_column, listed, texts_behind
+from simdb.core.decoding import UTF8, as_texts, byte_column
+from simdb.database.state.store import Beside
+from simdb.core.checks import shown
+from simdb.core.dtypes import I64, U8, U64
+from simdb.core.errors import InputError
+from simdb.core.skipped import Skipped, part_of
+from simdb.core import kernel
+from simdb.core.progress import Progress, report_of
+from simdb.core.threads import begun, mapped, parts_of, thread_count
+from simdb.core.text_sketch import threads_for
+from simdb.sketch.document_kind import as_vectors, check_content
+from simdb.sketch.sketcher import AnySketcher
+from simdb.storage import codec
+from simdb.storage.records.delta import StoredBatch
+from simdb.storage.records.metadata import pack_every
+from simdb.core.arrays import (
+    BARE,
+    EMPTY,
+    ID_BYTES_MAX,
+    Fingerprints,
+    Grains,
+    PackedFeatures,
+    Sketches,
+    aligned,
+    check_many,
+    joined_ragged,
+    offsets_of,
+    sorted_unique,
+)
+from simdb.core.documents import Signatures
+
+SKETCHED_DOCUMENTS = 8192
+SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller limits memory
+
+
+def both_columns(ids: Any, documents: Any) -> tuple[Any, Any]:
+    """Return ids and documents, also of a mapping; InputError if there are no documents."""
+    if documents is not None:
+        return ids, documents
+    if isinstance(ids, Mapping):
+        return list(ids.keys()), list(ids.values())
+    raise InputError(
+        "documents are missing; give ids and documents, or a mapping from ids to documents; of a"
+        " table give both columns: table['id'], table['text']"
+    )
+
+
+def as_list(values: Any, what: str) -> list[Any]:
+    """Return an iterable, array or Arrow column as a list; InputError for one value or a table.
+
+    A mapping gives its keys: where ids are wanted, those of documents by id.
+    """
+    if isinstance(values, list):
+        return values
+    if isinstance(values, Mapping):
+        return list(values)
+    check_many(values, what)
+    if isinstance(values, np.ndarray) and values.ndim:
+        return list(values.tolist())
+    objects = listed(values)
+    if objects is not None:
+        return objects
+    return list(values)
+
+
+def as_lists(left: Any, right: Any) -> tuple[list[Any], list[Any]]:
+    """Return the ids on both sides of pairs as lists; InputError unless they are as many."""
+    first, second = as_list(left, "ids"), as_list(right, "ids")
+    if len(first) != len(second):
+        raise InputError(
+            f"left and right must have as many ids, got {len(first)} and {len(second)}"
+        )
+    return first, second
+
+
+def as_ids(values: Any) -> Any:
+    """Return ids of documents as int64[n], as a pyarrow.ChunkedArray of texts, or as a list.
+
+    Raises InputError for one value or a table.
+    """
+    found = as_column(values)
+    return as_list(values, "ids") if found is None else found
+
+
+class EncodedIds:
+    """Ids in their stored form: `offsets`, `content` and `hashes` from `kernel.encode_ids`."""
+
+    def __init__(self, ids: Any, key: bytes = b"") -> None:
+        """Encode ids from `as_ids`, under the key of a database; InputError for an invalid id."""
+        self._ids = ids
+        form = _columns_of(ids, key)
+        if form is None:
+            form = kernel.encode_ids(as_list(ids, "ids"), key)
+        self.offsets, self.content, self.hashes = form
+        self._previous: dict[int, int] | None = None
+
+    def __len__(self) -> int:
+        """Number of ids."""
+        return len(self.hashes)
+
+    def __getitem__(self, at: int) -> Any:
+        """Return one id."""
+        return as_list(self._ids[at : at + 1], "ids")[0]
+
+    @property
+    def previous(self) -> dict[int, int]:
+        """The position of the last equal id before it, for each id that was given before."""
+        if self._previous is None:
+            self._previous = repeated(self.hashes, self.offsets, self.content)
+        return self._previous
+
+    def check_distinct(self) -> None:
+        """Raise InputError if an id is given twice."""
+        for second, first in self.previous.items():
+            raise InputError(
+                f"the id {shown(self[second])} is given twice in one call, at positions {first}"
+                f" and {second}; nothing was inserted"
+            )
+
+
+def _columns_of(ids: Any, key: bytes) -> tuple[I64, U8, U64] | None:
+    """Return the stored form of ids in an array; None if each must be looked at."""
+    if isinstance(ids, np.ndarray):
+        forms = np.empty((len(ids), 1 + ids.itemsize), np.uint8)
+        forms[:, 0] = ord("i")
+        forms[:, 1:] = ids.astype("<i8", copy=False).view(np.uint8).reshape(-1, ids.itemsize)
+        offsets, content = np.arange(len(ids) + 1) * forms.shape[1], forms.ravel()
+        return offsets, content, kernel.hash_ids(offsets, content, key)
+    if isinstance(ids, list) or not len(ids):
+        return None
+    offsets, content = texts_behind("s", ids)
+    lengths = np.diff(offsets)
+    if not 1 < lengths.min() <= lengths.max() <= 1 + ID_BYTES_MAX:
+        return None
+    return offsets, content, kernel.hash_ids(offsets, content, key)
+
+
+def repeated(hashes: U64, offsets: I64, content: U8) -> dict[int, int]:
+    """Return the position of the last equal id before it, for each id that was given before.
+
+    The ids are in their stored form.  Positions ascend; ids with equal hashes can be different.
+    """
+    ordered, order = hashes.copy(), np.arange(len(hashes), dtype=np.uint32)
+    kernel.sort(ordered, order)
+    twins = np.flatnonzero(ordered[1:] == ordered[:-1])
+    found: dict[int, int] = {}
+    latest: dict[bytes, int] = {}
+    for at in sorted_unique(np.concatenate([order[twins], order[twins + 1]])).tolist():
+        stored = bytes(content[offsets[at] : offsets[at + 1]])
+        if stored in latest:
+            found[at] = latest[stored]
+        latest[stored] = at
+    return found
+
+
+def sketching(
+    sketcher: AnySketcher,
+    documents: Any,
+    errors: str,
+    threads: int,
+    beside: Beside | None = None,
+    *,
+    encoding: str = UTF8,
+) -> Generator[Sketches]:
+    """Yield the sketches of consecutive documents; an iterable is read in parts.
+
+    Several threads begin at once with a column or a list, so that the caller can do something else
+    first.  The caller closes it.  Documents can be `Sketches` that the same sketcher has made.
+    `beside`: see `Beside`.
+    """
+    if isinstance(documents, Sketches):
+        return (each for each in [documents])
+    begins = not isinstance(documents, Iterator)
+    given = sketcher, documents, None, errors, threads, beside
+    return sketched(*given, encoding=encoding, begins=begins)
+
+
+def sketch_all(
+    sketcher: AnySketcher, documents: Any, count: int, *, errors: str, threads: int
+) -> Sketches:
+    """Return sketches of exactly `count` documents; see `sketching` and `collected`."""
+    with closing(sketching(sketcher, documents, errors, threads)) as parts:
+        return collected(sketcher, parts, count, None)
+
+
+def collected(
+    sketcher: AnySketcher, parts: Iterable[Sketches], count: int, progress: Progress | None
+) -> Sketches:
+    """Return sketches of exactly `count` documents as one object, in arrays that can be stored.
+
+    The parts are copied while threads make the next ones.
+    """
+    report = report_of(progress)
+    grains: list[Grains | None] = []
+    features: list[PackedFeatures | None] = []
+    whole, done = sketcher.sketch([]), 0
+    for part in parts:
+        start, done = done, done + len(part)
+        if done > count:
+            break
+        if report is not None:
+            report(done)
+        if len(part) == count:
+            return part
+        if not start:
+            make, width = codec.allocate, part.vectors.shape[1]
+            whole = Sketches(
+                make(np.uint64, count), make(np.uint8, (count, width)), make(np.uint8, count)
+            )
+        inside = slice(start, done)
+        whole.bits[inside], whole.states[inside] = part.bits, part.states
+        whole.vectors[inside] = part.vectors
+        check_content(whole.content, part)
+        whole.content = whole.content or part.content
+        grains.append(part.grains)
+        features.append(part.features)
+    check_count(done, count)
+    return replace(whole, grains=joined_ragged(grains), features=joined_ragged(features))
+
+
+def sketch_slices(
+    sketcher: AnySketcher,
+    documents: Any,
+    count: int | None,
+    size: int | None,
+    *,
+    errors: str,
+    threads: int,
+    encoding: str = UTF8,
+    beside: Beside | None = None,
+) -> Iterator[Sketches]:
+    """Yield query sketches of documents, at most `size` at a time or, if None, all at once.
+
+    There is always one slice.  `count`: how many documents are required, None for any number.
+    `beside`: makes what is stored beside their sketches.
+    """
+    held: list[Sketches] = []
+    done = 0
+    given = sketcher, documents, size, errors, threads, beside
+    found = sketched(*given, encoding=encoding, is_query=True)
+    for sketches in found:
+        if held and size is not None and sum(map(len, held)) + len(sketches) > size:
+            yield joined(sketcher, held, is_query=True)
+            held = []
+        held.append(sketches)
+        done += len(sketches)
+        if count is not None and done > count:
+            break
+    check_count(done, done if count is None else count)
+    yield joined(sketcher, held, is_query=True)
+
+
+def as_inserted(sketcher: AnySketcher, queries: Sketches) -> Sketches:
+    """Return query sketches as stored: without levels, and bare if no vectors are stored."""
+    states = queries.states
+    if not sketcher.options.vector_bytes:
+        states = np.where(states == EMPTY, EMPTY, BARE).astype(np.uint8)
+    return replace(queries, states=states, levels=None)
+
+
+def sketch_queries(sketcher: AnySketcher, documents: Any, errors: str) -> Sketches:
+    """Return the sketches of all queries in an iterable or an array."""
+    parts = list(sketched(sketcher, documents, None, errors, thread_count(), is_query=True))
+    return joined(sketcher, parts, is_query=True)
+
+
+def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False) -> Sketches:
+    """Return consecutive sketches as one object."""
+    if len(parts) == 1:
+        return parts[0]
+    parts = [sketcher.sketch([], is_query=is_query), *parts]
+    levels = [part.levels for part in parts if part.levels is not None]
+    content = max(part.content for part in parts)
+    for part in parts:
+        check_content(content, part)
+    return Sketches(
+        np.concatenate([part.bits for part in parts]),
+        np.concatenate([part.vectors for part in parts]),
+        np.concatenate([part.states for part in parts]),
+        np.concatenate(levels) if levels else None,
+        joined_ragged([part.grains for part in parts]),
+        joined_ragged([part.features for part in parts]),
+        content,
+    )
+
+
+def make_batch(ids: EncodedIds, sketches: Sketches) -> StoredBatch:
+    """Return the columns of these documents."""
+    return StoredBatch(
+        codec.allocated(sketches.bits),  # the bits can be the caller's own array
+        sketches.states,
+        sketches.vectors,
+        ids.hashes,
+        ids.offsets,
+        ids.content,
+        sketches.grains,
+        sketches.features,
+    )
+
+
+def rehashed(batch: StoredBatch, key: bytes) -> StoredBatch:
+    """Return documents with the hashes that their ids have under the key of a database."""
+    return replace(batch, hashes=kernel.hash_ids(batch.offsets, batch.content, key))
+
+
+def batch_of_one(form: tuple[Any, Any, Any], sketches: Sketches) -> StoredBatch:
+    """Return the columns of one document, whose id `kernel.encode_ids` has encoded as `form`."""
+    offsets, content, hashes = form
+    return StoredBatch(
+        sketches.bits, sketches.states, sketches.vectors, hashes, offsets, content,
+        sketches.grains, sketches.features,
+    )  # fmt: skip
+
+
+def pack_all(metadata: Any, ids: Sequence[Any] | EncodedIds) -> list[tuple[int, bytes]]:
+    """Return (position, stored form) of the metadata of each document that has metadata."""
+    if metadata is None:
+        return []
+    if isinstance(metadata, Mapping):
+        raise InputError(
+            "metadata of many documents must be a list with an object or None for each id, got"
+            f" {type(metadata).__name__}; if its keys are ids, pass [metadata.get(id) for id in"
+            " ids]"
+        )
+    values = as_list(metadata, "metadata")
+    if len(values) != len(ids):
+        raise InputError(f"there are {len(ids)} ids but metadata of {len(values)} document(s)")
+    return pack_every(values, lambda at: f"document {ids[at]!r}")
+
+
+def moved(
+    metadata: Sequence[tuple[int, bytes]], chosen: npt.NDArray[np.integer]
+) -> list[tuple[int, bytes]]:
+    """Return the metadata of the documents at the ascending positions `chosen`, renumbered."""
+    if not metadata:
+        return []
+    places = {position: at for at, position in enumerate(chosen.tolist())}
+    return [(places[at], packed) for at, packed in metadata if at in places]
+
+
+def chosen_batch(batch: StoredBatch, chosen: npt.NDArray[np.integer]) -> StoredBatch:
+    """Return only the documents at the ascending positions `chosen`."""
+    lengths = np.diff(batch.offsets)
+    is_chosen = np.zeros(len(batch), np.bool_)
+    is_chosen[chosen] = True
+    return StoredBatch(
+        batch.fingerprints[chosen],
+        batch.states[chosen],
+        batch.vectors[chosen],
+        batch.hashes[chosen],
+        offsets_of(lengths[chosen]),
+        batch.content[np.repeat(is_chosen, lengths)],
+        None if batch.grains is None else batch.grains.taken(chosen),
+        None if batch.features is None else batch.features.taken(chosen),
+    )
+
+
+def check_count(done: int, count: int) -> None:
+    """Raise InputError unless the number of documents, `done`, is that of the ids, `count`."""
+    if done != count:
+        found = f"more than {count}" if done > count else str(done)
+        raise InputError(f"there are {count} ids but {found} documents")
+
+
+def sketched(
+    sketcher: AnySketcher,
+    documents: Any,
+    most: int | None,
+    errors: str,
+    threads: int,
+    beside: Beside | None = None,
+    *,
+    encoding: str = UTF8,
+    is_query: bool = False,
+    begins: bool = False,
+    skipped: Skipped | None = None,
+) -> Generator[Sketches]:
+    """Yield the sketches of consecutive documents, of at most `most` at a time; see `sketching`.
+
+    `skipped` takes documents that cannot be read; without it they raise InputError.
+    """
+
+    def make(start: int, chunk: Any) -> Sketches:
+        chunk = as_texts(chunk, encoding, errors, start)
+        made = sketcher.sketch(chunk, errors=errors, start=start, is_query=is_query)
+        return made if beside is None else beside.added(made, chunk, errors=errors, start=start)
+
+    def sketch(some: tuple[int, Any]) -> Sketches:
+        if skipped is None:
+            return make(*some)
+        return joined(sketcher, list(skipped.readable(make, *some)), is_query)
+
+    threads = threads_for(sketcher.options, threads)
+    share = begun if begins else mapped
+    return share(sketch, numbered(_chunks(documents, most, threads)), threads)
+
+
+def numbered(chunks: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield each chunk with the position of its first document."""
+    start = 0
+    for chunk in chunks:
+        yield start, chunk
+        start += len(chunk)
+
+
+def _chunks(documents: Any, most: int | None, threads: int) -> Iterator[Any]:
+    """Yield the documents in parts: a few thousand at a time, ready sketches in arrays at once.
+
+    `most`: the largest number of documents in a part, whatever they are.  Of documents whose number
+    is known, each of several `threads` gets some parts.
+    """
+    few = min(most or SKETCHED_DOCUMENTS, SKETCHED_DOCUMENTS)
+    count = length_hint(documents)
+    if count:
+        few = parts_of(count, threads, most=few)[0].stop
+    many = None if most is None else min(most, SKETCHED_READY)
+    if isinstance(documents, Fingerprints | Signatures):
+        step = many or max(len(documents), 1)
+        for first in range(0, max(len(documents), 1), step):
+            yield part_of(documents, slice(first, first + step))
+        return
+    vectors = as_vectors(documents)
+    if vectors is not None:
+        for first in range(0, len(vectors), few):
+            yield vectors[first : first + few]
+        return
+    check_many(documents, "documents")
+    column = documents if isinstance(documents, TextColumn) else byte_column(documents)
+    if column is not None:
+        for first in range(0, len(column), few):
+            yield column[first : first + few]
+        return
+    if isinstance(documents, np.ndarray):
+        if documents.dtype == np.uint64 and documents.ndim == 1:
+            documents = aligned(documents, np.uint64)
+            for first in range(0, len(documents), many or max(len(documents), 1)):
+                yield documents[first : first + (many or len(documents))]
+            return
+        if documents.dtype.kind not in "OUS" or documents.ndim != 1:
+            raise InputError(
+                "documents must be texts, ready fingerprints uint64[n] or vectors float[n, d], got"
+                f" an array of {documents.dtype} with shape {documents.shape}"
+            )
+    if hasattr(documents, "to_pylist"):
+        documents = documents.to_pylist()
+    iterator = iter(documents)
+    while chunk := list(islice(iterator, few)):
+        yield chunk

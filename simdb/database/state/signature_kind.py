@@ -1,0 +1,347 @@
+"""Signature kind: a database of MinHash signatures, with tables for each band (LSH).
+
+Documents with the same minima in a band have equal keys in the tables of that band.  A document
+that several bands find is measured once.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from simdb.database.state.signature_vectors import SignatureVectors
+from simdb.database.state.view import SIGNATURES, View
+from simdb.core.bits import ALL_BITS, is_set
+from simdb.core.dtypes import F32, I64, U8, U32, U64
+from simdb.plan.banding import Bands, bands_of
+from simdb.plan.problem import BandedPopulation, Criterion
+from simdb.core import kernel
+from simdb.core.options import Options
+from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView
+from simdb.storage.records.tombstones import Bitmap
+from simdb.storage.runs.source import Source
+from simdb.storage.runs.table import Table, header_bits, make_table
+from simdb.core.arrays import EMPTY, Fingerprint, Sketches, is_first, offsets_of, sorted_unique
+from simdb.core.documents import Signature
+
+# For this many queries or more the delta is sorted; fewer are compared with all of the delta.
+SORTING_QUERIES = 64
+# Where any one match will do, so many documents with one key are tried before all of them are.
+TRIED = 64
+LOWER_BITS = np.uint64(2**32 - 1)
+
+# Returns the documents with the keys uint64[n, bands] of some queries, packed by `_coupled`; only
+# ordinals greater than after[i] for query i; of each query so many are enough, 0 for all.
+Find = Callable[[U64, U32 | None, int], U64]
+# Returns the signatures of at least the given ordinals.
+Measure = Callable[[U32], SignatureVectors]
+
+
+class SignatureKind:
+    """The kind of a database whose options name a `Minhash`."""
+
+    stores = SIGNATURES
+    equal_option = "--similarity 1"
+
+    def __init__(self, options: Options) -> None:
+        """Take the bands from the options, which must be `settled`."""
+        self.keying = bands_of(options)
+        self.masks = [ALL_BITS] * self.keying.table_count
+        self._options = options
+
+    def make_vectors(self, width: int, segments: Sequence[tuple[int, U8]]) -> Any:
+        """Return an object that measures packed signatures."""
+        return SignatureVectors(self.keying, width, segments)
+
+    def make_tables(self, view: View, source: Source) -> Any:
+        """Return the tables of all bands, ready for look-up."""
+        sealed = view.sealed
+        tables = sealed.tables.get((0, sealed.lean))
+        if tables is None:
+            tables = sealed.tables[0, sealed.lean] = [
+                prepared([run.table(band, source) for run in view.runs], None, view.windows)
+                for band in range(self.keying.table_count)
+            ]
+        return BandTables(
+            self.keying, tables, view.delta, view.dead, is_part=view.windows is not None
+        )
+
+    def make_covered_tables(self, view: View, source: Source) -> Any:
+        """Return the same tables, since bands need no calibration."""
+        return self.make_tables(view, source)
+
+    def population(
+        self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
+    ) -> BandedPopulation:
+        """Return what the planner must know of a view; `is_swept`: to find all pairs."""
+        counts = [run.info.entry_count for run in view.runs]
+        return BandedPopulation(
+            sum(counts) + len(view.delta.searchable),
+            self.keying,
+            header_bits(max(counts, default=0), source.header_offset),
+            source.width,
+            is_swept,
+        )
+
+    def empty_population(self, *, has_weights: bool) -> BandedPopulation:
+        """Return what the planner must know of an empty database."""
+        width = self._options.sketch.vector_bytes if has_weights else 0
+        return BandedPopulation(0, self.keying, 0, width)
+
+    def shown(self, similarities: F32) -> F32:
+        """Return the similarities as they are measured."""
+        return similarities
+
+    def shown_one(self, similarity: float | None) -> float | None:
+        """Return the similarity as it is measured."""
+        return similarity
+
+    def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
+        """Return the 64 bits of the signature at position `at`; they have no weights."""
+        is_empty = int(sketches.states[at]) == EMPTY
+        return Fingerprint(int(sketches.bits[at]), None, is_empty=is_empty)
+
+    def signature_of(self, sketches: Sketches, at: int) -> Signature | None:
+        """Return the stored signature at position `at`."""
+        minima = self.keying.minima_of(sketches.vectors[at : at + 1])[0]
+        return Signature(minima, self.keying.sketch, bool(sketches.states[at] == EMPTY))
+
+
+class BandTables:
+    """The tables of all bands of one state, ready for look-up."""
+
+    def __init__(
+        self,
+        bands: Bands,
+        tables: Sequence[kernel.Tables],
+        delta: DeltaView,
+        dead: Bitmap | None,
+        *,
+        is_part: bool,
+    ) -> None:
+        """`tables`: each band of all runs, as `prepared` returns them.
+
+        `is_part`: they have windows.  If windows together cover all entries of a run, each match is
+        found in exactly one of them: in the window of the first band that agrees.
+        """
+        self._is_part = is_part
+        self._bands = bands
+        self._delta = delta
+        self._dead = dead
+        self._tables = (
+            tables if dead is None else [table.over(NO_DOCUMENTS, dead) for table in tables]
+        )
+        self._sorted: list[kernel.Tables] | None = None  # the sorted delta, by band
+        self._asked = 0  # single queries so far
+
+    def search(
+        self, vectors: U8, measure: Measure, *, similarity: float, first: int, sure: int,
+        after: U32 | None,
+    ) -> tuple[I64, U32, F32]:  # fmt: skip
+        """Return the documents at least that similar that share a band with a query.
+
+        The result is offsets, ordinals and similarities; the matches of each query descend in
+        similarity, then ascend in ordinal.  `first`: so many candidates of each query are enough if
+        `sure` of them match; 1 for any one match of each query, 0 for all.  `after`: only ordinals
+        greater than after[i] for query i.
+        """
+        keys = self._bands.searchable(np.empty(0, np.uint64), vectors)
+        if first == 1:
+            return self._first(keys, vectors, measure, similarity, after)
+        every = np.arange(len(keys))
+        found, counts = self._matches(every, keys, vectors, measure, similarity, first, after)
+        if first:
+            matches = np.bincount(found[0], minlength=len(keys))
+            is_unsure = (counts >= first) & (matches < sure)
+            unsure = np.flatnonzero(is_unsure)
+            more, _ = self._matches(unsure, keys, vectors, measure, similarity, 0, after)
+            is_sure = ~is_unsure[found[0]]
+            found = (
+                np.append(found[0][is_sure], more[0]),
+                np.append(found[1][is_sure], more[1]),
+                np.append(found[2][is_sure], more[2]),
+            )
+        queries, ordinals, similarities = found
+        order = np.lexsort((-similarities, queries))  # stable, and the ordinals of a query ascend
+        counts = np.bincount(queries, minlength=len(vectors))
+        return offsets_of(counts), ordinals[order], similarities[order]
+
+    def candidates_of(self, vector: U8, most: int) -> U32 | None:
+        """Return the documents that share a band with one query uint8[1, width], ascending.
+
+        Fast for a single query.  Return None if all bands together find more than `most` documents,
+        each counted once for each band.
+        """
+        keys = self._bands.keys_of(vector)
+        found: U32 | None = kernel.lookup_bands(self._tables, keys, most)
+        if found is None or not len(self._delta.ordinals):
+            return found
+        recent = self._recent(keys, most)
+        # Documents of the delta come after those of all runs.
+        return np.concatenate([found, recent]) if len(recent) else found
+
+    def any_of_each(self, vectors: U8) -> tuple[I64, U32]:
+        """Find one document with the same band key for each query and band, if there is any.
+
+        Return the position of the query and the ordinal of each find.
+        """
+        keys = self._bands.searchable(np.empty(0, np.uint64), vectors)
+        return _distinct([find(keys, None, 1) for _, find in self._finders(len(keys))])
+
+    def _first(
+        self, keys: U64, vectors: U8, measure: Measure, similarity: float, after: U32 | None
+    ) -> tuple[I64, U32, F32]:
+        """Return one match of each query, from the first band that has a match."""
+        found = np.zeros(len(keys), np.bool_)
+        ordinals = np.zeros(len(keys), np.uint32)
+        similarities = np.zeros(len(keys), np.float32)
+        for _, find in self._finders(len(keys)):
+            pending = np.flatnonzero(~found)
+            for most in (TRIED, 0):
+                if not len(pending):
+                    break
+                part = find(keys[pending], None if after is None else after[pending], most)
+                positions, candidates = _distinct([part])
+                queries = pending[positions]
+                measured = measure(candidates).of_pairs(vectors, queries, candidates)
+                chosen = np.flatnonzero(measured >= np.float32(similarity))
+                winners, firsts = np.unique(queries[chosen], return_index=True)
+                found[winners] = True
+                ordinals[winners] = candidates[chosen[firsts]]
+                similarities[winners] = measured[chosen[firsts]]
+                has_more = np.bincount(positions, minlength=len(pending)) >= TRIED
+                pending = pending[has_more & ~found[pending]]
+        return offsets_of(found), ordinals[found], similarities[found]
+
+    def _matches(
+        self, asking: I64, keys: U64, vectors: U8, measure: Measure, similarity: float,
+        first: int, after: U32 | None,
+    ) -> tuple[tuple[I64, U32, F32], I64]:  # fmt: skip
+        """Return queries, ordinals and similarities, and the candidates of each query in a band.
+
+        `asking`: the positions of the queries to search for.  `first`: a query that has so many
+        candidates in one band gets no more, 0 for all.  Their greatest number is returned.
+        """
+        counts = np.zeros(len(keys), np.int64)
+        parts = [np.empty(0, np.uint64)]
+        for band, find in self._finders(len(asking)):
+            if first:
+                asking = asking[counts[asking] < first]
+            if not len(asking):
+                break
+            if len(asking) == len(keys):
+                found = find(keys, after, first)
+            else:
+                found = find(keys[asking], None if after is None else after[asking], first)
+                positions = asking[(found >> np.uint64(32)).astype(np.int64)]
+                found = positions.astype(np.uint64) << np.uint64(32) | found & LOWER_BITS
+            if first:
+                positions = (found >> np.uint64(32)).astype(np.int64)
+                counts = np.maximum(counts, np.bincount(positions, minlength=len(keys)))
+            if self._is_part and band is not None:
+                found = _first_in_band(band, found, vectors, measure)
+            parts.append(found)
+        queries, ordinals = _distinct(parts)
+        similarities = measure(ordinals).of_pairs(vectors, queries, ordinals)
+        chosen = np.flatnonzero(similarities >= np.float32(similarity))
+        return (queries[chosen], ordinals[chosen], similarities[chosen]), counts
+
+    def _finders(self, query_count: int) -> Iterator[tuple[int | None, Find]]:
+        """Yield functions that find the documents with a key in some table, and its band.
+
+        The band is None for the delta.
+        """
+        if len(self._delta.ordinals):
+            if query_count < SORTING_QUERIES:
+                yield None, self._compare_delta
+            else:
+                for band, table in enumerate(self._sort_delta()):
+                    yield None, partial(_find, table, band)
+        for band, table in enumerate(self._tables):
+            yield band, partial(_find, table, band)
+
+    def _sort_delta(self) -> list[kernel.Tables]:
+        """Return the tables of the delta, one for each band."""
+        if self._sorted is None:
+            self._sorted = [
+                prepared([_sort(self._delta, self._bands, band)], self._dead, None)
+                for band in range(len(self._tables))
+            ]
+        return self._sorted
+
+    def _recent(self, keys: U64, most: int) -> U32:
+        """Return the documents of the delta with one of these keys of one query, ascending."""
+        self._asked += 1
+        found: U32 | None = None
+        # After so many queries one by one, sorting the delta costs less than comparing it again.
+        if self._sorted is not None or self._asked > SORTING_QUERIES:
+            found = kernel.lookup_bands(self._sort_delta(), keys, most)
+        if found is None:
+            found = self._compare_delta(keys[None], None, 0).astype(np.uint32)
+        return found
+
+    def _compare_delta(self, keys: U64, after: U32 | None, first: int) -> U64:
+        """Return the documents of the delta with one of these keys, as a `Find`."""
+        parts = [np.empty(0, np.uint64)]
+        for query, row in enumerate(keys):
+            # Few keys are equal, so this is much faster than to reduce each row.
+            equal = np.flatnonzero(self._delta.searchable == row)
+            ordinals = self._delta.ordinals[sorted_unique(equal // len(row))]
+            if self._dead is not None:
+                ordinals = ordinals[~is_set(self._dead, ordinals)]
+            if after is not None:
+                ordinals = ordinals[ordinals > after[query]]
+            if first:
+                ordinals = ordinals[:first]
+            parts.append(np.uint64(query << 32) | ordinals)
+        return np.concatenate(parts)
+
+
+def prepared(
+    runs: Sequence[Table], dead: Bitmap | None, windows: Sequence[tuple[int, int]] | None
+) -> kernel.Tables:
+    """Return one band of some runs as kernel tables, in which all bits of a key lead.
+
+    `windows` as for `kernel.Tables`.
+    """
+    rows = [[(table.keys, table.ordinals, table.directory)] for table in runs]
+    return kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, dead, windows)
+
+
+def _find(table: kernel.Tables, band: int, keys: U64, after: U32 | None, first: int) -> U64:
+    """Return the documents with these keys in the table of a band, as a `Find`."""
+    found = table.lookup(
+        np.ascontiguousarray(keys[:, band]), distance=0, flips=0, first=first, after=after
+    )
+    return _coupled(found[0], found[1])
+
+
+def _first_in_band(band: int, found: U64, vectors: U8, measure: Measure) -> U64:
+    """Return the couples found in a band that agree in no band before it."""
+    queries, ordinals = _distinct([found])
+    shared = measure(ordinals).bands_of_pairs(vectors, queries, ordinals)
+    is_new = ~shared[:, :band].any(axis=1)
+    return np.asarray(queries[is_new].astype(np.uint64) << np.uint64(32) | ordinals[is_new])
+
+
+def _sort(delta: DeltaView, bands: Bands, band: int) -> Table:
+    keys = np.empty(len(delta.ordinals), np.uint64)
+    bands.write_keys(delta.searchable, keys, band)
+    return make_table(keys, delta.ordinals.copy(), header_bits(len(keys), 0))
+
+
+def _coupled(offsets: I64, ordinals: U32) -> U64:
+    """Pack (query, ordinal) couples into numbers that sort by query, then by ordinal."""
+    queries = np.repeat(
+        np.arange(len(offsets) - 1, dtype=np.uint64) << np.uint64(32), np.diff(offsets)
+    )
+    return np.asarray(queries | ordinals, np.uint64)
+
+
+def _distinct(parts: Sequence[U64]) -> tuple[I64, U32]:
+    """Return the queries and the ordinals of all distinct couples, sorted."""
+    couples = np.concatenate(parts)
+    kernel.sort(couples)
+    couples = couples[is_first(couples)]
+    return (couples >> np.uint64(32)).astype(np.int64), couples.astype(np.uint32)

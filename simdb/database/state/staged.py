@@ -1,0 +1,262 @@
+"""Staged changes: what a state needs to know of a write transaction, metadata and times too."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from heapq import merge
+from time import time
+from typing import Any, Protocol
+
+import numpy as np
+
+from simdb.core.checks import shown
+from simdb.core.dtypes import U32
+from simdb.core.errors import InputError
+from simdb.core import kernel
+from simdb.storage.membership import Membership
+from simdb.storage.passages import NO_TABLE, entries_of_grains
+from simdb.storage.records.manifest import PassageInfo
+from simdb.storage.records.metadata import NO_METADATA, TimeChange
+from simdb.storage.runs.table import Table
+from simdb.core.arrays import (
+    NO_FEATURES,
+    NO_GRAINS,
+    Grains,
+    PackedFeatures,
+    joined_ragged,
+    sorted_unique,
+)
+
+SECONDS_MAX = 2**32 - 1
+
+Entry = tuple[int, bytes]
+
+
+class StagedPassages:
+    """The grains of new documents, in order; it only grows, or is taken back."""
+
+    def __init__(self, first: int) -> None:
+        """Begin without documents; the first one will have the ordinal `first`."""
+        self._first = first
+        self._parts: list[Grains] = []
+        self._sorted: tuple[int, Table] = (0, NO_TABLE)
+
+    def __len__(self) -> int:
+        """Number of insertions, for `restore`."""
+        return len(self._parts)
+
+    def restore(self, count: int) -> None:
+        """Forget all insertions but the first `count`."""
+        del self._parts[count:]
+        if self._sorted[0] > count:
+            self._sorted = (0, NO_TABLE)
+
+    def insert(self, grains: Grains) -> None:
+        """Add the grains of the next documents."""
+        self._parts.append(grains)
+
+    def entries(self) -> Table:
+        """Return the entries of all documents, sorted."""
+        if self._sorted[0] < len(self._parts):
+            table = entries_of_grains(self._first, joined_ragged(self._parts) or NO_GRAINS)
+            kernel.sort(table.keys, table.ordinals)
+            self._sorted = (len(self._parts), table)
+        return self._sorted[1]
+
+    @property
+    def entry_count(self) -> int:
+        """Number of entries."""
+        return int(np.sum([len(part.values) for part in self._parts], dtype=np.int64))
+
+
+class StagedFeatures:
+    """The packed features of new documents, in order; they only grow, or are taken back."""
+
+    def __init__(self, first: int) -> None:
+        """Begin without documents; the first one will have the ordinal `first`."""
+        self.first = first
+        self._parts: list[PackedFeatures] = []
+        self._starts = [first]
+
+    def __len__(self) -> int:
+        """Number of insertions, for `restore`."""
+        return len(self._parts)
+
+    def restore(self, count: int) -> None:
+        """Forget all insertions but the first `count`."""
+        del self._parts[count:]
+        del self._starts[count + 1 :]
+
+    def insert(self, features: PackedFeatures) -> None:
+        """Add the features of the next documents."""
+        self._starts[len(self._parts) + 1 :] = [self._starts[len(self._parts)] + len(features)]
+        self._parts.append(features)
+
+    def of(self, ordinals: U32) -> PackedFeatures:
+        """Return the features of some of these documents, whose ordinals ascend."""
+        which = np.searchsorted(self._starts, ordinals, side="right") - 1
+        found = [
+            self._parts[part].taken(ordinals[which == part].astype(np.int64) - self._starts[part])
+            for part in sorted_unique(which).tolist()
+        ]
+        return joined_ragged(found) or NO_FEATURES
+
+    def whole(self) -> PackedFeatures:
+        """Return the features of all these documents."""
+        return joined_ragged(self._parts) or NO_FEATURES
+
+
+def now_seconds() -> int:
+    """Return the seconds since 1970, as they are stored: never 0, which means no time."""
+    return min(max(int(time()), 1), SECONDS_MAX)
+
+
+class StagedTimes:
+    """The times that a transaction changes, in order; `changes` only grows, or is taken back."""
+
+    def __init__(self) -> None:
+        """Begin without changes."""
+        self.changes: list[TimeChange] = []
+
+    def __len__(self) -> int:
+        """Number of changes, for `restore`."""
+        return len(self.changes)
+
+    def restore(self, count: int) -> None:
+        """Forget all changes but the first `count`."""
+        del self.changes[count:]
+
+    def note(self, ordinals: U32, times: U32 | None = None) -> None:
+        """Give some documents the present time, or those given, unless they have a later one."""
+        if len(ordinals):
+            self.changes.append((ordinals, now_seconds() if times is None else times))
+
+    def over(self, stored: U32) -> U32:
+        """Return the time of every ordinal, given a copy of the stored times with their length."""
+        for ordinals, seconds in self.changes:
+            stored[ordinals] = np.maximum(stored[ordinals], seconds)
+        return stored
+
+
+def seconds_of(before: Any) -> int:
+    """Return the seconds since 1970 of a datetime, rounded down; InputError for anything else."""
+    if not isinstance(before, datetime):
+        raise InputError(
+            "before must be a datetime, such as datetime.now() - timedelta(days=30), got"
+            f" {shown(before)}"
+        )
+    try:
+        return math.floor(before.timestamp())
+    except (OverflowError, ValueError, OSError) as error:
+        raise InputError(f"before cannot be turned into seconds: {error}") from error
+
+
+class StagedMetadata:
+    """The metadata of new documents, and later changes, in their stored form by ordinal.
+
+    Both lists only grow, so that changes can be taken back.  A change to `NO_METADATA` removes.
+    """
+
+    def __init__(self) -> None:
+        """Begin without changes."""
+        self._new: list[Entry] = []
+        self._changes: list[Entry] = []
+        self._changed: dict[int, bytes] = {}
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How much was staged, for `restore`."""
+        return len(self._new), len(self._changes)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether metadata were changed after their documents were inserted."""
+        return bool(self._changes)
+
+    def restore(self, counts: tuple[int, int]) -> None:
+        """Forget what was staged since `counts`."""
+        del self._new[counts[0] :]
+        del self._changes[counts[1] :]
+        self._changed = dict(self._changes)
+
+    def insert(self, first: int, metadata: Sequence[Entry]) -> None:
+        """Add the metadata of new documents, given with their positions counted from `first`."""
+        self._new += [(first + at, packed) for at, packed in metadata]
+
+    def change(self, ordinal: int, packed: bytes) -> None:
+        """Replace the metadata of one document."""
+        self._changes.append((ordinal, packed))
+        self._changed[ordinal] = packed
+
+    def of(self, ordinal: int) -> bytes | None:
+        """Return the staged metadata of a document; None if nothing is staged for it."""
+        changed = self._changed.get(ordinal)
+        if changed is not None:
+            return changed
+        at = bisect_left(self._new, (ordinal, b""))
+        return self._new[at][1] if at < len(self._new) and self._new[at][0] == ordinal else None
+
+    def over(self, stored: Iterator[Entry]) -> Iterator[Entry]:
+        """Yield all metadata, by ordinal, given the `stored` ones by ordinal."""
+        staged = sorted({**dict(self._new), **self._changed}.items())
+        kept = (entry for entry in stored if entry[0] not in self._changed)
+        return (entry for entry in merge(kept, staged) if entry[1] != NO_METADATA)
+
+    def new_from(self, first: int) -> list[Entry]:
+        """Return the metadata of documents from the ordinal `first` on, by ordinal."""
+        if not self._changed:
+            return self._new
+        return [entry for entry in self.over(iter(())) if entry[0] >= first]
+
+    def changed_before(self, first: int) -> dict[int, bytes]:
+        """Return the changes of documents before the ordinal `first`."""
+        return {at: packed for at, packed in self._changed.items() if at < first}
+
+
+class LiveCounts(Protocol):
+    """Numbers of live documents: of all, without features, without weights."""
+
+    @property
+    def document_count(self) -> int: ...  # noqa: D102
+
+    @property
+    def empty_count(self) -> int: ...  # noqa: D102
+
+    @property
+    def bare_count(self) -> int: ...  # noqa: D102
+
+
+class Known(LiveCounts, Protocol):
+    """The same numbers, and the fields of the manifest that searching and storing need."""
+
+    @property
+    def passages(self) -> tuple[PassageInfo, ...]: ...  # noqa: D102
+
+    @property
+    def content(self) -> int: ...  # noqa: D102
+
+    @property
+    def id_key(self) -> bytes: ...  # noqa: D102
+
+
+class Staged(Protocol):
+    """The staged changes that a view does not have: clusters, metadata, times, notes."""
+
+    def membership(self) -> Membership | None:
+        """Return the maintained clusters with all staged changes; None if there are none."""
+
+    def metadata(self) -> StagedMetadata:
+        """Return the staged changes of metadata."""
+
+    def times(self) -> StagedTimes | None:
+        """Return the staged times; None if the database keeps none."""
+
+    def staged_passages(self) -> StagedPassages | None:
+        """Return the grains of new documents; None if the database has no passages."""
+
+    def staged_features(self) -> StagedFeatures | None:
+        """Return the features of new documents; None if the database stores none."""
+
+    def note(self, key: bytes) -> tuple[bytes | None] | None:
+        """Return the packed content of a staged note; (None,) if it is removed, None otherwise."""

@@ -1,0 +1,491 @@
+"""State: everything that a verb reads, as of one commit or inside one transaction.
+
+A state is a view under a transaction.  The view (`view.py`) is shared by all readers of one commit
+and holds the kernel's objects.  The transaction protects the pages that they point into, and
+`source` fetches more through it.  A verb uses a state in a `with` block, and nothing of it after.
+
+A query of one fingerprint takes a microsecond or two, so a state makes its source when something
+is first fetched: most queries find all that they need in the view.
+
+A run has a table of the hashes of its ids.  Different ids can have the same hash, so the id of each
+document that the tables find is compared, too.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from simdb.database.state.glimpse import glimpse
+from simdb.database.state.staged import Known, Staged
+from simdb.database.state.view import ASKED_LEAST, Kind, View
+from simdb.core.bits import ALL_BITS, bitmap
+from simdb.core.dtypes import I64, U8, U32, U64, Array, Bools
+from simdb.core.errors import CorruptError
+from simdb.plan.calibration import Calibration, delays_of
+from simdb.plan.cost import Paging
+from simdb.plan.planner import choose
+from simdb.plan.probing import wants_glimpse
+from simdb.plan.problem import BandedPopulation, Criterion, Population
+from simdb.core.reports import Plan
+from simdb.core import kernel
+from simdb.core.options import LOOKING_UP, Options
+from simdb.sketch.document_kind import check_content
+from simdb.storage import layout
+from simdb.storage.environment.environment import Environment
+from simdb.storage.environment.gate import Gate, Holder
+from simdb.storage.membership import Membership
+from simdb.storage.passages import Passages, stored_passages
+from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView, Keying
+from simdb.storage.records.features import read_features
+from simdb.storage.records.metadata import (
+    NO_METADATA,
+    read_all,
+    read_many,
+    read_note,
+    read_times,
+    unpacked_note,
+)
+from simdb.storage.records.tombstones import Bitmap
+from simdb.storage.runs.columns import ColumnParts
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
+from simdb.core.arrays import (
+    NO_FEATURES,
+    WEIGHTED,
+    PackedFeatures,
+    Sketches,
+    joined_ragged,
+    sorted_unique,
+)
+
+if TYPE_CHECKING:
+    from simdb.sketch.exact_similarity import ExactSimilarity
+    from simdb.sketch.sketcher import AnySketcher
+
+
+class Origin(Protocol):
+    """What a state needs of the store that it belongs to."""
+
+    options: Options
+    environment: Environment
+    takes_bits: bool
+
+    @property
+    def sketcher(self) -> "AnySketcher":
+        """The sketcher, which makes sketches of documents."""
+
+    def exact_similarity(self, *, compares_numbers: bool = False) -> "ExactSimilarity":
+        """Return the exact similarity of documents that the sketches estimate."""
+
+    def source_of(self, holder: Holder | None) -> Source:
+        """Return a source over the transaction of `holder`; None if it has ended."""
+
+
+class State:
+    """A consistent state: a view and the transaction that sees it, for a `with` statement."""
+
+    __slots__ = ("_gate", "_holder", "_source", "_staged", "counts", "store", "threads", "view")
+
+    def __init__(
+        self,
+        store: Origin,
+        view: View,
+        source: Source | None,
+        counts: Known,
+        holder: Holder | None = None,
+        gate: Gate | None = None,
+        staged: Staged | None = None,
+    ) -> None:
+        """`source` sees the runs of `view` and ends with the `with` statement.
+
+        Without a source, the transaction of `holder` sees them, and ends with the statement.  If a
+        snapshot or write transaction owns the source, the state only leaves its `gate`, which it
+        has entered as `holder`.
+        """
+        self.store = store
+        self.view = view
+        self.counts = counts
+        # How many threads the verb that uses this state may spread its work over.
+        self.threads = 1
+        self._source = source
+        self._holder = holder
+        self._gate = gate
+        self._staged = staged
+
+    def __enter__(self) -> "State":
+        """Return the state itself."""
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """End the source if the state owns it, or leave the gate of the owner."""
+        holder, self._holder = self._holder, None
+        if self._gate is None:
+            if self._source is None and holder is not None:
+                self.store.environment.end(holder)
+            else:
+                self.source.end()
+        elif holder is not None:
+            self._gate.leave(holder)
+
+    @property
+    def source(self) -> Source:
+        """The read transaction, from which stored values are fetched."""
+        source = self._source
+        return self._made_source() if source is None else source
+
+    def checked(self, sketches: Sketches) -> Sketches:
+        """Return the sketches of queries; InputError for texts among vectors, and vice versa."""
+        if self.counts.document_count:
+            check_content(self.counts.content, sketches)
+        return sketches
+
+    def over(self, view: View) -> "State":
+        """Return a state of another view under the same transaction; it ends with this state."""
+        other = State(self.store, view, self.source, self.counts, staged=self._staged)
+        other.threads = self.threads
+        return other
+
+    def without(self, left_out: Bitmap | None) -> "State":
+        """Return a state with other tombstones: documents with a set bit are left out."""
+        return self.over(self.view.without(left_out))
+
+    def only(
+        self,
+        runs: Sequence[Run],
+        delta: DeltaView,
+        *,
+        window: tuple[int, int] | None = None,
+        segment: int | None = None,
+        lean: Collection[Run] | None = None,
+    ) -> "State":
+        """Return a state of some of the documents; see `View.only`."""
+        return self.over(self.view.only(runs, delta, window=window, segment=segment, lean=lean))
+
+    @property
+    def runs(self) -> list[Run]:
+        """The sealed runs, in the order of ordinals."""
+        return self.view.runs
+
+    @property
+    def delta(self) -> DeltaView:
+        """The delta: documents that are not yet in a run, staged ones included."""
+        return self.view.delta
+
+    @property
+    def dead(self) -> Bitmap | None:
+        """The tombstones: one bit for each ordinal; None if no document is deleted."""
+        return self.view.dead
+
+    @property
+    def pieces(self) -> ColumnParts:
+        """The columns of all documents, in pieces."""
+        return self.view.pieces
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the database."""
+        return self.view.kind
+
+    @property
+    def keying(self) -> Keying:
+        """The keys of the tables."""
+        return self.view.kind.keying
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration, or None."""
+        return self.view.calibration
+
+    @property
+    def next_ordinal(self) -> int:
+        """One more than the largest ordinal."""
+        return self.view.next_ordinal
+
+    @property
+    def uncovered_from(self) -> int:
+        """The first ordinal beyond the calibration; `next_ordinal` without a calibration."""
+        return self.view.uncovered_from
+
+    @property
+    def id_key(self) -> bytes:
+        """The key of the hash of ids."""
+        return self.counts.id_key
+
+    @property
+    def width(self) -> int:
+        """Bytes of a stored volatility vector or signature; 0 if none are stored."""
+        return self.source.width
+
+    def live(self) -> U32:
+        """Return the ordinals of all documents that are not deleted, ascending."""
+        return self.view.live()
+
+    def membership(self) -> Membership:
+        """Return the maintained clusters."""
+        staged = None if self._staged is None else self._staged.membership()
+        return Membership(self.source) if staged is None else staged
+
+    def note(self, key: bytes) -> Any:
+        """Return the content of the note under `key`; None if there is none."""
+        staged = None if self._staged is None else self._staged.note(key)
+        return read_note(self.source, key) if staged is None else unpacked_note(*staged)
+
+    def metadata_of_many(self, ordinals: Iterable[int]) -> dict[int, bytes]:
+        """Return the packed metadata of those `ordinals` that have any."""
+        source = self.source
+        found = read_many(source.transaction, source.handle(layout.METADATA), ordinals)
+        if self._staged is None:
+            return found
+        staged = self._staged.metadata()
+        each = ((ordinal, staged.of(ordinal) or found.get(ordinal)) for ordinal in ordinals)
+        return {at: packed for at, packed in each if packed and packed != NO_METADATA}
+
+    def all_metadata(self) -> Iterator[tuple[int, bytes]]:
+        """Yield (ordinal, packed metadata) of every document that has any, deleted or not.
+
+        Ordinals ascend.
+        """
+        source = self.source
+        stored = read_all(source.transaction, source.handle(layout.METADATA))
+        return stored if self._staged is None else self._staged.metadata().over(stored)
+
+    def times(self) -> U32:
+        """Return the time of every ordinal: uint32[next_ordinal], 0 for no time."""
+        stored = read_times(self.source.every(layout.TIMES), self.next_ordinal)
+        staged = None if self._staged is None else self._staged.times()
+        return stored if staged is None else staged.over(stored)
+
+    def passages(self) -> Passages:
+        """Return the grains of all documents, deleted or not."""
+        view = self.view
+        if view.passages is None:
+            view.passages = stored_passages(self.counts.passages)
+        staged = None if self._staged is None else self._staged.staged_passages()
+        return view.passages if staged is None else Passages(view.passages.runs, staged.entries())
+
+    def features(self, ordinals: U32) -> PackedFeatures:
+        """Return the packed features of documents, whose ordinals ascend, deleted or not."""
+        staged = None if self._staged is None else self._staged.staged_features()
+        if staged is None:
+            return read_features(self.source, ordinals)
+        count = int(np.searchsorted(ordinals, staged.first))
+        stored = read_features(self.source, ordinals[:count])
+        return joined_ragged([stored, staged.of(ordinals[count:])]) or NO_FEATURES
+
+    def tables(self, asked: int = 0) -> Any:
+        """Return the tables, ready for look-up; their class depends on the kind of database.
+
+        `asked`: so many documents will be looked up in them by distance, for which the tables of
+        lean runs may be made.
+        """
+        view, lean = self.view, self.view.sealed.lean
+        if asked and lean:
+            lean = self._lean_after(asked)
+        known, tables = view.tables
+        if known is not lean:
+            tables = view.kind.make_tables(view, self.source)
+            view.tables = lean, tables
+        return tables
+
+    def is_compared(self, ordinal: int) -> bool:
+        """Return whether `tables` compare a document with each query, since it is in none."""
+        return any(run.info.start <= ordinal < run.info.stop for run in self.view.sealed.lean)
+
+    def covered_tables(self, asked: int = 0) -> Any:
+        """Return tables that compare each document the calibration does not cover.
+
+        `asked`: see `tables`.
+        """
+        view, lean = self.view, self.view.sealed.lean
+        if asked and lean:
+            lean = self._lean_after(asked)
+        known, tables = view.covered_tables
+        if known is not lean:
+            if view.uncovered_from >= view.delta.start:  # the delta is compared anyway
+                tables = self.tables()
+            else:
+                tables = view.kind.make_covered_tables(view, self.source)
+            view.covered_tables = lean, tables
+        return tables
+
+    def identifiers(self, ordinals: U32 | None = None) -> Any:
+        """Return the ids by ordinal, of at least these `ordinals`, or of all."""
+        return self.view.identifiers.over(self.source, ordinals)
+
+    def vectors(self, ordinals: U32 | None = None) -> Any:
+        """Return the vectors or signatures by ordinal, of at least these `ordinals`, or of all."""
+        return self.view.vectors.over(self.source, ordinals)
+
+    def known_vectors(self, ordinals: U32) -> Any:
+        """Return `vectors` of ordinals from a stored table; CorruptError if no document has one."""
+        self.check_known(ordinals)
+        return self.vectors(ordinals)
+
+    def id_of(self, ordinal: int) -> Any:
+        """Return the id of one document."""
+        identifiers = self.view.identifiers
+        held = identifiers.held
+        found = None if held is None else held.find_one(ordinal)
+        if found is None:
+            needed = identifiers.over(self.source, np.array([ordinal], np.uint32))
+            found = needed.decode_one(ordinal)
+        return found
+
+    def find(self, offsets: I64, content: U8, hashes: U64) -> I64:
+        """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
+        if len(hashes) == 1:
+            return self._find_one(offsets, content, int(hashes[0]))
+        # One document of each hash is usually the one with the id.
+        starts, ordinals, _ = self._id_tables().lookup(
+            hashes, distance=0, flips=0, first=1, after=None
+        )
+        found = self._with_ids(ordinals, starts, offsets, content)
+        for at in np.flatnonzero((found < 0) & (starts[1:] > starts[:-1])).tolist():
+            found[at] = self._find_one(offsets[at : at + 2], content, int(hashes[at]))[0]
+        return found
+
+    def check_known(self, ordinals: U32) -> None:
+        """Raise CorruptError if an ordinal from a stored table belongs to no document."""
+        largest = ordinals[0] if len(ordinals) == 1 else ordinals.max(initial=0)
+        if len(ordinals) and largest >= self.view.next_ordinal:
+            raise CorruptError(
+                f"a table has the ordinal {largest}, but only {self.view.next_ordinal} ordinals"
+                " are in use"
+            )
+
+    def column(self, column: int, ordinals: U32) -> Array:
+        """Return the values of a column, layout.FINGERPRINT or layout.STATE, of some ordinals."""
+        view = self.view
+        self.check_known(ordinals)
+        if len(ordinals) == 1:
+            only = view.pieces[view.pieces.which_one(int(ordinals[0]))]
+            at = int(ordinals[0]) - only.start
+            found: Array = only.column(column, self.source)[at : at + 1].copy()
+            return found
+        values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
+        which = view.pieces.which(ordinals)
+        for number in sorted_unique(which):
+            chosen = which == number
+            piece = view.pieces[number]
+            array = piece.column(column, self.source)
+            values[chosen] = array[ordinals[chosen] - np.uint32(piece.start)]
+        return values
+
+    def unweighted(self) -> Bitmap | None:
+        """Return one bit for each ordinal: deleted or without a volatility vector.
+
+        None if there is no such document.
+        """
+        view = self.view
+        if view.unweighted is None:
+            found = view.dead
+            positions = self._unweighted_positions()
+            if len(positions):
+                found = bitmap(positions, view.next_ordinal)
+                if view.dead is not None:
+                    found |= view.dead[: len(found)]
+            view.unweighted = (found,)
+        return view.unweighted[0]
+
+    @property
+    def has_bare(self) -> bool:
+        """Whether a document, deleted or not, may be stored without a volatility vector."""
+        delta = self.view.delta
+        return self.view.sealed.has_bare or delta.weighted_count < len(delta.batch)
+
+    def lack_weights(self, ordinals: U32) -> Bools:
+        """Return whether each of some live documents is stored without a volatility vector."""
+        if not self.has_bare:
+            return np.zeros(len(ordinals), np.bool_)
+        return np.asarray(self.column(layout.STATE, ordinals) != WEIGHTED, np.bool_)
+
+    def plan(self, criterion: Criterion, *, is_swept: bool = False) -> Plan:
+        """Return the planner's choice; `is_swept`: for all pairs.
+
+        For queries it can be the choice for an earlier view, see `KeptPlans`.
+        """
+        view = self.view
+        self._make_named(criterion)
+        plans = view.swept_plans if is_swept else view.plans.of_criteria
+        plan = plans.get(criterion)
+        if plan is None:
+            population = self.population(criterion, is_swept=is_swept)
+            plan = choose(criterion, population, view.calibration, delays_of(view.calibration))
+            if is_swept:
+                view.swept_plans[criterion] = plan
+            else:
+                view.plans.keep(criterion, plan)
+        return plan
+
+    def population(
+        self, criterion: Criterion, *, is_swept: bool = False
+    ) -> Population | BandedPopulation:
+        """Return what the planner must know of this state; `is_swept`: to find all pairs."""
+        self._make_named(criterion)
+        view, source = self.view, self.source
+        population = view.kind.population(view, source, criterion, is_swept=is_swept)
+        is_wanted = wants_glimpse(criterion, view.calibration)
+        # A glimpse reads all fingerprints.
+        if is_wanted and criterion.distance and source.width and not source.is_larger_than_memory:
+            seen = glimpse(self, criterion.distance, is_stored=criterion.is_stored)
+            population = population.with_glimpse(seen)
+        if is_swept or not source.is_larger_than_memory:
+            return population
+        runs = view.sealed.entry_count / max(view.sealed.largest, 1)
+        return replace(population, paging=Paging(source.data_bytes, source.memory_bytes, runs))
+
+    def _make_named(self, criterion: Criterion) -> None:
+        """Make the tables of lean runs if the criterion names a method that looks up in them."""
+        if self.view.sealed.lean and criterion.method in LOOKING_UP:
+            self._lean_after(ASKED_LEAST)
+
+    def _lean_after(self, asked: int) -> frozenset[Run]:
+        """Return the runs that are compared, after their tables were made if that pays."""
+        sealed = self.view.sealed
+        if sealed.make_tables(self.source, asked, self.threads):
+            self.view.plans.clear()
+        return sealed.lean
+
+    def _made_source(self) -> Source:
+        holder = self._holder
+        if holder is None:
+            return self.store.source_of(None)
+        with holder.reading:  # the threads of a verb share one source
+            if self._source is None:
+                self._source = self.store.source_of(self._holder)
+            return self._source
+
+    def _unweighted_positions(self) -> I64:
+        view = self.view
+        found = [run.unweighted(self.source) for run in view.runs]
+        if view.delta.weighted_count < len(view.delta.batch):
+            found.append(np.flatnonzero(view.delta.batch.states != WEIGHTED) + view.delta.start)
+        return np.concatenate([np.empty(0, np.int64), *found])
+
+    def _id_tables(self) -> Any:
+        """Return the hashes of all ids, ready for look-up."""
+        view = self.view
+        if view.id_tables is None:
+            sealed = view.sealed
+            if sealed.id_tables is None:
+                parts = [run.named_table(layout.IDS, self.source) for run in sealed.runs]
+                rows = [[(part.keys, part.ordinals, part.directory)] for part in parts]
+                sealed.id_tables = kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, None)
+            delta = view.delta
+            view.id_tables = sealed.id_tables.over((delta.batch.hashes, delta.every), view.dead)
+        return view.id_tables
+
+    def _find_one(self, offsets: I64, content: U8, hash: int) -> I64:
+        """Return what `find` returns for a single id."""
+        found = self._id_tables().lookup_one(hash, 0, 0, False)
+        if not found:
+            return np.full(1, -1)
+        ordinals = np.array([ordinal for ordinal, _ in found], np.uint32)
+        return self._with_ids(ordinals, np.array([0, len(found)]), offsets, content)
+
+    def _with_ids(self, ordinals: U32, starts: I64, offsets: I64, content: U8) -> I64:
+        """Return which of the candidates of each id has it, not only its hash; -1 for none."""
+        found: I64 = self.identifiers(ordinals).find(ordinals, starts, offsets, content)
+        return found

@@ -1,0 +1,387 @@
+"""View: the documents stored at one commit, and the kernel's objects over them.
+
+A view joins the sealed runs, the delta (with the staged documents of a write transaction) and the
+tombstones.  Making the kernel's objects over runs costs more than a query, and most commits change
+no run.  So all views of the same runs share one `Sealed`, and each view adds its delta and its
+tombstones to it, which takes a microsecond.
+A view reads nothing by itself: `State` (`state.py`) reads it under a transaction.
+
+The kind has everything that differs between databases of fingerprints and of signatures, except
+the search itself, which is in `engine/search/methods/`.
+"""
+
+from collections.abc import Collection, Sequence
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from simdb.core.dtypes import F32, U8, U32
+from simdb.plan.calibration import Calibration
+from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
+from simdb.core.reports import Plan
+from simdb.core import kernel
+from simdb.storage import layout
+from simdb.storage.passages import Passages
+from simdb.storage.records.delta import DeltaView, Keying
+from simdb.storage.records.tombstones import Bitmap, live_ordinals, with_room
+from simdb.storage.runs.columns import (
+    ColumnPart,
+    ColumnParts,
+    FollowedKernel,
+    LazyKernel,
+    SealedParts,
+)
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
+from simdb.storage.runs.table import ENTRY_BYTES, Table
+from simdb.core.arrays import Fingerprint, Sketches
+
+if TYPE_CHECKING:
+    from simdb.core.documents import Signature
+
+FINGERPRINTS, SIGNATURES = "fingerprints", "signatures"
+# A database of fewer documents than this is searched fast by any plan.
+FEW = 256
+# A program that asks with ever new arguments must not fill the memory.
+PLANS_MAX = 256
+# Making the tables of a lean run takes as long as comparing all of it with some hundred documents.
+ASKED_LEAST = 256
+# They may take so many bytes, and no more than this part of the memory.
+MADE_BYTES = 1 << 30
+MADE_PART = 4
+
+
+class Extent(NamedTuple):
+    """The numbers on which a plan depends.
+
+    `entries` documents can be searched, at most `unseen` of them lie beyond the calibration, and
+    the largest run has `largest` entries.
+    """
+
+    entries: int
+    unseen: int
+    largest: int
+
+
+class KeptPlans:
+    """The plans for one calibration and for about one number of documents."""
+
+    def __init__(self, extent: Extent, calibration: Calibration | None) -> None:
+        """Start without plans."""
+        self._extent = extent
+        self._calibration = calibration
+        self.of_criteria: dict[Criterion, Plan] = {}
+        self.prepared: dict[Any, Any] = {}  # for questions about one document, see `search/one.py`
+
+    def keep(self, criterion: Criterion, plan: Plan) -> None:
+        """Keep the plan for a criterion."""
+        _make_room(self.of_criteria)
+        self.of_criteria[criterion] = plan
+
+    def clear(self) -> None:
+        """Forget all plans, since there are tables that they do not know."""
+        self.of_criteria.clear()
+        self.prepared.clear()
+
+    def prepare(self, key: Any, prepared: Any) -> None:
+        """Keep what a question about one document needs, under the arguments of the query."""
+        _make_room(self.prepared)
+        self.prepared[key] = prepared
+
+    def serve(self, extent: Extent, calibration: Calibration | None) -> bool:
+        """Whether the plans can be used for that many documents and this calibration."""
+        known = self._extent
+        return (
+            calibration is self._calibration
+            # Directories are as wide as the plans expect.
+            and known.largest.bit_length() == extent.largest.bit_length()
+            and (known.unseen == 0) == (extent.unseen == 0)
+            and _is_near(known.entries, extent.entries)
+            and _is_near(known.unseen, extent.unseen)
+        )
+
+
+class GatheredTables(NamedTuple):
+    """Cross-polytope tables of all runs in one: `tables` from number `first` on, of `total`."""
+
+    tables: list[Table]
+    first: int
+    total: int
+
+
+class Sealed:
+    """The runs of a view, and what was made of them so far; None for what was not needed yet.
+
+    `lean` are the runs that have no tables of block permutations, and whose documents are compared.
+    Other threads may make these tables at any time, so a search asks for `lean` once.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        kind: "Kind",
+        window: tuple[int, int] | None,
+        segment: int | None,
+        lean: Collection[Run] | None,
+    ) -> None:
+        """Take runs that follow each other; `window`, `segment` and `lean`: see `View.only`."""
+        self.runs = list(runs)
+        self.windows = None if window is None else [window]
+        self.is_segment = segment is not None
+        self.entry_count = sum(run.info.entry_count for run in self.runs)
+        self.largest = max((run.info.entry_count for run in self.runs), default=0)
+        without = (run for run in self.runs if not run.has_tables)
+        self.lean = frozenset(without if lean is None else lean)
+        self._making = Lock()
+        self._asked = 0  # documents that were looked up by distance while there were such runs
+        self.has_bare = any(run.info.weighted_count < len(run.info) for run in self.runs)
+        self.parts = SealedParts(self.runs, segment)
+        # The tables ready for look-up, by what is compared: the documents from an ordinal on, and
+        # these runs.
+        self.tables: dict[tuple[int, frozenset[Run]], Any] = {}
+        self.id_tables: Any = None
+        # Some of the cross-polytope tables of all runs in one; see `gathered`.
+        self.gathered: GatheredTables | None = None
+        # The cross-polytope tables, what is known of those of each run, and how far searches go.
+        self.polytopes: Any = None
+        self.polytope_runs: tuple[PolytopeRun, ...] | None = None
+        self.limits: dict[tuple[float | None, float | None, float, bool], Any] = {}
+        self.identifiers = LazyKernel(self.parts, _make_identifiers)
+        self.vectors = LazyKernel(self.parts, partial(_make_vectors, kind))
+
+    def make_tables(self, source: Source, asked: int, threads: int) -> bool:
+        """Make the tables of lean runs in memory if look-ups of `asked` more documents pay for it.
+
+        Until then all documents of these runs are compared.  Returns whether it has made them.
+        Not for a window or a segment, since a search of such parts has been promised little memory.
+        """
+        if self.is_segment or self.windows is not None:
+            return False
+        with self._making:
+            self._asked += asked
+            made = [run for run in self.runs if run.info.is_lean]
+            entries = source.keying.table_count * sum(run.info.entry_count for run in made)
+            most = min(MADE_BYTES, source.memory_bytes // MADE_PART)
+            if not self.lean or self._asked < ASKED_LEAST or entries * ENTRY_BYTES > most:
+                return False
+            for run in made:
+                run.make_tables(source, threads)
+            self.lean = frozenset()
+            self.tables.clear()
+        return True
+
+    @property
+    def lean_count(self) -> int:
+        """Number of documents with features in the lean runs."""
+        return sum(run.info.entry_count for run in self.lean)
+
+    def is_of(self, runs: Sequence[Run]) -> bool:
+        """Whether these are all the runs, not only a window or a segment of one."""
+        return (
+            self.windows is None
+            and not self.is_segment
+            and list(runs) == self.runs  # a run equals only itself
+        )
+
+
+class KeptParts(NamedTuple):
+    """What a view can take over from an earlier one, if the runs or the plans still hold."""
+
+    sealed: Sealed
+    plans: KeptPlans
+
+
+class View:
+    """Runs, delta and tombstones, with the kernel's objects over them."""
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        delta: DeltaView,
+        dead: Bitmap | None,
+        kind: "Kind",
+        calibration: Calibration | None,
+        window: tuple[int, int] | None = None,
+        segment: int | None = None,
+        *,
+        lean: Collection[Run] | None = None,
+        kept: KeptParts | None = None,
+    ) -> None:
+        """`runs` cover the ordinals below delta.start; `dead` can be shorter than all ordinals.
+
+        For a part of a view with a single run, `window` or `segment` chooses a part of that run,
+        and `lean` says whether it is compared; see `only`.  `kept`: of an earlier view; what still
+        holds is used.
+        """
+        if kept is None or not kept.sealed.is_of(runs):
+            self.sealed = Sealed(runs, kind, window, segment, lean)
+        else:
+            self.sealed = kept.sealed
+        self.runs = self.sealed.runs
+        self.delta = delta
+        self.dead = with_room(dead, delta.stop)
+        self.kind = kind
+        self.calibration = calibration
+        extent = self.extent
+        if kept is None or not kept.plans.serve(extent, calibration):
+            self.plans = KeptPlans(extent, calibration)
+        else:
+            self.plans = kept.plans
+        self.swept_plans: dict[Criterion, Plan] = {}
+        # Tables and the lean runs that they compare, since another view may have made theirs.
+        self.tables: tuple[frozenset[Run] | None, Any] = (None, None)
+        self.covered_tables: tuple[frozenset[Run] | None, Any] = (None, None)
+        self.polytopes: Any = None
+        self.id_tables: Any = None
+        self.passages: Passages | None = None
+        self.pieces = ColumnParts(self.sealed.parts, delta)
+        self.identifiers = FollowedKernel(
+            self.sealed.identifiers, delta, lambda: (delta.id_offsets, delta.batch.content)
+        )
+        self.vectors = FollowedKernel(self.sealed.vectors, delta, lambda: (delta.batch.vectors,))
+        self.unweighted: tuple[Bitmap | None] | None = None
+
+    @property
+    def kept(self) -> KeptParts:
+        """What the next view can take over."""
+        return KeptParts(self.sealed, self.plans)
+
+    @property
+    def next_ordinal(self) -> int:
+        """One more than the largest ordinal."""
+        return self.delta.stop
+
+    @property
+    def windows(self) -> list[tuple[int, int]] | None:
+        """The part of the directories of its single run that is searched; None for all runs."""
+        return self.sealed.windows
+
+    @property
+    def uncovered_from(self) -> int:
+        """The first ordinal beyond the calibration; `next_ordinal` without a calibration."""
+        return self.next_ordinal if self.calibration is None else self.calibration.covered
+
+    @property
+    def unseen(self) -> int:
+        """An upper bound of the documents with features that the calibration does not cover."""
+        first = self.uncovered_from
+        if first >= self.next_ordinal:
+            return 0
+        inside = [
+            min(run.info.stop - first, run.info.entry_count)
+            for run in self.runs
+            if run.info.stop > first
+        ]
+        ordinals = self.delta.ordinals
+        return sum(inside) + len(ordinals) - int(np.searchsorted(ordinals, first))
+
+    def live(self) -> U32:
+        """Return the ordinals of all documents that are not deleted, ascending."""
+        return live_ordinals(self.dead, 0, self.next_ordinal)
+
+    def without(self, left_out: Bitmap | None) -> "View":
+        """Return a view with other tombstones: documents with a set bit are left out."""
+        delta, kind, known = self.delta, self.kind, self.calibration
+        return View(self.runs, delta, left_out, kind, known, kept=self.kept)
+
+    def only(
+        self,
+        runs: Sequence[Run],
+        delta: DeltaView,
+        *,
+        window: tuple[int, int] | None = None,
+        segment: int | None = None,
+        lean: Collection[Run] | None = None,
+    ) -> "View":
+        """Return a view of some of the documents: of these runs and this delta.
+
+        Of a single run, `window` takes a range of its directory entries (`kernel.Tables`), and
+        `segment` the columns of one segment.  The documents of the runs `lean` are compared; None
+        for those of the runs that have no tables now.
+        """
+        dead, kind, known = self.dead, self.kind, self.calibration
+        return View(runs, delta, dead, kind, known, window, segment, lean=lean)
+
+    @property
+    def extent(self) -> Extent:
+        """The numbers on which plans depend."""
+        sealed, delta = self.sealed, self.delta
+        count = sealed.entry_count + len(delta.searchable)
+        return Extent(count, self.unseen, sealed.largest)
+
+
+class Kind(Protocol):
+    """The kind of a database: all that differs between fingerprints and signatures."""
+
+    @property
+    def stores(self) -> str:
+        """`FINGERPRINTS` or `SIGNATURES`."""
+
+    @property
+    def keying(self) -> Keying:
+        """The keys of the tables."""
+
+    @property
+    def masks(self) -> Sequence[int]:
+        """One mask for each table: the bits that lead its keys."""
+
+    @property
+    def equal_option(self) -> str:
+        """The command-line option with which only equal documents match."""
+
+    def make_vectors(self, width: int, segments: Sequence[tuple[int, U8]]) -> Any:
+        """Return an object that measures stored vectors.
+
+        `segments`: the first ordinal and the vectors uint8[k, width] of each.
+        """
+
+    def make_tables(self, view: View, source: Source) -> Any:
+        """Return the tables of a view, ready for look-up."""
+
+    def make_covered_tables(self, view: View, source: Source) -> Any:
+        """Return tables that compare each document the calibration does not cover."""
+
+    def population(
+        self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
+    ) -> Population | BandedPopulation:
+        """Return what the planner must know of a view; `is_swept`: to find all pairs."""
+
+    def empty_population(self, *, has_weights: bool) -> Population | BandedPopulation:
+        """Return what the planner must know of an empty database."""
+
+    def shown(self, similarities: F32) -> F32:
+        """Return similarities as users get them, from similarities as the kernel measures them."""
+
+    def shown_one(self, similarity: float | None) -> float | None:
+        """Return the same for one similarity; None if it is unknown."""
+
+    def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
+        """Return the stored fingerprint at position `at`, with its weights if they are stored."""
+
+    def signature_of(self, sketches: Sketches, at: int) -> "Signature | None":
+        """Return the stored signature at position `at`; None if fingerprints are stored."""
+
+
+def _make_identifiers(pieces: Sequence[ColumnPart], source: Source) -> Any:
+    return kernel.Identifiers(
+        [
+            (piece.start, piece.column(layout.OFFSET, source), piece.column(layout.ID, source))
+            for piece in pieces
+        ]
+    )
+
+
+def _make_vectors(kind: "Kind", pieces: Sequence[ColumnPart], source: Source) -> Any:
+    segments = [(piece.start, piece.column(layout.VECTOR, source)) for piece in pieces]
+    return kind.make_vectors(source.width, segments)
+
+
+def _is_near(known: int, now: int) -> bool:
+    return abs(now - known) <= known // 10 + FEW
+
+
+def _make_room(plans: dict[Any, Any]) -> None:
+    if len(plans) >= PLANS_MAX:
+        plans.clear()

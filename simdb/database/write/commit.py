@@ -1,0 +1,309 @@
+"""Commit: the staged changes become one LMDB transaction.
+
+A few documents are appended to the delta.  If the delta would exceed `delta_documents`, it is
+sealed into a run, and merged with the small neighbours that the compaction policy names.  Each
+commit also does a part of the large merge that is unfinished, if there is one: the steps that are
+due for the documents that were inserted since the merge began (`steps_due` in
+`plan/compaction.py`); if none is due, it prepares the next step in memory.  Readers see all changes
+or none, because the manifest is part of the same transaction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from simdb.database.state.staged import StagedMetadata
+from simdb.database.state.store import Store
+from simdb.database.write import passages
+from simdb.database.write.staging import Staging
+from simdb.database.write.writer import DROPPED, Ahead, Writer, drop_run, write_clusters, write_notes
+from simdb.core.dtypes import U32
+from simdb.core.errors import CorruptError
+from simdb.plan import compaction
+from simdb.core.memory import memory_bytes
+from simdb.storage import layout
+from simdb.storage.contents import Contents, table_names
+from simdb.storage.records.delta import encode_batch
+from simdb.storage.records.features import encode_blocks as encode_features
+from simdb.storage.records.manifest import Manifest, RunInfo, Unfinished, merged_into
+from simdb.storage.records.metadata import changed_blocks, changed_times, encode_blocks
+from simdb.storage.records.tombstones import encode_chunks
+from simdb.storage.runs.merging import MergedRuns, steps_of, written_keys
+from simdb.storage.runs.rewriting import write_run
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
+
+
+def write_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) -> None:
+    """Write, in commits of their own, what would be too much for the commit of staged changes.
+
+    That are the steps of the unfinished merge that are due, and runs and passages of many
+    documents.
+    """
+    options = ahead.store.options
+    if staging.delta_count > options.delta_documents:
+        staging.seal_delta()
+    _step_ahead(ahead, base, staging, source)
+    passages.write_new_ahead(ahead, staging, source)
+    if not staging.sealed:
+        return
+    runs = [*base.runs, *staging.sealed]
+    runs = runs[_merged_from(ahead.store, runs, len(staging.sealed), base.manifest) :]
+    lengths = [len(run.info) for run in runs]
+    if sum(lengths) < compaction.AHEAD_LEAST:
+        return
+    groups = compaction.grouped(lengths, compaction.LENGTH_MOST)
+    number = ahead.begin(len(groups))
+    rows: list[RunInfo] = []
+    for group in groups:
+        rows.append(
+            write_run(
+                [runs[at] for at in group],
+                number + len(rows),
+                ahead.put,
+                source,
+                table_names=table_names(options),
+                dead=staging.dead,
+                threads=staging.threads,
+            )
+        )
+    ahead.flush()
+    ahead.rows = rows
+
+
+def write_staged(
+    ahead: Ahead, writer: Writer, base: Contents, staging: Staging, source: Source
+) -> Manifest:
+    """Write all staged changes on top of `base`; returns the manifest.
+
+    `write_ahead` has been called.  It can be called again after a failure.
+    """
+    store = ahead.store
+    manifest = replace(
+        ahead.finish(writer),
+        next_ordinal=staging.next_ordinal,
+        document_count=staging.document_count,
+        empty_count=staging.empty_count,
+        bare_count=staging.bare_count,
+        content=staging.content,
+    )
+    manifest = _write_deletions(writer, manifest, staging)
+    manifest = passages.write_new(ahead, writer, manifest, staging, source)
+    _write_metadata(writer, base.manifest.next_ordinal, staging.metadata)
+    if staging.staged_features is not None:
+        first, made = base.manifest.next_ordinal, staging.staged_features.whole()
+        writer.put_all(layout.FEATURES, encode_features(first, made))
+    if staging.times:
+        handle = store.environment.subdatabase(layout.TIMES)
+        times = changed_times(writer.transaction, handle, staging.times.changes)
+        writer.put_all(layout.TIMES, times)
+    write_notes(writer, staging.notes)
+    if staging.sealed:
+        manifest = _write_sealed(writer, manifest, base, staging, source, ahead.rows)
+    else:
+        _append_to_delta(writer, staging)
+    if manifest.unfinished is not None:
+        manifest = _carry_on(writer, manifest, base, staging, source)
+    if manifest.unfinished is None and manifest.runs != base.manifest.runs:
+        inserted = manifest.next_ordinal - base.manifest.next_ordinal
+        manifest = begin_merge(manifest, store.options.growth, inserted)
+    if staging.maintainer is not None:
+        manifest = staging.maintainer.counted(manifest)
+        write_clusters(writer, staging.maintainer.membership)
+    writer.put_manifest(manifest)
+    return manifest
+
+
+def begin_merge(manifest: Manifest, growth: int, inserted: int) -> Manifest:
+    """Return the manifest with the next large merge begun; unchanged if none is wanted.
+
+    The runs have been merged already as far as the commit may, which inserts so many documents.
+    """
+    runs = manifest.runs
+    most = compaction.merged_most(inserted, memory_bytes())
+    first = compaction.first_within([len(run) for run in runs], most)
+    start = first + compaction.begun_from([run.id_count for run in runs[first:]], growth)
+    if start == len(runs):
+        return manifest
+    weighted_count = sum(run.weighted_count for run in runs[start:])
+    number = manifest.next_run
+    is_lean = all(run.is_lean for run in runs[start:])
+    run = RunInfo(number, runs[start].start, runs[-1].stop, 0, 0, weighted_count, is_lean=is_lean)
+    merge = Unfinished(run, 0, manifest.next_ordinal)
+    return replace(manifest, next_run=number + 1, unfinished=merge)
+
+
+def drop_unfinished(writer: Writer, merge: Unfinished | None) -> None:
+    """Remove every value that an unfinished merge has written."""
+    if merge is not None:
+        for name, key in written_keys(merge, table_names(writer.store.options)):
+            writer.delete(name, key)
+
+
+def _step_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) -> None:
+    """Do the due steps of the unfinished merge but the last, each in a commit of its own.
+
+    So a commit that inserts many documents need not have the values of many steps in memory.
+    `source` sees `base`.
+    """
+    merge = base.manifest.unfinished
+    if merge is None:
+        return
+    work = _Work(ahead.store, base, merge)
+    due = work.due(staging.next_ordinal)
+    for at in range(merge.done, due - 1):
+
+        def write(writer: Writer, at: int = at) -> Manifest:
+            merge = ahead.manifest.unfinished
+            assert merge is not None
+            merged = MergedRuns(work.runs, source, base.dead)
+            run = staging.merging_of(merge).write(work.steps[at], merge.run, merged, writer.put)
+            return replace(ahead.manifest, unfinished=Unfinished(run, at + 1, merge.begun))
+
+        ahead.commit(write)
+        # So many documents are being inserted that nobody waits for a query of these runs.
+        for each in work.runs:
+            each.give_back()
+
+
+def _carry_on(
+    writer: Writer, manifest: Manifest, base: Contents, staging: Staging, source: Source
+) -> Manifest:
+    """Do the due steps of the unfinished merge of `manifest`; returns the manifest afterwards.
+
+    `source` sees `base`, the state before this commit.
+    """
+    merge = manifest.unfinished
+    assert merge is not None
+    work, merging = _Work(writer.store, base, merge), staging.merging_of(merge)
+    run, runs, steps, due = merge.run, work.runs, work.steps, work.due(manifest.next_ordinal)
+    merged = MergedRuns(runs, source, staging.dead)
+    if merge.done >= due:
+        merging.prepare(steps[merge.done], run, merged)
+        return manifest
+    inserted = manifest.next_ordinal - base.manifest.next_ordinal
+    delta_documents = writer.store.options.delta_documents
+    if staging.sealed and compaction.are_put_off(due - merge.done, inserted, delta_documents):
+        return manifest
+    for step in steps[merge.done : due]:
+        run = merging.write(step, run, merged, writer.put)
+    if due < len(steps):
+        merging.note(steps[due], runs)
+        return replace(manifest, unfinished=Unfinished(run, due, merge.begun))
+    _drop(writer, runs)
+    unmerged = [row for row in manifest.runs if row not in work.rows]
+    every = sorted([*unmerged, run], key=lambda row: row.start)
+    return replace(manifest, runs=tuple(every), unfinished=None)
+
+
+def _write_metadata(writer: Writer, first: int, metadata: StagedMetadata) -> None:
+    """Store the metadata of new documents, from the ordinal `first`, and changes of older ones."""
+    changes = metadata.changed_before(first)
+    if changes:
+        environment = writer.store.environment
+        environment.watch.walk_rarely(frozenset({layout.METADATA}))
+        handle = environment.subdatabase(layout.METADATA)
+        writer.put_all(layout.METADATA, changed_blocks(writer.transaction, handle, changes))
+    writer.put_all(layout.METADATA, encode_blocks(metadata.new_from(first)))
+
+
+def _append_to_delta(writer: Writer, staging: Staging) -> None:
+    """Store the new documents that are not in a run as one value of the delta."""
+    if staging.new_count:
+        key = layout.number_key(staging.new_start)
+        writer.put(layout.DELTA, key, encode_batch(key, staging.new_batch()))
+
+
+def _write_sealed(
+    writer: Writer,
+    manifest: Manifest,
+    base: Contents,
+    staging: Staging,
+    source: Source,
+    rows: Sequence[RunInfo],
+) -> Manifest:
+    """Store the sealed runs, merged with small older runs, and the new delta.
+
+    `rows`: the runs that were written ahead, if any.  Returns the manifest.
+    """
+    store = writer.store
+    names = table_names(store.options)
+    store.environment.watch.walk(DROPPED.union(names))
+    runs = [*base.runs, *staging.sealed]
+    number = manifest.next_run
+    if not rows:
+        start = _merged_from(store, runs, len(staging.sealed), manifest)
+        rows = [
+            write_run(
+                runs[start:], number, writer.put, source,
+                table_names=names, dead=staging.dead, threads=staging.threads,
+            )
+        ]  # fmt: skip
+        number += 1
+    unchanged = [run.info for run in base.runs if run.info.start < rows[0].start]
+    for run in base.runs[len(unchanged) :]:
+        drop_run(writer, run)
+    writer.clear(layout.DELTA)
+    _append_to_delta(writer, staging)
+    return replace(
+        manifest,
+        runs=(*unchanged, *rows),
+        next_run=number,
+        delta_start=staging.new_start,
+        delta_version=manifest.delta_version + 1,
+    )
+
+
+def _merged_from(store: Store, runs: Sequence[Run], new: int, manifest: Manifest) -> int:
+    """Return the position of the first run to merge now; the last `new` runs are sealed now."""
+    lengths = [len(run.info) for run in runs]
+    most = compaction.merged_at_once(
+        store.options.delta_documents, sum(lengths[-new:]), store.width
+    )
+    busy = 0 if manifest.unfinished is None else manifest.unfinished.run.stop
+    first = max(compaction.first_within(lengths, most), sum(run.info.start < busy for run in runs))
+    counts = [run.info.id_count for run in runs[first:]]
+    return first + compaction.merged_from(counts, new, store.options.growth)
+
+
+def _write_deletions(writer: Writer, manifest: Manifest, staging: Staging) -> Manifest:
+    """Store the tombstones of deleted documents; returns the manifest."""
+    if not staging.deleted or staging.dead is None:
+        return manifest
+    ordinals: U32 = np.concatenate(staging.deleted)
+    writer.put_all(layout.DELETED, encode_chunks(staging.dead, ordinals))
+    return replace(
+        manifest,
+        deleted_count=manifest.deleted_count + len(ordinals),
+        deleted_version=manifest.deleted_version + 1,
+    )
+
+
+class _Work:
+    """What there is to do for the unfinished merge of a state."""
+
+    def __init__(self, store: Store, base: Contents, merge: Unfinished) -> None:
+        self._merge = merge
+        self.rows = merged_into(merge.run, base.manifest.runs)
+        self.runs = [each for each in base.runs if each.info in self.rows]
+        self.steps = steps_of(merge.run, table_names(store.options))
+        if merge.done >= len(self.steps):
+            raise CorruptError(
+                f"the unfinished merge into run {merge.run.number} has {merge.done} steps"
+            )
+
+    def due(self, next_ordinal: int) -> int:
+        """Return how many steps must be done when `next_ordinal` documents were inserted."""
+        inserted = next_ordinal - self._merge.begun
+        return compaction.steps_due(
+            [step.cost for step in self.steps], len(self._merge.run), inserted
+        )
+
+
+def _drop(writer: Writer, runs: Sequence[Run]) -> None:
+    """Remove runs after they were merged."""
+    store = writer.store
+    store.environment.watch.walk(DROPPED.union(table_names(store.options)))
+    for run in runs:
+        drop_run(writer, run)

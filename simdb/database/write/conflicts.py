@@ -1,0 +1,234 @@
+"""Conflicts: decides about documents whose ids are stored already, or given before in one call.
+
+Four rules: "same" accepts a document that is the stored one, by its sketch, and refuses any other;
+"skip" keeps what is stored; "replace" deletes it first; "error" refuses.  A call does what as many
+calls with one document each would do, in the same order, except that "replace" deletes all stored
+documents before the first claim is looked up.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simdb.database.search.method import estimates
+from simdb.database.search.rows import Rows
+from simdb.database.state import incoming
+from simdb.database.state.documents import stored_sketches
+from simdb.database.state.incoming import EncodedIds, chosen_batch
+from simdb.database.state.state import State
+from simdb.database.write.staging import Staging
+from simdb.core.bits import FINGERPRINT_BITS, bit_counts
+from simdb.core.checks import one_of, shown
+from simdb.core.dtypes import I64, U8, U32
+from simdb.core.errors import ExistsError
+from simdb.core import kernel
+from simdb.storage import layout
+from simdb.storage.records.delta import StoredBatch
+from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
+
+SAME, SKIP, REPLACE, ERROR = "same", "skip", "replace", "error"
+RULES = (SAME, SKIP, REPLACE, ERROR)
+REMEDY = "on_conflict='replace' replaces stored documents, 'skip' keeps them"
+
+
+class Arriving(NamedTuple):
+    """The documents of one call, before they are sketched.
+
+    `metadata`: position and stored form of each that has metadata.  `existing`: the ordinal of the
+    stored document with the same id, -1 if there is none.  `rule`: what to do with these.
+    """
+
+    ids: EncodedIds
+    metadata: list[tuple[int, bytes]]
+    existing: I64
+    rule: str
+
+
+def check_rule(on_conflict: object) -> None:
+    """Raise OptionError unless `on_conflict` is a rule."""
+    one_of("on_conflict", on_conflict, RULES)
+
+
+def arriving(state: State, ids: Any, metadata: Any, rule: str) -> Arriving:
+    """Return the ids (see `as_ids`) and metadata of one call, checked and in their stored form.
+
+    With the rule "error", an id that is given twice raises InputError, a stored one ExistsError.
+    """
+    encoded = EncodedIds(ids, state.id_key)
+    if rule == ERROR:
+        encoded.check_distinct()
+    packed = incoming.pack_all(metadata, encoded)
+    existing = state.find(encoded.offsets, encoded.content, encoded.hashes)
+    taken = np.flatnonzero(existing >= 0)
+    if len(taken) and rule == ERROR:
+        raise ExistsError(
+            f"a document with the id {shown(encoded[int(taken[0])])} is stored already"
+            f" ({len(taken)} of {len(encoded)} ids are); {REMEDY}"
+        )
+    return Arriving(encoded, packed, existing, rule)
+
+
+def to_insert(state: State, given: Arriving, sketches: Sketches) -> tuple[I64, U32]:
+    """Return the positions of the documents to insert, and the ordinals to delete before.
+
+    Of several documents with one id, "replace" inserts the last, "skip" and "same" the first.
+    """
+    ids, _, existing, rule = given
+    taken, count = np.flatnonzero(existing >= 0), len(ids)
+    none = np.empty(0, np.uint32)
+    if not len(taken) and not ids.previous:
+        return np.arange(count), none
+    left_out = np.zeros(count, np.bool_)
+    if rule == REPLACE:
+        left_out[list(ids.previous.values())] = True
+        return np.flatnonzero(~left_out), sorted_unique(existing[taken]).astype(np.uint32)
+    again = np.array(list(ids.previous), np.int64)
+    if rule == SAME:
+        stored = stored_sketches(state, existing[taken].astype(np.uint32))
+        _check_same(ids, taken, sketches.taken(taken), stored)
+        earlier = np.array(list(ids.previous.values()), np.int64)
+        _check_same(ids, again, sketches.taken(again), sketches.taken(earlier))
+    left_out[taken] = left_out[again] = True
+    return np.flatnonzero(~left_out), none
+
+
+def refuse(
+    batch: StoredBatch, taken: I64, sketches: Sketches, state: State, ordinals: U32, rule: str
+) -> None:
+    """Raise ExistsError if documents are stored already and a rule does not allow it.
+
+    `taken`: the positions of these documents in the batch, whose `sketches` are given; `ordinals`:
+    the documents stored under their ids.
+    """
+    if rule not in (ERROR, SAME):
+        return
+    if rule == SAME:
+        differ = _differing(sketches.taken(taken), stored_sketches(state, ordinals))
+        taken = taken[differ]
+    if len(taken):
+        part = batch.part(int(taken[0]), int(taken[0]) + 1)
+        [id] = kernel.decode_ids(part.offsets, part.content)
+        kind = "a different document" if rule == SAME else "a document"
+        raise ExistsError(f"{kind} with the id {shown(id)} is stored already; {REMEDY}")
+
+
+def delete_all(staging: Staging, state: State, ordinals: U32) -> None:
+    """Delete some live documents."""
+    if len(ordinals):
+        staging.delete(ordinals, state.column(layout.STATE, ordinals))
+
+
+class StoredGroup(NamedTuple):
+    """The documents of a group whose ids are stored: as they are stored, and their matches.
+
+    Each document matches the stored one with its id.
+    """
+
+    stored: StoredBatch
+    rows: Rows
+
+
+class Conflicts:
+    """The conflicts of one call that claims documents; groups of documents are decided in order."""
+
+    def __init__(self, given: Arriving) -> None:
+        """Decide about the documents of one call by a rule other than "error", or find none."""
+        self._ids, self.metadata, self._existing, self._rule = given
+        self._again = list(given.ids.previous)
+
+    @property
+    def unstored(self) -> I64:
+        """The positions in the call of documents whose ids are not stored, or no longer."""
+        return np.flatnonzero(self._existing < 0)
+
+    def begin(self, staging: Staging, state: State) -> None:
+        """Delete the stored documents that are replaced."""
+        if self._rule == REPLACE:
+            ordinals = sorted_unique(self._existing[self._existing >= 0]).astype(np.uint32)
+            delete_all(staging, state, ordinals)
+            self._existing = np.full(len(self._ids), -1, np.int64)
+
+    def groups(self, first: int, most: int) -> Iterator[tuple[int, int]]:
+        """Yield the starts and stops of groups, no id twice in each.
+
+        The first has at most `first` documents, each other one at most twice as many as the one
+        before it may have, and `most`.  If documents are replaced, a group begins with each id that
+        was given before.
+        """
+        start, size, count = 0, min(first, most), len(self._ids)
+        for at, earlier in [*self._ids.previous.items(), (count, -1)]:
+            while start + size <= at:
+                yield start, start + size
+                start, size = start + size, min(2 * size, most)
+            if start < at and (at == count or earlier >= start or self._rule == REPLACE):
+                yield start, at
+                start = at
+        if not count:
+            yield 0, 0
+
+    def settled(
+        self, staging: Staging, current: Callable[[], State], start: int, part: StoredBatch
+    ) -> tuple[I64, StoredGroup | None]:
+        """Return the positions in a group of documents without a stored id, and the others, if any.
+
+        `start`: the position of the group in the call.
+        """
+        existing = self._existing[start : start + len(part)]
+        first = bisect_left(self._again, start)
+        if first < len(self._again) and self._again[first] < start + len(part):
+            existing = current().find(part.offsets, part.content, part.hashes)
+        own = np.flatnonzero(existing >= 0)
+        if not len(own):
+            return np.arange(len(part)), None
+        ordinals = existing[own].astype(np.uint32)
+        if self._rule == REPLACE:
+            delete_all(staging, current(), ordinals)
+            return np.arange(len(part)), None
+        state = current()
+        sketches = Sketches(part.fingerprints, part.vectors, part.states).taken(own)
+        stored = stored_sketches(state, ordinals)
+        if self._rule == SAME:
+            _check_same(self._ids, start + own, sketches, stored)
+        offsets = np.arange(len(own) + 1)
+        similarities = estimates(state, sketches, offsets, ordinals)
+        rows = Rows(offsets, ordinals, _distances(sketches, stored), similarities)
+        kept = replace(
+            chosen_batch(part, own),
+            fingerprints=stored.bits, vectors=stored.vectors, states=stored.states,
+        )  # fmt: skip
+        return np.flatnonzero(existing < 0), StoredGroup(kept, rows)
+
+
+def _distances(given: Sketches, stored: Sketches) -> U8:
+    """Return the differing bits of each document and the stored one with its id.
+
+    Bits of a document without features mean nothing: it differs from any other document in all.
+    """
+    distances = bit_counts(given.bits ^ stored.bits)
+    is_empty, was_empty = given.states == EMPTY, stored.states == EMPTY
+    distances[is_empty & was_empty] = 0
+    distances[is_empty != was_empty] = FINGERPRINT_BITS
+    return distances
+
+
+def _check_same(ids: EncodedIds, positions: I64, given: Sketches, stored: Sketches) -> None:
+    """Raise ExistsError for the first document that is not the stored one, by its sketch."""
+    other = _differing(given, stored)
+    if len(other):
+        id = ids[int(positions[other[0]])]
+        raise ExistsError(
+            f"a different document with the id {shown(id)} is stored already ({len(other)} of"
+            f" {len(ids)} documents differ from the stored ones); {REMEDY}"
+        )
+
+
+def _differing(given: Sketches, stored: Sketches) -> I64:
+    """Return the positions of documents that are not the stored ones, by their sketches."""
+    is_empty = (given.states == EMPTY) & (stored.states == EMPTY)
+    same = (given.bits == stored.bits) & (given.states == stored.states)
+    weighted = np.flatnonzero(same & (given.states == WEIGHTED))
+    same[weighted] = (given.vectors[weighted] == stored.vectors[weighted]).all(axis=1)
+    return np.flatnonzero(~same & ~is_empty)

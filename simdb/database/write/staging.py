@@ -1,0 +1,396 @@
+"""Staging: the changes of a write transaction that are not yet committed.
+
+All of them are in memory: documents in the order of their new ordinals, deletions as a bitmap,
+metadata in its stored form.  Nothing is written before the commit, so an abort only forgets, and a
+commit that finds no space can be tried again.  When the delta grows large it is sealed into a run,
+in memory too, so that queries inside the transaction stay fast.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from simdb.database.clusters.maintain import Maintainer
+from simdb.database.search.question import of_maintained
+from simdb.database.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
+from simdb.database.state.store import Store
+from simdb.database.state.view import KeptParts, View
+from simdb.core.dtypes import U8, U32
+from simdb.core.errors import FullError, InputError
+from simdb.plan import compaction
+from simdb.core.options import SEEN
+from simdb.sketch.document_kind import check_content
+from simdb.storage.contents import Contents, table_names
+from simdb.storage.membership import Membership
+from simdb.storage.records.delta import Delta, DeltaView, StoredBatch, concatenate, delta_view
+from simdb.storage.records.manifest import Manifest, PassageInfo, Unfinished
+from simdb.storage.records.tombstones import Bitmap, Tombstones
+from simdb.storage.runs.merge import merge_in_memory
+from simdb.storage.runs.merging import Merging
+from simdb.storage.runs.rewriting import seal
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
+from simdb.core.arrays import BARE, EMPTY, ORDINALS_MAX, Sketches
+
+Made = TypeVar("Made")
+
+
+class Saved(NamedTuple):
+    """The staged changes at some time.  Lists only grow, or new lists replace them."""
+
+    batches: list[StoredBatch]
+    batch_count: int
+    new_count: int
+    new_start: int
+    sealed: list[Run]
+    deletion_count: int
+    metadata_counts: tuple[int, int]
+    log_lengths: tuple[int, ...]
+    counts: tuple[int, int, int, int]
+
+
+class Staging:
+    """The changes on top of a committed state."""
+
+    def __init__(
+        self, store: Store, base: Contents, source: Source, kept: KeptParts | None = None
+    ) -> None:
+        """Begin without changes, on top of `base`, which `source` sees; `kept`: of its view."""
+        self._store = store
+        self._base = base
+        self._source = source
+        self._view: View | None = None
+        # What the next view takes over from the last one, whose runs are the present ones.
+        self.kept: KeptParts | None = kept
+        # The delta and the new documents joined, made when a query needs them.
+        self._joined: Delta | None = None
+        # New documents that are not in a run, their number, and the ordinal of the first.
+        self._batches: list[StoredBatch] = []
+        self.new_count = 0
+        self.new_start = base.manifest.next_ordinal
+        self.sealed: list[Run] = []
+        self._tombstones = Tombstones(base.dead, store.spare)
+        self.metadata = StagedMetadata()
+        self.times = StagedTimes() if store.options.keeps_times else None
+        first = base.manifest.next_ordinal
+        self.staged_passages = StagedPassages(first) if store.options.passages else None
+        self.staged_features = StagedFeatures(first) if store.options.features else None
+        logs = (self.times, self.staged_passages, self.staged_features)
+        self._logs = [log for log in logs if log is not None]
+        # The packed content of notes by their keys; None for a note that is removed.
+        self.notes: dict[bytes, bytes | None] = {}
+        self.document_count = base.manifest.document_count
+        self.empty_count = base.manifest.empty_count
+        self.bare_count = base.manifest.bare_count
+        self.content = base.manifest.content
+        self.maintainer = self._make_maintainer()
+        self.merging = self._take_merging()
+        # How many threads make and merge tables: as many as the last verb was given.
+        self.threads = 1
+
+    @property
+    def deleted(self) -> list[U32]:
+        """The ordinals of each deletion."""
+        return self._tombstones.deleted
+
+    @property
+    def dead(self) -> Bitmap | None:
+        """The tombstones of all deleted documents; the bitmap changes with the next deletion."""
+        return self._tombstones.bitmap
+
+    @property
+    def id_key(self) -> bytes:
+        """The key of the hash of ids."""
+        return self._base.manifest.id_key
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether there are changes to commit."""
+        return bool(self._changes_view or self.metadata.has_changes or self.times)
+
+    @property
+    def _changes_view(self) -> bool:
+        """Whether documents were inserted or deleted; metadata and times are in no view."""
+        return bool(self.new_count or self.sealed or self.deleted)
+
+    @property
+    def next_ordinal(self) -> int:
+        """The ordinal of the next document."""
+        return self.new_start + self.new_count
+
+    @property
+    def delta_count(self) -> int:
+        """The number of documents in the delta: stored and not yet sealed, and new."""
+        return self.new_count + (0 if self.sealed else len(self._base.delta.batch))
+
+    def new_batch(self) -> StoredBatch:
+        """Return the new documents that are not in a run; there must be some."""
+        if self._joined is None or len(self._batches) == 1:
+            return concatenate(self._batches)
+        count = len(self._joined)
+        return self._joined.view().batch.part(count - self.new_count, count)
+
+    def view(self, base_view: View) -> View:
+        """Return the state with all changes, prepared for queries; `base_view` shows the base."""
+        if not self._changes_view:
+            self.kept = base_view.kept
+            return base_view
+        if self._view is None:
+            if self.delta_count > self._store.options.delta_documents:
+                self.seal_delta()
+            runs = [*self._base.runs, *self.sealed]
+            delta = self._join().view()
+            kind, calibration = self._store.kind, base_view.calibration
+            kept = self.kept or base_view.kept
+            self._view = View(runs, delta, self.dead, kind, calibration, kept=kept)
+            self.kept = self._view.kept
+        return self._view
+
+    def committed(self, number: int, manifest: Manifest) -> Contents:
+        """Return what is stored after the transaction `number` has committed the changes."""
+        self._tombstones.committed()
+        return self._base.after(number, manifest, self._join(), self.dead)
+
+    def lacks(self, hash: int) -> bool:
+        """Return True if no document has an id with this hash; False if that is not certain.
+
+        This needs no view, so that inserting one document after the other is fast.
+        """
+        tables = None if self.kept is None else self.kept.sealed.id_tables
+        if tables is None or self.delta_count >= self._store.options.delta_documents:
+            return False
+        return self._join().lacks(hash) and not tables.lookup_one(hash, 0, 0, False)
+
+    def saved(self) -> Saved:
+        """Return the changes staged now, for `restore`."""
+        return Saved(
+            self._batches,
+            len(self._batches),
+            self.new_count,
+            self.new_start,
+            self.sealed,
+            len(self.deleted),
+            self.metadata.counts,
+            tuple(map(len, self._logs)),
+            (self.document_count, self.empty_count, self.bare_count, self.content),
+        )
+
+    def is_settled_since(self, saved: Saved) -> bool:
+        """Return whether maintained clusters include changes staged after `saved`."""
+        known = saved.new_start + saved.new_count
+        return self.maintainer is not None and self.maintainer.is_past(known, saved.deletion_count)
+
+    def restore(self, saved: Saved) -> None:
+        """Forget the changes staged since `saved`, even a change that was cut off in the middle."""
+        self.content = saved.counts[-1]
+        if self._is_as(saved):
+            return
+        self._view = self._joined = self.kept = None
+        self._batches = saved.batches
+        del self._batches[saved.batch_count :]
+        self.new_count, self.new_start = saved.new_count, saved.new_start
+        self.sealed = saved.sealed
+        self._tombstones.restore(saved.deletion_count)
+        self.metadata.restore(saved.metadata_counts)
+        for log, length in zip(self._logs, saved.log_lengths, strict=True):
+            log.restore(length)
+        self.document_count, self.empty_count, self.bare_count, self.content = saved.counts
+
+    def settle(self, sketches: Sketches) -> Sketches:
+        """Return the sketches of documents to insert; InputError if others than the first was.
+
+        The first document settles what documents can be.
+        """
+        if self.document_count:
+            check_content(self.content, sketches)
+        elif len(sketches):
+            self.content = sketches.content
+        return sketches
+
+    def insert(
+        self,
+        batch: StoredBatch,
+        metadata: Sequence[tuple[int, bytes]],
+        times: U32 | None = None,
+    ) -> None:
+        """Add documents at the end; `metadata`: position in the batch and stored form.
+
+        `times`: when each was seen, uint32[n], where the database keeps times; None for now.
+        An exception in the middle leaves some of the changes, which `restore` takes back.
+        """
+        first = self.next_ordinal
+        if first + len(batch) > ORDINALS_MAX:
+            raise FullError(
+                f"the database has used {first} of {ORDINALS_MAX} document numbers;"
+                " compact() frees the numbers of deleted documents"
+            )
+        self._batches.append(batch)
+        self.new_count += len(batch)
+        if self._joined is not None:
+            if len(batch) > self._store.options.delta_documents:
+                self._joined = None  # all of it will be sealed
+            else:
+                self._joined.append(batch)
+        self._tombstones.make_room(self.next_ordinal)
+        self.metadata.insert(first, metadata)
+        if self.staged_passages is not None:
+            self.staged_passages.insert(self._beside(batch.grains, "passages"))
+        if self.staged_features is not None:
+            self.staged_features.insert(self._beside(batch.features, "features"))
+        if self.times is not None:
+            self.times.note(np.arange(first, self.next_ordinal, dtype=np.uint32), times)
+        self._count(batch.states, 1)
+
+    @property
+    def passages(self) -> tuple[PassageInfo, ...]:
+        """The stored passage runs; `staged_passages` has the rest."""
+        return self._base.manifest.passages
+
+    def see(self, ordinals: U32) -> None:
+        """Note that claims matched some documents, if the database keeps when that was."""
+        if self.times is not None and self._store.options.keep_times == SEEN:
+            self.times.note(ordinals)
+
+    def delete(self, ordinals: U32, states: U8) -> None:
+        """Delete live documents, whose `states` are given."""
+        if len(ordinals):
+            self._view = None
+            self._tombstones.delete(ordinals, self.next_ordinal)
+            self._count(states, -1)
+
+    def rebase(self, base: Contents, source: Source) -> None:
+        """Move to `base`, the same state read again through `source`."""
+        self._base = base
+        self._source = source
+        self._view = self.kept = None
+        self._tombstones.rebase(base.dead)
+        if self.maintainer is not None:
+            self.maintainer.membership.rebase(source)
+
+    def seal_delta(self) -> None:
+        """Make a run in memory of the documents in the delta."""
+        if self.delta_count:
+            sealed, start = self.sealed, self.next_ordinal
+            for delta in self._delta_parts():
+                # The run gets its number when it is written.
+                offset = self._store.options.header_offset
+                run = seal(delta, self._store.keying, offset, self.threads)
+                sealed = self._merged([*sealed, run])
+            self.kept = None
+            # No exception can come between these: a document is in the delta or in a run.
+            self.sealed, self.new_start, self.new_count = sealed, start, 0
+            self._batches, self._joined = [], None
+
+    def merging_of(self, merge: Unfinished) -> Merging:
+        """Return what is in memory of an unfinished merge."""
+        if self.merging is None or self.merging.number != merge.run.number:
+            self.merging = Merging(merge.run.number, table_names(self._store.options))
+        return self.merging
+
+    def give_back(self) -> None:
+        """Leave what is in memory to the next transaction, if this one ends without a commit."""
+        if self.merging is not None:
+            self._store.merging = self._stamp, self.merging
+        known = self._base.manifest.next_ordinal
+        if self.maintainer is not None and not self.maintainer.is_past(known, 0):
+            self._store.membership = self._stamp, self.maintainer.membership
+
+    @property
+    def _stamp(self) -> tuple[int, int]:
+        """What tells whether another process has written since, or the map has moved."""
+        return self._base.transaction_number, self._base.generation
+
+    def _take_merging(self) -> Merging | None:
+        """Return what the last transaction left in memory of a merge; None if it is of no use."""
+        known, self._store.merging = self._store.merging, None
+        return known[1] if known is not None and known[0] == self._stamp else None
+
+    def _make_maintainer(self) -> Maintainer | None:
+        """Return the maintainer of the clusters; None if the database maintains none.
+
+        It uses the clusters that the last transaction read, if no other process has written since.
+        """
+        if not self._store.options.keeps_clusters:
+            return None
+        known, self._store.membership = self._store.membership, None
+        if known is not None and known[0] == self._stamp:
+            membership = known[1]
+            membership.rebase(self._source)
+        else:
+            membership = Membership(self._source)
+        return Maintainer(membership, of_maintained(self._store.options), self._base.manifest)
+
+    def _delta_parts(self) -> Iterator[DeltaView]:
+        """Yield the documents of the delta, as many at a time as a run in memory may have."""
+        joined = self._joined
+        if joined is not None and len(joined) <= compaction.STAGED_MOST:
+            yield joined.view()
+            return
+        stored = self._base.delta
+        start, before = (self.new_start, []) if self.sealed else (stored.start, [stored.batch])
+        parts = [each for each in (*before, *self._batches) if len(each)]
+        batch = concatenate(parts) if joined is None else joined.view().batch
+        for first in range(0, len(batch), compaction.STAGED_MOST):
+            part = batch.part(first, min(first + compaction.STAGED_MOST, len(batch)))
+            yield delta_view(start + first, part, self._store.keying)
+
+    def _merged(self, sealed: list[Run]) -> list[Run]:
+        """Return the runs in memory, merged like a commit merges stored runs.
+
+        Runs of many documents stay as they are: they would be twice in memory.
+        """
+        counts = [len(run.info) for run in sealed]
+        first = min(compaction.first_within(counts, compaction.STAGED_MOST), len(counts) - 1)
+        growth = self._store.options.growth
+        start = first + compaction.merged_from(counts[first:], 1, growth)
+        if start == len(counts) - 1:
+            return sealed
+        names = table_names(self._store.options)
+        merged = merge_in_memory(
+            sealed[start:], self._source, table_names=names, threads=self.threads
+        )
+        return [*sealed[:start], merged]
+
+    def _join(self) -> Delta:
+        if self._joined is None:
+            if self.sealed:
+                joined = Delta(self.new_start, self._store.width, self._store.keying)
+            else:
+                joined = self._base.buffer.branch()
+            for batch in self._batches:
+                joined.append(batch)
+            self._joined = joined
+        return self._joined
+
+    def _beside(self, made: Made | None, name: str) -> Made:
+        """Return what was made of the texts of new documents; InputError if they were no texts."""
+        if made is None:
+            raise InputError(
+                f"{self._store.environment.path} has {name}, which are made of texts, and these"
+                " are sketches; insert the texts, or use a database that stores none"
+            )
+        return made
+
+    def _is_as(self, saved: Saved) -> bool:
+        """Whether nothing was staged since `saved`; every change first adds to one of these."""
+        return (
+            self._batches is saved.batches
+            and len(self._batches) == saved.batch_count
+            and self.sealed is saved.sealed
+            and len(self.deleted) == saved.deletion_count
+            and self.metadata.counts == saved.metadata_counts
+            and tuple(map(len, self._logs)) == saved.log_lengths
+        )
+
+    def _count(self, states: U8, sign: int) -> None:
+        self._view = None
+        if len(states) == 1:
+            state = int(states[0])
+            self.document_count += sign
+            self.empty_count += sign * (state == EMPTY)
+            self.bare_count += sign * (state == BARE)
+            return
+        self.document_count += sign * len(states)
+        self.empty_count += sign * int(np.count_nonzero(states == EMPTY))
+        self.bare_count += sign * int(np.count_nonzero(states == BARE))

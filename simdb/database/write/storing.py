@@ -1,0 +1,209 @@
+"""Storing: what a call of a writing verb stages in the transaction that it has entered alone."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from simdb.core.decoding import as_texts, known_encoding
+from simdb.database import search
+from simdb.database.search import lookup
+from simdb.database.search.filters import Where, satisfying
+from simdb.database.search.question import Question, criterion_of
+from simdb.database.state import incoming, unreadable
+from simdb.database.state.documents import find_ids
+from simdb.database.state.state import State
+from simdb.database.write import claim as claims
+from simdb.database.write import conflicts
+from simdb.database.write.undecided import refereed
+from simdb.database.write.write_state import WriteState
+from simdb.core.dtypes import U32
+from simdb.core.matches import Match, Matches
+from simdb.core.skipped import Skipped, part_of
+from simdb.core import kernel
+from simdb.core.progress import Progress
+from simdb.core.threads import thread_count
+from simdb.core.arrays import Sketches, check_many, sorted_unique
+
+if TYPE_CHECKING:
+    from simdb.database.search.judge import Texts
+    from simdb.database.search.many import QueryBatch
+
+
+class Call(NamedTuple):
+    """The arguments of a call that stores documents, as the caller gave them."""
+
+    ids: Any
+    documents: Any
+    metadata: Any
+    on_conflict: str
+    encoding: str
+    errors: str
+    threads: int | None = 1
+    progress: Progress | None = None
+    skipped: Skipped = Skipped()
+
+
+def insert_one(writing: WriteState, call: Call) -> None:
+    """Stage the only document of a call."""
+    conflicts.check_rule(call.on_conflict)
+    form = kernel.encode_ids(call.ids, writing.staging.id_key)
+    if not writing.staging.lacks(int(form[2][0])):
+        insert(writing, call)
+        return
+    packed = incoming.pack_all(call.metadata, call.ids)
+    sketches = _sketch_one(writing, call)
+    writing.staging.insert(incoming.batch_of_one(form, sketches), packed)
+
+
+def insert(writing: WriteState, call: Call) -> int:
+    """Stage the documents of a call; returns how many there are to store."""
+    whole = _checked(call)
+    call = _readable(writing, whole)
+    given, sketches = _sketched(writing, call, call.progress)
+    staging, state = writing.staging, writing.current()
+    chosen, replaced = conflicts.to_insert(state, given, sketches)
+    conflicts.delete_all(staging, state, replaced)
+    batch, packed = incoming.make_batch(given.ids, sketches), given.metadata
+    if len(chosen) < len(batch):
+        batch, packed = incoming.chosen_batch(batch, chosen), incoming.moved(packed, chosen)
+    if len(batch):
+        staging.insert(batch, packed)
+    if len(call.skipped):
+        call.skipped.named(incoming.as_list(whole.ids, "ids"))
+    return len(batch)
+
+
+def claim_one(writing: WriteState, call: Call, question: Question) -> Match | None:
+    """Stage the only document of a call if it is new; otherwise return its best match."""
+    conflicts.check_rule(call.on_conflict)
+    store, staging = writing.store, writing.staging
+    form = kernel.encode_ids(call.ids, staging.id_key)
+    packed = incoming.pack_all(call.metadata, call.ids)
+    is_stored = not staging.lacks(int(form[2][0])) and writing.current().find(*form)[0] >= 0
+    if is_stored or store.options.features:
+        found = claim(writing, call, question)
+        return found[0][0] if found[0] else None
+    sketches = _sketch_one(writing, call)
+    criterion = criterion_of(store.options, sketches, question)
+    batch = incoming.batch_of_one(form, sketches)
+    return claims.add_one(staging, writing.current(), batch, packed, criterion)
+
+
+def claim(
+    writing: WriteState, call: Call, question: Question, texts: "Texts[Any] | None" = None
+) -> Matches[Any]:
+    """Stage the documents of a call that are new; returns the best match of each of the rest."""
+    call = whole = _checked(call)
+    is_exact = search.judge.check_verification(question.verify, texts, writing.store.options)
+    if is_exact:
+        check_many(call.documents, "documents")
+        every = unreadable.listed_documents(call.documents)
+        call = call._replace(documents=every)
+    call = _readable(writing, call, is_read_again=is_exact)
+    if is_exact:
+        call = call._replace(documents=as_texts(call.documents, call.encoding, call.errors))
+    given, sketches = _sketched(writing, call)
+    criterion, referee = refereed(
+        writing.current(), sketches, call.documents, question, texts, is_exact=is_exact
+    )
+    batch = incoming.make_batch(given.ids, sketches)
+    decided = conflicts.Conflicts(given)
+    found = claims.add_new(writing, batch, criterion, decided, call.progress, referee)
+    return _spread(found, whole)
+
+
+def insert_batch(writing: WriteState, call: Call, batch: "QueryBatch") -> Matches[Any]:
+    """Find the matches of the documents of a call among those stored before, then stage all."""
+    whole, store = _checked(call), writing.store
+    call = _readable(writing, whole, is_read_again=True)
+    given, state = _arriving(writing, call), writing.current(writing.staging.threads)
+    slices = incoming.sketch_slices(
+        store.sketcher, call.documents, len(given.ids), batch.query_count(store.width),
+        errors=call.errors, threads=state.threads, encoding=call.encoding, beside=store.beside,
+    )  # fmt: skip
+    rows, sketches = search.many.match_batch(state, slices, batch, call.progress)
+    matches = lookup.as_matches(state, rows)
+    if len(given.ids):
+        writing.staging.settle(sketches)
+        writing.staging.insert(incoming.make_batch(given.ids, sketches), given.metadata)
+    return _spread(matches, whole)
+
+
+def delete_ids(writing: WriteState, ids: Iterable[Any]) -> int:
+    """Delete the documents with these ids; returns their number.  Unknown ids are ignored."""
+    state = writing.current()
+    found = find_ids(state, incoming.as_list(ids, "ids"))
+    ordinals = sorted_unique(found[found >= 0]).astype(np.uint32)
+    return delete_where(writing, state, ordinals, None)
+
+
+def delete_where(writing: WriteState, state: State, ordinals: U32, where: Where | None) -> int:
+    """Delete those of some documents whose metadata satisfy `where`, if given; returns how many."""
+    if where is not None:
+        ordinals = satisfying(state, ordinals, where)
+    conflicts.delete_all(writing.staging, state, ordinals)
+    return len(ordinals)
+
+
+def _checked(call: Call) -> Call:
+    """Return a call with ids from `as_ids`; OptionError or InputError for senseless arguments."""
+    conflicts.check_rule(call.on_conflict)
+    ids, documents = incoming.both_columns(call.ids, call.documents)
+    given, threads = incoming.as_ids(ids), thread_count(call.threads)
+    encoding = known_encoding(call.encoding)
+    return call._replace(ids=given, documents=documents, encoding=encoding, threads=threads)
+
+
+def _readable(writing: WriteState, call: Call, *, is_read_again: bool = False) -> Call:
+    """Return a call with only the documents that can be read, if it may leave out the others.
+
+    It has sketches in place of its documents, unless these are read again.
+    """
+    skipped, store = call.skipped, writing.store
+    if not skipped.is_allowed:
+        return call
+    documents = unreadable.listed_documents(call.documents) if is_read_again else call.documents
+    ids, sketches, metadata = unreadable.readable(
+        store.sketcher, (call.ids, documents, call.metadata), skipped, errors=call.errors,
+        threads=thread_count(call.threads), encoding=call.encoding, beside=store.beside,
+        progress=call.progress,
+    )  # fmt: skip
+    if is_read_again:
+        rows = np.flatnonzero(~skipped.flags(len(documents)))
+        return call._replace(ids=ids, metadata=metadata, documents=part_of(documents, rows))
+    return call._replace(ids=ids, metadata=metadata, documents=sketches)
+
+
+def _spread(found: Matches[Any], whole: Call) -> Matches[Any]:
+    """Return matches with a row for each document of the `whole` call."""
+    skipped = whole.skipped
+    return skipped.spread(found, incoming.as_list(whole.ids, "ids") if len(skipped) else None)
+
+
+def _sketch_one(writing: WriteState, call: Call) -> Sketches:
+    beside, errors = writing.store.beside, call.errors
+    documents = as_texts(call.documents, known_encoding(call.encoding), errors)
+    sketches = writing.store.sketcher.sketch(documents, errors=errors)
+    writing.staging.settle(sketches)
+    return sketches if beside is None else beside.added(sketches, documents, errors=errors)
+
+
+def _sketched(
+    writing: WriteState, call: Call, progress: Progress | None = None
+) -> tuple[conflicts.Arriving, Sketches]:
+    """Return what arrives with a call, and sketches; errors of the ids come first."""
+    store, count = writing.store, thread_count(call.threads)
+    how = call.errors, count, store.beside
+    parts = incoming.sketching(store.sketcher, call.documents, *how, encoding=call.encoding)
+    with closing(parts):
+        given = _arriving(writing, call)
+        sketches = incoming.collected(store.sketcher, parts, len(call.ids), progress)
+        return given, writing.staging.settle(sketches)
+
+
+def _arriving(writing: WriteState, call: Call) -> conflicts.Arriving:
+    """Return the documents of a call, which its threads will sketch and store."""
+    writing.staging.threads = thread_count(call.threads)
+    return conflicts.arriving(writing.current(), call.ids, call.metadata, call.on_conflict)

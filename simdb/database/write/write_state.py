@@ -1,0 +1,304 @@
+"""The write state: a write transaction without its verbs.
+
+It has the write lock, the state it began from, and the changes staged on top.  A verb that changes
+something runs alone; verbs that only read run at the same time.  So no other thread, and no
+function that a verb calls, can change, commit or abort the transaction in the middle of a verb.  A
+verb that fails, at any instruction, leaves what was staged before it.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from simdb.database.state.incoming import rehashed, repeated
+from simdb.database.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
+from simdb.database.state.state import State
+from simdb.database.state.store import GROWTH_BYTES, Store
+from simdb.database.state.view import View
+from simdb.database.write.commit import write_ahead, write_staged
+from simdb.database.write.staging import Saved, Staging
+from simdb.database.write.writer import Ahead, Writer
+from simdb.core.errors import ClosedError, Error, InputError
+from simdb.core import kernel
+from simdb.core.threads import crew
+from simdb.storage.environment.gate import Gate, Holder
+from simdb.storage.membership import Membership
+from simdb.storage.records.delta import StoredBatch
+from simdb.storage.records.manifest import Manifest
+from simdb.storage.translation import MapFull
+
+
+class WriteState:
+    """The one write transaction of a database, from its begin to its end."""
+
+    def __init__(self, store: Store) -> None:
+        """Wait for the write lock, and begin."""
+        self.is_ended = True
+        self.store = store
+        self._gate = Gate("verbs of this transaction", timeout=store.timeout)
+        self._preparing = threading.RLock()  # reading prepares what is staged for the kernel
+        self._is_torn = False
+        self._has_written = False  # or has tried to
+        self._right = store.begin_write()
+        try:
+            self._begin_from(store.state())
+            self.staging = Staging(store, self._base, self.source, self._base_view.kept)
+        except BaseException:
+            self._right.end()
+            raise
+        self.is_ended = False
+
+    def alone(self, why: str) -> "Change":
+        """Keep all other verbs out for a `with` statement; an exception undoes its changes."""
+        return Change(self, why)
+
+    def begin_change(self, owner: Holder, why: str) -> Saved:
+        """Keep all verbs but that of `owner` out; returns the changes staged now."""
+        self._gate.block(owner, why, None, self.store.timeout)
+        try:
+            self.check_open()
+            return self.staging.saved()
+        except BaseException:
+            self._gate.unblock(owner)
+            raise
+
+    def end_change(self, owner: Holder, failed: Saved | None) -> None:
+        """Let other verbs in; changes staged since `failed`, if given, are taken back first."""
+        try:
+            if failed is not None and not self.is_ended:
+                self._take_back(failed)
+        finally:
+            self._gate.unblock(owner)
+
+    def state(self) -> State:
+        """Return the state with all staged changes, for the length of a verb."""
+        return self._entered(self._view)
+
+    def hold(self) -> State:
+        """Return the committed state that the transaction began from, for the length of a verb."""
+        return self._entered(lambda: self._base_view)
+
+    def current(self, threads: int = 1) -> State:
+        """Return the state with all staged changes, for a verb that has entered already."""
+        state = State(self.store, self._view(), self.source, self.staging, staged=self)
+        state.threads = threads
+        return state
+
+    def metadata(self) -> StagedMetadata:
+        """Return the staged changes of metadata."""
+        return self.staging.metadata
+
+    def times(self) -> StagedTimes | None:
+        """Return the staged times; None if the database keeps none."""
+        return self.staging.times
+
+    def staged_passages(self) -> StagedPassages | None:
+        """Return the grains of new documents; None if the database has no passages."""
+        return self.staging.staged_passages
+
+    def staged_features(self) -> StagedFeatures | None:
+        """Return the features of new documents; None if the database stores none."""
+        return self.staging.staged_features
+
+    def note(self, key: bytes) -> tuple[bytes | None] | None:
+        """Return the packed content of a staged note; (None,) if it is removed, None otherwise."""
+        notes = self.staging.notes
+        return (notes[key],) if key in notes else None
+
+    def membership(self) -> Membership | None:
+        """Return the maintained clusters, with all staged changes; None if there are none."""
+        maintainer = self.staging.maintainer
+        if maintainer is None:
+            return None
+        with self._preparing:
+            self._check_whole()
+            self._is_torn = True
+            maintainer.settle(self.current(), self.staging.deleted)
+            self._is_torn = False
+        return maintainer.membership
+
+    def commit(self) -> None:
+        """Make all staged changes durable and visible, and end, even if that fails."""
+        with self._gate.alone("the transaction must be idle to commit", is_patient=True):
+            self.check_open()
+            try:
+                self._check_whole()
+                if self.staging.has_changes or self.staging.notes:
+                    with crew():
+                        self.membership()
+                        self._write()
+            finally:
+                self.end()
+
+    def inside(self) -> set[Holder]:
+        """Return the verbs of this thread that are running."""
+        return self._gate.inside()
+
+    def forgive(self, outer: set[Holder]) -> None:
+        """Count the verbs of this thread as ended, except `outer`; see `Gate.forgive`."""
+        self._gate.forgive(outer)
+
+    def abort(self) -> None:
+        """Discard all staged changes, and end; aborting again does nothing."""
+        if self.is_ended:
+            return
+        if self.store.environment.is_foreign:
+            self.is_ended = True
+            return
+        with self._gate.alone("the transaction must be idle to abort"):
+            self.end()
+
+    def end(self) -> None:
+        """Release the state and the write lock; no verb is running."""
+        if not (self._is_torn or self._has_written):
+            self.staging.give_back()
+        self.source.end()
+        self._right.end()
+        self.is_ended = True
+
+    def check_open(self) -> None:
+        """Raise ClosedError after the end, ForkedError in a forked child process."""
+        if self.is_ended:
+            raise ClosedError(
+                "the write transaction has ended; begin another with Database.write()"
+            )
+        self.source.check_open()
+
+    def _begin_from(self, base: State) -> None:
+        """Begin from a committed state, whose LMDB transaction this one ends."""
+        self._base_view, self.source = base.view, base.source
+        self._base = self.store.contents(base.source)
+
+    def _view(self) -> View:
+        with self._preparing:
+            return self.staging.view(self._base_view)
+
+    def _entered(self, view: Callable[[], View]) -> State:
+        gate = self._gate
+        holder = gate.enter(get_ident())
+        try:
+            self.check_open()
+            return State(
+                self.store, view(), self.source, self.staging, holder, gate=gate, staged=self
+            )
+        except BaseException:
+            gate.leave(holder)
+            raise
+
+    def _check_whole(self) -> None:
+        if self._is_torn:
+            raise Error(
+                "an exception interrupted the update of the maintained clusters; abort this write"
+                " transaction, and begin a new one"
+            )
+
+    def _take_back(self, saved: Saved) -> None:
+        """Discard the changes staged since `saved`."""
+        with self._preparing:
+            # Clusters settled since then include documents that are now taken back.
+            self._is_torn = self._is_torn or self.staging.is_settled_since(saved)
+            self.staging.restore(saved)
+
+    def _write(self) -> None:
+        """Commit, again after each growth of the map that the commit needs."""
+        self._has_written = True
+        environment = self.store.environment
+        while True:
+            base = self._base
+            ahead = Ahead(self.store, base.manifest, base.transaction_number)
+            try:
+                write_ahead(ahead, base, self.staging, self.source)
+                number, manifest = environment.write(
+                    partial(self._write_staged, ahead), base=ahead.number
+                )
+            except MapFull:
+                self._grow()
+            except BaseException:
+                ahead.abandon()
+                raise
+            else:
+                break
+        stamp = number, environment.generation
+        if self.staging.maintainer is not None:
+            membership = self.staging.maintainer.membership
+            membership.written()
+            self.store.membership = stamp, membership
+        if self.staging.merging is not None:
+            self.store.merging = stamp, self.staging.merging
+        kept = self.staging.kept or self._base_view.kept
+        self.store.publish(self.staging.committed(number, manifest), kept)
+
+    def _write_staged(self, ahead: Ahead, transaction: Any) -> tuple[int, Manifest]:
+        """Write all staged changes; returns the number of the LMDB transaction and the manifest."""
+        writer = Writer(self.store, transaction)
+        manifest = write_staged(ahead, writer, self._base, self.staging, self.source)
+        return int(transaction.id()), manifest
+
+    def _grow(self) -> None:
+        """Make the map larger.  Pointers into it become invalid, so the base is read again."""
+        self.source.end()
+        self._base_view = self.store.empty_view()
+        self.store.forget_views()
+        try:
+            self.store.environment.grow(GROWTH_BYTES, self._right)
+        finally:
+            self._begin_from(self.store.state())
+        self.staging.rebase(self._base, self.source)
+
+
+class Change:
+    """A verb that changes a transaction, for the length of a `with` statement."""
+
+    __slots__ = ("_owner", "_saved", "_why", "_writing")
+
+    def __init__(self, writing: WriteState, why: str) -> None:
+        """Use `WriteState.alone` instead."""
+        self._writing = writing
+        self._why = why
+        self._owner = Holder()
+        self._saved: Saved | None = None
+
+    def __enter__(self) -> WriteState:
+        """Wait until no other verb is running, and return the transaction."""
+        self._owner.thread = get_ident()
+        self._saved = self._writing.begin_change(self._owner, self._why)
+        return self._writing
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Let other verbs in, after taking back the changes if there was an exception."""
+        self._writing.end_change(self._owner, None if kind is None else self._saved)
+
+
+def store_batch(
+    store: Store, batch: StoredBatch, metadata: Sequence[tuple[int, bytes]], threads: int
+) -> None:
+    """Store new documents and commit; `metadata`: position in the batch and stored form.
+
+    InputError naming an id that is stored already, or that is in the batch twice.
+    """
+    writing = WriteState(store)
+    try:
+        with writing.alone("the transaction must be idle to insert"):
+            writing.staging.threads = threads
+            batch = rehashed(batch, writing.staging.id_key)
+            for at in repeated(batch.hashes, batch.offsets, batch.content):
+                _refuse(batch, at)
+            found = writing.current().find(batch.offsets, batch.content, batch.hashes)
+            taken = np.flatnonzero(found >= 0)
+            if len(taken):
+                _refuse(batch, int(taken[0]))
+            writing.staging.insert(batch, metadata)
+        writing.commit()
+    except BaseException:
+        writing.abort()
+        raise
+
+
+def _refuse(batch: StoredBatch, at: int) -> None:
+    part = batch.part(at, at + 1)
+    (id,) = kernel.decode_ids(part.offsets, part.content)
+    raise InputError(f"the id {id!r} is given twice; each document needs an id of its own")

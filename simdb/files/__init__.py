@@ -1,0 +1,1 @@
+"""Files: reading documents from them, and writing results to them."""

@@ -1,0 +1,343 @@
+"""Content: opens a file or standard input, checks its first bytes and decodes its text.
+
+Compressed content and binary content are recognised by their first bytes, before the whole file is
+read.  An InputError says what was found and what to do; the caller adds the name of the file.
+
+An *amount* says how many bytes of the sources have been read, and how many there are; compressed
+files count as they are on the disk.  A process runs one command, which reads its sources in one go,
+so there is one amount: opened files add to it wherever they are read.
+"""
+
+import io
+import os
+import re
+import stat
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from simdb.core.arrow import TextColumn
+from simdb.core.decoding import UNORDERED, decoded, marked_or, without_mark
+from simdb.core.encoding_guess import GUESS, GUESSED, guessed, guessed_wide, hint, is_damaged
+from simdb.core.errors import InputError, no_descriptor
+from simdb.files.formats import (
+    ARROW_MAGICS,
+    BZIP2,
+    COMPRESSIONS,
+    GZIP,
+    XZ,
+    ZSTD,
+    is_remote,
+    open_remote,
+    packed_file,
+)
+from simdb.core import kernel
+from simdb.core.text_sketch import TextSketch
+
+BUFFER_BYTES = 1 << 16
+# A document of a collection whose size is not known, and a collection.
+USUAL_BYTES, USUAL_DOCUMENTS = 1000, 1e6
+STANDARD_INPUT = "-"
+SNIFFED_BYTES = 8192
+# A longer file is no useful document, and would only fill the memory.
+DOCUMENT_BYTES_MAX = 1 << 28
+
+# The errors that reading and decoding bad content can raise.
+CONTENT_ERRORS = (OSError, UnicodeError, InputError)
+
+# How files that are no text begin: compressed ones, Parquet, files and streams of Arrow.
+MAGICS = {
+    b"\x1f\x8b": GZIP, b"\x28\xb5\x2f\xfd": ZSTD, b"\xfd7zXZ\0": XZ,
+    **{b"BZh%d1AY&SY" % level: BZIP2 for level in range(1, 10)},
+}  # fmt: skip
+PARQUET_MAGIC, PDF_MAGIC = b"PAR1", b"%PDF-"
+BEGINNINGS = (*MAGICS, PARQUET_MAGIC, *ARROW_MAGICS)
+
+BEGINNING_CHARACTERS = 4096
+HTML_START = re.compile(
+    r"""\s* (?: <\?xml [^>]* > \s* )? (?: <!-- (?: (?!-->) . )* --> \s* )*
+    < (?: !doctype \s+ html | html | head | title | meta | body | div | p | table | article ) \b""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+# The first byte of a text that can match: that of "<" or of white space in UTF-8.
+MAY_BEGIN = np.isin(np.arange(256), [*b"<", *range(9, 14), *range(28, 33), 0xC2, 0xE1, 0xE2, 0xE3])
+
+
+class Amount:
+    """The bytes read since `begin`, and their total if all sources are files."""
+
+    def __init__(self) -> None:
+        """Start at nothing."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Start again at nothing, before sources are read."""
+        self.read_bytes = 0
+        self._total_bytes: int | None = None
+        self._is_expected = False
+
+    def expect(self, sources: Collection[str]) -> None:
+        """Take the sizes of `sources` as the total; a second call before `begin` does nothing.
+
+        The total is not known if one of them is a folder, a pipe or standard input.
+        """
+        if self._is_expected:
+            return
+        self._is_expected = True
+        self._total_bytes = _bytes_of(sources)
+
+    def add(self, count: int) -> None:
+        """Count bytes that were read."""
+        self.read_bytes += count
+
+    @property
+    def expected_documents(self) -> float:
+        """About how many documents there are, by the sizes of the sources."""
+        return _documents_in(self._total_bytes)
+
+    def share(self) -> float | None:
+        """Return the share of the total that was read, 0 to 1; None if it is not known."""
+        if not self._total_bytes or self.read_bytes > self._total_bytes:
+            return None
+        return self.read_bytes / self._total_bytes
+
+
+AMOUNT = Amount()
+
+
+def begin_counting() -> None:
+    """Forget what was read and guessed, before other sources are read."""
+    AMOUNT.begin()
+    GUESSED.clear()
+
+
+def expected_documents(sources: Collection[str]) -> float:
+    """Return about how many documents there are in `sources`, by their sizes."""
+    return _documents_in(_bytes_of(sources))
+
+
+def _bytes_of(sources: Collection[str]) -> int | None:
+    places = {os.path.realpath(source) for source in sources}
+    return sum(map(os.path.getsize, places)) if all(map(os.path.isfile, places)) else None
+
+
+def _documents_in(size: int | None) -> float:
+    return USUAL_DOCUMENTS if size is None else max(size / USUAL_BYTES, 1.0)
+
+
+def open_counted(path: str) -> io.BufferedReader:
+    """Open a file for reading; what is read of it adds to the amount."""
+    return io.BufferedReader(_Counted(path), BUFFER_BYTES)
+
+
+class _Counted(io.FileIO):
+    """A file that adds to the amount what is read of it."""
+
+    def readinto(self, buffer: Any) -> int | None:
+        count = super().readinto(buffer)
+        AMOUNT.add(count or 0)
+        return count
+
+    def readall(self) -> bytes:
+        content = super().readall()
+        AMOUNT.add(len(content))
+        return content
+
+
+def is_wide(encoding: str) -> bool:
+    """Return whether the encoding is UTF-16 or UTF-32, where any byte of a character can be NUL."""
+    return encoding.startswith(UNORDERED)
+
+
+@contextmanager
+def opened(path: str, *, is_counted: bool = True) -> Iterator[io.BufferedReader]:
+    """Yield a stream of the decompressed bytes of the file `path`; `-` is standard input.
+
+    The first bytes say how it is compressed, and if they do not, the end of the name.
+    `is_counted`: what is read adds to the amount.
+    """
+    with ExitStack() as held:
+        file: io.BufferedReader
+        if path == STANDARD_INPUT:
+            file = io.BufferedReader(_Waiting(sys.stdin.buffer), BUFFER_BYTES)
+        else:
+            file = held.enter_context(_opened_whole(path, is_counted=is_counted))
+            if isinstance(file.raw, io.FileIO) and not _is_regular(file.fileno()):
+                file = io.BufferedReader(_Waiting(file), BUFFER_BYTES)
+        head, name = file.peek(SNIFFED_BYTES), path.lower()
+        found = (end for magic, end in MAGICS.items() if head.startswith(magic))
+        packed = next(found, next(filter(name.endswith, COMPRESSIONS), ""))
+        if packed:
+            inner = held.enter_context(packed_file(file, packed))
+            file = io.BufferedReader(_Unpacked(inner, packed), BUFFER_BYTES)
+        yield file
+
+
+def may_wait(stream: io.BufferedReader) -> bool:
+    """Return whether reading a stream may wait for another program: it is a pipe or a device."""
+    return isinstance(stream.raw, _Waiting)
+
+
+def is_plain(stream: io.BufferedReader) -> bool:
+    """Return whether a stream has the bytes of a local file as they are."""
+    return isinstance(stream.raw, io.FileIO)
+
+
+def _is_regular(descriptor: int) -> bool:
+    return stat.S_ISREG(os.fstat(descriptor).st_mode)
+
+
+def _opened_whole(path: str, *, is_counted: bool) -> io.BufferedReader:
+    """Open a local or remote file; what is read of a local one can be counted."""
+    if is_remote(path):
+        return io.BufferedReader(open_remote(path), BUFFER_BYTES)
+    return open_counted(path) if is_counted else io.BufferedReader(io.FileIO(path), BUFFER_BYTES)
+
+
+def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
+    """Return the encoding that the byte order mark of a stream names, or else `encoding`.
+
+    If that is `guess`, guess by the bytes that can be peeked at, 64 KiB at most.  Raises InputError
+    if the first bytes cannot be text in this encoding.  Consumes nothing.
+    """
+    settled = _checked(stream, encoding)
+    return guessed(stream.peek(SNIFFED_BYTES)) if settled == GUESS else settled
+
+
+def _checked(stream: io.BufferedReader, encoding: str) -> str:
+    """Return what `settled_encoding` does, but no guess."""
+    head = stream.peek(SNIFFED_BYTES)[:SNIFFED_BYTES]
+    if head.startswith(PDF_MAGIC):
+        raise InputError("a PDF, not text; convert it to text first, for example by pdftotext")
+    settled = marked_or(head, encoding)
+    if b"\0" in head and settled != GUESS and not is_wide(settled):
+        wide = guessed_wide(head)
+        if wide is None:
+            raise InputError("binary content (NUL bytes), not text; leave it out")
+        raise InputError(f"NUL bytes, probably text in {wide}; use --encoding {wide}")
+    return settled
+
+
+def read_text(stream: io.BufferedReader, encoding: str, errors: str) -> tuple[str, int]:
+    """Return the whole text of a stream, see `decoded`, and its bytes."""
+    _checked(stream, encoding)
+    content = stream.read(DOCUMENT_BYTES_MAX + 1)
+    if len(content) > DOCUMENT_BYTES_MAX:
+        raise InputError(
+            f"more than {DOCUMENT_BYTES_MAX >> 20} MiB, too long for one document; split it"
+        )
+    return decoded(content, encoding, errors), len(content)
+
+
+def read_file(path: str, encoding: str, errors: str) -> str:
+    """Return the text of one file, or of standard input for `-`; raise InputError if unreadable."""
+    try:
+        with opened(path) as stream:
+            return read_text(stream, encoding, errors)[0]
+    except CONTENT_ERRORS as error:
+        raise InputError(f"{path}: {explained(error)}") from error
+
+
+def page_position(texts: Sequence[str] | TextColumn) -> int | None:
+    """Return the position of the first text that begins like HTML; None if none does."""
+    # Few texts pass the quick test of the first byte.
+    likely: Iterable[int] = range(len(texts))
+    if isinstance(texts, TextColumn):
+        firsts = kernel.first_bytes(texts.addresses, texts.lengths)
+        likely = np.flatnonzero(MAY_BEGIN[firsts]).tolist()
+    return next((at for at in likely if _begins(texts[at])), None)
+
+
+def markup_hint(text: str, where: str, sketch: TextSketch) -> str | None:
+    """Return the hint for a text that begins like HTML and is read as plain text, or None."""
+    if sketch.markup != "none" or not _begins(text):
+        return None
+    told = "this looks like HTML, and its tags are compared as words; --markup html compares"
+    return f"{where}: {told} the visible text only (of a database: when it is created)"
+
+
+def explained(error: BaseException) -> str:
+    """Return one line that says what is wrong with content, and what to do.
+
+    Raises FullError if the process may open no more files, which is no fault of the content.
+    """
+    if full := no_descriptor(error):
+        raise full from error
+    if isinstance(error, UnicodeDecodeError):
+        return _explained_decoding(error)
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, PermissionError):
+        return "no permission to read it; change its permissions, or leave it out"
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file; check the name, or leave it out"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read ({error.strerror}); leave it out"
+    return f"cannot be read ({error}); leave it out"
+
+
+def _explained_decoding(error: UnicodeDecodeError) -> str:
+    name = without_mark(error.encoding)
+    if name != "utf-8":
+        return f"no valid {name} at byte {error.start}; use --encoding utf-8 or --errors replace"
+    if not is_damaged(error.object, error.start):
+        return f"no valid utf-8 at byte {error.start}; {hint(error.object, error.start)}"
+    is_cut = error.reason == "unexpected end of data" and error.end >= len(error.object)
+    what = "cut off inside a utf-8 character" if is_cut else "no valid utf-8"
+    return f"{what} at byte {error.start}, but valid elsewhere; use --errors replace"
+
+
+class _Unpacked(io.RawIOBase):
+    """The decompressed bytes of a stream; InputError if they are damaged."""
+
+    def __init__(self, stream: Any, packed: str) -> None:
+        self._stream, self._name = stream, {GZIP: "gzip", ZSTD: "zstd"}.get(packed, packed[1:])
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        try:
+            return int(self._stream.readinto(buffer))
+        except InputError:
+            raise
+        except Exception as error:  # each library has errors of its own
+            if getattr(error, "errno", None) is not None:
+                raise
+            raise InputError(
+                f"damaged {self._name} data ({error}); create or download the file again"
+            ) from error
+
+
+class _Waiting(io.RawIOBase):
+    """A pipe or a device, whose `close` leaves the inner stream open.
+
+    What it holds is known by its first bytes or its first line, so these are waited for.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        # read1 makes at most one system call, so a slow pipe gives what it already has.
+        self._read = getattr(stream, "read1", stream.read)
+        self._head = b""
+        while b"\n" not in self._head and not self._head.startswith(BEGINNINGS):
+            piece = self._read(BUFFER_BYTES - len(self._head))
+            self._head += piece
+            if not piece:
+                break
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        # A BufferedReader of BUFFER_BYTES asks for no less.
+        content: bytes = self._head or self._read(len(buffer))
+        self._head = b""
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def _begins(text: str) -> bool:
+    return HTML_START.match(text[:BEGINNING_CHARACTERS]) is not None

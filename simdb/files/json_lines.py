@@ -1,0 +1,464 @@
+"""JSON lines: reads blocks of whole lines, and makes batches of their records.
+
+Threads parse blocks (`ColumnParser`).  Lines that are refused there are parsed one by one by the
+standard library, so both ways give the same documents and the same messages.  A bad line becomes a
+`InputProblem`, and reading goes on.
+
+pyarrow parses a block, in any thread and without the interpreter lock, without a Python object for
+each text.  It reads objects one after the other and takes a line feed for any other space, so a
+line must begin and end with the braces of an object; as many objects as lines are then one in each.
+"""
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from simdb.core.arrow import TextColumn, load_arrow
+from simdb.core.decoding import valid_column
+from simdb.core.field_columns import field_column, field_values, fields_at
+from simdb.core.choices import KEEP
+from simdb.core.errors import InputError
+from simdb.core.fields import fields_of
+from simdb.core import kernel
+from simdb.core.memory import block_bytes
+from simdb.core.threads import mapped, thread_count
+from simdb.files.batch import Batch, Found, batched, with_ids
+from simdb.files.content import (
+    AMOUNT,
+    CONTENT_ERRORS,
+    DOCUMENT_BYTES_MAX,
+    explained,
+    is_plain,
+    is_wide,
+    may_wait,
+)
+from simdb.files.origins import NOWHERE, Origins
+from simdb.files.records import (
+    InputProblem,
+    Lacks,
+    Record,
+    SourceOptions,
+    lacks_of,
+    make_record,
+    place,
+)
+from simdb.storage.codec import checksum_of
+
+PURPOSE = "reading JSON lines"
+DIGITS = b"0123456789"
+
+# Of a pipe.
+WAITED_BYTES = 1 << 20
+# Lines of so many bytes are not tried again when they were refused together.
+REFUSED_BYTES = 1 << 14
+# A block of a plain file is read in so many pieces.
+PIECES = 4
+# After an error in the middle of a compressed file, no more than one piece before it is lost; and
+# if reading a plain file fails, the lines before are read in such pieces.
+PIECE_BYTES = 1 << 16
+LINE_FEED = b"\n"
+# The end of a line is looked for in so many bytes at a time, and longer lines in more.
+SOUGHT_BYTES, SOUGHT_MOST = 1 << 12, 1 << 20
+
+
+def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
+    """Yield the records of a stream of JSON lines."""
+    read: Callable[[int], bytes] = stream.read1
+    encoding, origins = reading.encoding, reading.origins
+    is_recoded = is_wide(encoding)
+    if is_recoded:
+        read = _recoded(io.TextIOWrapper(stream, encoding, reading.errors, newline="\n"))
+        encoding = "utf-8"
+    is_utf8 = encoding in ("utf-8", "utf-8-sig")
+    parser = ColumnParser(reading) if is_utf8 and not reading.is_by_record else None
+    own = None if is_recoded else stream
+    if parser is None or origins is None or not origins.begin(own, parser.texts):
+        origins = None
+    lines = _Lines(name, reading, origins, encoding)
+    size, piece, threads = reading_sizes(stream, reading)
+
+    def made(start: int, content: bytes, failure: OSError | None = None) -> Parsed:
+        parts = [(content, None)] if parser is None else parser.parts(content)
+        return lines.parsed(start, content, parts, failure)
+
+    if not is_recoded and is_plain(stream):
+        # What threads can read by themselves no thread reads for the others.
+        descriptor = stream.fileno()
+        every = mapped(
+            lambda wanted: made(wanted.start, *read_range(descriptor, wanted)),
+            line_ranges(descriptor, size),
+            threads,
+        )
+    else:
+        every = mapped(lambda each: made(*each), blocks(read, size, piece), threads)
+    yield from lines.found(every)
+
+
+def reading_sizes(stream: io.BufferedReader, reading: SourceOptions) -> tuple[int, int, int]:
+    """Return the sizes of blocks and of pieces of a stream, and how many threads parse its blocks.
+
+    What a program writes is taken as it comes, and not some blocks ahead.
+    """
+    is_slow = may_wait(stream)
+    threads = 1 if is_slow else thread_count(reading.threads)
+    size = WAITED_BYTES if is_slow else block_bytes(reading.memory, threads)
+    return size, size // PIECES if is_plain(stream) else PIECE_BYTES, threads
+
+
+def blocks(
+    read: Callable[[int], bytes], least: int, piece_bytes: int = 0, *, is_ended: bool = True
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the bytes of a stream in blocks of whole lines, and where in the stream each starts.
+
+    `read` returns the next bytes, at most so many, and none at the end.  A block has at least
+    `least` bytes, but for the last, and is read in pieces (0: of PIECE_BYTES).  Each line ends with
+    a line feed, which is added to the last line if it has none, unless `is_ended` is False.
+
+    A line that is longer than DOCUMENT_BYTES_MAX is cut off somewhere after that length.  If
+    reading fails, the whole lines before the failure are yielded first.
+    """
+    held: list[bytes] = []
+    size = unended = 0  # bytes held, and those of them after the last line feed
+    start = stop = 0  # of the block, and of what was read
+    failure: Exception | None = None
+    while True:
+        try:
+            piece = read(piece_bytes or PIECE_BYTES)
+        except CONTENT_ERRORS as error:
+            piece, failure = b"", error
+        if not piece:
+            break
+        stop += len(piece)
+        if unended > DOCUMENT_BYTES_MAX:
+            feed = piece.find(b"\n")
+            piece = piece[feed:] if feed >= 0 else b""
+        end = piece.rfind(b"\n") + 1
+        if end and size + end >= least:
+            yield start, b"".join([*held, piece[:end]])
+            held, size, unended, piece, end = [], 0, 0, piece[end:], 0
+            start = stop - len(piece)
+        held.append(piece)
+        size += len(piece)
+        unended = len(piece) - end if end else unended + len(piece)
+    rest = b"".join(held)
+    if failure is not None:
+        rest = rest[: rest.rfind(b"\n") + 1]
+    if rest:
+        yield start, rest if rest.endswith(b"\n") or not is_ended else rest + b"\n"
+    if failure is not None:
+        raise failure
+
+
+# Some bytes of a block, and their columns; None if their lines or rows must be read one by one.
+# The positions and origins of columns are numbers of lines and places within these bytes, counted
+# from 0, their ids are what the id fields hold, and they have no sources yet.
+Part: TypeAlias = tuple[bytes, Batch | None]
+
+
+class Parsed(NamedTuple):
+    """A block of whole lines or rows: its start in the source, its checksum, and its parts.
+
+    `failure`: why what follows the block cannot be read.
+    """
+
+    start: int
+    size: int
+    checksum: int
+    parts: list[Part]
+    failure: OSError | None
+
+
+class ColumnParser:
+    """Parses blocks of whole lines; several threads may use one."""
+
+    def __init__(self, reading: SourceOptions) -> None:
+        """Read the fields that `reading` names; OptionError if pyarrow is missing."""
+        self._reading = reading
+        self._arrow = load_arrow(PURPOSE)
+        self._json = load_arrow(PURPOSE, "pyarrow.json")
+        text, self._id, *_ = reading.asked
+        assert text is not None, "without texts, lines are parsed one by one"
+        self._text = text
+        self._keeps_nulls = reading.on_null == KEEP and reading.has_absent
+        # Most files have ids of one type.  What the last block had is tried first.
+        self._kinds = [self._arrow.string(), self._arrow.int64()]
+
+    def parse(self, block: bytes) -> Batch | None:
+        """Return the columns of a block, see `Part`; None if it must be read record by record.
+
+        Each line ends with a line feed, and has a text or a null that is kept; one has a text.
+        """
+        sizes = kernel.object_sizes(block)
+        if sizes is None or not kernel.is_utf8(block) or has_number(block):
+            return None
+        table = self._table(block)
+        if table is None or table.num_rows != len(sizes):
+            return None
+        texts = valid_column(field_column(table, self._text))
+        if texts is None:
+            return None
+        nulls = texts.lengths < 0
+        has_nulls = bool(nulls.any())
+        # pyarrow does not tell a null from a field that is not there.
+        if has_nulls and (not self._keeps_nulls or nulls.all()):
+            return None
+        texts = texts.filled() if has_nulls else texts
+        ids, lacks = field_values(table, self._id), Lacks()
+        if self._reading.id_field in self._reading.given and not any(id is not None for id in ids):
+            lacks = lacks_of(_loaded(block[: block.find(LINE_FEED)].decode()), self._reading)
+        return Batch(
+            ids=ids,
+            texts=texts,
+            sources=[],
+            positions=np.arange(len(sizes)),
+            sizes=sizes,
+            origins=np.cumsum(sizes) - sizes,
+            nulls=nulls if has_nulls else None,
+            lacks=lacks,
+        )
+
+    def parts(self, block: bytes) -> Iterator[Part]:
+        """Yield a block, or if it is refused its halves, so that a bad line has few neighbours."""
+        is_blank = block.isspace()
+        columns = None if is_blank else self.parse(block)
+        half = len(block) // 2
+        middle = max(block.rfind(b"\n", 0, half), block.find(b"\n")) + 1
+        if columns or is_blank or len(block) <= REFUSED_BYTES or middle == len(block):
+            yield block, columns
+            return
+        yield from self.parts(block[:middle])
+        yield from self.parts(block[middle:])
+
+    def texts(self, block: bytes, count: int) -> TextColumn | None:
+        """Return the texts of `count` lines with line feeds; None unless each line has one."""
+        try:
+            table = self._read(block, None)
+        except self._arrow.ArrowException:
+            return None
+        found = valid_column(field_column(table, self._text))
+        if found is None or len(found) != count:
+            return None
+        return found.filled() if self._keeps_nulls or (found.lengths >= 0).all() else None
+
+    def _table(self, block: bytes) -> Any:
+        """Return the fields of a block; None if pyarrow refuses it."""
+        for kind in list(self._kinds):
+            try:
+                found = self._read(block, kind)
+            except self._arrow.ArrowException:
+                continue
+            if kind is not self._kinds[0]:
+                self._kinds = [kind, *(each for each in self._kinds if each is not kind)]
+            return found
+        return None
+
+    def _read(self, block: bytes, kind: Any) -> Any:
+        """Return the fields of a block; `kind`: the type of the ids, None to leave them out."""
+        # If one field is both, it is the text.
+        kinds = {} if kind is None else dict.fromkeys(self._id.paths, kind)
+        kinds |= dict.fromkeys(self._text.paths, self._arrow.large_string())
+        return self._json.read_json(
+            self._arrow.BufferReader(block),
+            # One block, so that nobody else looks for the ends of its lines.
+            read_options=self._json.ReadOptions(use_threads=False, block_size=len(block) + 1),
+            parse_options=self._json.ParseOptions(
+                explicit_schema=self._arrow.schema(fields_at(kinds)),
+                unexpected_field_behavior="ignore",
+            ),
+        )
+
+
+def has_number(block: bytes, digits_max: int | None = None) -> bool:
+    """Return whether more than `digits_max` digits follow each other; 0 is no limit.
+
+    None means the limit of this process.  So many digits lie on a multiple of `digits_max`, so
+    only those places are looked at.
+    """
+    if digits_max is None:
+        digits_max = getattr(sys, "get_int_max_str_digits", int)()
+    if not digits_max:
+        return False
+    for number, byte in enumerate(block[::digits_max]):
+        if byte in DIGITS:
+            place = number * digits_max
+            before = block[max(0, place - digits_max) : place]
+            after = block[place : place + digits_max + 1]
+            rest = len(before.rstrip(DIGITS)) + len(after.lstrip(DIGITS))
+            if len(before) + len(after) - rest > digits_max:
+                return True
+    return False
+
+
+@dataclass(slots=True)
+class BlockReader:
+    """The blocks of one source, one after the other, and the numbers of their lines.
+
+    `encoding`: that of the blocks, which can differ from the encoding of the source.  `origins`:
+    takes the lines that can be read again; None if none can.  `first`: the number of the next line.
+    """
+
+    name: str
+    reading: SourceOptions
+    origins: Origins | None
+    encoding: str
+    first: int = 1
+
+    def parsed(
+        self, start: int, block: bytes, parts: Iterable[Part], failure: OSError | None = None
+    ) -> Parsed:
+        """Return a block with its `parts`; what is longer than a document may be has only one.
+
+        Several threads may call this.
+        """
+        parts = list(parts) if len(block) <= DOCUMENT_BYTES_MAX else [(block, None)]
+        if self.origins is not None:
+            self.origins.keep(start, block)
+        return Parsed(start, len(block), checksum_of(block), parts, failure)
+
+    def found(self, every: Generator[Parsed]) -> Found:
+        """Yield what all blocks hold."""
+        with closing(every):
+            for block in every:
+                yield from self._found(block)
+                if block.failure is not None:
+                    raise block.failure
+
+    def _found(self, block: Parsed) -> Found:
+        again, origin = self.origins, NOWHERE
+        if again is not None:
+            origin = again.add(block.start, block.size, block.checksum)
+        for content, columns in block.parts:
+            if columns is None:
+                yield from self.one_by_one(content)
+            else:
+                assert columns.origins is not None, "parsers know them"
+                has_lines = self.reading.has_lines and again is None
+                batch = replace(
+                    columns,
+                    sources=[self.name] * len(columns),
+                    positions=self.first + columns.positions,
+                    lines=content.split(LINE_FEED)[:-1] if has_lines else None,
+                    origins=None if again is None else origin + columns.origins,
+                )
+                yield from with_ids(batch, self.reading)
+                self.first += content.count(LINE_FEED)
+            origin += len(content)
+
+    def one_by_one(self, content: bytes) -> Found:
+        """Yield what the standard library makes of each line or row."""
+        raise NotImplementedError
+
+
+class _Lines(BlockReader):
+    """Blocks of lines."""
+
+    def one_by_one(self, content: bytes) -> Found:
+        if content.isspace():
+            self.first += content.count(LINE_FEED)
+        else:
+            yield from batched(self._records(content.split(LINE_FEED)[:-1]))
+
+    def _records(self, lines: list[bytes]) -> Iterator[Record | InputProblem]:
+        for line in lines:
+            try:
+                found = self._record(line) if line and not line.isspace() else None
+                if found is not None:
+                    yield found
+            except CONTENT_ERRORS as error:
+                yield InputProblem(self.name, place(self.name, self.first), explained(error))
+            self.first += 1
+
+    def _record(self, line: bytes) -> Record | None:
+        """Parse one line with the standard library; return None for an empty line."""
+        size = len(line) + 1
+        if size > DOCUMENT_BYTES_MAX:
+            limit = DOCUMENT_BYTES_MAX >> 20
+            raise InputError(f"the line is longer than {limit} MiB; split it")
+        text = line.decode(self.encoding, self.reading.errors)
+        if not text.strip():
+            return None
+        return make_record(
+            _loaded(text.strip()), self.reading, source=self.name, position=self.first,
+            size_bytes=size, line=text,
+        )  # fmt: skip
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=fields_of)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"no valid JSON ({error}); correct or remove the line") from error
+
+
+def _recoded(text: io.TextIOWrapper) -> Callable[[int], bytes]:
+    return lambda size: text.readline(size // 4).encode("utf-8", "surrogatepass")
+
+
+class Range(NamedTuple):
+    """The bytes of a file from `start` up to, not including, `stop`, of which `size` are read.
+
+    What is not read is the rest of a line that is longer than DOCUMENT_BYTES_MAX.
+    """
+
+    start: int
+    stop: int
+    size: int
+
+
+def line_ranges(descriptor: int, size_least: int) -> Iterator[Range]:
+    """Yield ranges of whole lines of a file; each but the last has at least `size_least` bytes."""
+    start, is_last = 0, False
+    # What was looked at to learn the encoding has been counted.
+    counted = os.lseek(descriptor, 0, os.SEEK_CUR)
+    while not is_last:
+        stop, is_last = _line_end(descriptor, start + size_least)
+        if stop > start:
+            AMOUNT.add(max(stop, counted) - max(start, counted))
+            yield Range(start, stop, min(stop - start, size_least + DOCUMENT_BYTES_MAX + 1))
+        start = stop
+
+
+def read_range(descriptor: int, wanted: Range) -> tuple[bytes, OSError | None]:
+    """Return the whole lines of a range, and the error that kept those after them away.
+
+    A line feed is added if the last one has none.
+    """
+    found: list[bytes] = []
+    left = most = wanted.size
+    failure: OSError | None = None
+    while left:
+        try:
+            piece = os.pread(descriptor, min(left, most), wanted.start + wanted.size - left)
+        except OSError as error:
+            failure = error
+            if most <= PIECE_BYTES:
+                break
+            most = PIECE_BYTES
+            continue
+        if not piece:
+            break
+        found.append(piece)
+        left -= len(piece)
+    lines = found[0] if len(found) == 1 else b"".join(found)
+    if failure is not None and left:
+        return lines[: lines.rfind(LINE_FEED) + 1], failure
+    return lines if lines.endswith(LINE_FEED) or not lines else lines + LINE_FEED, None
+
+
+def _line_end(descriptor: int, at: int) -> tuple[int, bool]:
+    """Return where the line ends that has the byte before `at`, and whether the file ends there."""
+    start, size = at - 1, SOUGHT_BYTES
+    while some := os.pread(descriptor, size, start):
+        feed = some.find(LINE_FEED)
+        if feed >= 0:
+            return start + feed + 1, False
+        start += len(some)
+        size = min(2 * size, SOUGHT_MOST)
+    return min(start, os.fstat(descriptor).st_size), True

@@ -1,0 +1,288 @@
+"""Origins: where lines of the input stand in their files, so that they can be read there again.
+
+All sources form one row of bytes, and the origin of a line is its start in that row.  A plain file
+is read again where it is.  What comes from a pipe, from a compressed file or in another encoding
+than UTF-8 waits in a temporary file, at its place in the row, if it can be needed.
+
+A file that may have been changed in between is recognised by its size and times.  The time of its
+last change of any kind counts, too, which no program can put back.  Then each block of it that is
+needed is compared with the checksum of what was read first.
+"""
+
+import io
+import os
+import resource
+import shutil
+import stat
+import tempfile
+import time
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any, TypeAlias
+
+import numpy as np
+
+from simdb.core.arrow import TextColumn, joined
+from simdb.core.dtypes import I64
+from simdb.core.errors import DISK_FULL, Error, FullError
+from simdb.files import pieces
+from simdb.storage.codec import checksum_of
+
+# A line without an origin: it was parsed by itself, or nobody needs it again.
+NOWHERE = -1
+# So many files stay open, and at most one in so many that the process may open; the others are
+# opened again.
+OPEN_FILES = 64
+OPEN_PART = 8
+LINE_FEED = b"\n"
+# Two changes within one tick of the system's clock leave equal times, and a tick is up to 10 ms; so
+# equal times prove nothing of a file that was changed so shortly before it was opened.
+TICKS_NS = 20_000_000
+
+# From so many lines to their texts; None if a line is refused.
+Parse: TypeAlias = Callable[[bytes, int], TextColumn | None]
+
+
+@dataclass(slots=True)
+class _File:
+    """The file in which the lines of a source lie, its `start` in the row, and how to parse them.
+
+    `waits`: whether that is the temporary file, which starts where the row does.  `descriptor` is
+    that of the file if it is open.  `identity` is what another file was then; `is_same`: whether it
+    was the same when it was read again, None before that, and False if equal times would not prove
+    it.
+    """
+
+    path: str
+    start: int
+    parse: Parse
+    table: pieces.CsvHead | None
+    waits: bool = False
+    identity: tuple[int, ...] = ()
+    descriptor: int | None = None
+    is_same: bool | None = None
+
+
+class Origins:
+    """The sources of one run; `with` closes them."""
+
+    def __init__(self) -> None:
+        """Begin without sources."""
+        self._is_needed = False
+        self._folder: str | None = None
+        self._waiting: IO[bytes] | None = None
+        # What each source that is a table calls its columns.
+        self.headers: dict[str, Sequence[str]] = {}
+        # The tables among them whose columns have no names, but numbers.
+        self.nameless: set[str] = set()
+        self._spools: dict[str, Any] = {}
+        self._files: list[_File] = []
+        self._starts: list[int] = []
+        self._size = 0
+        # The start, the size and the checksum of each block.
+        self._blocks = array("q"), array("q"), array("Q")
+        # Blocks that were as they had been, while their file was what it was then.
+        self._checked: set[tuple[int, tuple[int, ...]]] = set()
+
+    def __enter__(self) -> "Origins":
+        """Return the object itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the files."""
+        for file in self._files:
+            if file.descriptor is not None and not file.waits:
+                os.close(file.descriptor)
+            file.descriptor = None
+        for waiting in filter(None, [self._waiting, *self._spools.values()]):
+            waiting.close()
+
+    def need(self, folder: str | None = None) -> None:
+        """Let lines that cannot be read again wait; whoever needs them says so before they come.
+
+        `folder`: where they wait if anybody names one, else in that for temporary files.
+        """
+        self._is_needed = True
+        self._folder = self._folder or folder
+
+    def begin(
+        self, stream: io.BufferedReader | None, parse: Parse, table: pieces.CsvHead | None = None
+    ) -> bool:
+        """Take a source that is read next; return False if its lines get no origins; see `keep`.
+
+        `stream`: what it is read from, None if that has other bytes than the lines.  `parse` makes
+        what `texts` returns.  `table`: see `Lines`.
+        """
+        plain = _plain(stream)
+        if plain is not None:
+            own = self._kept_open(plain.fileno())
+            identity = _identity(plain.fileno())
+            is_same = False if abs(time.time_ns() - identity[-1]) < TICKS_NS else None
+            file = _File(plain.name, self._size, parse, table, False, identity, own, is_same)
+        elif self._is_needed:
+            descriptor = self._waiting_room().fileno()
+            file = _File("the temporary file", 0, parse, table, True, descriptor=descriptor)
+        else:
+            return False
+        self._files.append(file)
+        self._starts.append(self._size)
+        return True
+
+    def _kept_open(self, descriptor: int) -> int | None:
+        """Return a descriptor of an open file to keep; None for a file that is opened again."""
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        most = OPEN_FILES if limit < 0 else min(OPEN_FILES, limit // OPEN_PART)
+        try:
+            return os.dup(descriptor) if len(self._files) < most else None
+        except OSError:
+            return None
+
+    def keep(self, start: int, block: bytes) -> None:
+        """Let a block of the latest source wait, if that cannot be read again; see `add`.
+
+        Several threads may call this.  Raises FullError if there is no room, and Error if the block
+        cannot wait for another reason: an OSError would be one of the source.
+        """
+        file = self._files[-1]
+        if file.waits:
+            assert file.descriptor is not None, "it is open"
+            try:
+                pieces.write_at(file.descriptor, self._starts[-1] + start, block)
+            except OSError as error:
+                raise self._cannot_wait(error) from error
+
+    def _waiting_room(self) -> IO[bytes]:
+        """Return the temporary file, which the first source that needs it makes."""
+        if self._waiting is None:
+            try:
+                # It is used with `with`, so __exit__ closes the file.
+                self._waiting = tempfile.TemporaryFile("w+b", 0, dir=self._folder)  # noqa: SIM115
+            except OSError as error:
+                raise self._cannot_wait(error) from error
+        return self._waiting
+
+    def _cannot_wait(self, error: OSError) -> Error:
+        what = "lines of pipes and compressed files"
+        folder = self._folder or tempfile.tempdir or "any folder for temporary files"
+        if error.errno in DISK_FULL:
+            return FullError(
+                f"{what} wait in {folder}, which has no room ({error.strerror}); free some, or"
+                " decompress the files first"
+            )
+        return Error(
+            f"{what} cannot wait in {folder} ({error.strerror}); name another folder in TMPDIR, or"
+            " decompress the files first"
+        )
+
+    def spooled(self, source: str, stream: io.BufferedReader) -> str:
+        """Copy a source that is no plain file into a temporary file; return the path of that."""
+        try:
+            # __exit__ closes the file, as it does the other one.
+            file = tempfile.NamedTemporaryFile(prefix="simdb-", dir=self._folder)  # noqa: SIM115
+            self._spools[source] = file
+            shutil.copyfileobj(stream, file)
+            file.flush()
+        except OSError as error:
+            raise self._cannot_wait(error) from error
+        return file.name
+
+    def place(self, source: str) -> str:
+        """Return the path of the file with the rows of a source: its own, or a temporary one."""
+        return self._spools[source].name if source in self._spools else source
+
+    def add(self, start: int, size: int, checksum: int) -> int:
+        """Take a block of whole lines of the latest source; return its start in the row.
+
+        `start`: its start in the source.
+        """
+        place = self._starts[-1] + start
+        starts, sizes, checksums = self._blocks
+        starts.append(place)
+        sizes.append(size)
+        checksums.append(checksum)
+        self._size = place + size
+        return place
+
+    def texts(self, starts: I64, sizes: I64) -> TextColumn:
+        """Return the texts of ascending lines; InputError if one was changed since it was read."""
+        found = []
+        for lines in self.spans(starts, sizes):
+            values = self._files[lines.number].parse(b"".join(pieces.contents(lines)), lines.count)
+            if values is None:
+                raise pieces.changed(lines.path)
+            found.append(values)
+        return joined(found) if found else TextColumn(starts.astype(np.uint64), sizes, ())
+
+    def spans(self, starts: I64, sizes: I64) -> Iterator[pieces.Lines]:
+        """Yield ascending lines file by file, those that touch each other as one range.
+
+        Raises InputError like `texts`.
+        """
+        files = np.asarray(self._starts, np.int64)
+        at = 0
+        while at < len(starts):
+            number = bisect_right(self._starts, int(starts[at])) - 1
+            later = files[number + 1 : number + 2]
+            stop = int(np.searchsorted(starts, later[0])) if len(later) else len(starts)
+            file = self._files[number]
+            with self._opened(file) as descriptor:
+                self._check(file, descriptor, starts[at:stop])
+                own = starts[at:stop] - file.start
+                ranges = pieces.merged(own, own + sizes[at:stop])
+                yield pieces.Lines(file.path, descriptor, *ranges, stop - at, number, file.table)
+            at = stop
+
+    @contextmanager
+    def _opened(self, file: _File) -> Iterator[int]:
+        """Yield the descriptor of a file, opened for a moment if it is not open."""
+        descriptor = file.descriptor
+        is_own = descriptor is None
+        try:
+            if descriptor is None:
+                descriptor = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
+            yield descriptor
+        except OSError as error:
+            raise pieces.unreadable(file.path, error) from error
+        finally:
+            if is_own and descriptor is not None:
+                os.close(descriptor)
+
+    def _check(self, file: _File, descriptor: int, starts: I64) -> None:
+        """Raise InputError if the file has other bytes than it had around some lines of it."""
+        if file.waits:
+            return
+        identity = _identity(descriptor)
+        if file.is_same is not False:
+            file.is_same = identity == file.identity
+        if file.is_same:
+            return
+        firsts, sizes, checksums = self._blocks
+        for start in starts.tolist():
+            number = bisect_right(firsts, start) - 1
+            if (number, identity) in self._checked:
+                continue
+            block = os.pread(descriptor, sizes[number], firsts[number] - file.start)
+            if checksum_of(_ended(block, sizes[number])) != checksums[number]:
+                raise pieces.changed(file.path)
+            self._checked.add((number, identity))
+
+
+def _plain(stream: io.BufferedReader | None) -> io.FileIO | None:
+    """Return the regular file that a stream reads; None if it reads something else."""
+    raw = getattr(stream, "raw", None)
+    if not isinstance(raw, io.FileIO) or not isinstance(raw.name, str):
+        return None
+    return raw if stat.S_ISREG(os.fstat(raw.fileno()).st_mode) else None
+
+
+def _identity(descriptor: int) -> tuple[int, ...]:
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _ended(content: bytes, size: int) -> bytes:
+    """Return content with the line feed that readers add to the last line of a file."""
+    return content + LINE_FEED if len(content) == size - 1 else content

@@ -1,0 +1,368 @@
+"""Pieces: where the documents to write lie, in files or spools, as the largest ranges of them.
+
+A piece is a number of lines of one file, or of rows of one Parquet file.  One call of the system
+reads many ranges of lines, and what was left out between them into a place that nobody looks at:
+that is faster than one call for each range, and as fast as copying inside the system if the ranges
+are long.
+
+A *spool* is a temporary file in which results, lines or texts wait, and `Blocks` are arrays that
+wait in one if they are large.
+"""
+
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simdb.core.arrow import TextColumn, encoded
+from simdb.core.dtypes import I64, U32, Array
+from simdb.core.errors import Error, InputError, no_descriptor
+from simdb.files import rows
+from simdb.core import kernel
+from simdb.core.memory import column_bytes
+from simdb.core.threads import mapped, thread_count
+
+BLOCK_BYTES = 1 << 20
+# What one thread copies at a time.
+COPIED_BYTES = 1 << 22
+LINE_FEED = b"\n"
+
+# Texts are written to the system so many bytes at a time.
+WRITTEN_BYTES = 1 << 20
+
+
+class CsvHead(NamedTuple):
+    """The first row of a CSV file, with its line end, and what its cells call the columns.
+
+    `start`: where the second row starts in the file.
+    """
+
+    header: bytes
+    columns: tuple[str, ...]
+    delimiter: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """Some lines of an open file: `count` of them, in ranges of bytes from `starts` to `stops`.
+
+    The ranges ascend.  Each line ends with a line feed, which the last line of a file may lack.
+    `number`: that of the file, for whoever made the piece.  `table`: of a CSV file, whose rows then
+    take the place of lines; None if a line is a JSON object, or the path of a file.  `is_waiting`:
+    numbers of these objects for which JSON has no form are as Python reads them (`waiting_line`).
+    """
+
+    path: str
+    descriptor: int
+    starts: I64
+    stops: I64
+    count: int
+    number: int = 0
+    table: CsvHead | None = None
+    is_waiting: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowRange:
+    """Some rows of a Parquet file: `count` of them, from `starts` to `stops`, counted from 0."""
+
+    path: str
+    starts: I64
+    stops: I64
+    count: int
+
+
+Piece = Lines | RowRange
+
+
+def merged(starts: I64, stops: I64) -> tuple[I64, I64]:
+    """Return starts and stops of ascending ranges, those that touch each other made one."""
+    if len(starts) < 2:
+        return starts, stops
+    apart = np.flatnonzero(starts[1:] != stops[:-1])
+    firsts, lasts = np.zeros(len(apart) + 1, np.intp), np.full(len(apart) + 1, len(starts) - 1)
+    firsts[1:], lasts[:-1] = apart + 1, apart
+    return starts[firsts], stops[lasts]
+
+
+def changed(path: str) -> InputError:
+    """Return the error for a file that is not what it was when it was read first."""
+    return InputError(
+        f"{path} was changed while it was read; run the command again when nothing writes it"
+    )
+
+
+def unreadable(path: str, error: OSError) -> Error:
+    """Return the error for a file that the system does not let this process read again."""
+    return no_descriptor(error) or InputError(
+        f"{path} cannot be read again ({error.strerror}); run the command again when it can be"
+    )
+
+
+class LineBytes(NamedTuple):
+    """Bytes of some lines: `size` of them, in ranges of the file; `is_end`: the last of all."""
+
+    starts: I64
+    stops: I64
+    size: int
+    is_end: bool
+
+
+def blocks(lines: Lines, size: int) -> Iterator[LineBytes]:
+    """Yield the bytes of lines in blocks of `size`; a long line lies in several of them."""
+    starts, stops = np.ascontiguousarray(lines.starts), np.ascontiguousarray(lines.stops)
+    ends = np.cumsum(stops - starts)
+    whole = int(ends[-1]) if len(ends) else 0
+    for done in range(0, whole, size):
+        until = min(done + size, whole)
+        first, last = int(np.searchsorted(ends, done, "right")), int(np.searchsorted(ends, until))
+        some = slice(first, last + 1)
+        begins, finishes = starts[some].copy(), stops[some].copy()
+        begins[0] = stops[first] - (ends[first] - done)
+        finishes[-1] = stops[last] - (ends[last] - until)
+        yield LineBytes(begins, finishes, until - done, until == whole)
+
+
+def contents(lines: Lines) -> Iterator[bytes]:
+    """Yield the lines with their line feeds, many at a time; a long line comes in parts.
+
+    Raises InputError if the file is too short or cannot be read.
+    """
+    return (_read(lines, each) for each in blocks(lines, BLOCK_BYTES))
+
+
+def copy(lines: Lines, descriptor: int, place: int, threads: int) -> int:
+    """Write the lines into a file at `place` in it; return where they end.  Errors: `contents`.
+
+    Several threads write, each at its own place.
+    """
+
+    def write(at: int, block: LineBytes) -> None:
+        write_at(descriptor, at, _read(lines, block))
+
+    parts = list(blocks(lines, COPIED_BYTES))
+    if len(parts) == 1:  # one of very many short pieces, perhaps
+        write(place, parts[0])
+        return place + parts[0].size
+    places = place + np.cumsum([0, *(each.size for each in parts)])
+    for _ in mapped(lambda part: write(*part), zip(places.tolist(), parts, strict=False), threads):
+        pass
+    return int(places[-1])
+
+
+def write_at(descriptor: int, place: int, content: bytes) -> None:
+    """Write all of some bytes at a place of an open file; several threads may call this."""
+    left = memoryview(content)
+    while left:
+        done = os.pwrite(descriptor, left, place)
+        left, place = left[done:], place + done
+
+
+def split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield each line with its line feed, of blocks that together are whole lines."""
+    held: list[bytes] = []
+    for block in blocks:
+        whole, feed, rest = block.rpartition(LINE_FEED)
+        if feed:
+            yield from io.BytesIO(b"".join([*held, whole, feed]))
+            held = []
+        held.append(rest)
+
+
+class Spool(ExitStack):
+    """A list of JSON values in a temporary file, which can be read several times.
+
+    `with` removes the file, here and of the other spools.
+    """
+
+    def __init__(self) -> None:
+        """Make the temporary file."""
+        super().__init__()
+        self._file = self.enter_context(
+            tempfile.TemporaryFile("w+", encoding="ascii")  # noqa: SIM115
+        )
+
+    def add(self, value: Any) -> None:
+        """Append one JSON value."""
+        self._file.write(json.dumps(value, default=rows.encoded) + "\n")
+
+    def flush(self) -> None:
+        """Write what is held, so that a full disk is noticed before anything is committed."""
+        self._file.flush()
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield all values appended so far."""
+        self._file.seek(0)
+        for line in self._file:
+            yield json.loads(line)
+        self._file.seek(0, os.SEEK_END)
+
+
+class LineSpool(ExitStack):
+    """A list of lines in a temporary file, byte for byte; lines contain no line feed."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        """Make the temporary file in `folder`; None for the folder of temporary files."""
+        super().__init__()
+        self._file = self.enter_context(tempfile.TemporaryFile("w+b", dir=folder))  # noqa: SIM115
+        self._size = 0
+
+    def add(self, lines: Sequence[bytes]) -> tuple[I64, I64]:
+        """Append lines; return where each of them starts, and its size with its line feed."""
+        self._file.write(LINE_FEED.join([*lines, b""]))
+        sizes = np.fromiter(map(len, lines), np.int64, len(lines)) + len(LINE_FEED)
+        stops = self._size + np.cumsum(sizes)
+        self._size += int(sizes.sum())
+        return stops - sizes, sizes
+
+    def spans(self, starts: I64, sizes: I64) -> Iterator[Lines]:
+        """Yield ascending lines, those that touch each other as one range."""
+        self._file.flush()
+        ranges = merged(starts, starts + sizes)
+        yield Lines("the temporary file", self._file.fileno(), *ranges, len(starts))
+
+
+class TextSpool(ExitStack):
+    """A list of texts in two temporary files, of UTF-8 and of the end of each text in it.
+
+    So its memory does not grow with the number of texts.
+    """
+
+    def __init__(self) -> None:
+        """Make the temporary files."""
+        super().__init__()
+        self._file = self.enter_context(
+            tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
+        )
+        self._ends = self.enter_context(Blocks(0))
+        self._size = 0
+
+    def add(self, texts: Sequence[str] | TextColumn) -> None:
+        """Append texts, none of them a null."""
+        if isinstance(texts, TextColumn):
+            lengths = np.maximum(texts.lengths, 0)
+            for part in texts.memory():
+                self._file.write(part)
+        else:
+            contents = list(encoded(texts))
+            lengths = np.fromiter(map(len, contents), np.int64, len(contents))
+            self._file.write(b"".join(contents))
+        ends = self._size + np.cumsum(lengths)
+        self._ends.add(ends)
+        self._size = int(ends[-1]) if len(ends) else self._size
+
+    def texts(self, positions: U32) -> TextColumn:
+        """Return the texts at some positions.
+
+        They are read, not mapped: for each text that is read in a map, the system would map many
+        pages around it, too.
+        """
+        self._file.flush()
+        places = positions.astype(np.int64)
+        if not len(places):
+            return TextColumn(np.empty(0, np.uint64), places, ())
+        every = self._ends.whole()
+        starts = np.where(places > 0, every[places - 1], 0)
+        lengths = every[places] - starts
+        ends = np.cumsum(lengths)
+        buffer = np.empty(int(ends[-1]), np.uint8)
+        file, view = self._file.fileno(), buffer.data
+        parts = zip(starts.tolist(), (ends - lengths).tolist(), ends.tolist(), strict=True)
+        for start, at, stop in parts:
+            os.preadv(file, [view[at:stop]], start)
+        addresses = (ends - lengths + buffer.ctypes.data).astype(np.uint64)
+        return TextColumn(addresses, lengths, (buffer,))
+
+
+class Blocks(ExitStack):
+    """Arrays, one after the other, in memory or, if they are large, in a temporary file.
+
+    `with` frees both.
+    """
+
+    def __init__(self, memory: int | None = None) -> None:
+        """Begin without arrays; `memory`: that of the run, 0 to hold nothing of them."""
+        super().__init__()
+        self._held_bytes = column_bytes(memory)
+        self._held: list[Array] = []
+        self._mapped: list[Array] = []  # the whole file, if it was asked for
+        for arrays in (self._held, self._mapped):
+            self.callback(arrays.clear)
+        self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file
+        self._size = 0
+        self._file: Any = None
+
+    def add(self, block: Array) -> None:
+        """Append an array."""
+        self._held.append(block)
+        self._size += block.nbytes
+        if self._size > self._held_bytes:
+            self._spill()
+
+    def row(self, number: int) -> U32:
+        """Return one row of each array, of keys, one after the other; threads may call this."""
+        held, waiting = [block[number] for block in self._held], self._waiting
+        ends = np.cumsum([0, *(count for _, (_, count) in waiting)]).tolist()
+        found = np.empty(ends[-1] + sum(map(len, held)), np.uint32)
+        for (start, stop), (place, _) in zip(pairwise(ends), waiting, strict=True):
+            part = found[start:stop]
+            os.preadv(self._file.fileno(), [part.data], place + number * part.nbytes)
+        np.concatenate([found[:0], *held], out=found[ends[-1] :])
+        return found
+
+    def whole(self) -> Array:
+        """Return the arrays, of rows of one width, as one."""
+        if self._waiting:
+            if self._held:
+                self._spill()
+            if not self._mapped:
+                # A plain array is read faster than a memmap.
+                every = np.asarray(np.memmap(self._file, self._dtype, "r"))
+                self._mapped.append(every.reshape(-1, *self._waiting[0][1][1:]))
+            return self._mapped[0]
+        if len(self._held) > 1:
+            first, ends = self._held[0], np.cumsum([0, *map(len, self._held)]).tolist()
+            whole = np.empty((ends[-1], *first.shape[1:]), first.dtype)
+
+            def fill(number: int) -> None:
+                whole[ends[number] : ends[number + 1]] = self._held[number]
+
+            for _ in mapped(fill, range(len(self._held)), thread_count()):
+                pass
+            self._held[:] = [whole]
+        return self._held[0]
+
+    def _spill(self) -> None:
+        """Move what is in memory into the file."""
+        if self._file is None:
+            self._file = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
+        for block in self._held:
+            self._dtype = block.dtype
+            self._waiting.append((self._file.tell(), block.shape))
+            self._file.write(block.data)
+        self._file.flush()
+        self._held.clear()
+        self._mapped.clear()
+        self._size = 0
+
+
+def _read(lines: Lines, block: LineBytes) -> bytes:
+    """Return the bytes of a block; the last line of all may lack its line feed."""
+    try:
+        found: bytes = kernel.read_ranges(lines.descriptor, block.starts, block.stops)
+    except OSError as error:
+        raise unreadable(lines.path, error) from error
+    missing = block.size - len(found)
+    if missing == 1 and block.is_end and not found.endswith(LINE_FEED):
+        return found + LINE_FEED
+    if missing:
+        raise changed(lines.path)
+    return found

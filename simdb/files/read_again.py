@@ -1,0 +1,331 @@
+"""Read again: texts, lines and ids of the documents of a run, for a second look at them.
+
+Those that have an origin in a file are read there again; the others wait in a temporary file, as
+the ids do.  A document whose id an earlier one has gets an id that contains the name of its source.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from itertools import count, islice, pairwise
+from mmap import ACCESS_READ, mmap
+
+import numpy as np
+
+from simdb.core.arrow import TextColumn, joined
+from simdb.core.dtypes import I64, U32, Bools
+from simdb.files.pieces import Blocks, LineSpool, Piece, RowRange, TextSpool, merged
+from simdb.files.rows import Row, WaitingLine, waiting_line
+from simdb.files.survivors import SurvivorOutput, all_rows
+from simdb.core import kernel
+from simdb.files.batch import Batch
+from simdb.files.origins import NOWHERE, Origins
+from simdb.files.records import InputId, place
+from simdb.core.arrays import ID_BYTES_MAX, offsets_of, sorted_unique
+
+# The origin of a line and its size; or for a document that waits, -1 - its position in the spool.
+PLACE = np.dtype([("start", np.int64), ("size", np.int64)])
+# Where the line of a document lies: its start and size there; a row of a Parquet file has size 1.
+LINE = np.dtype([("start", np.int64), ("size", np.uint32), ("kind", np.uint32)])
+IN_FILE, IN_SPOOL, AS_ROW, CHANGED, UNFINISHED = 1, 2, 3, 4, 5
+# The places of so many documents are read at a time.
+READ_DOCUMENTS = 1 << 16
+# So many records are changed at a time.
+CHANGED_RECORDS = 1 << 10
+
+REPORTED_NAMES = 10
+# Ids are written to the system so many bytes at a time.
+WRITTEN_BYTES = 1 << 20
+
+
+class LinesAgain(ExitStack):
+    """Where the documents of a run lie, of which some are written at the end.
+
+    A document is a line of a file, a line that waits in a temporary file, or a row of a Parquet
+    file.  `with` removes the temporary files.
+    """
+
+    def __init__(self, origins: Origins, output: SurvivorOutput | None) -> None:
+        """Read lines in `origins` if they are there.
+
+        `output`: what some of them will be written to, None if none will.
+        """
+        super().__init__()
+        folder = None if output is None else output.folder
+        if output is not None:
+            origins.need(folder)
+        self._output = output
+        self._file = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
+        self._origins = origins
+        self._spool = self.enter_context(LineSpool(folder))
+        self._changed = self.enter_context(LineSpool(folder))
+        self._count = 0
+        # Where documents of another source begin: the first of them, and the number of the source.
+        self._firsts: list[tuple[int, int]] = []
+
+    def add(self, batch: Batch) -> None:
+        """Append the documents of a batch, or nothing if none will be written.
+
+        A document without an origin and without a line is a row of a Parquet file.
+        """
+        if self._output is None or not len(batch):
+            return
+        lines = np.empty(len(batch), LINE)
+        lines["kind"], lines["size"] = IN_FILE, np.asarray(batch.sizes, np.int64)
+        lines["start"] = NOWHERE if batch.origins is None else np.asarray(batch.origins, np.int64)
+        others = np.flatnonzero(lines["start"] == NOWHERE)
+        texts = [batch.lines[at] if batch.lines else None for at in others.tolist()]
+        waits = np.array([text is not None for text in texts], np.bool_)
+        rows, waiting = others[~waits], others[waits]
+        lines["kind"][rows], lines["size"][rows] = AS_ROW, 1
+        lines["start"][rows] = np.asarray(batch.positions, np.int64)[rows] - 1
+        waited = [text for text in texts if text is not None]
+        lines["kind"][waiting] = [
+            UNFINISHED if isinstance(text, WaitingLine) else IN_SPOOL for text in waited
+        ]
+        lines["start"][waiting], lines["size"][waiting] = self._spool.add(waited)
+        self._note_sources(self._output.numbers(batch.sources))
+        self._count += len(batch)
+        self._file.write(lines.tobytes())
+
+    def _note_sources(self, numbers: I64) -> None:
+        """Note where documents of another source begin among those that are appended next."""
+        changes = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+        for at, number in zip(changes.tolist(), numbers[changes].tolist(), strict=True):
+            if not self._firsts or self._firsts[-1][1] != number:
+                self._firsts.append((self._count + at, number))
+
+    def change(
+        self, positions: I64, sources: Sequence[str], change: Callable[[int, Row], Row]
+    ) -> None:
+        """Put another record in the place of each of some documents, by ascending positions.
+
+        `change` makes it of the position and the record.  Raises InputError like `copy`.
+        """
+        flags = np.zeros(self._count, np.bool_)
+        flags[positions] = True
+        rows = all_rows(self._pieces(flags, sources))
+        for at in range(0, len(positions), CHANGED_RECORDS):
+            part = positions[at : at + CHANGED_RECORDS]
+            own = list(islice(rows, len(part)))
+            made = [waiting_line(change(*each)) for each in zip(part.tolist(), own, strict=True)]
+            lines = np.empty(len(part), LINE)
+            lines["kind"] = CHANGED
+            lines["start"], lines["size"] = self._changed.add(made)
+            for position, line in zip(part.tolist(), lines, strict=True):
+                os.pwrite(self._file.fileno(), line.tobytes(), position * LINE.itemsize)
+
+    def copy(self, is_chosen: Bools, survivors: SurvivorOutput) -> None:
+        """Write the chosen ones of all documents: bool[n].
+
+        Raises InputError if a file was changed since it was read.
+        """
+        survivors.write(partial(self._pieces, is_chosen, survivors.sources))
+        survivors.finish()
+
+    def _pieces(
+        self, flags: Bools, sources: Sequence[str], source: int | None = None
+    ) -> Iterator[Piece]:
+        """Yield where the chosen documents lie: those of all `sources`, or of one, by its number.
+
+        They come in the order in which they were added.
+        """
+        self._file.flush()
+        for (start, number), (stop, _) in pairwise([*self._firsts, (self._count, 0)]):
+            if source is None or number == source:
+                for at in range(start, stop, READ_DOCUMENTS):
+                    own = flags[at : min(at + READ_DOCUMENTS, stop)]
+                    yield from self._some(at, own, sources[number])
+
+    def _some(self, first: int, flags: Bools, path: str) -> Iterator[Piece]:
+        """Yield where the chosen ones of the documents from `first` on lie, all of one source."""
+        content = os.pread(self._file.fileno(), len(flags) * LINE.itemsize, first * LINE.itemsize)
+        lines = np.frombuffer(content, LINE)[flags]
+        cuts = np.flatnonzero(np.diff(lines["kind"], prepend=0)).tolist()
+        for start, stop in pairwise([*cuts, len(lines)]):
+            kind = lines["kind"][start]
+            starts, sizes = lines["start"][start:stop], lines["size"][start:stop].astype(np.int64)
+            if kind == AS_ROW:
+                place = self._origins.place(path)
+                yield RowRange(place, *merged(starts, starts + sizes), stop - start)
+            elif kind in (CHANGED, UNFINISHED):
+                spool = self._changed if kind == CHANGED else self._spool
+                yield from (replace(each, is_waiting=True) for each in spool.spans(starts, sizes))
+            else:
+                holder = self._origins if kind == IN_FILE else self._spool
+                yield from holder.spans(starts, sizes)
+
+
+class TextsAgain(ExitStack):
+    """The texts of documents, by their position in the order in which they were added.
+
+    `with` removes the temporary files.
+    """
+
+    def __init__(self, origins: Origins) -> None:
+        """Read texts in `origins` if they are there."""
+        super().__init__()
+        origins.need()
+        self._origins = origins
+        self._places = self.enter_context(Blocks(0))
+        self._spool = self.enter_context(TextSpool())
+        self._waiting = 0
+
+    def add(self, batch: Batch) -> None:
+        """Append the texts of a batch."""
+        places = np.empty(len(batch), PLACE)
+        places["start"] = NOWHERE if batch.origins is None else batch.origins
+        places["size"] = batch.sizes
+        waiting = np.flatnonzero(places["start"] == NOWHERE)
+        if len(waiting):
+            places["start"][waiting] = -1 - np.arange(self._waiting, self._waiting + len(waiting))
+            self._waiting += len(waiting)
+            is_whole = len(waiting) == len(batch)
+            self._spool.add(batch.texts if is_whole else batch.texts_at(waiting))
+        self._places.add(places)
+
+    def texts(self, positions: U32) -> TextColumn:
+        """Return the texts at some positions; InputError if a file was changed since."""
+        if len(positions) > 1 and (positions[1:] <= positions[:-1]).any():
+            # Files are read from their beginnings to their ends, and each text once.
+            distinct, back = np.unique(positions, return_inverse=True)
+            return self._ascending(distinct).chosen(back)
+        return self._ascending(positions)
+
+    def _ascending(self, positions: U32) -> TextColumn:
+        if not len(positions):
+            return self._spool.texts(positions)
+        places = self._places.whole()[positions]
+        starts = places["start"]
+        is_read = starts >= 0
+        if not is_read.any():
+            return self._spool.texts((-1 - starts).astype(np.uint32))
+        read = self._origins.texts(starts[is_read], places["size"][is_read])
+        if is_read.all():
+            return read
+        waiting = self._spool.texts((-1 - starts[~is_read]).astype(np.uint32))
+        places = np.where(is_read, np.cumsum(is_read), len(read) + np.cumsum(~is_read)) - 1
+        return joined([read, waiting]).chosen(places)
+
+
+class Names(ExitStack):
+    """The ids of documents, by their positions in the input; `with` removes the file."""
+
+    def __init__(
+        self, note: Callable[[str], None] | None = None, memory: int | None = None
+    ) -> None:
+        """Begin without documents; `note` takes a line about each of the first renamed ones.
+
+        `memory`: that of the run, see `simdb.core.memory`.
+        """
+        super().__init__()
+        self._note = note
+        self._file = self.enter_context(
+            tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
+        )
+        self._size = 0
+        self._ends = self.enter_context(Blocks(memory))  # of stored ids in the file
+        self._hashes = self.enter_context(Blocks(memory))
+        self._positions: list[I64 | range] = []  # within their sources
+        self._sources: list[list[str] | str] = []
+        self._firsts: list[int] = []
+        self._count = 0
+        self._key = kernel.new_id_key()
+        self._renamed: dict[int, InputId] = {}
+
+    @property
+    def renamed(self) -> int:
+        """How many documents have another id than their own."""
+        return len(self._renamed)
+
+    def add(self, batch: Batch, renamed: Mapping[int, InputId] | None = None) -> None:
+        """Take the documents of a batch; `renamed`: other ids of some, by their positions in it."""
+        offsets, content, hashes = kernel.encode_ids(batch.ids, self._key)
+        self._ends.add(self._size + offsets[1:])
+        self._size += len(content)
+        self._hashes.add(hashes)
+        self._file.write(content.data)
+        first, stop = int(batch.positions[0]), int(batch.positions[0]) + len(batch)
+        is_range = (batch.positions == np.arange(first, stop)).all()
+        self._positions.append(range(first, stop) if is_range else batch.positions)
+        is_one = batch.sources.count(batch.sources[0]) == len(batch)
+        self._sources.append(batch.sources[0] if is_one else batch.sources)
+        self._firsts.append(self._count)
+        for at, id in (renamed or {}).items():
+            self._rename(self._count + at, batch.ids[at], id)
+        self._count += len(batch)
+
+    def settle(self) -> None:
+        """Give each document an id of its own; after it no document may be added."""
+        hashes = self._hashes.whole() if self._count else np.empty(0, np.uint64)
+        self._hashes.close()
+        ascending = np.sort(hashes)
+        is_twin = ascending[1:] == ascending[:-1]
+        if not is_twin.any():
+            return  # the usual case, and to sort numbers alone takes a tenth of the time
+        order = np.argsort(hashes, kind="stable")
+        twins = sorted_unique(np.concatenate([order[:-1][is_twin], order[1:][is_twin]]))
+        held: set[InputId] = set()  # ids of one hash can be different
+        taken: set[int] = set()
+        for at, own in zip(twins.tolist(), self.of(twins), strict=True):
+            if own not in held:
+                held.add(own)
+                continue
+            for id in other_ids(own, *self._place(at)):
+                hash = int(kernel.encode_ids([id], self._key)[2][0])
+                known = int(np.searchsorted(ascending, np.uint64(hash)))
+                is_free = known == len(ascending) or int(ascending[known]) != hash
+                if is_free and hash not in taken:
+                    taken.add(hash)
+                    self._rename(at, own, id)
+                    break
+
+    def of(self, positions: I64, *, as_read: bool = False) -> list[InputId]:
+        """Return the ids of documents at some positions, or those with which they were read."""
+        if not len(positions):
+            return []
+        self._file.flush()
+        ends = self._ends.whole()
+        starts, stops = np.where(positions > 0, ends[positions - 1], 0), ends[positions]
+        # An id is at most some bytes, and most are asked for, so they are mapped.
+        with mmap(self._file.fileno(), 0, access=ACCESS_READ) as mapped:
+            ranges = zip(starts.tolist(), stops.tolist(), strict=True)
+            content = b"".join([mapped[start:stop] for start, stop in ranges])
+        stored = np.frombuffer(content, np.uint8)
+        found: list[InputId] = kernel.decode_ids(offsets_of(stops - starts), stored)
+        if self._renamed and not as_read:
+            for place_in, at in enumerate(positions.tolist()):
+                found[place_in] = self._renamed.get(at, found[place_in])
+        return found
+
+    def where(self, at: int) -> str:
+        """Return the place of a document in the input, for a message."""
+        return place(*self._place(at))
+
+    def _rename(self, at: int, own: InputId, id: InputId) -> None:
+        self._renamed[at] = id
+        if self._note is not None and len(self._renamed) <= REPORTED_NAMES:
+            self._note(f"{self.where(at)}: the id {own!r} is taken; renamed to {id!r}")
+
+    def _place(self, at: int) -> tuple[str, int]:
+        number = int(np.searchsorted(self._firsts, at, "right")) - 1
+        inside, sources = at - self._firsts[number], self._sources[number]
+        source = sources if isinstance(sources, str) else sources[inside]
+        return source, int(self._positions[number][inside])
+
+
+def other_ids(own: InputId, source: str, position: int) -> Iterator[InputId]:
+    """Yield ids for a document whose own id is taken, without end."""
+    base = f"{own}"
+    if position:
+        base = f"{source}:{position}:{own}"
+        short = f"{source}:{own}"
+        if len(base.encode()) + len("#9999") > ID_BYTES_MAX:
+            base = short = f"{source}:{position}"
+        yield short
+        yield base
+    for number in count(2):
+        yield f"{base}#{number}"

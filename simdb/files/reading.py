@@ -1,0 +1,463 @@
+"""Reading: reads the files and folders named on the command line as a stream of batches.
+
+What a file or a stream holds is decided in `kinds.py`.  A folder whose visible files all end like
+files of records stands for these files.  Any other folder holds one document in each visible file.
+Hidden files and what programs write beside data, such as `_SUCCESS`, are left out of folders.
+
+A name with `*`, `?` or `[...]` is a pattern and stands for all files and folders that match it, in
+the order of their names, unless something has exactly this name.  Remote names can have patterns,
+too, but a question mark is part of an address.
+"""
+
+import glob
+import io
+import os
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+from simdb.core.arrow import load_arrow
+from simdb.core.encoding_guess import GUESS
+from simdb.core.errors import FieldError, InputError
+from simdb.core.fields import distinct, field_named
+from simdb.files.formats import check_remote, has_remote_pattern, is_remote, matching_files
+from simdb.files.rows import as_line
+from simdb.core.threads import mapped, read_ahead, thread_count
+from simdb.files import kinds
+from simdb.files.batch import Found, batched, checked
+from simdb.files.content import (
+    AMOUNT,
+    CONTENT_ERRORS,
+    STANDARD_INPUT,
+    explained,
+    opened,
+    settled_encoding,
+)
+from simdb.files.content import read_text as read_content
+from simdb.files.json_lines import read_lines as read_json_lines
+from simdb.files.origins import Origins
+from simdb.files.record_files import read_json, read_rows
+from simdb.files.records import (
+    InputProblem,
+    Record,
+    SourceOptions,
+    byte_count,
+    check_id,
+    place,
+    valid_name,
+    valid_text,
+)
+from simdb.files.table_records import read_table
+from simdb.storage.files.location import is_database
+
+# So many files of a folder are read by one thread at a time.
+FOLDER_FILES = 64
+FOLDER, FILE, OTHER = "folder", "file", "other"
+# What reads the records of an open file.
+READERS: dict[str, Callable[[io.BufferedReader, str, SourceOptions], Found]] = {
+    kinds.JSONL: read_json_lines, kinds.JSON: read_json,
+    **{kind: partial(read_table, delimiter=each) for kind, each in kinds.DELIMITERS.items()},
+    kinds.LINES: lambda stream, name, reading: batched(read_lines(stream, name, reading)),
+}  # fmt: skip
+# What programs write beside data: Spark, Hive, Delta Lake and Hugging Face's datasets.
+ASIDE = re.compile(
+    r"\..*|_SUCCESS|_metadata|_common_metadata|_temporary|_delta_log|_spark_metadata"
+    r"|_committed_.*|_started_.*"
+)
+OF_DATASET = re.compile(r"dataset_info\.json|dataset_dict\.json|state\.json|cache-.*\.arrow")
+# How many entries were left out of each folder, and the name of one of them.
+LEFT_OUT: dict[str, tuple[int, str]] = {}
+
+
+def check_sources(sources: Collection[str], reading: SourceOptions) -> None:
+    """Raise InputError or OptionError for a source that cannot be read, see `check_source`.
+
+    A stream is read once, so it cannot be two of the sources, whatever they are for.
+    """
+    streams = set()
+    for source in expanded(sources):
+        check_source(source, reading)
+        if not is_remote(source) and kinds.is_stream(source):
+            if (stream := kinds.stream_of(source)) in streams:
+                raise InputError(
+                    f"{valid_name(source)} is given twice, and a stream can be read only once;"
+                    " give it once, or keep its content in a file"
+                )
+            streams.add(stream)
+
+
+def check_source(source: str, reading: SourceOptions) -> None:
+    """Raise InputError for a source that does not exist or whose ending says no known format.
+
+    Raises OptionError if the package that reads it is missing.
+    """
+    if source == STANDARD_INPUT:
+        return
+    if is_remote(source):
+        check_remote(source)
+        if not matching_files(source):
+            raise InputError(f"there is no file {valid_name(source)}")
+    # A dangling link exists, and is later reported like any unreadable file.
+    elif not _exists(source):
+        name = valid_name(source)
+        if glob.has_magic(source):
+            raise InputError(f"there is no file or folder {name}, and none matches it as a pattern")
+        raise InputError(f"there is no file or folder {name}")
+    if os.path.isdir(source):
+        if is_database(source):
+            raise InputError(
+                f"{valid_name(source)} is a database of simdb, which has no texts to read; name the"
+                " sources of its documents; dedup compares with a database in --db or --against"
+            )
+        return
+    if kinds.named(source) in kinds.ROWS:
+        load_arrow(f"reading {valid_name(source)}")
+    kinds.check_name(source, reading)
+
+
+def expanded(sources: Iterable[str]) -> list[str]:
+    """Return the sources with patterns replaced by the names that match them, sorted.
+
+    A folder of records is replaced by its files.  A pattern that nothing matches stays as it is.
+    """
+    names: list[str] = []
+    for source in sources:
+        if is_remote(source):
+            names += (matching_files(source) if has_remote_pattern(source) else []) or [source]
+        elif source == STANDARD_INPUT or os.path.lexists(source) or not glob.has_magic(source):
+            names.append(source)
+        else:
+            names += sorted(glob.glob(source, recursive=True)) or [source]
+    return [file for name in names for file in (_record_files(name) or [name])]
+
+
+def records_hint(sources: Iterable[str]) -> str | None:
+    """Return the hint for the first folder in which files of records lie, or None."""
+    # Remote names are no folders, and a pattern of them would be looked up once more.
+    for source in filter(os.path.isdir, expanded(each for each in sources if not is_remote(each))):
+        with suppress(OSError), os.scandir(source) as entries:
+            found = next(filter(None, (_records_ending(entry.name) for entry in entries)), None)
+            if found is not None:
+                return (
+                    f"{valid_name(source)}: in a folder each file is one document, also those that"
+                    f" end in {found}, unless all of them hold records; for their records name the"
+                    f" files: {shlex.quote(os.path.join(valid_name(source), '*' + found))}"
+                )
+    return None
+
+
+def log_hint(sources: Iterable[str], reading: SourceOptions) -> str | None:
+    """Return the hint for the first log that is read as one document, or None."""
+    for source in sources:
+        is_log = kinds.unpacked(source).endswith(".log")
+        if is_log and not kinds.holds_records(source, reading):
+            return (
+                f"{valid_name(source)} is read as one document; with --format lines each line of it"
+                " is a document, and dedup --unit line drops lines that occur again"
+            )
+    return None
+
+
+def left_out_note() -> str | None:
+    """Return a line about what was left out of folders since the last call; None for nothing."""
+    notes = [
+        f"{valid_name(folder)}: {count} hidden {'file' if count == 1 else 'files or folders'}"
+        f" left out, such as {valid_name(name)}"
+        for folder, (count, name) in LEFT_OUT.items()
+    ]
+    LEFT_OUT.clear()
+    return "; ".join(notes) or None
+
+
+def read_sources(
+    sources: Collection[str], reading: SourceOptions, *, excluded: Collection[str] = ()
+) -> Found:
+    """Yield all records of all sources in order, each file once.
+
+    A source can be a pattern.  Files and folders in `excluded` are left out when a folder is read.
+    If there are several threads, one reads a little ahead.  Raises InputError at the end if records
+    without the field with the text were taken for nulls, and no record has the field.
+    """
+    return checked(_all_sources(sources, reading, excluded), reading)
+
+
+def read_texts(sources: Collection[str], reading: SourceOptions, *, by_lines: bool) -> Found:
+    """Yield the records of sources like `read_sources`, but read standard input as one text.
+
+    `by_lines`: each line of a source is a document.
+    """
+    every = expanded(sources)
+    AMOUNT.expect(every)
+    for source in every:
+        if by_lines or source == STANDARD_INPUT:
+            kind = kinds.LINES if by_lines else kinds.TEXT
+            yield from checked(_read_file(source, reading, kind), reading)
+        else:
+            yield from read_sources([source], reading)
+
+
+def read_lines(
+    stream: io.BufferedReader, name: str, reading: SourceOptions
+) -> Iterator[Record | InputProblem]:
+    """Yield each line of a stream as a document with the id `FILE:LINE`."""
+    lines = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors)
+    for position, line in enumerate(lines, 1):
+        where = place(name, position)
+        try:
+            text = valid_text(line.rstrip("\n"), "", reading)
+        except InputError as error:
+            yield InputProblem(name, where, str(error))
+            continue
+        yield Record(
+            id=where, text=text, source=name, position=position, size_bytes=byte_count(line),
+            line=_line("", where, text, reading) if reading.has_lines else None,
+        )  # fmt: skip
+
+
+def read_folder(
+    folder: str, reading: SourceOptions, passed: Collection[str] = (), *, ending: str = ""
+) -> Iterator[Record | InputProblem]:
+    """Yield a document for each file under `folder` with this `ending` that is not in `passed`.
+
+    Several threads read some files each, unless encodings are guessed, which counts the guesses.
+    """
+
+    def read(found: list[str | InputProblem]) -> list[Record | InputProblem]:
+        return [
+            each if isinstance(each, InputProblem) else read_document(each, reading)
+            for each in found
+        ]
+
+    threads = 1 if reading.encoding == GUESS else thread_count(reading.threads)
+    wanted = (
+        each
+        for each in walk(folder, passed)
+        if isinstance(each, InputProblem) or each.endswith(ending)
+    )
+    for some in mapped(read, iter(lambda: list(islice(wanted, FOLDER_FILES)), []), threads):
+        for each in some:
+            is_record = isinstance(each, Record)
+            yield each if is_record else replace(each, source=valid_name(folder))
+
+
+def walk(
+    folder: str, passed: Collection[str] = (), *, has_links: bool = False
+) -> Iterator[str | InputProblem]:
+    """Yield the paths of all regular files under `folder`, sorted.
+
+    Links are not followed, but those to files of records are with `has_links`.
+    """
+    LEFT_OUT.pop(folder, None)
+    passed_names = {os.path.basename(path) for path in passed}
+    pending = [(folder, FOLDER)]
+    while pending:
+        path, kind = pending.pop()
+        # realpath is slow, so it is called only for names that occur in `passed`.
+        if os.path.basename(path) in passed_names and os.path.realpath(path) in passed:
+            continue
+        if kind == FILE:
+            yield path
+        elif kind == OTHER:
+            yield InputProblem("", valid_name(path), "not a regular file; leave it out")
+        else:
+            try:
+                found, aside = _entries(path, has_links=has_links)
+            except OSError as error:
+                yield InputProblem("", valid_name(path), explained(error))
+                continue
+            pending += found
+            _leave_out(folder, aside)
+
+
+def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
+    """Return a file as one document: its id is the path, its text the content."""
+    name = valid_name(path)
+    try:
+        check_id(name)
+        with opened(path) as stream:
+            text, size = read_content(stream, reading.encoding, reading.errors)
+    except CONTENT_ERRORS as error:
+        return InputProblem("", name, explained(error))
+    return Record(
+        id=name,
+        text=text,
+        source=name,
+        position=0,
+        size_bytes=size,
+        line=_line(path, name, text, reading) if reading.has_lines else None,
+    )
+
+
+def columns_of(reading: SourceOptions, sources: Collection[str]) -> dict[str, str | None]:
+    """Return the fields of the tables among `sources` that were read, and what these call them.
+
+    Tables that call a field by different names leave it its own.  If all sources are tables without
+    a header, no field has a name.  Without tables, id and text.
+    """
+    headers = {} if reading.origins is None else reading.origins.headers
+    found: dict[str, str | None] = {}
+    for source in sources:
+        header = headers.get(valid_name(source), ())
+        for name, given in zip(distinct(header), header, strict=True):
+            found[name] = given if found.get(name, given) == given else name
+    if reading.origins is not None and reading.origins.nameless.issuperset(
+        map(valid_name, sources)
+    ):
+        found = dict.fromkeys(found)
+    usual = [field_named(name).label for name in (reading.id_field, reading.text_field)]
+    return found or dict(zip(usual, usual, strict=True))
+
+
+def is_under(place: str, passed: Collection[str]) -> bool:
+    """Return whether a path is in `passed`, or inside a folder in `passed`."""
+    return any(place == each or place.startswith(each.rstrip("/") + "/") for each in passed)
+
+
+def _all_sources(
+    sources: Collection[str], reading: SourceOptions, excluded: Collection[str]
+) -> Found:
+    """Yield what `read_sources` does."""
+    every = expanded(sources)
+    AMOUNT.expect(every)
+    threads = thread_count(reading.threads)
+    passed: set[str] = set()
+    hidden = {os.path.realpath(path) for path in excluded}
+    for source in every:
+        if source == STANDARD_INPUT:
+            yield from _read_file(source, reading)
+            continue
+        place = os.path.realpath(source)
+        if is_under(place, passed):
+            continue
+        if os.path.isdir(source):
+            yield from read_ahead(batched(read_folder(source, reading, passed | hidden)), threads)
+        else:
+            # A pipe can let a reader wait for ever, so only the caller's thread reads it.
+            number = threads if os.path.isfile(source) else 1
+            yield from read_ahead(_read_file(source, reading), number)
+        passed.add(place)
+
+
+def _line(path: str, name: str, text: str, reading: SourceOptions) -> bytes:
+    """Return the line of a file that is one document; in a path, NUL stands for a line feed."""
+    if reading.has_paths:
+        return os.fsencode(path).replace(b"\n", b"\0")
+    label = field_named(reading.text_field).label
+    return as_line({field_named(reading.id_field).label: name, label: text})
+
+
+def _read_file(path: str, reading: SourceOptions, kind: str | None = None) -> Found:
+    """Return what a file or a stream holds, `kind` if that is given; see `kinds`."""
+    name = valid_name(path)
+    kind = kinds.kind_of(path, reading) if kind is None else kind
+    if kind == kinds.TEXT:
+        return batched([read_document(path, reading)])
+    found = _guarded(name, _records(path, name, kind, reading))
+    is_checked = reading.given and kind != kinds.LINES
+    return checked(found, reading, reading.given) if is_checked else found
+
+
+def _records(path: str, name: str, kind: str, reading: SourceOptions) -> Found:
+    """Yield the records of a file or a stream; `kind`: of what, or `UNDECIDED`."""
+    if kind in kinds.ROWS and not kinds.is_stream(path):
+        yield from read_rows(path, name, reading)
+        return
+    with opened(path) as stream, ExitStack() as held:
+        kind = kind or kinds.stream_kind(stream, name, reading)
+        if kind in kinds.ROWS:
+            origins = reading.origins or held.enter_context(Origins())
+            yield from read_rows(origins.spooled(path, stream), name, reading)
+        else:
+            encoding = settled_encoding(stream, reading.encoding)
+            yield from READERS[kind](stream, name, replace(reading, encoding=encoding))
+
+
+def _guarded(name: str, found: Found) -> Found:
+    """Yield what was found, and at last a problem if the rest of the source is unreadable."""
+    try:
+        yield from found
+    except FieldError:
+        raise
+    except CONTENT_ERRORS as error:
+        yield InputProblem("", name, explained(error))
+
+
+def _record_files(folder: str) -> list[str]:
+    """Return the files of a folder, sorted, if all that are visible hold records; otherwise none.
+
+    Files that end in .json count as such only beside the mark that Spark leaves: other programs
+    write a document to each.
+    """
+    if not os.path.isdir(folder) or is_database(folder):
+        return []
+    is_marked = os.path.lexists(os.path.join(folder, "_SUCCESS"))
+    endings = tuple(each for each in kinds.ENDINGS if is_marked or each != ".json")
+    found = []
+    for each in walk(folder, has_links=True):
+        if isinstance(each, InputProblem):
+            return []
+        if OF_DATASET.fullmatch(os.path.basename(each)):
+            _leave_out(folder, [each])
+        elif kinds.unpacked(each).endswith(endings):
+            found.append(each)
+        else:
+            return []
+    return found
+
+
+def _leave_out(folder: str, paths: list[str]) -> None:
+    """Count what is left out of a folder."""
+    if paths:
+        count, name = LEFT_OUT.get(folder, (0, os.path.basename(paths[0])))
+        LEFT_OUT[folder] = count + len(paths), name
+
+
+def _entries(folder: str, *, has_links: bool) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return path and kind of each visible entry of a folder except links, from the last on.
+
+    Also returns the paths of the others.  `has_links`: see `walk`.
+    """
+    with os.scandir(folder) as entries:
+        every = [
+            (entry.path, FILE if entry.is_symlink() else _kind(entry))
+            for entry in entries
+            if not entry.is_symlink()
+            or (has_links and _records_ending(entry.name) and entry.is_file())
+        ]
+    aside = sorted(path for path, kind in every if not kind)
+    return sorted((each for each in every if each[1]), reverse=True), aside
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    """Return what an entry is, nothing for what is left out."""
+    if ASIDE.fullmatch(entry.name):
+        return ""
+    if entry.is_dir(follow_symlinks=False):
+        return "" if is_database(entry.path) else FOLDER
+    return FILE if entry.is_file(follow_symlinks=False) else OTHER
+
+
+def _exists(source: str) -> bool:
+    """Return whether something has this name; InputError if this user may not know."""
+    try:
+        os.lstat(source)
+    except PermissionError as error:
+        raise InputError(
+            f"{valid_name(source)} may not be read by this user: a folder above it is closed"
+        ) from error
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _records_ending(name: str) -> str:
+    """Return how the name of a file of records ends; nothing for others, and for .json.
+
+    A file that ends in .json is as often one document.
+    """
+    stem, ending = os.path.splitext(kinds.unpacked(name))
+    return name[len(stem) :] if ending in kinds.ENDINGS and ending != ".json" else ""

@@ -1,0 +1,380 @@
+"""Records: single documents that were read from the input, and the problems found there.
+
+A reader yields a `Record` or an `InputProblem` for each piece of input, in order; `batched` of
+`sources/batch.py` makes batches of them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+from simdb.core.arrow import SURROGATES
+from simdb.core.decoding import decoded, without_mark
+from simdb.core.choices import KEEP, SKIP
+from simdb.core.errors import FieldError, InputError
+from simdb.core.fields import Field, FieldName, RepeatedNames, field_named
+from simdb.files.rows import text_form, waiting_line
+from simdb.files.content import explained
+from simdb.files.origins import Origins
+from simdb.core.arrays import ID_BYTES_MAX
+
+NAMED_FIELDS = 8
+NO_FIELD = "no field"
+NO_TEXT = "null instead of a text"
+ABSENT = f"{NO_TEXT}: "  # before the reason of a record without the field, where that is a null
+# What becomes of records without a text; without one of these words they are problems.
+
+InputId = str | int
+# Names of fields that are not there, each with a message.
+Lacks: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """The options for reading sources, named after the options of the command line.
+
+    `has_lines`: records have their line for -o.  `has_paths`: the line of a file that is one
+    document is its path; otherwise it is a JSON object like that of a record.  A row of a Parquet
+    file never has a line.  `has_fields`: records have their other fields; `fields`: these instead.
+    Without `has_texts` they have no text.  `given`: the fields that every source of records must
+    have; reading ends with a FieldError if one has not.  `on_null`: one of `ON_NULL`, or empty; a
+    text that is kept is empty, and the others are problems that begin with `NO_TEXT`.  `on_error`:
+    "skip" or "raise", which ends with the first problem.  `has_absent`: records without the field
+    count as nulls, too.  `origins` takes the lines that can be read again; None if none will be.
+    `threads`: see `thread_count`.  `memory`: that of the run, see `simdb.core.memory`.
+    `format`: what sources hold whose names do not say it, see `simdb.files.kinds`; empty if their
+    first bytes say it.  Of tables: `delimiter`, if it is not the usual one; `has_header`: the first
+    row has names; `pads_rows`: rows that are too short get empty cells.
+    """
+
+    encoding: str = "utf-8-sig"
+    errors: str = "strict"
+    id_field: FieldName = "id"
+    text_field: FieldName = "text"
+    given: tuple[FieldName, ...] = ()
+    fields: tuple[FieldName, ...] = ()
+    has_int_ids: bool = False
+    has_lines: bool = True
+    has_paths: bool = False
+    has_fields: bool = True
+    has_texts: bool = True
+    on_null: str = ""
+    on_error: str = SKIP
+    has_absent: bool = False
+    origins: Origins | None = None
+    threads: int | None = None
+    memory: int | None = None
+    format: str = ""
+    delimiter: str = ""
+    has_header: bool = True
+    pads_rows: bool = False
+
+    def has_text(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a record has the field with the text."""
+        return bool(field_named(self.text_field).used(record))
+
+    @cached_property  # asked for each record
+    def asked(self) -> "Asked":
+        """The fields that are looked for."""
+        texts = (self.text_field,) if self.has_texts else ()
+        needed = dict.fromkeys((*texts, *self.given, *self.fields))
+        return Asked(
+            field_named(self.text_field) if self.has_texts else None,
+            field_named(self.id_field),
+            tuple(map(field_named, self.fields)),
+            tuple(map(field_named, needed)),
+        )
+
+    @property
+    def is_by_record(self) -> bool:
+        """Whether each record is looked at by itself, for more than its id and its text."""
+        return self.has_fields or bool(self.fields) or not self.has_texts
+
+    @property
+    def stream_errors(self) -> str:
+        """The error handler for decoding a stream, so that bad bytes spoil only their own record.
+
+        With `strict`, bad bytes become surrogates, which `make_record` refuses.
+        """
+        return "replace" if self.errors == "replace" else "surrogateescape"
+
+
+class Asked(NamedTuple):
+    """The field with the text, if any, that with the id, and `others`.
+
+    `needed`: those that records should have, which are all but an id that is not given.
+    """
+
+    text: Field | None
+    id: Field
+    others: tuple[Field, ...]
+    needed: tuple[Field, ...]
+
+    @property
+    def every(self) -> list[Field]:
+        """All of them."""
+        return list(filter(None, (self.text, self.id, *self.others)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One document: its id, its text, and its place in the input.
+
+    `position`: line, row or element in the source, from 1; 0 for a file that is one document.
+    `line`: its line for -o, see `SourceOptions`: the record as it was read, without a line feed.
+    `fields`: the other fields of the record; None for a file.  Both are None if `SourceOptions`
+    does not ask for them.  `is_null`: the record has no text, and the empty one is in its place.
+    `lacks`: what it does not have of the fields that are asked for, each with a message.
+    """
+
+    id: InputId
+    text: str
+    source: str
+    position: int
+    size_bytes: int
+    line: bytes | None = None
+    fields: dict[str, Any] | None = None
+    is_null: bool = False
+    lacks: Lacks = ()
+
+    @property
+    def where(self) -> str:
+        """The place of the record, for a message."""
+        return place(self.source, self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class InputProblem:
+    """Input that is not a document: its place `where`, and the reason with what to do.
+
+    `source`: the file of records or the folder that contains it; empty for a file that was named.
+    """
+
+    source: str
+    where: str
+    reason: str
+
+
+def make_record(
+    value: Any,
+    reading: SourceOptions,
+    *,
+    source: str,
+    position: int,
+    size_bytes: int,
+    line: str | None = None,
+) -> Record:
+    """Return the record that a parsed object describes; raise InputError if it is invalid.
+
+    `line`: the object as text, as it was read; None makes a JSON line from `value`.
+    """
+    if not isinstance(value, dict):
+        raise InputError(f"{_kind(value)} instead of an object with fields; correct it")
+    if isinstance(value, RepeatedNames):
+        _check_repeated(value, reading)
+    asked = reading.asked
+    wanted, lacks = asked.text, lacks_of(value, reading)
+    text, is_null = "", False
+    if wanted is not None:
+        content, lack = wanted.of(value), dict(lacks).get(wanted.label, "")
+        is_null = content is None and bool(reading.on_null) and (reading.has_absent or not lack)
+        if is_null and reading.on_null != KEEP:
+            what = f"{ABSENT}{lack}" if lack else f"{NO_TEXT} in the field {wanted.label!r}"
+            remedy = "--on-null keep keeps such records, --on-null drop leaves them out"
+            raise InputError(f"{what}; {remedy}")
+        if lack and not is_null:
+            raise InputError(lack)
+        text = "" if is_null else _text(content, reading)
+    id = make_id(asked.id.of(value), reading, place(source, position))
+    written = None
+    if reading.has_lines:
+        written = waiting_line(value) if line is None else line.encode("utf-8", "surrogateescape")
+    fields: dict[Any, Any] | None = None
+    if reading.fields:
+        fields = {each.name: each.of(value) for each in asked.others}
+    elif reading.has_fields:
+        fields = asked.id.without(value if wanted is None else wanted.without(value))
+    return Record(
+        id=id,
+        text=text,
+        source=source,
+        position=position,
+        size_bytes=size_bytes,
+        line=written,
+        fields=fields,
+        is_null=is_null,
+        lacks=lacks,
+    )
+
+
+def place(source: str, position: int) -> str:
+    """Return the place of a document in the input; position 0 is the whole source."""
+    return f"{source}:{position}" if position else source
+
+
+def check_columns(
+    header: Sequence[str], reading: SourceOptions, name: str, shape: Mapping[str, Any] | None = None
+) -> None:
+    """Note what the table `name` calls its columns; `shape`: the objects in them, by name.
+
+    Raises InputError if it has no column for the texts, or several of the name of a field that is
+    asked for; FieldError for a field that is in `SourceOptions.given`.
+    """
+    if reading.origins is not None:
+        reading.origins.headers[name] = header
+        if shape is None and not reading.has_header:
+            reading.origins.nameless.add(name)
+    record = dict.fromkeys(header, True) if shape is None else shape
+    for wanted in dict.fromkeys(reading.asked.every):
+        names = {place[0] for place in wanted.used(record)}
+        repeated = next((own for own in names if header.count(own) > 1), None)
+        lacking = wanted.lacking(record) if wanted in reading.asked.needed else []
+        problem = _lack(lacking[0], wanted.name, reading, header, "column") if lacking else ""
+        is_asked = wanted.name in (*reading.given, *reading.fields)
+        if repeated is not None:
+            problem = f"several columns are called {repeated!r}; rename one, or name another"
+            problem += f" (found: {_names(header)})"
+        if problem and (wanted.name in reading.given or (is_asked and repeated is not None)):
+            raise FieldError(f"{name}: {problem}")
+        if problem and not is_asked:
+            raise InputError(problem)
+
+
+def byte_count(text: str) -> int:
+    """Return the number of bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def valid_name(path: str) -> str:
+    """Return a path as valid Unicode, with \\xNN for each byte that is not UTF-8."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def check_id(id: InputId) -> None:
+    """Raise InputError for an id that a database cannot store."""
+    if isinstance(id, int):
+        if not -(2**63) <= id < 2**64:
+            raise InputError(f"the id {id} does not fit in 64 bits; leave out --int-ids")
+        return
+    if SURROGATES.search(id):
+        raise InputError("the id is not valid Unicode; correct it")
+    if len(id) > ID_BYTES_MAX or len(id.encode()) > ID_BYTES_MAX:
+        raise InputError(f"the id {id[:40]!r}... is longer than {ID_BYTES_MAX} bytes; shorten it")
+
+
+def lacks_of(record: Mapping[str, Any], reading: SourceOptions) -> Lacks:
+    """Return the fields that a record should have and has not."""
+    return tuple(
+        (name, _lack(name, each.name, reading, record))
+        for each in reading.asked.needed
+        if each.plain not in record
+        for name in each.lacking(record)
+    )
+
+
+def _lack(
+    name: str, wanted: FieldName, reading: SourceOptions, found: Iterable[str], what: str = "field"
+) -> str:
+    remedy = f"use --id-field to name the {what} with the id"
+    if reading.has_texts and wanted == reading.text_field:
+        remedy = f"use --text-field to name the {what} with the text"
+    elif wanted in reading.fields:
+        is_given = wanted in reading.given
+        remedy = f"--fields names {what}s that every source has" if is_given else "name another"
+    return f"no {what} {name!r}; {remedy} (found: {_names(found)})"
+
+
+def _check_repeated(value: RepeatedNames, reading: SourceOptions) -> None:
+    used = (place[0] for each in reading.asked.every for place in each.used(value))
+    repeated = next(filter(value.repeated.__contains__, used), None)
+    if repeated is not None:
+        raise InputError(f"several fields are called {repeated!r}; rename all but one of them")
+
+
+def _text(text: Any, reading: SourceOptions) -> str:
+    name = field_named(reading.text_field).label
+    if isinstance(text, bytes):
+        text = decoded(text, reading.encoding, reading.errors)
+    if not isinstance(text, str):
+        raise InputError(
+            f"the field {name!r} holds {_kind(text)}, not text; use --text-field to name another"
+        )
+    return valid_text(text, f"the field {name!r} holds ", reading)
+
+
+def valid_text(text: str, subject: str, reading: SourceOptions) -> str:
+    """Return `text` with U+FFFD for each undecodable byte; raise InputError unless `replace`.
+
+    `subject` is the start of the message, such as "the field 'text' holds ".
+    """
+    if text.isascii() or not SURROGATES.search(text):
+        return text
+    if reading.errors != "replace":
+        raise InputError(f"{subject}{_undecoded(text, reading.encoding)}")
+    return SURROGATES.sub("\ufffd", text)
+
+
+def _undecoded(text: str, encoding: str) -> str:
+    """Return what was wrong with the bytes that decoding turned into surrogates."""
+    name = without_mark(encoding)
+    try:
+        text.encode(name, "surrogateescape").decode(name)
+    except UnicodeDecodeError as error:
+        return explained(error)
+    except UnicodeEncodeError:
+        pass
+    return "half of a character (a lone surrogate); use --errors replace"
+
+
+def make_id(id: Any, reading: SourceOptions, default: str) -> InputId:
+    """Return the id that a field holds, or `default` if it is empty; InputError if it is no id.
+
+    What only tables hold becomes text: dates, numbers, UUIDs, and bytes, in hexadecimal digits
+    if they are no text that can be printed.
+    """
+    if isinstance(id, bytes):
+        form = text_form(id)
+        id = form if isinstance(form, str) and form.isprintable() else id.hex()
+    if id is None or id == "":
+        if reading.has_int_ids:
+            name = field_named(reading.id_field).label
+            raise InputError(f"{NO_FIELD} {name!r}, but --int-ids needs it; add it")
+        id = default
+    if isinstance(id, bool | list | dict):
+        name = field_named(reading.id_field).label
+        raise InputError(
+            f"the field {name!r} holds {_kind(id)}, not an id; use --id-field to name another"
+        )
+    made = as_int_id(id) if reading.has_int_ids else str(id)
+    check_id(made)
+    return made
+
+
+def as_int_id(id: Any) -> int:
+    """Return an id as an int; raise InputError unless it is a whole number."""
+    with suppress(ValueError, OverflowError, TypeError):
+        number = int(id)
+        if isinstance(id, str) or number == id:
+            return number
+    raise InputError(f"the id {id!r} is not a whole number; leave out --int-ids")
+
+
+def _names(value: Iterable[str]) -> str:
+    names = [str(name) for name in value]
+    shown = ", ".join(repr(name[:40]) for name in names[:NAMED_FIELDS])
+    return (shown or "none") + (", ..." if len(names) > NAMED_FIELDS else "")
+
+
+def _kind(value: Any) -> str:
+    """Return the kind of a value in the words of JSON."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "text"
+    return "a list" if isinstance(value, list) else "an object"

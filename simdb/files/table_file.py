@@ -1,0 +1,383 @@
+"""Table files: writes rows, objects with fields, as JSON lines, CSV, TSV, Parquet or Arrow.
+
+The rows are read twice where the columns must be known before the first row is written.
+
+Rows of another Parquet or Arrow file are given by their numbers, filtered a row group at a time, in
+several threads, and copied with the schema of that file.  A column whose values have several kinds
+becomes text.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from typing import IO, Any, TextIO
+
+import numpy as np
+
+from simdb.core.arrow import load_arrow, python_values
+from simdb.core.checks import shown
+from simdb.core.errors import InputError
+from simdb.core.fields import distinct, fields_of
+from simdb.files import formats
+from simdb.files.pieces import CsvHead, Lines, Piece, RowRange, contents, split_lines
+from simdb.files.row_files import chosen_rows, known_schema, schema_of
+from simdb.files.rows import Row, as_line, text_form
+from simdb.files.target import Target
+from simdb.core.threads import read_ahead, thread_count
+
+# What each duplicate of a group has of it.
+GROUP_FIELDS = ("representative", "reference", "size")
+
+# Values for which JSON has a form.
+OF_JSON = (str, bool, int, float, list, tuple, dict)
+
+RowSource = Callable[[], Iterator[Row]]
+PORTION_ROWS = 1024
+WRITERS = {
+    formats.PARQUET: ("pyarrow.parquet", "ParquetWriter"),
+    formats.ARROW: ("pyarrow.ipc", "new_file"),
+    formats.ARROW_STREAM: ("pyarrow.ipc", "new_stream"),
+}
+# A row group is written when it has so many rows or bytes.
+GROUP_ROWS = 1 << 17
+GROUP_BYTES = 1 << 25
+
+
+Part = Row | RowRange
+Parts = Callable[[], Iterator[Part]]
+
+
+def write_results(rows: Iterable[Row], target: Target | None, columns: Sequence[str]) -> None:
+    """Write the result rows of `simdb dedup`: JSON lines as they are, a table by duplicates.
+
+    `columns`: those of a row of the table.
+    """
+    if target is None:
+        return
+    is_table = target.form.kind != formats.JSON_LINES
+    write_rows(lambda: flat(rows) if is_table else iter(rows), target, columns)
+    target.finish()
+
+
+def write_rows(
+    rows: RowSource, target: Target, columns: Sequence[str], given: Mapping[str, str] | None = None
+) -> None:
+    """Write all rows in the format of the target; `rows()` begins with the first row again.
+
+    `columns`: of a table without rows.  `given`: see `write_separated`.
+    """
+    kind, stream = target.form.kind, target.stream
+    if stream is None:
+        return
+    if kind == formats.JSON_LINES:
+        for row in rows():
+            target.rows += 1
+            stream.write(as_line(row) + b"\n")
+    elif kind in formats.ROW_FORMATS:
+        target.rows += write_parquet(rows, stream, names=columns, kind=kind)
+    else:
+        target.rows += write_separated(rows, stream, formats.DELIMITERS[kind], columns, given or {})
+
+
+def write_separated(
+    rows: RowSource,
+    stream: IO[bytes],
+    delimiter: str,
+    columns: Iterable[str],
+    given: Mapping[str, str | None],
+) -> int:
+    """Write rows as CSV, with the columns of all rows in order of appearance; return their number.
+
+    A value that is no text or date is written as JSON, a missing one or null as an empty cell.
+    Without rows, the header names the `columns`.  `given`: what the header calls a field that has
+    another name in rows; without names, there is no header.
+    """
+    found: dict[str, None] = {}
+    for row in rows():
+        found.update(dict.fromkeys(row))
+    header = list(found or columns)
+    if not header:
+        return 0
+    binary = io.BufferedWriter(formats.Unclosed(stream))
+    lines = io.TextIOWrapper(binary, "utf-8", "backslashreplace", newline="")
+    writer = row_writer(lines, delimiter)
+    if not given or any(name is not None for name in given.values()):
+        writer.writerow([given.get(name, name) for name in header])
+    count = 0
+    for row in rows():
+        writer.writerow([text_of(row.get(name)) for name in header])
+        count += 1
+    lines.close()
+    return count
+
+
+def shared_table(pieces: Iterable[Piece], delimiter: str) -> CsvHead | None:
+    """Return the CSV file of the first piece of one; None unless all rows fit below its first row.
+
+    They do if they have its columns, and it has the `delimiter` of the output.
+    """
+    table: CsvHead | None = None
+    spooled: list[Lines] = []
+    for piece in pieces:
+        if isinstance(piece, RowRange):
+            return None
+        if piece.table is None:
+            spooled.append(piece)
+        table = table or piece.table
+        if table and piece.table and piece.table[1:3] != (table.columns, delimiter):
+            return None
+    if table is None:
+        return None
+    names = distinct(table.columns)
+    is_shared = all(list(row) == names for piece in spooled for row in rows_of(piece))
+    return table if is_shared else None
+
+
+def copy_rows(pieces: Iterable[Piece], table: CsvHead, stream: IO[bytes]) -> None:
+    """Write all rows below the first row of `table`, whose columns they have."""
+    stream.write(table.header)
+    for piece in pieces:
+        assert isinstance(piece, Lines), "a row of a Parquet file has other columns"
+        if piece.table is not None:
+            for content in contents(piece):
+                stream.write(content)
+            continue
+        for row in rows_of(piece):
+            line = io.StringIO(newline="")
+            row_writer(line, table.delimiter).writerow(map(text_of, row.values()))
+            stream.write(line.getvalue().encode("utf-8", "backslashreplace"))
+
+
+def rows_of(lines: Lines) -> Iterator[Row]:
+    """Yield the lines of a piece as rows."""
+    each = split_lines(contents(lines))
+    if lines.table is None:
+        yield from map(loaded, each)
+    else:
+        columns = distinct(lines.table.columns)
+        found = csv.reader((line.decode() for line in each), delimiter=lines.table.delimiter)
+        yield from (dict(zip(columns, cells, strict=True)) for cells in found)
+
+
+def loaded(line: bytes) -> Row:
+    """Return a JSON line as a row."""
+    text = line.decode("utf-8", "surrogateescape")
+    try:
+        row: Row = json.loads(text, object_pairs_hook=fields_of)
+    except RecursionError as error:
+        raise InputError(
+            f"the line {shown(text)} is nested too deeply for a table; write .jsonl instead"
+        ) from error
+    return row
+
+
+def row_writer(lines: TextIO, delimiter: str) -> Any:
+    """Return a writer of the standard library whose rows end with a line feed."""
+    # It quotes a cell with a return only if that is in the end of its rows.
+    return csv.writer(_LineFeeds(lines), delimiter=delimiter, lineterminator="\r\n")
+
+
+def flat(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield a row for each duplicate of each group, and every other row as it is."""
+    for row in rows:
+        if "duplicates" not in row:
+            yield row
+            continue
+        head = {name: row[name] for name in GROUP_FIELDS if name in row}
+        if "text" in row:
+            head["representative_text"] = row["text"]
+        yield from ({**head, **duplicate} for duplicate in row["duplicates"])
+
+
+def text_of(value: Any) -> str | None:
+    """Return a value as text: text and dates as they are, null as None, others as JSON."""
+    if value is not None and not isinstance(value, OF_JSON):
+        value = text_form(value)
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=text_form)
+
+
+def write_parquet(
+    parts: Parts,
+    stream: IO[bytes],
+    sources: Sequence[str] = (),
+    names: Iterable[str] = (),
+    *,
+    kind: str = formats.PARQUET,
+) -> int:
+    """Write all parts as a file of Parquet or, as `kind` says, of Arrow; return the number of rows.
+
+    `parts()` begins with the first part again.  Without any part the columns are those of such
+    files, the `sources`, or `names`, which hold text.
+    """
+    arrow = load_arrow(f"writing {kind}")
+    module, name = WRITERS[kind]
+    make = getattr(load_arrow(f"writing {kind}", module), name)
+    columns = _FileColumns(arrow)
+    for some in _grouped(parts()):
+        if isinstance(some, RowRange):
+            columns.add_schema(known_schema(some.path))
+        else:
+            columns.add_rows(some)
+    if not columns.types:
+        for schema in filter(None, map(schema_of, sources)):
+            columns.add_schema(schema)
+    if not columns.types:
+        columns.types = dict.fromkeys(names, arrow.string())
+    try:
+        with make(stream, columns.schema()) as writer:
+            count = 0
+            # While one thread writes a row group, another makes the next.
+            for table in read_ahead(_groups(arrow, _batches(parts(), columns)), thread_count()):
+                writer.write_table(table)
+                count += table.num_rows
+            return count
+    except (arrow.ArrowException, OverflowError, UnicodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{kind} cannot hold a row ({reason}); write .jsonl instead") from error
+
+
+class _FileColumns:
+    """The columns of a file: their names in order of appearance, and their types."""
+
+    def __init__(self, arrow: Any) -> None:
+        self._arrow = arrow
+        self._schemas: list[Any] = []
+        self._has_rows = False
+        self.types: dict[str, Any] = {}
+        self.mixed: set[str] = set()
+
+    def add_schema(self, schema: Any) -> None:
+        """Take the columns of another file."""
+        if not self._schemas or not self._schemas[-1].equals(schema):
+            self._schemas.append(schema)
+        for name, kind in zip(distinct(schema.names), schema.types, strict=True):
+            self._merge(name, kind)
+
+    def add_rows(self, rows: Sequence[Row]) -> None:
+        """Take the columns of some rows."""
+        self._has_rows = True
+        for name in dict.fromkeys(name for row in rows for name in row):
+            try:
+                found = self._arrow.array([row.get(name) for row in rows]).type
+            except (self._arrow.ArrowException, OverflowError):
+                found = None
+            except UnicodeError:
+                found = self._arrow.string()
+            self._merge(name, None if found is None or _is_hollow(found) else found)
+
+    def schema(self) -> Any:
+        """Return the schema: that of the other files, if all rows are theirs and it is one."""
+        if len(self._schemas) == 1 and not self._has_rows:
+            return self._schemas[0]
+        return self._arrow.schema(list(self.types.items()))
+
+    def _merge(self, name: str, kind: Any) -> None:
+        """Make the column `name` wide enough for a type; None for values of several kinds."""
+        known = self.types.get(name, kind)
+        if kind is not None and name not in self.mixed:
+            fields = [self._arrow.schema([(name, each)]) for each in (known, kind)]
+            try:
+                whole = self._arrow.unify_schemas(fields, promote_options="permissive")
+                self.types[name] = whole.field(name).type
+                return
+            except self._arrow.ArrowException:
+                pass
+        self.mixed.add(name)
+        self.types[name] = self._arrow.string()
+
+    def array(self, name: str, values: list[Any]) -> Any:
+        """Return values as an array of the type of the column `name`."""
+        if name in self.mixed:
+            values = [text_of(value) for value in values]
+        try:
+            return self._arrow.array(values, self.types[name])
+        except UnicodeError:
+            values = [_encodable(value) for value in values]
+            return self._arrow.array(values, self.types[name])
+
+    def batch(self, rows: Sequence[Row]) -> Any:
+        """Return rows as a record batch with all columns."""
+        arrays = [self.array(name, [row.get(name) for row in rows]) for name in self.types]
+        return self._arrow.RecordBatch.from_arrays(arrays, schema=self.schema())
+
+    def fitted(self, batch: Any) -> Any:
+        """Return a batch of another file with all columns, each with its type here."""
+        schema = self.schema()
+        if batch.schema.equals(schema):
+            return batch
+        arrays = []
+        batch = batch.rename_columns(distinct(batch.schema.names))
+        for name, kind in self.types.items():
+            if name not in batch.schema.names:
+                arrays.append(self._arrow.nulls(batch.num_rows, kind))
+            elif name in self.mixed:
+                arrays.append(self.array(name, python_values(batch.column(name))))
+            else:
+                arrays.append(batch.column(name).cast(kind))
+        return self._arrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _batches(parts: Iterator[Part], columns: _FileColumns) -> Iterator[Any]:
+    """Yield all rows as record batches with the same columns."""
+    for some in _grouped(parts):
+        if isinstance(some, RowRange):
+            yield from map(columns.fitted, chosen_rows(some))
+        else:
+            yield columns.batch(some)
+
+
+def _grouped(parts: Iterator[Part]) -> Iterator[list[Row] | RowRange]:
+    """Yield consecutive rows of one file as one range, and other rows some at a time."""
+    runs: Iterator[tuple[str | None, Iterator[Any]]] = groupby(parts, _path)
+    for path, own in runs:
+        if path is None:
+            while portion := list(islice(own, PORTION_ROWS)):
+                yield portion
+        else:
+            starts, stops, counts = zip(*((e.starts, e.stops, e.count) for e in own), strict=True)
+            yield RowRange(path, np.concatenate(starts), np.concatenate(stops), sum(counts))
+
+
+def _groups(arrow: Any, batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield batches as tables of bounded size, each a row group."""
+    held: list[Any] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= GROUP_ROWS or size >= GROUP_BYTES:
+            yield arrow.Table.from_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield arrow.Table.from_batches(held)
+
+
+def _path(part: Part) -> str | None:
+    return part.path if isinstance(part, RowRange) else None
+
+
+def _is_hollow(kind: Any) -> bool:
+    """Return whether a type has an object without fields, which Parquet cannot hold."""
+    inner = [kind.field(at).type for at in range(kind.num_fields)]
+    return str(kind) == "struct<>" or any(map(_is_hollow, inner))
+
+
+def _encodable(value: Any) -> Any:
+    """Return text without halves of characters; other values as they are."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+class _LineFeeds:
+    """A text stream that takes rows, and gives each a line feed for its end."""
+
+    def __init__(self, lines: TextIO) -> None:
+        self._lines = lines
+
+    def write(self, row: str) -> int:
+        """Write one row."""
+        return self._lines.write(row.removesuffix("\r\n") + "\n")

@@ -1,0 +1,427 @@
+"""Table records: reads the rows of CSV and TSV files as batches of records.
+
+pyarrow parses blocks of rows, in any thread and without the interpreter lock.  What it refuses, or
+might treat otherwise than the standard library does, is left to that: the block is then halved
+until few rows are left, which are read one by one.  So are tables in another encoding than UTF-8 or
+with fields that are needed; both ways give the same documents and the same messages.  A bad row
+becomes an `InputProblem`, and reading goes on.
+
+A quote opens a quoted text if it follows a delimiter or the end of a line, and the next one closes
+it unless it is doubled; any other quote stands for itself.  So the places of the quotes tell, from
+the start of the file on, where a row can end, and files are cut into blocks of whole rows there.
+"""
+
+import csv
+import io
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simdb.core.arrow import TextColumn, load_arrow
+from simdb.core.decoding import MARK, valid_column
+from simdb.core.field_columns import field_column, field_values
+from simdb.core.dtypes import I64, Bools
+from simdb.core.errors import InputError
+from simdb.core.fields import Field, distinct
+from simdb.files.pieces import CsvHead
+from simdb.core import kernel
+from simdb.core.threads import mapped
+from simdb.files.batch import Batch, Found, batched
+from simdb.files.content import DOCUMENT_BYTES_MAX
+from simdb.files.json_lines import (
+    BlockReader,
+    Parsed,
+    Part,
+    blocks,
+    reading_sizes,
+)
+from simdb.files.records import (
+    InputProblem,
+    Record,
+    SourceOptions,
+    byte_count,
+    check_columns,
+    make_record,
+    place,
+)
+
+# One field can hold a long text; the default limit of the csv module is 128 KiB.
+csv.field_size_limit(DOCUMENT_BYTES_MAX)
+PURPOSE = "reading CSV"
+# Rows of so many bytes are not tried again when they were refused together.
+REFUSED_BYTES = 1 << 14
+BYTE_ORDER_MARK = MARK.encode()
+QUOTE, LINE_FEED, RETURN = b'"\n\r'
+
+
+def read_table(
+    stream: io.BufferedReader, name: str, reading: SourceOptions, *, delimiter: str
+) -> Found:
+    """Yield the records of a stream of CSV; its first row names the fields, or they are 1, 2, ..
+
+    `delimiter`: the usual one, if `reading` has none.
+    """
+    delimiter = reading.delimiter or delimiter
+    table = None if reading.is_by_record else _table(stream, reading, delimiter)
+    if table is not None:
+        check_columns(table.columns, reading, name)
+        parser = TableParser(table.columns, reading, delimiter)
+        origins = reading.origins
+        if origins is None or not origins.begin(stream, parser.texts, table):
+            origins = None
+        if origins is not None or not reading.has_lines:
+            first = 1 + table.header.count(b"\n")
+            reader = _Table(name, reading, origins, "utf-8", first, table=table)
+            yield from reader.rows(stream, parser)
+            return
+    text = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors, newline="")
+    head: list[str] = []
+    firsts = csv.reader(_noted(text, head), delimiter=delimiter)
+    header: Sequence[str] | None = _next_row(firsts)
+    while header == [] and not reading.has_header:
+        header = _next_row(firsts)
+    if header is None:
+        return
+    rows = _Rows(text, delimiter, 1 + len(head))
+    if not reading.has_header:
+        header, rows = numbered(header), _Rows(chain(head, text), delimiter)
+    check_columns(header, reading, name)
+    yield from batched(rows.records(header, reading, name))
+
+
+def _table(stream: io.BufferedReader, reading: SourceOptions, delimiter: str) -> CsvHead | None:
+    """Return the first row of a stream; None if it is not UTF-8 or not near.  Consume nothing."""
+    if reading.encoding not in ("utf-8", "utf-8-sig"):
+        return None
+    peeked = stream.peek()
+    content = peeked.removeprefix(BYTE_ORDER_MARK)
+    header = first_row(content, delimiter)
+    # The standard library ends a row at a lone return.
+    if b"\0" in header or b"\r" in header.removesuffix(b"\n").removesuffix(b"\r"):
+        return None
+    try:
+        rows = csv.reader(io.StringIO(header.decode(), newline=""), delimiter=delimiter)
+    except UnicodeDecodeError:
+        return None
+    columns = tuple(next(rows, ()))
+    if not reading.has_header:
+        header, columns = b"", numbered(columns)
+    start = len(peeked) - len(content) + len(header)
+    return CsvHead(header, columns, delimiter, start) if columns else None
+
+
+def numbered(row: Sequence[str]) -> tuple[str, ...]:
+    """Return what fields without a header are called: 1, 2, .."""
+    return tuple(map(str, range(1, len(row) + 1)))
+
+
+class BlockRows(NamedTuple):
+    """The rows of a block that are not empty: where they start and stop, and their lines.
+
+    `lines`: how many lines of the block are before each row.
+    """
+
+    starts: I64
+    stops: I64
+    lines: I64
+
+
+class TableParser:
+    """Parses blocks of whole rows; several threads may use one."""
+
+    def __init__(self, header: Sequence[str], reading: SourceOptions, delimiter: str) -> None:
+        """Read the columns that `reading` names; there is one with the texts."""
+        self._arrow = load_arrow(PURPOSE)
+        self._csv = load_arrow(PURPOSE, "pyarrow.csv")
+        text, self._id, *_ = reading.asked
+        assert text is not None, "without texts, rows are read one by one"
+        self._text = text
+        self._names = distinct(header)
+        self._parsing = self._csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+
+    def parts(self, content: bytes, quotes: I64 | None) -> Iterator[Part]:
+        """Yield the parts of a block whose quoted texts are known, see `quoted`."""
+        if quotes is None:  # one is not closed
+            yield content, None
+        else:
+            yield from self._parts(content, rows_of(content, quotes))
+
+    def texts(self, content: bytes, count: int) -> TextColumn | None:
+        """Return the texts of `count` rows; None unless there are so many."""
+        table = self._table(content, self._text)
+        found = None if table is None else valid_column(field_column(table, self._text))
+        return None if found is None or len(found) != count else found
+
+    def _parts(self, content: bytes, rows: BlockRows) -> Iterator[Part]:
+        """Yield the block, or if it is refused its halves, so that a bad row has few neighbours."""
+        columns = self._columns(content, rows)
+        half = len(rows.starts) // 2
+        if columns is not None or len(content) <= REFUSED_BYTES or not half:
+            yield content, columns
+            return
+        middle, line = int(rows.starts[half]), int(rows.lines[half])
+        yield from self._parts(content[:middle], BlockRows(*(each[:half] for each in rows)))
+        starts, stops, lines = (each[half:] for each in rows)
+        later = BlockRows(starts - middle, stops - middle, lines - line)
+        yield from self._parts(content[middle:], later)
+
+    def _columns(self, content: bytes, rows: BlockRows) -> Batch | None:
+        """Return the columns of a part, see `Part`; None if it must be read row by row."""
+        if not len(rows.starts) or b"\0" in content or not kernel.is_utf8(content):
+            return None
+        # The standard library ends a row at a lone return, and counts it as a line.
+        if b"\r" in content and content.count(b"\r") != content.count(b"\r\n"):
+            return None
+        table = self._table(content, self._text, self._id)
+        if table is None or table.num_rows != len(rows.starts):
+            return None
+        texts = valid_column(field_column(table, self._text))
+        assert texts is not None, "the type of the column says so"
+        return Batch(
+            ids=field_values(table, self._id),
+            texts=texts,
+            sources=[],
+            positions=rows.lines,
+            sizes=rows.stops - rows.starts,
+            origins=rows.starts,
+        )
+
+    def _table(self, content: bytes, *fields: Field) -> Any:
+        """Return the columns of some fields of rows; None if pyarrow refuses the rows."""
+        wanted = {name for each in fields for name in each.tops}
+        names = [name for name in self._names if name in wanted]
+        if content.startswith(BYTE_ORDER_MARK):
+            # The mark belongs to a cell.  An empty line is no row, and keeps pyarrow from it.
+            content = b"\n" + content
+        kind = self._arrow.large_string()
+        try:
+            return self._csv.read_csv(
+                self._arrow.BufferReader(content),
+                # One block, so that nobody else looks for the ends of its rows.
+                read_options=self._csv.ReadOptions(
+                    use_threads=False, block_size=len(content) + 1, column_names=self._names
+                ),
+                parse_options=self._parsing,
+                convert_options=self._csv.ConvertOptions(
+                    check_utf8=False,
+                    include_columns=names,
+                    column_types=dict.fromkeys(names, kind),
+                    strings_can_be_null=False,
+                ),
+            )
+        except self._arrow.ArrowException:
+            return None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Table(BlockReader):
+    """The blocks of one table."""
+
+    table: CsvHead
+
+    def rows(self, stream: io.BufferedReader, parser: TableParser) -> Found:
+        """Yield what the stream holds after its first row."""
+        start = len(stream.read(self.table.start))
+        size, piece, threads = reading_sizes(stream, self.reading)
+        every = TableBlocks(blocks(stream.read1, size, piece, is_ended=False), self.table.delimiter)
+
+        def made(block: tuple[int, bytes, I64 | None]) -> Parsed:
+            place, content, quotes = block
+            return self.parsed(start + place, content, parser.parts(content, quotes))
+
+        yield from self.found(mapped(made, every, threads))
+        yield from self._lines(every.rest)
+
+    def one_by_one(self, content: bytes) -> Found:
+        return self._lines([content])
+
+    def _lines(self, contents: Iterable[bytes]) -> Found:
+        """Yield the rows that the standard library reads; `contents` are whole lines."""
+        errors = self.reading.stream_errors
+        texts = (
+            io.TextIOWrapper(io.BytesIO(content), self.encoding, errors, newline="")
+            for content in contents
+        )
+        rows = _Rows(chain.from_iterable(texts), self.table.delimiter, self.first)
+        yield from batched(rows.records(self.table.columns, self.reading, self.name))
+        self.first = rows.line
+
+
+def _noted(lines: Iterable[str], noted: list[str]) -> Iterator[str]:
+    for line in lines:
+        noted.append(line)
+        yield line
+
+
+def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
+    try:
+        return next(rows, None)
+    except csv.Error as error:
+        raise InputError(f"not a valid row ({error}); correct it") from error
+
+
+class _Rows:
+    """The rows of lines, as the standard library reads them."""
+
+    def __init__(self, lines: Iterable[str], delimiter: str, first: int = 1) -> None:
+        """`first`: the number of the first line."""
+        self._rows = csv.reader(self._counted(lines), delimiter=delimiter)
+        self._first = first
+        self._size = 0
+        self._is_over = False
+
+    @property
+    def line(self) -> int:
+        """The number of the next line."""
+        return self._first + self._rows.line_num
+
+    def records(
+        self, header: Sequence[str], reading: SourceOptions, name: str
+    ) -> Iterator[Record | InputProblem]:
+        """Yield a record for each row that is not empty."""
+        header = distinct(header)
+        while True:
+            line, self._size = self.line, 0
+            try:
+                row = _next_row(self._rows)
+                if row is None:
+                    return
+                if row:
+                    yield self._record(row, header, reading, name, line)
+            except InputError as error:
+                yield InputProblem(name, place(name, line), str(error))
+
+    def _record(
+        self, row: list[str], header: Sequence[str], reading: SourceOptions, name: str, line: int
+    ) -> Record:
+        """Return a row as a record."""
+        if self._is_over:  # a row that was closed asks for no line after its last one
+            raise InputError("a quote in the row is never closed; close it")
+        if self._size > DOCUMENT_BYTES_MAX:
+            limit = DOCUMENT_BYTES_MAX >> 20
+            raise InputError(f"the row is longer than {limit} MiB; split it")
+        if reading.pads_rows:
+            row = row + [""] * (len(header) - len(row))
+        if len(row) != len(header):
+            raise InputError(f"{len(row)} fields, but {len(header)} columns; correct the row")
+        value = dict(zip(header, row, strict=True))
+        return make_record(value, reading, source=name, position=line, size_bytes=self._size)
+
+    def _counted(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield lines, and add up their sizes, each with a line feed."""
+        for line in lines:
+            self._size += byte_count(line) + (not line.endswith("\n"))
+            yield line
+        self._is_over = True
+
+
+class TableBlocks:
+    """The blocks of whole rows of a table; its last row gets a line feed if it has none."""
+
+    def __init__(self, blocks: Iterable[tuple[int, bytes]], delimiter: str) -> None:
+        """Read `blocks` of whole lines, which begin with a row."""
+        self._source = iter(blocks)
+        self._delimiter = delimiter
+        self.rest: Iterator[bytes] = iter(())
+
+    def __iter__(self) -> Iterator[tuple[int, bytes, I64 | None]]:
+        """Yield where each block starts, its bytes and its quoted texts, None if one is not closed.
+
+        If no row ends for very long, stop, and leave all else to `rest`.
+        """
+        held, start = b"", 0
+        for first, piece in self._source:
+            start = start if held else first
+            content = held + piece if held else piece
+            quotes = quoted(content, self._delimiter)
+            stop = len(content) if len(quotes) % 2 == 0 else _last_end(content, quotes)
+            held = content[stop:]
+            if stop:
+                is_ended = held or content.endswith(b"\n")
+                whole = content[:stop] if held else content if is_ended else content + b"\n"
+                yield start, whole, quotes[: bisect_left(quotes, stop)]
+                start += stop
+            if len(held) > DOCUMENT_BYTES_MAX:
+                self.rest = chain([held], (piece for _, piece in self._source))
+                return
+        if held:
+            yield start, held, None
+
+
+def quoted(content: bytes, delimiter: str) -> I64:
+    """Return where quoted texts open and close, in turn; `content` begins with a row.
+
+    A doubled quote can be in it, too, as the end of a text and the start of the next one.
+    """
+    codes = np.frombuffer(content, np.uint8)
+    quotes = np.flatnonzero(codes == QUOTE)
+    if not len(quotes):
+        return quotes
+    is_edge = np.zeros(256, np.bool_)
+    is_edge[[LINE_FEED, RETURN, ord(delimiter)]] = True
+    is_double = np.diff(quotes, append=len(codes) + 1) == 1  # with the next one
+    opens = is_edge[codes[quotes - 1]]
+    opens[0] |= quotes[0] == 0
+    closes = is_edge[codes[np.minimum(quotes + 1, len(codes) - 1)]]
+    closes[-1] |= quotes[-1] == len(codes) - 1
+    is_usual = (opens[2::2] | is_double[1:-1:2]).all() and (closes | is_double)[1::2].all()
+    if is_usual and opens[0]:
+        return quotes
+    return _one_by_one(quotes, opens, is_double.tolist())
+
+
+def rows_of(content: bytes, quotes: I64) -> BlockRows:
+    """Return the rows of a block; each ends with a line feed outside quoted texts."""
+    codes = np.frombuffer(content, np.uint8)
+    feeds = np.flatnonzero(codes == LINE_FEED)
+    numbers = np.arange(len(feeds))
+    if len(quotes):
+        # What is between the line feeds has an even number of quotes if no text is open.
+        is_end = np.searchsorted(quotes, feeds) % 2 == 0
+        feeds, numbers = feeds[is_end], numbers[is_end]
+    stops = feeds + 1
+    starts, lines = np.append(0, stops[:-1]), np.append(0, numbers[:-1] + 1)
+    sizes = stops - starts
+    is_row = (sizes > len("\r\n")) | ((sizes == len("\r\n")) & (codes[starts] != RETURN))
+    return BlockRows(starts[is_row], stops[is_row], lines[is_row])
+
+
+def first_row(content: bytes, delimiter: str) -> bytes:
+    """Return the first row of `content` with its line feed; nothing if it does not end there."""
+    quotes = quoted(content, delimiter)
+    feed = content.find(b"\n")
+    while feed >= 0 and bisect_left(quotes, feed) % 2:
+        feed = content.find(b"\n", feed + 1)
+    return content[: feed + 1]
+
+
+def _last_end(content: bytes, quotes: I64) -> int:
+    """Return where the last row ends that is whole; 0 if there is none."""
+    place = len(content)
+    while place:
+        feed = content.rfind(b"\n", 0, place)
+        before = bisect_left(quotes, feed)
+        if feed < 0 or before % 2 == 0:
+            return feed + 1
+        place = int(quotes[before - 1])
+    return 0
+
+
+def _one_by_one(quotes: I64, opens: Bools, is_double: list[bool]) -> I64:
+    """Return what `quoted` does where some quotes stand for themselves."""
+    openings = np.flatnonzero(opens).tolist()
+    found: list[int] = []
+    at = 0
+    while (number := bisect_left(openings, at)) < len(openings):
+        found.append(openings[number])
+        at = openings[number] + 1
+        while at < len(quotes) and is_double[at]:
+            at += 2
+        if at < len(quotes):
+            found.append(at)
+        at += 1
+    return quotes[np.array(found, np.int64)]

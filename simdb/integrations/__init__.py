@@ -1,1 +1,0 @@
-"""Integrations: simdb inside other libraries; a program imports the module for its library."""

@@ -1,0 +1,1 @@
+"""Whole jobs over files, frames and arrays: deduplicating, decontaminating, and their pages."""

@@ -1,0 +1,258 @@
+"""Result: what `simdb.decontaminate` gives back: the leaks it found, and what stays of the data."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import report
+from simdb.core.arrow import id_array, load_arrow
+from simdb.jobs.decontamination.items import FoundItem, Items
+from simdb.jobs.deduplication.result import Survivors
+from simdb.core.previews import counted
+from simdb.files.formats import output_format
+from simdb.files.places import check_staying
+from simdb.files.table_file import write_rows
+from simdb.files.target import written
+from simdb.core.skipped import Skipped
+from simdb.sketch.winnowing import WordOrder
+
+
+class Span(NamedTuple):
+    """A passage that a document and an item share, in characters of both: stops are not in it."""
+
+    start: int
+    stop: int
+    item_start: int
+    item_stop: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leak:
+    """An item that is in a document.
+
+    `id`: of the document; `item`: of the item, and `field`: which field of it.  `coverage`: the
+    share of the item's words in no common n-gram that the passages have.  `hits`: the n-grams of
+    the item in the passages that are not common.  `spans`: the passages, by their places in the
+    item.  `rarest`: the shared n-gram that is in the fewest documents of the data, as the item
+    spells it, and `count`: in how many.  `text`: the document from its first passage to its last;
+    `item_text`: the whole item.
+    """
+
+    id: Any
+    item: Any
+    field: str
+    coverage: float
+    hits: int
+    spans: tuple[Span, ...]
+    rarest: str
+    count: int
+    text: str
+    item_text: str
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the first passage begins in the document and the last one ends, in characters."""
+        return min(span.start for span in self.spans), max(span.stop for span in self.spans)
+
+    @property
+    def item_span(self) -> tuple[int, int]:
+        """Where the first passage begins in the item and the last one ends, in characters."""
+        firsts, stops = zip(
+            *((span.item_start, span.item_stop) for span in self.spans), strict=True
+        )
+        return min(firsts), max(stops)
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The leak as a row of a table, with the columns `COLUMNS`."""
+        values = (
+            self.id, self.item, self.field, round(self.coverage, 4), self.hits, list(self.span),
+            list(self.item_span), self.rarest, self.count, self.text,
+        )  # fmt: skip
+        return dict(zip(COLUMNS, values, strict=True))
+
+
+COLUMNS = (
+    "id", "item", "field", "coverage", "hits", "span", "item_span", "rarest", "count", "text",
+)  # fmt: skip
+
+
+def leak_table(leaks: Sequence[Leak]) -> Any:
+    """Return leaks as a pyarrow.Table; ids of several types in one column become text."""
+    arrow = load_arrow("a table of leaks")
+    span = arrow.list_(arrow.int64(), 2)
+    kinds = {
+        "field": arrow.string(), "coverage": arrow.float32(), "hits": arrow.int64(), "span": span,
+        "item_span": span, "rarest": arrow.string(), "count": arrow.int64(), "text": arrow.string(),
+    }  # fmt: skip
+    rows = [leak.row for leak in leaks]
+    columns = {
+        name: id_array([row[name] for row in rows])
+        if name not in kinds
+        else arrow.array([row[name] for row in rows], kinds[name])
+        for name in COLUMNS
+    }
+    return arrow.table(columns)
+
+
+def leaks_of(found: Iterable[FoundItem], text: str, items: Items, order: WordOrder) -> list[Leak]:
+    """Return what was found in one document as leaks, whose `id` is its position still.
+
+    Each part that has the words of what was found is a leak of its own.
+    """
+    places = order.places(text).tolist()
+    leaks = []
+    for each in found:
+        for part in items.parts[each.sequence]:
+            own = part.text
+            own_places = order.places(own).tolist()
+            spans = tuple(_span(passage, places, own_places) for passage in each.passages)
+            rarest = own_places[each.rarest : each.rarest + items.n]
+            first, last = min(span.start for span in spans), max(span.stop for span in spans)
+            leaks.append(
+                Leak(
+                    id=each.document, item=part.item, field=part.field,
+                    coverage=each.coverage, hits=each.hits, spans=spans,
+                    rarest=own[rarest[0][0] : rarest[-1][1]], count=each.rarest_count,
+                    text=text[first:last], item_text=own,
+                )
+            )  # fmt: skip
+    return leaks
+
+
+def without(text: str, leaks: Iterable[Leak]) -> str:
+    """Return a text without the passages of its leaks."""
+    kept, at = [], 0
+    for span in sorted({span for leak in leaks for span in leak.spans}):
+        kept.append(text[at : span.start])
+        at = max(at, span.stop)
+    return "".join([*kept, text[at:]])
+
+
+def marks(leaks: Iterable[Leak]) -> list[dict[str, Any]]:
+    """Return what a document is marked with: the item, how much of it, and where it stands."""
+    return [
+        {
+            "item": leak.item,
+            "field": leak.field,
+            "coverage": round(leak.coverage, 4),
+            "spans": [[span.start, span.stop] for span in leak.spans],
+        }
+        for leak in leaks
+    ]
+
+
+def _span(passage: Any, places: Sequence[list[int]], own: Sequence[list[int]]) -> Span:
+    """Return a passage in characters."""
+    return Span(
+        places[passage.document_start][0],
+        places[passage.document_stop - 1][1],
+        own[passage.item_start][0],
+        own[passage.item_stop - 1][1],
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Decontaminated:
+    """What stays of some data without the items of a reference, and the items found in it.
+
+    `found`: a `Leak` for each item in each document, by document; `leaks` has them as a table.
+    `kept` bool[n]: whether each document stayed.  `items`: how many items were looked for, and
+    `leaked`: the ids of the items found, in the order of the reference.  `short`: items, or fields
+    of items, with fewer than five words, which were not looked for.  `words`: how many words the
+    data has.  `left_out`: the documents that on_error="skip" has left out, which `skipped` has as a
+    table; see `Deduplicated`.
+    """
+
+    survivors: Survivors
+    kept: npt.NDArray[np.bool_]
+    found: Sequence[Leak]
+    items: int
+    leaked: Sequence[Any]
+    short: int
+    words: int
+    left_out: Skipped = field(default_factory=Skipped)
+
+    @property
+    def leaks(self) -> Any:
+        """The items found, as a pyarrow.Table with a row for each item in each document.
+
+        Columns: `id` of the document, `item`, `field`, `coverage` float32, `hits` int64, `span` and
+        `item_span` (where the first shared passage begins and the last one ends, in characters of
+        the document and of the item, int64[2]), `rarest`, the rarest shared n-gram, `count`, how
+        many documents have it, and `text`, the document in `span`.
+        """
+        return leak_table(self.found)
+
+    @property
+    def skipped(self) -> Any:
+        """What on_error="skip" has left out, as a pyarrow.Table: row, id, reason."""
+        return self.left_out.table()
+
+    @property
+    def data(self) -> Any:
+        """What stays, in its order and of the kind that was given; see `Deduplicated.data`."""
+        return self.survivors.data
+
+    def write(self, path: "str | os.PathLike[str]", *, in_place: bool = False) -> None:
+        """Write what stays to a file, see `Deduplicated.write`."""
+        self.survivors.write(os.fspath(path), in_place=in_place)
+
+    def write_leaks(self, path: "str | os.PathLike[str]") -> None:
+        """Write the rows of `leaks` to a file that ends in .jsonl, .csv, .tsv or .parquet.
+
+        All but the last can end in .gz or .zst, too.
+        """
+        name = os.fspath(path)
+        check_staying([name], self.survivors.staying, has_folders=True)
+        with written(name, output_format(name, "path")) as target:
+            assert target is not None, "a path and a format make a target"
+            write_rows(lambda: (leak.row for leak in self.found), target, COLUMNS)
+            target.finish()
+
+    def report(self, path: "str | os.PathLike[str]") -> None:
+        """Write a page with each leak: the passage of the document beside the item.
+
+        The page is one HTML file that loads nothing.  The leaks of which documents have the least
+        come first; a page shows 2,000 at most, and says how many were left out.  Raises OptionError
+        if jinja2 is not installed, or if the page cannot be written there.
+        """
+        place = os.fspath(path)
+        check_staying([place], self.survivors.staying, has_folders=True)
+        report.template.check_page(place)
+        report.template.write_page(self.page(), place)
+
+    def page(self) -> str:
+        """Return the page of `report`."""
+        # The least covered tell whether the rule is right.
+        ordered = sorted(self.found, key=lambda leak: leak.coverage)
+        shown = ordered[: report.text_pairs.SHOWN_PAIRS]
+        facts = report.text_pairs.Leaks(
+            items=self.items, leaked=len(self.leaked), documents=len(self.kept),
+            with_item=self.documents, leaks=len(self.found),
+            pairs=list(map(report.text_pairs.leak_pair, shown)),
+        )  # fmt: skip
+        return report.text_pairs.render_leaks(facts)
+
+    @property
+    def documents(self) -> int:
+        """How many documents have an item."""
+        return len({leak.id for leak in self.found})
+
+    def __len__(self) -> int:
+        """Count the documents that stay."""
+        return int(np.count_nonzero(self.kept))
+
+    def __repr__(self) -> str:
+        """Return the counts in two lines."""
+        found, documents = counted(self.items, "item"), counted(self.documents, "document")
+        skipped = f"; {len(self.left_out):,} documents skipped" if len(self.left_out) else ""
+        return (
+            f"<simdb.Decontaminated: {len(self.leaked):,} of {found} found in {documents}\n"
+            f" {len(self):,} of {len(self.kept):,} documents kept; {self.short:,} with fewer than"
+            f" five words not looked for{skipped}>"
+        )

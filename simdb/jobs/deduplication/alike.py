@@ -1,0 +1,366 @@
+"""Alike: which documents of one run stay, by minima or by a temporary database.
+
+Minima in bands say which documents may be alike, and their texts, or sketches of them, decide.
+Documents are kept as arrays: their minima, and what becomes of each; the texts are asked for where
+they are.  A database finds what minima do not: the cosine of weights, or distances of fingerprints.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from simdb import database
+from simdb.core.arrow import TextColumn
+from simdb.jobs.deduplication.measures import ByEstimates, ByTexts, Measure
+from simdb.jobs.deduplication.minima import (
+    COMPARED_MINIMA,
+    RECALL_MOST,
+    SAMPLED_MINIMA,
+    Minima,
+    Signed,
+    background_in,
+    banding_for,
+    signer_of,
+)
+from simdb.jobs.deduplication.question import Decided, DedupQuestion, TextSource
+from simdb.jobs.deduplication.stars import find_connected, find_stars
+from simdb.database.clusters.order import Places
+from simdb.database.search.judge import Remembered, TextsByOrdinal
+from simdb.database.state.opening import settled
+from simdb.core.choices import ErrorsName
+from simdb.core.dtypes import F32, I64, U8, U32, Bools
+from simdb.plan.banding import Background, Banding
+from simdb.core.clusters import Clusters
+from simdb.core import kernel
+from simdb.core.progress import Report
+from simdb.core.threads import mapped
+from simdb.core.options import Options
+from simdb.sketch.exact_similarity import COSINE, ExactSimilarity
+from simdb.sketch.packages import take_resources
+from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of
+from simdb.core.arrays import Sketches
+
+# Of the pairs that are alike and should be candidates, minima may lose a hundredth of what
+# bands may lose, one in a million at most.
+LOST_SHARE, LOST_MOST = 0.01, 1e-6
+CHANCE = 1 / 256  # that two minima of 8 bits are equal though those of 32 bits differ
+# So many pairs are compared by their minima at a time.
+PART_PAIRS = 1 << 15
+
+# So many documents are stored by one commit, and so many of those that go compared with those that
+# stay, at a time.
+STORED_DOCUMENTS = 1 << 17
+COMPARED_DOCUMENTS = 1 << 14
+
+
+class Alike(ExitStack):
+    """The documents of one run, in the order in which they are added; `with` frees them."""
+
+    needs_texts = True  # `decide` asks for the texts of candidates
+
+    def __init__(self, options: Options, question: DedupQuestion) -> None:
+        """Take features as `options` says, and decide by `question`."""
+        super().__init__()
+        self._options, self._question, self._threads = options, question, question.threads
+        self._resources = take_resources(options.sketch)
+        self._allowed = tuple(filter(None, [options.sketch.tokeniser]))
+        self._exact = ExactSimilarity(
+            options.sketch, self._resources, self._allowed,
+            compares_numbers=question.compares_numbers,
+        )  # fmt: skip
+        self._measure = self._measure_of(question)
+        self._minima: Minima | None = None
+
+    @property
+    def sketcher(self) -> AnySketcher:
+        """What makes sketches of the same features."""
+        return sketcher_of(self._options.sketch, self._resources, self._allowed)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether minima find the candidates: if the similarity is Jaccard's, and not low."""
+        return self._exact.measure != COSINE and self._banding(1.0) is not None
+
+    @property
+    def way(self) -> str:
+        """How candidates are found, in words."""
+        if self._minima is None:
+            return "minima"
+        banding = self._minima.banding
+        return f"minima in {banding.bands} bands of {banding.rows}"
+
+    @property
+    def empty_count(self) -> int:
+        """How many documents have no features, and are like nothing."""
+        return int(np.count_nonzero(self.is_empty))
+
+    @property
+    def is_empty(self) -> Bools:
+        """Which documents have no features: bool[n]."""
+        return np.empty(0, np.bool_) if self._minima is None else self._minima.is_empty
+
+    def add_all(
+        self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
+    ) -> Iterator[int]:
+        """Add the texts of all parts, about `count()` in all; yield how many there are after each.
+
+        InputError, after which nothing may be added, for a text that is not valid Unicode.
+        """
+        source = iter(parts)
+        for first in source:
+            # The bands are chosen by the first part, so it waits for nobody.
+            yield self._added(self._signed(first, count, errors, self._threads))
+            break
+        for signed in mapped(lambda part: self._signed(part, count, errors), source, self._threads):
+            yield self._added(signed)
+
+    def sketch_and_sign(
+        self, sketcher: AnySketcher, texts: Any, count: float, errors: ErrorsName
+    ) -> "tuple[Sketches, Signed] | None":
+        """Return the sketches of a part, and what `add_all` takes for it; None if that is no gain.
+
+        `sketcher`: makes sketches of the same features.
+        """
+        if not isinstance(sketcher, Sketcher) or not isinstance(texts, TextColumn):
+            return None
+        if not sketcher.can_sign or not len(texts):
+            return None
+        minima = self._prepared(texts, count)
+        return minima.sketch_and_sign(sketcher, texts, errors=errors, threads=self._threads)
+
+    def decide(self, order: I64 | None, texts: TextSource, *, leading: int = 0) -> Decided:
+        """Return what becomes of the documents.
+
+        `order` int64[k]: their positions, those to be preferred first; None for the order in which
+        they were added.  `texts` returns the texts at some positions.  The `leading` first in the
+        order stay in any case.
+        """
+        minima, measure = self._minima, self._measure
+        if minima is None:
+            nothing = np.empty(0, np.int64)
+            return Decided(nothing, nothing, np.empty(0, np.float32), None, measure.counts)
+        measure.begin(len(minima), texts, self._threads)
+        compare = Comparing(measure, minima.rows(), order, self._threads, self._question.watch)
+        count = len(minima) if order is None else len(order)
+        decide = partial(find_stars, leading=leading) if self._question.is_star else find_connected
+        stars = decide(minima.buckets(order, self._threads), count, measure.least, compare)
+        removed, leaders = stars.removed.astype(np.int64), stars.leaders.astype(np.int64)
+        similarities = stars.similarities
+        if order is not None:
+            removed, leaders = order[removed], order[leaders]
+        unknown = np.flatnonzero(np.isnan(similarities))
+        left, right = (each[unknown].astype(np.uint32) for each in (leaders, removed))
+        similarities[unknown] = measure.similarities(left, right)
+        distances = measure.distances(removed, leaders)
+        return Decided(removed, leaders, similarities, distances, measure.counts).ascending()
+
+    def _signed(
+        self, part: Any, count: Callable[[], float], errors: ErrorsName, threads: int = 1
+    ) -> Signed:
+        if isinstance(part, Signed):
+            return part
+        return self._prepared(part, count()).sign(part, errors=errors, threads=threads)
+
+    def _prepared(self, first: Any, count: float) -> Minima:
+        """Return the minima; their bands are chosen by the first part, of about `count` in all."""
+        if self._minima is None:
+            self._minima = self.enter_context(Minima(
+                self._options.sketch, self._chosen(first, count), self._resources,
+                self._allowed, self._question.memory,
+            ))  # fmt: skip
+        return self._minima
+
+    def _added(self, signed: Signed) -> int:
+        assert self._minima is not None, "the first part has made it"
+        self._minima.add(signed)
+        return len(self._minima)
+
+    def _measure_of(self, question: DedupQuestion) -> Measure:
+        """Return how pairs are measured."""
+        similarity, recall = question.similarity, question.recall
+        if not question.is_exact:
+            return ByEstimates(self._options, self.sketcher, similarity, recall)
+        least = self._exact.least(self._options.similarity) if similarity is None else similarity
+        return ByTexts(self._exact, least, recall)
+
+    def _chosen(self, texts: Any, count: float) -> Banding:
+        """Return the bands for some documents that begin with `texts`."""
+        sketch = self._options.sketch
+        signer = signer_of(sketch, SAMPLED_MINIMA, self._resources, self._allowed)
+        found = self._banding(count, background_in(texts, signer, self._threads))
+        assert found is not None, "it is possible"
+        return found
+
+    def _banding(self, count: float, background: Background | None = None) -> Banding | None:
+        return banding_for(self._measure.alike, count, self._measure.recall, background)
+
+
+class Comparing:
+    """Compares documents, given by their places in an order."""
+
+    def __init__(
+        self,
+        measure: Measure,
+        minima: U8,
+        order: I64 | None,
+        threads: int,
+        watch: Report | None = None,
+    ) -> None:
+        """`minima` uint8[n, m], in the order in which documents were added.
+
+        `order`: the position of each place, None for the same.  `watch`: see `DedupQuestion`.
+        """
+        self._watch, self._pairs = watch, 0
+        self._measure, self._minima, self._threads = measure, minima, threads
+        self._order = None if order is None else order.astype(np.uint32)
+        lost = min(LOST_SHARE * (1 - min(measure.recall, RECALL_MOST)), LOST_MOST)
+        self._least_agreeing = _least_agreeing(measure.alike, lost)
+
+    def __call__(self, left: U32, right: U32) -> F32:
+        """Return the similarity of documents left[i] and right[i], 0 if they surely do not match.
+
+        Pairs are in ascending order.
+        """
+        found = np.zeros(len(left), np.float32)
+        one, other = self._positions(left), self._positions(right)
+        may = np.flatnonzero(self._may_match(one, other))
+        found[may] = self._measure.similarities(one[may], other[may])
+        self._pairs += len(left)
+        if self._watch is not None:
+            self._watch(self._pairs)
+        return found
+
+    def _may_match(self, one: U32, other: U32) -> Bools:
+        """Tell which pairs agree in enough minima."""
+        may = np.empty(len(one), np.bool_)
+
+        def compare(start: int) -> None:
+            part = slice(start, start + PART_PAIRS)
+            agreeing = kernel.agreements(self._minima[one[part]], self._minima[other[part]])
+            may[part] = agreeing >= self._least_agreeing
+
+        for _ in mapped(compare, range(0, len(one), PART_PAIRS), self._threads):
+            pass
+        return may
+
+    def _positions(self, places: U32) -> U32:
+        return places if self._order is None else self._order[places]
+
+
+class ByDatabase(ExitStack):
+    """The documents of one run, in the order in which they are added; `with` frees them."""
+
+    way = "a temporary database"  # how candidates are found, in words
+
+    def __init__(self, options: Options, question: DedupQuestion) -> None:
+        """Begin without documents; OptionError for a question that the database cannot answer."""
+        super().__init__()
+        self._question = question
+        self.needs_texts = question.is_exact  # `decide` asks for them
+        fitting = settled(options, similarity=question.similarity, recall=question.recall)
+        with ExitStack() as held:
+            # The positions of documents are ids in it.
+            self.held: database.Database[int] = held.enter_context(
+                database.open(None, options=fitting)
+            )
+            self.sketcher = self.held.sketcher
+            # Of nothing, so that what cannot be asked is refused before anything is read.
+            self._find("first", TextsByOrdinal(lambda places: []))
+            self.push(held.pop_all())
+
+    @property
+    def empty_count(self) -> int:
+        """How many documents have no features, and are like nothing."""
+        return self.held.stats().empty_count
+
+    def add_all(
+        self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
+    ) -> Iterator[int]:
+        """Add the texts of all parts; yield how many there are after each."""
+        source, done, is_more = iter(parts), 0, True
+        while is_more:
+            is_more, first = False, done
+            with self.held.write() as transaction:
+                for texts in source:
+                    transaction.insert_many(
+                        range(done, done + len(texts)), texts, errors=errors,
+                        threads=self._question.threads,
+                    )  # fmt: skip
+                    done += len(texts)
+                    yield done
+                    if done - first >= STORED_DOCUMENTS:
+                        is_more = True
+                        break
+
+    def decide(self, order: I64 | None, texts: TextSource) -> Decided:
+        """Return what becomes of the documents.
+
+        `order` int64[n]: their positions, those to be preferred first; None for the order in which
+        they were added.  `texts` returns the texts at some positions.
+        """
+        documents = None
+        if self._question.is_exact:
+            documents = TextsByOrdinal(
+                lambda places: texts(places.astype(np.int64)), remembered=Remembered()
+            )
+        keep: Any = "first"
+        if order is not None:
+            places = np.empty(len(order), np.uint32)
+            places[order] = np.arange(len(order), dtype=np.uint32)
+            keep = Places(places)
+        groups = self._find(keep, documents)
+        leaders, others = _split(groups)
+        measured = self._compared(leaders, others, documents)
+        return Decided(others, leaders, *measured, groups.verification).ascending()
+
+    def _find(self, keep: Any, documents: TextsByOrdinal | None) -> Clusters[int]:
+        question = self._question
+        return self.held.find_clusters(
+            similarity=question.similarity, distance=question.distance, recall=question.recall,
+            search=question.search, policy=question.policy, verify=question.verify, keep=keep,
+            texts=documents if question.is_exact else None, threads=question.threads,
+        )  # fmt: skip
+
+    def _compared(
+        self, leaders: I64, others: I64, documents: TextsByOrdinal | None
+    ) -> tuple[F32, I64]:
+        """Return how similar each document is to the one that stays for it, and how far away."""
+        similarities, distances = [np.empty(0, np.float32)], [np.empty(0, np.int64)]
+        with self.held.read() as snapshot:
+            for start in range(0, len(others), COMPARED_DOCUMENTS):
+                some = slice(start, start + COMPARED_DOCUMENTS)
+                compared = snapshot.compare(
+                    _listed(leaders[some]), _listed(others[some]), verify=self._question.verify,
+                    texts=documents, threads=self._question.threads,
+                )  # fmt: skip
+                similarities.append(compared.similarity)
+                distances.append(compared.distance.astype(np.int64))
+        return np.concatenate(similarities), np.concatenate(distances)
+
+
+def _least_agreeing(similarity: float, lost: float) -> int:
+    """Return the most minima in which all but the share `lost` of documents so similar agree."""
+    chance = similarity + (1 - similarity) * CHANCE
+    fewer = 0.0
+    for agreeing in range(COMPARED_MINIMA):
+        ways = comb(COMPARED_MINIMA, agreeing)
+        fewer += ways * chance**agreeing * (1 - chance) ** (COMPARED_MINIMA - agreeing)
+        if fewer > lost:
+            return agreeing
+    return COMPARED_MINIMA
+
+
+def _split(groups: Clusters[int]) -> tuple[I64, I64]:
+    """Return the representative of each other member of a group, and that member."""
+    members = groups.ids.astype(np.int64)
+    is_leader = np.zeros(len(members), np.bool_)
+    is_leader[groups.offsets[:-1]] = True
+    return np.repeat(members[is_leader], groups.sizes - 1), members[~is_leader]
+
+
+def _listed(positions: I64) -> Sequence[int]:
+    return positions  # type: ignore[return-value]

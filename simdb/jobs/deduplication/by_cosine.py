@@ -1,0 +1,244 @@
+"""By cosine: which vectors of one run stay, by their exact cosines and without a database.
+
+The sides of random planes on which vectors lie say which may be alike; of few vectors, or at a low
+similarity, all are compared.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from itertools import chain
+from math import ceil, log1p, pi
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.jobs.deduplication.measures import EXACT_RECALL
+from simdb.jobs.deduplication.minima import BandBuckets, parts_of_keys
+from simdb.jobs.deduplication.question import Decided, DedupQuestion, TextSource
+from simdb.jobs.deduplication.stars import Stars, decided_in_order, find_stars
+from simdb.core.choices import ErrorsName
+from simdb.core.dtypes import F32, F64, I64, U32
+from simdb.core.matches import Verification
+from simdb.core.threads import mapped
+from simdb.sketch.exact_similarity import COSINE
+from simdb.core.arrays import sorted_unique
+
+PLANES_LEAST, PLANES_MOST = 4, 62  # of a band; their sides fit into a word
+BANDS_MOST = 1 << 11
+# The angles of vectors that are not alike are learnt from the pairs of so many.
+SAMPLED_VECTORS = 512
+# What is paid in nanoseconds: a coordinate of a plane; an entry of a table, and one that shares its
+# key; a candidate, and a coordinate of it; a pair of a product of matrices, and a coordinate of it.
+PLANE_COST, ENTRY_COST, SHARED_COST = 0.1, 60.0, 100.0
+CANDIDATE_COST, CANDIDATE_COORDINATE_COST = 200.0, 5.0
+PRODUCT_COST, PRODUCT_COORDINATE_COST = 3.0, 0.05
+# The multiplier of Fibonacci hashing, which folds the sides of up to 62 planes into 32 bits.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+SEED = 20070612
+# So many vectors are multiplied with the planes at a time.
+BLOCK_ROWS = 1 << 13
+# So many vectors are multiplied with so many of those that stay at a time.
+PRODUCT_ROWS, PRODUCT_LEADERS = 1 << 9, 1 << 13
+
+# Products of vectors of length 1 in float32 differ from the cosine by less than this.
+SLACK = 1e-3
+# So many pairs are compared at a time.
+COMPARED_PAIRS = 1 << 13
+
+Floats = npt.NDArray[np.floating]
+
+
+class ByCosine(ExitStack):
+    """The vectors of one run, in the order in which they are added; `with` frees them."""
+
+    def __init__(self, question: DedupQuestion) -> None:
+        """Begin without vectors; the question has a similarity."""
+        super().__init__()
+        assert question.similarity is not None
+        self._question, self._least = question, question.similarity
+        self._units: list[F32] = []
+
+    def add_all(
+        self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
+    ) -> Iterator[int]:
+        """Add the vectors of all parts, none of them zero; yield how many there are after each."""
+        done = 0
+        for part in parts:
+            self._units.append(scaled(part).astype(np.float32))
+            done += len(part)
+            yield done
+
+    def decide(self, order: I64 | None, texts: TextSource) -> Decided:
+        """Return what becomes of the vectors; `texts` returns those at some positions."""
+        assert order is None, "they are added in the order of preference"
+        counts = Verification(COSINE, self._least)
+        nothing = np.empty(0, np.int64)
+        if not self._units:
+            return Decided(nothing, nothing, np.empty(0, np.float32), None, counts)
+        units, threads = np.concatenate(self._units), self._question.threads
+        self._units = []
+        cosines = Cosines(units, texts, self._least, threads)
+        bands = bands_for(units, self._least, max(self._question.recall or 0.0, EXACT_RECALL))
+        if bands is None:
+            stars = _Products(cosines).decided()
+        else:
+            buckets = buckets_of(units, bands, threads)
+            stars = find_stars(buckets, len(units), self._least, cosines)
+        removed, leaders = stars.removed.astype(np.int64), stars.leaders.astype(np.int64)
+        counts.judged = cosines.compared
+        return Decided(removed, leaders, stars.similarities, None, counts)
+
+
+class PlaneBands(NamedTuple):
+    """So many bands of so many planes each."""
+
+    number: int
+    planes: int
+
+
+def bands_for(units: F32, similarity: float, recall: float) -> PlaneBands | None:
+    """Return the bands of least cost that make pairs of this cosine candidates, with this chance.
+
+    `units` float32[n, d]: the vectors at length 1.  None if to compare all of them costs less, or
+    if `recall` is 1.
+    """
+    count, length = units.shape
+    pairs = count * (count - 1) / 2
+    least = pairs * (PRODUCT_COST + PRODUCT_COORDINATE_COST * length)
+    found = None
+    agreeing = _agreeing(np.array([min(similarity, 1.0)]))[0]
+    unlike = _unlike(units, similarity)
+    for planes in range(PLANES_LEAST, PLANES_MOST + 1) if recall < 1 else ():
+        chance = agreeing**planes
+        number = 1 if chance >= recall else ceil(log1p(-recall) / log1p(-chance))
+        if number > BANDS_MOST:
+            break
+        by_chance = float(np.mean(unlike**planes))
+        shared = count * min(1.0, by_chance * count)
+        each = number * (
+            count * (planes * length * PLANE_COST + ENTRY_COST)
+            + shared * SHARED_COST
+            + pairs * by_chance * (CANDIDATE_COST + CANDIDATE_COORDINATE_COST * length)
+        )
+        if each < least:
+            least, found = each, PlaneBands(number, planes)
+    return found
+
+
+def buckets_of(units: F32, bands: PlaneBands, threads: int) -> Iterator[BandBuckets]:
+    """Yield the vectors that lie on the same side of all planes of a band: parts of each band."""
+    count, length = units.shape
+    none = np.empty(0, np.int64)
+
+    def shared(normals: F32) -> list[BandBuckets]:
+        sides = np.zeros((count, 8), np.uint8)
+        for start in range(0, count, BLOCK_ROWS):
+            packed = np.packbits(units[start : start + BLOCK_ROWS] @ normals > 0, axis=1)
+            sides[start : start + BLOCK_ROWS, : packed.shape[1]] = packed
+        keys = sides.view(np.uint64)[:, 0] * GOLDEN >> np.uint64(32)
+        return [part.shared() for part in parts_of_keys(keys.astype(np.uint32), none)]
+
+    # They are drawn one after the other, whatever the number of threads.
+    chance, shape = np.random.default_rng(SEED), (length, bands.planes)
+    every = (chance.standard_normal(shape, np.float32) for _ in range(bands.number))
+    return chain.from_iterable(mapped(shared, every, threads))
+
+
+def _agreeing(cosines: F64 | F32) -> F64:
+    """Return with which probability a plane does not part vectors of these cosines."""
+    return np.asarray(1 - np.arccos(np.clip(cosines, -1, 1), dtype=np.float64) / pi)
+
+
+def _unlike(units: F32, similarity: float) -> F64:
+    """Return the same of pairs, among some vectors, that are not alike."""
+    chosen = np.linspace(0, len(units) - 1, min(SAMPLED_VECTORS, len(units))).astype(np.int64)
+    some = units[sorted_unique(chosen)]
+    cosines = (some @ some.T)[np.triu_indices(len(some), 1)]
+    unlike = cosines[cosines < similarity]
+    return _agreeing(unlike if len(unlike) else np.zeros(1))
+
+
+class Cosines:
+    """Compares vectors, none of them zero, by their places."""
+
+    def __init__(
+        self, units: F32, values: Callable[[I64], Floats], least: float, threads: int
+    ) -> None:
+        """Let pairs match from the cosine `least` on.
+
+        `units` float32[n, d]: the vectors at length 1; `values` gives some as they came.
+        """
+        self.units, self.least, self.threads = units, np.float32(least), threads
+        self._values = values
+        self.compared = 0  # pairs by the values
+
+    def __call__(self, left: U32, right: U32) -> F32:
+        """Return the cosines of vectors left[i] and right[i]; 0 if they surely do not match."""
+        found = np.zeros(len(left), np.float32)
+
+        def compare(start: int) -> int:
+            one, other = left[start : start + COMPARED_PAIRS], right[start : start + COMPARED_PAIRS]
+            near = np.einsum("ij,ij->i", self.units[one], self.units[other])
+            may = np.flatnonzero(near >= self.least - SLACK)
+            pair = (scaled(self._values(each[may].astype(np.int64))) for each in (one, other))
+            found[start + may] = np.einsum("ij,ij->i", *pair)
+            return len(may)
+
+        starts = range(0, len(left), COMPARED_PAIRS)
+        self.compared += sum(mapped(compare, starts, self.threads))
+        return found
+
+    def matching(self, left: U32, right: U32) -> tuple[U32, U32, F32]:
+        """Return the pairs that match, with their cosines."""
+        found = self(left, right)
+        is_match = found >= self.least
+        return left[is_match], right[is_match], found[is_match]
+
+
+def scaled(vectors: Floats) -> F64:
+    """Return vectors at length 1."""
+    wide = vectors.astype(np.float64)
+    # First to 1 at most, so that no square overflows.
+    wide /= np.abs(wide).max(axis=1, keepdims=True, initial=0)
+    wide /= np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
+    return wide
+
+
+class _Products:
+    """The decisions so far: `owners` uint32[n], what stands for each vector."""
+
+    def __init__(self, cosines: Cosines) -> None:
+        count = len(cosines.units)
+        self._cosines, self._units = cosines, cosines.units
+        self._owners = np.arange(count, dtype=np.uint32)
+        self._similarities = np.zeros(count, np.float32)
+
+    def decided(self) -> Stars:
+        count = len(self._units)
+        places = np.arange(count, dtype=np.uint32)
+        for start in range(0, count, PRODUCT_ROWS):
+            block = places[start : start + PRODUCT_ROWS]
+            leaders = np.flatnonzero(self._owners[:start] == places[:start]).astype(np.uint32)
+            for first in range(0, len(leaders), PRODUCT_LEADERS):
+                block = block[self._owners[block] == block]
+                self._claim(*self._near(leaders[first : first + PRODUCT_LEADERS], block))
+            block = block[self._owners[block] == block]
+            left, right, found = self._near(block, block)
+            chosen = decided_in_order(left, right)
+            self._claim(left[chosen], right[chosen], found[chosen])
+        removed = np.flatnonzero(self._owners != places).astype(np.uint32)
+        return Stars(removed, self._owners[removed], self._similarities[removed])
+
+    def _near(self, left: U32, right: U32) -> tuple[U32, U32, F32]:
+        """Return the pairs of a left and a later right vector that match, in ascending order."""
+        products = self._units[left] @ self._units[right].T
+        one, other = np.nonzero(products >= self._cosines.least - SLACK)
+        is_later = left[one] < right[other]
+        return self._cosines.matching(left[one[is_later]], right[other[is_later]])
+
+    def _claim(self, left: U32, right: U32, similarities: F32) -> None:
+        """Let the first of the `left` that matches a vector stand for it."""
+        claimed, first = np.unique(right, return_index=True)
+        self._owners[claimed] = left[first]
+        self._similarities[claimed] = similarities[first]

@@ -1,0 +1,410 @@
+"""Files: the main job over files and folders, whose texts are never all in memory."""
+
+import os
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, NoReturn, Protocol
+
+import numpy as np
+
+from simdb.core.arrow import load_arrow
+from simdb.jobs.deduplication.question import Decided, DedupQuestion, Evidence, least_of, refusal_of
+from simdb.jobs.deduplication.reference import Reference, not_pickled
+from simdb.jobs.deduplication.result import Deduplicated, Survivors
+from simdb.jobs.deduplication.run import DedupRun, SecondLook
+from simdb.core.choices import DROP, ERROR, KEEP, NullName
+from simdb.core.dtypes import I64, Bools
+from simdb.core.errors import InputError, OptionError
+from simdb.core.fields import FieldName, checked_field, field_named
+from simdb.files.formats import FOLDER, PATHS
+from simdb.files.places import Staying, check_outputs
+from simdb.files.survivors import SurvivorOutput as Filling
+from simdb.files.survivors import keep_format
+from simdb.files.target import written
+from simdb.core.clusters import Clusters
+from simdb.core.skipped import Skipped, check_balance
+from simdb.core.threads import bounded, thread_count
+from simdb.core import keeping
+from simdb.core.options import Options
+from simdb.files.batch import Batch
+from simdb.files.content import AMOUNT
+from simdb.files.kinds import ASKED, holds_records
+from simdb.files.origins import Origins
+from simdb.files.reading import (
+    check_sources,
+    columns_of,
+    expanded,
+    left_out_note,
+    log_hint,
+    read_sources,
+    records_hint,
+)
+from simdb.files.records import NO_TEXT, InputProblem, SourceOptions, valid_name
+from simdb.storage.files.location import TemporaryFolder
+from simdb.core.arrays import object_array
+
+USUAL_ID = "id"
+# What messages of readers, which are those of the command line, are called in Python.
+IN_PYTHON = {
+    "--text-field": "text=", "--id-field": "id=", "--fields": "fields=",
+    "--on-null keep": "on_null='keep'",
+    "--on-null drop": "on_null='drop'", "--errors replace": "errors='replace'",
+    "dedup compares with a database in --db or --against": "db= and against= take a database",
+    ASKED: "copy it into a file whose name ends in .jsonl, .csv, .tsv, .parquet or .arrow, or give"
+    " a list of texts",
+    "with --format lines each line of it is a document, and dedup --unit line":
+    "a list of its lines has a document in each, and unit='line'",
+}  # fmt: skip
+
+Paths = Sequence[str]
+
+
+def paths_of(data: Any) -> list[str] | None:
+    """Return the paths that `data` names: a path or a pattern, or a list of `os.PathLike`.
+
+    None for anything else: a list of str holds texts, and InputError says so if each is a file.
+    """
+    if isinstance(data, str | os.PathLike):
+        return [os.fspath(data)]
+    is_listed = isinstance(data, list | tuple) and len(data) > 0
+    if is_listed and all(isinstance(each, os.PathLike) for each in data):
+        return [os.fspath(each) for each in data]
+    if is_listed and all(isinstance(each, str) and os.path.isfile(each) for each in data):
+        raise InputError(
+            f"data is a list of texts, but each is the path of a file, such as {data[0]!r}; to read"
+            " the files give [pathlib.Path(path) for path in data], and to compare the paths give"
+            ' [{"text": path} for path in data]'
+        )
+    return None
+
+
+class GivenFiles(NamedTuple):
+    """What a call of `simdb.deduplicate` says of files; `staying`: see `Files`."""
+
+    paths: Paths
+    text: FieldName
+    id: Any
+    keep: keeping.Keep
+    on_null: NullName
+    staying: Staying
+
+    def opened(self, question: DedupQuestion, held: ExitStack) -> tuple["Files", keeping.KeepRule]:
+        """Return the sources and what `keep` says; see `opened`."""
+        rule = keeping.parse(self.keep)
+        if rule.kind == keeping.FUNCTION:
+            raise OptionError(
+                "keep= is a function, which needs rows in memory; of files give a rule"
+            )
+        reading = reading_of(
+            self.id, self.text, question.encoding, question.errors, self.on_null,
+            fields=filter(None, [rule.field]), threads=question.threads, memory=question.memory,
+        )  # fmt: skip
+        return opened(self.paths, reading, held, question.skipped, self.staying), rule
+
+
+def deduplicate_files(
+    given: GivenFiles, options: Options, question: DedupQuestion, reference: Reference | None = None
+) -> Deduplicated:
+    """Return what `simdb.deduplicate` does of the documents in files and folders."""
+    with ExitStack() as held:
+        files, rule = given.opened(question, held)
+        run = held.enter_context(
+            DedupRun(
+                options, question.silent, rule, files.origins, has_texts=True,
+                output=files.survivors(None), reference=reference,
+            )
+        )  # fmt: skip
+        for done in run.read(files.batches(), files.sources):
+            question.report(done)
+        decided = run.decide()
+        question.check_share(len(decided.removed), files.count)
+        every = KeptDocuments(files, run, np.ones(files.count, np.bool_), held.pop_all())
+    evidence = partial(
+        Evidence, texts=run.texts,
+        least=least_of(question, decided.verification, options.similarity),
+        refusal=refusal_of(question.policy),
+    )  # fmt: skip
+    question.skipped.named()
+    return _result(files, run, decided, every, given.on_null, evidence)
+
+
+class FileRows:
+    """The documents of files, by their positions, whose texts are read again where they are.
+
+    Temporary files go with this object.
+    """
+
+    def __init__(self, given: GivenFiles, question: DedupQuestion) -> None:
+        """Read all documents; `order`: those first that `keep` prefers."""
+        with ExitStack() as held:
+            files, rule = given.opened(question, held)
+            again = held.enter_context(SecondLook(
+                rule, files.origins, files.survivors(None), memory=question.memory
+            ))  # fmt: skip
+            for batch in files.batches():
+                again.add(batch)
+                again.lines.add(batch)
+            every = np.arange(files.count)
+            self.ids, order = again.names.of(every, as_read=True), again.order()
+            self.order, self.is_null = every if order is None else order, files.nulls
+            self._again = again
+            self._every = KeptDocuments(files, again, every >= 0, held.pop_all())
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return len(self.ids)
+
+    def at(self, rows: I64) -> Any:
+        """Return the texts of some documents, in that order; InputError if a file was changed."""
+        return self._again.texts(rows)
+
+    def survivors(self, kept: Bools) -> Survivors:
+        """Return the documents that stay."""
+        return self._every.chosen(kept)
+
+
+def reading_of(
+    id: FieldName | None,
+    text: FieldName,
+    encoding: str,
+    errors: str,
+    on_null: str,
+    *,
+    fields: Iterable[FieldName] = (),
+    threads: int | None = None,
+    memory: int | None = None,
+) -> SourceOptions:
+    """Return how to read the documents of a call in Python, by its arguments.
+
+    Raises OptionError unless `id` can be used with files.
+    """
+    if id is not None and not isinstance(id, str | tuple):
+        raise OptionError("id= of files is the name of a field")
+    usual, named = SourceOptions(), USUAL_ID if id is None else id
+    given = tuple(name for name in (id, text) if name not in (None, usual.text_field))
+    return SourceOptions(
+        id_field=named, text_field=checked_field("text", text), encoding=encoding, errors=errors,
+        given=given, fields=tuple(fields), has_fields=False, has_lines=True, has_absent=True,
+        # What is dropped is read as what is kept: it matches nothing, and has its place.
+        on_null=KEEP if on_null == DROP else on_null,
+        threads=threads, memory=memory,
+    )  # fmt: skip
+
+
+def opened(
+    paths: Paths,
+    reading: SourceOptions,
+    held: ExitStack,
+    skipped: Skipped,
+    staying: Staying | None = None,
+) -> "Files":
+    """Return the documents of files and folders, which are read again until `held` is closed.
+
+    `skipped`, `staying`: see `Files`.
+    """
+    sources = sources_of(paths, reading)
+    own = replace(reading, origins=held.enter_context(Origins()))
+    return Files(sources, own, skipped, staying)
+
+
+def sources_of(paths: Paths, reading: SourceOptions) -> list[str]:
+    """Return the files and folders that paths name; InputError for what cannot be read.
+
+    Issues a RuntimeWarning for a folder with files of records.
+    """
+    sources = expanded(paths)
+    try:
+        check_sources(sources, reading)
+    except InputError as error:
+        raise InputError(f"{_in_python(str(error))}; a text goes into a list: [text]") from error
+    for hint in filter(None, (records_hint(sources), log_hint(sources, reading))):
+        warnings.warn(_in_python(hint), RuntimeWarning, stacklevel=2)
+    return sources
+
+
+def records_of(
+    paths: Paths, names: Sequence[FieldName], reading: SourceOptions, skipped: Skipped
+) -> list[dict[Any, Any]]:
+    """Return the records in files and folders: their ids, and the fields `names`.
+
+    A file that is one document has its text in the first of them.  FieldError for a source of
+    records without one of the fields.
+    """
+    reading = replace(
+        reading, text_field=names[0], fields=tuple(names), given=tuple(names), has_texts=False,
+        has_lines=False, on_null=KEEP,
+    )  # fmt: skip
+    label = field_named(reading.id_field).label
+    records: list[dict[Any, Any]] = []
+    for batch in Files(sources_of(paths, reading), reading, skipped).batches():
+        columns = batch.ids, batch.texts, batch.fields or [None] * len(batch)
+        for own, content, fields in zip(*columns, strict=True):
+            records.append({label: own, **({names[0]: content} if fields is None else fields)})
+    return records
+
+
+class Files:
+    """The sources of one run."""
+
+    def __init__(
+        self,
+        sources: Paths,
+        reading: SourceOptions,
+        skipped: Skipped,
+        staying: Staying | None = None,
+    ) -> None:
+        """Read `sources` as `reading` says.
+
+        `skipped` takes what cannot be read, if it is allowed.  `staying`: files that no output
+        replaces.
+        """
+        self.sources, self.reading, self.staying = sources, reading, staying or {}
+        self.skipped = skipped
+        self.count = 0
+        self._nulls: list[Bools] = []
+
+    @property
+    def origins(self) -> Origins:
+        """Where lines can be read again."""
+        assert self.reading.origins is not None, "they are read again"
+        return self.reading.origins
+
+    @property
+    def nulls(self) -> Bools:
+        """Which of the documents so far have no text: bool[n]."""
+        return np.concatenate([np.empty(0, np.bool_), *self._nulls])
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield all documents; InputError for the first that is none."""
+        AMOUNT.begin()
+        try:
+            for each in read_sources(self.sources, self.reading):
+                if isinstance(each, InputProblem):
+                    is_null = self.reading.on_null == ERROR and each.reason.startswith(NO_TEXT)
+                    if is_null or not self.skipped.is_allowed:
+                        raise InputError(f"{each.where}: {each.reason}")
+                    row = self.count + len(self.skipped)
+                    self.skipped.add(row, each.where, _in_python(each.reason))
+                    continue
+                self.count += len(each)
+                none = np.zeros(len(each), np.bool_)
+                self._nulls.append(none if each.nulls is None else each.nulls)
+                yield each
+        except (InputError, OptionError) as error:
+            raise type(error)(_in_python(str(error))) from error
+        if note := left_out_note():
+            warnings.warn(note, RuntimeWarning, stacklevel=2)
+
+    def survivors(self, target: Any) -> Filling:
+        """Return what fills a target with documents."""
+        names = list(map(valid_name, self.sources))
+        return Filling(target, self.sources, names, columns=partial(columns_of, self.reading))
+
+
+def _in_python(message: str) -> str:
+    """Return a message of a reader with the words of Python."""
+    for word, own in IN_PYTHON.items():
+        message = message.replace(word, own)
+    return message
+
+
+class DocumentWriter(Protocol):
+    """Whatever writes the documents of files that stay."""
+
+    def write(self, is_kept: Bools, survivors: Filling) -> None:
+        """Write them; InputError if a file was changed since."""
+
+
+class KeptDocuments:
+    """The documents of files that stay; what is needed to read them goes with this object."""
+
+    def __init__(
+        self, files: Files, run: DocumentWriter, kept: Bools, held: "ExitStack | KeptDocuments"
+    ) -> None:
+        """Take `held`, which frees `run`, or share it with others of the same run."""
+        self._files, self._run, self._kept, self._held = files, run, kept, held
+        if isinstance(held, ExitStack):
+            weakref.finalize(self, held.close)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise not_pickled()
+
+    def chosen(self, kept: Bools) -> "KeptDocuments":
+        """Return other documents of the same run."""
+        return KeptDocuments(self._files, self._run, kept, self)
+
+    @property
+    def staying(self) -> Staying:
+        """Files that no page and no other list replaces."""
+        own = [each for each in self._files.sources if not os.path.isdir(each)]
+        return {"in data": own, **self._files.staying}
+
+    def write(self, path: str, *, in_place: bool = False) -> None:
+        """Write them to a file or folder, see `Deduplicated.write`."""
+        files = self._files
+        check_outputs(
+            {"path": path}, files.sources, files.staying, kept=["path"], in_place=in_place,
+            remedy="in_place=True",
+        )  # fmt: skip
+        kinds = {each: holds_records(each, files.reading) for each in files.sources}
+        form = keep_format(path, kinds, files.staying)
+        if form.kind in (FOLDER, PATHS):
+            raise OptionError(
+                f"{path}: documents that are files are written as records, each with its path and"
+                " its text; let the name end in .jsonl, .csv, .tsv or .parquet"
+            )
+        with bounded(files.reading.threads), written(path, form) as target:
+            assert target is not None, "a path and a format make a target"
+            self._run.write(self._kept, files.survivors(target))
+
+    @property
+    def data(self) -> Any:
+        """They as a pyarrow.Table, with the fields of their records."""
+        parquet = load_arrow("the survivors of files", "pyarrow.parquet")
+        threads = thread_count(self._files.reading.threads)
+        with TemporaryFolder(None) as folder:
+            path = os.path.join(folder, "kept.parquet")
+            self.write(path)
+            with parquet.ParquetFile(path) as file:
+                return file.read(use_threads=threads > 1)
+
+
+def _result(
+    files: Files,
+    run: DedupRun,
+    decided: Decided,
+    every: KeptDocuments,
+    on_null: str,
+    evidence: Callable[..., Evidence],
+) -> Deduplicated:
+    """Return what becomes of the documents; `every` has all, and `evidence` what is common."""
+    kept = np.ones(files.count, np.bool_)
+    kept[decided.removed] = False
+    dropped = 0
+    if on_null == DROP:
+        kept &= ~files.nulls
+        dropped = int(np.count_nonzero(files.nulls))
+    stay = int(np.count_nonzero(kept))
+    check_balance(files.count, kept=stay, removed=len(decided.removed), dropped=dropped)
+    offsets, members, _ = decided.groups(run.order)
+    name = run.ids
+
+    def again(is_chosen: Bools) -> Deduplicated:
+        return _result(files, run, decided.chosen(is_chosen), every, on_null, evidence)
+
+    return Deduplicated(
+        survivors=every.chosen(kept), kept=kept,
+        groups=Clusters(offsets, object_array(name(members)), decided.verification),
+        null_count=int(np.count_nonzero(files.nulls)), on_null=on_null,
+        removed_ids=object_array(name(decided.removed)),
+        representatives=object_array(name(decided.leaders)), similarities=decided.similarities,
+        evidence=evidence(removed=decided.removed, staying=decided.leaders, again=again),
+        verification=decided.verification,
+        is_reference=None if run.reference is None else decided.leaders < 0,
+        left_out=files.skipped,
+    )  # fmt: skip

@@ -1,0 +1,363 @@
+"""Minima: which documents of one run may be alike, from their minima in bands, without a database.
+
+Two documents with the Jaccard similarity s agree in a minimum with probability s, so they share a
+band of r minima with probability s^r, and at least one of b bands with 1 - (1 - s^r)^b (Broder
+1997; Leskovec, Rajaraman & Ullman 2020, section 3.4).  Only the keys of the bands are kept, 32 bits
+each, and each table of them is sorted once, in parts that fit the memory.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from simdb.core.arrow import TextColumn
+from simdb.database.state.incoming import SKETCHED_DOCUMENTS
+from simdb.database.state.incoming import joined as joined_sketches
+from simdb.core.bits import fmix64
+from simdb.core.choices import ErrorsName
+from simdb.core.dtypes import I64, U8, U32, U64, Bools
+from simdb.plan.banding import (
+    Background,
+    Banding,
+    background_of,
+    band_keys,
+    expected_candidates,
+    fewest_bands,
+)
+from simdb.files.pieces import Blocks
+from simdb.core import kernel
+from simdb.core.threads import mapped, parts_of
+from simdb.core.options import BAG, PERMUTATIONS_MOST, SET, Minhash, Simhash
+from simdb.core.stored_options import Resources
+from simdb.core.text_sketch import threads_for
+from simdb.sketch.minhash_sketcher import MinHashSketcher, narrowed, permutations_of
+from simdb.sketch.pipeline import NO_RESOURCES
+from simdb.sketch.sketcher import Sketcher
+from simdb.core.arrays import Sketches, is_first, places_in
+from simdb.core.documents import Signatures
+
+# No number of bands makes all pairs candidates.
+RECALL_MOST = 0.999999
+# What a document costs, in nanoseconds: a minimum of a text of 1 kB, a table, and a candidate.
+MINIMUM_COST, TABLE_COST, CANDIDATE_COST = 4.5, 20.0, 150.0
+# The similarity of unrelated documents is learnt from the pairs of so many.
+SAMPLED_DOCUMENTS, SAMPLED_MINIMA = 512, 256
+# More similar ones are copies of one page, which say nothing of other pages.
+UNRELATED_BELOW = 0.5
+# Candidates are compared by so many minima of 8 bits, before their texts are.
+COMPARED_MINIMA = 64
+KEY_BITS = 32
+# So many keys of a band, or half as many, are sorted at a time by each thread, in 24 bytes each;
+# they are found by looking at so many at a time.
+SORTED_KEYS = 1 << 23
+SCANNED_KEYS = 1 << 20
+# A part is a number of one byte, and this is none.
+PART_BITS_MOST, NO_PART = 7, 255
+
+Texts = Sequence[Any] | TextColumn
+
+
+@dataclass(frozen=True, slots=True)
+class BandBuckets:
+    """Documents that share the key of a band: `pairs` uint64[k], ascending, and larger buckets.
+
+    A pair is the bucket of two documents, of which the lesser is in the upper half of the word.
+    The others have the members uint32[e], in buckets of `sizes` uint32[m], at least three each and
+    in ascending order.  `marks` uint64[m]: equal for equal buckets; that different ones have the
+    same is as likely as for two random words.
+    """
+
+    pairs: U64
+    sizes: U32
+    members: U32
+    marks: U64
+
+    @classmethod
+    def of(cls, sizes: U32, members: U32) -> "BandBuckets":
+        """Return the buckets of `sizes`, at least two each, that have the `members`."""
+        firsts = np.cumsum(sizes, dtype=np.int64) - sizes
+        is_pair = sizes == 2
+        lesser = firsts[is_pair]
+        pairs = members[lesser].astype(np.uint64) << np.uint64(32) | members[lesser + 1]
+        kernel.sort(pairs)
+        larger = members[~np.repeat(is_pair, sizes)]
+        sizes = sizes[~is_pair]
+        firsts = np.cumsum(sizes, dtype=np.int64) - sizes
+        mixed = fmix64(larger.astype(np.uint64) + np.uint64(1))  # which is 0 of 0 alone
+        marks = np.add.reduceat(mixed, firsts) if len(firsts) else mixed
+        return cls(pairs, sizes, larger, marks)
+
+
+def banding_for(
+    similarity: float, documents: float, recall: float, background: Background | None = None
+) -> Banding | None:
+    """Return the bands of least cost that make documents of `similarity` candidates.
+
+    That is with the probability `recall`, and with a larger one for more similar ones.
+    `background`: the similarities of unrelated documents; None for those of an unknown collection.
+    Returns None if there are none for a signature of the usual size.
+    """
+    wanted = min(recall, RECALL_MOST)
+    every = []
+    for rows in range(1, PERMUTATIONS_MOST + 1):
+        banding = fewest_bands(rows, PERMUTATIONS_MOST, similarity, wanted, KEY_BITS)
+        if banding is None:
+            # Of more rows there are fewer bands, and each finds less.
+            break
+        every.append(banding)
+
+    def cost(banding: Banding) -> float:
+        # A pair is a candidate of both documents, and compared once.
+        found = expected_candidates(documents / 2, banding, background=background)
+        minima = max(banding.bands * banding.rows, COMPARED_MINIMA)
+        return minima * MINIMUM_COST + banding.bands * TABLE_COST + found * CANDIDATE_COST
+
+    return min(every, key=cost, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """Some documents as they are kept, see `Minima`."""
+
+    keys: U32  # uint32[b, n]: a key for each band
+    minima: U8  # uint8[n, COMPARED_MINIMA]
+    is_empty: Bools  # without features
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return len(self.is_empty)
+
+    def chosen(self, places: I64) -> "Signed":
+        """Return some of the documents."""
+        return Signed(
+            np.take(self.keys, places, axis=1), self.minima[places], self.is_empty[places]
+        )
+
+
+class Minima(ExitStack):
+    """The documents of one run, in the order in which they are added.
+
+    Each is kept by the keys of its bands and by its first minima, cut to 8 bits, which tell most
+    pairs that share a band by chance from those that match.
+    """
+
+    def __init__(
+        self,
+        sketch: Simhash | Minhash,
+        banding: Banding,
+        resources: Resources = NO_RESOURCES,
+        allowed: Collection[str] = (),
+        memory: int | None = None,
+    ) -> None:
+        """Take features as `sketch` does; for the others see `Sketcher`, `simdb.core.memory`."""
+        super().__init__()
+        self.banding = banding
+        self._signer = signer_of(sketch, banding.bands * banding.rows, resources, allowed)
+        self._keys = self.enter_context(Blocks(memory))
+        self._minima = self.enter_context(Blocks(memory))
+        self._empty: list[Bools] = []
+
+    def sign(self, texts: Texts, *, errors: str = "strict", threads: int = 1) -> Signed:
+        """Return some texts as they are kept; InputError for one that is not valid Unicode.
+
+        Several threads may call this.
+        """
+        return self._signed(self._signer.signatures(texts, errors=errors, threads=threads))
+
+    def sketch_and_sign(
+        self, sketcher: Sketcher, texts: TextColumn, *, errors: ErrorsName, threads: int
+    ) -> tuple[Sketches, Signed]:
+        """Return the sketches of texts by `sketcher`, which can sign, and what `sign` returns."""
+
+        def make(part: slice) -> tuple[Sketches, Signed]:
+            sketches, signatures = sketcher.sketch_and_sign(
+                texts[part], self._signer, errors=errors, start=part.start
+            )
+            return sketches, self._signed(signatures)
+
+        threads = threads_for(sketcher.options, threads)
+        parts = parts_of(len(texts), threads, most=SKETCHED_DOCUMENTS)
+        sketched, signed = zip(*mapped(make, parts, threads), strict=True)
+        return joined_sketches(sketcher, list(sketched)), Signed(
+            np.concatenate([each.keys for each in signed], axis=1),
+            np.concatenate([each.minima for each in signed]),
+            np.concatenate([each.is_empty for each in signed]),
+        )
+
+    def _signed(self, signatures: Signatures) -> Signed:
+        found = band_keys(signatures, self.banding)
+        keys = np.ascontiguousarray((found >> np.uint64(64 - KEY_BITS)).astype(np.uint32).T)
+        family = permutations_of(self._signer.options)
+        first = np.ascontiguousarray(signatures.minima[:, :COMPARED_MINIMA])
+        return Signed(keys, narrowed(first, family), signatures.is_empty)
+
+    def add(self, signed: Signed) -> None:
+        """Take what `sign` returned."""
+        self._keys.add(signed.keys)
+        self._minima.add(signed.minima)
+        self._empty.append(signed.is_empty)
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return sum(map(len, self._empty))
+
+    @property
+    def is_empty(self) -> Bools:
+        """Which documents have no features: bool[n]."""
+        return np.concatenate([np.empty(0, np.bool_), *self._empty])
+
+    def rows(self) -> U8:
+        """Return the minima of all documents: uint8[n, COMPARED_MINIMA]."""
+        return self._minima.whole()
+
+    def buckets(self, order: I64 | None, threads: int) -> Iterator[BandBuckets]:
+        """Yield the documents that share keys, by their places in the order: parts of each band.
+
+        `order` int64[k]: the documents that take part, those to be preferred first; None for all
+        as they came.
+        """
+        empty = np.flatnonzero(self.is_empty if order is None else self.is_empty[order])
+        parts = self._parts(order, empty)
+        return mapped(lambda part: part.shared(), parts, threads)
+
+    def _parts(self, order: I64 | None, empty: I64) -> Iterator["KeyPart"]:
+        """Yield the keys of the bands in parts; documents at the places `empty` have none."""
+        for band in range(self.banding.bands):
+            row = self._keys.row(band)
+            yield from parts_of_keys(row if order is None else row[order], empty)
+            del row  # before the next one is read
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """Those keys of one band, uint32[n], whose first bits are `number`: `first_bits` uint8[n]."""
+
+    keys: U32
+    first_bits: U8
+    number: int
+
+    def shared(self) -> BandBuckets:
+        """Return the buckets of the documents that share one of these keys."""
+        found = [np.empty(0, np.int64)]
+        for start in range(0, len(self.keys), SCANNED_KEYS):
+            chosen = np.flatnonzero(self.first_bits[start : start + SCANNED_KEYS] == self.number)
+            chosen += start
+            found.append(chosen)
+        places = np.concatenate(found)
+        # A key and its place are one word, so what has the same key ascends.
+        words = self.keys[places].astype(np.uint64)
+        words <<= np.uint64(32)
+        words |= places.astype(np.uint64)
+        del found, places
+        kernel.sort(words)
+        is_same = np.zeros(len(words) + 1, np.bool_)
+        np.equal(words[1:] >> np.uint64(32), words[:-1] >> np.uint64(32), out=is_same[1:-1])
+        # A document is in a bucket if it has the key of its neighbour on either side.
+        is_in = is_same[:-1] | is_same[1:]
+        starts = np.flatnonzero(~is_same[:-1][is_in])
+        members = words[is_in].astype(np.uint32)
+        sizes = np.diff(starts, append=len(members)).astype(np.uint32)
+        return BandBuckets.of(sizes, members)
+
+
+def parts_of_keys(keys: U32, empty: I64) -> Iterator[KeyPart]:
+    """Yield parts of the keys of one band, by their first bits; those at `empty` are in none.
+
+    Each part has about as many keys, at most `SORTED_KEYS`, since keys are hashes.
+    """
+    bits = min((len(keys) // SORTED_KEYS).bit_length(), PART_BITS_MOST)
+    first_bits = np.zeros(len(keys), np.uint8)
+    if bits:
+        np.right_shift(keys, np.uint32(KEY_BITS - bits), out=first_bits, casting="unsafe")
+    first_bits[empty] = NO_PART
+    for number in range(1 << bits):
+        yield KeyPart(keys, first_bits, number)
+
+
+def signer_of(
+    sketch: Simhash | Minhash, minima: int, resources: Resources, allowed: Collection[str]
+) -> MinHashSketcher:
+    """Return what makes at least so many minima of the features, and weights, of `sketch`.
+
+    The minima of two or three features depend on each other in the family "stratified", so too many
+    pairs of short texts would share no band (docs/ALGORITHMS.md, "MinHash").
+    """
+    many = max(minima, COMPARED_MINIMA)
+    settings: dict[str, Any] = {"family": "multiply-shift", "permutations": many}
+    if isinstance(sketch, Minhash) and sketch.weighting != SET:
+        # Without IDF weights are whole numbers; then bags have minima of the same similarity.
+        settings |= {"weighting": sketch.weighting if sketch.uses_idf else BAG, "idf": sketch.idf}
+    return MinHashSketcher(Minhash(**sketch.feature_settings, **settings), resources, allowed)
+
+
+def background_in(texts: Texts, signer: MinHashSketcher, threads: int) -> Background | None:
+    """Return how similar unrelated texts are, estimated by their minima; None for too few texts."""
+    if len(texts) < SAMPLED_DOCUMENTS:
+        return None
+    minima = signer.signatures(texts[:SAMPLED_DOCUMENTS], errors="replace", threads=threads).minima
+    agreeing = [
+        kernel.agreements(minima[at : at + 1], minima[at + 1 :]) for at in range(len(minima) - 1)
+    ]
+    every = np.concatenate(agreeing).astype(np.float32) / np.float32(minima.shape[1])
+    unrelated = every[every < UNRELATED_BELOW]
+    return background_of(unrelated) if len(unrelated) else None
+
+
+class SortedKeys:
+    """A growing set of keys of 64 bits, in eight bytes each.
+
+    They are in a few ascending arrays.  Each is more than twice as large as
+    the next one, so that a key is moved few times, and looked up in few places.
+    """
+
+    def __init__(self) -> None:
+        """Begin without keys."""
+        self._parts: list[U64] = []
+
+    def __len__(self) -> int:
+        """Count the keys."""
+        return sum(map(len, self._parts))
+
+    def add(self, keys: U64) -> Bools:
+        """Take keys; return which of them are there for the first time: bool[n]."""
+        ordered, order = keys.copy(), np.arange(len(keys), dtype=np.uint32)
+        kernel.sort(ordered, order)
+        is_new = is_first(ordered)
+        is_new &= ~self.holds(ordered)
+        found = np.zeros(len(keys), np.bool_)
+        found[order[is_new]] = True
+        self.append(ordered[is_new])
+        return found
+
+    def append(self, keys: U64) -> None:
+        """Take keys that ascend; what is here already is held once in the end."""
+        if len(keys):
+            self._parts.append(keys)
+        while any(len(larger) <= 2 * len(other) for larger, other in pairwise(self._parts[-2:])):
+            self._merge()
+
+    def holds(self, keys: U64) -> Bools:
+        """Return which of some keys are here: bool[n]."""
+        found = np.zeros(len(keys), np.bool_)
+        for part in self._parts:
+            found |= places_in(part, keys) >= 0
+        return found
+
+    def all(self) -> U64:
+        """Return all keys, ascending."""
+        while len(self._parts) > 1:
+            self._merge()
+        return self._parts[0] if self._parts else np.empty(0, np.uint64)
+
+    def _merge(self) -> None:
+        """Make one of the last two arrays."""
+        smaller, larger = self._parts.pop(), self._parts.pop()
+        merged = np.concatenate([larger, smaller])
+        del larger, smaller
+        merged.sort(kind="stable")  # which merges what is sorted
+        is_new = is_first(merged)
+        self._parts.append(merged if is_new.all() else merged[is_new])

@@ -1,0 +1,315 @@
+"""Question: when two rows are alike and how they are compared, and what became of them.
+
+`Evidence` is what a second look at removed rows needs, such as their texts.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
+
+import numpy as np
+
+from simdb import report
+from simdb.core.decoding import UTF8
+from simdb.database.clusters.find import STAR, check_policy
+from simdb.database.search import question as searching
+from simdb.database.search.judge import ESTIMATE, NUMBERS, VERIFICATIONS
+from simdb.core.checks import most_removed, one_of, share
+from simdb.core.choices import ErrorsName, PolicyName, VerifyName
+from simdb.core.dtypes import F32, I64, Bools
+from simdb.core.errors import InputError, OptionError
+from simdb.core.matches import Verification
+from simdb.core.skipped import Skipped
+from simdb.core.memory import check_memory
+from simdb.core.progress import Report
+from simdb.core.search import SearchLike
+from simdb.core.text_sketch import TextSketch
+from simdb.sketch.sketcher import AnySketcher
+from simdb.core.arrays import offsets_of
+
+if TYPE_CHECKING:
+    from simdb.jobs.report.text_pairs import TextPair
+
+# Returns the texts at some positions, in that order; several threads may call it.
+TextSource: TypeAlias = Callable[[I64], Any]
+
+
+class Documents(Protocol):
+    """The documents of some rows: texts or vectors."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+
+    def at(self, rows: I64) -> Any:
+        """Return the documents of some rows, in that order."""
+
+
+@dataclass(frozen=True, slots=True)
+class DedupQuestion:
+    """The arguments of `simdb.deduplicate` and `simdb dedup` that a search takes."""
+
+    similarity: float | None
+    distance: int | None
+    recall: float | None
+    verify: VerifyName
+    policy: PolicyName
+    max_share: float | None
+    errors: ErrorsName
+    threads: int
+    progress: Report | None
+    search: SearchLike | None = None
+    memory: int | None = None
+    encoding: str = UTF8
+    skipped: Skipped = field(default_factory=Skipped)  # takes the rows that cannot be read
+    # Takes the number of pairs that were compared so far.
+    watch: Report | None = None
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for a word that is not known, or no share."""
+        check_policy(self.policy)
+        one_of("verify", self.verify, VERIFICATIONS)
+        check_memory("memory", self.memory)
+        if self.max_share is not None:
+            share("max_share", self.max_share)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the texts decide."""
+        return self.verify != ESTIMATE
+
+    @property
+    def compares_numbers(self) -> bool:
+        """Whether texts that are alike must also have the same numbers."""
+        return self.verify == NUMBERS
+
+    @property
+    def is_star(self) -> bool:
+        """Whether each removed row matches the one that stays."""
+        return self.policy == STAR
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is said about fingerprints: no distance, and no method of search."""
+        return self.distance is None and self.search is None
+
+    @property
+    def silent(self) -> "DedupQuestion":
+        """The same question for a result, which must not hold a bar: it goes when it is freed."""
+        return replace(self, progress=None, watch=None)
+
+    @property
+    def asked(self) -> searching.Question:
+        """What a search of a database is asked."""
+        return searching.Question(
+            self.similarity, self.distance, self.recall, self.search, verify=self.verify
+        )
+
+    @property
+    def rule(self) -> list[Any]:
+        """How rows must match, as the note of a run has it."""
+        search = None if self.search is None else str(self.search)
+        return [self.similarity, self.distance, self.recall, search, self.verify]
+
+    def check(self, sketch: TextSketch) -> None:
+        """Raise OptionError if texts cannot decide."""
+        if not self.is_exact:
+            return
+        if self.distance is not None and self.similarity is None:
+            raise OptionError(
+                f"verify={self.verify!r} decides by similarity; give similarity=, or"
+                " verify='estimate' to decide by distance= alone"
+            )
+        if sketch.unit == "moz":
+            raise OptionError("unit='moz' has no exact similarity; give verify='estimate'")
+
+    def check_share(self, removed: int, count: int) -> None:
+        """Raise OptionError if too many of `count` rows would be removed."""
+        most_removed(
+            self.max_share, removed, count,
+            "nothing was removed or stored; look at .groups without max_share=, then give a larger"
+            " share or a higher similarity=",
+        )  # fmt: skip
+
+    def report(self, count: int) -> None:
+        """Tell the caller that `count` rows are done."""
+        if self.progress is not None:
+            self.progress(count)
+
+    def refuse(
+        self,
+        error: InputError,
+        sketcher: AnySketcher,
+        texts: Documents,
+        rows: I64,
+        *,
+        of: str = "data",
+    ) -> NoReturn:
+        """Raise `error`, which one of some `rows` has caused, with the position of that row.
+
+        `of`: the argument that has the rows.
+        """
+        for row in rows:
+            try:
+                sketcher.sketch(texts.at(np.array([row])), errors=self.errors)
+            except InputError as own:
+                raise InputError(f"row {row} of {of}: {own}") from own
+        raise error
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The documents that go, by their positions in the input; the others stay.
+
+    `removed` and `leaders` int64[k]: a document that goes, ascending, and the one that stays for
+    it, or -1 - p for that at the position p of a reference; `similarities` float32[k] of both,
+    `distances` int64[k] or None if they are not known.  `verification`: what texts have decided;
+    None if they were not asked.
+    """
+
+    removed: I64
+    leaders: I64
+    similarities: F32
+    distances: I64 | None
+    verification: Verification | None
+
+    def chosen(self, chosen: Bools | I64) -> "Decided":
+        """Return what is decided if only some of these documents go: bool[k] or positions."""
+        return replace(
+            self, removed=self.removed[chosen], leaders=self.leaders[chosen],
+            similarities=self.similarities[chosen],
+            distances=None if self.distances is None else self.distances[chosen],
+        )  # fmt: skip
+
+    def ascending(self) -> "Decided":
+        """Return the same with the documents that go in ascending order."""
+        return self.chosen(np.argsort(self.removed))
+
+    def groups(self, order: I64 | None) -> tuple[I64, I64, I64]:
+        """Return the groups: where each begins, its members, and the place of each in `removed`.
+
+        The first member of a group stays, and its place is -1.  `order`: the documents, those to be
+        preferred first; groups and members are in that order, None for that of the input.  Groups
+        of a reference come first.
+        """
+        places = np.arange(len(self.removed))
+        leading, going = self.leaders, self.removed
+        if order is not None:
+            rank = np.empty(int(order.max(initial=-1)) + 1, np.int64)
+            rank[order] = np.arange(len(order))
+            leading, going = by_table(rank, leading), rank[going]
+        leading = _in_order(leading)
+        by_group = np.lexsort((going, leading))
+        leaders, firsts = np.unique(leading[by_group], return_index=True)
+        sizes = np.diff(firsts, append=len(by_group))
+        stays = _in_order(leaders)
+        if order is not None:
+            stays = by_table(order, stays)
+        members = np.insert(self.removed[by_group], firsts, stays)
+        return offsets_of(sizes + 1), members, np.insert(places[by_group], firsts, -1)
+
+
+def by_table(table: I64, positions: I64) -> I64:
+    """Return what a table has for positions; those of a reference, below 0, stay as they are."""
+    found = positions.copy()
+    is_own = positions >= 0
+    found[is_own] = table[positions[is_own]]
+    return found
+
+
+def joined(parts: Sequence[I64]) -> I64:
+    """Return positions that were gathered in parts as one array."""
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _in_order(leaders: I64) -> I64:
+    """Return leaders with those of a reference, which descend from -1, in ascending order.
+
+    A second call gives back what the first one was given.
+    """
+    return np.where(leaders < 0, np.iinfo(np.int64).min - leaders, leaders)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """The rows that were removed, and how to see them again.
+
+    `removed`, `staying` int64[k]: the row of each duplicate and the row that stays for it, below 0
+    for a document of a reference, or -1 for a stored one.  `texts`: the texts of both, whose
+    positions are given.  `least`: the least similarity of rows that match, None if they matched by
+    distance.  `again`: makes the same result with only some of the duplicates removed: bool[k].
+    `refusal`: why that must not be, or "".  `sketch`: how texts are read, None if not known.
+    """
+
+    removed: I64
+    staying: I64
+    texts: Callable[[I64], Any]
+    least: float | None
+    again: Callable[[Bools], Any]
+    refusal: str = ""
+    sketch: TextSketch | None = None
+
+    def pairs(self, ids: Any, others: Any, similarities: F32) -> "list[TextPair]":
+        """Return the pairs that are least alike, with their texts, for a page.
+
+        `ids` and `others` object[k]: the ids of the duplicates, and of what stays for them.
+        """
+        return report.text_pairs.nearest_pairs(
+            similarities,
+            lambda places: (ids[places], others[places]),
+            lambda places: (
+                texts_at(self.texts, self.removed[places]),
+                texts_at(self.texts, self.staying[places]),
+            ),
+            self.sketch,
+        )
+
+    def check_stricter(self, similarity: float) -> None:
+        """Raise OptionError unless rows can be judged by a higher similarity without a search."""
+        if self.refusal:
+            raise OptionError(self.refusal)
+        if self.least is None:
+            raise OptionError(
+                "at() judges by similarity, and these rows matched by distance; deduplicate again"
+                " with similarity="
+            )
+        if similarity < self.least:
+            raise OptionError(
+                f"at() takes a similarity of at least {self.least:g}, by which rows were removed,"
+                f" got {similarity:g}; deduplicate again to find less similar rows"
+            )
+
+
+def texts_at(texts: Callable[[I64], Any], rows: I64) -> list[Any]:
+    """Return the texts of rows; `texts` takes each row once, in ascending order."""
+    distinct, places = np.unique(rows, return_inverse=True)
+    found = list(texts(distinct))
+    return [found[place] for place in places.tolist()]
+
+
+def least_of(
+    question: DedupQuestion, verification: Verification | None, usual: float | None
+) -> float | None:
+    """Return the least similarity of rows that match; None if a distance alone decides.
+
+    `usual`: the least estimate if none is asked for, None if it is not known.
+    """
+    if verification is not None:
+        return verification.least
+    if question.similarity is None and question.distance is not None:
+        return None
+    return usual if question.similarity is None else question.similarity
+
+
+def refusal_of(policy: str, *, has_database: bool = False) -> str:
+    """Return why a result must not be made stricter without a search; "" if it can be."""
+    if has_database:
+        return (
+            "at() is not for db=, which has not stored what would come back; deduplicate again with"
+            " a higher similarity="
+        )
+    if policy != STAR:
+        return (
+            f"at() needs policy='star', where each removed row matches the row that stays; with"
+            f" policy={policy!r} deduplicate again with a higher similarity="
+        )
+    return ""

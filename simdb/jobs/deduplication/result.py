@@ -1,0 +1,396 @@
+"""Result: what `simdb.deduplicate` gives back.
+
+`Deduplicated[DataFrame]` is the result for a DataFrame, and its `data` is one too.  What was given
+decides, not what comes back, so that the functions need no overloads, each with all arguments.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import report
+from simdb.core.arrow import id_array, load_arrow
+from simdb.jobs.deduplication.question import Decided, Evidence
+from simdb.jobs.deduplication.rows import rows_of
+from simdb.core import previews
+from simdb.core.checks import share
+from simdb.core.choices import DROP
+from simdb.core.dtypes import I64, Bools
+from simdb.core.errors import OptionError
+from simdb.core.fields import FieldName, distinct, field_named
+from simdb.core.foreign import OF_RESULTS, hinting
+from simdb.files.formats import output_format
+from simdb.files.places import Staying, check_staying
+from simdb.files.table_file import write_rows
+from simdb.files.target import written
+from simdb.core.clusters import Clusters
+from simdb.core.matches import Verification
+from simdb.core.skipped import Skipped
+from simdb.core.threads import bounded
+from simdb.core.keeping import is_missing
+from simdb.core.arrays import Id, object_array
+
+if TYPE_CHECKING:
+    # Type checkers know this module even if it is not installed.
+    from typing_extensions import TypeVar
+
+    from simdb.core.arrow import Table
+
+    Given = TypeVar("Given")
+    Given_co = TypeVar("Given_co", default=Any, covariant=True)
+    Row = TypeVar("Row")
+else:
+    from typing import TypeVar
+
+    Given = TypeVar("Given")
+    Given_co = TypeVar("Given_co", covariant=True)
+
+
+class OfData(Generic[Given_co]):
+    """A result for some data; its type says of which."""
+
+    __slots__ = ()
+
+
+if TYPE_CHECKING:
+
+    class Relation(Protocol):
+        """A relation of DuckDB, by a method that nothing else has."""
+
+        def fetch_arrow_reader(self, batch_size: int = ..., /) -> Any:
+            """Return its rows in batches."""
+
+    class data_property:  # noqa: N801 - it is used as `property` is
+        """A property of a result: the survivors."""
+
+        def __init__(self, survivors: Callable[[Any], Any]) -> None:
+            """Take the method that returns them."""
+
+        @overload
+        def __get__(self, result: None, owner: type[Any]) -> property: ...
+        @overload
+        def __get__(
+            self,
+            result: OfData[str | PathLike[str]]
+            | OfData[Sequence[PathLike[str]]]
+            | OfData[Relation | None],
+            owner: type[Any],
+        ) -> Table: ...
+        @overload
+        def __get__(
+            self,
+            result: OfData[Iterator[Row]] | OfData[AbstractSet[Row]] | OfData[ValuesView[Row]],
+            owner: type[Any],
+        ) -> list[Row]: ...
+        @overload
+        # The survivors can be fewer.
+        def __get__(self, result: OfData[tuple[Row, ...]], owner: type[Any]) -> tuple[Row, ...]: ...
+        @overload
+        def __get__(self, result: OfData[Given], owner: type[Any]) -> Given: ...
+        def __get__(self, result: Any, owner: type[Any]) -> Any:
+            """Return the survivors of a result."""
+            return self if result is None else result.survivors.data
+
+else:
+    data_property = property
+
+
+class Survivors(Protocol):
+    """What stays of some data."""
+
+    @property
+    def data(self) -> Any:
+        """The survivors, of the kind that was given."""
+
+    @property
+    def staying(self) -> Staying:
+        """Files and folders that no other output replaces; see `check_staying`."""
+
+    def write(self, path: str, *, in_place: bool = False) -> None:
+        """Write them to a file, see `Deduplicated.write`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InMemory:
+    """Survivors in memory: data of any kind; `text`: the field of texts that have no fields.
+
+    `staying`: see `Survivors`.
+    """
+
+    data: Any
+    text: FieldName
+    threads: int | None = None
+    staying: Staying = field(default_factory=dict)
+
+    def write(self, path: str, *, in_place: bool = False) -> None:
+        """Write them to a file; they are in none that `in_place` could mean."""
+        check_staying([path], self.staying, has_folders=True)
+        with bounded(self.threads), written(path, output_format(path, "path")) as target:
+            assert target is not None, "a path and a format make a target"
+            names = rows_of(self.data).names
+            given = dict(zip(distinct(names), names, strict=True))
+            write_rows(self._rows, target, [field_named(self.text).label], given)
+            target.finish()
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        # Pandas has no other word for a missing number than NaN.
+        has_nan = not type(self.data).__module__.startswith("pandas")
+
+        def plain(value: Any) -> Any:
+            return None if is_missing(value) and not (has_nan and type(value) is float) else value
+
+        for each in rows_of(self.data).records():
+            if isinstance(each, Mapping):
+                yield {name: plain(value) for name, value in each.items()}
+            else:
+                value = each.tolist() if isinstance(each, np.ndarray) else plain(each)
+                yield {field_named(self.text).label: value}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """What became of the parts of documents: by `unit`, paragraphs, lines or sentences.
+
+    `seen`: how many parts have words; `short`: how many of these have fewer than `min_words`, so
+    that they always stay.  `dropped` int64[n]: how many parts of each document were dropped.
+    """
+
+    unit: str
+    seen: int
+    short: int
+    dropped: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Deduplicated(OfData[Given_co]):
+    """The survivors of some data, and what became of the other rows.
+
+    `Deduplicated[list[str]]`, for type checkers, is the result for data of this type.
+
+    `kept`: bool[n], whether each row survived; `data` has the survivors.  `groups`: the rows that
+    are alike, the survivor of each group first, by their ids, or by their positions if no ids were
+    given.  `null_count`: the rows without a text, which were kept or dropped by `on_null`.
+    `verification`: what texts have decided, with verify="exact"; otherwise None.
+
+    `removed_ids`, `representatives` object[k] and `similarities` float32[k]: the duplicates in the
+    order of the data, the row (or other document) that stands for each, and how similar they are;
+    `removed` has them as a table, and `report` writes a page with their texts.  `evidence` holds
+    what a second look needs, such as the data itself or, of files, where the texts are.
+
+    `is_reference` bool[k]: with `against`, which duplicates match a text of it, whose id is in
+    `representatives` then; otherwise None.  The first member of a group can be such a text; these
+    groups come first.
+
+    `left_out`: the rows that on_error="skip" has left out, which are neither kept nor removed;
+    `skipped` has them as a table.  Of files, a record that is left out has no place in `kept`; its
+    row counts all records, and its id is FILE:LINE or the name of the file.
+
+    `parts`: with a `unit` of parts, what became of these; then there are no groups and no
+    duplicates, and `data` has what is left of the texts.
+    """
+
+    survivors: Survivors
+    kept: npt.NDArray[np.bool_]
+    groups: Clusters
+    null_count: int
+    on_null: str
+    removed_ids: npt.NDArray[np.object_]
+    representatives: npt.NDArray[np.object_]
+    similarities: npt.NDArray[np.float32]
+    evidence: Evidence
+    verification: Verification | None = None
+    parts: Parts | None = None
+    is_reference: Bools | None = None
+    left_out: Skipped = field(default_factory=Skipped)
+
+    if not TYPE_CHECKING:
+        __getattr__ = hinting(OF_RESULTS)
+
+    @data_property
+    def data(self) -> Any:
+        """The survivors, in their order and of the kind that was given.
+
+        Those of files are a pyarrow.Table, which is read when this is asked for.
+        """
+        return self.survivors.data
+
+    def write(self, path: "str | os.PathLike[str]", *, in_place: bool = False) -> None:
+        """Write the survivors to a file that ends in .jsonl, .csv, .tsv or .parquet.
+
+        All but the last can end in .gz or .zst, too.  Texts without fields get the field "text".
+        Those of files of records can go into a folder, in a file for each source.  Lines are copied
+        as they are.  Dates are written as text, missing values as null, except to Parquet, which
+        has both; NaN and infinite numbers are null in JSON lines.  The file gets its name when it
+        is complete.  With `in_place` it may be a file of the data, of which nothing else is kept.
+
+        Raises OptionError for another ending or a place where nothing can be written, InputError if
+        a file has changed since it was read.
+        """
+        self.survivors.write(os.fspath(path), in_place=in_place)
+
+    @property
+    def removed(self) -> Any:
+        """The duplicates as a pyarrow.Table: id, kept (what stays for it), similarity float32.
+
+        With `against`, also reference bool: whether what stays is a text of that.  A row without a
+        text that was dropped is not among them.  Ids of several types become text.  Without
+        pyarrow, a dict of arrays.
+        """
+        columns: dict[str, Any] = {
+            "id": self.removed_ids,
+            "kept": self.representatives,
+            "similarity": self.similarities,
+        }
+        if self.is_reference is not None:
+            columns["reference"] = self.is_reference
+        try:
+            arrow = load_arrow("the table of what was removed")
+        except OptionError:
+            return columns
+        ids = id_array([*self.removed_ids, *self.representatives])
+        count, is_unknown = len(self.removed_ids), np.isnan(self.similarities)
+        columns["similarity"] = arrow.array(self.similarities, mask=is_unknown)
+        return arrow.table({**columns, "id": ids[:count], "kept": ids[count:]})
+
+    @property
+    def skipped(self) -> Any:
+        """The rows that on_error="skip" has left out, as a pyarrow.Table: row, id, reason."""
+        return self.left_out.table()
+
+    def report(self, path: "str | os.PathLike[str]") -> None:
+        """Write a page for people: each removed text beside the one that stays for it.
+
+        The page is one HTML file that loads nothing.  It marks the words that differ, begins with
+        the pairs that are least alike, has at most 2,000 of them, and a search.  The text of a
+        document that was stored in `db` before is not known.
+
+        Raises OptionError if jinja2 is not installed or nothing can be written there, InputError if
+        a file has changed since it was read.
+        """
+        place = os.fspath(path)
+        check_staying([place], self.survivors.staying, has_folders=True)
+        report.template.check_page(place)
+        pairs = self.evidence.pairs(self.removed_ids, self.representatives, self.similarities)
+        measure = None if self.verification is None else self.verification.measure
+        facts = report.text_pairs.Removed(
+            len(self.kept), len(self.removed_ids),
+            report.text_pairs.rule_in_words(measure, self.evidence.least), pairs,
+        )  # fmt: skip
+        report.template.write_page(report.text_pairs.render_removed(facts), place)
+
+    def at(self, similarity: float) -> "Deduplicated[Given_co]":
+        """Return the result at a higher similarity, without a new search.
+
+        A row that was removed comes back if it is less similar than that to the row that stays for
+        it.  All other rows remain as they are, so each removed row still matches the row that stays
+        for it.  A new search at that similarity would compare the rows that came back with all
+        rows, so it can differ where one of those matches another row; otherwise it says the same.
+
+        Raises OptionError for a similarity below that of this result, for one that was decided by
+        distance or with policy="connected", and with `db`, which has not stored what would come
+        back.
+        """
+        share("similarity", similarity)
+        self.evidence.check_stricter(similarity)
+        found: Deduplicated[Given_co] = self.evidence.again(
+            self.similarities >= np.float32(similarity)
+        )
+        counts = self.verification
+        return replace(
+            found, evidence=replace(found.evidence, least=similarity),
+            verification=None if counts is None else replace(counts, least=similarity),
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        """Count the survivors."""
+        return int(np.count_nonzero(self.kept))
+
+    def __repr__(self) -> str:
+        """Return the counts in two lines."""
+        if self.parts is not None:
+            return self._repr_of_parts(self.parts)
+        count, groups = len(self.removed_ids), previews.counted(len(self.groups), "group")
+        first = (
+            f"<simdb.Deduplicated: {len(self):,} of {len(self.kept):,} rows kept, {count:,} removed"
+            f" in {groups}"
+        )
+        if self.is_reference is not None:
+            first += f", {np.count_nonzero(self.is_reference):,} for the reference"
+        done = "dropped" if self.on_null == DROP else "kept"
+        parts = [f"{self.null_count:,} without text {done}"] if self.null_count else []
+        if len(self.left_out):
+            parts.append(f"{len(self.left_out):,} skipped")
+        if self.verification is not None:
+            parts.append(
+                f"{self.verification.measure} similarity of at least {self.verification.least:g},"
+                f" {previews.counted(self.verification.judged, 'pair')} compared exactly"
+            )
+        return f"{first}\n {'; '.join(parts)}>" if parts else f"{first}>"
+
+    def _repr_html_(self) -> str:
+        """Return the counts, and a table of the least similar rows removed, for notebooks."""
+        text = " ".join(repr(self)[1:-1].split())
+        if not len(self.removed_ids):
+            return previews.paragraph(text)
+        order = np.argsort(self.similarities, kind="stable")[: previews.SHOWN_ROWS]
+        columns = self.removed_ids, self.representatives, self.similarities
+        rows = zip(*(column[order].tolist() for column in columns), strict=True)
+        names = ("removed", "stays", "similarity")
+        return previews.table(text, names, rows, len(self.removed_ids))
+
+    def _repr_of_parts(self, parts: Parts) -> str:
+        dropped, unit = int(parts.dropped.sum()), parts.unit
+        skipped = f"; {len(self.left_out):,} skipped" if len(self.left_out) else ""
+        changed = int(np.count_nonzero(parts.dropped))
+        return (
+            f"<simdb.Deduplicated: {len(self):,} of {len(self.kept):,} rows kept, {dropped:,} of"
+            f" {previews.counted(parts.seen, unit)} dropped from {changed:,}\n"
+            f" {parts.short:,} too short to be dropped{skipped}>"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RowMatches:
+    """What a search has found out about rows, by positions or the ids of documents.
+
+    `removed` int64[k]: the rows that are duplicates; `representatives` object[k] and `similarities`
+    float32[k]: what stands for each.  `leaders` int64[k]: the rows that stay, None if they may be
+    stored documents; `order`: the rows that were compared, those to be preferred first.
+    """
+
+    removed: npt.NDArray[np.int64]
+    representatives: list[Id]
+    similarities: npt.NDArray[np.float32]
+    groups: Clusters
+    leaders: I64 | None = None
+    order: I64 | None = None
+
+    def renamed(self, names: Sequence[Any]) -> "RowMatches":
+        """Return the same by the names of the rows, where this has their positions."""
+        groups = replace(self.groups, ids=object_array([names[row] for row in self.groups.ids]))
+        representatives = [names[int(row)] for row in self.representatives]
+        return replace(self, representatives=representatives, groups=groups)
+
+    def chosen(self, is_chosen: Bools, names: Sequence[Any]) -> "RowMatches":
+        """Return what would be found if only some of the duplicates were: bool[k]."""
+        assert self.leaders is not None, "what stays is a row"
+        decided = Decided(
+            self.removed, self.leaders, self.similarities, None, self.groups.verification
+        )
+        return found_of(decided.chosen(is_chosen), self.order).renamed(names)
+
+
+def found_of(decided: Decided, order: I64 | None) -> RowMatches:
+    """Return what was decided about rows, by their positions; `order`: see `Decided.groups`."""
+    offsets, members, _ = decided.groups(order)
+    groups: Clusters[int] = Clusters(offsets, members.astype(np.object_), decided.verification)
+    representatives: list[Id] = decided.leaders.tolist()
+    return RowMatches(
+        decided.removed, representatives, decided.similarities, groups, decided.leaders, order
+    )

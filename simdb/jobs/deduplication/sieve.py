@@ -1,0 +1,274 @@
+"""Sieve: which parts of documents occurred before, in an earlier document or in the same one.
+
+`SortedKeys` keeps the keys of distinct parts, and `UnitKeys` those that a database has in notes.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simdb.jobs.deduplication.minima import SortedKeys
+from simdb.jobs.deduplication.question import DedupQuestion, joined
+from simdb.jobs.deduplication.repeat import Noted, name_of
+from simdb.jobs.deduplication.result import Parts
+from simdb.jobs.deduplication.texts import RowTexts
+from simdb.jobs.deduplication.within import find_alike
+from simdb.database.state.incoming import numbered
+from simdb.core.checks import one_of, whole
+from simdb.core.dtypes import I64, U8, U64, Bools
+from simdb.core.errors import InputError, OptionError
+from simdb.core import kernel
+from simdb.core.threads import mapped
+from simdb.core.options import Options
+from simdb.core.text_sketch import TextSketch
+from simdb.sketch.winnowing import WordOrder
+from simdb.core.arrays import offsets_of, places_in, sums_of
+
+NOTE = "parts/"
+# 8 MiB in a note.
+PIECE_KEYS = 1 << 20
+# The name of runs that cannot be repeated.
+NAMELESS = ""
+
+Batch = Sequence[Any]  # str, or UTF-8 in bytes
+
+# What becomes of a part: it is too short to be dropped, the first with its words, or dropped.
+SHORT, FIRST, DROPPED = 0, 1, 2
+DOCUMENT, PARAGRAPH, LINE, SENTENCE = ("document", "paragraph", "line", "sentence")
+UNITS = (DOCUMENT, PARAGRAPH, LINE, SENTENCE)
+# Shorter parts are headings, brackets, "Read more" and "Yes", which belong where they stand.
+MIN_WORDS = 5
+MIN_WORDS_MOST = 1 << 20
+
+
+class UnitKeys:
+    """The keys of one unit in a database, for one run."""
+
+    def __init__(self, transaction: Noted, unit: str, run: str | None) -> None:
+        """Read which runs have stored keys.
+
+        `run`: the name of this one; None for a name that follows from all its keys.
+        """
+        self._transaction, self._name, self._run = transaction, NOTE + unit, run
+        directory = transaction.note(self._name)
+        self._runs: list[str] = [] if directory is None else directory["pieces"]
+        self._known = len(self._runs)
+
+    def settle(self, keys: U64) -> Bools:
+        """Return which keys of the run, distinct and ascending, other runs have; store the rest."""
+        run = name_of(keys) if self._run is None else self._run
+        is_old = np.zeros(len(keys), np.bool_)
+        is_own = np.zeros(len(keys), np.bool_)
+        for number, name in enumerate(self._runs):
+            piece = np.frombuffer(self._transaction.note(f"{self._name}/{number}"), "<u8")
+            start, stop = np.searchsorted(keys, piece[0]), np.searchsorted(keys, piece[-1], "right")
+            is_here = is_own if name == run and run != NAMELESS else is_old
+            is_here[start:stop] |= places_in(piece, keys[start:stop]) >= 0
+        self._add(keys[~is_old & ~is_own], run)
+        return is_old
+
+    def are_stored(self, note: Callable[[str], Any]) -> bool:
+        """Return whether the notes of a reader have keys that this run has added."""
+        directory = note(self._name)
+        runs = [] if directory is None else directory["pieces"]
+        return len(self._runs) > self._known and self._runs == runs
+
+    def _add(self, keys: U64, run: str) -> None:
+        for start in range(0, len(keys), PIECE_KEYS):
+            piece = keys[start : start + PIECE_KEYS].astype("<u8").tobytes()
+            self._transaction.set_note(f"{self._name}/{len(self._runs)}", piece)
+            self._runs.append(run)
+        if len(keys):
+            self._transaction.set_note(self._name, {"pieces": self._runs})
+
+
+class Cut(NamedTuple):
+    """The parts of some documents: how many each has, and the key and the words of each part."""
+
+    counts: I64
+    keys: U64
+    words: I64
+
+    def sums(self, flags: Bools) -> I64:
+        """Return how many parts of each document have a flag: int64[n]."""
+        return sums_of(flags, offsets_of(self.counts))
+
+
+class Dropped(NamedTuple):
+    """What leaves the documents of a sieve.
+
+    `offsets` int64[n + 1]: where the parts of each document begin; `flags` bool[k]: which parts are
+    dropped.  `counts` int64[n]: how many of each document; `kept` bool[n]: whether words are left.
+    """
+
+    offsets: I64
+    flags: Bools
+    counts: I64
+    kept: Bools
+
+    @property
+    def changed(self) -> I64:
+        """The positions of documents that stay without some of their parts."""
+        return np.flatnonzero(self.kept & (self.counts > 0))
+
+    def of(self, position: int) -> Bools:
+        """Return which parts of a document are dropped."""
+        return self.flags[self.offsets[position] : self.offsets[position + 1]]
+
+
+class Sieve:
+    """The parts of documents so far, by positions of documents; a part is known by its words.
+
+    For each part that can be dropped, a key of 8 bytes is held once, and a byte for each part.
+    """
+
+    def __init__(
+        self,
+        sketch: TextSketch,
+        unit: str,
+        min_words: int,
+        *,
+        errors: str,
+        threads: int,
+        stored: UnitKeys | None = None,
+        alike: DedupQuestion | None = None,
+    ) -> None:
+        """Cut texts into parts of one `unit`, and these into words as `sketch` says.
+
+        A part of fewer than `min_words` words is never dropped.  `stored`: the keys in a
+        database, if there is one; then each key takes 8 bytes more.  `alike`: when parts with other
+        words are dropped, too; until that is decided, all different parts are in memory.
+        Raises OptionError for a sketch without words.
+        """
+        self._order, self._unit, self._min_words = WordOrder(sketch), unit, min_words
+        self._errors, self._threads, self._stored = errors, threads, stored
+        self._sketch, self._alike = sketch, alike
+        if alike is not None:
+            alike.check(sketch)
+        self._seen = SortedKeys()
+        self._counts: list[I64] = []  # of parts
+        self._spoken: list[I64] = []  # of parts with words
+        self._states: list[U8] = []
+        self._firsts: list[U64] = []  # the keys of all first parts, in order
+        self._texts: list[str] = []  # of first parts, if they are compared
+        self.documents = self.short = 0
+
+    def read(self, batches: Iterable[Batch]) -> Iterator[int]:
+        """Take all documents; yield how many were taken."""
+        for found, texts in mapped(
+            lambda some: (self._cut(*some), some[1]), numbered(batches), self._threads
+        ):
+            states = self._take(found)
+            if self._alike is not None:
+                self._keep_texts(texts, found.counts, states == FIRST)
+            yield self.documents
+
+    def decide(self) -> Dropped:
+        """Return what is dropped, and store the keys that are new."""
+        if self._stored is not None:
+            self._settle(self._stored)
+        if self._alike is not None:
+            self._settle_alike(self._alike)
+        offsets = np.cumsum(joined([np.zeros(1, np.int64), *self._counts]))
+        flags = np.concatenate([np.empty(0, np.bool_), *(each == DROPPED for each in self._states)])
+        counts = sums_of(flags, offsets)
+        return Dropped(offsets, flags, counts, (counts == 0) | (counts < self.spoken))
+
+    def parts(self, dropped: Dropped) -> Parts:
+        """Return the counts of parts, of which some are `dropped`."""
+        return Parts(self._unit, int(self.spoken.sum()), self.short, dropped.counts)
+
+    def _settle(self, stored: UnitKeys) -> None:
+        """Drop what other runs have stored, too, and store what is new."""
+        keys = self._seen.all()
+        old = keys[stored.settle(keys)]
+        for states, own in zip(self._states, self._firsts, strict=True):
+            states[np.flatnonzero(states == FIRST)[places_in(old, own) >= 0]] = DROPPED
+        self._firsts.clear()
+
+    def _settle_alike(self, question: DedupQuestion) -> None:
+        """Drop what is alike an earlier part that stays, too."""
+        texts = RowTexts(self._texts)
+        options = Options(sketch=self._sketch)  # type: ignore[arg-type]
+        found = find_alike(texts, np.arange(len(texts)), options, question)
+        is_removed = np.zeros(len(texts), np.bool_)
+        is_removed[found.removed] = True
+        done = 0
+        for states in self._states:
+            firsts = np.flatnonzero(states == FIRST)
+            states[firsts[is_removed[done : done + len(firsts)]]] = DROPPED
+            done += len(firsts)
+        self._texts.clear()
+
+    @property
+    def spoken(self) -> I64:
+        """How many parts with words each document has: int64[n]."""
+        return joined(self._spoken)
+
+    def rest(self, text: str, is_dropped: Bools) -> str:
+        """Return what is left of a text; InputError if it has other parts than when it was read."""
+        left: str | None = kernel.part_rest(text, self._unit, is_dropped)
+        if left is None:
+            raise InputError(
+                f"the text {text[:40]!r} is not what it was when it was read first; do not change"
+                " files while they are read"
+            )
+        return left
+
+    def _cut(self, start: int, texts: Batch) -> Cut:
+        """Return the parts of documents, numbered from `start` in messages.  It can be threaded."""
+        return Cut(*self._order.parts(texts, self._unit, errors=self._errors, start=start))
+
+    def _keep_texts(self, texts: Batch, counts: I64, flags: Bools) -> None:
+        """Keep the texts of the parts that have a flag."""
+        offsets = offsets_of(counts)
+        for at in np.flatnonzero(sums_of(flags, offsets)).tolist():
+            whole = texts[at]
+            bounds = kernel.part_bounds(whole, self._unit)[flags[offsets[at] : offsets[at + 1]]]
+            self._texts += [whole[start:stop] for start, stop, _ in bounds.tolist()]
+
+    def _take(self, cut: Cut) -> U8:
+        """Take the parts of the documents that follow; return what becomes of them."""
+        can_go = np.flatnonzero(cut.words >= self._min_words)
+        keys = cut.keys[can_go]
+        is_new = self._seen.add(keys)
+        states = np.full(len(cut.keys), SHORT, np.uint8)
+        states[can_go] = np.where(is_new, FIRST, DROPPED)
+        if self._stored is not None:
+            self._firsts.append(keys[is_new])
+        self._states.append(states)
+        self._counts.append(cut.counts)
+        self._spoken.append(cut.sums(cut.words > 0))
+        self.documents += len(cut.counts)
+        self.short += int(np.count_nonzero((cut.words > 0) & (cut.words < self._min_words)))
+        return states
+
+
+def checked_unit(
+    unit: str,
+    min_words: int | None,
+    others: Mapping[str, bool],
+    *,
+    names: tuple[str, str] = ("unit=", "min_words="),
+) -> int:
+    """Return the least number of words of a part that can be dropped.
+
+    `others`: whether each other argument is given that has a meaning only for whole documents;
+    OptionError if one is.  `names`: of the first two arguments.
+    """
+    own, least = names
+    one_of(own.rstrip("="), unit, UNITS)
+    if min_words is not None:
+        whole(least.rstrip("="), min_words, 1, MIN_WORDS_MOST)
+        if unit == DOCUMENT:
+            raise OptionError(
+                f"{least} is for parts of texts; give {own} with paragraph, line or sentence, too"
+            )
+    for other, is_given in others.items():
+        if is_given and unit != DOCUMENT:
+            raise OptionError(
+                f"{other} is for whole documents, but {own} cuts them into parts, of which those"
+                " with the same words are equal and the first stays; leave out one of the two"
+            )
+    return MIN_WORDS if min_words is None else min_words

@@ -1,1 +1,0 @@
-"""Outputs: files that are there whole or not at all, in every format, and files that wait."""

@@ -1,0 +1,256 @@
+"""Bands: the keys in the tables of a MinHash database (LSH, locality-sensitive hashing).
+
+The minima of a signature are cut into `bands` bands of `rows` minima each.  Table b is sorted by
+the key of band b, a hash of the minima in the band, so documents with the same minima in a band
+have equal keys in its table.  A document is stored as its packed signature: its minima one after
+the other, little-endian.
+
+Two documents are candidates if at least one band is equal in both.  Each minimum agrees with a
+probability equal to the similarity, so documents of similarity s are candidates with the
+probability 1 - (1 - s^rows)^bands (Leskovec, Rajaraman & Ullman 2020, Mining of Massive Datasets,
+section 3.4).  This is an S-curve: near 0 for small s and near 1 for large s.  More rows make it
+steeper and move its step to larger s; more bands move the step to smaller s.
+"""
+
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.core.vector_form import unpack_minima
+from simdb.core.dtypes import F64, U8, U64
+from simdb.core.errors import OptionError
+from simdb.plan.permutation import Polytopes
+from simdb.core import kernel
+from simdb.core.options import Minhash, Options
+from simdb.core.documents import Signatures
+
+STEPS = 400  # steps of similarity, from 0 to 1, in a background
+# The middle of eight collections of texts with word 3-shingles: most pairs share next to nothing,
+# and one pair in 200 shares boilerplate.
+UNRELATED_MEAN, BOILERPLATE_SHARE, BOILERPLATE_MEAN = 0.01, 0.005, 0.1
+# Looking up one band costs as much as measuring one candidate: both wait for memory about as long.
+LOOKUP_COST = 1.0
+KEYED_SIGNATURES = 1 << 14  # signatures at a time, whose minima then stay in the cache
+
+
+@dataclass(frozen=True, slots=True)
+class Banding:
+    """A division of signatures: the first bands * rows minima make `bands` bands of `rows` each."""
+
+    bands: int
+    rows: int
+
+    def check(self, permutations: int) -> None:
+        """Raise OptionError unless signatures of `permutations` minima are long enough."""
+        if self.bands < 1 or self.rows < 1 or self.bands * self.rows > permutations:
+            raise OptionError(
+                f"{self.bands} bands of {self.rows} rows need {self.bands * self.rows} minima, but"
+                f" a signature has {permutations}; bands and rows must be 1 or more, and their"
+                " product at most permutations="
+            )
+
+
+class Bands:
+    """The bands of a database, with one table for each band."""
+
+    def __init__(self, sketch: Minhash, banding: Banding) -> None:
+        """Raise OptionError if signatures of `sketch` have too few minima for `banding`."""
+        banding.check(sketch.permutations)
+        self.sketch = sketch
+        self.banding = banding
+        self.polytopes = Polytopes(0)
+        self.may_be_lean = False
+
+    @property
+    def table_count(self) -> int:
+        """Number of tables."""
+        return self.banding.bands
+
+    @property
+    def rows(self) -> int:
+        """Number of minima in each band."""
+        return self.banding.rows
+
+    def minima_of(self, vectors: U8) -> npt.NDArray[Any]:
+        """Return packed signatures uint8[n, width] as minima uint8 or uint32[n, permutations]."""
+        return unpack_minima(vectors, self.sketch.stored_bits)
+
+    def searchable(self, fingerprints: U64, vectors: U8) -> U64:
+        """Return the keys of some documents in all bands: uint64[n, bands]."""
+        keys = np.empty((len(vectors), self.banding.bands), np.uint64)
+        bands, rows = self.banding.bands, self.banding.rows
+        for start in range(0, len(vectors), KEYED_SIGNATURES):
+            part = slice(start, start + KEYED_SIGNATURES)
+            keys[part] = kernel.band_keys(self.minima_of(vectors[part]), bands=bands, rows=rows)
+        return keys
+
+    def keys_of(self, vector: U8) -> U64:
+        """Return the keys of one document uint8[1, width] in all bands: uint64[bands]."""
+        found: U64 = kernel.keys_of_one(
+            vector,
+            stored_bits=self.sketch.stored_bits,
+            bands=self.banding.bands,
+            rows=self.banding.rows,
+        )
+        return found
+
+    def write_keys(self, searchable: U64, keys: U64, table: int) -> None:
+        """Write the keys of the band `table` into `keys`."""
+        keys[...] = searchable[:, table]
+
+    def agreeing(self, left: U8, right: U8) -> npt.NDArray[np.bool_]:
+        """Return which bands of packed signatures left[i], right[i] are equal: bool[n, bands]."""
+        bands, rows = self.banding.bands, self.banding.rows
+        same = self.minima_of(left)[:, : bands * rows] == self.minima_of(right)[:, : bands * rows]
+        return np.asarray(same.reshape(-1, bands, rows).all(axis=2), np.bool_)
+
+    def reach(self, similarity: float) -> float:
+        """Return the share that the bands find of documents with exactly that similarity."""
+        bits = self.sketch.stored_bits
+        return float(candidate_probability(similarity, self.banding, stored_bits=bits))
+
+    def candidates(self, documents: int) -> float:
+        """Return how many of `documents` an average query finds although they are not similar."""
+        return documents * _candidates(self.banding, self.sketch.stored_bits)
+
+
+def bands_of(options: Options) -> Bands:
+    """Return the bands for signatures; the options must be `settled`."""
+    assert isinstance(options.sketch, Minhash)
+    assert options.bands is not None
+    assert options.rows is not None
+    return Bands(options.sketch, Banding(options.bands, options.rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Background:
+    """A distribution of the similarity of unrelated pairs: `shares` of all pairs at `similarities`.
+
+    Both float64[k]; the shares sum up to 1.
+    """
+
+    similarities: F64
+    shares: F64
+
+
+def band_keys(signatures: Signatures, banding: Banding) -> npt.NDArray[np.uint64]:
+    """Return a key for each band of each signature, uint64[n, bands]; equal bands have equal keys.
+
+    Keys are hashed from the minima in their stored form, so the keys of stored documents can be
+    looked up, too.  Keys of documents without features mean nothing.
+    """
+    banding.check(signatures.sketch.permutations)
+    return kernel.band_keys(signatures.minima, bands=banding.bands, rows=banding.rows)
+
+
+def candidate_probability(
+    similarity: npt.ArrayLike, banding: Banding, *, stored_bits: int = 32
+) -> F64:
+    """Return the probability that documents of `similarity` are candidates, elementwise.
+
+    Unequal minima of `stored_bits` bits still agree by chance, once in 2^stored_bits.
+    """
+    given = np.asarray(similarity, np.float64)
+    agreeing = given + (1 - given) * 2.0**-stored_bits
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.expm1(banding.bands * np.log1p(-(agreeing**banding.rows))))
+
+
+@cache
+def usual_background() -> Background:
+    """Return the background of an unknown collection: the usual one of word 3-shingles."""
+    edges = np.linspace(0, 1, STEPS + 1)
+    above = (1 - BOILERPLATE_SHARE) * np.exp(-edges / UNRELATED_MEAN)
+    above += BOILERPLATE_SHARE * np.exp(-edges / BOILERPLATE_MEAN)
+    shares = -np.diff(above)
+    return Background((edges[:-1] + edges[1:]) / 2, shares / shares.sum())
+
+
+def background_of(similarities: npt.ArrayLike) -> Background:
+    """Return the background of a collection, from the similarities of randomly drawn pairs."""
+    counts, edges = np.histogram(np.asarray(similarities, np.float64), STEPS, (0.0, 1.0))
+    if not counts.any():
+        raise OptionError(
+            "a background needs the similarities, from 0 to 1, of some pairs, but there are none"
+        )
+    return Background((edges[:-1] + edges[1:]) / 2, counts / counts.sum())
+
+
+def expected_candidates(
+    documents: float,
+    banding: Banding,
+    *,
+    background: Background | None = None,
+    stored_bits: int = 32,
+) -> float:
+    """Return how many of `documents` unrelated documents are candidates of a query by chance."""
+    known = background or usual_background()
+    found = candidate_probability(known.similarities, banding, stored_bits=stored_bits)
+    return documents * float(known.shares @ found)
+
+
+def fewest_bands(
+    rows: int, permutations: int, similarity: float, recall: float, stored_bits: int
+) -> Banding | None:
+    """Return the fewest bands of `rows` rows that reach the recall; None if none do."""
+    bands = np.arange(1, permutations // rows + 1)
+    single = float(candidate_probability(similarity, Banding(1, rows), stored_bits=stored_bits))
+    with np.errstate(divide="ignore"):
+        found = -np.expm1(bands * np.log1p(-single))
+    enough = np.flatnonzero(found >= recall)
+    return Banding(int(bands[enough[0]]), rows) if len(enough) else None
+
+
+def choose(
+    permutations: int,
+    similarity: float,
+    recall: float,
+    *,
+    documents: float = 1e6,
+    background: Background | None = None,
+    stored_bits: int = 32,
+    bands_max: int | None = None,
+) -> Banding:
+    """Return the banding with the least cost of a query among those that reach `recall`.
+
+    At least the share `recall` of the documents at exactly `similarity` are then candidates, and a
+    larger share of more similar ones.  The cost is looking up every band and measuring the
+    expected candidates among `documents`.  For each number of rows the fewest sufficient bands are
+    considered, unless they are more than `bands_max`.  Raises OptionError if even bands of
+    one row do not reach the recall.
+    """
+    if not 0 < similarity <= 1 or not 0 < recall <= 1:
+        raise OptionError(
+            f"similarity and recall must be above 0 and at most 1, not {similarity} and {recall}"
+        )
+    served = [
+        banding
+        for rows in range(1, permutations + 1)
+        if (banding := fewest_bands(rows, permutations, similarity, recall, stored_bits))
+        and (bands_max is None or banding.bands <= bands_max)
+    ]
+    if not served:
+        best = float(
+            candidate_probability(similarity, Banding(permutations, 1), stored_bits=stored_bits)
+        )
+        raise OptionError(
+            f"{permutations} permutations find a share of {best:.6f} of documents of similarity"
+            f" {similarity:g} at most, not {recall:g}; use more permutations= or a lower recall="
+        )
+
+    def cost(banding: Banding) -> float:
+        """Return the cost of a query, in look-ups."""
+        candidates = expected_candidates(
+            documents, banding, background=background, stored_bits=stored_bits
+        )
+        return banding.bands * LOOKUP_COST + candidates
+
+    return min(served, key=cost)
+
+
+@lru_cache
+def _candidates(banding: Banding, stored_bits: int) -> float:
+    return expected_candidates(1, banding, stored_bits=stored_bits)

@@ -1,1 +1,0 @@
-"""Results: what searches return to users."""

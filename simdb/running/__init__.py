@@ -1,1 +1,0 @@
-"""Running: the kernel, threads, memory and progress of a call."""

@@ -1,1 +1,0 @@
-"""Settings: what users choose, and how it is stored."""

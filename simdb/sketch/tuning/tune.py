@@ -1,0 +1,364 @@
+"""Tuning: advises on the sketch and the threshold for a collection of texts, and says why."""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from simdb.core.checks import flag, one_of, whole
+from simdb.core.choices import MarkupName
+from simdb.core.errors import InputError, OptionError
+from simdb.core.previews import counted
+from simdb.core.reports import Advice
+from simdb.core.options import Options, Simhash
+from simdb.sketch.exact_similarity import exact_threshold
+from simdb.sketch.tuning.choice import FEW_PAIRS, Choice, choose
+from simdb.sketch.tuning.judged import (
+    CHANCE_MATCHES,
+    JudgedPairs,
+    Share,
+    checked_pairs,
+    precision_of,
+    recall_of,
+)
+from simdb.sketch.tuning.sample import COMMON, SHORT_WORDS, WritingSystem, as_text, as_texts, drawn
+from simdb.core.arrays import ORDINALS_MAX
+
+IDF_FILE = "texts.idf"
+# The options of a sketch that advice is about.
+ADVISED = ("unit", "shingle", "weighting", "markup", "normalisation", "marks", "turkic_case")
+LINE = 88
+FITTED_TEXTS = 20_000
+SEED_MAX = 2**64 - 1
+# Judgements that order pairs less well mean something else than nearness of text.
+LOOSE_ORDER = 0.8
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SketchAdvice(Advice):
+    """The options that suit some texts, by `simdb.tune`.
+
+    `options`: for `simdb.open`, with a threshold of what sketches estimate.  `create_flags`: the
+    same for `simdb create`.  `flags`: the same for `simdb dedup`, where texts decide, with the
+    exact similarity that this threshold means.
+    `idf_flags`: empty, or the flags with which `simdb idf SOURCE...` makes the IDF table that the
+    other flags name.
+    `precision`, `recall`: what to expect of pairs like the judged ones, each with the interval in
+    which it lies with a probability of about 0.9; None without judged pairs.
+    `reasons`: why, in sentences; `reason` is all of them.
+    `words`: the median number of words of a text.  `text_count`: the texts of the sample.
+    `pair_count`: the judged pairs that were used.
+    """
+
+    options: Options
+    flags: str
+    create_flags: str
+    idf_flags: str
+    precision: Share | None
+    recall: Share | None
+    reasons: tuple[str, ...]
+    words: float
+    text_count: int
+    pair_count: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the advice in the form of JSON, without the IDF table."""
+        sketch = self.options.sketch
+        return {
+            "flags": self.flags,
+            "create_flags": self.create_flags,
+            "idf_flags": self.idf_flags,
+            **{name: getattr(sketch, name) for name in ADVISED},
+            "similarity": self.options.similarity,
+            "precision": _interval(self.precision),
+            "recall": _interval(self.recall),
+            "reasons": list(self.reasons),
+            "words": self.words,
+            "texts": self.text_count,
+            "pairs": self.pair_count,
+        }
+
+    def __str__(self) -> str:
+        """Show the flags, what to expect, and the reasons."""
+        lines = [self.flags, *self._expected(), ""]
+        for reason in self.reasons:
+            lines += textwrap.wrap(reason, LINE, initial_indent="* ", subsequent_indent="  ")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        """Show the flags, and what to expect."""
+        return f"<SketchAdvice {'; '.join([self.flags, *self._expected()])}>"
+
+    def _expected(self) -> list[str]:
+        shares = {"precision": self.precision, "recall": self.recall}
+        return [f"{name} {share}" for name, share in shares.items() if share is not None]
+
+
+def tune(
+    texts: Mapping[Any, Any] | Iterable[Any],
+    pairs: Iterable[Any] | None = None,
+    labels: Iterable[Any] | None = None,
+    *,
+    blocking: bool = False,
+    documents: int | None = None,
+    markup: MarkupName | None = None,
+    seed: int = 0,
+) -> SketchAdvice:
+    """Advise on unit, shingle, weighting and threshold for some texts; `.options` has them.
+
+    `texts`: a list, an array, an iterator, or a dict of texts by id; a few thousand are looked at.
+    `pairs`: pairs (left, right) that people have judged, by position in `texts` or by id, or pairs
+    of texts; `labels`: True or 1 for each duplicate, False or 0 for each other pair.  50 pairs say
+    much about the threshold and something about the sketch.  Without pairs, the threshold is that
+    of copies with as many edits, for the length of the texts, as the default threshold allows on a
+    page of 300 words, and no less than what unrelated texts reach by chance.
+    `blocking`: the pairs are candidates of a blocking step, such as records with the same maker,
+    and only such candidates will be decided.  The threshold then follows the pairs alone, and the
+    reasons say what a search of the whole collection would match at it.
+    `documents`: the size of the collection, if `texts` are only a part of it.  `markup`: whether
+    they are "html" or "none"; None looks at them.  `seed`: of the random draws; the same seed gives
+    the same advice.
+    """
+    whole("seed", seed, 0, SEED_MAX)
+    given, places = as_texts(texts)
+    flag("blocking", blocking)
+    if blocking and pairs is None:
+        raise OptionError(
+            "blocking=True says that pairs= are candidates of a blocking step; give pairs= and"
+            " labels= (--pairs FILE), or leave out blocking="
+        )
+    if (pairs is None) != (labels is None):
+        raise InputError("tune needs pairs= and labels= together, or neither")
+    if not len(given):
+        raise InputError("there are no texts; tune needs some texts")
+    if documents is not None:
+        whole("documents", documents, 1, ORDINALS_MAX)
+    generator = np.random.default_rng(seed)
+    sample = drawn(given, max(len(given), documents or 0), generator)
+    if markup is not None:
+        one_of("markup", markup, get_args(MarkupName))
+        sample = replace(sample, marked=float(markup == "html"))
+    judged, fitted = None, []
+    if pairs is not None:
+        judged = checked_pairs(pairs, labels, given, places, generator)
+        count = min(len(given), FITTED_TEXTS)
+        chosen = generator.choice(len(given), count, replace=False).tolist()
+        fitted = [as_text(given[at], f"text {at}") for at in chosen]
+    return _advice(choose(sample, judged, fitted, seed, is_blocked=blocking), judged)
+
+
+def _advice(choice: Choice, judged: JudgedPairs | None) -> SketchAdvice:
+    """Return a choice as advice."""
+    sketch = choice.outlook.sketch
+    added = choice.sample.writing.options
+    if choice.sample.is_marked:
+        added["markup"] = "html"
+    if added:
+        idf = sketch.idf
+        if idf is not None:
+            idf = replace(idf, settings={**idf.settings, **added})
+        sketch = replace(sketch, **added, idf=idf)
+    options = Options(sketch=sketch, similarity=choice.threshold)
+    flags, create_flags, idf_flags = flags_of(sketch, choice.threshold)
+    reasons = list(reasons_of(choice))
+    if idf_flags:
+        reasons.append(f"First make the IDF table: simdb idf SOURCE... {idf_flags}.")
+    remedy = f"simdb dedup SOURCE... {flags}"
+    if choice.chance_matches is not None:
+        remedy = f"simdb create DB {create_flags}, whose verb compare decides the candidates"
+    commands = [f"simdb idf SOURCE... {idf_flags}"] if idf_flags else []
+    verdict = choice.verdict
+    shares = None if verdict is None else (verdict.left_out, verdict.taken, verdict.labels)
+    return SketchAdvice(
+        topic="sketch",
+        message=f"{name_of(sketch)} and a threshold of {choice.threshold:g} suit the texts",
+        reason=" ".join(reasons),
+        remedy="; ".join([*commands, remedy]),
+        options=options,
+        flags=flags,
+        create_flags=create_flags,
+        idf_flags=idf_flags,
+        precision=None if shares is None else precision_of(*shares),
+        recall=None if shares is None else recall_of(*shares),
+        reasons=tuple(reasons),
+        words=choice.sample.words,
+        text_count=len(choice.sample.texts),
+        pair_count=0 if judged is None else len(judged.labels),
+    )
+
+
+def reasons_of(choice: Choice) -> Iterator[str]:
+    """Yield the reasons for a choice."""
+    yield from _on_texts(choice)
+    yield from _on_sketch(choice)
+    yield from _on_threshold(choice)
+    if choice.verdict is not None:
+        yield from _on_pairs(choice)
+    else:
+        yield (
+            "Precision and recall are not known without judged pairs: judge 50 pairs or more, some"
+            " of them doubtful, and give them as pairs= and labels= (--pairs FILE)."
+        )
+
+
+def flags_of(sketch: Simhash, similarity: float) -> tuple[str, str, str]:
+    """Return the flags for dedup, for create, and for the IDF table, if the sketch has one.
+
+    `similarity`: the threshold of what the sketch estimates.
+    """
+    usual = Simhash()
+    differing = [
+        f"--{name} {getattr(sketch, name)}"
+        for name in ("markup", "normalisation", "marks", "unit", "shingle", "weighting")
+        if getattr(sketch, name) != getattr(usual, name)
+    ]
+    if sketch.turkic_case:
+        differing.append("--turkic-case")
+    used = differing if sketch.idf is None else [f"--idf {IDF_FILE}"]
+    thresholds = exact_threshold(sketch, similarity), similarity
+    dedup, create = (" ".join([*used, f"--similarity {each:g}"]) for each in thresholds)
+    if sketch.idf is None:
+        return dedup, create, ""
+    made = [each for each in differing if not each.startswith("--weighting")]
+    return dedup, create, " ".join([*made, f"--output {IDF_FILE}"])
+
+
+def name_of(sketch: Simhash) -> str:
+    """Return a sketch in words, such as `shingles of 3 characters`."""
+    unit = sketch.unit if sketch.shingle > 1 else sketch.unit.removesuffix("s")
+    shown = f"shingles of {sketch.shingle} {unit}" if sketch.shingle > 1 else f"single {unit}s"
+    return shown if sketch.weighting == "binary" else f"{shown} with {sketch.weighting} weights"
+
+
+def _on_texts(choice: Choice) -> Iterator[str]:
+    sample = choice.sample
+    yield (
+        f"Half of the {len(sample.texts):,} texts looked at have at most {_words(sample.words)}."
+    )
+    if sample.spaceless >= COMMON:
+        yield (
+            f"{sample.spaceless:.0%} of them are in a script without spaces, in which each"
+            " character counts as a word."
+        )
+    if sample.words < SHORT_WORDS:
+        yield (
+            f"With fewer than {SHORT_WORDS} words, one changed word takes a text below the default"
+            f" threshold of {Simhash().usual_similarity} with the default shingles of 3 words."
+        )
+    if sample.is_marked:
+        yield f"{sample.marked:.0%} of them have mark-up, so its tags are left out."
+    yield from _on_writing(sample.writing)
+
+
+def _on_writing(writing: WritingSystem) -> Iterator[str]:
+    added = writing.options
+    if "normalisation" in added:
+        yield (
+            f"{writing.formed:.0%} of them have forms of characters, such as full width or"
+            " ligatures, which NFKC makes usual."
+        )
+    if "marks" in added:
+        yield (
+            f"{writing.pointed:.0%} of them have points or a tatweel, which other writers leave"
+            " out, so they do not count."
+        )
+    if "turkic_case" in added:
+        yield f"{writing.turkic:.0%} of them are Turkic, so I is the capital of the dotless i."
+    if writing.is_noisy:
+        yield (
+            f"{writing.noise:.0%} of the words are one letter off a frequent word, as if a machine"
+            " had read them from paper. A wrong letter changes all shingles of its word, but only 5"
+            " shingles of 5 characters, so copies with wrong letters still share many of these."
+        )
+
+
+def _on_sketch(choice: Choice) -> Iterator[str]:
+    seen = choice.outlook
+    if choice.verdict is not None or choice.is_misread:
+        return
+    if choice.sample.is_short:
+        yield (
+            f"Of the sketches tried, {name_of(seen.sketch)} are the largest shingles that tell"
+            " edited copies from unrelated texts about as well as the best."
+        )
+    else:
+        yield "The texts are long enough for the default shingles of 3 words."
+
+
+def _on_threshold(choice: Choice) -> Iterator[str]:
+    seen = choice.outlook
+    if choice.chance_matches is not None:
+        every = choice.chance_matches * choice.sample.total / 2
+        yield (
+            "The threshold is for candidates of a blocking step, which the verb compare decides."
+            f" A search of all {choice.sample.total:,} documents would also match each of"
+            f" them with about {choice.chance_matches:,.1f} unrelated ones, {every:,.0f} pairs in"
+            f" all; unrelated documents seldom reach {seen.chance:.2f}."
+        )
+        return
+    if choice.verdict is None and not choice.is_misread:
+        yield (
+            f"A copy may differ in about {_words(choice.changed)}: then it keeps a similarity of"
+            f" {seen.edited:.2f}. On a page of 300 words, the default threshold allows as much."
+        )
+    if choice.is_at_chance:
+        yield (
+            "A lower threshold would also match unrelated documents, which reach"
+            f" {seen.chance:.2f} by chance: more than {CHANCE_MATCHES:.0%} of"
+            f" {choice.sample.total:,} documents would match one."
+        )
+    else:
+        yield (
+            f"Unrelated documents seldom reach {seen.chance:.2f} in a collection of"
+            f" {choice.sample.total:,}."
+        )
+    if choice.verdict is None and choice.is_at_chance and not choice.is_misread:
+        yield (
+            f"Only {seen.found:.0%} of such copies reach the threshold: these texts are too alike"
+            " to tell copies from unrelated documents."
+        )
+
+
+def _on_pairs(choice: Choice) -> Iterator[str]:
+    verdict = choice.verdict
+    assert verdict is not None
+    count, duplicates = len(verdict.labels), int(verdict.labels.sum())
+    yield (
+        f"{count:,} judged pairs, {duplicates:,} of them duplicates, were used. On pairs that were"
+        f" left out in turn, {name_of(choice.outlook.sketch)} have an F1 of"
+        f" {verdict.rating.f1:.2f}."
+    )
+    if verdict.liked is not choice.outlook:
+        yield (
+            f"The texts alone speak for {name_of(verdict.liked.sketch)}, which have an F1 of"
+            f" {verdict.usual.f1:.2f}: worse by more than the error of the judged pairs."
+        )
+    if verdict.order < LOOSE_ORDER:
+        yield (
+            "The judgements follow the similarity of the texts only loosely: a duplicate is more"
+            f" similar than another pair in {verdict.order:.0%} of the cases. They may mean"
+            " something else than nearly equal text, such as the same meaning in other words, and"
+            " no threshold separates them well."
+        )
+    if count <= FEW_PAIRS:
+        yield (
+            "So few judged pairs leave much open; more of them narrow the intervals of precision"
+            " and recall."
+        )
+    yield (
+        "Precision and recall are those among pairs like the judged ones, not among all pairs of"
+        " the collection."
+    )
+
+
+def _words(number: float) -> str:
+    """Return a number of words, such as `1 word` or `1,200 words`."""
+    return counted(round(number), "word")
+
+
+def _interval(share: Share | None) -> dict[str, float] | None:
+    if share is None:
+        return None
+    return {name: round(getattr(share, name), 3) for name in ("value", "low", "high")}

@@ -1,1 +1,0 @@
-"""Values: documents and their sketches, which pass between all parts."""
