@@ -103,7 +103,7 @@ sanitize: $(VENV)/.developed  ## test the kernel with ASan, UBSan and bounds che
 	cd $(SANITIZED) && SIMDB_DEBUG=1 $(abspath $(BIN))/python setup.py -q build_ext --inplace
 	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python -m pytest -q \
 	  -p no:cacheprovider -m "not slow" tests/kernel tests/sketch tests/fuzz tests/storage \
-	  tests/engine/test_exactness.py tests/engine/test_transaction.py tests/engine/test_recall.py
+	  tests/database/test_exactness.py tests/database/test_transaction.py tests/database/test_recall.py
 	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python tools/torture/texts.py --seeds 50
 	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python \
 	  tools/torture/differential.py --seeds 20 --steps 100

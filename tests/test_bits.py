@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.core import bits
-from simdb.core import kernel
+from simdb.core import bits, kernel
 
 SHAPES = [(1, 1), (2, 1), (4, 1), (5, 2), (6, 3), (7, 7), (13, 2), (64, 1)]
 

@@ -1,10 +1,9 @@
-"""The package keeps the budgets of CONTRIBUTING.md: modules, lines of code, imports, names."""
+"""The package keeps the budgets of CONTRIBUTING.md, and no two classes have one name."""
 
 import ast
 import io
 import re
 import tokenize
-from collections import Counter
 
 from source_trees import FUNCTIONS, PACKAGE, ROOT, name_of, nodes_of, text_of, tree_of
 
@@ -17,16 +16,10 @@ MANY_PARAMETERS = 7
 
 
 def budgets():
-    """Return {what: numbers} of the tables in the section on budgets."""
+    """Return {what: number} of the table in the section on budgets."""
     section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Budgets")[1]
-    rows = re.findall(r"^\| `?([^|`]+?)`? \| ([\d,. |]+) \|$", section.split("\n## ")[0], re.M)
-    return {what: [float(each.replace(",", "")) for each in row.split("|")] for what, row in rows}
-
-
-def folder_of(path):
-    """Return the folder of `simdb/` that a module is in, "simdb" for the four files beside them."""
-    inside = path.relative_to(PACKAGE).parts
-    return inside[0] if len(inside) > 1 else "simdb"
+    rows = re.findall(r"^\| ([^|`]+?) \| ([\d,]+) \|$", section.split("\n## ")[0], re.M)
+    return {what: int(number.replace(",", "")) for what, number in rows}
 
 
 def code_lines(path):
@@ -43,41 +36,21 @@ def code_lines(path):
     return len(with_code - docs)
 
 
-def test_each_folder_has_no_more_modules_and_lines_of_code_than_its_budget():
-    modules = Counter(map(folder_of, MODULES))
-    lines = Counter()
-    for path in MODULES:
-        lines[folder_of(path)] += code_lines(path)
+def test_the_package_has_no_more_than_its_budgets():
+    nodes = [node for path in MODULES for node in nodes_of(path)]
+    counted = {
+        "modules": len(MODULES),
+        "lines of code": sum(map(code_lines, MODULES)),
+        "import statements": sum(isinstance(each, ast.Import | ast.ImportFrom) for each in nodes),
+        f"functions of {MANY_PARAMETERS} parameters or more": sum(
+            isinstance(each, FUNCTIONS) and len(parameters(each)) >= MANY_PARAMETERS
+            for each in nodes
+        ),
+    }
     allowed = budgets()
 
-    over = {
-        folder: (modules[folder], lines[folder])
-        for folder in modules
-        if modules[folder] > allowed[folder][0] or lines[folder] > allowed[folder][1]
-    }
-
-    assert over == {}, "raise a budget in CONTRIBUTING.md only with what it buys"
-    assert {what for what in allowed if not what.count(" ")} == set(modules)
-
-
-def test_the_modules_import_no_more_than_their_budget():
-    imports = sum(
-        isinstance(node, ast.Import | ast.ImportFrom) for path in MODULES for node in nodes_of(path)
-    )
-
-    assert imports <= budgets()["import statements"][0]
-
-
-def test_no_more_functions_have_many_parameters_than_their_budget():
-    many = [
-        f"{name_of(path)}: {node.name}"
-        for path in MODULES
-        for node in nodes_of(path)
-        if isinstance(node, FUNCTIONS) and len(parameters(node)) >= MANY_PARAMETERS
-    ]
-
-    allowed = budgets()[f"functions of {MANY_PARAMETERS} parameters or more"][0]
-    assert len(many) <= allowed, many
+    assert {what: count for what, count in counted.items() if count > allowed[what]} == {}
+    assert set(allowed) == set(counted)
 
 
 def test_every_class_has_a_name_of_its_own():

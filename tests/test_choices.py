@@ -7,11 +7,6 @@ from over import over
 from type_checking import checked
 
 import simdb
-from simdb.database.clusters.find import POLICIES
-from simdb.database.search.judge import VERIFICATIONS
-from simdb.database.search.many import MATCHED
-from simdb.database.state.opening import MODES
-from simdb.database.write.conflicts import RULES
 from simdb.core import choices
 from simdb.core.choices import ON_NULL
 from simdb.core.options import (
@@ -23,7 +18,12 @@ from simdb.core.options import (
     TIMES_KEPT,
 )
 from simdb.core.text_sketch import CUT_BY_CHARACTER, MARKUPS, NORMALISATIONS, UNITS
+from simdb.database.clusters.find import POLICIES
+from simdb.database.search.judge import VERIFICATIONS
+from simdb.database.search.many import MATCHED
 from simdb.database.sharding.shards import MISSING
+from simdb.database.state.opening import MODES
+from simdb.database.write.conflicts import RULES
 from simdb.sketch.pipeline import ERRORS
 from simdb.storage.files.location import DURABILITIES
 

@@ -6,7 +6,7 @@ from forked import code_of_child
 from over import over
 
 import simdb
-from simdb import functions
+from simdb.database import functions
 
 TEXT = "the quick brown fox jumps over the lazy dog"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import simdb
-from simdb.core.errors import OptionError
 from simdb.core import kernel
+from simdb.core.errors import OptionError
 
 PACKAGE = Path(simdb.__file__).parent
 SCRIPT = """
@@ -86,8 +86,8 @@ def unbuilt(tmp_path):
     for path in PACKAGE.iterdir():
         (tmp_path / "folder" / "simdb" / path.name).symlink_to(path)
     # A link would be followed to the place of the package that is tested.
-    (tmp_path / "folder" / "simdb" / "running").unlink()
-    shutil.copytree(PACKAGE / "running", tmp_path / "folder" / "simdb" / "running")
+    (tmp_path / "folder" / "simdb" / "core").unlink()
+    shutil.copytree(PACKAGE / "core", tmp_path / "folder" / "simdb" / "core")
     (tmp_path / "folder" / "simdb_ext" / "__init__.py").touch()
     return tmp_path / "folder"
 

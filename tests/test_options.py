@@ -6,7 +6,6 @@ from over import over
 from strategies import options
 
 import simdb
-from simdb.database.state.opening import settled
 from simdb.core.stored_options import (
     check_same,
     decode_dumped,
@@ -14,6 +13,7 @@ from simdb.core.stored_options import (
     decode_settings,
     encode_options,
 )
+from simdb.database.state.opening import settled
 
 
 @over(

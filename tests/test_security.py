@@ -27,10 +27,10 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 # The modules that import others by name: tokenisers, when they are allowed; optional packages; and
 # modules of simdb and of the standard library that are loaded when first used.
 IMPORTING = {
-    "sketch/normalisation.py", "sketch/packages.py", "sketch/markup.py", "columns/arrow.py",
-    "ground/cold.py", "ground/checks.py", "sketch/projection.py",
-    "ground/previews.py", "report/page.py", "report/template.py", "outputs/formats.py",
-    "columns/encoding_guess.py", "spark/frames.py", "running/progress.py",
+    "sketch/normalisation.py", "sketch/packages.py", "sketch/markup.py", "core/arrow.py",
+    "core/cold.py", "core/checks.py", "sketch/projection.py",
+    "core/previews.py", "jobs/report/page.py", "jobs/report/template.py", "files/formats.py",
+    "core/encoding_guess.py", "spark/frames.py", "core/progress.py",
 }  # fmt: skip
 
 

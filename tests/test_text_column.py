@@ -8,9 +8,9 @@ import pytest
 from over import over
 
 import simdb
+from simdb.core import kernel
 from simdb.core.arrow import TextColumn, joined, listed
 from simdb.core.decoding import text_column
-from simdb.core import kernel
 
 MEMORY = np.frombuffer("red\u660egreen".encode(), np.uint8)
 START = MEMORY.ctypes.data

@@ -14,8 +14,8 @@ import pytest
 from forked import code_of_child
 from over import over
 
-from simdb.core.errors import OptionError
 from simdb.core import threads
+from simdb.core.errors import OptionError
 from simdb.core.threads import (
     begun,
     crew,

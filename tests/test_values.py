@@ -5,8 +5,8 @@ import pytest
 from over import over
 
 import simdb
-from simdb.core.matches import known
 from simdb.core.arrays import describe, object_array
+from simdb.core.matches import known
 
 WEIGHTS = np.linspace(-1, 1, 64).astype(np.float32)
 BITS = sum(1 << place for place in range(64) if WEIGHTS[place] >= 0)

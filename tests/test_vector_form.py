@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.core import vector_form
+from simdb.core import kernel, vector_form
 from simdb.core.vector_form import CURVE, corrected, corrected_one, least_rounded, unpack
-from simdb.core import kernel
 
 
 def test_each_byte_has_a_weight_of_each_half():

@@ -44,4 +44,5 @@ def module_of(command: str) -> str:
     return SHARED.get(command, command.replace("-", "_"))
 
 
-__getattr__ = cold.modules(__name__, list(dict.fromkeys(map(module_of, NAMES))))
+__all__ = list(dict.fromkeys(map(module_of, NAMES)))
+__getattr__ = cold.modules(__name__, __all__)

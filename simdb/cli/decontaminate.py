@@ -10,25 +10,44 @@ from simdb.cli.options.intake import Intake, KeptOutput
 from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with_nulls
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
-from simdb.jobs.decontamination.decontaminate import checked_rule, parts_of_files, result
-from simdb.jobs.decontamination.result import COLUMNS, Decontaminated
-from simdb.jobs.decontamination.search import CUT, DROP, MARK, DecontaminationRun, ItemSearch
-from simdb.jobs.deduplication.result import InMemory
 from simdb.core.choices import RAISE, NullName
 from simdb.core.errors import OptionError
 from simdb.core.fields import FieldName, checked_field
-from simdb.files.formats import STANDARD_OUTPUT, Format, output_format
-from simdb.files.places import Staying, check_outputs, side_files
-from simdb.files.table_file import write_rows
-from simdb.files.target import Outputs
-from simdb.jobs.report.template import PAGE_FORM, check_page, fill_page
+from simdb.core.options import Simhash
 from simdb.core.skipped import Skipped
 from simdb.core.threads import thread_count
-from simdb.core.options import Simhash
-from simdb.files.kinds import holds_records
-from simdb.files.origins import Origins
-from simdb.files.reading import check_sources, expanded
-from simdb.files.records import InputProblem, SourceOptions
+from simdb.files import (
+    STANDARD_OUTPUT,
+    Format,
+    InputProblem,
+    Origins,
+    Outputs,
+    SourceOptions,
+    Staying,
+    check_outputs,
+    check_sources,
+    expanded,
+    holds_records,
+    output_format,
+    side_files,
+    write_rows,
+)
+from simdb.jobs import (
+    COLUMNS,
+    CUT,
+    DROP,
+    MARK,
+    PAGE_FORM,
+    Decontaminated,
+    DecontaminationRun,
+    InMemory,
+    ItemSearch,
+    check_page,
+    checked_rule,
+    fill_page,
+    parts_of_files,
+    result,
+)
 
 SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
 

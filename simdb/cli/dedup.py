@@ -26,21 +26,30 @@ from simdb.cli.options.sketch_options import SketchOptions, allowed
 from simdb.cli.options.texts import Shown, TextsById, beginnings_of, texts_by_id
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
-from simdb.jobs.deduplication.reference import DatabaseReference
-from simdb.jobs.deduplication.sieve import DOCUMENT
-from simdb.files.formats import STANDARD_OUTPUT
-from simdb.files.pieces import Spool
-from simdb.files.rows import Row
-from simdb.files.survivors import SurvivorOutput
-from simdb.files.table_file import write_results
-from simdb.files.target import Outputs
-from simdb.jobs.report.template import PAGE_FORM, fill_page
-from simdb.jobs.report.text_pairs import Removed, render_removed, rule_in_words
 from simdb.core import keeping
-from simdb.files.origins import Origins
-from simdb.files.reading import check_sources, expanded, read_sources
-from simdb.files.records import SourceOptions
-from simdb.storage.files.location import is_database
+from simdb.files import (
+    STANDARD_OUTPUT,
+    Origins,
+    Outputs,
+    Row,
+    SourceOptions,
+    Spool,
+    SurvivorOutput,
+    check_sources,
+    expanded,
+    read_sources,
+    write_results,
+)
+from simdb.jobs import (
+    DOCUMENT,
+    PAGE_FORM,
+    DatabaseReference,
+    Removed,
+    fill_page,
+    render_removed,
+    rule_in_words,
+)
+from simdb.storage import is_database
 
 FLAT_COLUMNS = ("representative", "size", "id", "distance", "similarity")
 FLAT_TEXT_COLUMNS = (

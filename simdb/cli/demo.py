@@ -13,10 +13,7 @@ from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_rows, quantity, rounded
-from simdb.files.rows import Row
-from simdb.files.batch import batched
-from simdb.files.reading import read_folder
-from simdb.files.records import Record, SourceOptions
+from simdb.files import Record, Row, SourceOptions, batched, read_folder
 
 QUERIES = 200
 SHOWN_GROUPS = 10

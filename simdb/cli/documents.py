@@ -9,10 +9,9 @@ import simdb
 from simdb.cli.options.opening import one_state, open_either, open_idle
 from simdb.cli.options.option_groups import given_age, given_condition, given_ids
 from simdb.cli.output.render import DATABASE_ERROR, Exit, plain, print_one
-from simdb.core.errors import InputError
-from simdb.files.rows import Row
-from simdb.files import content
 from simdb.core.arrays import Id
+from simdb.core.errors import InputError
+from simdb.files import Row, content
 
 SHOWN_IDS = 20
 

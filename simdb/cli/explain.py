@@ -11,13 +11,12 @@ from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_ids
 from simdb.cli.options.sketch_options import SketchOptions, allowed, check_given, make_sketch
 from simdb.cli.output import render
-from simdb.core.decoding import known_encoding
 from simdb.core.choices import ErrorsName
-from simdb.files.rows import Row
-from simdb.jobs.report.excerpts import compared
-from simdb.sketch.markup import as_read
-from simdb.files.content import STANDARD_INPUT, markup_hint, read_file
-from simdb.storage.files.plain import DATA_FILE
+from simdb.core.decoding import known_encoding
+from simdb.files import STANDARD_INPUT, Row, markup_hint, read_file
+from simdb.jobs import compared
+from simdb.sketch import as_read
+from simdb.storage import DATA_FILE
 
 BIT_COLUMNS = ("bit", "weights", "ranks", "volatility", "moved_by")
 FEATURE_COLUMNS = ("feature", "left", "right")

@@ -11,13 +11,10 @@ from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.option_groups import ReadingOptions, SearchOptions, given_batch, with_nulls
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, print_one, print_rows, quantity
-from simdb.database.write.conflicts import ERROR
-from simdb.core.choices import ConflictName, MatchName, NullName, OnError, OnErrorName
-from simdb.files.pieces import Spool
-from simdb.files.rows import Row
-from simdb.files.batch import Batch, Found
-from simdb.files.reading import check_sources, read_sources
 from simdb.core.arrays import Id
+from simdb.core.choices import ConflictName, MatchName, NullName, OnError, OnErrorName
+from simdb.database import ERROR
+from simdb.files import Batch, Found, Row, Spool, check_sources, read_sources
 
 MATCHED_COLUMNS = ("id", "match", "distance", "similarity")
 

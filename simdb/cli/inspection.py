@@ -11,14 +11,13 @@ from simdb.cli import output
 from simdb.cli.options.opening import open_either
 from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, quantity
 from simdb.cli.output.words import in_words, row_in_words
-from simdb.database import maintenance
-from simdb.core.previews import size
-from simdb.files.rows import Row
-from simdb.jobs.report.facts import file_times
 from simdb.core.options import SEEN, Minhash
+from simdb.core.previews import size
 from simdb.core.text_sketch import differing_options
-from simdb.storage.files.location import NETWORK_TYPES, file_system
-from simdb.storage.files.pages import REMEDY
+from simdb.database import maintenance
+from simdb.files import Row
+from simdb.jobs import file_times
+from simdb.storage import NETWORK_TYPES, REMEDY, file_system
 
 UTC = "%Y-%m-%dT%H:%M:%SZ"
 # The seconds of each unit, the longest first.

@@ -27,15 +27,23 @@ from simdb.cli.options.texts import Shown, TextsById, check_keep, stored_texts
 from simdb.cli.output.render import print_note, rounded, verification_note
 from simdb.cli.output.words import in_words
 from simdb.core.arrow import id_text, load_arrow
-from simdb.database.search.judge import ESTIMATE, EXACT
 from simdb.core.choices import PolicyName, VerifyName
 from simdb.core.dtypes import Array
-from simdb.files.formats import DELIMITERS, PARQUET, ROW_FORMATS, Format, Unclosed, output_format
-from simdb.files.places import check_outputs
-from simdb.files.rows import Row, encoded
-from simdb.files.table_file import row_writer
-from simdb.files.target import written
 from simdb.core.keeping import FIRST
+from simdb.database import ESTIMATE, EXACT
+from simdb.files import (
+    DELIMITERS,
+    PARQUET,
+    ROW_FORMATS,
+    Format,
+    Row,
+    Unclosed,
+    check_outputs,
+    encoded,
+    output_format,
+    row_writer,
+    written,
+)
 
 Columns = dict[str, Array]
 

@@ -29,18 +29,26 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
 from simdb.core.choices import RAISE, NullName, OnError
 from simdb.core.dtypes import Bools
-from simdb.files.formats import STANDARD_OUTPUT, Format, output_format
-from simdb.files.pieces import Spool
-from simdb.files.places import Staying, check_outputs, side_files
-from simdb.files.rows import Row
-from simdb.files.survivors import SurvivorOutput
-from simdb.files.table_file import write_results
-from simdb.files.target import Outputs
-from simdb.files.batch import Batch
-from simdb.files.origins import Origins
-from simdb.files.read_again import LinesAgain
-from simdb.files.reading import check_sources, expanded, read_sources
-from simdb.files.records import SourceOptions
+from simdb.files import (
+    STANDARD_OUTPUT,
+    Batch,
+    Format,
+    LinesAgain,
+    Origins,
+    Outputs,
+    Row,
+    SourceOptions,
+    Spool,
+    Staying,
+    SurvivorOutput,
+    check_outputs,
+    check_sources,
+    expanded,
+    output_format,
+    read_sources,
+    side_files,
+    write_results,
+)
 
 COLUMNS = ("id", "match", "distance", "similarity")
 SHOWN_COLUMNS = (*COLUMNS, "text", "match_text")

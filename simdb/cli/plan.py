@@ -11,11 +11,10 @@ from simdb.cli.options.option_groups import SearchOptions, given_memory
 from simdb.cli.options.sketch_options import MINHASH, SketchOptions, check_given, make_sketch
 from simdb.cli.output.render import MICROSECONDS, is_table, print_one, print_rows, time_in_words
 from simdb.cli.output.words import row_in_words
-from simdb.database.search.planning import plan_without_database
-from simdb.database.search.question import Question
 from simdb.core.choices import ClustersName, DistanceTablesName, TimesName
-from simdb.files.rows import Row
 from simdb.core.reports import ModelCost
+from simdb.database import Question, plan_without_database
+from simdb.files import Row
 
 WAY_FIELDS = (
     "method", "tables", "flips", "table_flips", "header_bits", "theta", "probes", "compared",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import simdb
-from simdb import sources
+from simdb import files
 from simdb.cli import options
 from simdb.cli.options.opening import open_either, with_passages
 from simdb.cli.options.option_groups import (
@@ -18,9 +18,9 @@ from simdb.cli.options.option_groups import (
     given_ids,
 )
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
-from simdb.core.decoding import known_encoding
 from simdb.core.choices import ErrorsName, FormatName
-from simdb.files.content import STANDARD_INPUT, markup_hint
+from simdb.core.decoding import known_encoding
+from simdb.files import STANDARD_INPUT, markup_hint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +119,6 @@ def _document(
     if fingerprint is not None:
         return given_bits(fingerprint)
     if text == STANDARD_INPUT or file is not None:
-        reading = sources.records.SourceOptions(encoding=decoded_as, errors=errors)
-        return sources.kinds.read_one(file or STANDARD_INPUT, reading)
+        reading = files.SourceOptions(encoding=decoded_as, errors=errors)
+        return files.read_one(file or STANDARD_INPUT, reading)
     return text

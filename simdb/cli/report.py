@@ -9,17 +9,12 @@ from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ReadingOptions, SearchOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
-from simdb.database.search.question import Question
-from simdb.files.formats import STANDARD_OUTPUT
-from simdb.files.places import check_outputs
-from simdb.jobs.report.facts import Limits
-from simdb.jobs.report.gather import gather
-from simdb.jobs.report.page import render
-from simdb.jobs.report.template import check_page, write_page
-from simdb.core.options import Simhash
-from simdb.files.reading import check_sources
-from simdb.sketch.tuning.sample import as_text
 from simdb.core.arrays import ORDINALS_MAX, Id
+from simdb.core.options import Simhash
+from simdb.database import Question
+from simdb.files import STANDARD_OUTPUT, check_outputs, check_sources
+from simdb.jobs import Limits, check_page, gather, render, write_page
+from simdb.sketch import as_text
 
 USUAL = Limits()
 # Texts are only shown, so there is nothing to say about mark-up.

@@ -18,14 +18,11 @@ from simdb.cli.options.opening import open_idle
 from simdb.cli.options.option_groups import TextOptions, given_batch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, time_in_words
-from simdb.core.choices import SKIP, ErrorsName, FormatName, OnErrorName
-from simdb.files.places import check_outputs, check_place
-from simdb.files.rows import Row
 from simdb.core import kernel
-from simdb.sketch.sketcher import Sketcher
-from simdb.files.batch import Found
-from simdb.files.reading import check_sources, read_texts
 from simdb.core.arrays import Fingerprint
+from simdb.core.choices import SKIP, ErrorsName, FormatName, OnErrorName
+from simdb.files import Found, Row, check_outputs, check_place, check_sources, read_texts
+from simdb.sketch import Sketcher
 
 RECALLS = (0.8, 0.9, 0.95, 0.99)
 CURVE_COLUMNS = ("recall", "tables", "theta", "probes", "reached", "time")

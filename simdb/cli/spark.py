@@ -12,12 +12,11 @@ from simdb.cli.options.declare import Positive, command_of, described
 from simdb.cli.options.sketch_options import SketchOptions, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, quantity
-from simdb.database.clusters.find import STAR
 from simdb.core.choices import SKIP, NullName, OnErrorName, PolicyName, VerifyName
 from simdb.core.errors import ExistsError, OptionError
 from simdb.core.keeping import parse
-from simdb.spark import drop_duplicates
-from simdb.spark.frames import exists, session
+from simdb.database import STAR
+from simdb.spark import drop_duplicates, exists, session
 
 JSON, PARQUET = "json", "parquet"
 JSON_ENDS = (".jsonl", ".ndjson", ".json")

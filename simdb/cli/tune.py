@@ -15,14 +15,11 @@ from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_one
 from simdb.cli.output.words import in_words
-from simdb.core.decoding import known_encoding
 from simdb.core.choices import MarkupName
+from simdb.core.decoding import known_encoding
 from simdb.core.errors import InputError
-from simdb.files.content import read_file
-from simdb.files.reading import check_sources
-from simdb.sketch.tuning.judged import Share
-from simdb.sketch.tuning.sample import as_text
-from simdb.sketch.tuning.tune import FITTED_TEXTS
+from simdb.files import check_sources, read_file
+from simdb.sketch import FITTED_TEXTS, Share, as_text
 
 # The sketch decides only about a hint on mark-up, which this command gives in its own words.
 READ_AS = simdb.Simhash(markup="html")

@@ -14,8 +14,7 @@ from simdb.cli.output.render import FINDINGS, Exit, is_table, plain, print_one, 
 from simdb.cli.output.words import in_words
 from simdb.core.choices import ConflictName, DistanceTablesName
 from simdb.core.previews import size
-from simdb.files.formats import STANDARD_OUTPUT
-from simdb.files.places import check_outputs
+from simdb.files import STANDARD_OUTPUT, check_outputs
 
 
 def compact(db: str, *, json: bool = False) -> None:

@@ -3,13 +3,6 @@
 `importing` is cold: one command needs it.
 """
 
-from typing import TYPE_CHECKING
+from simdb.core.cold import door
 
-from simdb.core import cold
-
-__all__ = ["importing"]
-
-if TYPE_CHECKING:
-    from simdb.compat import importing
-else:
-    __getattr__ = cold.modules(__name__, __all__)
+__getattr__, __dir__, __all__ = door(__name__)

@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simdb.database.database import Database
-from simdb.database.stored import note_seen
-from simdb.database.transaction import WriteTransaction
+from simdb.core.arrays import Id
 from simdb.core.errors import InputError
 from simdb.core.matches import Match
-from simdb.core.arrays import Id
+from simdb.database import Database, WriteTransaction, note_seen
 
 # The document that names the crawls which have not ended; without features, it matches nothing.
 CRAWLS_ID = b"simdb.compat.crawl"

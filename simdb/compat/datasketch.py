@@ -35,11 +35,11 @@ from simdb.compat import row_form
 from simdb.compat.minwise import MinHash, sha1_hash32, sha1_hash64
 from simdb.compat.rows import DatabaseRows, TemporaryRows, check_storage, opened_at
 from simdb.compat.sessions import DeletionSession, InsertionSession, taken, unknown
-from simdb.database.database import Database
-from simdb.core.choices import DurabilityName, ModeName
-from simdb.core.errors import ExistsError, InputError, NotFoundError, OptionError
 from simdb.core.arrays import Id
+from simdb.core.choices import DurabilityName, ModeName
 from simdb.core.documents import Signature
+from simdb.core.errors import ExistsError, InputError, NotFoundError, OptionError
+from simdb.database import Database
 
 __all__ = ["MinHash", "MinHashLSH", "sha1_hash32", "sha1_hash64"]
 

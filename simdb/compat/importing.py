@@ -22,13 +22,13 @@ from simdb.compat.unpickler import (
     StoredMinHash,
     Unpickler,
 )
-from simdb.database.state.incoming import EncodedIds
+from simdb.core.arrays import describe
+from simdb.core.documents import Signatures
 from simdb.core.dtypes import U64
 from simdb.core.errors import InputError, OptionError
 from simdb.core.options import PERMUTATIONS_MOST, Minhash, Options
-from simdb.storage.files.new_directory import made_beside
-from simdb.core.arrays import describe
-from simdb.core.documents import Signatures
+from simdb.database import EncodedIds
+from simdb.storage import made_beside
 
 UNFINISHED = ".importing"
 # Memory limit for the hash values of a file: the larger of a fixed size and 16 times the file.

@@ -15,12 +15,12 @@ from typing import BinaryIO, NoReturn
 
 import numpy as np
 
-from simdb import functions
-from simdb.database.clusters.arrays import distinct
+from simdb import database
 from simdb.core.bits import ALL_BITS
 from simdb.core.dtypes import U8, U64, Bools
 from simdb.core.errors import InputError, OptionError
-from simdb.plan.arrangement import check_arrangement
+from simdb.database import distinct
+from simdb.plan import check_arrangement
 
 STANDARD = "-"
 WHOLE_NUMBER = re.compile("0*[1-9][0-9]{0,8}", re.ASCII)
@@ -148,14 +148,14 @@ def _write(path: str, lines: Iterator[U8]) -> None:
 
 def _pair_lines(hashes: U64, blocks: int, distance: int) -> Iterator[U8]:
     """Yield the lines of all pairs, in the order in which they are found."""
-    for chunk in functions.find_all(hashes, blocks, distance).chunks():
+    for chunk in database.find_all(hashes, blocks, distance).chunks():
         numbers = hashes[np.stack([chunk.left, chunk.right], axis=1).reshape(-1)]
         yield from _pieces(numbers, np.arange(len(numbers)) % 2 == 0)
 
 
 def _cluster_lines(hashes: U64, blocks: int, distance: int) -> Iterator[U8]:
     """Yield the lines of all clusters, ordered by their smallest hashes."""
-    clusters = functions.find_clusters(hashes, blocks, distance)
+    clusters = database.find_clusters(hashes, blocks, distance)
     starts = np.zeros(len(clusters.positions), np.bool_)
     starts[clusters.offsets[:-1]] = True
     yield from _pieces(hashes[clusters.positions], starts)

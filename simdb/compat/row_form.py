@@ -29,9 +29,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY, MIXING, mixed
+from simdb.core.arrays import Id, describe
 from simdb.core.checks import whole
 from simdb.core.choices import FamilyName
 from simdb.core.cold import MadeOnce
+from simdb.core.documents import Signature, Signatures
 from simdb.core.dtypes import F64, U32, U64
 from simdb.core.errors import InputError, OptionError
 from simdb.core.options import (
@@ -41,8 +43,6 @@ from simdb.core.options import (
     Minhash,
     Options,
 )
-from simdb.core.arrays import Id, describe
-from simdb.core.documents import Signature, Signatures
 
 USUAL_THRESHOLD, USUAL_COUNT, USUAL_WEIGHTS = 0.9, 128, (0.5, 0.5)
 # The scheme of a weighted MinHash, which has none in datasketch.

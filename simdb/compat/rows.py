@@ -17,14 +17,13 @@ import numpy as np
 
 from simdb import database
 from simdb.compat.row_form import RowForm
-from simdb.database.database import Database
-from simdb.database.reading import Reading
+from simdb.core.arrays import Id, describe
 from simdb.core.choices import DurabilityName, ModeName
 from simdb.core.dtypes import U32
 from simdb.core.errors import ClosedError, ExistsError, NotFoundError, OptionError
 from simdb.core.options import Options
-from simdb.storage.files.location import TemporaryFolder
-from simdb.core.arrays import Id, describe
+from simdb.database import Database, Reading
+from simdb.storage import TemporaryFolder
 
 # Less than the share of one minimum, so every document that agrees in a band matches.
 ANY: dict[str, Any] = {"similarity": 1e-6, "recall": 0.5, "search": "banding"}

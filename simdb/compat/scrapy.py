@@ -18,11 +18,10 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
-from simdb.database.database import Database
-from simdb.database.database import open as open_database
-from simdb.core.errors import Error, InputError, OptionError
 from simdb.compat.crawl import NEAR_DUPLICATE, Crawl, Page, Verdict
+from simdb.core.errors import Error, InputError, OptionError
 from simdb.core.options import Options, Simhash
+from simdb.database import Database, open as open_database
 
 PATH, TEXT_FIELD, ID_FIELD = "SIMDB_PATH", "SIMDB_TEXT_FIELD", "SIMDB_ID_FIELD"
 SIMILARITY, SKETCH = "SIMDB_SIMILARITY", "SIMDB_SKETCH"

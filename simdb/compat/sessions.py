@@ -6,9 +6,9 @@ after an exception, like datasketch.
 
 from typing import Any, Protocol, TypeVar
 
+from simdb.core.arrays import Id
 from simdb.core.dtypes import U32
 from simdb.core.errors import ExistsError, InputError, OptionError
-from simdb.core.arrays import Id
 
 Kind = TypeVar("Kind", bound="Session")
 

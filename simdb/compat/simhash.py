@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from simdb import functions
-from simdb.database.clusters.arrays import as_bits, distinct
+from simdb import database
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.errors import OptionError
+from simdb.database import as_bits, distinct
 
 Token = TypeVar("Token")
 
@@ -37,7 +37,7 @@ def compute(hashes: Any) -> int:
 
 def num_differing_bits(a: int, b: int) -> int:
     """Return the number of bits in which two 64-bit hashes differ."""
-    return functions.distance(a, b)
+    return database.distance(a, b)
 
 
 def find_all(hashes: Any, number_of_blocks: int, different_bits: int) -> list[tuple[int, int]]:
@@ -46,7 +46,7 @@ def find_all(hashes: Any, number_of_blocks: int, different_bits: int) -> list[tu
     Repeated hashes count once.  The pairs are sorted; in simhash-py their order is arbitrary.
     """
     values = distinct(as_bits(hashes))
-    pairs = functions.find_all(values, number_of_blocks, different_bits)
+    pairs = database.find_all(values, number_of_blocks, different_bits)
     return sorted(zip(values[pairs.left].tolist(), values[pairs.right].tolist(), strict=True))
 
 

@@ -1,1 +1,13 @@
-"""What all wings share: errors, options, values, results, columns, threads and the kernel."""
+"""Core: what every wing shares.
+
+Here are errors, options and their values, documents and results, columns of Arrow, threads, memory
+and the compiled kernel.  Nothing here knows a sketch, a file format or a database.  Other wings
+import the names of these modules from the module, `from simdb.core.errors import InputError`.
+"""
+
+__all__ = [
+    "arrays", "arrow", "bits", "checks", "choices", "clusters", "cold", "decoding", "documents",
+    "dtypes", "encoding_guess", "errors", "field_columns", "fields", "foreign", "keeping", "kernel",
+    "matches", "memory", "options", "previews", "progress", "reports", "search", "skipped",
+    "stored_options", "text_sketch", "threads", "vector_form",
+]  # fmt: skip

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, ov
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.arrow import fixed_rows
-from simdb.core.vector_form import DIMENSIONS, has_features, signs_of, unpack, width
 from simdb.core import previews
+from simdb.core.arrow import fixed_rows
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.checks import shown
 from simdb.core.errors import InputError
+from simdb.core.vector_form import DIMENSIONS, has_features, signs_of, unpack, width
 
 # The ids of documents.  A database can hold ids of several kinds, so ids in its answers have the
 # type Any for a type checker, unless the program names one, as in

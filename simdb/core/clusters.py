@@ -10,11 +10,10 @@ from typing import Any, Generic
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core import arrow
-from simdb.core import previews
+from simdb.core import arrow, previews
+from simdb.core.arrays import IdT, RowSequence
 from simdb.core.dtypes import I64
 from simdb.core.matches import Pair, ReadOnce, Verification
-from simdb.core.arrays import IdT, RowSequence
 
 CHUNK_MEMBERS = 1 << 16
 

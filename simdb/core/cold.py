@@ -1,24 +1,16 @@
-"""Cold modules: parts of the package that are loaded when they are first used.
+"""Doors: the names that a package gives to others, loaded when a program first uses them.
 
-`import simdb` loads only the errors.  Each public name is loaded with its module when a program
-first uses the name, so a program pays for what it uses.  `simdb/__init__.py` imports the names for
-type checkers only, and says at run time in which module each name is:
+A package lists its names once, in `__init__.pyi`, where type checkers look for them:
 
-    if TYPE_CHECKING:
-        from simdb.database.database import Database, open
-    else:
-        __getattr__ = cold.names(__name__, {"simdb.database.database": "Database open"})
+    from simdb.storage.contents import Contents as Contents
 
-A package whose modules few programs need lists them in its `__init__.py`, in the same way:
+and `__init__.py` opens the door:
 
-    __all__ = ["advice", "dump"]
-    if TYPE_CHECKING:
-        from simdb.database.maintenance import advice, dump
-    else:
-        __getattr__ = cold.modules(__name__, __all__)
+    __getattr__, __dir__, __all__ = door(__name__)
 
-Code that uses such a module imports the package and names the module in the call:
-`maintenance.dump.dump(store, target)`.  The first call loads the module.
+`from simdb.storage import Contents` then loads one module of the package.  With `from simdb import
+storage`, the module is loaded by the first call that names it, `storage.Contents(...)`: so a
+program pays for what it uses, and `import simdb` loads nothing else.
 
 Whoever loads a module in the middle of a program holds `LOADING`.  Without it, a child forked by
 another thread at that moment would wait for the module without end.
@@ -26,7 +18,8 @@ another thread at that moment would wait for the module without end.
 
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from threading import RLock
 from types import ModuleType
@@ -34,6 +27,7 @@ from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
 LOADING = RLock()
+LOADING_SECONDS = 1.0
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=LOADING.acquire, after_in_parent=LOADING.release, after_in_child=LOADING.release
@@ -64,43 +58,72 @@ class MadeOnce(Generic[Value]):
         return value
 
 
-def modules(package: str, cold: Collection[str]) -> Callable[[str], ModuleType]:
-    """Make the `__getattr__` of a package that loads each of its `cold` modules when first used."""
+def door(
+    package: str, moved: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return the `__getattr__`, `__dir__` and `__all__` of a package that lists its names.
 
-    def load(name: str) -> ModuleType:
-        if name not in cold:
-            raise _unknown(package, name)
-        with LOADING:
-            return import_module(f"{package}.{name}")
-
-    return load
-
-
-def names(
-    package: str, places: Mapping[str, str], moved: Mapping[str, str] | None = None
-) -> Callable[[str], Any]:
-    """Make the `__getattr__` of a package that loads each of its names when first used.
-
-    `places`: the names, separated by spaces, that each module gives to the package.  `moved`: what
-    to use in place of names that the package had; such a name never means a package, as
-    `simdb.plan` would.
+    `moved`: what to use in place of names that the package had; such a name never means a package,
+    as `simdb.plan` would.
     """
-    place_of = {name: module for module, given in places.items() for name in given.split()}
+    own = sys.modules[package]
+    place_of = _places(f"{own.__file__}i")
     moved = {} if moved is None else moved
-    vars(sys.modules[package])["__moved__"] = moved
-    sys.modules[package].__class__ = _Package
+    vars(own)["__moved__"] = moved
+    own.__class__ = _Package
+    names = sorted(place_of)
 
     def load(name: str) -> Any:
         if name in moved:
             raise AttributeError(f"{package}.{name} is gone; use {moved[name]}")
         if name not in place_of:
-            raise _unknown(package, name)
-        with LOADING:
-            value = getattr(import_module(place_of[name]), name)
-        setattr(sys.modules[package], name, value)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        with _loading():
+            value = vars(import_module(place_of[name])).get(name)
+            if value is None:
+                value = import_module(f"{place_of[name]}.{name}")
+        setattr(own, name, value)
         return value
 
+    return load, lambda: names, names
+
+
+def modules(package: str, cold: Collection[str]) -> Callable[[str], ModuleType]:
+    """Make the `__getattr__` of a package that loads each of its `cold` modules when first used."""
+
+    def load(name: str) -> ModuleType:
+        if name not in cold:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        with _loading():
+            return import_module(f"{package}.{name}")
+
     return load
+
+
+def _places(path: str) -> dict[str, str]:
+    """Return the module of each name that a stub imports, as `from module import name as name`."""
+    with open(path, encoding="ascii") as stub:
+        statements = f"\n{stub.read()}".split("\nfrom ")[1:]
+    places = {}
+    for statement in statements:
+        module, _, names = statement.partition(" import ")
+        words = names.replace("(", " ").replace(")", " ").replace(",", " ").split()
+        places.update(dict.fromkeys(words[::3], module))
+    return places
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Hold `LOADING`, unless another thread that loads a module keeps it too long.
+
+    A thread that imports a package of simdb by itself may hold a module that the other waits for.
+    """
+    is_held = LOADING.acquire(timeout=LOADING_SECONDS)
+    try:
+        yield
+    finally:
+        if is_held:
+            LOADING.release()
 
 
 class _Package(ModuleType):
@@ -122,7 +145,3 @@ class _Package(ModuleType):
         What pickles them, as Spark, Ray and Dask do, knows only modules of no class of their own.
         """
         return import_module, (self.__name__,)
-
-
-def _unknown(package: str, name: str) -> AttributeError:
-    return AttributeError(f"module {package!r} has no attribute {name!r}")

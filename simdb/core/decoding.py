@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
 from simdb.core.arrow import ByteColumn, TextColumn, arrays_of, joined
-from simdb.core.encoding_guess import GUESS, check_guessing, guessed, guessed_wide
 from simdb.core.checks import shown
 from simdb.core.dtypes import I64, U64
+from simdb.core.encoding_guess import GUESS, check_guessing, guessed, guessed_wide
 from simdb.core.errors import InputError, OptionError
-from simdb.core import kernel
 
 UTF8 = "utf-8"
 MARK = "\ufeff"

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.arrow import fixed_rows
-from simdb.core.vector_form import minimum_type, unpack_minima
 from simdb.core import previews
+from simdb.core.arrays import Fingerprint, IdT_co, aligned, column_of, describe
+from simdb.core.arrow import fixed_rows
 from simdb.core.errors import InputError, OptionError
 from simdb.core.foreign import OF_DOCUMENTS, hinting
 from simdb.core.options import Minhash
-from simdb.core.arrays import Fingerprint, IdT_co, aligned, column_of, describe
+from simdb.core.vector_form import minimum_type, unpack_minima
 
 # The probability that two independent minima of 8 bits are equal.
 CHANCE = 1 / 256

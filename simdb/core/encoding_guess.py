@@ -15,7 +15,7 @@ from typing import Any
 from simdb.core.errors import InputError, OptionError
 
 GUESS = "guess"  # the value of --encoding
-UTF8 = "utf-8-sig"
+UTF8_MARKED = "utf-8-sig"
 REMEDY = "pip install charset-normalizer"
 # How many bytes are examined, and how many of them lie before the failed byte.
 WINDOW_BYTES = 1 << 14
@@ -117,8 +117,8 @@ def encoding_of(content: bytes) -> str:
         codecs.getincrementaldecoder("utf-8")().decode(content)  # a character can be cut off
     except UnicodeDecodeError as error:
         if not is_damaged(content, error.start):
-            return likely_encoding(content, error.start) or UTF8
-    return UTF8
+            return likely_encoding(content, error.start) or UTF8_MARKED
+    return UTF8_MARKED
 
 
 def guessed_wide(head: bytes) -> str | None:
@@ -133,7 +133,8 @@ def guessed_wide(head: bytes) -> str | None:
 
 def guessed_note() -> str | None:
     """Return what was decoded by a guess in this run; None if nothing was."""
-    every = [f"{number:,} as {name}" for name, number in GUESSED.most_common() if name != UTF8]
+    found = GUESSED.most_common()
+    every = [f"{number:,} as {name}" for name, number in found if name != UTF8_MARKED]
     if not every:
         return None
     return f"--encoding guess: read {', '.join(every)}; all else as utf-8"

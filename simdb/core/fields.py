@@ -92,7 +92,7 @@ class Field:
         if len(places) < 2:
             return found[0] if found else None
         odd = (value for value in found if isinstance(value, list | dict))
-        return next(odd, JOINT.join(map(as_text, found)) if found else None)
+        return next(odd, JOINT.join(map(value_text, found)) if found else None)
 
     def lacking(self, record: Any) -> list[str]:
         """Return what a record does not have: the field, or the names of some of its parts."""
@@ -152,7 +152,7 @@ def checked_field(argument: str, name: object, changed_by: str = "") -> FieldNam
     return made
 
 
-def as_text(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Return a value as a text: bytes decoded, other values as in JSON."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core import arrow
-from simdb.core import previews
+from simdb.core import arrow, previews
+from simdb.core.arrays import Id, IdT, IdT_co, RowSequence, object_array
 from simdb.core.errors import ClosedError
 from simdb.core.skipped import Skipped
-from simdb.core.arrays import Id, IdT, IdT_co, RowSequence, object_array
 
 Arrays = TypeVar("Arrays", bound=Any)
 One = TypeVar("One")

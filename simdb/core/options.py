@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from simdb.core.vector_form import DIMENSIONS, least_rounded, width
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import flag, one_of, share, whole
 from simdb.core.choices import (
@@ -22,6 +21,7 @@ from simdb.core.choices import (
 from simdb.core.errors import OptionError
 from simdb.core.foreign import answering_class
 from simdb.core.text_sketch import IdfTable, TextSketch, differing_options, written
+from simdb.core.vector_form import DIMENSIONS, least_rounded, width
 
 FAMILIES = STRATIFIED, MULTIPLY_SHIFT, MERSENNE, ONE_PERMUTATION = (
     "stratified", "multiply-shift", "mersenne", "one-permutation",

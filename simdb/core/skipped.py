@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from simdb.core import arrow
+from simdb.core.arrays import Fingerprints, object_array, offsets_of
 from simdb.core.checks import is_one_of, shown
 from simdb.core.choices import RAISE, SKIP, OnError
+from simdb.core.documents import Signatures
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.previews import counted
-from simdb.core.arrays import Fingerprints, object_array, offsets_of
-from simdb.core.documents import Signatures
 
 Read = TypeVar("Read")
 Found = TypeVar("Found", bound=Any)

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from simdb.core.vector_form import corrected_one
 from simdb.core.checks import a_map, a_number, a_text, expecting
 from simdb.core.errors import FormatError, OptionError
 from simdb.core.options import ALWAYS, BANDED, LEAN, OPEN, PERMUTED, Minhash, Options, Simhash
 from simdb.core.text_sketch import CJK, EARLIER, IdfTable, TextSketch
+from simdb.core.vector_form import corrected_one
 
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
 CORRECTED = "corrected"

@@ -22,7 +22,15 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.core.checks import callable_name, flag, language, one_of, tag_weights, whole, words
-from simdb.core.choices import ByCharacterName, MarksName, MarkupName, NormalisationName, UnitName
+from simdb.core.choices import (
+    DROP,
+    KEEP,
+    ByCharacterName,
+    MarksName,
+    MarkupName,
+    NormalisationName,
+    UnitName,
+)
 from simdb.core.errors import OptionError
 
 WEIGHT_UNIT = 1 / 1024
@@ -32,7 +40,7 @@ WEIGHT_MASK = (1 << WEIGHT_BITS) - 1
 SLOT_ENTRIES = 4
 UNITS = ("words", "characters", "whitespace", "moz")
 NORMALISATIONS = (NONE, NFC, NFKC, LENIENT) = ("none", "nfc", "nfkc", "lenient")
-MARKS = (KEEP, DROP) = ("keep", "drop")
+MARKS = (KEEP, DROP)
 MARKUPS = ("none", "html")
 # Which scripts are cut by character; without a choice, that of the IDF table, or the first.
 CUT_BY_CHARACTER = SPACELESS, CJK = ("spaceless", "cjk")

@@ -8,14 +8,9 @@ from traceback import clear_frames
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from simdb import engine
-from simdb.database import maintenance, write
-from simdb.database.reading import Reading
-from simdb.database.state.opening import Access, Handle, open_store, open_temporary
-from simdb.database.state.state import State
-from simdb.database.state.store import Store
-from simdb.database.writing import Writing
+from simdb import database as door
 from simdb.core import previews
+from simdb.core.arrays import IdT
 from simdb.core.checks import shown
 from simdb.core.choices import (
     ConflictName,
@@ -33,20 +28,25 @@ from simdb.core.errors import (
     ReadOnlyError,
 )
 from simdb.core.foreign import answering
-from simdb.plan.calibration import Calibration
-from simdb.core.threads import thread_count
 from simdb.core.options import Options
-from simdb.sketch.sketcher import AnySketcher
-from simdb.storage.files.location import closed
-from simdb.core.arrays import IdT
+from simdb.core.threads import thread_count
+from simdb.database import maintenance, write
+from simdb.database.reading import Reading
+from simdb.database.state.opening import Access, Handle, open_store, open_temporary
+from simdb.database.state.state import State
+from simdb.database.state.store import Store
+from simdb.database.writing import Writing
+from simdb.plan import Calibration
+from simdb.sketch import AnySketcher
+from simdb.storage import closed
 
 if TYPE_CHECKING:
+    from simdb.core.progress import Progress
+    from simdb.core.reports import Advice, Compaction, Finding, HeaderFill, Rebuild, Statistics
+    from simdb.core.text_sketch import IdfTable
     from simdb.database.snapshot import Snapshot
     from simdb.database.transaction import WriteTransaction
     from simdb.database.write.write_state import WriteState
-    from simdb.core.reports import Advice, Compaction, Finding, HeaderFill, Rebuild, Statistics
-    from simdb.core.progress import Progress
-    from simdb.core.text_sketch import IdfTable
 
 
 class ManyStores(Protocol):
@@ -112,7 +112,7 @@ class Database(Writing[IdT]):
 
     def read(self) -> "Snapshot[IdT]":
         """Return a snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
-        return engine.snapshot.Snapshot(self._store)
+        return door.Snapshot(self._store)
 
     def write(self) -> "WriteTransaction[IdT]":
         """Begin a write transaction: all verbs, and one commit at the end.  Use it with `with`.
@@ -121,7 +121,7 @@ class Database(Writing[IdT]):
         this thread has a write transaction already.
         """
         self._check_writable()
-        return engine.transaction.WriteTransaction(self._store)
+        return door.WriteTransaction(self._store)
 
     def fit_idf(
         self,
@@ -349,7 +349,7 @@ class Database(Writing[IdT]):
         return self._store.state()
 
     def _lasting(self) -> tuple[Reading[IdT], Callable[[], None]]:
-        snapshot = engine.snapshot.Snapshot(self._store)
+        snapshot = door.Snapshot(self._store)
         self._store.keep_track(snapshot)
         return snapshot, snapshot.abandon
 

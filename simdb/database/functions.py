@@ -8,28 +8,31 @@ from typing import Any, TypeAlias, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from simdb.core import kernel
+from simdb.core.arrays import BARE, EMPTY, Fingerprint, Fingerprints, check_bits, describe
+from simdb.core.checks import instance
+from simdb.core.choices import ErrorsName
+from simdb.core.clusters import ArrayClusters, ArrayPairs
+from simdb.core.documents import Signature, Signatures, check_comparable, estimates
+from simdb.core.dtypes import F32, F64
+from simdb.core.errors import InputError, OptionError
+from simdb.core.options import Minhash, Simhash
+from simdb.core.progress import Progress
+from simdb.core.text_sketch import IdfTable, TextSketch
+from simdb.core.threads import thread_count
 from simdb.core.vector_form import DIMENSIONS, corrected, unpack, width
 from simdb.database import maintenance
 from simdb.database.clusters import arrays
-from simdb.core.checks import instance
-from simdb.core.choices import ErrorsName
-from simdb.core.dtypes import F32, F64
-from simdb.core.errors import InputError, OptionError
-from simdb.core.clusters import ArrayClusters, ArrayPairs
-from simdb.core import kernel
-from simdb.core.progress import Progress
-from simdb.core.threads import thread_count
-from simdb.core.options import Minhash, Simhash
-from simdb.core.text_sketch import IdfTable, TextSketch
-from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.sketch.fitting import fit
-from simdb.sketch.minhash_sketcher import MinHashSketcher
-from simdb.sketch.pipeline import NO_RESOURCES
-from simdb.sketch.quantisation import ReadySketcher, widened
-from simdb.sketch.sketcher import Sketcher
-from simdb.storage.files.idf_file import read_idf, write_idf
-from simdb.core.arrays import BARE, EMPTY, Fingerprint, Fingerprints, check_bits, describe
-from simdb.core.documents import Signature, Signatures, check_comparable, estimates
+from simdb.sketch import (
+    NO_RESOURCES,
+    ExactSimilarity,
+    MinHashSketcher,
+    ReadySketcher,
+    Sketcher,
+    fit,
+    widened,
+)
+from simdb.storage import read_idf, write_idf
 
 Kind = TypeVar("Kind", Simhash, Minhash)
 

@@ -10,11 +10,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
+from simdb.core import checks
+from simdb.core.arrays import ORDINALS_MAX, IdT
 from simdb.core.arrow import checked_arrow, read_batches
+from simdb.core.choices import ErrorsName, MatchName, MethodName, OnError, PolicyName, VerifyName
 from simdb.core.decoding import UTF8, as_text, known_encoding
-from simdb.database import clusters, explain, passages
-from simdb.database import search as searches
-from simdb.database import state as states
+from simdb.core.documents import Document
+from simdb.core.dtypes import U32
+from simdb.core.errors import InputError, OptionError
+from simdb.core.foreign import OF_DATABASES, answering, hinting, named_alone
+from simdb.core.keeping import Keep
+from simdb.core.matches import Match, Matches, PairArrays
+from simdb.core.reports import Plan
+from simdb.core.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
+from simdb.core.skipped import Skipped
+from simdb.core.threads import thread_count
+from simdb.database import clusters, explain, passages, search as searches, state as states
 from simdb.database.search import filters, lookup, one
 from simdb.database.search.question import (
     Question,
@@ -37,32 +48,18 @@ from simdb.database.state.documents import (
 )
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
-from simdb.core import checks
-from simdb.core.choices import ErrorsName, MatchName, MethodName, OnError, PolicyName, VerifyName
-from simdb.core.dtypes import U32
-from simdb.core.errors import InputError, OptionError
-from simdb.core.foreign import OF_DATABASES, answering, hinting, named_alone
-from simdb.core.matches import Match, Matches, PairArrays
-from simdb.core.reports import Plan
-from simdb.core.skipped import Skipped
-from simdb.core.threads import thread_count
-from simdb.core.keeping import Keep
-from simdb.core.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
-from simdb.storage import layout
-from simdb.storage.records.metadata import note_key
-from simdb.core.arrays import ORDINALS_MAX, IdT
-from simdb.core.documents import Document
+from simdb.storage import layout, note_key
 
 if TYPE_CHECKING:
     from simdb.core.arrow import Columns
+    from simdb.core.clusters import Clusters
+    from simdb.core.documents import DocumentLike
+    from simdb.core.reports import Explanation
     from simdb.database.passages.queries import Containment
     from simdb.database.search.filters import Accept, AcceptMany, Where
     from simdb.database.search.judge import Texts
     from simdb.database.search.nearest import Vectors, Wanted
     from simdb.database.search.pairs import Pairs
-    from simdb.core.clusters import Clusters
-    from simdb.core.reports import Explanation
-    from simdb.core.documents import DocumentLike
 
 ITERATED_IDS = 4096
 ITERATED_DOCUMENTS = 1024

@@ -7,13 +7,13 @@ into.  The values that its verbs return do not point there.
 from threading import get_ident
 from typing import NoReturn
 
+from simdb.core import previews
+from simdb.core.arrays import IdT
+from simdb.core.errors import ClosedError, NotPickledError
 from simdb.database.reading import Reading
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
-from simdb.core import previews
-from simdb.core.errors import ClosedError, NotPickledError
-from simdb.storage.environment.gate import Gate, Holder
-from simdb.core.arrays import IdT
+from simdb.storage import Gate, Holder
 
 
 class Snapshot(Reading[IdT]):

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
+from simdb.core.arrays import IdT, Sketches
+from simdb.core.matches import Matches
+from simdb.core.options import SEEN
 from simdb.database.search.question import Question
 from simdb.database.snapshot import Snapshot
 from simdb.database.state.documents import known_ordinals
@@ -14,9 +17,6 @@ from simdb.database.state.view import Sealed
 from simdb.database.transaction import WriteTransaction
 from simdb.database.write import claim
 from simdb.database.write.undecided import refereed
-from simdb.core.matches import Matches
-from simdb.core.options import SEEN
-from simdb.core.arrays import IdT, Sketches
 
 if TYPE_CHECKING:
     from simdb.database.search.judge import Texts

@@ -4,16 +4,15 @@ import sys
 import warnings
 from typing import Any, NoReturn
 
+from simdb.core import previews
+from simdb.core.arrays import IdT
+from simdb.core.errors import NotPickledError
 from simdb.database.reading import Reading
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.database.write.write_state import Change, WriteState
 from simdb.database.writing import Writing
-from simdb.core import previews
-from simdb.core.errors import NotPickledError
-from simdb.storage.environment.gate import Holder
-from simdb.storage.records.metadata import note_key, packed_note
-from simdb.core.arrays import IdT
+from simdb.storage import Holder, note_key, packed_note
 
 
 class LostChangesWarning(ResourceWarning, RuntimeWarning):

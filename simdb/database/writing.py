@@ -8,14 +8,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from simdb.database import search as searches
-from simdb.database import state as states
-from simdb.database import write
-from simdb.database.reading import Reading
-from simdb.database.search.filters import check_filters, check_where
-from simdb.database.search.question import Question
-from simdb.database.state.documents import known_ordinals
-from simdb.database.state.staged import seconds_of
+from simdb.core.arrays import IdT
 from simdb.core.checks import shown
 from simdb.core.choices import (
     ConflictName,
@@ -28,20 +21,25 @@ from simdb.core.choices import (
 from simdb.core.errors import NotFoundError, OptionError
 from simdb.core.foreign import answering, named_alone
 from simdb.core.matches import Match, Matches
+from simdb.core.search import OF_BATCHES, Search
 from simdb.core.skipped import Skipped
 from simdb.core.threads import crew
-from simdb.core.search import OF_BATCHES, Search
-from simdb.storage.records.metadata import NO_METADATA
-from simdb.core.arrays import IdT
+from simdb.database import search as searches, state as states, write
+from simdb.database.reading import Reading
+from simdb.database.search.filters import check_filters, check_where
+from simdb.database.search.question import Question
+from simdb.database.state.documents import known_ordinals
+from simdb.database.state.staged import seconds_of
+from simdb.storage import NO_METADATA
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from simdb.core.documents import DocumentLike
+    from simdb.core.progress import Progress
     from simdb.database.search.filters import Where
     from simdb.database.search.judge import Texts
     from simdb.database.write.write_state import WriteState
-    from simdb.core.progress import Progress
-    from simdb.core.documents import DocumentLike
 
 
 @named_alone

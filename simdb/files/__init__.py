@@ -1,1 +1,9 @@
-"""Files: reading documents from them, and writing results to them."""
+"""Files: reads documents from files, folders and streams, and writes results to files.
+
+Here are formats, encodings of text, remote files and outputs that are there whole or not at all.
+What is done with the documents is in `simdb.jobs`.
+"""
+
+from simdb.core.cold import door
+
+__getattr__, __dir__, __all__ = door(__name__)

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from simdb.core.arrow import TextColumn, encoded
-from simdb.core.arrow import joined as joined_columns
+from simdb.core.arrays import ID_BYTES_MAX
+from simdb.core.arrow import TextColumn, encoded, joined as joined_columns
 from simdb.core.choices import RAISE
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import FieldError, InputError
@@ -30,7 +30,6 @@ from simdb.files.records import (
     make_id,
     place,
 )
-from simdb.core.arrays import ID_BYTES_MAX
 
 # How much `batched` collects.
 COLLECTED_RECORDS = 1024

@@ -19,10 +19,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from simdb.core import kernel
 from simdb.core.arrow import TextColumn
 from simdb.core.decoding import UNORDERED, decoded, marked_or, without_mark
 from simdb.core.encoding_guess import GUESS, GUESSED, guessed, guessed_wide, hint, is_damaged
 from simdb.core.errors import InputError, no_descriptor
+from simdb.core.text_sketch import TextSketch
 from simdb.files.formats import (
     ARROW_MAGICS,
     BZIP2,
@@ -34,8 +36,6 @@ from simdb.files.formats import (
     open_remote,
     packed_file,
 )
-from simdb.core import kernel
-from simdb.core.text_sketch import TextSketch
 
 BUFFER_BYTES = 1 << 16
 # A document of a collection whose size is not known, and a collection.

@@ -20,13 +20,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from simdb.core.arrow import TextColumn, load_arrow
-from simdb.core.decoding import valid_column
-from simdb.core.field_columns import field_column, field_values, fields_at
-from simdb.core.choices import KEEP
-from simdb.core.errors import InputError
-from simdb.core.fields import fields_of
 from simdb.core import kernel
+from simdb.core.arrow import TextColumn, load_arrow
+from simdb.core.choices import KEEP
+from simdb.core.decoding import valid_column
+from simdb.core.errors import InputError
+from simdb.core.field_columns import field_column, field_values, fields_at
+from simdb.core.fields import fields_of
 from simdb.core.memory import block_bytes
 from simdb.core.threads import mapped, thread_count
 from simdb.files.batch import Batch, Found, batched, with_ids
@@ -49,7 +49,7 @@ from simdb.files.records import (
     make_record,
     place,
 )
-from simdb.storage.codec import checksum_of
+from simdb.storage import checksum_of
 
 PURPOSE = "reading JSON lines"
 DIGITS = b"0123456789"

@@ -24,12 +24,12 @@ from itertools import islice
 from typing import Any
 
 from simdb.core.decoding import MARK, MARKS
-from simdb.core.encoding_guess import GUESS, UTF8
+from simdb.core.encoding_guess import GUESS, UTF8_MARKED
 from simdb.core.errors import InputError, OptionError
 from simdb.core.fields import field_named
-from simdb.files.formats import ANY_COMPRESSION, ARROW_MAGICS, COMPRESSIONS
 from simdb.files import content
 from simdb.files.content import CONTENT_ERRORS, SNIFFED_BYTES, STANDARD_INPUT, explained, opened
+from simdb.files.formats import ANY_COMPRESSION, ARROW_MAGICS, COMPRESSIONS
 from simdb.files.records import SourceOptions, valid_name
 
 JSONL, JSON, CSV, TSV, PARQUET, ARROW = "jsonl", "json", "csv", "tsv", "parquet", "arrow"
@@ -180,7 +180,7 @@ def _sniffed(stream: io.BufferedReader, reading: SourceOptions, *, is_named: boo
 
 def _decoded(head: bytes, encoding: str) -> str:
     """Return the first bytes of a source as text, without its byte order mark."""
-    usual = UTF8 if encoding == GUESS else encoding
+    usual = UTF8_MARKED if encoding == GUESS else encoding
     marked = next((name for mark, name in MARKS if head.startswith(mark)), usual)
     return head.decode(marked, "replace").removeprefix(MARK)
 

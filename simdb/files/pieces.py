@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb.core import kernel
 from simdb.core.arrow import TextColumn, encoded
 from simdb.core.dtypes import I64, U32, Array
 from simdb.core.errors import Error, InputError, no_descriptor
-from simdb.files import rows
-from simdb.core import kernel
 from simdb.core.memory import column_bytes
 from simdb.core.threads import mapped, thread_count
+from simdb.files import rows
 
 BLOCK_BYTES = 1 << 20
 # What one thread copies at a time.

@@ -15,16 +15,16 @@ from mmap import ACCESS_READ, mmap
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import ID_BYTES_MAX, offsets_of, sorted_unique
 from simdb.core.arrow import TextColumn, joined
 from simdb.core.dtypes import I64, U32, Bools
-from simdb.files.pieces import Blocks, LineSpool, Piece, RowRange, TextSpool, merged
-from simdb.files.rows import Row, WaitingLine, waiting_line
-from simdb.files.survivors import SurvivorOutput, all_rows
-from simdb.core import kernel
 from simdb.files.batch import Batch
 from simdb.files.origins import NOWHERE, Origins
+from simdb.files.pieces import Blocks, LineSpool, Piece, RowRange, TextSpool, merged
 from simdb.files.records import InputId, place
-from simdb.core.arrays import ID_BYTES_MAX, offsets_of, sorted_unique
+from simdb.files.rows import Row, WaitingLine, waiting_line
+from simdb.files.survivors import SurvivorOutput, all_rows
 
 # The origin of a line and its size; or for a document that waits, -1 - its position in the spool.
 PLACE = np.dtype([("start", np.int64), ("size", np.int64)])

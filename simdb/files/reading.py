@@ -24,8 +24,6 @@ from simdb.core.arrow import load_arrow
 from simdb.core.encoding_guess import GUESS
 from simdb.core.errors import FieldError, InputError
 from simdb.core.fields import distinct, field_named
-from simdb.files.formats import check_remote, has_remote_pattern, is_remote, matching_files
-from simdb.files.rows import as_line
 from simdb.core.threads import mapped, read_ahead, thread_count
 from simdb.files import kinds
 from simdb.files.batch import Found, batched, checked
@@ -35,9 +33,10 @@ from simdb.files.content import (
     STANDARD_INPUT,
     explained,
     opened,
+    read_text as read_content,
     settled_encoding,
 )
-from simdb.files.content import read_text as read_content
+from simdb.files.formats import check_remote, has_remote_pattern, is_remote, matching_files
 from simdb.files.json_lines import read_lines as read_json_lines
 from simdb.files.origins import Origins
 from simdb.files.record_files import read_json, read_rows
@@ -51,8 +50,9 @@ from simdb.files.records import (
     valid_name,
     valid_text,
 )
+from simdb.files.rows import as_line
 from simdb.files.table_records import read_table
-from simdb.storage.files.location import is_database
+from simdb.storage import is_database
 
 # So many files of a folder are read by one thread at a time.
 FOLDER_FILES = 64

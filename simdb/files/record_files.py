@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 
 from simdb.core.arrow import STRINGS, load_arrow, python_values
-from simdb.core.decoding import MARK, text_column
-from simdb.core.field_columns import field_column, field_values, shape_of
 from simdb.core.choices import KEEP
+from simdb.core.decoding import MARK, text_column
 from simdb.core.errors import InputError
+from simdb.core.field_columns import field_column, field_values, shape_of
 from simdb.core.fields import field_named, fields_of
-from simdb.files.formats import ARROW, PARQUET, is_remote
-from simdb.files.row_files import is_arrow, opened_rows
 from simdb.files.batch import Batch, Found, batched, with_ids
 from simdb.files.content import (
     AMOUNT,
@@ -31,6 +29,7 @@ from simdb.files.content import (
     DOCUMENT_BYTES_MAX,
     explained,
 )
+from simdb.files.formats import ARROW, PARQUET, is_remote
 from simdb.files.json_lines import read_lines
 from simdb.files.records import (
     InputProblem,
@@ -41,6 +40,7 @@ from simdb.files.records import (
     make_record,
     place,
 )
+from simdb.files.row_files import is_arrow, opened_rows
 
 PARSED_CHARACTERS = 1 << 16
 ELEMENT_CHARACTERS_MAX = DOCUMENT_BYTES_MAX // 4  # a character can take four bytes

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
+from simdb.core.arrays import ID_BYTES_MAX
 from simdb.core.arrow import SURROGATES
-from simdb.core.decoding import decoded, without_mark
 from simdb.core.choices import KEEP, SKIP
+from simdb.core.decoding import decoded, without_mark
 from simdb.core.errors import FieldError, InputError
 from simdb.core.fields import Field, FieldName, RepeatedNames, field_named
-from simdb.files.rows import text_form, waiting_line
 from simdb.files.content import explained
 from simdb.files.origins import Origins
-from simdb.core.arrays import ID_BYTES_MAX
+from simdb.files.rows import text_form, waiting_line
 
 NAMED_FIELDS = 8
 NO_FIELD = "no field"

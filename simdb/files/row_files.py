@@ -15,9 +15,9 @@ import numpy as np
 from simdb.core.arrow import filtered_array, load_arrow
 from simdb.core.dtypes import Bools
 from simdb.core.errors import InputError
+from simdb.core.threads import streamed, thread_count
 from simdb.files import formats
 from simdb.files.pieces import RowRange, changed
-from simdb.core.threads import streamed, thread_count
 
 PORTION_ROWS = 1024
 READ_ROWS = 4096

@@ -16,13 +16,13 @@ import numpy as np
 from simdb.core.arrow import python_values
 from simdb.core.dtypes import I64
 from simdb.core.errors import OptionError
+from simdb.core.threads import read_ahead, thread_count
 from simdb.files import formats, table_file
 from simdb.files.pieces import LINE_FEED, Piece, RowRange, contents, copy, split_lines
 from simdb.files.places import BEFORE, Staying, check_staying
 from simdb.files.row_files import chosen_rows, is_arrow_stream
 from simdb.files.rows import Row, as_line, may_have_odd_numbers, waiting_line
 from simdb.files.target import Target, written
-from simdb.core.threads import read_ahead, thread_count
 
 # Marks a line feed in a path, which cannot contain this character.
 NUL = b"\0"

@@ -20,12 +20,12 @@ from simdb.core.arrow import load_arrow, python_values
 from simdb.core.checks import shown
 from simdb.core.errors import InputError
 from simdb.core.fields import distinct, fields_of
+from simdb.core.threads import read_ahead, thread_count
 from simdb.files import formats
 from simdb.files.pieces import CsvHead, Lines, Piece, RowRange, contents, split_lines
 from simdb.files.row_files import chosen_rows, known_schema, schema_of
 from simdb.files.rows import Row, as_line, text_form
 from simdb.files.target import Target
-from simdb.core.threads import read_ahead, thread_count
 
 # What each duplicate of a group has of it.
 GROUP_FIELDS = ("representative", "reference", "size")

@@ -21,14 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb.core import kernel
 from simdb.core.arrow import TextColumn, load_arrow
 from simdb.core.decoding import MARK, valid_column
-from simdb.core.field_columns import field_column, field_values
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError
+from simdb.core.field_columns import field_column, field_values
 from simdb.core.fields import Field, distinct
-from simdb.files.pieces import CsvHead
-from simdb.core import kernel
 from simdb.core.threads import mapped
 from simdb.files.batch import Batch, Found, batched
 from simdb.files.content import DOCUMENT_BYTES_MAX
@@ -39,6 +38,7 @@ from simdb.files.json_lines import (
     blocks,
     reading_sizes,
 )
+from simdb.files.pieces import CsvHead
 from simdb.files.records import (
     InputProblem,
     Record,

@@ -21,7 +21,7 @@ from typing import IO
 from simdb.core.errors import Error, FullError, full_disk
 from simdb.files import formats
 from simdb.files.places import BEFORE, PARTIAL, check_place, is_special, unwritable
-from simdb.storage.files.location import TemporaryFolder, sync_directory
+from simdb.storage import TemporaryFolder, sync_directory
 
 
 class Target:

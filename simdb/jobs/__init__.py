@@ -1,1 +1,5 @@
-"""Whole jobs over files, frames and arrays: deduplicating, decontaminating, and their pages."""
+"""Jobs: `deduplicate` and `decontaminate` over data of any kind, and the pages that report them."""
+
+from simdb.core.cold import door
+
+__getattr__, __dir__, __all__ = door(__name__)

@@ -1,1 +1,9 @@
-"""Which method answers a question, and why; pure, returns data."""
+"""Plan: which method answers a question, which keys its tables have, and why; pure.
+
+Here are the planner, the arrangements of tables (BPHS, PSM, bands, polytopes) and the calibration.
+What reads or writes a table is in `simdb.storage` and `simdb.database`.
+"""
+
+from simdb.core.cold import door
+
+__getattr__, __dir__, __all__ = door(__name__)

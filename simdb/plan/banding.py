@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.vector_form import unpack_minima
+from simdb.core import kernel
+from simdb.core.documents import Signatures
 from simdb.core.dtypes import F64, U8, U64
 from simdb.core.errors import OptionError
-from simdb.plan.permutation import Polytopes
-from simdb.core import kernel
 from simdb.core.options import Minhash, Options
-from simdb.core.documents import Signatures
+from simdb.core.vector_form import unpack_minima
+from simdb.plan.permutation import Polytopes
 
 STEPS = 400  # steps of similarity, from 0 to 1, in a background
 # The middle of eight collections of texts with word 3-shingles: most pairs share next to nothing,

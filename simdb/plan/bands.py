@@ -8,9 +8,9 @@ it holds for a kind of documents that all are.  Costs are seconds of one core wi
 from collections.abc import Callable, Sequence
 
 from simdb.core.errors import OptionError
-from simdb.plan.problem import BandedPopulation, Criterion, Problem
-from simdb.core.reports import Plan
 from simdb.core.options import BANDING, EXHAUSTIVE
+from simdb.core.reports import Plan
+from simdb.plan.problem import BandedPopulation, Criterion, Problem
 
 METHODS = (BANDING, EXHAUSTIVE)
 LOOKUP_SECONDS = 90e-9  # one band of one query

@@ -22,11 +22,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from simdb.core.bits import FINGERPRINT_BITS
+from simdb.core.options import BANDING, EXHAUSTIVE
+from simdb.core.reports import Plan
 from simdb.plan import bands, polytopes, tables
 from simdb.plan.cost import Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem
-from simdb.core.reports import Plan
-from simdb.core.options import BANDING, EXHAUSTIVE
 
 # The similarities of possible steps.
 SIMILARITIES = tuple(percent / 100 for percent in range(99, 19, -1))

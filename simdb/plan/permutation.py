@@ -16,9 +16,8 @@ defines the keys.
 
 import numpy as np
 
-from simdb.core import bits
+from simdb.core import bits, kernel
 from simdb.core.dtypes import U8, U64
-from simdb.core import kernel
 
 
 class Permutations:

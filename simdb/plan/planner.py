@@ -8,13 +8,13 @@ way is entered in `WAYS`.  Costs are seconds of one core.  Unless they were meas
 from dataclasses import replace
 from typing import Any
 
+from simdb.core.options import AUTO
+from simdb.core.reports import Plan
+from simdb.core.text_sketch import TextSketch
 from simdb.plan import bands, polytopes, probing, rotation, tables
 from simdb.plan.calibration import Calibration
 from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem, Way
-from simdb.core.reports import Plan
-from simdb.core.options import AUTO
-from simdb.core.text_sketch import TextSketch
 
 # The ways to search fingerprints, and those to search signatures.
 WAYS: dict[type[Population | BandedPopulation], tuple[Way[Any], ...]] = {

@@ -12,11 +12,11 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from simdb.core import bits
 from simdb.core.errors import OptionError
+from simdb.core.reports import Plan
 from simdb.plan.calibration import Calibration
 from simdb.plan.chance import filter_distance
 from simdb.plan.cost import ALL_IN_MEMORY, FINGERPRINT_BYTES, Delays, Paging
 from simdb.plan.recall import FlipEvidence
-from simdb.core.reports import Plan
 
 # The shares of matches that a filter by distance can lose; it is used only for a recall below 1.
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)

@@ -21,13 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.core.vector_form import fingerprints_of, unpack
-from simdb.core import bits
-from simdb.core.dtypes import F64, I64, U8, U64, Array
-from simdb.plan import volatility
-from simdb.core.reports import Probing
-from simdb.core import kernel
+from simdb.core import bits, kernel
 from simdb.core.arrays import sorted_unique
+from simdb.core.dtypes import F64, I64, U8, U64, Array
+from simdb.core.reports import Probing
+from simdb.core.vector_form import fingerprints_of, unpack
+from simdb.plan import volatility
 
 CONFIDENCE = 0.95
 UNREACHABLE = 1 << 30  # need of a pair that no table reaches at any theta

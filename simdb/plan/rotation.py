@@ -17,10 +17,10 @@ from simdb.core.bits import FINGERPRINT_BITS, rotated, rotation_amounts
 from simdb.core.checks import is_one_of, shown
 from simdb.core.dtypes import F64, U64
 from simdb.core.errors import OptionError
+from simdb.core.options import ROTATION
+from simdb.core.reports import Plan
 from simdb.plan.calibration import Calibration, evidence
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
-from simdb.core.reports import Plan
-from simdb.core.options import ROTATION
 
 METHODS = (ROTATION,)
 WINDOW = 16  # neighbours compared with each fingerprint; that costs about as much as sorting

@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 
 from simdb.core import bits
 from simdb.core.errors import OptionError
+from simdb.core.options import BPHS, EXHAUSTIVE
 from simdb.core.previews import counted
+from simdb.core.reports import Plan
 from simdb.plan.chance import (
     binomial_below,
     firm_distance,
@@ -25,8 +27,6 @@ from simdb.plan.chance import (
 from simdb.plan.cost import FINGERPRINT_BYTES, distinct_bits
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
-from simdb.core.reports import Plan
-from simdb.core.options import BPHS, EXHAUSTIVE
 
 METHODS = (EXHAUSTIVE, BPHS)
 SORTED_SECONDS = 15e-9  # sorting one document into a table and finding its header's group

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import a_map, a_number, a_whole
 from simdb.core.dtypes import F32, F64, U8, Array
 from simdb.core.errors import CorruptError, FormatError, InputError
-from simdb.core import kernel
 
 VERSION = 1
 LEVELS = 256

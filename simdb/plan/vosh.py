@@ -28,10 +28,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from simdb.core import kernel
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import is_whole
 from simdb.core.errors import InputError, OptionError
-from simdb.core import kernel
 
 # Costs are counted in this part of a natural logarithm of 1.
 COST_PARTS = 1 << 33

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import ranges
 from simdb.core.dtypes import F64, I64, U64, Bools
 from simdb.core.matches import SharedSpan
-from simdb.core import kernel
 from simdb.sketch.winnowing import PASSAGE_WORDS, WINDOW_GRAMS, Winnower, grams_of, winnow
-from simdb.core.arrays import ranges
 
 # The marks of so many runs of the query in documents are in memory at a time.
 MARKED = 1 << 22

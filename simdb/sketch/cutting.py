@@ -15,11 +15,11 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from simdb.core.arrays import offsets_of
 from simdb.core.bits import fmix64
 from simdb.core.dtypes import I64, U8, U32, U64
 from simdb.core.errors import InputError
 from simdb.sketch.unicode_table import CLASS_RANGES, LOWER_RANGES
-from simdb.core.arrays import offsets_of
 
 CHARACTERS = "characters"  # the unit
 WORD, CJK, SPACE = 1, 2, 3  # classes of characters

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.core.arrays import Fingerprint, Sketches, describe, offsets_of
 from simdb.core.arrow import TextColumn
 from simdb.core.bits import ALL_BITS
 from simdb.core.checks import shown
+from simdb.core.documents import Features
 from simdb.core.dtypes import F64, I64
 from simdb.core.errors import InputError
-from simdb.core.arrays import Fingerprint, Sketches, describe, offsets_of
-from simdb.core.documents import Features
 
 KINDS = (
     "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core.arrays import PackedFeatures, offsets_of
 from simdb.core.arrow import TextColumn
 from simdb.core.decoding import as_texts
 from simdb.core.dtypes import F32, I64, U32, U64, Bools
@@ -26,7 +27,6 @@ from simdb.sketch.exact_similarity import (
     Stored,
     common_features,
 )
-from simdb.core.arrays import PackedFeatures, offsets_of
 
 # A part has texts of about this size, and at most this number of pairs, or of documents on a side.
 PART_BYTES = 1 << 23

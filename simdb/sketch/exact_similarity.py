@@ -23,15 +23,15 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import NO_FEATURES, PackedFeatures, Ragged, joined_ragged, offsets_of
 from simdb.core.dtypes import F32, F64, I64, U64
 from simdb.core.errors import OptionError
-from simdb.core import kernel
 from simdb.core.options import BAG, Minhash, Simhash
 from simdb.core.stored_options import Resources
 from simdb.sketch import weighing
 from simdb.sketch.pipeline import Counted
 from simdb.sketch.sketcher import Sketcher
-from simdb.core.arrays import NO_FEATURES, PackedFeatures, Ragged, joined_ragged, offsets_of
 
 JACCARD, WEIGHTED_JACCARD, COSINE = ("Jaccard", "weighted Jaccard", "cosine")
 # A threshold that follows from a cosine is rounded to so many digits: .889 gives .8, not .80018.

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from simdb.core.decoding import as_text, text_column
+from simdb.core import kernel
+from simdb.core.arrays import check_many, is_first
 from simdb.core.checks import shown
+from simdb.core.decoding import as_text, text_column
 from simdb.core.dtypes import U32, U64, Array
 from simdb.core.errors import InputError, OptionError
-from simdb.core import kernel
 from simdb.core.progress import Progress, report_of
 from simdb.core.text_sketch import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
 from simdb.sketch.sketcher import Sketcher
-from simdb.core.arrays import check_many, is_first
 
 BATCH_DOCUMENTS = 4096
 BATCH_LENGTH = 1 << 24  # characters or bytes; a token of a list counts as TOKEN_LENGTH of them

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from simdb.core.arrow import TextColumn, Texts
-from simdb.core.decoding import as_texts
 from simdb.core.checks import installed
+from simdb.core.decoding import as_texts
 from simdb.core.errors import InputError
 from simdb.core.text_sketch import TextSketch
 

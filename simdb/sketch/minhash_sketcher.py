@@ -14,22 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.core.arrow import TextColumn
-from simdb.core.decoding import all_texts, as_texts
-from simdb.core.vector_form import minimum_type, pack_minima
-from simdb.core.bits import SECOND_WORD, fmix64
-from simdb.core.cold import MadeOnce
-from simdb.core.dtypes import F32, F64, I64, U8, U32, U64, Array, Bools
-from simdb.core.errors import InputError
 from simdb.core import kernel
-from simdb.core.threads import mapped, parts_of
-from simdb.core.options import BAG, PERMUTATIONS_STEP, SET, STRATIFIED, Minhash
-from simdb.core.options import MERSENNE as MERSENNE_FAMILY
-from simdb.core.stored_options import Resources
-from simdb.core.text_sketch import threads_for
-from simdb.sketch import weighing
-from simdb.sketch.document_kind import check_not_null
-from simdb.sketch.pipeline import NO_RESOURCES, Family, Pipeline, Signing, check_errors
 from simdb.core.arrays import (
     EMPTY,
     ONE_STATE,
@@ -40,7 +25,28 @@ from simdb.core.arrays import (
     describe,
     offsets_of,
 )
+from simdb.core.arrow import TextColumn
+from simdb.core.bits import SECOND_WORD, fmix64
+from simdb.core.cold import MadeOnce
+from simdb.core.decoding import all_texts, as_texts
 from simdb.core.documents import Features, NamedFeatures, Signature, Signatures, check_comparable
+from simdb.core.dtypes import F32, F64, I64, U8, U32, U64, Array, Bools
+from simdb.core.errors import InputError
+from simdb.core.options import (
+    BAG,
+    MERSENNE as MERSENNE_FAMILY,
+    PERMUTATIONS_STEP,
+    SET,
+    STRATIFIED,
+    Minhash,
+)
+from simdb.core.stored_options import Resources
+from simdb.core.text_sketch import threads_for
+from simdb.core.threads import mapped, parts_of
+from simdb.core.vector_form import minimum_type, pack_minima
+from simdb.sketch import weighing
+from simdb.sketch.document_kind import check_not_null
+from simdb.sketch.pipeline import NO_RESOURCES, Family, Pipeline, Signing, check_errors
 
 COUNTED_DOCUMENTS = 1024  # counted at a time, so that their features need little memory
 SIGNED_DOCUMENTS = 4096  # by one thread at a time

@@ -15,10 +15,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
-from simdb.core.arrow import Texts
-from simdb.core.errors import InputError, OptionError
 from simdb.core import kernel
-from simdb.core.text_sketch import DROP, NFC, NONE, TextSketch
+from simdb.core.arrow import Texts
+from simdb.core.choices import DROP
+from simdb.core.errors import InputError, OptionError
+from simdb.core.text_sketch import NFC, NONE, TextSketch
 from simdb.sketch.unicode_table import LOWER_RANGES
 
 PLANE = 1 << 16  # code points beyond have more than 16 bits

@@ -13,12 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from simdb import sketch as modules
+from simdb.core import kernel
 from simdb.core.arrow import Texts
 from simdb.core.checks import is_one_of, shown
 from simdb.core.cold import MadeOnce
+from simdb.core.documents import NamedFeatures
 from simdb.core.dtypes import I64, U32, U64, Array
 from simdb.core.errors import InputError, OptionError
-from simdb.core import kernel
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import IdfTable, TextSketch
 from simdb.sketch.cutting import code_points, contents_of, cut
@@ -32,7 +33,6 @@ from simdb.sketch.normalisation import (
     spelled,
 )
 from simdb.sketch.packages import stemming_of, stop_words_of
-from simdb.core.documents import NamedFeatures
 
 Projected = tuple[Array, I64]  # weights, numbers of features
 # Offsets, hashes and counts of distinct features.

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.core.arrays import sorted_unique
 from simdb.core.dtypes import F32, F64, I64, U64
 from simdb.sketch.document_kind import SparseRows, Vectors, peaks_of, reduced
-from simdb.core.arrays import sorted_unique
 
 I16 = npt.NDArray[np.int16]
 

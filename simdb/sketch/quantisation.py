@@ -9,10 +9,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from simdb.core.vector_form import HALF_MAX, fingerprints_of, has_features, pack, signs_of, width
-from simdb.core.bits import FINGERPRINT_BITS
-from simdb.core.dtypes import F32, I64, U8, U64, Array
-from simdb.core.errors import InputError
 from simdb.core import kernel
 from simdb.core.arrays import (
     BARE,
@@ -25,6 +21,10 @@ from simdb.core.arrays import (
     aligned,
     describe,
 )
+from simdb.core.bits import FINGERPRINT_BITS
+from simdb.core.dtypes import F32, I64, U8, U64, Array
+from simdb.core.errors import InputError
+from simdb.core.vector_form import HALF_MAX, fingerprints_of, has_features, pack, signs_of, width
 
 # Weights of this many queries stay in the processor's cache while they are read twice.
 CACHED_ROWS = 1024

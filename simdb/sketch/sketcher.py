@@ -12,18 +12,30 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from simdb import sketch as modules
+from simdb.core import kernel
+from simdb.core.arrays import (
+    EMPTY,
+    Fingerprint,
+    Fingerprints,
+    Sketches,
+    check_many,
+    checked_weights,
+    describe,
+    offsets_of,
+    unchecked_fingerprints,
+)
 from simdb.core.arrow import TextColumn
-from simdb.core.decoding import all_texts, as_texts
-from simdb.core.vector_form import projected, width
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.cold import MadeOnce
+from simdb.core.decoding import all_texts, as_texts
+from simdb.core.documents import Features, NamedFeatures, Signatures
 from simdb.core.dtypes import F32, I64, U64, Array
 from simdb.core.errors import InputError
-from simdb.core import kernel
-from simdb.core.threads import mapped, parts_of
 from simdb.core.options import Minhash, Simhash
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import threads_for
+from simdb.core.threads import mapped, parts_of
+from simdb.core.vector_form import projected, width
 from simdb.sketch.cutting import numbers_in
 from simdb.sketch.document_kind import (
     TEXT_CONTENT,
@@ -38,18 +50,6 @@ from simdb.sketch.document_kind import (
 )
 from simdb.sketch.pipeline import NO_RESOURCES, Counted, Pipeline, Projected, check_errors
 from simdb.sketch.quantisation import ReadySketcher, columns_of
-from simdb.core.arrays import (
-    EMPTY,
-    Fingerprint,
-    Fingerprints,
-    Sketches,
-    check_many,
-    checked_weights,
-    describe,
-    offsets_of,
-    unchecked_fingerprints,
-)
-from simdb.core.documents import Features, NamedFeatures, Signatures
 
 # Documents that are fingerprinted at a time.
 PART_DOCUMENTS = 4096

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from simdb.core.bits import FINGERPRINT_BITS, rotated
-from simdb.core.dtypes import I64, U32, U64
 from simdb.core import kernel
-from simdb.core.text_sketch import WEIGHT_UNIT, IdfTable, TextSketch
+from simdb.core.bits import FINGERPRINT_BITS, rotated
 from simdb.core.documents import Features, NamedFeatures
+from simdb.core.dtypes import I64, U32, U64
+from simdb.core.text_sketch import WEIGHT_UNIT, IdfTable, TextSketch
 
 UNITS = round(1 / WEIGHT_UNIT)
 COUNT_MAX = 65535  # for "log-tf", a feature that occurs more often counts as this often

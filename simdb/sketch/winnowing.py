@@ -12,16 +12,16 @@ from itertools import chain, repeat
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import Grains, Ragged, describe, offsets_of, sorted_unique
 from simdb.core.arrow import TextColumn, Texts
 from simdb.core.dtypes import I64, U32, U64, Bools
 from simdb.core.errors import InputError, OptionError
-from simdb.core import kernel
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import TextSketch
 from simdb.sketch.cutting import bounds_of_words, code_points
 from simdb.sketch.normalisation import cleaned, spelled
 from simdb.sketch.pipeline import Parts, Pipeline, Words
-from simdb.core.arrays import Grains, Ragged, describe, offsets_of, sorted_unique
 
 # What lies between white space; what a hyphen cuts at the end of a line is one piece.
 PIECES = re.compile(r"\S+(?:(?<=[-\u00ad\u2010\u2011])\s*\n\s*\S+)*")

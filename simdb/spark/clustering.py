@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.spark.distributed import stars
-from simdb.database.clusters.find import CONNECTED, check_policy
+from simdb.core import keeping
 from simdb.core.choices import PolicyName, VerifyName
 from simdb.core.errors import OptionError
-from simdb.core import keeping
+from simdb.database import CONNECTED, check_policy
 from simdb.spark import finding, frames, packing, pairing
+from simdb.spark.distributed import stars
 from simdb.spark.finding import SearchJob, Settings
 from simdb.spark.frames import HeldFrames
 

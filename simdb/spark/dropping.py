@@ -6,21 +6,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.core.vector_form import signs_of, unpack_minima
-from simdb.spark.distributed import exact_similarities
-from simdb.database.clusters.find import check_policy
-from simdb.database.search.judge import ESTIMATE
-from simdb.database.functions import similarities
+from simdb.core.arrays import Fingerprints
 from simdb.core.checks import one_of, shown
 from simdb.core.choices import DROP, ERROR, ON_NULL, NullName, OnErrorName, PolicyName, VerifyName
+from simdb.core.documents import Signatures
 from simdb.core.errors import OptionError
 from simdb.core.options import Minhash, Options, Simhash
+from simdb.core.vector_form import signs_of, unpack_minima
+from simdb.database import ESTIMATE, check_policy, similarities
 from simdb.spark import clustering, finding, frames, pairing, sketching
 from simdb.spark.clustering import VALUE, MemberOrder, preference_of
+from simdb.spark.distributed import exact_similarities
 from simdb.spark.finding import Settings
 from simdb.spark.frames import HeldFrames, stored
-from simdb.core.arrays import Fingerprints
-from simdb.core.documents import Signatures
 
 NAMED_CLUSTERS = 5
 

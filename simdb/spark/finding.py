@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.spark.distributed import Cell, PairsPlan, chunks_of, plan_pairs
-from simdb.spark.distributed.plan import BY_BANDS
-from simdb.database.search.judge import ESTIMATE, EXACT
 from simdb.core.checks import one_of, shown, whole
 from simdb.core.choices import VerifyName
 from simdb.core.dtypes import I64
 from simdb.core.errors import OptionError
-from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.core.options import Minhash, Options, Simhash
+from simdb.database import ESTIMATE, EXACT
+from simdb.plan import FINGERPRINT_BYTES
 from simdb.spark import frames, packing, sketching
+from simdb.spark.distributed import Cell, PairsPlan, chunks_of, plan_pairs
+from simdb.spark.distributed.plan import BY_BANDS
 from simdb.spark.frames import HeldFrames
 from simdb.spark.sketching import Keyed
 

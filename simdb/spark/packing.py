@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.spark.distributed import PairsPlan, Split, chunks_of
-from simdb.spark.distributed.exchange import ByBands
-from simdb.database.clusters.labels import first_equal_rows
 from simdb.core.bits import fmix64
 from simdb.core.dtypes import I64, U8
+from simdb.database import first_equal_rows
 from simdb.spark import frames
+from simdb.spark.distributed import PairsPlan, Split, chunks_of
+from simdb.spark.distributed.exchange import ByBands
 
 # `place`: the partition that gets the row; `task`: the work there that it is for; `chunk`: the side
 # of it, if it is between two chunks.

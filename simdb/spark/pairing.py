@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from simdb.spark.distributed import LinkForest, chunks_of, components, exact_similarities
 from simdb.core.choices import VerifyName
 from simdb.core.dtypes import I64
 from simdb.core.errors import InputError, OptionError
 from simdb.core.options import Minhash, Options, Simhash
-from simdb.sketch.exact_similarity import exact_threshold
+from simdb.sketch import exact_threshold
 from simdb.spark import finding, frames, packing, sketching
+from simdb.spark.distributed import LinkForest, chunks_of, components, exact_similarities
 from simdb.spark.finding import LINKS, SearchJob, Settings
 from simdb.spark.frames import HeldFrames
 

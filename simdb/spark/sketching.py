@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.spark.distributed import chunks_of
+from simdb.core.arrays import EMPTY
 from simdb.core.checks import one_of
 from simdb.core.choices import DROP, ERROR, ON_NULL, RAISE, SKIP, NullName, OnErrorName
 from simdb.core.errors import ExistsError, InputError, OptionError
 from simdb.core.options import Minhash, Simhash
 from simdb.core.stored_options import Resources
-from simdb.sketch.sketcher import AnySketcher, sketcher_of
+from simdb.sketch import AnySketcher, sketcher_of
 from simdb.spark import frames, packing
-from simdb.core.arrays import EMPTY
+from simdb.spark.distributed import chunks_of
 
 # The options of a sketch stand in the metadata of its column, also in Parquet files.
 METADATA = "simdb.sketch"

@@ -13,23 +13,27 @@ from typing import Any
 import numpy as np
 
 from simdb import database
-from simdb.core.vector_form import unpack_minima
-from simdb.database.database import Database
-from simdb.database.search.filters import Where
+from simdb.core import kernel
+from simdb.core.arrays import Fingerprints
 from simdb.core.checks import instance
 from simdb.core.choices import OnErrorName
+from simdb.core.documents import Signatures
 from simdb.core.errors import InputError, OptionError
-from simdb.core import kernel
 from simdb.core.options import Minhash, Options, Simhash
 from simdb.core.search import SearchLike
-from simdb.database.sharding.shard import check_shards
-from simdb.database.sharding.sharded_database import ShardedDatabase, open_sharded
-from simdb.database.sharding.writing import finish_sharded, write_shard
+from simdb.core.vector_form import unpack_minima
+from simdb.database import (
+    Database,
+    ShardedDatabase,
+    Where,
+    check_shards,
+    finish_sharded,
+    open_sharded,
+    write_shard,
+)
 from simdb.spark import frames, sketching
 from simdb.spark.finding import partitions_of
-from simdb.storage.files.shards_file import Shard, has_shards_file
-from simdb.core.arrays import Fingerprints
-from simdb.core.documents import Signatures
+from simdb.storage import Shard, has_shards_file
 
 # Documents that travel together are of one shard and one chunk of it; about so many have one chunk.
 CHUNK_DOCUMENTS = 1 << 18

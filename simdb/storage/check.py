@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import BARE, EMPTY, WEIGHTED
 from simdb.core.dtypes import U8, U32, U64
 from simdb.core.errors import CorruptError, FormatError
 from simdb.core.reports import Finding
-from simdb.core import kernel
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents
 from simdb.storage.environment.environment import Environment
@@ -31,7 +32,6 @@ from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import differences
 from simdb.storage.runs.table import Table, stored_bits
-from simdb.core.arrays import BARE, EMPTY, WEIGHTED
 
 RESTORE = (
     "restore the database from a copy or a dump, or drop what cannot be read:"

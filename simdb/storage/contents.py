@@ -7,10 +7,10 @@ that after a commit of one document a reader reads one document.
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from simdb.core import kernel
 from simdb.core.checks import a_map, a_whole, expecting
 from simdb.core.dtypes import U8
 from simdb.core.errors import CorruptError, FormatError
-from simdb.core import kernel
 from simdb.core.options import OPEN, Options
 from simdb.core.stored_options import (
     Resources,

@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import NO_GRAINS, ORDINALS_MAX, Grains, Ragged, offsets_of, ranges
 from simdb.core.dtypes import I64, U32, U64, Array
 from simdb.core.errors import CorruptError, FormatError
 from simdb.core.reports import Finding
-from simdb.core import kernel
 from simdb.storage import codec, layout
 from simdb.storage.records.manifest import Manifest, PassageInfo
 from simdb.storage.records.tombstones import Bitmap, with_room
@@ -32,7 +33,6 @@ from simdb.storage.runs.merge import merge_tables, without
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written
 from simdb.storage.runs.table import NO_ENTRIES, Entries, Put, Table, joint
-from simdb.core.arrays import NO_GRAINS, ORDINALS_MAX, Grains, Ragged, offsets_of, ranges
 
 KEY_BITS = 64
 COLUMNS = ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4"))

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from simdb.core.errors import CorruptError, FormatError
 from simdb.core import kernel
+from simdb.core.arrays import BARE, WEIGHTED
+from simdb.core.errors import CorruptError, FormatError
 from simdb.storage import codec, layout
 from simdb.storage.files.pages import (
     BIG_DATA,
@@ -39,7 +40,6 @@ from simdb.storage.files.pages import (
     read_meta,
 )
 from simdb.storage.records.manifest import Manifest, RunInfo, decode_manifest
-from simdb.core.arrays import BARE, WEIGHTED
 
 LOST_META = (
     "one of the two meta pages is lost: changes of metadata or notes in the last commit may be lost"

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import ORDINALS_MAX, WEIGHTED
 from simdb.core.dtypes import I64, U8, U32, U64, Bools
 from simdb.core.errors import CorruptError, FormatError
-from simdb.core import kernel
 from simdb.storage import codec, layout
 from simdb.storage.contents import has_open, read_manifest
 from simdb.storage.environment.environment import Environment
@@ -26,7 +27,6 @@ from simdb.storage.records.metadata import decode_block, decode_times
 from simdb.storage.records.tombstones import decode_chunk, is_deleted
 from simdb.storage.runs.run import Run, Segment, as_segment
 from simdb.storage.runs.source import Source
-from simdb.core.arrays import ORDINALS_MAX, WEIGHTED
 
 # What is lost with whole pages of a sub-database, where no key tells that something was there.
 TORN = {
@@ -79,7 +79,7 @@ class Salvage:
     is_guessed: bool = False
 
 
-def salvage(environment: Environment, source: Source, torn: Collection[bytes] = ()) -> Salvage:
+def salvaged(environment: Environment, source: Source, torn: Collection[bytes] = ()) -> Salvage:
     """Verify everything except the tables; return what can be read, and what cannot.
 
     `torn`: the sub-databases of which whole pages are lost, with values that nothing names.

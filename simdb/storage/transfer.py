@@ -22,16 +22,16 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import xxhash
 
+from simdb.core import kernel
+from simdb.core.arrays import WEIGHTED, Ragged
 from simdb.core.arrow import array_of, load_arrow
 from simdb.core.checks import expecting
 from simdb.core.dtypes import U32
 from simdb.core.errors import CorruptError, FormatError
-from simdb.core import kernel
 from simdb.storage import codec
 from simdb.storage.records.delta import StoredBatch
 from simdb.storage.records.features import unpack
 from simdb.storage.records.metadata import unpack_block
-from simdb.core.arrays import WEIGHTED, Ragged
 
 FORMAT, VERSION = b"simdb-dump", 2
 HEAD, IDF, CALIBRATION, NOTE, DOCUMENTS = "head", "idf", "calibration", "note", "documents"

@@ -20,8 +20,7 @@ import pyarrow.parquet
 import pytest
 
 import simdb
-from simdb.files import pieces, survivors, table_file
-from simdb.files import read_again
+from simdb.files import pieces, read_again, survivors, table_file
 
 NAMES = ["a.jsonl", "b.jsonl.gz", "c.csv", "d.parquet", "e.txt", "f.jsonl", "g.parquet"]
 WAYS = [[], ["--db", "d"], ["--db", "d", "--keep", "last"], ["--keep", "last"]]
@@ -291,8 +290,8 @@ def refused(*arguments, **options):
 @pytest.mark.parametrize(
     ("name", "refusing"),
     [
-        ("outputs.pieces.write_at", refused),
-        ("sources.origins.tempfile", SimpleNamespace(TemporaryFile=refused, tempdir="/t")),
+        ("files.pieces.write_at", refused),
+        ("files.origins.tempfile", SimpleNamespace(TemporaryFile=refused, tempdir="/t")),
     ],
 )
 def test_what_keeps_compressed_lines_from_waiting_is_no_fault_of_the_source(

@@ -4,8 +4,8 @@ import pytest
 from over import over
 
 import simdb
-from simdb.files import pieces
 from simdb.core import memory
+from simdb.files import pieces
 
 
 @pytest.mark.parametrize("threads", [1, 2, 16, 256])

@@ -9,10 +9,10 @@ from over import over
 import simdb
 from simdb.cli import inspection
 from simdb.cli.inspection import age_in_words, time_and_age
-from simdb.database.maintenance import advice
-from simdb.database.state import staged
 from simdb.core.previews import size
 from simdb.core.reports import ReaderStatistics
+from simdb.database.maintenance import advice
+from simdb.database.state import staged
 
 FOX = "the quick brown fox jumps over the lazy dog and then it sleeps"
 DAY = 86_400

@@ -6,8 +6,7 @@ results.
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from simdb.compat import datasketch as ours
 

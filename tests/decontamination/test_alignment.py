@@ -4,8 +4,7 @@ import alignment_oracle
 import numpy as np
 import pytest
 from alignment_oracle import CHANGED_WORDS, Seed
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from over import over
 
 from simdb.core import kernel

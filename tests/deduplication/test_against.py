@@ -6,8 +6,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 from families import LEAST, is_alike, order_of, shingles, texts
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import simdb
 

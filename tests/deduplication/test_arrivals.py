@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 
 import simdb
+from simdb.core import memory
 from simdb.core.decoding import text_column
+from simdb.database.state import staged
 from simdb.jobs.deduplication import arrivals
 from simdb.jobs.deduplication.arrivals import Arrivals
 from simdb.jobs.deduplication.minima import Minima
 from simdb.jobs.deduplication.question import DedupQuestion
-from simdb.database.state import staged
-from simdb.core import memory
 
 SKETCHES = {
     "simhash": simdb.Simhash(),

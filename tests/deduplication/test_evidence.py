@@ -8,8 +8,7 @@ import weakref
 from functools import cache
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from whole_pages import assert_whole
 
 import simdb

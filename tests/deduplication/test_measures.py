@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.jobs.deduplication import measures
-from simdb.jobs.deduplication.measures import ByEstimates
 from simdb.core.options import Options
 from simdb.core.stored_options import Resources
+from simdb.jobs.deduplication import measures
+from simdb.jobs.deduplication.measures import ByEstimates
 from simdb.sketch.sketcher import sketcher_of
 
 WORDS = [f"w{at}" for at in range(60)]

@@ -8,11 +8,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from over import over
 
 import simdb
+from simdb.core import memory
+from simdb.core.stored_options import Resources
 from simdb.jobs.deduplication import minima
 from simdb.jobs.deduplication.minima import (
     COMPARED_MINIMA,
@@ -25,8 +26,6 @@ from simdb.jobs.deduplication.minima import (
     signer_of,
 )
 from simdb.plan.banding import Banding, candidate_probability
-from simdb.core import memory
-from simdb.core.stored_options import Resources
 
 SKETCH = simdb.Simhash()
 

@@ -3,13 +3,12 @@
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from simdb.jobs.deduplication.question import DedupQuestion
-from simdb.jobs.deduplication.sieve import Sieve
 from simdb.core.errors import InputError, OptionError
 from simdb.core.options import Simhash
+from simdb.jobs.deduplication.question import DedupQuestion
+from simdb.jobs.deduplication.sieve import Sieve
 
 WORDS = ("one", "Two", "b\u00e9", "\u4e2d\u6587", "\u0646\u0639\u0645", "\u0939\u093e\u0901")
 LINES = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)

@@ -4,8 +4,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from simdb.jobs.deduplication import stars
 from simdb.jobs.deduplication.minima import BandBuckets

@@ -7,12 +7,12 @@ import pytest
 from over import over
 
 import simdb
-from simdb.core.vector_form import corrected, signs_of
-from simdb.spark.distributed import Cell, chunks_of, exchange, plan_pairs
-from simdb.database.state.opening import settled
-from simdb.core.bits import bit_counts
-from simdb.plan.banding import bands_of
 from simdb.core import kernel
+from simdb.core.bits import bit_counts
+from simdb.core.vector_form import corrected, signs_of
+from simdb.database.state.opening import settled
+from simdb.plan.banding import bands_of
+from simdb.spark.distributed import Cell, chunks_of, exchange, plan_pairs
 
 
 def near_weights(seed, count, dimensions=128):

@@ -13,8 +13,7 @@ from itertools import count
 import pytest
 from click.testing import CliRunner
 from families import connected, order_of, survivors, texts
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import simdb
 from simdb.cli.app import app

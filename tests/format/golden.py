@@ -15,10 +15,10 @@ import mmh3
 import numpy as np
 
 import simdb
+from simdb.core.arrays import EMPTY
 from simdb.core.text_sketch import WEIGHT_BITS, IdfTable, directory_bits, idf_weight
 from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.sketch.sketcher import Sketcher
-from simdb.core.arrays import EMPTY
 
 STORED = Path(__file__).parent / "golden.json"
 

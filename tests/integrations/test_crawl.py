@@ -2,12 +2,11 @@
 
 import pytest
 from families import text_of
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import simdb
-from simdb.database.state import staged
 from simdb.compat.crawl import CRAWLS_ID, Crawl, Page, Verdict
+from simdb.database.state import staged
 
 FOX = "the quick brown fox jumps over the lazy dog and then it runs home to sleep until the morning"
 HEN = "hens lay eggs in the barn behind the old house where nobody has lived for many long years"

@@ -3,15 +3,14 @@
 import numpy as np
 import pyarrow
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from over import over
 
-from simdb.core.decoding import text_column
-from simdb.jobs.deduplication.sieve import LINE, PARAGRAPH, SENTENCE
-from simdb.core.errors import InputError
 from simdb.core import kernel
+from simdb.core.decoding import text_column
+from simdb.core.errors import InputError
 from simdb.core.options import Simhash
+from simdb.jobs.deduplication.sieve import LINE, PARAGRAPH, SENTENCE
 from simdb.sketch.winnowing import WordOrder
 from tests.support import parts_oracle as oracle
 

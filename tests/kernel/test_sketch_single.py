@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.core.vector_form import pack_minima
-from simdb.core.errors import InputError
 from simdb.core import kernel
+from simdb.core.errors import InputError
 from simdb.core.options import FAMILIES, Minhash
+from simdb.core.vector_form import pack_minima
 from simdb.sketch.minhash_sketcher import narrowed, permutations_of
 
 SETTINGS = {"unit": "words", "shingle": 2, "lowercase": True, "seed": 7, "vocabulary": None}

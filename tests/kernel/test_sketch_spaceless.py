@@ -5,8 +5,7 @@ from functools import cache
 
 import numpy as np
 import reference_kernel as reference
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from over import over
 from script_oracle import SYLLABLES, made_text, words_of
 

@@ -101,7 +101,7 @@ def test_a_mutant_is_reached_where_its_statement_runs_and_a_constant_by_every_fu
 
 def test_tests_that_reach_a_mutant_run_cheap_ones_first_and_more_of_them_after_all(tmp_path):
     near, cheap, dear, failing, other = (
-        "tests/engine/test_write.py::test_a[1]", "tests/test_b.py::test_b",
+        "tests/database/test_write.py::test_a[1]", "tests/test_b.py::test_b",
         "tests/test_b.py::test_c", "tests/test_b.py::test_d", "tests/test_e.py::test_e",
     )  # fmt: skip
     told = [[7, near], [7, dear], [7, cheap], [7, failing], [7, ""], [8, other]]
@@ -123,7 +123,7 @@ def test_a_mutant_of_c_is_for_the_tests_of_its_module_and_those_with_its_name(tm
     names = {
         "tests/kernel/test_sketch_text.py::test_a", "tests/kernel/test_search_tables.py::test_b",
         "tests/decontamination/test_align.py::test_c", "tests/format/test_d.py::test_d",
-        "tests/engine/test_many.py::test_e",
+        "tests/database/test_many.py::test_e",
     }  # fmt: skip
     (tmp_path / "reached").write_text('["tests/format/test_f.py::test_f", 1, false]')
 

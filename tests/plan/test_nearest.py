@@ -5,6 +5,8 @@ from itertools import combinations
 
 import pytest
 
+from simdb.core.options import Minhash
+from simdb.core.reports import Plan
 from simdb.plan.banding import Banding, Bands
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.plan.nearest import (
@@ -15,8 +17,6 @@ from simdb.plan.nearest import (
     worthwhile,
 )
 from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
-from simdb.core.reports import Plan
-from simdb.core.options import Minhash
 
 MILLION = 1_000_000
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 from over import over
 
-from simdb.database.state.opening import settled
 from simdb.core.bits import leading_masks
+from simdb.core.options import Minhash, Options
+from simdb.database.state.opening import settled
 from simdb.plan.banding import bands_of
 from simdb.plan.cost import Paging, distinct_bits, pays_in_windows
 from simdb.plan.pigeonhole import tables_read
 from simdb.plan.planner import choose, considered
 from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
-from simdb.core.options import Minhash, Options
 
 COUNT = 10_000_000
 STORED = Population(

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from over import over
 
+from simdb.core import bits, kernel
 from simdb.core.vector_form import fingerprints_of
-from simdb.core import bits
 from simdb.plan import volatility
 from simdb.plan.recall import (
     UNREACHABLE,
@@ -22,7 +22,6 @@ from simdb.plan.recall import (
     synthetic_pairs,
     theta_for,
 )
-from simdb.core import kernel
 
 
 def random_pairs(count, seed=1):

@@ -2,9 +2,9 @@
 
 from over import over
 
+from simdb.core.reports import HeaderFill
 from simdb.jobs.report.facts import SizeBin
 from simdb.jobs.report.page import fill_label, header_shares, size_label
-from simdb.core.reports import HeaderFill
 
 
 @over(

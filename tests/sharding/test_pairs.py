@@ -10,8 +10,7 @@ import random
 import numpy as np
 import pytest
 import sharded
-from hypothesis import given as drawn
-from hypothesis import settings, strategies
+from hypothesis import given as drawn, settings, strategies
 
 import simdb
 from simdb.database.sharding import searching

@@ -6,8 +6,7 @@ from collections import Counter
 import mmh3
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from over import over
 from strategies import WORDS
 

@@ -5,8 +5,8 @@ import pytest
 from over import over
 
 import simdb
-from simdb.core.bits import fmix64
 from simdb.core import kernel
+from simdb.core.bits import fmix64
 from simdb.sketch.minhash_sketcher import MinHashSketcher
 
 TEXT = "a rose is a rose is a rose"

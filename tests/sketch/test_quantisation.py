@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import simdb
-from simdb.core.vector_form import fingerprints_of, has_features, unpack
 from simdb.core import kernel
-from simdb.sketch.sketcher import Sketcher
 from simdb.core.arrays import EMPTY, WEIGHTED
+from simdb.core.vector_form import fingerprints_of, has_features, unpack
+from simdb.sketch.sketcher import Sketcher
 
 TEXTS = [
     "the quick brown fox jumps over the lazy dog and runs away from it",

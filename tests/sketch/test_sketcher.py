@@ -4,8 +4,8 @@ from oracle import quantised
 from over import over
 
 import simdb
-from simdb.sketch.sketcher import Sketcher
 from simdb.core.arrays import BARE, EMPTY, WEIGHTED
+from simdb.sketch.sketcher import Sketcher
 
 TEXT = "The quick brown fox \u2014 jumps over the LAZY dog"
 

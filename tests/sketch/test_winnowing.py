@@ -1,8 +1,7 @@
 """Word order: hashes of the words of texts, in order, and where each word is in its text."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from over import over
 
 import simdb

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.spark.distributed import plan_pairs
 from simdb.spark import frames, packing
+from simdb.spark.distributed import plan_pairs
 
 arrow = pytest.importorskip("pyarrow")
 

@@ -7,8 +7,8 @@ import pytest
 
 import simdb
 from simdb import spark as ss
-from simdb.spark.distributed import plan_pairs
 from simdb.spark import finding, packing, pairing, sketching
+from simdb.spark.distributed import plan_pairs
 
 arrow = pytest.importorskip("pyarrow")
 

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from over import over
 from strategies import fingerprints, ids
 
 import simdb
-from simdb.plan.permutation import Permutations
 from simdb.core import kernel
+from simdb.plan.permutation import Permutations
 from simdb.storage import codec, layout
 from simdb.storage.records.delta import Delta, StoredBatch, decode_batch, encode_batch
 from simdb.storage.records.manifest import (

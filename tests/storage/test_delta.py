@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from simdb.plan.permutation import Permutations
 from simdb.core import kernel
-from simdb.storage.records.delta import Delta, StoredBatch
 from simdb.core.arrays import BARE, EMPTY, WEIGHTED
+from simdb.plan.permutation import Permutations
+from simdb.storage.records.delta import Delta, StoredBatch
 
 
 def batch_of(ids, state=WEIGHTED):

@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from over import over
 from soundness import assert_sound
 from stored_values import change_value
 
 import simdb
+from simdb.core.arrays import Ragged, offsets_of
 from simdb.storage import codec, layout
 from simdb.storage.records import features
-from simdb.core.arrays import Ragged, offsets_of
 
 OPTIONS = simdb.Options(features=True)
 SIZES = st.lists(st.integers(0, 40), max_size=30)
@@ -32,7 +31,7 @@ def test_documents_kept_of_any_blocks_come_back_in_their_order(sizes, lost, data
         patch.setattr(features, "BLOCK_DOCUMENTS", 4)
         patch.setattr(features, "BLOCK_BYTES", 60)
         patch.setattr(features, "RENUMBERED_DOCUMENTS", 5)
-        stored = dict(features.encode_blocks(0, packed(sizes)))
+        stored = dict(features.encode_features(0, packed(sizes)))
         decoded = [features.decode_block(*block) for block in stored.items()]
         blocks = [
             (np.arange(first, first + len(made), dtype=np.uint32), made) for first, made in decoded
@@ -47,7 +46,7 @@ def test_documents_kept_of_any_blocks_come_back_in_their_order(sizes, lost, data
         kept = sorted(data.draw(st.sets(st.integers(0, max(len(sizes) - 1, 0)))))
         kept = [each for each in kept if each < len(sizes)]
 
-        again = list(features.renumbered(blocks, np.array(kept, np.uint32)))
+        again = list(features.renumbered_features(blocks, np.array(kept, np.uint32)))
 
     found = {}
     for first, made in (features.decode_block(*block) for block in again):
@@ -104,7 +103,7 @@ def test_check_finds_lost_and_damaged_features_and_rebuild_can_drop_them(databas
 def test_the_deep_check_finds_what_are_no_features(database):
     environment = database._store.environment
     handle = environment.subdatabase(layout.FEATURES)
-    ((key, value),) = features.encode_blocks(9, packed([7]))
+    ((key, value),) = features.encode_features(9, packed([7]))
     environment.write(lambda writer: writer.put(key, bytes(value), db=handle))
 
     (finding,) = database.check(deep=True)

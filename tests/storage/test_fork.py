@@ -16,9 +16,9 @@ import pytest
 from forked import run
 
 import simdb
+from simdb.core.errors import ForkedError
 from simdb.database.state import opening
 from simdb.database.state.opening import open_store
-from simdb.core.errors import ForkedError
 
 
 def in_child(action, meanwhile=lambda: None):

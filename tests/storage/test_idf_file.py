@@ -9,8 +9,7 @@ import sys
 import numpy as np
 import pytest
 import xxhash
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import simdb
 from simdb.storage.files import idf_file

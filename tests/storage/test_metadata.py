@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 
 import simdb
-from simdb.database.maintenance import dump as dumping
 from simdb.core.errors import CorruptError, InputError
+from simdb.database.maintenance import dump as dumping
 from simdb.storage import codec
 from simdb.storage.records import metadata as storing
 from simdb.storage.records.metadata import pack_every, pack_metadata

@@ -10,8 +10,7 @@ from flips import verdict
 from soundness import TINY
 
 import simdb
-from simdb.storage.files.pages import META, META_PAGES, problems_of_pages
-from simdb.storage.files.pages import PAGE as META_HEAD
+from simdb.storage.files.pages import META, META_PAGES, PAGE as META_HEAD, problems_of_pages
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 BRANCH, LEAF, BIG_DATA = 1, 2, 1

@@ -11,8 +11,7 @@ from stored_values import change_value
 
 import simdb
 from simdb.database.write import passages as writing
-from simdb.storage import codec, layout
-from simdb.storage import passages as stored
+from simdb.storage import codec, layout, passages as stored
 from simdb.storage.passages import passage_keys
 from simdb.storage.records import features
 

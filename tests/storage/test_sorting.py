@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.core.bits import ALL_BITS, leading_masks
 from simdb.core import kernel, threads
+from simdb.core.bits import ALL_BITS, leading_masks
 from simdb.storage.runs import sorting
 from simdb.storage.runs.sorting import Sorting
 

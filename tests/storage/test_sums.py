@@ -7,9 +7,9 @@ import pytest
 from soundness import everything
 
 import simdb
-from simdb.database.maintenance import compaction, rebuild
-from simdb.core.errors import CorruptError
 from simdb.core import kernel
+from simdb.core.errors import CorruptError
+from simdb.database.maintenance import compaction, rebuild
 from simdb.storage import codec, layout
 from simdb.storage.contents import table_names
 from simdb.storage.records.manifest import decode_manifest, encode_manifest

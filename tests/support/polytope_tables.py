@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from simdb.core.vector_form import pack
 from simdb.core import kernel
-from simdb.storage import layout
 from simdb.core.arrays import WEIGHTED
+from simdb.core.vector_form import pack
+from simdb.storage import layout
 
 
 def expected(database):

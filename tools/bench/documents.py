@@ -26,8 +26,8 @@ import numpy.typing as npt
 
 import simdb
 from drawn import BLOCK, Drawn
-from simdb.core.vector_form import fingerprints_of
 from simdb.core import kernel
+from simdb.core.vector_form import fingerprints_of
 from simdb.sketch.minhash_sketcher import permutations_of
 from texts import Texts, read_pools
 

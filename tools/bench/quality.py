@@ -28,12 +28,11 @@ import numpy.typing as npt
 import simdb
 from corpus import LABELS, MEASURES, Couple, Curve, read_corpus, read_judgements, read_similarities
 from record import Record, markdown, options
-from simdb.core import vector_form
-from simdb.core import kernel
-from simdb.core.options import DIMENSIONS
-from simdb.sketch.sketcher import Sketcher
+from simdb.core import kernel, vector_form
 from simdb.core.arrays import WEIGHTED
 from simdb.core.documents import CHANCE, estimates
+from simdb.core.options import DIMENSIONS
+from simdb.sketch.sketcher import Sketcher
 
 SHINGLES = [("words", length) for length in (1, 2, 3, 4, 5)]
 SHINGLES += [("characters", length) for length in (3, 5, 8)]

@@ -31,9 +31,9 @@ import simdb
 from corpus import read_corpus
 from documents import flipped, parts, source_of, taken
 from record import Record, markdown, number, options, scratch
-from simdb.core.vector_form import corrected, fingerprints_of, unpack
 from simdb.core import kernel
 from simdb.core.options import AUTO, METHODS
+from simdb.core.vector_form import corrected, fingerprints_of, unpack
 
 SIMILARITIES = (0.8, 0.88, 0.9, 0.95)
 DISTANCES = tuple(range(1, 9))

@@ -26,9 +26,9 @@ from corpus import read_corpus
 from peers import installed, signed
 from pipelines import WORD, shingles
 from record import Record, in_turns, options
-from simdb.database.state.incoming import SKETCHED_DOCUMENTS
 from simdb.core import kernel
 from simdb.core.options import DIMENSIONS
+from simdb.database.state.incoming import SKETCHED_DOCUMENTS
 from simdb.sketch.minhash_sketcher import permutations_of
 from simdb.sketch.sketcher import Sketcher
 from texts import Texts, read_pools

@@ -46,8 +46,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import SparkSession, functions as f
 
 from drawn import Drawn
 

@@ -54,8 +54,7 @@ import simdb
 from documents import DISTANCE, KINDS, Written, add_corpora, head, taken, values_of
 from filled import BITS, Filled
 from record import Record, Timing, latencies, number, options, scratch, short
-from simdb.core.options import BANDING
-from simdb.core.options import METHODS as BY_WEIGHTS
+from simdb.core.options import BANDING, METHODS as BY_WEIGHTS
 
 METHODS = (*BY_WEIGHTS, BANDING)
 FEW = 100  # queries of a slow method

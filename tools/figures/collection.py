@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 import simdb
 from corpus import Corpus
-from simdb.plan import volatility
 from simdb.core import kernel
+from simdb.plan import volatility
 from simdb.sketch import weighing
 from simdb.sketch.sketcher import Sketcher
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.vector_form import fingerprints_of
 from simdb.core.bits import bit_counts
+from simdb.core.vector_form import fingerprints_of
 from simdb.plan import volatility
 
 U64 = npt.NDArray[np.uint64]

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from simdb.core.bits import header_mask, leading_masks
 from simdb.core import kernel
+from simdb.core.bits import header_mask, leading_masks
 from taking import Taking, harness
 
 WIDTH = 32

@@ -15,8 +15,8 @@ import xxhash
 
 import simdb
 from sample import dumps, payloads, sample, values
-from simdb.plan.calibration import decode_calibration
 from simdb.core.stored_options import decode_options, decode_resources
+from simdb.plan.calibration import decode_calibration
 from simdb.storage import codec, layout
 from simdb.storage.files import idf_file
 from simdb.storage.membership import Membership
@@ -78,7 +78,7 @@ def features(data):
     """Decode a block of packed features, and renumber its documents."""
     first, block = packed.decode_block(KEY, with_checksum(layout.FEATURES_KIND, KEY, data))
     ordinals = np.arange(first, first + len(block), dtype=np.uint32)
-    list(packed.renumbered([(ordinals, block)], ordinals[::2]))
+    list(packed.renumbered_features([(ordinals, block)], ordinals[::2]))
 
 
 @harness(dumps)

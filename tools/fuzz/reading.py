@@ -12,11 +12,11 @@ import pyarrow.parquet
 
 import simdb
 from simdb.cli.options.option_groups import given_bits, given_ids, given_search
-from simdb.core.decoding import known_encoding
 from simdb.compat.programs import read_numbers, write_arrays
-from simdb.sketch.sketcher import Sketcher
+from simdb.core.decoding import known_encoding
 from simdb.files.reading import read_sources, read_texts
 from simdb.files.records import InputProblem, SourceOptions
+from simdb.sketch.sketcher import Sketcher
 from taking import Taking, harness
 
 ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "latin-1", "cp1252", "shift_jis", "gb18030", "utf-7")

@@ -2,7 +2,7 @@
 
 python tools/generate/modules.py          (or `make reference`)
 
-The order is that of the imports: the lists LAYERS and FOLDERS in tests/test_architecture.py.
+Wings have the order of the imports: the list FLOORS in tests/test_architecture.py.
 """
 
 import ast
@@ -15,13 +15,13 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "build" / "MODULES.md"
 ORDER = ROOT / "tests" / "test_architecture.py"
+SIMDB = ROOT / "simdb"
 COLUMNS = 100
 HEAD = """# Modules
 
 Every module of simdb with the first sentence of its docstring, and every contract of the compiled
-kernel.  Layers are listed from the lowest up.  A Python module imports only from layers before its
-own on this page and from modules before it in its folder; in `simdb/cli/` modules are in
-alphabetical order.  [ARCHITECTURE.md](../docs/ARCHITECTURE.md) has the map and the ideas.
+kernel.  Wings are listed from the lowest floor up; a wing imports only from floors below its own.
+[ARCHITECTURE.md](../docs/ARCHITECTURE.md) has the map and the ideas.
 
 Written by `tools/generate/modules.py` from the source.
 """
@@ -43,44 +43,36 @@ def main() -> None:
 
 def listing() -> str:
     """Make the whole text."""
-    layers, folders = listed("LAYERS"), listed("FOLDERS")
     parts = [HEAD]
-    for number, layer in enumerate(layers, 1):
-        for name in layer:
-            parts += described(name, folders.get(name), number)
+    for floor, wings in enumerate(listed("FLOORS"), 1):
+        for wing in wings:
+            parts += described(wing, floor)
+    parts += ["\n## Public addresses\n"]
+    for path in sorted([*SIMDB.glob("[!_]*.py"), *(SIMDB / "integrations").glob("[!_]*.py")]):
+        parts.append(item(path.relative_to(SIMDB).as_posix(), docstring(path)))
     return "\n".join([*parts, *kernel()]) + "\n"
 
 
 def listed(name: str) -> Any:
-    """Read a list of modules from the test of the architecture."""
+    """Read a list from the test of the architecture."""
     for node in ast.parse(ORDER.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
             return ast.literal_eval(node.value)
     raise LookupError(f"{name} is not in {ORDER}")
 
 
-def described(name: str, order: list[str] | None, layer: int) -> Iterator[str]:
-    """Yield the lines of a module or folder of a layer, and of each folder inside.
-
-    `order` lists the modules of the folder; None stands for the modules directly in it, in
-    alphabetical order.
-    """
-    place = f"simdb/{name.replace('.', '/')}"
-    if not (ROOT / place / "__init__.py").exists():
-        yield f"\n## Layer {layer}: `{place}.py`\n"
-        yield item(f"{name}.py", docstring(ROOT / f"{place}.py"))
-        return
-    folders: dict[str, list[str]] = {"": []}
-    for module in order or sorted(path.stem for path in (ROOT / place).glob("[!_]*.py")):
-        inside, _, own = module.rpartition(".")
-        folders.setdefault(inside, []).append(own)
-    for inside, modules in folders.items():
-        folder = f"{place}/{inside.replace('.', '/')}".rstrip("/")
-        yield f"\n### `{folder}/`\n" if inside else f"\n## Layer {layer}: `{folder}/`\n"
+def described(wing: str, floor: int) -> Iterator[str]:
+    """Yield the lines of a wing, and of each folder inside."""
+    for init in sorted((SIMDB / wing).rglob("__init__.py")):
+        folder = init.parent.relative_to(ROOT).as_posix()
         yield (
-            textwrap.fill(first_sentence(docstring(ROOT / folder / "__init__.py")), COLUMNS) + "\n"
+            f"\n## Floor {floor}: `{folder}/`\n"
+            if folder.count("/") == 1
+            else f"\n### `{folder}/`\n"
         )
-        yield from (item(f"{each}.py", docstring(ROOT / folder / f"{each}.py")) for each in modules)
+        yield textwrap.fill(first_sentence(docstring(init)), COLUMNS) + "\n"
+        for path in sorted(init.parent.glob("[!_]*.py")):
+            yield item(path.name, docstring(path))
 
 
 def item(name: str, text: str) -> str:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.vector_form import unpack
-from simdb.core.bits import SECOND_WORD, fmix64
 from simdb.core import kernel
+from simdb.core.bits import SECOND_WORD, fmix64
+from simdb.core.vector_form import unpack
 
 TARGET = Path(__file__).parents[2] / "simdb/plan/polytope_costs.txt"
 WIDTHS = (7, 13, 18, 22)

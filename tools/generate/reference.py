@@ -27,8 +27,8 @@ FIRST = [
     "TextSketch",
 ]  # fmt: skip
 # Members that several classes share are described with these classes.
-ONCE = {"results/matches": "ReadOnce"}
-VERBS = {"engine/reading": "Reading", "engine/writing": "Writing"}
+ONCE = {"core/matches": "ReadOnce"}
+VERBS = {"database/reading": "Reading", "database/writing": "Writing"}
 SHARED = {"Database": VERBS, "Pairs": ONCE, "ArrayPairs": ONCE}
 # The classes whose verbs the site describes once, with one of them.
 VERBS_OF = {"Database", "Snapshot", "WriteTransaction", "ShardedDatabase"}
@@ -47,7 +47,8 @@ MODULES = [
     "simdb.compat.minwise", "simdb.compat.sessions", "simdb.compat.importing", "simdb.plan.banding",
 ]  # fmt: skip
 # Packages that users import by name; their modules define what they export.
-PACKAGES = ["simdb.spark.distributed", "simdb.spark"]
+PACKAGES = ["simdb.distributed", "simdb.spark"]
+ADDRESSES = {"simdb.distributed": "simdb.spark.distributed"}
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.AnnAssign
 
@@ -96,8 +97,8 @@ def reference(without: Collection[str] = ()) -> str:
 
 def public_places(package: str = "simdb") -> dict[str, Path]:
     """Find the file of each name that a package exports."""
-    folder = ROOT / package.replace(".", "/")
-    tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+    folder = ROOT / ADDRESSES.get(package, package).replace(".", "/")
+    tree = ast.parse((folder / "__init__.pyi").read_text(encoding="utf-8"))
     return {
         alias.name: path
         for node in ast.walk(tree)
@@ -194,7 +195,7 @@ def describe_module(name: str) -> Iterator[str]:
 
 def describe_package(name: str) -> Iterator[str]:
     """Describe a package and the names that it exports."""
-    tree = parsed(ROOT / name.replace(".", "/") / "__init__.py")
+    tree = parsed(ROOT / ADDRESSES.get(name, name).replace(".", "/") / "__init__.py")
     places = sorted(public_places(name).items(), key=lambda each: each[0].lower())
     return describe_all(name, tree, ((own, definition(path, own), path) for own, path in places))
 

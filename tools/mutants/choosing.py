@@ -4,7 +4,7 @@ import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
-KERNEL = ("tests/kernel/", "tests/engine/test_exactness.py", "tests/format/")
+KERNEL = ("tests/kernel/", "tests/database/test_exactness.py", "tests/format/")
 USUAL_SECONDS = 0.1
 
 

@@ -17,11 +17,11 @@ import misbehaving
 import simdb
 from drawn import Few, Many
 from model import Model
+from simdb.core.memory import memory_bytes
 from simdb.database.maintenance import calibration
 from simdb.database.state import staged
 from simdb.plan import compaction
 from simdb.plan.cost import USUAL_DELAYS
-from simdb.core.memory import memory_bytes
 from simdb.storage.environment import gate
 from sizes import SHARES, shrunk
 

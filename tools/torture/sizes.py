@@ -10,7 +10,7 @@ import pkgutil
 import sys
 from contextlib import contextmanager
 
-FOLDERS = ("engine", "index", "plan", "sketch", "storage")
+FOLDERS = ("database", "plan", "sketch", "storage")
 # Module without "simdb.", and its constants with tiny values.
 TINY = {
     "database.reading": {"ITERATED_IDS": 3, "ITERATED_DOCUMENTS": 2},

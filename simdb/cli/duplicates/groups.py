@@ -16,30 +16,35 @@ from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.options.texts import text_beginning
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import SIMILARITY_DIGITS, quantity
-from simdb.jobs.deduplication.dropping import PartsRun
-from simdb.jobs.deduplication.question import Decided, texts_at
-from simdb.jobs.deduplication.reference import DatabaseReference, FileReference, Reference
-from simdb.jobs.deduplication.references import check_apart
-from simdb.jobs.deduplication.result import Parts
-from simdb.jobs.deduplication.run import DedupRun
-from simdb.jobs.deduplication.sieve import DOCUMENT, NAMELESS, UNITS, Dropped, Sieve, UnitKeys
+from simdb.core import keeping
 from simdb.core.checks import one_of
 from simdb.core.choices import KEEP
 from simdb.core.dtypes import I64
 from simdb.core.errors import OptionError
 from simdb.core.fields import checked_field
-from simdb.files.rows import Row
-from simdb.jobs.report.text_pairs import TextPair, nearest_pairs
+from simdb.core.text_sketch import UNITS as TOKEN_UNITS, TextSketch
 from simdb.core.threads import thread_count
-from simdb.core import keeping
-from simdb.core.text_sketch import UNITS as TOKEN_UNITS
-from simdb.core.text_sketch import TextSketch
-from simdb.files.batch import Batch
-from simdb.files.content import begin_counting, expected_documents
-from simdb.files.origins import Origins
-from simdb.files.read_again import Names
-from simdb.files.reading import read_sources
-from simdb.storage.files.location import is_database
+from simdb.files import Batch, Names, Origins, Row, begin_counting, expected_documents, read_sources
+from simdb.jobs import (
+    DOCUMENT,
+    NAMELESS,
+    UNITS,
+    DatabaseReference,
+    Decided,
+    DedupRun,
+    Dropped,
+    FileReference,
+    Parts,
+    PartsRun,
+    Reference,
+    Sieve,
+    TextPair,
+    UnitKeys,
+    check_apart,
+    nearest_pairs,
+    texts_at,
+)
+from simdb.storage import is_database
 
 # The rows of so many documents are made at a time.
 NAMED_DOCUMENTS = 1 << 14

@@ -18,21 +18,13 @@ from simdb.cli.options.intake import is_default
 from simdb.cli.options.opening import begin_write
 from simdb.cli.options.texts import Beginnings, TextsById
 from simdb.cli.output.render import match_row
-from simdb.jobs.deduplication.arrivals import Arrivals
-from simdb.jobs.deduplication.claims import Claims
-from simdb.jobs.deduplication.repeat import Left
-from simdb.jobs.deduplication.run import SecondLook
-from simdb.core.dtypes import Bools
-from simdb.files.rows import Row
-from simdb.jobs.report.text_pairs import TextPair, nearest_pairs
-from simdb.core.matches import Match
 from simdb.core import keeping
-from simdb.core.options import SEEN
-from simdb.files.batch import Batch, Texts
-from simdb.files.content import AMOUNT
-from simdb.files.read_again import other_ids
-from simdb.files.records import InputId
 from simdb.core.arrays import object_array
+from simdb.core.dtypes import Bools
+from simdb.core.matches import Match
+from simdb.core.options import SEEN
+from simdb.files import AMOUNT, Batch, InputId, Row, Texts, other_ids
+from simdb.jobs import Arrivals, Claims, Left, SecondLook, TextPair, nearest_pairs
 
 
 def open_against(work: DedupWork) -> AbstractContextManager[simdb.Database]:

@@ -21,34 +21,35 @@ from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.options.texts import Beginnings, check_keep
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity, verification_note
-from simdb.jobs.deduplication import repeat
-from simdb.jobs.deduplication.question import DedupQuestion
-from simdb.jobs.deduplication.sieve import checked_unit
-from simdb.database.clusters.find import STAR
-from simdb.database.search.judge import ESTIMATE, EXACT
+from simdb.core import keeping
 from simdb.core.checks import most_removed, share
 from simdb.core.choices import NullName, PolicyName, VerifyName
 from simdb.core.errors import OptionError
-from simdb.files.formats import STANDARD_OUTPUT, Format, is_remote, output_format, remote_place
-from simdb.files.pieces import Spool
-from simdb.files.places import Staying, check_outputs, side_files
-from simdb.files.rows import Row
-from simdb.files.survivors import SurvivorOutput
-from simdb.files.target import Outputs
-from simdb.jobs.report.excerpts import TEXT_CHARACTERS
-from simdb.jobs.report.template import check_page
 from simdb.core.memory import check_memory
 from simdb.core.threads import thread_count
-from simdb.core import keeping
-from simdb.files.kinds import is_stream
-from simdb.files.origins import Origins
-from simdb.files.records import SourceOptions
-from simdb.storage.files.location import is_database
+from simdb.database import ESTIMATE, EXACT, STAR
+from simdb.files import (
+    STANDARD_OUTPUT,
+    Format,
+    Origins,
+    Outputs,
+    Row,
+    SourceOptions,
+    Spool,
+    Staying,
+    SurvivorOutput,
+    check_outputs,
+    is_remote,
+    is_stream,
+    output_format,
+    remote_place,
+    side_files,
+)
+from simdb.jobs import TEXT_CHARACTERS, DedupQuestion, check_page, checked_unit, repeat
+from simdb.storage import is_database
 
 if TYPE_CHECKING:
-    from simdb.jobs.deduplication.reference import Reference
-    from simdb.jobs.deduplication.result import Parts
-    from simdb.jobs.report.text_pairs import TextPair
+    from simdb.jobs import Parts, Reference, TextPair
 
 LARGEST_SHOWN = 3
 # A group of fewer documents is not worth a line.

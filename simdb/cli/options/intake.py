@@ -15,29 +15,41 @@ import numpy as np
 
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, quantity
-from simdb.core.encoding_guess import guessed_note
 from simdb.core.choices import ERROR, RAISE
+from simdb.core.encoding_guess import guessed_note
 from simdb.core.errors import InputError
-from simdb.files.formats import FOLDER, PATHS, Format
-from simdb.files.places import Staying
-from simdb.files.survivors import SurvivorOutput, keep_format
-from simdb.files.target import Outputs
-from simdb.core.skipped import Skipped, check_balance
 from simdb.core.options import Options
+from simdb.core.skipped import Skipped, check_balance
 from simdb.core.text_sketch import TextSketch
-from simdb.sketch.sketcher import AnySketcher
-from simdb.files.batch import Batch, Found, Texts, joined
-from simdb.files.content import AMOUNT, begin_counting, markup_hint, page_position
-from simdb.files.kinds import holds_records
-from simdb.files.reading import (
+from simdb.files import (
+    AMOUNT,
+    FOLDER,
+    NO_FIELD,
+    NO_TEXT,
+    PATHS,
+    Batch,
+    Format,
+    Found,
+    InputProblem,
+    Outputs,
+    SourceOptions,
+    Staying,
+    SurvivorOutput,
+    Texts,
+    begin_counting,
     columns_of,
+    holds_records,
+    joined,
+    keep_format,
     left_out_note,
     log_hint,
+    markup_hint,
+    page_position,
     read_sources,
     records_hint,
+    valid_name,
 )
-from simdb.files.records import NO_FIELD, NO_TEXT, InputProblem, SourceOptions, valid_name
-from simdb.sketch.tuning.sample import SHORT_WORDS, TAG, count_words
+from simdb.sketch import SHORT_WORDS, TAG, AnySketcher, count_words
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25

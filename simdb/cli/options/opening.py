@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING
 
 import simdb
 from simdb.cli.output.progress import Progress
-from simdb.storage.files.location import check_name
-from simdb.storage.files.plain import SHARDS_FILE
+from simdb.storage import SHARDS_FILE, check_name
 
 if TYPE_CHECKING:
     from simdb.cli.options.intake import Intake
-    from simdb.database.database import Database
-    from simdb.database.snapshot import Snapshot
-    from simdb.database.sharding.sharded_database import ShardedDatabase
+    from simdb.database import Database, ShardedDatabase, Snapshot
 
 
 @contextmanager

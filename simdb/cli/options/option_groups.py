@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from simdb import sources
+from simdb import files
 from simdb.cli.options.declare import Natural
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
-from simdb.core.decoding import known_encoding
 from simdb.core.choices import (
     SKIP,
     ErrorsName,
@@ -24,13 +23,13 @@ from simdb.core.choices import (
     NullName,
     OnErrorName,
 )
+from simdb.core.decoding import known_encoding
 from simdb.core.errors import OptionError
-from simdb.files.rows import Row
 from simdb.core.search import NAMES, Search, SearchLike
+from simdb.files import Row
 
 if TYPE_CHECKING:
-    from simdb.files.batch import Batch
-    from simdb.files.records import InputId, SourceOptions
+    from simdb.files import Batch, InputId, SourceOptions
 
 MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 NUMBER = re.compile("([0-9]{1,12})([KMGT]?)B?")
@@ -133,7 +132,7 @@ class TextOptions:
                 f"--delimiter takes one character, such as ';', or tab, got {self.delimiter!r:.80}"
             )
         given = tuple(name for name in (self.id_field, self.text_field) if name is not None)
-        return sources.records.SourceOptions(
+        return files.SourceOptions(
             encoding=known_encoding(self.encoding), errors=self.errors, given=given,
             id_field="id" if self.id_field is None else self.id_field,
             text_field="text" if self.text_field is None else self.text_field,
@@ -212,18 +211,18 @@ class ListingOptions:
 
 def given_batch(id: str, text: str, has_int_ids: bool) -> "Batch":
     """Return the batch of one document whose text was given with --text."""
-    return sources.batch.Batch(
+    return files.Batch(
         ids=given_ids([id], has_int_ids),
         texts=[text],
         sources=["--text"],
         positions=np.zeros(1, np.int64),
-        sizes=np.array([sources.records.byte_count(text)]),
+        sizes=np.array([files.byte_count(text)]),
     )
 
 
 def given_ids(ids: Collection[str], has_int_ids: bool) -> "list[InputId]":
     """Return ids from the command line as a database stores them, text or int."""
-    return [sources.records.as_int_id(id) if has_int_ids else id for id in ids]
+    return [files.as_int_id(id) if has_int_ids else id for id in ids]
 
 
 def given_bits(fingerprint: str) -> int:

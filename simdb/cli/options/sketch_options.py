@@ -14,9 +14,8 @@ from simdb.core.decoding import known_encoding
 from simdb.core.errors import OptionError
 from simdb.core.options import Minhash, Simhash
 from simdb.core.text_sketch import TextSketch, differing_options
-from simdb.sketch.pipeline import NO_RESOURCES
-from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of
-from simdb.files.content import read_file
+from simdb.files import read_file
+from simdb.sketch import NO_RESOURCES, AnySketcher, Sketcher, sketcher_of
 
 Given = dict[str, Any]
 

@@ -14,18 +14,13 @@ from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ReadingOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import ELLIPSIS
+from simdb.core import keeping, kernel
+from simdb.core.arrays import Id, places_in
 from simdb.core.arrow import TextColumn
 from simdb.core.dtypes import U64
 from simdb.core.errors import OptionError
-from simdb.files.formats import COMPRESSIONS, TABLES
-from simdb.files.pieces import TextSpool
-from simdb.files.rows import Row
-from simdb.core import kernel
-from simdb.core import keeping
 from simdb.core.text_sketch import TextSketch
-from simdb.files.batch import Found
-from simdb.files.reading import check_sources, read_sources
-from simdb.core.arrays import Id, places_in
+from simdb.files import COMPRESSIONS, TABLES, Found, Row, TextSpool, check_sources, read_sources
 
 # So many rows get their texts at a time.
 PORTION_ROWS = 512

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simdb.cli import output
-from simdb.files.rows import Row, as_text, encoded
+from simdb.files import Row, as_text, encoded
 
 if TYPE_CHECKING:
     from simdb.core.matches import Match, Verification

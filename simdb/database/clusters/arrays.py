@@ -10,17 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.database.clusters.labels import grouped
-from simdb.database.search.couples import Searched, sweep_tables
-from simdb.core.bits import ALL_BITS
-from simdb.core.dtypes import U32, U64
-from simdb.core.errors import InputError
-from simdb.plan.arrangement import check_arrangement, choose_tables
-from simdb.core.clusters import ArrayClusters, PairPositions
 from simdb.core import kernel
-from simdb.core.threads import mapped, parts_of
-from simdb.storage.runs.sorting import Sorting
-from simdb.storage.runs.table import Table
 from simdb.core.arrays import (
     Fingerprint,
     Fingerprints,
@@ -30,6 +20,15 @@ from simdb.core.arrays import (
     describe,
     is_first,
 )
+from simdb.core.bits import ALL_BITS
+from simdb.core.clusters import ArrayClusters, PairPositions
+from simdb.core.dtypes import U32, U64
+from simdb.core.errors import InputError
+from simdb.core.threads import mapped, parts_of
+from simdb.database.clusters.labels import grouped
+from simdb.database.search.couples import Searched, sweep_tables
+from simdb.plan import check_arrangement, choose_tables
+from simdb.storage import Sorting, Table
 
 COUNT_MAX = 2**32 - 1  # positions are uint32 in the tables
 # So many entries are copied or compared by one thread at a time.

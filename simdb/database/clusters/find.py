@@ -11,6 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import object_array, sorted_unique
+from simdb.core.checks import one_of
+from simdb.core.clusters import Clusters
+from simdb.core.dtypes import I64, U32
+from simdb.core.reports import Plan
 from simdb.database.clusters.labels import first_equal_rows, grouped
 from simdb.database.search.couples import Couples, couples_of, matching, table_of_equals
 from simdb.database.search.judge import Judge
@@ -18,14 +24,8 @@ from simdb.database.search.lookup import method_of, search
 from simdb.database.search.pairs import join_links
 from simdb.database.state.documents import stored_sketches
 from simdb.database.state.state import State
-from simdb.core.checks import one_of
-from simdb.core.dtypes import I64, U32
-from simdb.plan.problem import Criterion
-from simdb.core.clusters import Clusters
-from simdb.core.reports import Plan
-from simdb.core import kernel
-from simdb.storage.records.tombstones import Bitmap, with_deleted
-from simdb.core.arrays import object_array, sorted_unique
+from simdb.plan import Criterion
+from simdb.storage import Bitmap, with_deleted
 
 CONNECTED: Final = "connected"
 STAR: Final = "star"

@@ -7,11 +7,11 @@ fingerprints, as their signs are the bits.)
 
 import numpy as np
 
-from simdb.database.search.buckets import not_labels
+from simdb.core.arrays import Sketches, is_first
 from simdb.core.bits import ALL_BITS
 from simdb.core.dtypes import I64, U8, U32
-from simdb.storage.runs.sorting import Sorting
-from simdb.core.arrays import Sketches, is_first
+from simdb.database.search.buckets import not_labels
+from simdb.storage import Sorting
 
 
 def grouped(labels: U32, places: U32 | None = None, *, threads: int = 1) -> tuple[I64, U32]:

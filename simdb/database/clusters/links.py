@@ -16,23 +16,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
+from simdb.core.bits import bit_counts
+from simdb.core.dtypes import F32, I64, U32, Bools
+from simdb.core.options import AUTO
 from simdb.database.clusters.labels import first_equal
 from simdb.database.search.lookup import search
 from simdb.database.search.pairs import join_links, look_up
 from simdb.database.state.documents import stored_sketches
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS, SIGNATURES, View
-from simdb.core.bits import bit_counts
-from simdb.core.dtypes import F32, I64, U32, Bools
-from simdb.plan.problem import Criterion
-from simdb.core import kernel
-from simdb.core.options import AUTO
-from simdb.storage import layout
-from simdb.storage.membership import groups_of
-from simdb.storage.records.delta import Delta, StoredBatch, delta_view
-from simdb.storage.records.tombstones import with_deleted
-from simdb.storage.runs.rewriting import seal
-from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
+from simdb.plan import Criterion
+from simdb.storage import Delta, StoredBatch, delta_view, groups_of, layout, seal, with_deleted
 
 # Up to this number, documents are compared with each other; more get tables of their own.
 COMPARED_MAX = 128

@@ -12,18 +12,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import ORDINALS_MAX
+from simdb.core.dtypes import I64, U32
+from simdb.core.errors import CorruptError, FullError
 from simdb.database.clusters.find import connected_labels
 from simdb.database.clusters.labels import grouped
 from simdb.database.clusters.links import labels_after, links_of, parts_of
 from simdb.database.state.state import State
-from simdb.core.dtypes import I64, U32
-from simdb.core.errors import CorruptError, FullError
-from simdb.plan.problem import Criterion
-from simdb.core import kernel
-from simdb.storage.membership import Membership, groups_of, rings
-from simdb.storage.records.manifest import Manifest
-from simdb.storage.records.tombstones import is_deleted
-from simdb.core.arrays import ORDINALS_MAX
+from simdb.plan import Criterion
+from simdb.storage import Manifest, Membership, groups_of, is_deleted, rings
 
 # With at least this number of new documents, and more than old ones, all are swept.
 SWEPT_LEAST = 4096

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import keeping
 from simdb.core.arrow import TextColumn
-from simdb.database.search.judge import Judge
-from simdb.database.state.state import State
 from simdb.core.dtypes import I64, U32
 from simdb.core.errors import OptionError
-from simdb.core import keeping
+from simdb.database.search.judge import Judge
+from simdb.database.state.state import State
 from simdb.storage import codec
 
 # The texts of so many documents are read at a time.

@@ -3,13 +3,6 @@
 Its modules are cold: each is loaded when it is first used, see `simdb.core.cold`.
 """
 
-from typing import TYPE_CHECKING
+from simdb.core.cold import door
 
-from simdb.core import cold
-
-__all__ = ["fingerprints", "signatures", "stored"]
-
-if TYPE_CHECKING:
-    from simdb.database.explain import fingerprints, signatures, stored
-else:
-    __getattr__ = cold.modules(__name__, __all__)
+__getattr__, __dir__, __all__ = door(__name__)

@@ -6,6 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core.arrays import Id, sorted_unique
+from simdb.core.bits import FINGERPRINT_BITS, leading_masks, set_bits
+from simdb.core.documents import NamedFeatures
+from simdb.core.dtypes import F32, F64, I64, U8
+from simdb.core.options import EXHAUSTIVE
+from simdb.core.reports import DifferingBit, Explanation, FeatureDifference, Plan, Probe
 from simdb.core.vector_form import corrected
 from simdb.database.search.couples import judged_by
 from simdb.database.search.lookup import method_of
@@ -13,14 +19,8 @@ from simdb.database.search.method import PairMember, levels_of
 from simdb.database.state.documents import known_ordinals, stored_sketches
 from simdb.database.state.kinds import fingerprint_of
 from simdb.database.state.state import State
-from simdb.core.bits import FINGERPRINT_BITS, leading_masks, set_bits
-from simdb.core.dtypes import F32, F64, I64, U8
-from simdb.plan.problem import Criterion
-from simdb.core.reports import DifferingBit, Explanation, FeatureDifference, Plan, Probe
-from simdb.core.options import EXHAUSTIVE
-from simdb.sketch.sketcher import Sketcher
-from simdb.core.arrays import Id, sorted_unique
-from simdb.core.documents import NamedFeatures
+from simdb.plan import Criterion
+from simdb.sketch import Sketcher
 
 # The number of features listed with each differing bit; the explanation has them all.
 BIT_FEATURES = 5

@@ -5,18 +5,17 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import EMPTY, Id, Sketches
+from simdb.core.documents import NamedFeatures, differing, estimates
+from simdb.core.dtypes import U8
+from simdb.core.reports import Explanation, Plan
 from simdb.database.explain.fingerprints import differences
 from simdb.database.search.lookup import method_of
 from simdb.database.state.documents import known_ordinals, stored_sketches
 from simdb.database.state.state import State
-from simdb.core.dtypes import U8
-from simdb.plan.banding import Bands, bands_of
-from simdb.plan.problem import Criterion
-from simdb.core.reports import Explanation, Plan
-from simdb.core import kernel
-from simdb.sketch.minhash_sketcher import MinHashSketcher
-from simdb.core.arrays import EMPTY, Id, Sketches
-from simdb.core.documents import NamedFeatures, differing, estimates
+from simdb.plan import Bands, Criterion, bands_of
+from simdb.sketch import MinHashSketcher
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from simdb.core.decoding import as_text
+from simdb.core.errors import InputError
+from simdb.core.reports import Explanation
 from simdb.database import explain
 from simdb.database.search.question import Question
 from simdb.database.state.state import State
 from simdb.database.state.view import SIGNATURES
-from simdb.core.errors import InputError
-from simdb.core.reports import Explanation
 
 
 class Both(NamedTuple):

@@ -13,21 +13,26 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from simdb.core.arrays import WEIGHTED
+from simdb.core.options import Options
+from simdb.core.reports import Advice
 from simdb.database.maintenance.calibration import is_worth
 from simdb.database.state.documents import stored_sketches
 from simdb.database.state.staged import now_seconds
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
-from simdb.core.reports import Advice
-from simdb.core.options import Options
-from simdb.sketch.packages import CONCERNS, installed_versions
-from simdb.storage.contents import read_resources, table_names
-from simdb.storage.files.location import NETWORK_TYPES, file_system
-from simdb.storage.files.plain import OWN_FILES, file_mode, is_shared
-from simdb.storage.layout import lean_names
-from simdb.storage.records.manifest import Manifest
-from simdb.sketch.tuning.sample import SHORT_WORDS, is_telling, median_features
-from simdb.core.arrays import WEIGHTED
+from simdb.sketch import CONCERNS, SHORT_WORDS, installed_versions, is_telling, median_features
+from simdb.storage import (
+    NETWORK_TYPES,
+    OWN_FILES,
+    Manifest,
+    file_mode,
+    file_system,
+    is_shared,
+    lean_names,
+    read_resources,
+    table_names,
+)
 
 # A reader this many commits old is no query; the pages freed since cannot be used again.
 LAG_COMMITS = 100

@@ -20,6 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import WEIGHTED, Sketches, offsets_of
+from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
+from simdb.core.checks import whole
+from simdb.core.dtypes import F32, I64, U8, U32
+from simdb.core.errors import CorruptError, FormatError, OptionError
 from simdb.core.vector_form import unpack
 from simdb.database.search.method import levels_of
 from simdb.database.state.documents import stored_sketches
@@ -27,26 +33,22 @@ from simdb.database.state.incoming import sketch_queries
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.database.write.writer import commit
-from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
-from simdb.core.checks import whole
-from simdb.core.dtypes import F32, I64, U8, U32
-from simdb.core.errors import CorruptError, FormatError, OptionError
-from simdb.plan import volatility
-from simdb.plan.calibration import (
+from simdb.plan import (
     QUERIES_LEAST,
     SAMPLED_DISTANCE,
+    STORED_STEP,
+    USUAL_DELAYS,
     Calibration,
+    Delays,
+    SampledPairs,
+    VolatilityModel,
     covered_by,
     decode_calibration,
     encode_calibration,
+    joined,
+    volatility,
 )
-from simdb.plan.cost import USUAL_DELAYS, Delays
-from simdb.plan.recall import SampledPairs, joined
-from simdb.plan.volatility import STORED_STEP, VolatilityModel
-from simdb.core import kernel
-from simdb.storage import layout
-from simdb.storage.records.manifest import Manifest
-from simdb.core.arrays import WEIGHTED, Sketches, offsets_of
+from simdb.storage import Manifest, layout
 
 # Documents of cosine .8 differ in 13 bits on average, and seldom in more than 20.
 NEAR_DISTANCE = 20

@@ -20,6 +20,14 @@ from itertools import islice
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import EMPTY, WEIGHTED
+from simdb.core.dtypes import U8, U32, U64
+from simdb.core.errors import BusyError, FullError
+from simdb.core.memory import memory_bytes
+from simdb.core.options import Options
+from simdb.core.reports import Compaction
+from simdb.core.threads import mapped, parts_of
 from simdb.database.maintenance.calibration import covered_of, covering
 from simdb.database.state.kinds import kind_of
 from simdb.database.state.opening import settled
@@ -28,42 +36,55 @@ from simdb.database.write import passages
 from simdb.database.write.commit import drop_unfinished
 from simdb.database.write.idf import copy_idf
 from simdb.database.write.writer import Ahead, Writer, drop_run, write, write_clusters
-from simdb.core.dtypes import U8, U32, U64
-from simdb.core.errors import BusyError, FullError
 from simdb.plan import compaction as policy
-from simdb.core.reports import Compaction
-from simdb.core import kernel
-from simdb.core.memory import memory_bytes
-from simdb.core.threads import mapped, parts_of
-from simdb.core.options import Options
-from simdb.storage import codec, contents, layout
-from simdb.storage.contents import Contents, make_room_for, table_names
-from simdb.storage.environment.gate import WriteRight
-from simdb.storage.environment.subdatabases import statistics_of
-from simdb.storage.files.new_directory import made_beside
-from simdb.storage.files.plain import COPY_FILE, DATA_FILE
-from simdb.storage.membership import Membership
-from simdb.storage.passages import renumbering, stored_passages
-from simdb.storage.records.delta import Keying
-from simdb.storage.records.features import Numbered, whole_blocks
-from simdb.storage.records.features import renumbered as renumbered_features
-from simdb.storage.records.manifest import Manifest, RunInfo, renumbered, with_passages
-from simdb.storage.records.metadata import encode_blocks, read_all, read_times, whole_times
-from simdb.storage.records.tombstones import live_count, live_ordinals
-from simdb.storage.runs import rewriting
-from simdb.storage.runs.merge import joined, taken
-from simdb.storage.runs.run import Run, Segment, as_segment, put_segment
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.sums import (
+from simdb.storage import (
+    COPY_FILE,
+    DATA_FILE,
+    Contents,
+    Keying,
+    Manifest,
+    MapFull,
+    Membership,
+    Numbered,
+    Put,
+    ReadablePart,
+    Run,
+    RunInfo,
+    Segment,
+    Source,
+    WriteRight,
+    as_segment,
     check_written,
+    codec,
     column_differences,
+    contents,
     differences,
+    encode_blocks,
+    encoded_table,
+    joined,
+    layout,
+    live_count,
+    live_ordinals,
+    made_beside,
+    make_room_for,
+    put_segment,
+    read_all,
+    read_times,
+    renumbered,
+    renumbered_features,
+    renumbering,
+    rewriting,
+    run_info,
+    statistics_of,
+    stored_ids,
+    stored_passages,
     table_differences,
+    table_names,
+    taken,
+    whole_blocks,
+    whole_times,
+    with_passages,
 )
-from simdb.storage.runs.table import Put, encoded_table, run_info
-from simdb.storage.salvage import ReadablePart, stored_ids
-from simdb.storage.translation import MapFull
-from simdb.core.arrays import EMPTY, WEIGHTED
 
 UNFINISHED = ".copying"
 METADATA_GROUP = 4096

@@ -17,6 +17,18 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from simdb.core.arrays import ORDINALS_MAX, offsets_of
+from simdb.core.checks import a_map, a_text, a_whole, expecting
+from simdb.core.errors import CorruptError, Error, InputError, NotFoundError
+from simdb.core.options import VECTOR_LENGTH_MAX, Options
+from simdb.core.progress import Progress, Report, report_of
+from simdb.core.stored_options import (
+    Resources,
+    decode_dumped,
+    decode_resources,
+    encode_options,
+    encode_resources,
+)
 from simdb.database.maintenance.calibration import (
     covered_of,
     covering,
@@ -31,55 +43,49 @@ from simdb.database.state.store import Store
 from simdb.database.write.commit import write_ahead, write_staged
 from simdb.database.write.staging import Staging
 from simdb.database.write.writer import Ahead, commit, put_clusters, write, write_notes
-from simdb.core.checks import a_map, a_text, a_whole, expecting
-from simdb.core.errors import CorruptError, Error, InputError, NotFoundError
-from simdb.core.progress import Progress, Report, report_of
-from simdb.core.options import VECTOR_LENGTH_MAX, Options
-from simdb.core.stored_options import (
-    Resources,
-    decode_dumped,
-    decode_resources,
-    encode_options,
-    encode_resources,
-)
-from simdb.storage import codec, layout
-from simdb.storage.contents import (
-    Contents,
-    idf_checksum,
-    read_options,
-    read_resources,
-    table_names,
-)
-from simdb.storage.environment import registry
-from simdb.storage.environment.file_map import DEFAULT_MAP_BYTES
-from simdb.storage.files.idf_file import read_idf, read_own_idf
-from simdb.storage.files.location import prepare, write_whole
-from simdb.storage.files.new_directory import made_beside
-from simdb.storage.files.plain import IDF_FILE
-from simdb.storage.membership import Membership
-from simdb.storage.passages import GrainsByOrdinal, stored_passages
-from simdb.storage.records import metadata
-from simdb.storage.records.delta import StoredBatch, concatenate
-from simdb.storage.records.features import read_features
-from simdb.storage.records.tombstones import is_deleted, live_count
-from simdb.storage.runs.merge import taken
-from simdb.storage.runs.run import Segment, as_segment
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.sums import check_written, differences
-from simdb.storage.transfer import (
+from simdb.storage import (
     CALIBRATION,
+    DEFAULT_MAP_BYTES,
     DOCUMENTS,
     HEAD,
     IDF,
+    IDF_FILE,
     NOTE,
     OPTIONAL,
+    Contents,
     Documents,
     DumpWriter,
+    GrainsByOrdinal,
+    Membership,
     Part,
+    Segment,
+    Source,
+    StoredBatch,
+    as_segment,
+    check_written,
+    codec,
+    concatenate,
+    differences,
+    idf_checksum,
+    is_deleted,
+    layout,
+    live_count,
+    made_beside,
+    metadata,
+    prepare,
     read_dump,
+    read_features,
+    read_idf,
+    read_options,
+    read_own_idf,
+    read_resources,
+    registry,
+    stored_passages,
+    table_names,
+    taken,
+    translate,
+    write_whole,
 )
-from simdb.storage.translation import translate
-from simdb.core.arrays import ORDINALS_MAX, offsets_of
 
 GROUP_DOCUMENTS = 8192
 IDF_BYTES = 1 << 20

@@ -12,6 +12,12 @@ from datetime import datetime, timezone
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import is_first, sorted_unique
+from simdb.core.dtypes import U32, U64
+from simdb.core.errors import CorruptError, FormatError, ReplacedError
+from simdb.core.reports import Finding, HeaderFill, ReaderStatistics, RunStatistics, Statistics
+from simdb.core.stored_options import encode_options
 from simdb.database.clusters.find import connected_labels
 from simdb.database.clusters.labels import labels_of
 from simdb.database.clusters.links import EXACT_MAX, parts_of
@@ -20,39 +26,40 @@ from simdb.database.search.couples import searched_parts
 from simdb.database.search.question import of_maintained
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
-from simdb.core.dtypes import U32, U64
-from simdb.core.errors import CorruptError, FormatError, ReplacedError
-from simdb.plan.problem import Criterion
-from simdb.core.reports import Finding, HeaderFill, ReaderStatistics, RunStatistics, Statistics
-from simdb.core import kernel
-from simdb.core.stored_options import encode_options
-from simdb.storage import codec
-from simdb.storage.check import (
+from simdb.plan import Criterion
+from simdb.storage import (
+    DATA_FILE,
     REBUILD,
     RESTORE,
+    Contents,
+    Manifest,
+    Membership,
+    Run,
+    Source,
+    all_names,
     check_counts,
     check_delta,
+    check_features,
     check_idf,
     check_metadata,
+    check_passages,
     check_runs,
     check_strays,
     check_times,
     check_values,
     check_written_values,
+    codec,
+    get_value,
+    idf_checksum,
+    is_deleted,
+    is_stored,
+    live_count,
+    load,
+    problems_of_pages,
+    run_keys,
+    statistics_of,
+    table_names,
 )
-from simdb.storage.contents import Contents, all_names, idf_checksum, load, table_names
-from simdb.storage.environment.subdatabases import get_value, statistics_of
-from simdb.storage.files.pages import problems_of_pages
-from simdb.storage.files.plain import DATA_FILE
-from simdb.storage.membership import Membership
-from simdb.storage.passages import check_passages
-from simdb.storage.records.features import check_features
-from simdb.storage.records.manifest import Manifest
-from simdb.storage.records.tombstones import is_deleted, live_count
-from simdb.storage.runs.run import Run, run_keys
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import is_stored
-from simdb.core.arrays import is_first, sorted_unique
 
 REOPEN = "close the database in every process, then open it again"
 CALIBRATE = "calibrate again: calibrate(), simdb calibrate"

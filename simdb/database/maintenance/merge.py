@@ -11,21 +11,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from simdb.core.arrays import Sketches
+from simdb.core.dtypes import I64
+from simdb.core.errors import OptionError
+from simdb.core.progress import Progress, Report, report_of
+from simdb.core.stored_options import differences
+from simdb.core.threads import crew
 from simdb.database.maintenance.dump import document_groups
 from simdb.database.state.incoming import chosen_batch, moved, rehashed
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.database.write import conflicts
 from simdb.database.write.write_state import WriteState
-from simdb.core.dtypes import I64
-from simdb.core.errors import OptionError
-from simdb.core.progress import Progress, Report, report_of
-from simdb.core.threads import crew
-from simdb.core.stored_options import differences
-from simdb.storage.contents import read_resources
-from simdb.storage.records.delta import StoredBatch
-from simdb.storage.transfer import Documents
-from simdb.core.arrays import Sketches
+from simdb.storage import Documents, StoredBatch, read_resources
 
 
 def merge(

@@ -14,6 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel, previews
+from simdb.core.arrays import BARE, EMPTY, sorted_unique
+from simdb.core.dtypes import U32
+from simdb.core.errors import CorruptError, Error, FormatError
+from simdb.core.options import Options
+from simdb.core.reports import Rebuild
+from simdb.core.text_sketch import IdfTable
 from simdb.database.clusters.find import connected_labels
 from simdb.database.maintenance.calibration import covered_of, covering, problem_of
 from simdb.database.maintenance.compaction import (
@@ -32,28 +39,38 @@ from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.database.state.view import Kind, View
 from simdb.database.write.writer import Writer, write, write_anew, write_notes
-from simdb.core import previews
-from simdb.core.dtypes import U32
-from simdb.core.errors import CorruptError, Error, FormatError
-from simdb.plan.calibration import decode_calibration
-from simdb.core.reports import Rebuild
-from simdb.core import kernel
-from simdb.core.options import Options
-from simdb.core.text_sketch import IdfTable
-from simdb.storage import codec, contents, layout
-from simdb.storage.environment.gate import WriteRight
-from simdb.storage.files.idf_file import salvaged_idf
-from simdb.storage.membership import Membership
-from simdb.storage.passages import check_rewritten, renumbering, stored_passages, write_passages
-from simdb.storage.records.delta import Delta
-from simdb.storage.records.features import whole_blocks
-from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo, renumbered, with_passages
-from simdb.storage.records.metadata import damaged_notes, note_name
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.sums import check_written, differences
-from simdb.storage.salvage import Loss, Salvage, ids_of, salvage, sound_metadata, sound_times
-from simdb.core.arrays import BARE, EMPTY, sorted_unique
+from simdb.plan import decode_calibration
+from simdb.storage import (
+    Delta,
+    Loss,
+    Manifest,
+    Membership,
+    PassageInfo,
+    Run,
+    RunInfo,
+    Salvage,
+    Source,
+    WriteRight,
+    check_rewritten,
+    check_written,
+    codec,
+    contents,
+    damaged_notes,
+    differences,
+    ids_of,
+    layout,
+    note_name,
+    renumbered,
+    renumbering,
+    salvaged,
+    salvaged_idf,
+    sound_metadata,
+    sound_times,
+    stored_passages,
+    whole_blocks,
+    with_passages,
+    write_passages,
+)
 
 SHOWN_LOSSES = 3
 
@@ -69,7 +86,7 @@ def rebuild(
 ) -> Rebuild:
     """Make all tables again; CorruptError, and nothing changes, if documents would be lost.
 
-    `threads` make the tables.  `torn`: see `salvage`.  `losses`: what is lost already.
+    `threads` make the tables.  `torn`: see `salvaged`.  `losses`: what is lost already.
     `changed`: options from now on, of `OPEN`; None for what the database has, or gets when it is
     compacted.
     """
@@ -114,7 +131,7 @@ def _try_to_rebuild(
 ) -> Rebuild:
     """Rebuild and return the report; `MapFull` if the map has no space for it."""
     with store.source() as source:
-        found = salvage(store.environment, source, known[0])
+        found = salvaged(store.environment, source, known[0])
         found.losses[:0] = known[1]
         options = _with_sound_idf(store, source, options, found)
         if found.losses and not drop_damaged:

@@ -11,24 +11,32 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from simdb.core.errors import BusyError, CorruptError, Error
+from simdb.core.options import Options
+from simdb.core.reports import Rebuild
+from simdb.core.stored_options import Resources, decode_options, decode_resources
 from simdb.database.maintenance.rebuild import idf_loss, rebuild
 from simdb.database.state.opening import open_aside
 from simdb.database.state.store import Store
 from simdb.database.write.writer import Writer, write
-from simdb.core.errors import BusyError, CorruptError, Error
-from simdb.core.reports import Rebuild
-from simdb.core.options import Options
-from simdb.core.stored_options import Resources, decode_options, decode_resources
-from simdb.sketch.packages import take_resources
-from simdb.storage import codec, contents, layout
-from simdb.storage.files.idf_file import salvaged_idf, write_own_idf
-from simdb.storage.files.open_files import OpenFiles
-from simdb.storage.files.pages import problems_of_pages
-from simdb.storage.files.plain import COPY_FILE, DATA_FILE
-from simdb.storage.records.manifest import decode_manifest
-from simdb.storage.remains import COLUMN_KEY_BYTES, COLUMN_PLACES, Remains
-from simdb.storage.salvage import Loss
-from simdb.storage.translation import translate
+from simdb.sketch import take_resources
+from simdb.storage import (
+    COLUMN_KEY_BYTES,
+    COLUMN_PLACES,
+    COPY_FILE,
+    DATA_FILE,
+    Loss,
+    OpenFiles,
+    Remains,
+    codec,
+    contents,
+    decode_manifest,
+    layout,
+    problems_of_pages,
+    salvaged_idf,
+    translate,
+    write_own_idf,
+)
 
 WAIT_SECONDS = 2.0
 ROOM_FACTOR = 3  # the values, the tables made of them, and a copy without free pages

@@ -3,13 +3,6 @@
 All modules are cold, see `simdb.core.cold`: only `contained=` needs them.
 """
 
-from typing import TYPE_CHECKING
+from simdb.core.cold import door
 
-from simdb.core import cold
-
-__all__ = ["pairs", "queries"]
-
-if TYPE_CHECKING:
-    from simdb.database.passages import pairs, queries
-else:
-    __getattr__ = cold.modules(__name__, __all__)
+__getattr__, __dir__, __all__ = door(__name__)

@@ -14,20 +14,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simdb.database.passages.queries import ContainedQuestion, measured, texts_of
-from simdb.database.search.couples import as_pairs, compared
-from simdb.database.search.filters import only_where
-from simdb.database.state.state import State
+from simdb.core import kernel
+from simdb.core.arrays import Grains, is_first, ranges
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.dtypes import F64, I64, U32, U64, Bools
 from simdb.core.errors import InputError
 from simdb.core.matches import PairArrays
 from simdb.core.reports import Plan
-from simdb.core import kernel
-from simdb.sketch.containment import asked_of
-from simdb.storage.passages import GrainsByOrdinal
-from simdb.storage.records.tombstones import is_deleted
-from simdb.core.arrays import Grains, is_first, ranges
+from simdb.database.passages.queries import ContainedQuestion, measured, texts_of
+from simdb.database.search.couples import as_pairs, compared
+from simdb.database.search.filters import only_where
+from simdb.database.state.state import State
+from simdb.sketch import asked_of
+from simdb.storage import GrainsByOrdinal, is_deleted
 
 # So many candidates are found at a time, before each counts once, and so many are compared.
 FOUND_TOGETHER = 1 << 20

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb.core import checks
+from simdb.core.arrays import EMPTY, Ragged, Sketches, check_many, offsets_of, ranges
+from simdb.core.bits import FINGERPRINT_BITS, bit_counts
+from simdb.core.checks import shown
 from simdb.core.decoding import all_texts, as_texts
+from simdb.core.dtypes import F32, F64, I64, U8, U32, U64, Bools
+from simdb.core.errors import InputError, OptionError
+from simdb.core.matches import Matches, SharedSpan
 from simdb.database.search.filters import by_ids, check_filters
 from simdb.database.search.lookup import as_matches
 from simdb.database.search.method import estimates
@@ -20,24 +27,16 @@ from simdb.database.state.incoming import as_list
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.database.state.view import FINGERPRINTS
-from simdb.core import checks
-from simdb.core.bits import FINGERPRINT_BITS, bit_counts
-from simdb.core.checks import shown
-from simdb.core.dtypes import F32, F64, I64, U8, U32, U64, Bools
-from simdb.core.errors import InputError, OptionError
-from simdb.core.matches import Matches, SharedSpan
-from simdb.sketch.containment import (
+from simdb.sketch import (
+    WINDOW_GRAMS,
     ContainmentQuery,
+    Winnower,
     asked_of,
     containments,
     most_covered,
     spans_of,
 )
-from simdb.sketch.winnowing import WINDOW_GRAMS, Winnower
-from simdb.storage import layout
-from simdb.storage.records.metadata import unpacked
-from simdb.storage.records.tombstones import Bitmap, is_deleted
-from simdb.core.arrays import EMPTY, Ragged, Sketches, check_many, offsets_of, ranges
+from simdb.storage import Bitmap, is_deleted, layout, unpacked
 
 OTHERS = ("similarity", "distance", "recall", "search")
 # The arguments `contained` and `texts`; four that have no meaning beside them; `limit`, `where` and

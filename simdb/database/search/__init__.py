@@ -1,15 +1,5 @@
-"""Search: finds the stored documents that match one document, a batch of them, or each other.
+"""Search: finds the stored documents that match one document, a batch of them, or each other."""
 
-The modules that one query does not need are cold, see `simdb.core.cold`.
-"""
+from simdb.core.cold import door
 
-from typing import TYPE_CHECKING
-
-from simdb.core import cold
-
-__all__ = ["couples", "judge", "many", "nearest", "pairs", "planning"]
-
-if TYPE_CHECKING:
-    from simdb.database.search import couples, judge, many, nearest, pairs, planning
-else:
-    __getattr__ = cold.modules(__name__, __all__)
+__getattr__, __dir__, __all__ = door(__name__)

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simdb.core.dtypes import I64, U32, Bools
 from simdb.core import kernel
-from simdb.core.threads import mapped, parts_of
-from simdb.storage.runs.table import Table
 from simdb.core.arrays import is_first, ranges, sorted_unique
+from simdb.core.dtypes import I64, U32, Bools
+from simdb.core.threads import mapped, parts_of
+from simdb.storage import Table
 
 # So many pairs of buckets are compared before those that are connected by then are left out; the
 # pairs of one document are not divided.

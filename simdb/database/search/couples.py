@@ -6,21 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import EMPTY, WEIGHTED, object_array
+from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts, flip_sets, header_mask
+from simdb.core.dtypes import F32, U8, U32, U64, Array
+from simdb.core.matches import PairArrays
+from simdb.core.threads import in_rounds
 from simdb.database.search.rows import Rows
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS
-from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts, flip_sets, header_mask
-from simdb.core.dtypes import F32, U8, U32, U64, Array
-from simdb.plan.problem import Criterion
-from simdb.core.matches import PairArrays
-from simdb.core import kernel
-from simdb.core.threads import in_rounds
-from simdb.storage import layout
-from simdb.storage.records.tombstones import is_deleted
-from simdb.storage.runs.merge import merge_tables
-from simdb.storage.runs.sorting import sorted_table
-from simdb.storage.runs.table import Table
-from simdb.core.arrays import EMPTY, WEIGHTED, object_array
+from simdb.plan import Criterion
+from simdb.storage import Table, is_deleted, layout, merge_tables, sorted_table
 
 CHUNK_PAIRS = 1 << 16
 # The states and fingerprints of so many documents are read at a time.

@@ -12,16 +12,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simdb.database.search.rows import Rows
-from simdb.database.state.documents import find_ids
-from simdb.database.state.state import State
+from simdb.core.arrays import Id, IdT, offsets_of, sorted_unique
 from simdb.core.bits import bitmap
 from simdb.core.checks import shown
 from simdb.core.dtypes import U32
 from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import Match, Matches
-from simdb.storage.records.metadata import unpacked
-from simdb.core.arrays import Id, IdT, offsets_of, sorted_unique
+from simdb.database.search.rows import Rows
+from simdb.database.state.documents import find_ids
+from simdb.database.state.state import State
+from simdb.storage import unpacked
 
 # Called with the metadata of a document, None if it has none; true if the document is meant.
 Where: TypeAlias = Callable[[Any], Any]

@@ -14,20 +14,19 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from simdb.core.arrays import Id, IdT
+from simdb.core.checks import one_of, shown
 from simdb.core.decoding import as_texts
+from simdb.core.dtypes import F32, I64, U32, U64
+from simdb.core.errors import OptionError
+from simdb.core.matches import Verification
+from simdb.core.options import Options
 from simdb.database.search.couples import Couples
 from simdb.database.search.filters import by_ids
 from simdb.database.search.question import Question, of_pairs
 from simdb.database.state.state import State
-from simdb.core.checks import one_of, shown
-from simdb.core.dtypes import F32, I64, U32, U64
-from simdb.core.errors import OptionError
-from simdb.plan.problem import Criterion
-from simdb.core.matches import Verification
-from simdb.core.options import Options
-from simdb.sketch.exact_pairs import ExactPairs, RecurringPairs
-from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.core.arrays import Id, IdT
+from simdb.plan import Criterion
+from simdb.sketch import ExactPairs, ExactSimilarity, RecurringPairs
 
 ESTIMATE: Final = "estimate"
 EXACT: Final = "exact"

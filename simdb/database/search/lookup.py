@@ -10,20 +10,20 @@ from functools import partial
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import EMPTY, WEIGHTED, Sketches
+from simdb.core.dtypes import U32
+from simdb.core.errors import InputError
+from simdb.core.matches import Match, Matches, Verification, known
+from simdb.core.options import BANDING, BPHS, EXHAUSTIVE, MULTIPROBE, POLYTOPE, PSM, ROTATION
+from simdb.core.reports import Plan
+from simdb.core.threads import mapped, parts_of
 from simdb.database.search import methods
 from simdb.database.search.method import Method, Nearest, estimates
 from simdb.database.search.rows import Rows, gathered, joined
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS, SIGNATURES
-from simdb.core.dtypes import U32
-from simdb.core.errors import InputError
-from simdb.plan.problem import Criterion
-from simdb.core.matches import Match, Matches, Verification, known
-from simdb.core.reports import Plan
-from simdb.core import kernel
-from simdb.core.threads import mapped, parts_of
-from simdb.core.options import BANDING, BPHS, EXHAUSTIVE, MULTIPROBE, POLYTOPE, PSM, ROTATION
-from simdb.core.arrays import EMPTY, WEIGHTED, Sketches
+from simdb.plan import Criterion
 
 PART_QUERIES = 1 << 17
 # If similarities decide, all candidates of a part, a few dozen for each query, are in memory.

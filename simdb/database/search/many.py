@@ -20,27 +20,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb.core.arrays import EMPTY, Sketches
+from simdb.core.checks import is_one_of, is_whole, shown
+from simdb.core.dtypes import I64, U32
+from simdb.core.errors import OptionError
+from simdb.core.options import POLYTOPE
+from simdb.core.progress import Progress, Report, report_of
+from simdb.core.reports import Plan
 from simdb.database.search import lookup
 from simdb.database.search.question import Question, criterion_of, refuse_mixed
 from simdb.database.search.rows import Rows, joined, merged
 from simdb.database.state import incoming
 from simdb.database.state.documents import known_ordinals, stored_sketches
 from simdb.database.state.state import State
-from simdb.core.checks import is_one_of, is_whole, shown
-from simdb.core.dtypes import I64, U32
-from simdb.core.errors import OptionError
-from simdb.plan.cost import pays_in_windows
-from simdb.plan.problem import Criterion
-from simdb.core.reports import Plan
-from simdb.core.progress import Progress, Report, report_of
-from simdb.core.options import POLYTOPE
-from simdb.storage import layout
-from simdb.storage.environment import file_map
-from simdb.storage.records.delta import Delta
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import ENTRY_BYTES, Table
-from simdb.core.arrays import EMPTY, Sketches
+from simdb.plan import Criterion, pays_in_windows
+from simdb.storage import ENTRY_BYTES, Delta, Run, Source, Table, file_map, layout
 
 MATCHED = ("first", "all")
 # The memory over what a search uses that takes to chunks by itself; half of that is for a chunk.

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from simdb.database.search.rows import Rows, best_first, gathered
-from simdb.database.state.state import State
+from simdb.core import kernel
+from simdb.core.arrays import WEIGHTED, Sketches
 from simdb.core.dtypes import F32, I64, U8, U32
-from simdb.plan.problem import Criterion
 from simdb.core.matches import Match
 from simdb.core.reports import Plan, Probe
-from simdb.core import kernel
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.table import Table
-from simdb.core.arrays import WEIGHTED, Sketches
+from simdb.database.search.rows import Rows, best_first, gathered
+from simdb.database.state.state import State
+from simdb.plan import Criterion
+from simdb.storage import Run, Table
 
 if TYPE_CHECKING:
     from simdb.database.search.couples import Couples

@@ -15,6 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
+from simdb.core.arrays import EMPTY, WEIGHTED, Id, IdT, Sketches, offsets_of
+from simdb.core.checks import shown
+from simdb.core.dtypes import F32, I64, U32
+from simdb.core.errors import InputError, OptionError
+from simdb.core.matches import Match, Matches
+from simdb.core.options import BANDING, POLYTOPE, Options
+from simdb.core.threads import mapped, parts_of
 from simdb.database.search import lookup
 from simdb.database.search.filters import Where, by_ids, kept
 from simdb.database.search.lookup import method_of, nearest_by_scan
@@ -23,25 +30,19 @@ from simdb.database.search.rows import Rows, gathered, joined, merged, no_rows
 from simdb.database.state.documents import known_ordinals, stored_sketches
 from simdb.database.state.incoming import as_list
 from simdb.database.state.state import State
-from simdb.core.checks import shown
-from simdb.core.dtypes import F32, I64, U32
-from simdb.core.errors import InputError, OptionError
-from simdb.plan.calibration import delays_of
-from simdb.plan.nearest import (
+from simdb.plan import (
+    Criterion,
     NearestStep,
+    Population,
     Steps,
+    delays_of,
     steps_by_distance,
     steps_by_similarity,
     worthwhile,
 )
-from simdb.plan.problem import Criterion, Population
-from simdb.core.matches import Match, Matches
-from simdb.core.threads import mapped, parts_of
-from simdb.core.options import BANDING, POLYTOPE, Options
-from simdb.core.arrays import EMPTY, WEIGHTED, Id, IdT, Sketches, offsets_of
 
 if TYPE_CHECKING:
-    from simdb.sketch.exact_similarity import ExactSimilarity
+    from simdb.sketch import ExactSimilarity
 
 # What a step costs a single query, and each query of a batch, beside its plan.
 ONE_SECONDS, EACH_SECONDS = 10e-6, 1e-6

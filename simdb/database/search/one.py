@@ -10,6 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core.arrays import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, check_bits
+from simdb.core.bits import ALL_BITS
+from simdb.core.errors import InputError
+from simdb.core.matches import Match
+from simdb.core.options import EXHAUSTIVE
+from simdb.core.reports import Plan
+from simdb.core.search import Search, SearchLike
 from simdb.database import search
 from simdb.database.search.lookup import as_list, method_of
 from simdb.database.search.method import Method
@@ -17,14 +24,7 @@ from simdb.database.search.question import Question, criterion_of
 from simdb.database.search.rows import Rows
 from simdb.database.state.documents import known_ordinals, stored_sketches
 from simdb.database.state.state import State
-from simdb.core.bits import ALL_BITS
-from simdb.core.errors import InputError
-from simdb.plan.problem import Criterion
-from simdb.core.matches import Match
-from simdb.core.reports import Plan
-from simdb.core.options import EXHAUSTIVE
-from simdb.core.search import Search, SearchLike
-from simdb.core.arrays import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, check_bits
+from simdb.plan import Criterion
 
 # The arguments of a question: similarity, distance, recall and search.
 Given = tuple[float | None, int | None, float | None, SearchLike | None]

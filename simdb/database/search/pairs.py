@@ -13,21 +13,26 @@ from typing import Any, NoReturn, overload
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core import arrow
+from simdb.core import arrow, kernel, previews
+from simdb.core.arrays import IdT, object_array
+from simdb.core.dtypes import U32
+from simdb.core.errors import InputError, NotPickledError
+from simdb.core.matches import Pair, PairArrays, ReadOnce, Verification
+from simdb.core.reports import Plan
 from simdb.database.search.buckets import roots_of
-from simdb.database.search.couples import Batches, Couples, as_pairs, couples_of, estimated, searched
+from simdb.database.search.couples import (
+    Batches,
+    Couples,
+    as_pairs,
+    couples_of,
+    estimated,
+    searched,
+)
 from simdb.database.search.judge import Judge
 from simdb.database.search.lookup import method_of, search
 from simdb.database.state.documents import stored_sketches
 from simdb.database.state.state import State
-from simdb.core import previews
-from simdb.core.dtypes import U32
-from simdb.core.errors import InputError, NotPickledError
-from simdb.plan.problem import Criterion
-from simdb.core.matches import Pair, PairArrays, ReadOnce, Verification
-from simdb.core.reports import Plan
-from simdb.core import kernel
-from simdb.core.arrays import IdT, object_array
+from simdb.plan import Criterion
 
 # So many pairs are judged before the next ones are left out if they are connected by then: first
 # few, because in a crowd these connect most of the others, and then twice as many each time.

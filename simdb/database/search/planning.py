@@ -8,24 +8,33 @@ import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from simdb.database.search.question import Question
-from simdb.database.state.kinds import kind_of
-from simdb.database.state.opening import settled
+from simdb.core.arrays import ORDINALS_MAX
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.checks import shown
 from simdb.core.errors import OptionError
-from simdb.core.previews import size
-from simdb.plan import cost
-from simdb.plan.calibration import Calibration, delays_of, edits
-from simdb.plan.planner import choose, considered, explained
-from simdb.plan.probing import supposed
-from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem
-from simdb.plan.recall import reach
-from simdb.core.reports import ModelCost, Plan
 from simdb.core.memory import memory_bytes
 from simdb.core.options import TABLES_MAX, Options
-from simdb.storage.runs.table import header_bits, polytope_header_bits
-from simdb.core.arrays import ORDINALS_MAX
+from simdb.core.previews import size
+from simdb.core.reports import ModelCost, Plan
+from simdb.database.search.question import Question
+from simdb.database.state.kinds import kind_of
+from simdb.database.state.opening import settled
+from simdb.plan import (
+    BandedPopulation,
+    Calibration,
+    Criterion,
+    Population,
+    Problem,
+    choose,
+    considered,
+    cost,
+    delays_of,
+    edits,
+    explained,
+    reach,
+    supposed,
+)
+from simdb.storage import header_bits, polytope_header_bits
 
 # More documents than exist, and few enough for floating-point arithmetic.
 DOCUMENTS_MAX = 1e15

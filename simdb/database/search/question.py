@@ -8,14 +8,11 @@ planner.
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from simdb.database.state.staged import LiveCounts
+from simdb.core.arrays import BARE, WEIGHTED, Sketches
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import is_one_of, is_whole, one_of, share, shown
 from simdb.core.choices import VerifyName
 from simdb.core.errors import InputError, OptionError
-from simdb.plan.probing import ATTEMPTS_MAX
-from simdb.plan.problem import Criterion
-from simdb.plan.rotation import check_rotations
 from simdb.core.options import (
     AUTO,
     BY_DISTANCE,
@@ -26,7 +23,8 @@ from simdb.core.options import (
     Options,
 )
 from simdb.core.search import OF_QUERIES, Search, SearchLike, search_of
-from simdb.core.arrays import BARE, WEIGHTED, Sketches
+from simdb.database.state.staged import LiveCounts
+from simdb.plan import ATTEMPTS_MAX, Criterion, check_rotations
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.dtypes import F32, I64, U8, U32
 from simdb.core import kernel
 from simdb.core.arrays import offsets_of, ranges
+from simdb.core.dtypes import F32, I64, U8, U32
 
 # Up to this many matches of one query are made as objects at once, more of them as arrays.
 MANY = 512

@@ -14,9 +14,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from simdb.core.arrays import EMPTY, ORDINALS_MAX, WEIGHTED, Id, Sketches, offsets_of
+from simdb.core.choices import ErrorsName
+from simdb.core.dtypes import I64, U32, U64, Bools
+from simdb.core.errors import FullError, InputError
+from simdb.core.matches import Match, Matches
+from simdb.core.reports import Explanation, Plan
+from simdb.database import explain, search, state as states, write
 from simdb.database.database import Database
-from simdb.database import explain, search, write
-from simdb.database import state as states
 from simdb.database.explain.stored import Both
 from simdb.database.search import lookup, one
 from simdb.database.search.filters import Where, kept, kept_matches, satisfying
@@ -24,19 +29,13 @@ from simdb.database.search.many import QueryBatch
 from simdb.database.search.nearest import Wanted
 from simdb.database.search.planning import planned as planned_of
 from simdb.database.search.question import Question, criterion_of, of_any, of_pairs, refuse_mixed
+from simdb.database.sharding.shard import shard_of
+from simdb.database.sharding.shards import Shards, global_ordinals, of_stored
 from simdb.database.state.documents import known_ordinals, stored_sketches
 from simdb.database.state.opening import open_beside
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
-from simdb.core.choices import ErrorsName
-from simdb.core.dtypes import I64, U32, U64, Bools
-from simdb.core.errors import FullError, InputError
-from simdb.core.matches import Match, Matches
-from simdb.core.reports import Explanation, Plan
-from simdb.database.sharding.shard import shard_of
-from simdb.database.sharding.shards import Shards, global_ordinals, of_stored
-from simdb.storage.records.delta import StoredBatch
-from simdb.core.arrays import EMPTY, ORDINALS_MAX, WEIGHTED, Id, Sketches, offsets_of
+from simdb.storage import StoredBatch
 
 # So many documents are in memory before they are stored.
 COPIED_DOCUMENTS = 1 << 18

@@ -13,19 +13,25 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import database
-from simdb.database.state.documents import stored_sketches
-from simdb.database.state.incoming import as_list
-from simdb.database.state.store import Store
+from simdb.core import kernel
+from simdb.core.arrays import WEIGHTED, Id, Sketches
 from simdb.core.bits import fmix64
 from simdb.core.checks import whole
 from simdb.core.dtypes import I64, U64
 from simdb.core.errors import CorruptError, Error, FormatError, InputError, NotFoundError
-from simdb.core import kernel
 from simdb.core.options import OPEN, Options
-from simdb.storage.contents import read_resources, stored_options
-from simdb.storage.files.plain import check_directory
-from simdb.storage.files.shards_file import SHARDS_MAX, Shard, digest_of, shard_name
-from simdb.core.arrays import WEIGHTED, Id, Sketches
+from simdb.database.state.documents import stored_sketches
+from simdb.database.state.incoming import as_list
+from simdb.database.state.store import Store
+from simdb.storage import (
+    SHARDS_MAX,
+    Shard,
+    check_directory,
+    digest_of,
+    read_resources,
+    shard_name,
+    stored_options,
+)
 
 READ_DOCUMENTS = 1 << 16
 

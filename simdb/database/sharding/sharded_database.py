@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.decoding import UTF8, as_text, known_encoding
-from simdb.database.database import Database
-from simdb.database import search as searches
-from simdb.database import state as states
-from simdb.database.explain.stored import Both
-from simdb.database.search.filters import accepted, accepted_many, check_filters
-from simdb.database.search.nearest import Wanted
-from simdb.database.search.question import Question, check_limit
 from simdb.core import checks, previews
+from simdb.core.arrays import ORDINALS_MAX, IdT, Sketches, object_array
 from simdb.core.choices import (
     ErrorsName,
     MatchName,
@@ -27,30 +20,42 @@ from simdb.core.choices import (
     PolicyName,
     VerifyName,
 )
+from simdb.core.decoding import UTF8, as_text, known_encoding
+from simdb.core.documents import Document
 from simdb.core.errors import InputError, ReadOnlyError
 from simdb.core.foreign import OF_DATABASES, hinting
+from simdb.core.keeping import Keep, needs_metadata
 from simdb.core.matches import Match, Matches, PairArrays
+from simdb.core.options import Options
 from simdb.core.reports import Advice, Finding, Plan, ShardedStatistics
+from simdb.core.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.core.skipped import Skipped
 from simdb.core.threads import thread_count
-from simdb.core.keeping import Keep, needs_metadata
-from simdb.core.options import Options
-from simdb.core.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
+from simdb.database import search as searches, state as states
+from simdb.database.database import Database
+from simdb.database.explain.stored import Both
+from simdb.database.search.filters import accepted, accepted_many, check_filters
+from simdb.database.search.nearest import Wanted
+from simdb.database.search.question import Question, check_limit
 from simdb.database.sharding import searching
-from simdb.database.sharding.shards import Shards, all_sketches, check_known, contained, drawn_ids, of_stored
-from simdb.storage.files.location import directory_of
-from simdb.storage.files.shards_file import shard_name
-from simdb.core.arrays import ORDINALS_MAX, IdT, Sketches, object_array
-from simdb.core.documents import Document
+from simdb.database.sharding.shards import (
+    Shards,
+    all_sketches,
+    check_known,
+    contained,
+    drawn_ids,
+    of_stored,
+)
+from simdb.storage import directory_of, shard_name
 
 if TYPE_CHECKING:
+    from simdb.core.clusters import Clusters
+    from simdb.core.documents import DocumentLike
+    from simdb.core.reports import Explanation
     from simdb.database.search.filters import Accept, AcceptMany, Where
     from simdb.database.search.judge import Texts
     from simdb.database.search.nearest import Vectors
     from simdb.database.search.pairs import Pairs
-    from simdb.core.clusters import Clusters
-    from simdb.core.reports import Explanation
-    from simdb.core.documents import DocumentLike
 
 
 class ShardedDatabase(Generic[IdT]):

@@ -14,11 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from simdb.core.arrays import Id, Sketches, object_array, sorted_unique
 from simdb.core.arrow import Columns, checked_arrow, read_batches
-from simdb.database.database import Database
-from simdb.database import state as states
-from simdb.database.state import documents
-from simdb.database.state.state import State
 from simdb.core.checks import one_of
 from simdb.core.choices import MissingName
 from simdb.core.dtypes import I64, U32, U64, Bools, Objects
@@ -37,11 +34,12 @@ from simdb.core.errors import (
     ReplacedError,
 )
 from simdb.core.threads import mapped
+from simdb.database import state as states
+from simdb.database.database import Database
 from simdb.database.sharding.shard import OpenShard, content_of, named, options_digest, shard_of
-from simdb.storage.files import shards_file
-from simdb.storage.files.location import closed
-from simdb.storage.files.plain import DATA_FILE, SHARDS_FILE, check_directory
-from simdb.core.arrays import Id, Sketches, object_array, sorted_unique
+from simdb.database.state import documents
+from simdb.database.state.state import State
+from simdb.storage import DATA_FILE, SHARDS_FILE, check_directory, closed, shards_file
 
 ERROR, SKIP = "error", "skip"
 MISSING = (ERROR, SKIP)

@@ -14,11 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.database import state as states
-from simdb.database import write
-from simdb.database.maintenance import compaction
-from simdb.database.state.opening import Access, open_store
-from simdb.database.state.store import Store
+from simdb.core.arrays import check_many
 from simdb.core.checks import flag, instance, shown, whole
 from simdb.core.choices import ErrorsName, ModeName, OnError
 from simdb.core.dtypes import I64
@@ -30,27 +26,38 @@ from simdb.core.errors import (
     NotFoundError,
     OptionError,
 )
-from simdb.core.skipped import Skipped
-from simdb.core.progress import Progress, report_of
-from simdb.core.threads import mapped, thread_count
 from simdb.core.options import Options
+from simdb.core.progress import Progress, report_of
+from simdb.core.skipped import Skipped
 from simdb.core.stored_options import differences
-from simdb.database.sharding.shard import ContentDigest, Inspected, check_shards, inspect, numbers_of
-from simdb.storage.environment import registry
-from simdb.storage.files.location import directory_of, sync_directory
-from simdb.storage.files.new_directory import made_beside
-from simdb.storage.files.plain import check_directory
-from simdb.storage.files.shards_file import (
+from simdb.core.threads import mapped, thread_count
+from simdb.database import state as states, write
+from simdb.database.maintenance import compaction
+from simdb.database.sharding.shard import (
+    ContentDigest,
+    Inspected,
+    check_shards,
+    inspect,
+    numbers_of,
+)
+from simdb.database.state.opening import Access, open_store
+from simdb.database.state.store import Store
+from simdb.storage import (
     LEFT_OVER,
     UNFINISHED,
     Shard,
     ShardsFile,
+    StoredBatch,
+    check_directory,
+    concatenate,
+    directory_of,
+    made_beside,
+    registry,
     shard_name,
     strange_directories,
+    sync_directory,
     write_shards_file,
 )
-from simdb.storage.records.delta import StoredBatch, concatenate
-from simdb.core.arrays import check_many
 
 # Documents, and bytes of them and their metadata, that are in memory before they are committed.
 BUFFERED_DOCUMENTS = 1 << 20

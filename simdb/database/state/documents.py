@@ -4,18 +4,17 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import BARE, EMPTY, WEIGHTED, Sketches, object_array
 from simdb.core.arrow import Columns, load_arrow
+from simdb.core.checks import shown
+from simdb.core.documents import Document
+from simdb.core.dtypes import I64, U32
+from simdb.core.errors import NotFoundError
 from simdb.core.vector_form import NO_WEIGHTS, signs_of
 from simdb.database.state.state import State
 from simdb.database.state.view import SIGNATURES
-from simdb.core.checks import shown
-from simdb.core.dtypes import I64, U32
-from simdb.core.errors import NotFoundError
-from simdb.core import kernel
-from simdb.storage import layout
-from simdb.storage.records.metadata import unpacked
-from simdb.core.arrays import BARE, EMPTY, WEIGHTED, Sketches, object_array
-from simdb.core.documents import Document
+from simdb.storage import layout, unpacked
 
 # Vectors have at least so many bytes.
 WIDTH_LEAST = 32

@@ -14,15 +14,21 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from simdb.core.vector_form import fingerprints_of, unpack
+from simdb.core.arrays import WEIGHTED
 from simdb.core.bits import FINGERPRINT_BITS, bit_counts
 from simdb.core.dtypes import F64, I64, U32, Array
-from simdb.plan import volatility
-from simdb.plan.calibration import QUERIES_LEAST
-from simdb.plan.recall import FlipEvidence, SampledPairs, distances, joined, perturbed
-from simdb.plan.volatility import STORED_STEP
+from simdb.core.vector_form import fingerprints_of, unpack
+from simdb.plan import (
+    QUERIES_LEAST,
+    STORED_STEP,
+    FlipEvidence,
+    SampledPairs,
+    distances,
+    joined,
+    perturbed,
+    volatility,
+)
 from simdb.storage import layout
-from simdb.core.arrays import WEIGHTED
 
 # Stored documents of the sample; the comparisons of fingerprints that it may take, in each group.
 SAMPLE = 512

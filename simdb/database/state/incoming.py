@@ -10,22 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.arrow import TextColumn, as_column, listed, texts_behind
-from simdb.core.decoding import UTF8, as_texts, byte_column
-from simdb.database.state.store import Beside
-from simdb.core.checks import shown
-from simdb.core.dtypes import I64, U8, U64
-from simdb.core.errors import InputError
-from simdb.core.skipped import Skipped, part_of
 from simdb.core import kernel
-from simdb.core.progress import Progress, report_of
-from simdb.core.threads import begun, mapped, parts_of, thread_count
-from simdb.core.text_sketch import threads_for
-from simdb.sketch.document_kind import as_vectors, check_content
-from simdb.sketch.sketcher import AnySketcher
-from simdb.storage import codec
-from simdb.storage.records.delta import StoredBatch
-from simdb.storage.records.metadata import pack_every
 from simdb.core.arrays import (
     BARE,
     EMPTY,
@@ -40,7 +25,19 @@ from simdb.core.arrays import (
     offsets_of,
     sorted_unique,
 )
+from simdb.core.arrow import TextColumn, as_column, listed, texts_behind
+from simdb.core.checks import shown
+from simdb.core.decoding import UTF8, as_texts, byte_column
 from simdb.core.documents import Signatures
+from simdb.core.dtypes import I64, U8, U64
+from simdb.core.errors import InputError
+from simdb.core.progress import Progress, report_of
+from simdb.core.skipped import Skipped, part_of
+from simdb.core.text_sketch import threads_for
+from simdb.core.threads import begun, mapped, parts_of, thread_count
+from simdb.database.state.store import Beside
+from simdb.sketch import AnySketcher, as_vectors, check_content
+from simdb.storage import StoredBatch, codec, pack_every
 
 SKETCHED_DOCUMENTS = 8192
 SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller limits memory

@@ -11,21 +11,17 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import EMPTY, WEIGHTED, Fingerprint, Sketches
+from simdb.core.bits import FINGERPRINT_BITS
+from simdb.core.dtypes import F32, U8
+from simdb.core.options import Options
 from simdb.core.vector_form import corrected, corrected_one, unpack
 from simdb.database import state
 from simdb.database.state.polytope_tables import gathered_tables, polytope_runs, swept_runs
 from simdb.database.state.view import FINGERPRINTS, Kind, Sealed, View
-from simdb.core.bits import FINGERPRINT_BITS
-from simdb.core.dtypes import F32, U8
-from simdb.plan.permutation import Permutations
-from simdb.plan.problem import Criterion, Population
-from simdb.core import kernel
-from simdb.core.options import Options
-from simdb.storage.records.delta import NO_DOCUMENTS
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Table, header_bits
-from simdb.core.arrays import EMPTY, WEIGHTED, Fingerprint, Sketches
+from simdb.plan import Criterion, Permutations, Population
+from simdb.storage import NO_DOCUMENTS, Run, Source, Table, header_bits
 
 if TYPE_CHECKING:
     from simdb.core.documents import Signature

@@ -13,8 +13,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from simdb import index
-from simdb.database.state.store import Store
+from simdb import plan
 from simdb.core.checks import one_of, share, shown
 from simdb.core.errors import (
     CorruptError,
@@ -26,17 +25,21 @@ from simdb.core.errors import (
 )
 from simdb.core.options import TABLES_MAX, USUAL_POLYTOPES, Options
 from simdb.core.stored_options import Resources, check_same
-from simdb.sketch.packages import take_resources, warn_of_changes
-from simdb.sketch.sketcher import sketcher_of
-from simdb.storage import contents
-from simdb.storage.environment import registry
-from simdb.storage.environment.environment import Environment
-from simdb.storage.environment.file_map import DEFAULT_MAP_BYTES, LEAST_MAP_BYTES, MOST_MAP_BYTES
-from simdb.storage.environment.registry import Lease
-from simdb.storage.files import location
-from simdb.storage.files.location import TemporaryFolder
-from simdb.storage.files.pages import REMEDY
-from simdb.storage.translation import translate
+from simdb.database.state.store import Store
+from simdb.sketch import sketcher_of, take_resources, warn_of_changes
+from simdb.storage import (
+    DEFAULT_MAP_BYTES,
+    LEAST_MAP_BYTES,
+    MOST_MAP_BYTES,
+    REMEDY,
+    Environment,
+    Lease,
+    TemporaryFolder,
+    contents,
+    location,
+    registry,
+    translate,
+)
 
 MODES = ("r", "w", "c", "x")
 _lock = threading.Lock()
@@ -235,7 +238,7 @@ def settled(
         return replace(options, polytopes=USUAL_POLYTOPES) if is_open else options
     if options.bands is not None:
         return options
-    chosen = index.bands.choose(
+    chosen = plan.banding.choose(
         sketch.permutations,
         options.similarity if similarity is None else similarity,
         options.recall if recall is None or recall >= 1 else recall,

@@ -16,19 +16,31 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from simdb.database.state.view import GatheredTables, KeptParts, Sealed, View
-from simdb.core.dtypes import F32, I64, U32, U64, Bools
-from simdb.plan.polytopes import ALL_SIGNS, KEY_SIGNS, sign_limits, table_share, thresholds
-from simdb.plan.problem import Criterion, PolytopeRun
 from simdb.core import kernel
-from simdb.core.threads import mapped
-from simdb.storage import layout
-from simdb.storage.records.delta import NO_DOCUMENTS
-from simdb.storage.runs.merge import merge_tables
-from simdb.storage.runs.sorting import sorted_table
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import ENTRY_BYTES, Table, make_table, polytope_header_bits
 from simdb.core.arrays import WEIGHTED
+from simdb.core.dtypes import F32, I64, U32, U64, Bools
+from simdb.core.threads import mapped
+from simdb.database.state.view import GatheredTables, KeptParts, Sealed, View
+from simdb.plan import (
+    ALL_SIGNS,
+    KEY_SIGNS,
+    Criterion,
+    PolytopeRun,
+    sign_limits,
+    table_share,
+    thresholds,
+)
+from simdb.storage import (
+    ENTRY_BYTES,
+    NO_DOCUMENTS,
+    Source,
+    Table,
+    layout,
+    make_table,
+    merge_tables,
+    polytope_header_bits,
+    sorted_table,
+)
 
 # So much memory may the tables take that are gathered at a time, or so many tables if that is more:
 # each search takes some time whatever the tables.  A key and an ordinal are an entry.

@@ -10,20 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import EMPTY, Fingerprint, Sketches, is_first, offsets_of, sorted_unique
+from simdb.core.bits import ALL_BITS, is_set
+from simdb.core.documents import Signature
+from simdb.core.dtypes import F32, I64, U8, U32, U64
+from simdb.core.options import Options
 from simdb.database.state.signature_vectors import SignatureVectors
 from simdb.database.state.view import SIGNATURES, View
-from simdb.core.bits import ALL_BITS, is_set
-from simdb.core.dtypes import F32, I64, U8, U32, U64
-from simdb.plan.banding import Bands, bands_of
-from simdb.plan.problem import BandedPopulation, Criterion
-from simdb.core import kernel
-from simdb.core.options import Options
-from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView
-from simdb.storage.records.tombstones import Bitmap
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Table, header_bits, make_table
-from simdb.core.arrays import EMPTY, Fingerprint, Sketches, is_first, offsets_of, sorted_unique
-from simdb.core.documents import Signature
+from simdb.plan import BandedPopulation, Bands, Criterion, bands_of
+from simdb.storage import NO_DOCUMENTS, Bitmap, DeltaView, Source, Table, header_bits, make_table
 
 # For this many queries or more the delta is sorted; fewer are compared with all of the delta.
 SORTING_QUERIES = 64

@@ -11,13 +11,13 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.bits import is_set
-from simdb.core.dtypes import F32, I64, U8, U16, U32, U64, Bools
-from simdb.plan.banding import Bands
 from simdb.core import kernel
-from simdb.core.options import Minhash
 from simdb.core.arrays import offsets_of
+from simdb.core.bits import is_set
 from simdb.core.documents import COUNTED_MAX, differing, estimates
+from simdb.core.dtypes import F32, I64, U8, U16, U32, U64, Bools
+from simdb.core.options import Minhash
+from simdb.plan import Bands
 
 # Pairs are compared in groups whose signatures fit into the cache.
 COMPARED_BYTES = 1 << 20

@@ -10,15 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from simdb.core.checks import shown
-from simdb.core.dtypes import U32
-from simdb.core.errors import InputError
 from simdb.core import kernel
-from simdb.storage.membership import Membership
-from simdb.storage.passages import NO_TABLE, entries_of_grains
-from simdb.storage.records.manifest import PassageInfo
-from simdb.storage.records.metadata import NO_METADATA, TimeChange
-from simdb.storage.runs.table import Table
 from simdb.core.arrays import (
     NO_FEATURES,
     NO_GRAINS,
@@ -26,6 +18,18 @@ from simdb.core.arrays import (
     PackedFeatures,
     joined_ragged,
     sorted_unique,
+)
+from simdb.core.checks import shown
+from simdb.core.dtypes import U32
+from simdb.core.errors import InputError
+from simdb.storage import (
+    NO_METADATA,
+    NO_TABLE,
+    Membership,
+    PassageInfo,
+    Table,
+    TimeChange,
+    entries_of_grains,
 )
 
 SECONDS_MAX = 2**32 - 1

@@ -17,40 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from simdb.database.state.glimpse import glimpse
-from simdb.database.state.staged import Known, Staged
-from simdb.database.state.view import ASKED_LEAST, Kind, View
-from simdb.core.bits import ALL_BITS, bitmap
-from simdb.core.dtypes import I64, U8, U32, U64, Array, Bools
-from simdb.core.errors import CorruptError
-from simdb.plan.calibration import Calibration, delays_of
-from simdb.plan.cost import Paging
-from simdb.plan.planner import choose
-from simdb.plan.probing import wants_glimpse
-from simdb.plan.problem import BandedPopulation, Criterion, Population
-from simdb.core.reports import Plan
 from simdb.core import kernel
-from simdb.core.options import LOOKING_UP, Options
-from simdb.sketch.document_kind import check_content
-from simdb.storage import layout
-from simdb.storage.environment.environment import Environment
-from simdb.storage.environment.gate import Gate, Holder
-from simdb.storage.membership import Membership
-from simdb.storage.passages import Passages, stored_passages
-from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView, Keying
-from simdb.storage.records.features import read_features
-from simdb.storage.records.metadata import (
-    NO_METADATA,
-    read_all,
-    read_many,
-    read_note,
-    read_times,
-    unpacked_note,
-)
-from simdb.storage.records.tombstones import Bitmap
-from simdb.storage.runs.columns import ColumnParts
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.source import Source
 from simdb.core.arrays import (
     NO_FEATURES,
     WEIGHTED,
@@ -59,10 +26,51 @@ from simdb.core.arrays import (
     joined_ragged,
     sorted_unique,
 )
+from simdb.core.bits import ALL_BITS, bitmap
+from simdb.core.dtypes import I64, U8, U32, U64, Array, Bools
+from simdb.core.errors import CorruptError
+from simdb.core.options import LOOKING_UP, Options
+from simdb.core.reports import Plan
+from simdb.database.state.glimpse import glimpse
+from simdb.database.state.staged import Known, Staged
+from simdb.database.state.view import ASKED_LEAST, Kind, View
+from simdb.plan import (
+    BandedPopulation,
+    Calibration,
+    Criterion,
+    Paging,
+    Population,
+    choose,
+    delays_of,
+    wants_glimpse,
+)
+from simdb.sketch import check_content
+from simdb.storage import (
+    NO_DOCUMENTS,
+    NO_METADATA,
+    Bitmap,
+    ColumnParts,
+    DeltaView,
+    Environment,
+    Gate,
+    Holder,
+    Keying,
+    Membership,
+    Passages,
+    Run,
+    Source,
+    layout,
+    read_all,
+    read_features,
+    read_many,
+    read_note,
+    read_times,
+    stored_passages,
+    unpacked_note,
+)
 
 if TYPE_CHECKING:
-    from simdb.sketch.exact_similarity import ExactSimilarity
-    from simdb.sketch.sketcher import AnySketcher
+    from simdb.sketch import AnySketcher, ExactSimilarity
 
 
 class Origin(Protocol):

@@ -12,32 +12,35 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from simdb import sketch as modules
+from simdb import sketch as sketching
+from simdb.core.arrays import Sketches
+from simdb.core.errors import CorruptError
+from simdb.core.options import Options, Simhash
+from simdb.core.stored_options import Resources
 from simdb.database.state.kinds import kind_of
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS, KeptParts, View
-from simdb.core.errors import CorruptError
-from simdb.plan.calibration import Calibration, decode_calibration
-from simdb.core.options import Options, Simhash
-from simdb.core.stored_options import Resources
-from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of
-from simdb.storage import contents as stored
-from simdb.storage.contents import Contents
-from simdb.storage.environment import registry
-from simdb.storage.environment.gate import Holder, WriteRight
-from simdb.storage.environment.registry import Lease
-from simdb.storage.files.location import TemporaryFolder, closed
-from simdb.storage.records.delta import Delta
-from simdb.storage.records.tombstones import Spare
-from simdb.storage.runs.source import Source
-from simdb.storage.translation import MapFull, translated
-from simdb.core.arrays import Sketches
+from simdb.plan import Calibration, decode_calibration
+from simdb.sketch import AnySketcher, Sketcher, sketcher_of
+from simdb.storage import (
+    Contents,
+    Delta,
+    Holder,
+    Lease,
+    MapFull,
+    Source,
+    Spare,
+    TemporaryFolder,
+    WriteRight,
+    closed,
+    contents as stored,
+    registry,
+    translated,
+)
 
 if TYPE_CHECKING:
-    from simdb.sketch.exact_similarity import ExactSimilarity
-    from simdb.sketch.winnowing import Winnower
-    from simdb.storage.membership import Membership
-    from simdb.storage.runs.merging import Merging
+    from simdb.sketch import ExactSimilarity, Winnower
+    from simdb.storage import Membership, Merging
 
 # The least growth of a map that is too small; the map at least doubles anyway.
 GROWTH_BYTES = 1 << 20
@@ -143,7 +146,7 @@ class Store:
 
     def exact_similarity(self, *, compares_numbers: bool = False) -> "ExactSimilarity":
         """Return the exact similarity of documents that the sketches estimate."""
-        return modules.exact_similarity.ExactSimilarity(
+        return sketching.ExactSimilarity(
             self.sketcher.options, self._resources, self.allowed, compares_numbers=compares_numbers
         )
 
@@ -163,7 +166,7 @@ class Store:
     def winnower(self) -> "Winnower | None":
         """What makes the grains of texts; None if the database has no passages."""
         if self._winnower is None and self.options.passages:
-            self._winnower = modules.winnowing.Winnower(self.options.sketch)
+            self._winnower = sketching.Winnower(self.options.sketch)
         return self._winnower
 
     @property

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import Fingerprints, Sketches
 from simdb.core.arrow import TextColumn
 from simdb.core.decoding import UTF8, byte_column
+from simdb.core.documents import Signatures
+from simdb.core.progress import Progress, report_of
+from simdb.core.skipped import Skipped, part_of
 from simdb.database.state import incoming
 from simdb.database.state.store import Beside
-from simdb.core.skipped import Skipped, part_of
-from simdb.core import kernel
-from simdb.core.progress import Progress, report_of
-from simdb.sketch.document_kind import as_vectors
-from simdb.sketch.sketcher import AnySketcher
-from simdb.core.arrays import Fingerprints, Sketches
-from simdb.core.documents import Signatures
+from simdb.sketch import AnySketcher, as_vectors
 
 
 def readable(

@@ -17,26 +17,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from simdb.core.dtypes import F32, U8, U32
-from simdb.plan.calibration import Calibration
-from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
-from simdb.core.reports import Plan
 from simdb.core import kernel
-from simdb.storage import layout
-from simdb.storage.passages import Passages
-from simdb.storage.records.delta import DeltaView, Keying
-from simdb.storage.records.tombstones import Bitmap, live_ordinals, with_room
-from simdb.storage.runs.columns import (
+from simdb.core.arrays import Fingerprint, Sketches
+from simdb.core.dtypes import F32, U8, U32
+from simdb.core.reports import Plan
+from simdb.plan import BandedPopulation, Calibration, Criterion, PolytopeRun, Population
+from simdb.storage import (
+    ENTRY_BYTES,
+    Bitmap,
     ColumnPart,
     ColumnParts,
+    DeltaView,
     FollowedKernel,
+    Keying,
     LazyKernel,
+    Passages,
+    Run,
     SealedParts,
+    Source,
+    Table,
+    layout,
+    live_ordinals,
+    with_room,
 )
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import ENTRY_BYTES, Table
-from simdb.core.arrays import Fingerprint, Sketches
 
 if TYPE_CHECKING:
     from simdb.core.documents import Signature

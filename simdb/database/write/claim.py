@@ -12,6 +12,12 @@ from functools import partial
 
 import numpy as np
 
+from simdb.core.arrays import Sketches
+from simdb.core.dtypes import I64, Bools
+from simdb.core.matches import Match, Matches
+from simdb.core.options import POLYTOPE
+from simdb.core.progress import Progress, report_of
+from simdb.core.reports import Plan
 from simdb.database.search import lookup, one
 from simdb.database.search.couples import Batches
 from simdb.database.search.method import SURE_SHARE
@@ -23,20 +29,16 @@ from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS, Sealed
 from simdb.database.write.conflicts import Conflicts, StoredGroup
 from simdb.database.write.staging import Staging
-from simdb.database.write.undecided import Referee, Refusals, by_comparing, matches_among, matches_in
+from simdb.database.write.undecided import (
+    Referee,
+    Refusals,
+    by_comparing,
+    matches_among,
+    matches_in,
+)
 from simdb.database.write.write_state import WriteState
-from simdb.core.dtypes import I64, Bools
-from simdb.plan import polytopes
-from simdb.plan.calibration import delays_of
-from simdb.plan.problem import Criterion, Problem
-from simdb.plan.tables import unlike_share
-from simdb.core.matches import Match, Matches
-from simdb.core.reports import Plan
-from simdb.core.progress import Progress, report_of
-from simdb.core.options import POLYTOPE
-from simdb.storage.records.delta import Delta, StoredBatch
-from simdb.storage.records.tombstones import is_deleted
-from simdb.core.arrays import Sketches
+from simdb.plan import Criterion, Problem, delays_of, polytopes, unlike_share
+from simdb.storage import Delta, StoredBatch, is_deleted
 
 # The first group is small, so that later ones find what all documents are copies of; and all are,
 # where comparing documents with each other, or judging their texts, costs much.

@@ -13,26 +13,43 @@ from dataclasses import replace
 
 import numpy as np
 
+from simdb.core.dtypes import U32
+from simdb.core.errors import CorruptError
+from simdb.core.memory import memory_bytes
 from simdb.database.state.staged import StagedMetadata
 from simdb.database.state.store import Store
 from simdb.database.write import passages
 from simdb.database.write.staging import Staging
-from simdb.database.write.writer import DROPPED, Ahead, Writer, drop_run, write_clusters, write_notes
-from simdb.core.dtypes import U32
-from simdb.core.errors import CorruptError
+from simdb.database.write.writer import (
+    DROPPED,
+    Ahead,
+    Writer,
+    drop_run,
+    write_clusters,
+    write_notes,
+)
 from simdb.plan import compaction
-from simdb.core.memory import memory_bytes
-from simdb.storage import layout
-from simdb.storage.contents import Contents, table_names
-from simdb.storage.records.delta import encode_batch
-from simdb.storage.records.features import encode_blocks as encode_features
-from simdb.storage.records.manifest import Manifest, RunInfo, Unfinished, merged_into
-from simdb.storage.records.metadata import changed_blocks, changed_times, encode_blocks
-from simdb.storage.records.tombstones import encode_chunks
-from simdb.storage.runs.merging import MergedRuns, steps_of, written_keys
-from simdb.storage.runs.rewriting import write_run
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.source import Source
+from simdb.storage import (
+    Contents,
+    Manifest,
+    MergedRuns,
+    Run,
+    RunInfo,
+    Source,
+    Unfinished,
+    changed_blocks,
+    changed_times,
+    encode_batch,
+    encode_blocks,
+    encode_chunks,
+    encode_features,
+    layout,
+    merged_into,
+    steps_of,
+    table_names,
+    write_run,
+    written_keys,
+)
 
 
 def write_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) -> None:

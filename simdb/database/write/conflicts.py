@@ -13,6 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
+from simdb.core.bits import FINGERPRINT_BITS, bit_counts
+from simdb.core.checks import one_of, shown
+from simdb.core.dtypes import I64, U8, U32
+from simdb.core.errors import ExistsError
 from simdb.database.search.method import estimates
 from simdb.database.search.rows import Rows
 from simdb.database.state import incoming
@@ -20,14 +26,7 @@ from simdb.database.state.documents import stored_sketches
 from simdb.database.state.incoming import EncodedIds, chosen_batch
 from simdb.database.state.state import State
 from simdb.database.write.staging import Staging
-from simdb.core.bits import FINGERPRINT_BITS, bit_counts
-from simdb.core.checks import one_of, shown
-from simdb.core.dtypes import I64, U8, U32
-from simdb.core.errors import ExistsError
-from simdb.core import kernel
-from simdb.storage import layout
-from simdb.storage.records.delta import StoredBatch
-from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
+from simdb.storage import StoredBatch, layout
 
 SAME, SKIP, REPLACE, ERROR = "same", "skip", "replace", "error"
 RULES = (SAME, SKIP, REPLACE, ERROR)

@@ -9,14 +9,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from simdb.database.state.store import Store
 from simdb.core.errors import OptionError
-from simdb.core.progress import Progress
 from simdb.core.options import Options
+from simdb.core.progress import Progress
 from simdb.core.text_sketch import IdfTable
-from simdb.sketch.fitting import fit
-from simdb.storage import contents
-from simdb.storage.files.idf_file import read_own_idf, write_own_idf
+from simdb.database.state.store import Store
+from simdb.sketch import fit
+from simdb.storage import contents, read_own_idf, write_own_idf
 
 # The options are one small value.
 GROWTH_BYTES = 1 << 16

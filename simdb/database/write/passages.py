@@ -11,19 +11,20 @@ from typing import Any
 from simdb.database.write.staging import Staging
 from simdb.database.write.writer import Ahead, Writer
 from simdb.plan import compaction
-from simdb.storage import layout
-from simdb.storage.environment.subdatabases import keys_from
-from simdb.storage.passages import (
+from simdb.storage import (
     Change,
+    Manifest,
+    PassageInfo,
     Passages,
+    Source,
     check_rewritten,
+    keys_from,
+    layout,
     living,
     passage_keys,
     stored_passages,
     write_passages,
 )
-from simdb.storage.records.manifest import Manifest, PassageInfo
-from simdb.storage.runs.source import Source
 
 # A commit merges runs of so many entries together, 48 MB, and no more: that takes some 50 ms.
 MERGED_MOST = 1 << 22

@@ -11,27 +11,37 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from simdb.core.arrays import BARE, EMPTY, ORDINALS_MAX, Sketches
+from simdb.core.dtypes import U8, U32
+from simdb.core.errors import FullError, InputError
+from simdb.core.options import SEEN
 from simdb.database.clusters.maintain import Maintainer
 from simdb.database.search.question import of_maintained
 from simdb.database.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
 from simdb.database.state.store import Store
 from simdb.database.state.view import KeptParts, View
-from simdb.core.dtypes import U8, U32
-from simdb.core.errors import FullError, InputError
 from simdb.plan import compaction
-from simdb.core.options import SEEN
-from simdb.sketch.document_kind import check_content
-from simdb.storage.contents import Contents, table_names
-from simdb.storage.membership import Membership
-from simdb.storage.records.delta import Delta, DeltaView, StoredBatch, concatenate, delta_view
-from simdb.storage.records.manifest import Manifest, PassageInfo, Unfinished
-from simdb.storage.records.tombstones import Bitmap, Tombstones
-from simdb.storage.runs.merge import merge_in_memory
-from simdb.storage.runs.merging import Merging
-from simdb.storage.runs.rewriting import seal
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.source import Source
-from simdb.core.arrays import BARE, EMPTY, ORDINALS_MAX, Sketches
+from simdb.sketch import check_content
+from simdb.storage import (
+    Bitmap,
+    Contents,
+    Delta,
+    DeltaView,
+    Manifest,
+    Membership,
+    Merging,
+    PassageInfo,
+    Run,
+    Source,
+    StoredBatch,
+    Tombstones,
+    Unfinished,
+    concatenate,
+    delta_view,
+    merge_in_memory,
+    seal,
+    table_names,
+)
 
 Made = TypeVar("Made")
 

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import Sketches, check_many, sorted_unique
 from simdb.core.decoding import as_texts, known_encoding
+from simdb.core.dtypes import U32
+from simdb.core.matches import Match, Matches
+from simdb.core.progress import Progress
+from simdb.core.skipped import Skipped, part_of
+from simdb.core.threads import thread_count
 from simdb.database import search
 from simdb.database.search import lookup
 from simdb.database.search.filters import Where, satisfying
@@ -14,17 +21,9 @@ from simdb.database.search.question import Question, criterion_of
 from simdb.database.state import incoming, unreadable
 from simdb.database.state.documents import find_ids
 from simdb.database.state.state import State
-from simdb.database.write import claim as claims
-from simdb.database.write import conflicts
+from simdb.database.write import claim as claims, conflicts
 from simdb.database.write.undecided import refereed
 from simdb.database.write.write_state import WriteState
-from simdb.core.dtypes import U32
-from simdb.core.matches import Match, Matches
-from simdb.core.skipped import Skipped, part_of
-from simdb.core import kernel
-from simdb.core.progress import Progress
-from simdb.core.threads import thread_count
-from simdb.core.arrays import Sketches, check_many, sorted_unique
 
 if TYPE_CHECKING:
     from simdb.database.search.judge import Texts

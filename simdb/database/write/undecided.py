@@ -16,6 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import Sketches, ranges, sorted_unique
+from simdb.core.dtypes import I64, U32, U64, Bools
+from simdb.core.matches import Verification
+from simdb.core.options import EXHAUSTIVE
+from simdb.core.threads import mapped, parts_of
 from simdb.database import search
 from simdb.database.search import lookup
 from simdb.database.search.couples import Couples
@@ -25,14 +31,8 @@ from simdb.database.search.rows import Rows, gathered, joined, merged, no_rows
 from simdb.database.state.incoming import chosen_batch
 from simdb.database.state.state import State
 from simdb.database.state.view import View
-from simdb.core.dtypes import I64, U32, U64, Bools
-from simdb.plan.problem import Criterion
-from simdb.core.matches import Verification
-from simdb.core import kernel
-from simdb.core.threads import mapped, parts_of
-from simdb.core.options import EXHAUSTIVE
-from simdb.storage.records.delta import DeltaView, StoredBatch, delta_view
-from simdb.core.arrays import Sketches, ranges, sorted_unique
+from simdb.plan import Criterion
+from simdb.storage import DeltaView, StoredBatch, delta_view
 
 if TYPE_CHECKING:
     from simdb.database.search.judge import Judge, Texts

@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.errors import ClosedError, Error, InputError
+from simdb.core.threads import crew
 from simdb.database.state.incoming import rehashed, repeated
 from simdb.database.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
 from simdb.database.state.state import State
@@ -22,14 +25,7 @@ from simdb.database.state.view import View
 from simdb.database.write.commit import write_ahead, write_staged
 from simdb.database.write.staging import Saved, Staging
 from simdb.database.write.writer import Ahead, Writer
-from simdb.core.errors import ClosedError, Error, InputError
-from simdb.core import kernel
-from simdb.core.threads import crew
-from simdb.storage.environment.gate import Gate, Holder
-from simdb.storage.membership import Membership
-from simdb.storage.records.delta import StoredBatch
-from simdb.storage.records.manifest import Manifest
-from simdb.storage.translation import MapFull
+from simdb.storage import Gate, Holder, Manifest, MapFull, Membership, StoredBatch
 
 
 class WriteState:

@@ -16,19 +16,29 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from simdb.database.state.store import Store
 from simdb.core.dtypes import U32
 from simdb.core.errors import Error, FullError
-from simdb.storage import codec, layout
-from simdb.storage.codec import encode_object
-from simdb.storage.contents import read_manifest, table_names
-from simdb.storage.environment.subdatabases import keys_from
-from simdb.storage.membership import Membership, groups_of, rings
-from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo, encode_manifest
-from simdb.storage.records.metadata import encode_note
-from simdb.storage.runs.run import Run, run_keys
-from simdb.storage.runs.source import Source
-from simdb.storage.translation import MapFull
+from simdb.database.state.store import Store
+from simdb.storage import (
+    Manifest,
+    MapFull,
+    Membership,
+    PassageInfo,
+    Run,
+    RunInfo,
+    Source,
+    codec,
+    encode_manifest,
+    encode_note,
+    encode_object,
+    groups_of,
+    keys_from,
+    layout,
+    read_manifest,
+    rings,
+    run_keys,
+    table_names,
+)
 
 # Besides the tables, the sub-databases that lose values when runs are sealed and merged.
 DROPPED = frozenset({layout.IDS, layout.DOCUMENTS, layout.VOLATILITY, layout.DELTA})

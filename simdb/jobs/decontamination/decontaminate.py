@@ -8,9 +8,29 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import keeping
 from simdb.core.arrow import ByteColumn, id_text
-from simdb.core.decoding import UTF8, known_encoding
-from simdb.core.decoding import as_text as decoded_text
+from simdb.core.checks import instance, one_of, share, whole
+from simdb.core.choices import (
+    DROP as DROP_NULLS,
+    KEEP,
+    ON_NULL,
+    ActionName,
+    ErrorsName,
+    NullName,
+    OnError,
+)
+from simdb.core.decoding import UTF8, as_text, known_encoding
+from simdb.core.dtypes import Bools
+from simdb.core.errors import InputError, OptionError
+from simdb.core.fields import FieldName, checked_field, field_named, value_text
+from simdb.core.memory import check_memory
+from simdb.core.options import Minhash, Simhash
+from simdb.core.progress import Progress, Report, report_of
+from simdb.core.skipped import Skipped
+from simdb.core.text_sketch import TextSketch
+from simdb.core.threads import thread_count
+from simdb.files import SourceOptions, Staying, expanded
 from simdb.jobs.decontamination.items import ItemPart, LeakRule
 from simdb.jobs.decontamination.result import Decontaminated, Leak, marks, without
 from simdb.jobs.decontamination.search import (
@@ -28,22 +48,6 @@ from simdb.jobs.deduplication.references import ids_in
 from simdb.jobs.deduplication.result import InMemory, Survivors
 from simdb.jobs.deduplication.rows import DataRows, Records, Values, own_ids, rows_of
 from simdb.jobs.deduplication.texts import RowTexts, readable_texts
-from simdb.core.checks import instance, one_of, share, whole
-from simdb.core.choices import DROP as DROP_NULLS
-from simdb.core.choices import KEEP, ON_NULL, ActionName, ErrorsName, NullName, OnError
-from simdb.core.dtypes import Bools
-from simdb.core.errors import InputError, OptionError
-from simdb.core.fields import FieldName, as_text, checked_field, field_named
-from simdb.files.places import Staying
-from simdb.core.skipped import Skipped
-from simdb.core.memory import check_memory
-from simdb.core.progress import Progress, Report, report_of
-from simdb.core.threads import thread_count
-from simdb.core import keeping
-from simdb.core.options import Minhash, Simhash
-from simdb.core.text_sketch import TextSketch
-from simdb.files.reading import expanded
-from simdb.files.records import SourceOptions
 
 NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
 
@@ -201,7 +205,7 @@ def _parts(item: Any, name: str, value: Any, encoding: str, errors: str) -> Iter
             ) from error
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
-    value = decoded_text(value, encoding, errors, f"item {item!r}")
+    value = as_text(value, encoding, errors, f"item {item!r}")
     if isinstance(value, str):
         yield ItemPart(item, name, value)
     elif isinstance(value, list | tuple):
@@ -209,7 +213,7 @@ def _parts(item: Any, name: str, value: Any, encoding: str, errors: str) -> Iter
             yield from _parts(item, name, each, encoding, errors)
     elif isinstance(value, Number) and not keeping.is_missing(value):
         is_json = isinstance(value, int | float)
-        yield ItemPart(item, name, as_text(value) if is_json else str(value))
+        yield ItemPart(item, name, value_text(value) if is_json else str(value))
     elif not keeping.is_missing(value):
         raise InputError(
             f"item {item!r} has {type(value).__name__} {value!r:.50} in the field {name!r}, where"

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from simdb.core import kernel
+from simdb.core.arrays import ranges, sorted_unique, sums_of
 from simdb.core.arrow import Texts
 from simdb.core.cold import MadeOnce
 from simdb.core.dtypes import F64, I64, U32, Bools
-from simdb.core import kernel
-from simdb.sketch.winnowing import WordOrder
-from simdb.core.arrays import ranges, sorted_unique, sums_of
+from simdb.sketch import WordOrder
 
 # An item of fewer words, such as a name or a number, says nothing: every collection has it.
 LEAST_WORDS = 5

@@ -8,17 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb import report
 from simdb.core.arrow import id_array, load_arrow
+from simdb.core.previews import counted
+from simdb.core.skipped import Skipped
+from simdb.files import check_staying, output_format, write_rows, written
+from simdb.jobs import report
 from simdb.jobs.decontamination.items import FoundItem, Items
 from simdb.jobs.deduplication.result import Survivors
-from simdb.core.previews import counted
-from simdb.files.formats import output_format
-from simdb.files.places import check_staying
-from simdb.files.table_file import write_rows
-from simdb.files.target import written
-from simdb.core.skipped import Skipped
-from simdb.sketch.winnowing import WordOrder
+from simdb.sketch import WordOrder
 
 
 class Span(NamedTuple):

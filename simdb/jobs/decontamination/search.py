@@ -15,19 +15,15 @@ from typing import Any
 import numpy as np
 
 from simdb.core.arrow import Texts
-from simdb.jobs.decontamination.items import ItemPart, Items, LeakJudge, LeakRule, Scan
-from simdb.jobs.decontamination.result import Leak, leaks_of, marks, without
-from simdb.database.state.incoming import numbered
 from simdb.core.dtypes import I64, Bools
 from simdb.core.fields import FieldName, field_named
-from simdb.files.rows import Row
-from simdb.files.survivors import SurvivorOutput
-from simdb.core.threads import mapped
 from simdb.core.text_sketch import TextSketch
-from simdb.sketch.winnowing import WordOrder
-from simdb.files.batch import Batch
-from simdb.files.origins import Origins
-from simdb.files.read_again import LinesAgain, Names, TextsAgain
+from simdb.core.threads import mapped
+from simdb.database import numbered
+from simdb.files import Batch, LinesAgain, Names, Origins, Row, SurvivorOutput, TextsAgain
+from simdb.jobs.decontamination.items import ItemPart, Items, LeakJudge, LeakRule, Scan
+from simdb.jobs.decontamination.result import Leak, leaks_of, marks, without
+from simdb.sketch import WordOrder
 
 # So many documents are judged by one thread at a time.
 JUDGED_DOCUMENTS = 256

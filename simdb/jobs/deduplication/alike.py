@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from simdb import database
+from simdb.core import kernel
+from simdb.core.arrays import Sketches
 from simdb.core.arrow import TextColumn
+from simdb.core.choices import ErrorsName
+from simdb.core.clusters import Clusters
+from simdb.core.dtypes import F32, I64, U8, U32, Bools
+from simdb.core.options import Options
+from simdb.core.progress import Report
+from simdb.core.threads import mapped
+from simdb.database import Places, Remembered, TextsByOrdinal, settled
 from simdb.jobs.deduplication.measures import ByEstimates, ByTexts, Measure
 from simdb.jobs.deduplication.minima import (
     COMPARED_MINIMA,
@@ -28,21 +37,8 @@ from simdb.jobs.deduplication.minima import (
 )
 from simdb.jobs.deduplication.question import Decided, DedupQuestion, TextSource
 from simdb.jobs.deduplication.stars import find_connected, find_stars
-from simdb.database.clusters.order import Places
-from simdb.database.search.judge import Remembered, TextsByOrdinal
-from simdb.database.state.opening import settled
-from simdb.core.choices import ErrorsName
-from simdb.core.dtypes import F32, I64, U8, U32, Bools
-from simdb.plan.banding import Background, Banding
-from simdb.core.clusters import Clusters
-from simdb.core import kernel
-from simdb.core.progress import Report
-from simdb.core.threads import mapped
-from simdb.core.options import Options
-from simdb.sketch.exact_similarity import COSINE, ExactSimilarity
-from simdb.sketch.packages import take_resources
-from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of
-from simdb.core.arrays import Sketches
+from simdb.plan import Background, Banding
+from simdb.sketch import COSINE, AnySketcher, ExactSimilarity, Sketcher, sketcher_of, take_resources
 
 # Of the pairs that are alike and should be candidates, minima may lose a hundredth of what
 # bands may lose, one in a million at most.

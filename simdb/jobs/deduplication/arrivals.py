@@ -14,17 +14,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from simdb import database, engine
+from simdb import database
+from simdb.core.arrays import Id, Sketches, object_array
+from simdb.core.dtypes import I64, U8
+from simdb.core.matches import Matches, Verification
+from simdb.files import Blocks
 from simdb.jobs.deduplication.measures import apart
 from simdb.jobs.deduplication.newcomers import Sifted, lookups_of
 from simdb.jobs.deduplication.question import DedupQuestion, TextSource
 from simdb.jobs.deduplication.repeat import Left
 from simdb.jobs.deduplication.within import alone
-from simdb.core.dtypes import I64, U8
-from simdb.files.pieces import Blocks
-from simdb.core.matches import Matches, Verification
-from simdb.sketch.document_kind import TEXT_CONTENT
-from simdb.core.arrays import Id, Sketches, object_array
+from simdb.sketch import TEXT_CONTENT
 
 # So many documents are stored at a time.
 STORED_DOCUMENTS = 1 << 16
@@ -53,7 +53,7 @@ class Arrivals(ExitStack):
     def __init__(
         self,
         held: database.Database,
-        transaction: "engine.transaction.WriteTransaction",
+        transaction: "database.WriteTransaction",
         question: DedupQuestion,
     ) -> None:
         """Compare with what the `transaction` of a database sees, and store in it.
@@ -126,7 +126,7 @@ class Arrivals(ExitStack):
         for start in range(0, len(fresh), STORED_DOCUMENTS):
             some = fresh[start : start + STORED_DOCUMENTS]
             ids = names(some)
-            engine.stored.insert_sketched(
+            database.insert_sketched(
                 self._transaction, ids,
                 Sketches(bits[some], vectors[some], states[some], content=TEXT_CONTENT),
                 partial(texts, some), self._question.threads,
@@ -134,7 +134,7 @@ class Arrivals(ExitStack):
             yield some, ids
 
     def _taken(
-        self, texts: Any, lookups: "engine.stored.Lookups[Any]", count: float
+        self, texts: Any, lookups: "database.Lookups[Any]", count: float
     ) -> tuple[Matches[Any] | None, Any]:
         """Keep the sketches of some texts, and look them up among what is stored; see `Sifted`."""
         if len(texts):
@@ -147,7 +147,7 @@ class Arrivals(ExitStack):
         self._states.add(sketches.states)
         return lookups.find(texts, sketches) if self._has_stored else None, rest
 
-    def _lookups(self, expected: float, known: KnownTexts | None) -> "engine.stored.Lookups[Any]":
+    def _lookups(self, expected: float, known: KnownTexts | None) -> "database.Lookups[Any]":
         return lookups_of(self._transaction, self._question, known, expected)
 
     def _apart(self, left: I64, right: I64) -> U8:

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.jobs.deduplication.measures import EXACT_RECALL
-from simdb.jobs.deduplication.minima import BandBuckets, parts_of_keys
-from simdb.jobs.deduplication.question import Decided, DedupQuestion, TextSource
-from simdb.jobs.deduplication.stars import Stars, decided_in_order, find_stars
+from simdb.core.arrays import sorted_unique
 from simdb.core.choices import ErrorsName
 from simdb.core.dtypes import F32, F64, I64, U32
 from simdb.core.matches import Verification
 from simdb.core.threads import mapped
-from simdb.sketch.exact_similarity import COSINE
-from simdb.core.arrays import sorted_unique
+from simdb.jobs.deduplication.measures import EXACT_RECALL
+from simdb.jobs.deduplication.minima import BandBuckets, parts_of_keys
+from simdb.jobs.deduplication.question import Decided, DedupQuestion, TextSource
+from simdb.jobs.deduplication.stars import Stars, decided_in_order, find_stars
+from simdb.sketch import COSINE
 
 PLANES_LEAST, PLANES_MOST = 4, 62  # of a band; their sides fit into a word
 BANDS_MOST = 1 << 11

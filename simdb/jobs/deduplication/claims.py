@@ -11,20 +11,8 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from simdb import database, engine
-from simdb.core.arrow import encoded
-from simdb.jobs.deduplication.arrivals import Arrivals, KnownTexts, LeftOut, Names
-from simdb.jobs.deduplication.minima import SortedKeys
-from simdb.jobs.deduplication.question import DedupQuestion, Documents, TextSource, joined
-from simdb.jobs.deduplication.repeat import NOTHING, Left, Repeat, hashes_of, name_of
-from simdb.jobs.deduplication.result import RowMatches
-from simdb.jobs.deduplication.texts import RowTexts
-from simdb.database.state.incoming import sketch_all
-from simdb.core.dtypes import I64, U8, U64, Bools
-from simdb.core.errors import ExistsError, InputError
-from simdb.core.clusters import Clusters
+from simdb import database
 from simdb.core import kernel
-from simdb.sketch.sketcher import AnySketcher
 from simdb.core.arrays import (
     EMPTY,
     Id,
@@ -34,6 +22,18 @@ from simdb.core.arrays import (
     offsets_of,
     places_in,
 )
+from simdb.core.arrow import encoded
+from simdb.core.clusters import Clusters
+from simdb.core.dtypes import I64, U8, U64, Bools
+from simdb.core.errors import ExistsError, InputError
+from simdb.database import sketch_all
+from simdb.jobs.deduplication.arrivals import Arrivals, KnownTexts, LeftOut, Names
+from simdb.jobs.deduplication.minima import SortedKeys
+from simdb.jobs.deduplication.question import DedupQuestion, Documents, TextSource, joined
+from simdb.jobs.deduplication.repeat import NOTHING, Left, Repeat, hashes_of, name_of
+from simdb.jobs.deduplication.result import RowMatches
+from simdb.jobs.deduplication.texts import RowTexts
+from simdb.sketch import AnySketcher
 
 # So many rows are claimed at a time.
 CLAIMED_ROWS = 1 << 15
@@ -69,7 +69,7 @@ class Claims(ExitStack):
     def __init__(
         self,
         held: database.Database,
-        transaction: "engine.transaction.WriteTransaction",
+        transaction: "database.WriteTransaction",
         question: DedupQuestion,
         run: str | None,
     ) -> None:
@@ -79,7 +79,7 @@ class Claims(ExitStack):
         """
         super().__init__()
         self._sketcher, self._transaction, self._question = held.sketcher, transaction, question
-        key = engine.stored.id_key(transaction)
+        key = database.id_key(transaction)
         self._repeat = Repeat(run, question.rule, transaction, key)
         self._key = self._repeat.key or kernel.new_id_key()
         self._is_back = np.zeros(self._repeat.kept_count, np.bool_)  # what the run stored before
@@ -136,7 +136,7 @@ class Claims(ExitStack):
         came = np.concatenate([again, seen]).tolist()
         stored = [*(names.get(at, ids[at]) for at in came), *found.matches]
         if stored:
-            engine.stored.note_seen(self._transaction, stored)
+            database.note_seen(self._transaction, stored)
         return Settled(fresh, names, left, found)
 
     def add_all(
@@ -302,7 +302,7 @@ class ClaimedRows:
         self._order, *self._repeats = _repeats(order, hashes_of(own, kernel.new_id_key()))
         self._check_repeats(*self._repeats)
 
-    def claim(self, transaction: "engine.transaction.WriteTransaction") -> RowMatches:
+    def claim(self, transaction: "database.WriteTransaction") -> RowMatches:
         """Store the rows that are new, and return what the others match."""
         texts, every = self._texts, np.sort(self._order)
         with Claims(self._held, transaction, self._question, self._run) as claims:

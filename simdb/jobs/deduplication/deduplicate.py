@@ -10,7 +10,32 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from simdb import database
+from simdb.core import keeping
+from simdb.core.arrays import object_array
+from simdb.core.checks import instance, one_of, shown
+from simdb.core.choices import (
+    DROP,
+    KEEP,
+    ON_NULL,
+    ErrorsName,
+    NullName,
+    OnError,
+    PartName,
+    PolicyName,
+    VerifyName,
+)
 from simdb.core.decoding import UTF8, known_encoding
+from simdb.core.dtypes import I64, Bools
+from simdb.core.errors import FormatError, InputError, NotFoundError, OptionError
+from simdb.core.fields import FieldName, checked_field, field_named
+from simdb.core.foreign import answering
+from simdb.core.options import NO_TIMES, SEEN, Minhash, Options, Simhash
+from simdb.core.progress import Progress, report_of
+from simdb.core.skipped import Skipped, check_balance
+from simdb.core.text_sketch import TextSketch
+from simdb.core.threads import bounded, thread_count
+from simdb.database import EXACT, STAR, as_list, note_unstorable
+from simdb.files import Staying
 from simdb.jobs.deduplication import claims, files, within
 from simdb.jobs.deduplication.dropping import Dropping, drop_from_files, drop_from_rows
 from simdb.jobs.deduplication.question import DedupQuestion, Evidence, least_of, refusal_of
@@ -27,34 +52,6 @@ from simdb.jobs.deduplication.result import (
 from simdb.jobs.deduplication.rows import DataRows, own_ids, rows_of
 from simdb.jobs.deduplication.sieve import DOCUMENT, UnitKeys, checked_unit
 from simdb.jobs.deduplication.texts import RowTexts, Vectors, readable_texts
-from simdb.database.clusters.find import STAR
-from simdb.database.search.judge import EXACT
-from simdb.database.state.incoming import as_list
-from simdb.database.state.unreadable import note_unstorable
-from simdb.core.checks import instance, one_of, shown
-from simdb.core.choices import (
-    DROP,
-    KEEP,
-    ON_NULL,
-    ErrorsName,
-    NullName,
-    OnError,
-    PartName,
-    PolicyName,
-    VerifyName,
-)
-from simdb.core.dtypes import I64, Bools
-from simdb.core.errors import FormatError, InputError, NotFoundError, OptionError
-from simdb.core.fields import FieldName, checked_field, field_named
-from simdb.core.foreign import answering
-from simdb.files.places import Staying
-from simdb.core.skipped import Skipped, check_balance
-from simdb.core.progress import Progress, report_of
-from simdb.core.threads import bounded, thread_count
-from simdb.core import keeping
-from simdb.core.options import NO_TIMES, SEEN, Minhash, Options, Simhash
-from simdb.core.text_sketch import TextSketch
-from simdb.core.arrays import object_array
 
 DatabaseLike: TypeAlias = "database.Database | str | os.PathLike[str]"
 

@@ -6,24 +6,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb.core.arrays import object_array
+from simdb.core.choices import DROP
+from simdb.core.clusters import Clusters
+from simdb.core.dtypes import I64, Bools
+from simdb.core.fields import FieldName, checked_field, field_named
+from simdb.core.options import Simhash
+from simdb.core.text_sketch import TextSketch
+from simdb.files import Batch, LinesAgain, Names, Origins, Row, SurvivorOutput
 from simdb.jobs.deduplication.files import KeptDocuments, opened, reading_of
 from simdb.jobs.deduplication.question import DedupQuestion, Evidence
 from simdb.jobs.deduplication.result import Deduplicated, InMemory, Survivors
 from simdb.jobs.deduplication.rows import DataRows, rows_of
 from simdb.jobs.deduplication.sieve import Dropped, Sieve, UnitKeys
 from simdb.jobs.deduplication.texts import RowTexts
-from simdb.core.choices import DROP
-from simdb.core.dtypes import I64, Bools
-from simdb.core.fields import FieldName, checked_field, field_named
-from simdb.files.rows import Row
-from simdb.files.survivors import SurvivorOutput
-from simdb.core.clusters import Clusters
-from simdb.core.options import Simhash
-from simdb.core.text_sketch import TextSketch
-from simdb.files.batch import Batch
-from simdb.files.origins import Origins
-from simdb.files.read_again import LinesAgain, Names
-from simdb.core.arrays import object_array
 
 
 class PartsRun(ExitStack):

@@ -11,41 +11,47 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
+from simdb.core import keeping
+from simdb.core.arrays import object_array
 from simdb.core.arrow import load_arrow
-from simdb.jobs.deduplication.question import Decided, DedupQuestion, Evidence, least_of, refusal_of
-from simdb.jobs.deduplication.reference import Reference, not_pickled
-from simdb.jobs.deduplication.result import Deduplicated, Survivors
-from simdb.jobs.deduplication.run import DedupRun, SecondLook
 from simdb.core.choices import DROP, ERROR, KEEP, NullName
+from simdb.core.clusters import Clusters
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.fields import FieldName, checked_field, field_named
-from simdb.files.formats import FOLDER, PATHS
-from simdb.files.places import Staying, check_outputs
-from simdb.files.survivors import SurvivorOutput as Filling
-from simdb.files.survivors import keep_format
-from simdb.files.target import written
-from simdb.core.clusters import Clusters
+from simdb.core.options import Options
 from simdb.core.skipped import Skipped, check_balance
 from simdb.core.threads import bounded, thread_count
-from simdb.core import keeping
-from simdb.core.options import Options
-from simdb.files.batch import Batch
-from simdb.files.content import AMOUNT
-from simdb.files.kinds import ASKED, holds_records
-from simdb.files.origins import Origins
-from simdb.files.reading import (
+from simdb.files import (
+    AMOUNT,
+    ASKED,
+    FOLDER,
+    NO_TEXT,
+    PATHS,
+    Batch,
+    InputProblem,
+    Origins,
+    SourceOptions,
+    Staying,
+    SurvivorOutput as Filling,
+    check_outputs,
     check_sources,
     columns_of,
     expanded,
+    holds_records,
+    keep_format,
     left_out_note,
     log_hint,
     read_sources,
     records_hint,
+    valid_name,
+    written,
 )
-from simdb.files.records import NO_TEXT, InputProblem, SourceOptions, valid_name
-from simdb.storage.files.location import TemporaryFolder
-from simdb.core.arrays import object_array
+from simdb.jobs.deduplication.question import Decided, DedupQuestion, Evidence, least_of, refusal_of
+from simdb.jobs.deduplication.reference import Reference, not_pickled
+from simdb.jobs.deduplication.result import Deduplicated, Survivors
+from simdb.jobs.deduplication.run import DedupRun, SecondLook
+from simdb.storage import TemporaryFolder
 
 USUAL_ID = "id"
 # What messages of readers, which are those of the command line, are called in Python.

@@ -9,22 +9,20 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from simdb.core.vector_form import corrected, unpack_minima
-from simdb.jobs.deduplication.question import TextSource
-from simdb.database.search.judge import estimate_deviation
+from simdb.core import kernel
+from simdb.core.arrays import Sketches
 from simdb.core.bits import bit_counts
 from simdb.core.checks import share
+from simdb.core.documents import differing, estimates
 from simdb.core.dtypes import F32, I64, U8, U32, U64
 from simdb.core.matches import Verification
-from simdb.core import kernel
-from simdb.core.threads import mapped
 from simdb.core.options import Minhash, Options
 from simdb.core.text_sketch import TextSketch
-from simdb.sketch.exact_pairs import ExactPairs
-from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.sketch.sketcher import AnySketcher
-from simdb.core.arrays import Sketches
-from simdb.core.documents import differing, estimates
+from simdb.core.threads import mapped
+from simdb.core.vector_form import corrected, unpack_minima
+from simdb.database import estimate_deviation
+from simdb.jobs.deduplication.question import TextSource
+from simdb.sketch import AnySketcher, ExactPairs, ExactSimilarity
 
 # Where texts decide, nearly all matches should be candidates.
 EXACT_RECALL = 0.9999

@@ -14,13 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import Sketches, is_first, places_in
 from simdb.core.arrow import TextColumn
-from simdb.database.state.incoming import SKETCHED_DOCUMENTS
-from simdb.database.state.incoming import joined as joined_sketches
 from simdb.core.bits import fmix64
 from simdb.core.choices import ErrorsName
+from simdb.core.documents import Signatures
 from simdb.core.dtypes import I64, U8, U32, U64, Bools
-from simdb.plan.banding import (
+from simdb.core.options import BAG, PERMUTATIONS_MOST, SET, Minhash, Simhash
+from simdb.core.stored_options import Resources
+from simdb.core.text_sketch import threads_for
+from simdb.core.threads import mapped, parts_of
+from simdb.database import SKETCHED_DOCUMENTS, joined as joined_sketches
+from simdb.files import Blocks
+from simdb.plan import (
     Background,
     Banding,
     background_of,
@@ -28,17 +35,7 @@ from simdb.plan.banding import (
     expected_candidates,
     fewest_bands,
 )
-from simdb.files.pieces import Blocks
-from simdb.core import kernel
-from simdb.core.threads import mapped, parts_of
-from simdb.core.options import BAG, PERMUTATIONS_MOST, SET, Minhash, Simhash
-from simdb.core.stored_options import Resources
-from simdb.core.text_sketch import threads_for
-from simdb.sketch.minhash_sketcher import MinHashSketcher, narrowed, permutations_of
-from simdb.sketch.pipeline import NO_RESOURCES
-from simdb.sketch.sketcher import Sketcher
-from simdb.core.arrays import Sketches, is_first, places_in
-from simdb.core.documents import Signatures
+from simdb.sketch import NO_RESOURCES, MinHashSketcher, Sketcher, narrowed, permutations_of
 
 # No number of bands makes all pairs candidates.
 RECALL_MOST = 0.999999

@@ -14,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from simdb import engine
+from simdb import database
+from simdb.core.arrays import Sketches
 from simdb.core.arrow import TextColumn
-from simdb.jobs.deduplication.alike import Alike, ByDatabase
-from simdb.jobs.deduplication.minima import Signed
-from simdb.jobs.deduplication.question import Decided, DedupQuestion, TextSource, joined
-from simdb.jobs.deduplication.reference import DatabaseReference, Listed, Reference, either
-from simdb.database.state.incoming import sketch_all
 from simdb.core.choices import ErrorsName
 from simdb.core.dtypes import I64
 from simdb.core.errors import InputError
 from simdb.core.matches import Matches
 from simdb.core.options import Options
-from simdb.sketch.sketcher import AnySketcher
-from simdb.core.arrays import Sketches
+from simdb.database import sketch_all
+from simdb.jobs.deduplication.alike import Alike, ByDatabase
+from simdb.jobs.deduplication.minima import Signed
+from simdb.jobs.deduplication.question import Decided, DedupQuestion, TextSource, joined
+from simdb.jobs.deduplication.reference import DatabaseReference, Listed, Reference, either
+from simdb.sketch import AnySketcher
 
 
 class Gathered(ExitStack):
@@ -63,13 +63,13 @@ def lookups_of(
     question: DedupQuestion,
     known: Callable[[list[Any]], Sequence[Any]] | None,
     expected: float,
-) -> "engine.stored.Lookups[Any]":
+) -> "database.Lookups[Any]":
     """Return what looks up about `expected` documents in `held`, a snapshot or a transaction.
 
     `known` returns the texts of stored documents by their ids; None if no text is known.
     """
     is_exact = question.is_exact
-    return engine.stored.Lookups(
+    return database.Lookups(
         held, question.asked, known if is_exact else None, is_exact=is_exact, expected=expected,
         threads=question.threads,
     )  # fmt: skip
@@ -145,7 +145,7 @@ class Newcomers(ExitStack):
             similarities=np.concatenate(similarities), distances=distances,
         ).ascending()  # fmt: skip
 
-    def _lookups(self, snapshot: Any, expected: float) -> "engine.stored.Lookups[Any]":
+    def _lookups(self, snapshot: Any, expected: float) -> "database.Lookups[Any]":
         return lookups_of(snapshot, self._question, self._known, expected)
 
     def _known(self, ids: list[Any]) -> Sequence[Any]:

@@ -9,23 +9,28 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
-from simdb import report
-from simdb.core.decoding import UTF8
-from simdb.database.clusters.find import STAR, check_policy
-from simdb.database.search import question as searching
-from simdb.database.search.judge import ESTIMATE, NUMBERS, VERIFICATIONS
+from simdb.core.arrays import offsets_of
 from simdb.core.checks import most_removed, one_of, share
 from simdb.core.choices import ErrorsName, PolicyName, VerifyName
+from simdb.core.decoding import UTF8
 from simdb.core.dtypes import F32, I64, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import Verification
-from simdb.core.skipped import Skipped
 from simdb.core.memory import check_memory
 from simdb.core.progress import Report
 from simdb.core.search import SearchLike
+from simdb.core.skipped import Skipped
 from simdb.core.text_sketch import TextSketch
-from simdb.sketch.sketcher import AnySketcher
-from simdb.core.arrays import offsets_of
+from simdb.database import (
+    ESTIMATE,
+    NUMBERS,
+    STAR,
+    VERIFICATIONS,
+    check_policy,
+    question as searching,
+)
+from simdb.jobs import report
+from simdb.sketch import AnySketcher
 
 if TYPE_CHECKING:
     from simdb.jobs.report.text_pairs import TextPair

@@ -12,15 +12,12 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from simdb import database
+from simdb.core.arrays import Id, object_array, sorted_unique
 from simdb.core.arrow import TextColumn, joined
-from simdb.jobs.deduplication.texts import RowTexts
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import NotPickledError
-from simdb.files.places import Staying
-from simdb.files.batch import Batch
-from simdb.files.origins import Origins
-from simdb.files.read_again import Names, TextsAgain
-from simdb.core.arrays import Id, object_array, sorted_unique
+from simdb.files import Batch, Names, Origins, Staying, TextsAgain
+from simdb.jobs.deduplication.texts import RowTexts
 
 
 class Reference(Protocol):

@@ -7,23 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 from simdb import database
+from simdb.core.arrays import class_of
+from simdb.core.checks import shown
+from simdb.core.choices import KEEP
+from simdb.core.errors import InputError, OptionError
+from simdb.core.fields import FieldName
+from simdb.core.options import Options
+from simdb.core.skipped import Skipped
+from simdb.files import STANDARD_INPUT, Origins, expanded, expected_documents, is_under, valid_name
 from simdb.jobs.deduplication.files import Files, paths_of, reading_of, sources_of
 from simdb.jobs.deduplication.question import DedupQuestion
 from simdb.jobs.deduplication.reference import DatabaseReference, FileReference, Listed, Reference
 from simdb.jobs.deduplication.rows import DataRows, Values, own_ids, rows_of
 from simdb.jobs.deduplication.texts import RowTexts, readable_texts
-from simdb.core.checks import shown
-from simdb.core.choices import KEEP
-from simdb.core.errors import InputError, OptionError
-from simdb.core.fields import FieldName
-from simdb.core.skipped import Skipped
-from simdb.core.options import Options
-from simdb.files.content import STANDARD_INPUT, expected_documents
-from simdb.files.origins import Origins
-from simdb.files.reading import expanded, is_under
-from simdb.files.records import valid_name
-from simdb.storage.files.location import is_database
-from simdb.core.arrays import class_of
+from simdb.storage import is_database
 
 
 @contextmanager

@@ -25,11 +25,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import Id, is_first, object_array, places_in, sorted_unique
 from simdb.core.dtypes import F32, I64, U8, U64, Bools, Objects
 from simdb.core.errors import OptionError
-from simdb.core import kernel
-from simdb.storage.layout import NOTE_NAME_BYTES_MAX
-from simdb.core.arrays import Id, is_first, object_array, places_in, sorted_unique
+from simdb.storage import NOTE_NAME_BYTES_MAX
 
 NOTE = "dedup/"
 HASH_BYTES = 8

@@ -5,8 +5,7 @@ decides, not what comes back, so that the functions need no overloads, each with
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence, ValuesView
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet, ValuesView
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
@@ -14,27 +13,24 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from simdb import report
-from simdb.core.arrow import id_array, load_arrow
-from simdb.jobs.deduplication.question import Decided, Evidence
-from simdb.jobs.deduplication.rows import rows_of
 from simdb.core import previews
+from simdb.core.arrays import Id, object_array
+from simdb.core.arrow import id_array, load_arrow
 from simdb.core.checks import share
 from simdb.core.choices import DROP
+from simdb.core.clusters import Clusters
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import OptionError
 from simdb.core.fields import FieldName, distinct, field_named
 from simdb.core.foreign import OF_RESULTS, hinting
-from simdb.files.formats import output_format
-from simdb.files.places import Staying, check_staying
-from simdb.files.table_file import write_rows
-from simdb.files.target import written
-from simdb.core.clusters import Clusters
+from simdb.core.keeping import is_missing
 from simdb.core.matches import Verification
 from simdb.core.skipped import Skipped
 from simdb.core.threads import bounded
-from simdb.core.keeping import is_missing
-from simdb.core.arrays import Id, object_array
+from simdb.files import Staying, check_staying, output_format, write_rows, written
+from simdb.jobs import report
+from simdb.jobs.deduplication.question import Decided, Evidence
+from simdb.jobs.deduplication.rows import rows_of
 
 if TYPE_CHECKING:
     # Type checkers know this module even if it is not installed.

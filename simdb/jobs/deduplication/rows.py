@@ -13,7 +13,14 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from simdb.core.arrays import class_of, is_table, object_array
 from simdb.core.arrow import STREAM, load_arrow, python_values
+from simdb.core.checks import shown
+from simdb.core.dtypes import Bools
+from simdb.core.errors import InputError, OptionError
+from simdb.core.fields import Field, FieldName, distinct, field_named
+from simdb.core.keeping import is_missing
+from simdb.core.skipped import Skipped
 from simdb.jobs.deduplication.texts import (
     Undecoded,
     filtered,
@@ -23,13 +30,6 @@ from simdb.jobs.deduplication.texts import (
     text_values,
     vectors_of,
 )
-from simdb.core.checks import shown
-from simdb.core.dtypes import Bools
-from simdb.core.errors import InputError, OptionError
-from simdb.core.fields import Field, FieldName, distinct, field_named
-from simdb.core.skipped import Skipped
-from simdb.core.keeping import is_missing
-from simdb.core.arrays import class_of, is_table, object_array
 
 REMEDY = (
     "data must be texts or rows: a list of str, a dict of texts by their ids, a DataFrame or Series"

@@ -10,19 +10,23 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import keeping
 from simdb.core.arrow import TextColumn
+from simdb.core.dtypes import I64, Bools
+from simdb.core.options import Options
+from simdb.files import (
+    Batch,
+    LinesAgain,
+    Names,
+    Origins,
+    SurvivorOutput,
+    TextsAgain,
+    expected_documents,
+)
 from simdb.jobs.deduplication.question import Decided, DedupQuestion
 from simdb.jobs.deduplication.reference import Reference, either
 from simdb.jobs.deduplication.within import within
-from simdb.core.dtypes import I64, Bools
-from simdb.files.survivors import SurvivorOutput
-from simdb.core import keeping
-from simdb.core.options import Options
-from simdb.sketch.sketcher import AnySketcher
-from simdb.files.batch import Batch
-from simdb.files.content import expected_documents
-from simdb.files.origins import Origins
-from simdb.files.read_again import LinesAgain, Names, TextsAgain
+from simdb.sketch import AnySketcher
 
 # From what readers call the sources of documents to the numbers of the sources.
 

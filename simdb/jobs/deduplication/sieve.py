@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import offsets_of, places_in, sums_of
+from simdb.core.checks import one_of, whole
+from simdb.core.dtypes import I64, U8, U64, Bools
+from simdb.core.errors import InputError, OptionError
+from simdb.core.options import Options
+from simdb.core.text_sketch import TextSketch
+from simdb.core.threads import mapped
+from simdb.database import numbered
 from simdb.jobs.deduplication.minima import SortedKeys
 from simdb.jobs.deduplication.question import DedupQuestion, joined
 from simdb.jobs.deduplication.repeat import Noted, name_of
 from simdb.jobs.deduplication.result import Parts
 from simdb.jobs.deduplication.texts import RowTexts
 from simdb.jobs.deduplication.within import find_alike
-from simdb.database.state.incoming import numbered
-from simdb.core.checks import one_of, whole
-from simdb.core.dtypes import I64, U8, U64, Bools
-from simdb.core.errors import InputError, OptionError
-from simdb.core import kernel
-from simdb.core.threads import mapped
-from simdb.core.options import Options
-from simdb.core.text_sketch import TextSketch
-from simdb.sketch.winnowing import WordOrder
-from simdb.core.arrays import offsets_of, places_in, sums_of
+from simdb.sketch import WordOrder
 
 NOTE = "parts/"
 # 8 MiB in a note.

@@ -22,11 +22,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from simdb.jobs.deduplication.minima import BandBuckets, SortedKeys
-from simdb.database.search import buckets as connecting
-from simdb.core.dtypes import F32, I64, U32, U64, Array, Bools
 from simdb.core import kernel
 from simdb.core.arrays import is_first, ranges
+from simdb.core.dtypes import F32, I64, U32, U64, Array, Bools
+from simdb.database import buckets as connecting
+from simdb.jobs.deduplication.minima import BandBuckets, SortedKeys
 
 # Rounds of heads go on while each decides this share of what is left.
 HEADS_SHARE = 0.125

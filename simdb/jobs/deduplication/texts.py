@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from simdb.core.arrays import Fingerprints
 from simdb.core.arrow import (
     ByteColumn,
     TextColumn,
@@ -21,22 +22,20 @@ from simdb.core.arrow import (
     joined,
     load_arrow,
 )
-from simdb.core.decoding import UTF8, as_text, byte_column, decoded_column
-from simdb.jobs.deduplication.question import DedupQuestion
-from simdb.database.search.judge import ESTIMATE, NUMBERS
 from simdb.core.checks import share, shown
 from simdb.core.choices import ERROR
+from simdb.core.decoding import UTF8, as_text, byte_column, decoded_column
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.fields import FieldName
+from simdb.core.keeping import is_missing
+from simdb.core.options import Minhash, Options, Simhash
 from simdb.core.previews import counted
 from simdb.core.skipped import Skipped
 from simdb.core.threads import mapped, thread_count
-from simdb.core.keeping import is_missing
-from simdb.core.options import Minhash, Options, Simhash
-from simdb.sketch.pipeline import NO_RESOURCES
-from simdb.sketch.sketcher import sketcher_of
-from simdb.core.arrays import Fingerprints
+from simdb.database import ESTIMATE, NUMBERS
+from simdb.jobs.deduplication.question import DedupQuestion
+from simdb.sketch import NO_RESOURCES, sketcher_of
 
 DIGEST_BYTES = 16
 ROW = "row {} of data"

@@ -8,6 +8,9 @@ from a temporary one.
 from dataclasses import replace
 from typing import TypeAlias
 
+from simdb.core.dtypes import I64
+from simdb.core.errors import InputError
+from simdb.core.options import Options
 from simdb.jobs.deduplication.alike import Alike, ByDatabase
 from simdb.jobs.deduplication.by_cosine import ByCosine
 from simdb.jobs.deduplication.newcomers import Followers, Gathered, Newcomers
@@ -15,9 +18,6 @@ from simdb.jobs.deduplication.question import DedupQuestion, Documents, by_table
 from simdb.jobs.deduplication.reference import DatabaseReference, Reference
 from simdb.jobs.deduplication.result import RowMatches, found_of
 from simdb.jobs.deduplication.texts import Vectors
-from simdb.core.dtypes import I64
-from simdb.core.errors import InputError
-from simdb.core.options import Options
 
 # So many rows are taken at a time.
 TAKEN_ROWS = 1 << 12

@@ -6,13 +6,6 @@ test in documents; it is loaded when it is used.
 jinja2 is optional (`pip install jinja2`), and loaded only for a page.
 """
 
-from typing import TYPE_CHECKING
+from simdb.core.cold import door
 
-from simdb.core import cold
-
-__all__ = ["template", "text_pairs"]
-
-if TYPE_CHECKING:
-    from simdb.jobs.report import template, text_pairs
-else:
-    __getattr__ = cold.modules(__name__, __all__)
+__getattr__, __dir__, __all__ = door(__name__)

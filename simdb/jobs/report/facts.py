@@ -5,13 +5,13 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any
 
+from simdb.core.arrays import Id
+from simdb.core.options import Minhash, Options, Simhash
 from simdb.core.previews import counted
 from simdb.core.reports import Advice, HeaderFill, Statistics
-from simdb.core.options import Minhash, Options, Simhash
 from simdb.core.search import SearchLike
 from simdb.core.text_sketch import TextSketch
-from simdb.storage.files.plain import DATA_FILE, WRITER_LOCK
-from simdb.core.arrays import Id
+from simdb.storage import DATA_FILE, WRITER_LOCK
 
 # Grouping this many documents takes some ten seconds on one core, and a few hundred MB.
 GROUPED_DOCUMENTS = 2_000_000

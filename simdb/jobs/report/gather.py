@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from simdb.database.database import Database
-from simdb.database.search.question import Question
-from simdb.database.snapshot import Snapshot
+from simdb.core.arrays import Id, sums_of
+from simdb.core.clusters import Clusters
 from simdb.core.dtypes import F32, F64, I64, U8
+from simdb.core.matches import PairArrays
+from simdb.core.options import BY_DISTANCE
+from simdb.core.reports import Statistics
+from simdb.database import Database, Question, Snapshot
 from simdb.jobs.report.excerpts import beginning, compared
 from simdb.jobs.report.facts import (
     Bin,
@@ -33,11 +36,6 @@ from simdb.jobs.report.facts import (
     options_in_words,
     sections_in_words,
 )
-from simdb.core.clusters import Clusters
-from simdb.core.matches import PairArrays
-from simdb.core.reports import Statistics
-from simdb.core.options import BY_DISTANCE
-from simdb.core.arrays import Id, sums_of
 
 # The least sizes of groups that are counted together.
 SIZE_STEPS = (2, 3, 4, 6, 11, 21, 51, 101, 1001, 10_001)

@@ -10,10 +10,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from simdb.core.reports import HeaderFill
 from simdb.jobs.report import template
 from simdb.jobs.report.facts import Drawn, Facts, SizeBin, table_group, threshold_in_words
 from simdb.jobs.report.template import shown_id
-from simdb.core.reports import HeaderFill
 
 # Two standard deviations, which the true share exceeds once in twenty samples.
 DEVIATIONS = 2

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import simdb
+from simdb.core.arrays import Id
 from simdb.core.arrow import id_text
 from simdb.core.checks import installed
 from simdb.core.errors import OptionError
 from simdb.core.previews import size
-from simdb.files.formats import PAGE, STANDARD_OUTPUT, Format
-from simdb.files.places import check_place
-from simdb.files.target import Target, written
+from simdb.files import PAGE, STANDARD_OUTPUT, Format, Target, check_place, written
 from simdb.jobs.report.excerpts import visible
-from simdb.core.arrays import Id
 
 FOLDER = Path(__file__).parent
 STYLE = "page.css"

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core.arrays import Id
 from simdb.core.dtypes import F32, I64
 from simdb.core.previews import counted
+from simdb.core.text_sketch import TextSketch
 from simdb.jobs.report import template
 from simdb.jobs.report.excerpts import TEXT_CHARACTERS, beginning, beside, visible
 from simdb.jobs.report.facts import TextPiece
-from simdb.core.text_sketch import TextSketch
-from simdb.sketch.markup import as_read
-from simdb.core.arrays import Id
+from simdb.sketch import as_read
 
 DIGITS = 3  # of a number, such as a similarity
 # A page of so many pairs has a few megabytes.

@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from simdb.core.vector_form import corrected, unpack
+from simdb.core import kernel
+from simdb.core.arrays import check_many, describe
 from simdb.core.checks import shown
 from simdb.core.dtypes import F32, F64, I64, Bools
 from simdb.core.errors import InputError
-from simdb.core.previews import counted
-from simdb.core import kernel
 from simdb.core.options import Simhash
+from simdb.core.previews import counted
+from simdb.core.vector_form import corrected, unpack
 from simdb.sketch.quantisation import widened
 from simdb.sketch.sketcher import Sketcher
 from simdb.sketch.tuning.sample import as_text
-from simdb.core.arrays import check_many, describe
 
 # More judged pairs than these do not change the choice.
 JUDGED_MAX = 2000

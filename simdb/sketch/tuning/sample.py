@@ -18,15 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from simdb.core.decoding import all_texts
-from simdb.core.decoding import as_text as decoded_text
-from simdb.core.vector_form import unpack, unpack_minima
+from simdb.core import kernel
+from simdb.core.arrays import check_many, describe, sums_of
+from simdb.core.decoding import all_texts, as_text as decoded_text
 from simdb.core.dtypes import F64, I64, U8, U32
 from simdb.core.errors import InputError
-from simdb.core import kernel
 from simdb.core.options import MULTIPLY_SHIFT, SET, STRATIFIED, Minhash, Simhash
 from simdb.core.text_sketch import SPACELESS
-from simdb.core.arrays import check_many, describe, sums_of
+from simdb.core.vector_form import unpack, unpack_minima
 
 SAMPLED_TEXTS = 2000
 # Texts are cut after so many characters: the advice does not change beyond.

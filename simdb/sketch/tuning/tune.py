@@ -7,12 +7,13 @@ from typing import Any, get_args
 
 import numpy as np
 
+from simdb.core.arrays import ORDINALS_MAX
 from simdb.core.checks import flag, one_of, whole
 from simdb.core.choices import MarkupName
 from simdb.core.errors import InputError, OptionError
+from simdb.core.options import Options, Simhash
 from simdb.core.previews import counted
 from simdb.core.reports import Advice
-from simdb.core.options import Options, Simhash
 from simdb.sketch.exact_similarity import exact_threshold
 from simdb.sketch.tuning.choice import FEW_PAIRS, Choice, choose
 from simdb.sketch.tuning.judged import (
@@ -24,7 +25,6 @@ from simdb.sketch.tuning.judged import (
     recall_of,
 )
 from simdb.sketch.tuning.sample import COMMON, SHORT_WORDS, WritingSystem, as_text, as_texts, drawn
-from simdb.core.arrays import ORDINALS_MAX
 
 IDF_FILE = "texts.idf"
 # The options of a sketch that advice is about.

@@ -6,42 +6,6 @@ finds the pairs of one part; `components`, `LinkForest` and `stars` make cluster
 `exact_similarities` decides by the texts where sketches only estimate.
 """
 
-from typing import TYPE_CHECKING
+from simdb.core.cold import door
 
-from simdb.core import cold
-
-if TYPE_CHECKING:
-    from simdb.spark.distributed.exchange import PartPairs
-    from simdb.spark.distributed.forest import LinkForest, components, stars
-    from simdb.spark.distributed.plan import (
-        Cell,
-        PairsPlan,
-        Split,
-        chunks_of,
-        exact_similarities,
-        plan_pairs,
-    )
-else:
-    __getattr__ = cold.names(
-        __name__,
-        {
-            "simdb.spark.distributed.exchange": "PartPairs",
-            "simdb.spark.distributed.forest": "LinkForest components stars",
-            "simdb.spark.distributed.plan": (
-                "Cell PairsPlan Split chunks_of exact_similarities plan_pairs"
-            ),
-        },
-    )
-
-__all__ = [
-    "Cell",
-    "LinkForest",
-    "PairsPlan",
-    "PartPairs",
-    "Split",
-    "chunks_of",
-    "components",
-    "exact_similarities",
-    "plan_pairs",
-    "stars",
-]
+__getattr__, __dir__, __all__ = door(__name__)

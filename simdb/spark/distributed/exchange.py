@@ -18,31 +18,37 @@ from typing import Protocol
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.bits import ALL_BITS, leading_masks
+from simdb.core.documents import differing, estimates
+from simdb.core.dtypes import F32, I64, U8, U32, U64, Array, Bools
+from simdb.core.threads import mapped, parts_of
 from simdb.core.vector_form import corrected, signs_of
-from simdb.database.clusters.arrays import sorted_tables
-from simdb.database.search.couples import (
+from simdb.database import (
     Batches,
     Couples,
+    Rows,
     Searched,
     couples_of,
     joined_couples,
     judged_by,
+    sorted_tables,
     sweep_table,
     sweep_tables,
+    with_fingerprints,
 )
-from simdb.database.search.rows import Rows
-from simdb.database.state.polytope_tables import with_fingerprints
-from simdb.core.bits import ALL_BITS, leading_masks
-from simdb.core.dtypes import F32, I64, U8, U32, U64, Array, Bools
-from simdb.plan.banding import Bands
-from simdb.plan.arrangement import BLOCKS_MAX, choose_tables
-from simdb.plan.chance import firm_distance, odd_distance
-from simdb.plan.cost import FINGERPRINT_BYTES
-from simdb.plan.polytopes import sign_limits, table_share, universal
-from simdb.core import kernel
-from simdb.core.threads import mapped, parts_of
-from simdb.storage.runs.table import Table, make_table, polytope_header_bits
-from simdb.core.documents import differing, estimates
+from simdb.plan import (
+    BLOCKS_MAX,
+    FINGERPRINT_BYTES,
+    Bands,
+    choose_tables,
+    firm_distance,
+    odd_distance,
+    sign_limits,
+    table_share,
+    universal,
+)
+from simdb.storage import Table, make_table, polytope_header_bits
 
 # A part is cut into at most so many blocks more than its distance, to be searched in.
 BLOCKS_MORE = 4

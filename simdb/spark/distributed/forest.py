@@ -8,11 +8,11 @@ joined by their own links, of which each has fewer than ids.
 
 import numpy as np
 
-from simdb.jobs.deduplication.stars import decided_in_order
-from simdb.core.dtypes import I64, Array
-from simdb.core.errors import InputError
 from simdb.core import kernel
 from simdb.core.arrays import describe
+from simdb.core.dtypes import I64, Array
+from simdb.core.errors import InputError
+from simdb.jobs import decided_in_order
 
 # Links are put in order when there are so many, and as many as ids.
 PENDING_LEAST = 1 << 16

@@ -12,8 +12,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import Fingerprints, check_many, describe
+from simdb.core.bits import FINGERPRINT_BITS, fmix64
+from simdb.core.checks import instance, one_of, shown, whole
+from simdb.core.choices import VerifyName
 from simdb.core.decoding import all_texts
+from simdb.core.documents import Signatures
+from simdb.core.dtypes import F32, I64, U8, U32
+from simdb.core.errors import InputError, OptionError
+from simdb.core.options import Minhash, Options, Simhash
+from simdb.core.stored_options import Resources
+from simdb.core.text_sketch import TextSketch
+from simdb.core.threads import thread_count
 from simdb.core.vector_form import pack_minima
+from simdb.database import ESTIMATE, EXACT, Question, candidate_similarities, settled
+from simdb.plan import FINGERPRINT_BYTES, bands_of, meeting, probe_count
+from simdb.sketch import ExactSimilarity
 from simdb.spark.distributed.exchange import (
     VERTEX_BITS,
     ByBands,
@@ -22,25 +37,6 @@ from simdb.spark.distributed.exchange import (
     Exchange,
     PartPairs,
 )
-from simdb.database.search.judge import ESTIMATE, EXACT, candidate_similarities
-from simdb.database.search.question import Question
-from simdb.database.state.opening import settled
-from simdb.core.bits import FINGERPRINT_BITS, fmix64
-from simdb.core.checks import instance, one_of, shown, whole
-from simdb.core.choices import VerifyName
-from simdb.core.dtypes import F32, I64, U8, U32
-from simdb.core.errors import InputError, OptionError
-from simdb.plan.banding import bands_of
-from simdb.plan.cost import FINGERPRINT_BYTES
-from simdb.plan.polytopes import meeting, probe_count
-from simdb.core import kernel
-from simdb.core.threads import thread_count
-from simdb.core.options import Minhash, Options, Simhash
-from simdb.core.stored_options import Resources
-from simdb.core.text_sketch import TextSketch
-from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.core.arrays import Fingerprints, check_many, describe
-from simdb.core.documents import Signatures
 
 BY_BLOCKS, BY_VERTICES, BY_BANDS = ("blocks", "vertices", "bands")
 # Of what may be missed, the share that the exchange may miss; the search of a part has the rest.

@@ -23,8 +23,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import xxhash
 
-from simdb.core.errors import CorruptError, FormatError, InputError, NotFoundError
 from simdb.core import kernel
+from simdb.core.errors import CorruptError, FormatError, InputError, NotFoundError
 from simdb.core.stored_options import decode_settings
 from simdb.core.text_sketch import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
 from simdb.storage import codec

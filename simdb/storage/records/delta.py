@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from simdb.core.arrays import EMPTY, WEIGHTED, Grains, PackedFeatures, joined_ragged, offsets_of
 from simdb.core.dtypes import I64, U8, U32, U64, Array
 from simdb.core.errors import CorruptError, FullError
 from simdb.storage import codec, layout
-from simdb.core.arrays import EMPTY, WEIGHTED, Grains, PackedFeatures, joined_ragged, offsets_of
 
 _COUNTS = struct.Struct("<II")
 # So few documents are joined faster as bytes than as arrays.

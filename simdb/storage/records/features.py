@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core.arrays import NO_FEATURES, PackedFeatures, Ragged, joined_ragged, offsets_of
 from simdb.core.dtypes import U8, U32
 from simdb.core.errors import CorruptError, FormatError
 from simdb.core.reports import Finding
@@ -23,7 +24,6 @@ from simdb.storage import codec, layout
 from simdb.storage.environment.subdatabases import value_at_or_before
 from simdb.storage.records.delta import stored_offsets
 from simdb.storage.runs.source import Source
-from simdb.core.arrays import NO_FEATURES, PackedFeatures, Ragged, joined_ragged, offsets_of
 
 # A block of documents is read whole to read one of them.
 BLOCK_DOCUMENTS = 128
@@ -42,7 +42,7 @@ Numbered = tuple[U32, PackedFeatures]
 _COUNT = struct.Struct("<I")
 
 
-def encode_blocks(first: int, features: PackedFeatures) -> Iterator[tuple[bytes, Any]]:
+def encode_features(first: int, features: PackedFeatures) -> Iterator[tuple[bytes, Any]]:
     """Yield keys and values for the features of consecutive documents from the ordinal `first`."""
     start, offsets = 0, features.offsets
     while start < len(features):
@@ -111,7 +111,7 @@ def whole_blocks(source: Source, *, skips_damage: bool = False) -> Iterator[Numb
         yield np.arange(first, first + len(block), dtype=np.uint32), block
 
 
-def renumbered(blocks: Iterable[Numbered], kept: U32) -> Iterator[tuple[bytes, Any]]:
+def renumbered_features(blocks: Iterable[Numbered], kept: U32) -> Iterator[tuple[bytes, Any]]:
     """Yield keys and values of the documents `kept`, which ascend, numbered from 0.
 
     What is in no block gets no features.
@@ -125,10 +125,10 @@ def renumbered(blocks: Iterable[Numbered], kept: U32) -> Iterator[tuple[bytes, A
         parts.append(block.taken(kept[start:stop].astype(np.int64) - ordinals[0]))
         held = max(stop, start) - written
         if held >= RENUMBERED_DOCUMENTS:
-            yield from encode_blocks(written, joined_ragged(parts) or NO_FEATURES)
+            yield from encode_features(written, joined_ragged(parts) or NO_FEATURES)
             parts, written, held = [], written + held, 0
     parts.append(_without(len(kept) - written - held))
-    yield from encode_blocks(written, joined_ragged(parts) or NO_FEATURES)
+    yield from encode_features(written, joined_ragged(parts) or NO_FEATURES)
 
 
 def gaps(blocks: Iterable[tuple[int, int]], count: int) -> Iterator[tuple[int, int]]:

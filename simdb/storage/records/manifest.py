@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from simdb.core import kernel
 from simdb.core.checks import a_map, a_whole, expecting
 from simdb.core.errors import CorruptError
-from simdb.core import kernel
 from simdb.storage import codec, layout
 
 

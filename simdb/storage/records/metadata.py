@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core.arrays import ORDINALS_MAX, offsets_of, sorted_unique
 from simdb.core.checks import shown
 from simdb.core.dtypes import U8, U32
 from simdb.core.errors import CorruptError, FormatError, InputError
@@ -35,7 +36,6 @@ from simdb.storage.environment.subdatabases import get_value, value_at_or_before
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX, TIME_ORDINALS
 from simdb.storage.records.delta import stored_offsets
 from simdb.storage.runs.source import Source
-from simdb.core.arrays import ORDINALS_MAX, offsets_of, sorted_unique
 
 BLOCK_DOCUMENTS = 256
 BLOCK_BYTES = 1 << 16

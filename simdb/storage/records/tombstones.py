@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core.arrays import sorted_unique
 from simdb.core.bits import is_set
 from simdb.core.dtypes import U8, U32, Bools
 from simdb.core.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.environment.subdatabases import values_from
-from simdb.core.arrays import sorted_unique
 
 CHUNK_BYTES = layout.CHUNK_ORDINALS // 8
 SPARE_BYTES = 8 * CHUNK_BYTES

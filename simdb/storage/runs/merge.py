@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from simdb.core.dtypes import I64, U32, Array
 from simdb.core import kernel
+from simdb.core.arrays import offsets_of
+from simdb.core.dtypes import I64, U32, Array
 from simdb.core.threads import mapped
 from simdb.storage import codec, layout
 from simdb.storage.environment import file_map
@@ -29,7 +30,6 @@ from simdb.storage.runs.table import (
     run_info,
     table_with_room,
 )
-from simdb.core.arrays import offsets_of
 
 # Merging fewer documents would not be worth several threads.
 THREADED_DOCUMENTS = 1 << 14

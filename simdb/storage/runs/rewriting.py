@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simdb.core.arrays import EMPTY, WEIGHTED
 from simdb.core.dtypes import U8, U32, U64
 from simdb.core.errors import CorruptError
 from simdb.core.threads import crew, in_rounds, mapped, parts_of
@@ -45,7 +46,6 @@ from simdb.storage.runs.table import (
     make_table,
     run_info,
 )
-from simdb.core.arrays import EMPTY, WEIGHTED
 
 # The entries of all sources that are merged at a time; they and the result fit into a cache.
 WINDOW_ENTRIES = 1 << 18

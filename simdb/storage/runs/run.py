@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simdb.core.arrays import EMPTY, WEIGHTED
 from simdb.core.dtypes import I64, U32, Array
 from simdb.core.errors import CorruptError
 from simdb.core.threads import mapped
@@ -34,7 +35,6 @@ from simdb.storage.runs.table import (
     make_table,
     stored_bits,
 )
-from simdb.core.arrays import EMPTY, WEIGHTED
 
 
 @dataclass(frozen=True, slots=True, eq=False)

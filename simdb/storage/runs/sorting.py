@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import sorted_unique
 from simdb.core.bits import ALL_BITS
 from simdb.core.dtypes import I64, U32, U64
-from simdb.core import kernel
 from simdb.core.threads import PARTS, mapped, parts_of
 from simdb.storage import codec
 from simdb.storage.runs.table import Table, table_with_room
-from simdb.core.arrays import sorted_unique
 
 # Fewer entries are sorted in one piece: a thread would take longer to start.
 BINNED_ENTRIES = 1 << 17

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.core.dtypes import U32, U64, Array
 from simdb.core import kernel
+from simdb.core.dtypes import U32, U64, Array
 from simdb.storage import codec, layout
 from simdb.storage.records.manifest import SUM_BYTES, RunInfo
 

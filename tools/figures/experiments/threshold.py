@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pictures
 from claim import Claim, Section
 from scene import World
-from simdb.core.vector_form import corrected
-from simdb.core.bits import bit_counts
 from simdb.core import kernel
+from simdb.core.bits import bit_counts
+from simdb.core.vector_form import corrected
 
 COSINE = 0.9
 PART = 1_000_000

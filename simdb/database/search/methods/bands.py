@@ -5,24 +5,28 @@ from functools import partial
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import Sketches, sorted_unique
+from simdb.core.bits import ALL_BITS
+from simdb.core.documents import COUNTED_MAX
+from simdb.core.dtypes import U32
+from simdb.core.matches import Match
+from simdb.core.reports import Plan
+from simdb.core.threads import mapped, parts_of, streamed
 from simdb.database.search.buckets import COMPARED_PAIRS, Buckets, buckets_of, unconnected_pairs
-from simdb.database.search.couples import Couples, joined_couples, measured, sweep_table, whole_table
+from simdb.database.search.couples import (
+    Couples,
+    joined_couples,
+    measured,
+    sweep_table,
+    whole_table,
+)
 from simdb.database.search.method import SURE_SHARE, After, Limit, Method
 from simdb.database.search.methods.exhaustive import links_among as compare_all
 from simdb.database.search.rows import MANY, Rows
 from simdb.database.state.state import State
-from simdb.core.bits import ALL_BITS
-from simdb.core.dtypes import U32
-from simdb.plan.problem import Criterion
-from simdb.core.matches import Match
-from simdb.core.reports import Plan
-from simdb.core import kernel
-from simdb.core.threads import mapped, parts_of, streamed
-from simdb.storage import layout
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.table import Table
-from simdb.core.arrays import Sketches, sorted_unique
-from simdb.core.documents import COUNTED_MAX
+from simdb.plan import Criterion
+from simdb.storage import Run, Table, layout
 
 
 def search(

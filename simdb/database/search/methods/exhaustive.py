@@ -7,6 +7,13 @@ from itertools import chain, combinations
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import Sketches
+from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
+from simdb.core.dtypes import F32, I64, U32, Bools
+from simdb.core.matches import Match
+from simdb.core.reports import Plan
+from simdb.core.threads import in_rounds
 from simdb.database.search.buckets import Crowds
 from simdb.database.search.couples import (
     Batches,
@@ -31,17 +38,8 @@ from simdb.database.search.method import (
 )
 from simdb.database.search.rows import MANY, Rows
 from simdb.database.state.state import State
-from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
-from simdb.core.dtypes import F32, I64, U32, Bools
-from simdb.plan.problem import Criterion
-from simdb.core.matches import Match
-from simdb.core.reports import Plan
-from simdb.core import kernel
-from simdb.core.threads import in_rounds
-from simdb.storage import layout
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.table import Table
-from simdb.core.arrays import Sketches
+from simdb.plan import Criterion
+from simdb.storage import Run, Table, layout
 
 # So many documents are compared with all others before the pairs are listed, to meet crowds.
 PIVOTS = 32

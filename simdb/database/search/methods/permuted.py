@@ -16,6 +16,13 @@ from functools import partial
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import Sketches
+from simdb.core.bits import bit_counts, rotated, rotation_amounts, set_bits
+from simdb.core.dtypes import I64, U8, U32, U64
+from simdb.core.matches import Match
+from simdb.core.reports import Plan, Probe
+from simdb.core.threads import streamed
 from simdb.database.search.couples import Couples, measured, searched, sweep_table, whole_table
 from simdb.database.search.method import (
     After,
@@ -29,18 +36,8 @@ from simdb.database.search.method import (
 from simdb.database.search.methods.exhaustive import links_among
 from simdb.database.search.rows import MANY
 from simdb.database.state.state import State
-from simdb.core.bits import bit_counts, rotated, rotation_amounts, set_bits
-from simdb.core.dtypes import I64, U8, U32, U64
-from simdb.plan.pigeonhole import NOT_READ, tables_read
-from simdb.plan.problem import Criterion
-from simdb.plan.rotation import WINDOW
-from simdb.core.matches import Match
-from simdb.core.reports import Plan, Probe
-from simdb.core import kernel
-from simdb.core.threads import streamed
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.table import Table
-from simdb.core.arrays import Sketches
+from simdb.plan import NOT_READ, WINDOW, Criterion, tables_read
+from simdb.storage import Run, Table
 
 # This many entries, and what is computed from them, stay in the second-level cache.
 PART_ENTRIES = 1 << 14

@@ -10,6 +10,12 @@ from functools import partial
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import Sketches
+from simdb.core.dtypes import U8, U32, Bools
+from simdb.core.matches import Match
+from simdb.core.reports import Plan, Probe
+from simdb.core.threads import mapped, parts_of
 from simdb.database.search.buckets import Crowds
 from simdb.database.search.couples import (
     LOOKUP_QUERIES,
@@ -32,16 +38,8 @@ from simdb.database.state.polytope_tables import (
     searched_tables,
 )
 from simdb.database.state.state import State
-from simdb.core.dtypes import U8, U32, Bools
-from simdb.plan.problem import Criterion
-from simdb.core.matches import Match
-from simdb.core.reports import Plan, Probe
-from simdb.core import kernel
-from simdb.core.threads import mapped, parts_of
-from simdb.storage.records.delta import Delta
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.table import Table
-from simdb.core.arrays import Sketches
+from simdb.plan import Criterion
+from simdb.storage import Delta, Run, Table
 
 VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a header
 

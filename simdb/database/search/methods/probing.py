@@ -10,6 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.arrays import Sketches
+from simdb.core.bits import FINGERPRINT_BITS, header_mask, key_order, set_bits
+from simdb.core.dtypes import U8
+from simdb.core.matches import Match
+from simdb.core.reports import Plan, Probe, Probing
 from simdb.database.search.method import (
     After,
     Candidates,
@@ -23,17 +29,8 @@ from simdb.database.search.method import (
 from simdb.database.search.methods.exhaustive import links_among
 from simdb.database.search.rows import MANY
 from simdb.database.state.state import State
-from simdb.core.bits import FINGERPRINT_BITS, header_mask, key_order, set_bits
-from simdb.core.dtypes import U8
-from simdb.plan.problem import Criterion
-from simdb.plan.recall import count_sets
-from simdb.plan.volatility import NEVER
-from simdb.core.matches import Match
-from simdb.core.reports import Plan, Probe, Probing
-from simdb.core import kernel
-from simdb.storage.runs.run import Run
-from simdb.storage.runs.table import Table
-from simdb.core.arrays import Sketches
+from simdb.plan import NEVER, Criterion, count_sets
+from simdb.storage import Run, Table
 
 
 def search_one(

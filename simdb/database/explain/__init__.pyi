@@ -1,0 +1,5 @@
+from simdb.database.explain import (
+    fingerprints as fingerprints,
+    signatures as signatures,
+    stored as stored,
+)

@@ -1,0 +1,1 @@
+from simdb.database.passages import pairs as pairs, queries as queries

@@ -1,0 +1,7 @@
+from simdb.database.search.methods import (
+    bands as bands,
+    exhaustive as exhaustive,
+    permuted as permuted,
+    polytopes as polytopes,
+    probing as probing,
+)

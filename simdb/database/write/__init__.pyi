@@ -1,0 +1,1 @@
+from simdb.database.write import idf as idf, storing as storing, write_state as write_state

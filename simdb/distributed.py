@@ -1,0 +1,5 @@
+"""Distributed: the public address of the main job in parts for any engine: Ray, Dask, processes."""
+
+from simdb.spark import distributed
+
+__getattr__, __all__ = distributed.__getattr__, distributed.__all__

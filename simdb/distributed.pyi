@@ -1,0 +1,1 @@
+from simdb.spark.distributed import *  # noqa: F403

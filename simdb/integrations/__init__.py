@@ -1,0 +1,1 @@
+"""Integrations: the public addresses of simdb inside other libraries; the code is in `compat`."""

@@ -1,0 +1,88 @@
+from simdb.plan import (
+    banding as banding,
+    compaction as compaction,
+    cost as cost,
+    polytopes as polytopes,
+    volatility as volatility,
+)
+from simdb.plan.arrangement import (
+    BLOCKS_MAX as BLOCKS_MAX,
+    check_arrangement as check_arrangement,
+    choose_tables as choose_tables,
+)
+from simdb.plan.banding import (
+    Background as Background,
+    Banding as Banding,
+    Bands as Bands,
+    background_of as background_of,
+    band_keys as band_keys,
+    bands_of as bands_of,
+    expected_candidates as expected_candidates,
+    fewest_bands as fewest_bands,
+)
+from simdb.plan.calibration import (
+    QUERIES_LEAST as QUERIES_LEAST,
+    SAMPLED_DISTANCE as SAMPLED_DISTANCE,
+    Calibration as Calibration,
+    covered_by as covered_by,
+    decode_calibration as decode_calibration,
+    delays_of as delays_of,
+    edits as edits,
+    encode_calibration as encode_calibration,
+)
+from simdb.plan.chance import firm_distance as firm_distance, odd_distance as odd_distance
+from simdb.plan.cost import (
+    FINGERPRINT_BYTES as FINGERPRINT_BYTES,
+    USUAL_DELAYS as USUAL_DELAYS,
+    Delays as Delays,
+    Paging as Paging,
+    pays_in_windows as pays_in_windows,
+)
+from simdb.plan.nearest import (
+    NearestStep as NearestStep,
+    Steps as Steps,
+    steps_by_distance as steps_by_distance,
+    steps_by_similarity as steps_by_similarity,
+    worthwhile as worthwhile,
+)
+from simdb.plan.permutation import Permutations as Permutations
+from simdb.plan.pigeonhole import NOT_READ as NOT_READ, tables_read as tables_read
+from simdb.plan.planner import choose as choose, considered as considered, explained as explained
+from simdb.plan.polytopes import (
+    ALL_SIGNS as ALL_SIGNS,
+    KEY_SIGNS as KEY_SIGNS,
+    meeting as meeting,
+    probe_count as probe_count,
+    sign_limits as sign_limits,
+    table_share as table_share,
+    thresholds as thresholds,
+    universal as universal,
+)
+from simdb.plan.probing import (
+    ATTEMPTS_MAX as ATTEMPTS_MAX,
+    supposed as supposed,
+    wants_glimpse as wants_glimpse,
+)
+from simdb.plan.problem import (
+    BandedPopulation as BandedPopulation,
+    Criterion as Criterion,
+    PolytopeRun as PolytopeRun,
+    Population as Population,
+    Problem as Problem,
+)
+from simdb.plan.recall import (
+    FlipEvidence as FlipEvidence,
+    SampledPairs as SampledPairs,
+    count_sets as count_sets,
+    distances as distances,
+    joined as joined,
+    perturbed as perturbed,
+    reach as reach,
+)
+from simdb.plan.rotation import WINDOW as WINDOW, check_rotations as check_rotations
+from simdb.plan.tables import unlike_share as unlike_share
+from simdb.plan.volatility import (
+    NEVER as NEVER,
+    STORED_STEP as STORED_STEP,
+    VolatilityModel as VolatilityModel,
+)

@@ -1,0 +1,58 @@
+from simdb.sketch import (
+    minhash_sketcher as minhash_sketcher,
+    projection as projection,
+    weighing as weighing,
+)
+from simdb.sketch.containment import (
+    ContainmentQuery as ContainmentQuery,
+    asked_of as asked_of,
+    containments as containments,
+    most_covered as most_covered,
+    spans_of as spans_of,
+)
+from simdb.sketch.document_kind import (
+    TEXT_CONTENT as TEXT_CONTENT,
+    as_vectors as as_vectors,
+    check_content as check_content,
+)
+from simdb.sketch.exact_pairs import ExactPairs as ExactPairs, RecurringPairs as RecurringPairs
+from simdb.sketch.exact_similarity import (
+    COSINE as COSINE,
+    ExactSimilarity as ExactSimilarity,
+    exact_threshold as exact_threshold,
+)
+from simdb.sketch.fitting import fit as fit
+from simdb.sketch.markup import as_read as as_read
+from simdb.sketch.minhash_sketcher import (
+    MinHashSketcher as MinHashSketcher,
+    narrowed as narrowed,
+    permutations_of as permutations_of,
+)
+from simdb.sketch.packages import (
+    CONCERNS as CONCERNS,
+    installed_versions as installed_versions,
+    take_resources as take_resources,
+    warn_of_changes as warn_of_changes,
+)
+from simdb.sketch.pipeline import NO_RESOURCES as NO_RESOURCES
+from simdb.sketch.quantisation import ReadySketcher as ReadySketcher, widened as widened
+from simdb.sketch.sketcher import (
+    AnySketcher as AnySketcher,
+    Sketcher as Sketcher,
+    sketcher_of as sketcher_of,
+)
+from simdb.sketch.tuning.judged import Share as Share
+from simdb.sketch.tuning.sample import (
+    SHORT_WORDS as SHORT_WORDS,
+    TAG as TAG,
+    as_text as as_text,
+    count_words as count_words,
+    is_telling as is_telling,
+    median_features as median_features,
+)
+from simdb.sketch.tuning.tune import FITTED_TEXTS as FITTED_TEXTS
+from simdb.sketch.winnowing import (
+    WINDOW_GRAMS as WINDOW_GRAMS,
+    Winnower as Winnower,
+    WordOrder as WordOrder,
+)

@@ -1,0 +1,220 @@
+"""Advice is given where it helps, names a remedy, and changes nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from soundness import TINY
+
+import simdb
+from simdb.database.maintenance import advice as advising, calibration as calibrating
+from simdb.storage.files import plain
+
+READER = """
+import sys, time
+import simdb
+database = simdb.open(sys.argv[1], "r")
+snapshot = database.read()
+print("reading", flush=True)
+time.sleep(60)
+"""
+
+
+def topics(database):
+    found = list(database.advice())
+    assert all(each.message and each.reason and each.remedy for each in found)
+    return [each.topic for each in found]
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    """A disk whose file system and free space a test may set."""
+    monkeypatch.setattr(advising, "file_system", lambda path: "ext4")
+    return monkeypatch
+
+
+@pytest.fixture
+def reader(database):
+    """Another process with a snapshot open."""
+    database.insert("before", 1)
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(simdb.__file__))}
+    process = subprocess.Popen(
+        [sys.executable, "-c", READER, database.path],
+        stdout=subprocess.PIPE, env=environment,
+    )  # fmt: skip
+    assert process.stdout.readline() == b"reading\n"
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def test_a_small_new_database_needs_no_advice(disk, database):
+    database.insert_many(range(20), range(20))
+
+    assert topics(database) == []
+
+
+@pytest.mark.more
+def test_a_reader_that_stays_is_named_with_its_process(disk, database, reader):
+    for at in range(advising.LAG_COMMITS):
+        database.insert(at, at)
+
+    (found,) = database.advice()
+
+    assert found.topic == "readers"
+    assert f"process {reader.pid} has been reading while 100 commits" in found.message
+
+
+def test_a_reader_that_was_killed_is_named_and_stays_until_stats(disk, database, reader):
+    reader.send_signal(signal.SIGKILL)
+    reader.wait()
+    with simdb.open(database.path, "r") as asking:
+        first, second = list(asking.advice()), list(asking.advice())
+
+        asking.stats()
+
+        assert f"process {reader.pid} has ended" in first[0].message
+        assert second == first
+        assert list(asking.advice()) == []
+
+
+def test_many_deleted_documents_are_compacted(disk, database):
+    database.insert_many(range(4000), range(4000))
+    database.delete_many(range(1500))
+    assert "deleted documents" in topics(database)
+
+    database.compact()
+
+    assert topics(database) == []
+
+
+def test_many_runs_are_compacted(disk, open_database):
+    disk.setattr(advising, "RUNS_MANY", 2)
+    database = open_database(options=TINY)
+    for count in (100, 40, 15, 6):
+        first = len(database)
+        database.insert_many(range(first, first + count), range(count))
+
+    assert "runs" in topics(database)
+
+
+def test_a_file_that_is_mostly_empty_is_compacted(disk, database):
+    disk.setattr(advising, "FREE_LEAST_BYTES", 1 << 16)
+    database.insert_many(range(20000), range(20000))
+    database.delete_many(range(100, 20000))
+    snapshot = database.read()
+    note = database.compact().note
+    snapshot.close()
+    assert note
+    assert topics(database) == ["size"]
+
+    with simdb.open(database.path) as other:
+        other.insert("more", 1)
+        other.compact()
+
+    assert topics(database) == []
+
+
+def test_a_map_that_is_nearly_full_and_a_full_disk_are_told(disk, database):
+    database.insert("a", 1)
+    disk.setattr(
+        database._store.environment,
+        "sizes",
+        lambda transaction: (1000 << 20, 900 << 20, 1050 << 20),
+    )
+    disk.setattr(
+        advising.shutil, "disk_usage", lambda path: advising.shutil._ntuple_diskusage(9, 9, 100)
+    )
+
+    assert topics(database) == ["size", "disk"]
+
+
+def test_a_header_that_many_share_is_named(disk, database):
+    disk.setattr(advising, "HEADER_DOCUMENTS", 50)
+    generator = np.random.default_rng(1)
+    database.insert_many(range(400), generator.integers(0, 2**64, 400, np.uint64))
+    assert topics(database) == []
+
+    database.insert_many(range(1000, 1100), [7] * 100)
+
+    assert topics(database) == ["headers"]
+
+
+def test_a_calibration_that_is_missing_or_old_is_due(disk, open_database):
+    disk.setattr(calibrating, "DUE_DOCUMENTS", 20)
+    database = open_database(options=simdb.Options(polytopes=0))
+    database.insert_many(range(30), [f"some words {at}" for at in range(30)])
+    (missing,) = database.advice()
+    database.calibrate()
+    assert topics(database) == []
+
+    database.insert_many(range(30, 60), [f"some words {at}" for at in range(30, 60)])
+
+    assert "no calibration" in missing.message
+    (old,) = database.advice()
+    assert "does not cover 30 documents" in old.message
+    assert old.reason.startswith("each query by similarity compares them one by one")
+
+
+def test_with_cross_polytope_tables_only_a_stored_calibration_is_due(disk, database):
+    disk.setattr(calibrating, "DUE_DOCUMENTS", 20)
+    database.insert_many(range(30), [f"some words {at}" for at in range(30)])
+    assert topics(database) == []
+    database.calibrate()
+
+    database.insert_many(range(30, 60), [f"some words {at}" for at in range(30, 60)])
+
+    (old,) = database.advice()
+    assert "does not cover 30 documents" in old.message
+    assert old.reason.startswith("each query by search='psm' or 'multiprobe'")
+
+
+def test_modes_that_let_others_in_are_told(disk, database, tmp_path):
+    os.chmod(tmp_path / "db" / "data.mdb", 0o644)
+    os.chmod(tmp_path / "db", 0o770)
+
+    found = list(database.advice())
+
+    assert "data.mdb 0644" in found[0].message
+    assert "0770" in found[1].message
+    assert found[1].remedy.startswith("chmod 700")
+    os.chmod(tmp_path / "db", 0o755)
+    os.chmod(tmp_path / "db" / "data.mdb", 0o600)
+    assert topics(database) == []
+
+
+def test_packages_of_other_versions_are_told(disk, open_database):
+    pytest.importorskip("selectolax")
+    database = open_database(options=simdb.Options(sketch=simdb.Simhash(markup="html")))
+    disk.setattr(advising, "installed_versions", lambda options: {"selectolax": "99.0"})
+
+    (found,) = database.advice()
+
+    assert "version 99.0 is installed" in found.message
+    disk.setattr(advising, "installed_versions", lambda options: {})
+    (found,) = database.advice()
+    assert "is not installed" in found.message
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "fuse.sshfs", "fuse.unheard", "tmpfs"])
+def test_file_systems_that_are_not_safe_are_told(disk, database, kind):
+    disk.setattr(advising, "file_system", lambda path: kind)
+
+    assert topics(database) == ["file system"]
+
+
+def test_asking_changes_nothing(disk, database):
+    database.insert_many(range(3000), range(3000))
+    database.delete_many(range(1500))
+    path = os.path.join(database.path, plain.DATA_FILE)
+    with open(path, "rb") as file:
+        before = file.read()
+
+    assert topics(database)
+
+    with open(path, "rb") as file:
+        assert file.read() == before

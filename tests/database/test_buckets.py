@@ -1,0 +1,203 @@
+"""Documents with one key are compared until all that match are connected, and not pair by pair."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.core import kernel
+from simdb.database.search import buckets
+from simdb.database.search.buckets import Buckets, buckets_of, unconnected_pairs
+from simdb.database.search.methods import bands
+from simdb.storage.runs.table import Table
+
+SKETCH = simdb.Minhash(permutations=32, stored_bits=8, shingle=1)
+
+
+def compared(sizes, matches, forest):
+    """Return the pairs that are compared in buckets of these sizes, and join those that match."""
+    numbers = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
+    whole = Buckets(np.arange(len(numbers), dtype=np.uint32), numbers)
+    every = []
+    for left, right in unconnected_pairs(whole, forest):
+        is_match = matches[left, right]
+        forest.join(left[is_match], right[is_match])
+        every += zip(left.tolist(), right.tolist(), strict=True)
+    return every
+
+
+def drawn_matches(count, share, seed):
+    """Return a symmetric bool[count, count] in which about this share of all pairs is true."""
+    drawn = np.random.default_rng(seed).random((count, count)) < share
+    return drawn | drawn.T
+
+
+def components(count, pairs):
+    """Return the least member of the component of each number, by joining pair after pair."""
+    labels = list(range(count))
+    for left, right in pairs:
+        one, other = sorted((labels[left], labels[right]))
+        labels = [one if label == other else label for label in labels]
+    return labels
+
+
+def flood(pages, copies, *, words=40):
+    """Return near copies of some pages, of which about half share most words, in mixed order."""
+    texts = [
+        " ".join(f"w{0 if word < 30 and page % 2 else page}x{word}" for word in range(words))
+        + f" own{copy}"
+        for page in range(pages)
+        for copy in range(copies)
+    ]
+    return np.random.default_rng(1).permutation(texts).tolist()
+
+
+def matrix(database, texts, least):
+    """Return bool[n, n]: which documents match by their sketches and share a band."""
+    count = len(texts)
+    found = np.zeros((count, count), np.bool_)
+    pairs = database.find_all(similarity=least)
+    found[pairs.left.astype(np.int64), pairs.right.astype(np.int64)] = True
+    return found | found.T
+
+
+def stars(matches):
+    """Return the representative of each document: the first before it that matches, or itself."""
+    owners = []
+    for document in range(len(matches)):
+        leaders = [at for at in range(document) if owners[at] == at and matches[at, document]]
+        owners.append(leaders[0] if leaders else document)
+    return owners
+
+
+def groups(labels):
+    """Return the sets of two or more documents with one label."""
+    every = {}
+    for document, label in enumerate(labels):
+        every.setdefault(label, set()).add(document)
+    return {frozenset(each) for each in every.values() if len(each) > 1}
+
+
+@pytest.mark.parametrize("most", [1, 7, 1 << 16])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.1, 0.6, 1.0])
+def test_what_is_compared_connects_what_all_pairs_connect(monkeypatch, share, most):
+    monkeypatch.setattr(buckets, "COMPARED_PAIRS", most)
+    sizes = [40, 2, 2, 3, 25, 9]
+    matches = drawn_matches(sum(sizes), share, seed=3)
+    forest = kernel.Forest(sum(sizes))
+    ends = np.cumsum(sizes)
+    inside = [
+        (left, right)
+        for start, stop in zip(ends - sizes, ends, strict=True)
+        for left in range(start, stop)
+        for right in range(left + 1, stop)
+    ]
+
+    every = compared(sizes, matches, forest)
+
+    ordered = [tuple(sorted(pair)) for pair in every]
+    assert forest.labels().tolist() == components(
+        sum(sizes), [pair for pair in inside if matches[pair]]
+    )
+    assert len(set(ordered)) == len(ordered)
+    assert set(ordered) <= set(inside)
+
+
+def test_near_copies_are_compared_with_one_of_them():
+    every = compared([500, 300], np.ones((800, 800), np.bool_), kernel.Forest(800))
+
+    assert len(every) == 499 + 299
+
+
+def test_connected_documents_are_not_compared():
+    forest = kernel.Forest(5)
+    forest.join(np.array([0, 1, 3], np.uint32), np.array([1, 2, 4], np.uint32))
+
+    every = compared([3, 2], np.ones((5, 5), np.bool_), forest)
+
+    assert every == []
+
+
+def test_documents_outside_a_flood_are_compared_with_all_of_it():
+    matches = np.zeros((60, 60), np.bool_)
+    matches[:58, :58] = True
+    matches[59, 31] = matches[31, 59] = True
+    forest = kernel.Forest(60)
+
+    every = compared([60], matches, forest)
+
+    assert forest.labels().tolist() == [*[0] * 58, 58, 0]
+    assert len(every) < 4 * 60
+
+
+def test_buckets_have_two_or_more_documents():
+    table = Table(
+        np.array([1, 1, 2, 5, 5, 5, 9], np.uint64),
+        np.array([4, 6, 0, 1, 2, 3, 5], np.uint32),
+        np.empty(0, np.uint32),
+    )
+
+    found = buckets_of(table)
+
+    assert found.ordinals.tolist() == [4, 6, 1, 2, 3]
+    assert (np.diff(found.numbers) != 0).tolist() == [False, True, False, False]
+
+
+def test_an_empty_table_has_no_buckets():
+    found = buckets_of(
+        Table(np.empty(0, np.uint64), np.empty(0, np.uint32), np.empty(0, np.uint32))
+    )
+
+    assert list(unconnected_pairs(found, kernel.Forest(0))) == []
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("least", [0.6, 0.75, 0.9])
+def test_clusters_of_signatures_are_those_of_all_pairs(open_database, monkeypatch, least, threads):
+    monkeypatch.setattr(buckets, "COMPARED_PAIRS", 50)
+    monkeypatch.setattr(bands, "COMPARED_PAIRS", 20)
+    texts = flood(5, 30)
+    database = open_database(options=simdb.Options(sketch=SKETCH, delta_documents=64))
+    database.insert_many(range(100), texts[:100])
+    database.insert_many(range(100, len(texts)), texts[100:])
+    matches = matrix(database, texts, least)
+    expected = groups(components(len(texts), np.argwhere(matches).tolist()))
+
+    connected = database.find_clusters(similarity=least, threads=threads)
+    star = database.find_clusters(similarity=least, policy="star", threads=threads)
+
+    assert {frozenset(each) for each in connected} == expected
+    assert {frozenset(each) for each in star} == groups(stars(matches))
+    assert max(map(len, connected)) >= 30
+
+
+def test_a_flood_of_signatures_costs_its_members(open_database, monkeypatch):
+    counted = []
+    measure = bands.measured
+
+    def counting(state, criterion, couples):
+        counted.append(len(couples))
+        return measure(state, criterion, couples)
+
+    monkeypatch.setattr(bands, "measured", counting)
+    database = open_database(options=simdb.Options(sketch=SKETCH))
+    database.insert_many(range(600), flood(1, 600))
+
+    clusters = database.find_clusters(similarity=0.6)
+
+    assert list(map(len, clusters)) == [600]
+    assert sum(counted) < 2 * 600
+
+
+def test_texts_decide_about_a_flood_of_signatures_as_about_its_pairs(open_database):
+    texts = flood(4, 25)
+    database = open_database(options=simdb.Options(sketch=SKETCH))
+    database.insert_many(range(len(texts)), texts)
+    given = dict(enumerate(texts))
+    pairs = database.find_all(similarity=0.9, texts=given)
+    edges = list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+
+    clusters = database.find_clusters(similarity=0.9, texts=given)
+
+    assert {frozenset(each) for each in clusters} == groups(components(len(texts), edges))
+    assert len(clusters) >= 4

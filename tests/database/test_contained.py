@@ -1,0 +1,426 @@
+"""Queries by containment: what they find is what double loops over words find."""
+
+import random
+
+import pytest
+from hypothesis import given, strategies as st
+from over import over
+from passage_oracle import (
+    OPTIONS,
+    WORDS,
+    containment,
+    drawn,
+    expected,
+    has_passage,
+    mixed,
+    texts_of,
+)
+
+import simdb
+from simdb.database.passages import queries
+from simdb.sketch import containment as containment_of_texts
+from simdb.storage import passages
+
+
+@over("least", [1e-9, 0.3, 0.8, 1.0])
+def test_texts_find_exactly_what_a_double_loop_finds(least):
+    stored = mixed(1)
+    texts = texts_of(stored)
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(texts)
+        for query in [*mixed(2, 12).values(), *list(stored.values())[:8]]:
+            if len(query) < 15:
+                continue
+
+            found = database.query(" ".join(query), contained=least, texts=texts)
+
+            wanted = expected(query, stored, least)
+            assert [(match.id, match.containment) for match in found] == wanted
+
+
+@given(
+    before=st.lists(st.sampled_from(WORDS), max_size=40),
+    after=st.lists(st.sampled_from(WORDS), max_size=40),
+    other_before=st.lists(st.sampled_from(WORDS), max_size=40),
+    other_after=st.lists(st.sampled_from(WORDS), max_size=40),
+    run=st.lists(st.sampled_from(WORDS), min_size=15, max_size=15),
+)
+def test_every_shared_run_of_15_words_is_found(before, after, other_before, other_after, run):
+    text = " ".join([*before, *run, *after])
+    other = " ".join([*other_before, *run, *other_after])
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert("stored", text)
+
+        estimated = database.query(other, contained=1e-9)
+        exact = database.query(other, contained=1e-9, texts={"stored": text})
+
+        assert [match.id for match in estimated] == ["stored"]
+        assert [match.id for match in exact] == ["stored"]
+        assert has_passage(other.split(), text.split())
+
+
+@given(
+    query=st.lists(st.sampled_from("abc"), min_size=15, max_size=60),
+    document=st.lists(st.sampled_from("abc"), max_size=60),
+)
+def test_texts_that_repeat_themselves_are_measured_exactly(query, document):
+    text = " ".join(document)
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert("stored", text)
+
+        found = database.query(" ".join(query), contained=1e-9, texts={"stored": text})
+
+        wanted = containment(query, document)
+        assert [match.containment for match in found] == ([wanted] if wanted else [])
+
+
+def test_the_direction_is_that_of_the_query():
+    chance = random.Random(3)
+    part = drawn(chance, 40)
+    whole = [*drawn(chance, 300), *part, *drawn(chance, 300)]
+    texts = {"part": " ".join(part), "whole": " ".join(whole)}
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(texts)
+
+        assert [match.id for match in database.query(texts["part"], contained=0.9)] == [
+            "part", "whole",
+        ]  # fmt: skip
+        assert [match.id for match in database.query(texts["whole"], contained=0.9)] == ["whole"]
+
+
+def test_a_text_inside_another_is_certain_to_be_estimated_as_whole():
+    chance = random.Random(4)
+    with simdb.open(None, options=OPTIONS) as database:
+        for number in range(50):
+            part = drawn(chance, chance.randrange(15, 100))
+            whole = [*drawn(chance, 50), *part, *drawn(chance, 50)]
+            database.insert(number, " ".join(whole))
+
+            match = database.first(" ".join(part), contained=1.0)
+
+            assert match.id == number
+            assert match.containment == 1.0
+            assert match.spans is None
+
+
+def test_spans_are_the_same_words_in_both_texts():
+    chance = random.Random(5)
+    shared, also = " ".join(drawn(chance, 20)), " ".join(drawn(chance, 30))
+    query = f"begin {shared}, then {' '.join(drawn(chance, 10))} {also} end"
+    text = f"{' '.join(drawn(chance, 12))} {also.upper()}. In between. {shared} and more"
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert("a", text)
+
+        match = database.first(query, contained=0.5, texts={"a": text})
+
+        found = [
+            (query[span.start : span.stop], text[span.document_start : span.document_stop])
+            for span in match.spans
+        ]
+        assert found == [(shared, shared), (also, also.upper())]
+        assert match.containment == containment(
+            query.replace(",", "").split(), text.replace(".", "").lower().split()
+        )
+
+
+@pytest.mark.parametrize("most", [1, 8])
+def test_spans_of_a_text_that_repeats_a_run_cover_its_first_places(most, monkeypatch):
+    """So a run that both texts repeat a thousand times makes no million pairs of places."""
+    monkeypatch.setattr(containment_of_texts, "PLACES_MOST", most)
+    run = drawn(random.Random(14), 15)
+    query = " x ".join([" ".join(run)] * 9)
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert("a", " ".join(run))
+
+        match = database.first(query, contained=0.1, texts={"a": " ".join(run)})
+
+        places = [query.index(run[0], at) for at in (0, *(s.start + 1 for s in match.spans))]
+        assert [span.start for span in match.spans] == places[:most]
+        assert match.containment == containment(query.split(), run)
+
+
+def test_scripts_without_spaces_have_words_of_characters():
+    text = "".join(chr(0x4E00 + number) for number in range(0, 600, 7))
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert("a", f"x{text}y")
+
+        match = database.first(text[10:40], contained=1.0, texts={"a": f"x{text}y"})
+
+        assert match.containment == 1.0
+        assert match.spans == ((0, 30, 11, 41),)
+
+
+def test_a_short_text_is_found_in_its_equals():
+    stored = {"same": "Three short words", "other": "three short words more"}
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(stored)
+
+        assert [m.id for m in database.query("three, short words!", contained=1.0)] == ["same"]
+        assert [m.id for m in database.query("THREE short words", contained=1, texts=stored)] == [
+            "same"
+        ]
+
+
+@pytest.mark.parametrize("text", ["", " \n", "..., !"])
+def test_a_query_without_words_matches_nothing(text):
+    stored = {"a": "one two three", "b": "", "c": "..."}
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(stored)
+
+        assert database.query(text, contained=1e-9) == []
+        assert database.query(text, contained=1e-9, texts=stored) == []
+        assert database.first(text, contained=1e-9) is None
+
+
+def test_limit_where_and_accept_choose_among_the_matches():
+    stored = mixed(6, 100)
+    texts = texts_of(stored)
+    query = max(stored.values(), key=len)
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(
+            list(texts), list(texts.values()), [{"even": int(id[1:]) % 2 == 0} for id in texts]
+        )
+        text = " ".join(query)
+
+        def ask(**how):
+            found = database.query(text, contained=0.1, texts=texts, **how)
+            return [(match.id, match.containment) for match in found]
+
+        every = expected(query, stored, 0.1)
+        even = [each for each in every if int(each[0][1:]) % 2 == 0]
+        assert len(even) > 2
+        assert ask(limit=2) == every[:2]
+        assert ask(where=lambda metadata: metadata["even"]) == even
+        assert ask(where=lambda metadata: metadata["even"], limit=1) == even[:1]
+        assert ask(accept=lambda id: id in dict(even), limit=2) == even[:2]
+        assert ask(accept=lambda id: 0.05) == []
+        assert {value for _, value in ask(accept=lambda id: 0.5)} == {0.5}
+        assert database.first(text, contained=0.1, texts=texts).id == every[0][0]
+
+
+def test_a_stored_document_is_asked_about_by_its_id():
+    stored = mixed(7)
+    texts = texts_of(stored)
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(texts)
+        for id, words in stored.items():
+            if len(words) < 15:
+                continue
+
+            exact = database.query(id=id, contained=0.2, texts=texts)
+            estimated = database.query(id=id, contained=0.2)
+
+            others = {other: each for other, each in stored.items() if other != id}
+            found = [(match.id, match.containment) for match in exact]
+            assert found == expected(words, others, 0.2)
+            by_text = database.query(texts[id], contained=0.2)
+            assert estimated == [match for match in by_text if match.id != id]
+
+
+def test_many_queries_have_the_matches_of_each():
+    stored = mixed(8)
+    texts = texts_of(stored)
+    queries = [" ".join(words) for words in mixed(9, 10).values()]
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(texts)
+
+        for known in (None, texts):
+            many = database.query_many(queries, contained=0.1, texts=known)
+
+            singly = [database.query(each, contained=0.1, texts=known) for each in queries]
+            assert [*many] == singly
+            assert many.containments.tolist() == [m.containment for each in singly for m in each]
+            assert [*database.query_many(queries, contained=0.1, texts=known, match="first")] == [
+                each[:1] for each in singly
+            ]
+        by_id = database.query_many(ids=list(texts), contained=0.1)
+        assert [*by_id] == [database.query(id=id, contained=0.1) for id in texts]
+
+
+def test_a_missing_text_leaves_the_decision_to_the_estimate():
+    stored = mixed(10)
+    texts = texts_of(stored)
+    query = " ".join(max(stored.values(), key=len))
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(texts)
+
+        unknown = database.query(query, contained=0.1, texts=lambda ids: [None] * len(ids))
+
+        assert unknown == database.query(query, contained=0.1)
+
+
+def test_texts_can_come_from_a_column_of_arrow():
+    arrow = pytest.importorskip("pyarrow")
+    stored = texts_of(mixed(15))
+    query = max(stored.values(), key=len)
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(arrow.array(list(stored)), arrow.array(list(stored.values())))
+
+        found = database.query(
+            query, contained=0.1, texts=lambda ids: arrow.array([stored[id] for id in ids])
+        )
+
+        assert found == database.query(query, contained=0.1, texts=stored)
+        assert database.query_many(arrow.array([query]), contained=0.1, texts=stored)[0] == found
+        with pytest.raises(simdb.InputError, match="no text of"):
+            database.query(query, contained=0.1, texts=lambda ids: [["tokens"]] * len(ids))
+
+
+def test_texts_are_read_only_of_documents_that_can_have_enough():
+    chance = random.Random(11)
+    footer = drawn(chance, 20)
+    stored = {number: [*drawn(chance, 60), *footer] for number in range(40)}
+    texts = texts_of(stored)
+    read = []
+
+    def give(ids):
+        read.extend(ids)
+        return [texts[id] for id in ids]
+
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(texts)
+
+        found = database.query(texts[7], contained=0.8, texts=give)
+
+        assert [match.id for match in found] == [7]
+        assert read == [7]
+
+
+def test_staged_and_deleted_documents_count_as_in_other_queries():
+    text = " ".join(drawn(random.Random(12), 30))
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert("a", text)
+        with database.write() as transaction:
+            transaction.insert("b", text)
+            transaction.delete("a")
+
+            assert [match.id for match in transaction.query(text, contained=1.0)] == ["b"]
+            assert [match.id for match in database.query(text, contained=1.0)] == ["a"]
+            with database.read() as before:
+                assert [match.id for match in before.query(text, contained=1.0)] == ["a"]
+        assert [match.id for match in database.query(text, contained=1.0)] == ["b"]
+
+
+def test_what_is_undone_in_a_transaction_leaves_no_passages():
+    text = " ".join(drawn(random.Random(13), 30))
+    with simdb.open(None, options=OPTIONS) as database:
+        with database.write() as transaction:
+            transaction.insert("a", "something else")
+            with pytest.raises(simdb.ExistsError):
+                transaction.insert_many(["b", "a"], [text, text])
+            assert transaction.query(text, contained=0.1) == []
+            transaction.insert("c", text)
+        assert [match.id for match in database.query(text, contained=0.1)] == ["c"]
+        assert list(database.check(deep=True)) == []
+
+
+@over(
+    ("how", "word"),
+    [
+        ({"similarity": 0.8}, "similarity="),
+        ({"distance": 3}, "distance="),
+        ({"search": "bphs"}, "search="),
+        ({"recall": 0.9}, "recall="),
+        ({"texts": 3}, "texts must be"),
+        ({"contained": 1.5}, "contained"),
+        ({"contained": None, "texts": {}}, "give contained="),
+    ],
+)
+def test_arguments_without_meaning_are_refused(how, word):
+    with simdb.open(None, options=OPTIONS) as database:
+        for ask in (database.query, database.first, lambda text, **how: database.query_many(
+            [text], **how
+        )):  # fmt: skip
+            with pytest.raises(simdb.OptionError, match=word):
+                ask("some text", **{"contained": 0.8, **how})
+
+
+def test_a_database_without_passages_says_what_to_do():
+    with simdb.open(None) as database, pytest.raises(simdb.OptionError, match="passages=True"):
+        database.query("some text", contained=0.8)
+
+
+@pytest.mark.parametrize("document", [7, ["some", "tokens"], simdb.Fingerprint(5)])
+def test_only_texts_are_stored_with_passages(document):
+    with simdb.open(None, options=OPTIONS) as database:
+        with pytest.raises(simdb.InputError, match="no text"):
+            database.insert("a", document)
+        with pytest.raises(simdb.InputError, match="no text"):
+            database.query(document, contained=0.5)
+
+
+@pytest.mark.parametrize("sketch", [{"unit": "characters"}, {"markup": "html"}])
+def test_a_sketch_without_places_of_words_has_no_passages(sketch):
+    with pytest.raises(simdb.OptionError, match="passages=True"):
+        simdb.Options(passages=True, sketch=simdb.Minhash(**sketch))
+
+
+def test_a_query_that_shares_nothing_finds_nothing_in_runs_of_several_parts(monkeypatch):
+    # In a run of more than two million entries, which has parts, it ended with ValueError.
+    monkeypatch.setattr(passages, "WINDOW_ENTRIES", 16)
+    texts = texts_of(mixed(7))
+    strange = " ".join(f"strange{number}" for number in range(30))
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many({**texts, "void": ""})
+        with database._state() as state:
+            assert max(len(row.counts) for row in state.counts.passages) > 1
+
+        for query in ("", strange):
+            assert database.query(query, contained=0.5) == []
+            assert database.query(query, contained=0.5, texts=texts) == []
+        assert database.query(id="void", contained=0.5) == []
+        pairs = database.find_all(contained=0.5, texts={**texts, "void": ""})
+        assert "void" not in {pair.left for pair in pairs}
+
+
+@over(("least", "limit"), [(0.05, 1), (0.3, 4), (0.8, 2), (1.0, 1), (0.5, 500)])
+def test_a_limit_gives_the_first_of_all_matches(monkeypatch, least, limit):
+    monkeypatch.setattr(queries, "READ_TOGETHER", 3)
+    monkeypatch.setattr(queries, "COMMON_LEAST", 2)
+    monkeypatch.setattr(queries, "COVERED", 9)
+    texts = texts_of(mixed(8))
+    known = {id: text for at, (id, text) in enumerate(texts.items()) if at % 5}
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(texts)
+        for query in list(texts.values())[::3]:
+            for own in (texts, known):
+                every = database.query(query, contained=least, texts=own)
+
+                assert (
+                    database.query(query, contained=least, texts=own, limit=limit)
+                    == (every[:limit])
+                )
+
+
+def test_what_all_documents_have_is_asked_without_reading_all_texts(monkeypatch):
+    # A part of a licence, asked of a million texts that all end with it, took 460 seconds.
+    monkeypatch.setattr(queries, "READ_TOGETHER", 4)
+    chance = random.Random(9)
+    licence = drawn(chance, 60)
+    texts = {at: " ".join([*drawn(chance, 20), *licence]) for at in range(200)}
+    asked = []
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(texts)
+
+        found = database.query(
+            " ".join(licence), contained=0.8, limit=3,
+            texts=lambda ids: asked.extend(ids) or [texts[id] for id in ids],
+        )  # fmt: skip
+
+        assert [(match.id, match.containment) for match in found] == [(0, 1), (1, 1), (2, 1)]
+        assert len(asked) < 20
+
+
+def test_documents_without_a_text_are_estimated_once(monkeypatch):
+    monkeypatch.setattr(queries, "READ_TOGETHER", 1)
+    estimated = []
+    once = queries.estimated
+    monkeypatch.setattr(queries, "estimated", lambda *given: estimated.append(1) or once(*given))
+    texts = texts_of(mixed(10))
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(texts)
+
+        found = database.query(texts[min(texts)], contained=1e-9, texts={})
+
+        assert found == database.query(texts[min(texts)], contained=1e-9)
+        assert len(estimated) == 2

@@ -1,0 +1,191 @@
+"""Exact plans flip different numbers of header bits in different tables, and miss nothing."""
+
+import numpy as np
+import pytest
+from empty import planned
+from oracle import distances
+from pricing import serves, tables_first
+
+import simdb
+from simdb.core import bits as bit_blocks
+from simdb.database.search.methods.permuted import probe_of
+
+COUNT = 600
+
+
+def near_each_other(seed, *, crowded):
+    """Make fingerprints near a few centres; `crowded`: most have the same 20 highest bits."""
+    generator = np.random.default_rng(seed)
+    centres = generator.integers(0, 2**64, 40, dtype=np.uint64)
+    if crowded:
+        centres[:36] &= np.uint64(2**44 - 1)
+    bits = centres[generator.integers(0, 40, COUNT)]
+    for _ in range(8):
+        places = generator.integers(0, 64, COUNT, dtype=np.uint64)
+        bits ^= generator.integers(0, 2, COUNT, dtype=np.uint64) << places
+    return bits
+
+
+def filled(tmp_path, bits, shape, growth=2):
+    """Store `bits` in several runs and a delta, and delete every seventh."""
+    options = simdb.Options(
+        blocks=shape[0], leading=shape[1], delta_documents=90, growth=growth,
+        sketch=simdb.Simhash(store_volatility=False),
+    )  # fmt: skip
+    database = simdb.open(tmp_path / "db", options=options, durability="none")
+    for start in range(0, COUNT, 80):
+        database.insert_many(range(start, min(start + 80, COUNT)), bits[start : start + 80])
+    database.delete_many(range(0, COUNT, 7))
+    return database
+
+
+def live_matches(asked, bits, distance):
+    """Return (query, id) of all matches, by comparing all."""
+    measured = distances(asked, bits)
+    measured[:, ::7] = 99
+    return sorted(zip(*(part.tolist() for part in np.nonzero(measured <= distance)), strict=True))
+
+
+def rows_of(matches):
+    return sorted((query, match.id) for query, row in enumerate(matches) for match in row)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("crowded", [False, True])
+@pytest.mark.parametrize("distance", range(11))
+@pytest.mark.parametrize("shape", [(4, 1), (5, 2), (6, 3), (7, 2), (9, 1)])
+def test_every_verb_finds_what_comparing_all_finds(tmp_path, shape, distance, crowded):
+    bits = near_each_other(distance, crowded=crowded)
+    asked = np.concatenate([bits[::25], near_each_other(99, crowded=crowded)[:20]])
+    expected = live_matches(asked, bits, distance)
+    with tables_first(), filled(tmp_path, bits, shape) as database:
+        plan = database.plan(distance=distance)
+
+        many = database.query_many(asked, distance=distance)
+        alone = [database.query(int(each), distance=distance) for each in asked]
+        first = [database.first(int(each), distance=distance) for each in asked]
+        in_chunks = database.query_many(
+            asked, distance=distance, search=simdb.Search(memory_limit=4000)
+        )
+        pairs = database.find_all(distance=distance)
+        found_pairs = sorted(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+
+    assert (plan.method, plan.recall, plan.flips) == ("bphs", 1.0, max(plan.table_flips))
+    assert serves(*shape, plan.table_flips, distance)
+    assert rows_of(many) == expected
+    assert rows_of(alone) == expected
+    assert rows_of(in_chunks) == expected
+    assert {query for query, each in enumerate(first) if each} == {query for query, _ in expected}
+    assert {(query, each.id) for query, each in enumerate(first) if each} <= set(expected)
+    assert found_pairs == [
+        (left, right)
+        for left, right in live_matches(bits, bits, distance)
+        if left < right and left % 7
+    ]
+
+
+def test_a_table_whose_headers_are_crowded_is_left_out(tmp_path):
+    bits = near_each_other(1, crowded=True)
+    with tables_first(), filled(tmp_path, bits, (4, 1), growth=100) as database:
+        database.compact()
+
+        equal = database.plan(distance=0)
+        near = database.plan(distance=2)
+        pairs = database.plan(distance=2, pairs=True)
+
+    assert equal.table_flips[0] == near.table_flips[0] == pairs.table_flips[0] == -1
+    assert (near.tables, near.table_flips) == (3, (-1, 0, 0, 0))
+
+
+def test_a_plan_says_which_tables_are_read_and_with_how_many_flips():
+    plan = planned(1e7, distance=5, has_weights=False)
+
+    assert (plan.tables, plan.flips, plan.table_flips) == (4, 1, (1, 1, 0, 0))
+    assert plan.probes == 17 + 17 + 1 + 1
+    assert plan.reason == (
+        "4 tables find all within distance 5 for certain, with flipped header bits: up to 1 in 2"
+        " tables"
+    )
+    equal = planned(1e7, distance=0, has_weights=False)
+    assert (equal.tables, equal.table_flips, equal.probes) == (1, (0, -1, -1, -1), 1)
+    assert equal.reason == "1 table finds all within distance 0 for certain"
+
+
+def test_equal_fingerprints_are_looked_up_by_the_whole_directory():
+    equal, near = (planned(1e7, distance=each, has_weights=False) for each in (0, 1))
+
+    assert (equal.header_bits, near.header_bits) == (22, 16)
+    assert equal.cost_seconds < near.cost_seconds / 2
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("similarity", [0.9, 0.97])
+def test_a_similarity_gives_every_table_the_same_flips(similarity):
+    plan = planned(1e7, similarity=similarity, search="bphs", recall=0.9)
+
+    assert plan.table_flips == (plan.flips,) * 4
+
+
+def test_both_bounds_together_are_found_for_certain(tmp_path):
+    options = simdb.Options(sketch=simdb.Simhash(shingle=1, weighting="tf"))
+    texts = [f"red green blue grey pink {'black ' * at}" for at in range(12)]
+    with tables_first(), simdb.open(tmp_path / "db", options=options) as database:
+        database.insert_many(range(12), texts)
+        asked = {"similarity": 0.9, "distance": 6, "recall": 1.0}
+
+        plan = database.plan(**asked)
+        found = database.query(texts[3], **asked)
+        compared = database.query(texts[3], search="exhaustive", **asked)
+        pairs = database.find_all(**asked)
+
+        assert (plan.method, plan.distance, plan.recall) == ("bphs", 6, 1.0)
+        assert found == compared
+        assert len(found) > 2
+        assert len(pairs) == len(database.find_all(search="exhaustive", **asked))
+
+
+def test_a_match_is_explained_by_the_first_table_that_reaches_it_with_its_own_flips():
+    plan = planned(1e7, distance=4, has_weights=False)
+    masks = bit_blocks.leading_masks(4, 1)
+    highest = [1 << (63 - 16 * block) for block in range(4)]
+
+    probes = [
+        probe_of(plan, 0, stored, masks)
+        for stored in (highest[0], highest[0] | 1 << 60, 0, sum(highest))
+    ]
+
+    assert plan.table_flips == (1, 0, 0, 0)
+    assert probes == [
+        simdb.Probe(0, (63,), None),
+        simdb.Probe(1, (), None),
+        simdb.Probe(0, (), None),
+        simdb.Probe(0, (63,), None),
+    ]
+    assert probe_of(plan, 0, sum(highest) | 1 << 60, masks) is None
+
+
+def test_an_unread_table_explains_nothing():
+    plan = planned(1e7, distance=1, has_weights=False)
+    masks = bit_blocks.leading_masks(4, 1)
+
+    probe = probe_of(plan, 0, 1 << 63 | 1 << 47, masks)
+
+    assert (plan.table_flips, probe) == ((0, 0, -1, -1), None)
+
+
+@pytest.mark.more
+def test_bphs_by_name_flips_bits_beyond_the_distance_of_the_tables():
+    plan = planned(1e6, distance=2, search="bphs", has_weights=False)
+
+    assert plan.table_flips == (0, 0, 0, -1)
+    beyond = planned(1e6, distance=6, search="bphs", has_weights=False)
+    assert (beyond.method, beyond.recall, sorted(beyond.table_flips)) == ("bphs", 1.0, [0, 1, 1, 1])
+    with pytest.raises(simdb.OptionError, match=r"distance=20 .*up to 4 flipped header bits"):
+        planned(1e6, distance=20, search="bphs", has_weights=False)
+
+
+def test_the_masks_of_a_plan_are_those_of_its_tables():
+    plan = planned(1e6, simdb.Options(blocks=5, leading=2), distance=4, has_weights=False)
+
+    assert len(plan.table_flips) == len(bit_blocks.leading_masks(5, 2))
+    assert plan.tables == sum(flips >= 0 for flips in plan.table_flips)

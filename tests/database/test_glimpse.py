@@ -1,0 +1,166 @@
+"""A search by psm for a distance learns how many headers it needs from the collection at hand."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from binomial import chance_of
+from over import over
+
+import simdb
+from simdb.core.bits import bit_counts
+from simdb.database.state.glimpse import MATCHES_MOST, glimpse
+from simdb.plan.probing import wants_glimpse
+from simdb.plan.problem import Criterion
+
+STORED, ASKED, DISTANCE = 3000, 600, 4
+# One table, and so many header bits that many headers differ.
+OPTIONS = simdb.Options(blocks=1, leading=1, header_offset=0)
+CHANCE = 1e-9  # that a test fails although the recall is just as asked, for each search
+
+Weights = npt.NDArray[np.float64]
+
+
+def fingerprints(weights: Weights) -> simdb.Fingerprints:
+    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
+    bits = packed.view("<u8")[:, 0].astype(np.uint64)
+    return simdb.Fingerprints(bits, weights.astype(np.float32))
+
+
+def edits(generator: np.random.Generator) -> tuple[Weights, Weights]:
+    """Stored documents that differ, and small changes of some of them."""
+    stored = generator.laplace(size=(STORED, 128))
+    return stored, stored[:ASKED] + 0.12 * generator.laplace(size=(ASKED, 128))
+
+
+def accidents(generator: np.random.Generator) -> tuple[Weights, Weights]:
+    """Documents around a few centres, some of which are near one another by accident."""
+    centres = generator.laplace(size=(20, 128))
+
+    def around(count: int) -> Weights:
+        chosen = centres[generator.integers(0, len(centres), count)]
+        found: Weights = chosen + 0.4 * generator.laplace(size=(count, 128))
+        return found
+
+    return around(STORED), around(ASKED)
+
+
+KINDS = {"edits": edits, "accidents": accidents}
+
+
+@pytest.fixture(params=KINDS, scope="module")
+def world(request: pytest.FixtureRequest) -> Iterator[tuple[str, simdb.Database, Weights]]:
+    stored, asked = KINDS[request.param](np.random.default_rng(5))
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(range(STORED), fingerprints(stored))
+        database.compact()
+        yield request.param, database, asked
+
+
+@pytest.mark.parametrize("recall", [0.8, 0.95])
+def test_a_search_by_name_finds_its_share_of_edits_and_of_accidents(
+    world: tuple[str, simdb.Database, Weights], recall: float
+) -> None:
+    name, database, weights = world
+    by_psm = {"distance": DISTANCE, "recall": recall, "search": "psm"}
+    all_of = {"distance": DISTANCE, "recall": 1.0, "search": "exhaustive"}
+    plan = database.plan(**by_psm)
+    for question in ({"documents": fingerprints(weights)}, {"ids": range(STORED)}):
+        every = database.query_many(**question, **all_of)
+        asked = int(np.count_nonzero(np.diff(every.offsets)))
+        if asked < 60:  # the stored documents of `edits` have no matches
+            continue
+
+        found = database.query_many(**question, **by_psm)
+
+        reached = math.floor(len(found.ordinals) / len(every.ordinals) * asked)
+        assert chance_of(reached, asked, recall) >= CHANCE
+
+    assert plan.method == "psm"
+    assert "changed documents of this collection" in plan.reason
+    assert "an estimate" in plan.reason
+    # More probes would be for pairs that this collection does not have.
+    assert plan.probes <= {"edits": 15, "accidents": 60}[name]
+
+
+def test_the_plan_that_is_shown_is_the_plan_that_searches(
+    world: tuple[str, simdb.Database, Weights],
+) -> None:
+    _, database, _ = world
+    asked = {"distance": DISTANCE, "recall": 0.9, "search": "psm"}
+
+    shown, used = database.plan(pairs=True, **asked), database.find_all(**asked).plan
+
+    assert (shown.method, shown.theta, shown.reason) == (used.method, used.theta, used.reason)
+
+
+def test_the_pairs_are_all_within_the_distance_of_the_documents_that_ask() -> None:
+    generator = np.random.default_rng(9)
+    originals = generator.laplace(size=(200, 128))
+    stored = np.concatenate([originals, originals + 0.2 * generator.laplace(size=(200, 128))])
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(range(400), fingerprints(stored))
+        bits = database.bits_many(range(400))[1]
+        with database._store.state() as state:
+            seen = glimpse(state, 6, is_stored=True)
+
+    assert seen is not None
+    changed, as_stored = (seen.pairs.taken(kind) for kind in seen.groups)
+    differing = bit_counts(bits[:, None] ^ bits[None, :])
+    near = (differing > 0) & (differing <= 6)
+    expected = {(int(bits[i]), int(bits[j])) for i, j in zip(*np.nonzero(near), strict=True)}
+    pairs = list(zip(as_stored.queries.tolist(), as_stored.stored.tolist(), strict=True))
+    assert len(pairs) == len(expected) > 100
+    assert set(pairs) == expected
+    assert set(changed.stored.tolist()) <= set(bits.tolist())
+    assert np.isin(bit_counts(changed.queries ^ changed.stored), range(1, 7)).all()
+    assert np.array_equal(seen.distances, bit_counts(seen.pairs.queries ^ seen.pairs.stored))
+
+
+def test_of_a_crowd_only_a_few_matches_of_each_document_are_taken() -> None:
+    generator = np.random.default_rng(2)
+    crowd = generator.laplace(size=(1, 128)) + 0.1 * generator.laplace(size=(300, 128))
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(range(300), fingerprints(crowd))
+        with database._store.state() as state:
+            seen = glimpse(state, 6, is_stored=True)
+
+    assert seen is not None
+    assert all(
+        np.unique(seen.pairs.levels[kind], axis=0, return_counts=True)[1].max() == MATCHES_MOST
+        for kind in seen.groups
+    )
+
+
+def test_too_few_documents_give_no_sample() -> None:
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(range(20), fingerprints(np.eye(20, 128) - 0.01))
+        with database._store.state() as state:
+            seen = glimpse(state, 3, is_stored=False)
+
+    assert seen is None
+
+
+@over(
+    ("changed", "wanted"),
+    [
+        ({}, True),
+        ({"method": "multiprobe"}, True),
+        ({"method": "auto"}, False),
+        ({"method": "bphs"}, False),
+        ({"recall": 1.0}, False),
+        ({"distance": 0}, False),
+        ({"similarity": 0.9}, False),
+        ({"is_weighted": False}, False),
+    ],
+)
+def test_only_a_search_by_name_for_a_distance_draws_a_sample(
+    changed: dict[str, object], wanted: bool
+) -> None:
+    usual = {
+        "similarity": None, "distance": 3, "recall": 0.9, "method": "psm", "is_weighted": True,
+    }  # fmt: skip
+
+    assert wants_glimpse(Criterion(**usual | changed), None) == wanted

@@ -1,0 +1,169 @@
+"""Clusters without all their pairs: what is connected already is not compared again."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.core import kernel
+from simdb.core.vector_form import fingerprints_of
+from simdb.database.search import buckets
+
+
+def grouped_weights(sizes, *, seed=1, noise=0.25):
+    """Return float32[n, 128] in random order: groups of near-copies of these sizes."""
+    generator = np.random.default_rng(seed)
+    centres = np.repeat(generator.standard_normal((len(sizes), 128)), sizes, axis=0)
+    own = noise * generator.uniform(0.2, 2, (len(centres), 1))
+    weights = centres + own * generator.standard_normal(centres.shape)
+    return generator.permutation(weights).astype(np.float32)
+
+
+def fingerprints(weights):
+    return simdb.Fingerprints(fingerprints_of(weights), weights)
+
+
+@pytest.fixture
+def made(open_database):
+    """Return a function that makes a database of documents in runs and a delta, some deleted."""
+
+    def make(weights, *, delta, **options):
+        options = {"polytopes": 3, "delta_documents": 64, "growth": 2, **options}
+        database = open_database(options=simdb.Options(**options))
+        stop = len(weights) - delta
+        for start in range(0, stop, 100):
+            part = weights[start : min(start + 100, stop)]
+            database.insert_many(range(start, start + len(part)), fingerprints(part))
+        if delta:
+            database.insert_many(range(stop, len(weights)), fingerprints(weights[stop:]))
+        database.delete_many(range(0, len(weights), 7))
+        return database
+
+    return make
+
+
+def components(count, pairs):
+    """Return the set of the connected groups of two or more of `count` documents."""
+    forest = kernel.Forest(count)
+    forest.join(pairs.left.astype(np.uint32), pairs.right.astype(np.uint32))
+    groups = {}
+    for member, label in enumerate(forest.labels().tolist()):
+        groups.setdefault(label, set()).add(member)
+    return {frozenset(group) for group in groups.values() if len(group) > 1}
+
+
+HEAVY = [300, 90, *[5] * 20, *[1] * 110]
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("delta", [0, 1, 60])
+@pytest.mark.parametrize(
+    "asked", [{}, {"similarity": 0.8, "distance": 9}, {"recall": 0.5}, {"similarity": 0.95}]
+)
+def test_clusters_are_the_components_of_the_pairs(made, delta, asked):
+    weights = grouped_weights(HEAVY)
+    database = made(weights, delta=delta)
+    pairs = database.find_all(search="polytope", **asked)
+
+    clusters = database.find_clusters(search="polytope", **asked)
+
+    assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
+    assert len(pairs.left) > 200
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("least", [2, 20, 200])
+@pytest.mark.parametrize("delta", [0, 60])
+@pytest.mark.parametrize("method", ["polytope", "exhaustive"])
+def test_clusters_are_the_same_if_large_groups_are_put_off(made, monkeypatch, least, delta, method):
+    weights = grouped_weights(HEAVY, seed=7)
+    database = made(weights, delta=delta)
+    pairs = database.find_all(search=method)
+    monkeypatch.setattr(buckets, "CROWD_MIN", least)
+    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
+    monkeypatch.setattr(buckets, "COUNTED_PAIRS", 1)
+
+    clusters = database.find_clusters(search=method)
+
+    assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("method", ["polytope", "exhaustive", "psm", "auto"])
+def test_clusters_of_every_method_are_the_components_of_its_pairs(made, method):
+    weights = grouped_weights([60, *[3] * 30], seed=2)
+    database = made(weights, delta=20)
+    pairs = database.find_all(search=method)
+
+    clusters = database.find_clusters(search=method)
+
+    assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
+
+
+def test_documents_of_the_delta_alone_are_connected(made):
+    weights = grouped_weights([40, *[1] * 20], seed=3)
+    database = made(weights, delta=60, delta_documents=100)
+    pairs = database.find_all(search="polytope")
+
+    clusters = database.find_clusters(search="polytope")
+
+    assert {frozenset(each) for each in clusters} == components(60, pairs)
+    assert len(pairs.left) > 100
+
+
+@pytest.mark.parametrize("step", [250, 600])
+def test_kept_clusters_of_a_large_group_are_those_that_are_found(open_database, step):
+    weights = grouped_weights([400, *[4] * 50], seed=6)
+    options = simdb.Options(
+        polytopes=3, delta_documents=64, similarity=0.8, recall=0.99, keep_clusters="similarity"
+    )
+    database = open_database(options=options)
+
+    for start in range(0, len(weights), step):
+        part = weights[start : start + step]
+        database.insert_many(range(start, start + len(part)), fingerprints(part))
+    database.check()
+
+    sizes = sorted(map(len, database.find_clusters()))
+    assert sizes[-1] >= 390
+
+
+@pytest.mark.parametrize("asked", [{"distance": 6}, {"distance": 14, "similarity": 0.9}])
+def test_groups_that_nearly_touch_are_connected_as_their_pairs_are(made, monkeypatch, asked):
+    centres = grouped_weights([1] * 4, seed=8)
+    chain = [centres[at] * (1 - step) + centres[at + 1] * step
+             for at in range(3) for step in np.linspace(0, 1, 60)]  # fmt: skip
+    noise = np.random.default_rng(9).standard_normal((180, 128)) * 0.15
+    weights = (np.array(chain) + noise).astype(np.float32)
+    database = made(weights, delta=20)
+    pairs = database.find_all(search="exhaustive", **asked)
+    monkeypatch.setattr(buckets, "CROWD_MIN", 8)
+    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
+
+    clusters = database.find_clusters(search="exhaustive", **asked)
+
+    assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("delta", [0, 60])
+@pytest.mark.parametrize("method", ["exhaustive", "polytope"])
+def test_near_copies_are_connected_in_few_pairs_each(made, monkeypatch, method, delta):
+    weights = grouped_weights([600, 300], seed=4, noise=0.05)
+    database = made(weights, delta=delta)
+    monkeypatch.setattr(buckets, "CROWD_MIN", 100)
+    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
+    monkeypatch.setattr(buckets, "COUNTED_PAIRS", 1)
+    joined = []
+    join = kernel.Forest.join
+
+    class Counting(kernel.Forest):
+        def join(self, left, right):
+            joined.append(len(left))
+            join(self, left, right)
+
+    monkeypatch.setattr(kernel, "Forest", Counting)
+
+    clusters = database.find_clusters(search=method)
+
+    assert sum(map(len, clusters)) > 700
+    assert sum(joined) < 8 * len(weights)

@@ -1,0 +1,167 @@
+"""A database that is larger than the memory: batches pass through it in chunks by themselves."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.core import kernel
+from simdb.database.search import many
+from simdb.storage.environment import file_map
+from simdb.storage.runs import source
+
+COUNT = 20_000
+RANDOM = np.random.default_rng(5)
+WEIGHTS = RANDOM.standard_normal((COUNT, 128)).astype(np.float32)
+SIGNS = np.packbits(WEIGHTS[:, :64] >= 0, axis=1, bitorder="little").view(np.uint64).reshape(-1)
+NEAR = WEIGHTS[:4000] + 0.1 * RANDOM.standard_normal((4000, 128)).astype(np.float32)
+NEAR_SIGNS = np.packbits(NEAR[:, :64] >= 0, axis=1, bitorder="little").view(np.uint64).reshape(-1)
+QUERIES = simdb.Fingerprints(NEAR_SIGNS, NEAR)
+SINGLES = [
+    simdb.Fingerprint(int(bits), weights)
+    for bits, weights in zip(NEAR_SIGNS[:20], NEAR, strict=False)
+]
+MEMORY = 400_000
+ASKED = [
+    {"distance": 3},
+    {"distance": 0},
+    {"similarity": 0.9},
+    {"similarity": 0.9, "search": "polytope"},
+    {"distance": 4, "search": "multiprobe"},
+    {"distance": 12, "search": "exhaustive"},
+    {"similarity": 0.97, "recall": 1.0},
+]
+
+
+def rows_of(found):
+    return found.offsets.tolist(), found.ids.tolist(), found.distances.tolist()
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    path = tmp_path_factory.mktemp("larger") / "stored"
+    options = simdb.Options(distance_tables="always")
+    with simdb.open(path, options=options, durability="none") as database:
+        database.insert_many(range(COUNT), simdb.Fingerprints(SIGNS, WEIGHTS))
+    return path
+
+
+@pytest.fixture
+def chunk_counts(monkeypatch):
+    """The number of chunks of each search that was cut into chunks."""
+    counts, chunks_of = [], many.chunks_of
+
+    def counted(*arguments):
+        found = chunks_of(*arguments)
+        counts.append(len(found))
+        return found
+
+    monkeypatch.setattr(many, "chunks_of", counted)
+    return counts
+
+
+@pytest.mark.more
+@pytest.mark.few(1)
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_is_searched_in_chunks_and_finds_the_same(
+    stored, monkeypatch, chunk_counts, asked, threads
+):
+    with simdb.open(stored, "r") as database:
+        whole = rows_of(database.query_many(QUERIES, **asked))
+        asked = {**asked, "search": database.plan(**asked).method}
+    assert chunk_counts == []
+
+    monkeypatch.setattr(source, "memory_bytes", lambda: MEMORY)
+    with simdb.open(stored, "r") as database:
+        plan = database.plan(**asked)
+        found = rows_of(database.query_many(QUERIES, threads=threads, **asked))
+        singles = [[match.id for match in database.query(each, **asked)] for each in SINGLES]
+        sizes = chunk_counts.copy()
+        monkeypatch.setattr(many, "pays_in_windows", lambda *_: False)
+        at_once = rows_of(database.query_many(QUERIES, **asked))
+
+    assert plan.page_reads > 0
+    assert sizes[0] > 1 or "recall" in asked  # all vectors are in one segment
+    assert len(sizes) == (21 if plan.method == "exhaustive" else 1)
+    assert found == at_once
+    # Probing may look up other headers, and then misses other matches.
+    assert found == whole or plan.method == "multiprobe"
+    starts, ids, _ = found
+    assert singles == [ids[starts[at] : starts[at + 1]] for at in range(20)]
+
+
+def test_a_few_queries_are_looked_up_one_by_one(stored, monkeypatch, chunk_counts):
+    monkeypatch.setattr(source, "memory_bytes", lambda: MEMORY)
+    with simdb.open(stored, "r") as database:
+        found = database.query_many(SIGNS[:1], distance=3, search="bphs")
+
+    assert found.ids.tolist() == [0]
+    assert chunk_counts == []
+
+
+def test_a_batch_to_insert_is_searched_in_chunks_too(stored, monkeypatch, chunk_counts):
+    monkeypatch.setattr(source, "memory_bytes", lambda: MEMORY)
+    reported = []
+    with simdb.open(stored, "w", durability="none") as database:
+        found = database.insert_batch(
+            range(COUNT, COUNT + 4000), SIGNS[:4000], distance=3, match="first",
+            progress=reported.append,
+        )  # fmt: skip
+
+        assert found.ids.tolist() == list(range(4000))
+        assert len(database) == COUNT + 4000
+    assert chunk_counts[0] > 1
+    assert reported == sorted(reported)
+    assert reported[-1] == 4000
+
+
+def test_only_the_tables_that_are_read_are_fetched(tmp_path, monkeypatch):
+    options = simdb.Options(blocks=6, leading=3, polytopes=0)
+    with simdb.open(tmp_path / "twenty", options=options, durability="none") as database:
+        database.insert_many(range(COUNT), SIGNS)
+        with database._store.state() as state:
+            (run,) = state.runs
+            tables = [run.table(number, state.source) for number in range(20)]
+            places = [table.keys.ctypes.data for table in tables]
+            fetched = set()
+
+            def note(pages):
+                ends = [start + 8 * COUNT for start in places]
+                inside = (at for at in range(20) if places[at] <= pages.start < ends[at])
+                fetched.update(inside)
+
+            monkeypatch.setattr(file_map, "fetch", note)
+            found = database.query_many(
+                SIGNS[:500] ^ np.uint64(5), distance=3, search=simdb.Search(memory_limit=10**6)
+            )
+
+        # The directories have fewer bits than two blocks, so ten tables have the same headers.
+        assert len(fetched) == 10
+        with database._store.state() as state:
+            (run,) = state.runs
+            read = [
+                table if at in fetched else table._replace(keys=np.zeros_like(table.keys))
+                for at, table in enumerate(tables)
+            ]
+            rows = [[(each.keys, each.ordinals, each.directory) for each in read]]
+            nothing = (np.empty(0, np.uint64), np.empty(0, np.uint32))
+            kernel_tables = kernel.Tables(state.kind.masks, rows, nothing, None)
+            offsets, ordinals, _ = kernel_tables.lookup(
+                SIGNS[:500] ^ np.uint64(5), distance=3, flips=0, first=False, after=None
+            )
+    assert found.offsets.tolist() == offsets.tolist()
+    assert found.ids.tolist() == ordinals.tolist()
+
+
+def test_the_end_of_a_window_is_found_without_a_copy_of_the_directory():
+    directory = np.arange(1 << 18, dtype=np.uint32)
+
+    tracemalloc.start()
+    found = [many._last_header(directory, at) for at in (0, 77, 1 << 18)]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert found == [0, 77, (1 << 18) - 1]
+    assert peak < 100_000

@@ -1,0 +1,510 @@
+"""The nearest documents are the first of all documents sorted by nearness, then by age.
+
+At tiny sizes every search compares all documents; `all_steps` makes a search take every step that
+its tables allow before it does so.
+"""
+
+import random
+
+import numpy as np
+import pytest
+from oracle import cosine, quantised
+from pricing import tables_first
+from signature_oracle import NARROW, WIDE, SignedOracle, texts
+from stepping import all_steps
+
+import simdb
+from simdb.core import threads as sharing
+from simdb.database.search import nearest
+
+SMALL_RUNS = {"delta_documents": 16, "growth": 2}
+KS = (1, 8, 10_000)
+DIMENSIONS = 128
+
+
+@pytest.fixture(params=["scan", "steps"])
+def searched(request, monkeypatch):
+    """Let searches compare all documents at once, or take all possible steps before that."""
+    if request.param == "steps":
+        all_steps(monkeypatch)
+    with tables_first(request.param == "steps"):
+        yield request.param
+
+
+def ids_of(rows):
+    return [[match.id for match in row] for row in rows]
+
+
+def rounded(left, right):
+    """Return the similarity of stored weights as the kernel measures it, without correction."""
+    products = float(int(np.dot(left, left)) * int(np.dot(right, right)))
+    return float(np.float32(int(np.dot(left, right)) / np.sqrt(products)))
+
+
+# Documents with weights
+
+
+def weighted(count, seed):
+    """Draw weights around a few centres, with some equal rows."""
+    chance = np.random.default_rng(seed)
+    centres = chance.standard_normal((12, DIMENSIONS))
+    rows = centres[chance.integers(0, 12, count)]
+    rows = rows + chance.uniform(0.05, 1.5, (count, 1)) * chance.standard_normal(rows.shape)
+    rows[5:9], rows[count - 3 :] = rows[4], rows[4]
+    return rows.astype(np.float32)
+
+
+def fingerprints_of(rows):
+    packed = np.packbits(rows[:, :64] >= 0, axis=1, bitorder="little")
+    return simdb.Fingerprints(packed.view("<u8")[:, 0].astype(np.uint64), rows)
+
+
+class WeightedOracle:
+    """Stored weights by id, in the order of insertion."""
+
+    def __init__(self):
+        self.rows = {}
+
+    def insert(self, ids, rows):
+        self.rows.update((id, quantised(row)) for id, row in zip(ids, rows, strict=True))
+
+    def nearest(self, row, k, *, without=None):
+        """Return (id, similarity) of the most similar documents, then by age."""
+        found = [
+            (-rounded(row, other), age, id)
+            for age, (id, other) in enumerate(self.rows.items())
+            if id != without
+        ]
+        return [(id, cosine(row, self.rows[id])) for _, _, id in sorted(found)[:k]]
+
+
+@pytest.fixture
+def with_weights(open_database):
+    """A database of 230 documents in runs and a delta, some deleted, some bare, and its oracle."""
+    database = open_database(options=simdb.Options(**SMALL_RUNS))
+    rows, oracle = weighted(230, 1), WeightedOracle()
+    for start in range(0, 230, 43):
+        part = range(start, min(start + 43, 230))
+        database.insert_many(part, fingerprints_of(rows[part.start : part.stop]))
+    oracle.insert(range(230), rows)
+    database.insert_many(["bare", "also bare"], np.array([0, 2**64 - 1], np.uint64))
+    database.insert_many(["empty"], [[]])
+    for id in range(0, 230, 9):
+        database.delete(id)
+        del oracle.rows[id]
+    return database, oracle
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("k", KS)
+def test_by_weights_the_most_similar_are_found(with_weights, searched, k):
+    database, oracle = with_weights
+    queries = weighted(40, 1)[::2]
+
+    many = database.nearest_many(fingerprints_of(queries), k, recall=1.0)
+    single = [database.nearest(each, k, recall=1.0) for each in fingerprints_of(queries)]
+
+    assert many.offsets.tolist() == [at * min(k, len(oracle.rows)) for at in range(21)]
+    for query, row, alone in zip(queries, many, single, strict=True):
+        expected = oracle.nearest(quantised(query), k)
+        assert [match.id for match in row] == [id for id, _ in expected]
+        assert alone == row
+        for match, (_, similarity) in zip(row, expected, strict=True):
+            assert match.similarity == pytest.approx(similarity, abs=1e-6)
+
+
+def test_the_distance_of_a_match_by_weights_is_that_of_the_bits(with_weights):
+    database, _ = with_weights
+    query = fingerprints_of(weighted(40, 1))[3]
+
+    found = database.nearest(query, 30)
+
+    assert len(found) == 30
+    for match in found:
+        assert match.distance == simdb.distance(query, database.get(match.id).fingerprint)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("k", KS)
+def test_a_stored_document_does_not_find_itself(with_weights, searched, k):
+    database, oracle = with_weights
+    asked = list(oracle.rows)[::6]
+
+    many = database.nearest_many(ids=asked, k=k, recall=1.0)
+    single = [database.nearest(id=id, k=k, recall=1.0) for id in asked]
+
+    assert ids_of(many) == [
+        [found for found, _ in oracle.nearest(oracle.rows[id], k, without=id)] for id in asked
+    ]
+    assert single == list(many)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("recall", [None, 0.5, 0.99])
+def test_steps_find_k_documents_and_no_wrong_nearness(with_weights, searched, recall):
+    database, _ = with_weights
+    queries = fingerprints_of(weighted(60, 1))
+
+    exact = database.nearest_many(queries, 5, recall=1.0)
+    many = database.nearest_many(queries, 5, recall=recall)
+    single = [database.nearest(each, 5, recall=recall) for each in queries]
+
+    assert np.diff(many.offsets).tolist() == [5] * 60
+    # The n-th that was found is never nearer than the n-th of all.
+    assert (many.similarities <= exact.similarities).all()
+    for rows in (many, single):
+        assert all(len({match.id for match in row}) == 5 for row in rows)
+        for row in rows:
+            assert [m.similarity for m in row] == sorted((m.similarity for m in row), reverse=True)
+
+
+@pytest.mark.few(1)
+def test_documents_with_equal_weights_come_in_the_order_of_insertion(with_weights, searched):
+    database, _ = with_weights
+    query = fingerprints_of(weighted(230, 1))[4]
+
+    for recall in (1.0, 0.9):
+        found = database.nearest(query, 8, recall=recall)
+        assert [match.id for match in found] == [4, 5, 6, 7, 8, 227, 228, 229]
+        assert [match.similarity for match in found] == [1.0] * 8
+
+
+@pytest.mark.few(1)
+def test_databases_without_polytope_tables_take_steps_in_block_tables(
+    open_database, searched, monkeypatch
+):
+    database = open_database(options=simdb.Options(polytopes=0, **SMALL_RUNS))
+    rows, oracle = weighted(120, 2), WeightedOracle()
+    database.insert_many(range(120), fingerprints_of(rows))
+    oracle.insert(range(120), rows)
+
+    found = database.nearest_many(fingerprints_of(rows[:30]), 4, recall=0.8)
+
+    shared = [
+        len({match.id for match in row} & {id for id, _ in oracle.nearest(quantised(query), 4)})
+        for row, query in zip(found, rows[:30], strict=True)
+    ]
+    # Each step finds .8 of the 120 nearest documents or more.  By chance, 76 or fewer are found
+    # less than once in 10,000 seeds.
+    assert sum(shared) > 76
+
+
+# Fingerprints without weights
+
+
+def neighbourhood(seed, count, centres=20, flips=9):
+    """Make fingerprints near a few centres."""
+    chance = random.Random(seed)
+    middles = [chance.getrandbits(64) for _ in range(centres)]
+    return [
+        chance.choice(middles) ^ sum({1 << chance.randrange(64) for _ in range(flips)})
+        for _ in range(count)
+    ]
+
+
+@pytest.fixture(params=[{}, {"blocks": 6, "leading": 2}], ids=["4 tables", "15 tables"])
+def with_bits(request, open_database):
+    """A database of 300 bare fingerprints, some deleted, and a dict of them."""
+    database = open_database(options=simdb.Options(**SMALL_RUNS, **request.param))
+    stored = dict(enumerate(neighbourhood(3, 300)))
+    for start in range(0, 300, 67):
+        part = range(start, min(start + 67, 300))
+        database.insert_many(part, np.array([stored[id] for id in part], np.uint64))
+    for id in range(0, 300, 7):
+        database.delete(id)
+        del stored[id]
+    return database, stored
+
+
+def nearest_bits(stored, bits, k, *, without=None):
+    """Return (id, distance) of the nearest, then by age."""
+    found = [(simdb.distance(bits, each), id) for id, each in stored.items() if id != without]
+    return [(id, distance) for distance, id in sorted(found)[:k]]
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("recall", [None, 1.0])
+@pytest.mark.parametrize("k", KS)
+def test_by_bits_the_nearest_are_found_for_certain(with_bits, searched, k, recall):
+    database, stored = with_bits
+    queries = [*list(stored.values())[:25], 0, 2**64 - 1]
+
+    many = database.nearest_many(np.array(queries, np.uint64), k, recall=recall)
+    single = [database.nearest(bits, k, recall=recall) for bits in queries]
+
+    for bits, row, alone in zip(queries, many, single, strict=True):
+        expected = nearest_bits(stored, bits, k)
+        assert [(match.id, match.distance) for match in row] == expected
+        assert alone == row
+        assert {match.similarity for match in row} == {None}
+
+
+@pytest.mark.few(1)
+def test_a_stored_fingerprint_does_not_find_itself(with_bits, searched):
+    database, stored = with_bits
+    asked = list(stored)[::5]
+
+    many = database.nearest_many(ids=asked, k=4)
+    single = [database.nearest(id=id, k=4) for id in asked]
+
+    assert ids_of(many) == [
+        [found for found, _ in nearest_bits(stored, stored[id], 4, without=id)] for id in asked
+    ]
+    assert single == list(many)
+
+
+def test_bits_find_documents_with_weights_too(with_weights):
+    database, _ = with_weights
+
+    found = database.nearest(0, 10_000)
+
+    assert found[0].id == "bare"
+    assert len(found) == database.stats().document_count - 1  # all but the empty document
+
+
+@pytest.mark.few(1)
+def test_a_batch_may_mix_documents_with_weights_without_and_empty_ones(with_weights, searched):
+    database, _ = with_weights
+    mixed = [weighted_one(1), 7, [], weighted_one(2), 2**64 - 1]
+
+    found = database.nearest_many(mixed, 3, recall=1.0)
+
+    assert list(found) == [database.nearest(each, 3, recall=1.0) for each in mixed]
+    assert [len(row) for row in found] == [3, 3, 0, 3, 3]
+
+
+def weighted_one(at):
+    return fingerprints_of(weighted(40, 1))[at]
+
+
+# Signatures
+
+
+@pytest.fixture(params=[NARROW, WIDE], ids=["8 bits", "32 bits"])
+def with_signatures(request, open_database):
+    """A database of 90 texts, some deleted, an empty one, and its oracle."""
+    database = open_database(options=request.param)
+    oracle = SignedOracle(request.param.sketch)
+    made = [*texts(90), ""]
+    for start in range(0, 91, 13):
+        part = range(start, min(start + 13, 91))
+        database.insert_many(part, made[part.start : part.stop])
+    for id, text in enumerate(made):
+        oracle.insert(id, simdb.signature(text, request.param.sketch))
+    for id in range(0, 90, 8):
+        database.delete(id)
+        oracle.delete(id)
+    return database, oracle
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("k", KS)
+def test_by_signatures_those_that_agree_most_are_found(with_signatures, searched, k):
+    database, oracle = with_signatures
+    asked = texts(30, seed=2) + texts(30)
+
+    many = database.nearest_many(asked, k, recall=1.0)
+    single = [database.nearest(text, k, recall=1.0) for text in asked]
+
+    for text, row, alone in zip(asked, many, single, strict=True):
+        minima = simdb.signature(text, oracle.sketch).minima.tolist()
+        expected = oracle.query(minima, 0.0)[:k]
+        found = [(match.id, match.distance, match.similarity) for match in row]
+        assert found == expected
+        assert alone == row
+
+
+@pytest.mark.few(1)
+def test_a_stored_signature_does_not_find_itself(with_signatures, searched):
+    database, oracle = with_signatures
+    asked = [id for id, minima in oracle.documents.items() if minima is not None][::4]
+
+    found = database.nearest_many(ids=asked, k=3, recall=1.0)
+
+    assert ids_of(found) == [
+        [row[0] for row in oracle.query(oracle.documents[id], 0.0, without=id)[:3]] for id in asked
+    ]
+    assert [database.nearest(id=id, k=3, recall=1.0) for id in asked] == list(found)
+
+
+@pytest.mark.few(1)
+def test_equal_signatures_are_found_without_a_scan(with_signatures, monkeypatch):
+    database, oracle = with_signatures
+    all_steps(monkeypatch)
+    monkeypatch.setattr(nearest, "nearest_by_scan", None)
+    asked = [id for id, minima in oracle.documents.items() if minima is not None]
+    made = [*texts(90), ""]
+
+    found = database.nearest_many([made[id] for id in asked], 1)
+
+    assert {match.similarity for (match,) in found} == {1.0}
+    assert [database.nearest(made[id], 1) for id in asked] == list(found)
+
+
+# Everything else
+
+
+def test_a_write_transaction_sees_what_it_staged_and_a_snapshot_what_was(open_database, searched):
+    database = open_database(options=simdb.Options(**SMALL_RUNS))
+    database.insert_many(range(40), fingerprints_of(weighted(40, 1)))
+    query = weighted_one(20)
+
+    with database.read() as snapshot, database.write() as transaction:
+        transaction.insert("staged", query)
+        transaction.delete(20)
+        staged = transaction.nearest(query, 2, recall=1.0)
+        many = transaction.nearest_many([query], 2, recall=1.0)
+        before = snapshot.nearest(query, 2, recall=1.0)
+
+    assert staged[0].id == "staged"
+    assert list(many) == [staged]
+    assert before[0].id == 20
+    assert database.nearest(query, 2, recall=1.0) == staged
+
+
+@pytest.fixture
+def tiny_parts(monkeypatch):
+    """Cut even a few queries into parts, so that every thread has some."""
+    monkeypatch.setattr(sharing, "LEAST", 3)
+    monkeypatch.setattr(nearest, "SCANNED_LEAST", 3)
+
+
+def answers(database, number):
+    """Return what some stored documents are near to, for a low recall and exactly."""
+    ids = list(database)[:60]
+    found = [
+        database.nearest_many(ids=ids, k=4, recall=recall, threads=number) for recall in (0.8, 1.0)
+    ]
+    return [list(each) for each in found]
+
+
+@pytest.mark.few(1)
+def test_any_number_of_threads_gives_the_same_answer_by_weights(with_weights, searched, tiny_parts):
+    database, _ = with_weights
+
+    assert answers(database, 1) == answers(database, 2) == answers(database, 3)
+
+
+@pytest.mark.few(1)
+def test_any_number_of_threads_gives_the_same_answer_by_bits(with_bits, searched, tiny_parts):
+    database, _ = with_bits
+
+    assert answers(database, 1) == answers(database, 2) == answers(database, 3)
+
+
+@pytest.mark.few(1)
+def test_any_number_of_threads_gives_the_same_answer_by_signatures(
+    with_signatures, searched, tiny_parts
+):
+    database, _ = with_signatures
+
+    assert answers(database, 1) == answers(database, 2) == answers(database, 3)
+
+
+def test_an_empty_database_and_an_empty_batch_have_nothing_near(open_database, searched):
+    database = open_database()
+
+    assert database.nearest("a text of a few words") == []
+    assert database.nearest(5) == []
+    assert list(database.nearest_many(["a text of a few words", ""])) == [[], []]
+    assert list(database.nearest_many([])) == []
+    assert list(database.nearest_many(ids=[])) == []
+
+
+def test_one_document_that_is_the_query_is_near_to_nothing(open_database, searched):
+    database = open_database()
+    database.insert("only", "a text of a few words")
+
+    assert database.nearest(id="only") == []
+    assert [match.id for match in database.nearest("a text of a few words")] == ["only"]
+
+
+def test_ten_are_found_if_no_number_is_given(open_database):
+    database = open_database()
+    database.insert_many(range(30), [f"text of the number {n} and more" for n in range(30)])
+
+    assert len(database.nearest("text of the number 3")) == 10
+    assert len(database.nearest_many(["text of the number 3"])[0]) == 10
+
+
+@pytest.mark.more
+@pytest.mark.few(1)
+def test_answers_stay_right_while_the_database_grows_shrinks_and_is_compacted(
+    open_database, searched
+):
+    database, chance = open_database(options=simdb.Options(**SMALL_RUNS)), random.Random(4)
+    rows, oracle = weighted(300, 6), WeightedOracle()
+    for start in range(0, 300, 30):
+        database.insert_many(range(start, start + 30), fingerprints_of(rows[start : start + 30]))
+        oracle.insert(range(start, start + 30), rows[start : start + 30])
+        for id in chance.sample(sorted(oracle.rows), 8):
+            database.delete(id)
+            del oracle.rows[id]
+        if start == 210:
+            database.compact()
+        query = rows[chance.randrange(300)]
+
+        found = database.nearest(fingerprints_of(query[None])[0], 6, recall=1.0)
+
+        expected = [id for id, _ in oracle.nearest(quantised(query), 6)]
+        assert [match.id for match in found] == expected
+
+
+@pytest.mark.parametrize("k", [0, -1, "3", 1.5, None, True, 2.0])
+def test_a_number_that_cannot_be_is_refused(open_database, k):
+    database = open_database()
+
+    for verb in (
+        lambda: database.nearest("text", k),
+        lambda: database.nearest(id="missing", k=k),
+        lambda: database.nearest_many(["text"], k),
+    ):
+        with pytest.raises(simdb.OptionError, match=r"k must be a whole number from 1 on, got"):
+            verb()
+
+
+def test_a_number_may_be_a_numpy_integer(open_database):
+    database = open_database()
+    database.insert("a", 1)
+
+    assert len(database.nearest(1, np.int64(3))) == 1
+
+
+@pytest.mark.parametrize("recall", [0, 1.5, "1", float("nan")])
+@pytest.mark.parametrize("document", [5, "a text of a few words"])
+def test_a_recall_that_cannot_be_is_refused(open_database, recall, document):
+    database = open_database()
+
+    for verb in (
+        lambda: database.nearest(document, recall=recall),
+        lambda: database.nearest_many([document], recall=recall),
+    ):
+        with pytest.raises(simdb.OptionError, match="recall must be above 0 and at most 1"):
+            verb()
+
+
+@pytest.mark.parametrize("name", ["similarity", "distance", "method", "limit"])
+def test_what_decides_whether_documents_match_does_not_apply(open_database, name):
+    database = open_database()
+
+    for verb in (database.nearest, database.nearest_many):
+        with pytest.raises(TypeError, match=name):
+            verb("text", **{name: 1})
+
+
+def test_a_query_is_either_a_document_or_a_stored_one(open_database):
+    database = open_database()
+    database.insert("a", "a text of a few words")
+
+    with pytest.raises(simdb.InputError, match="either a document or the id="):
+        database.nearest()
+    with pytest.raises(simdb.InputError, match="either a document or the id="):
+        database.nearest("text", id="a")
+    with pytest.raises(simdb.InputError, match="either documents or ids="):
+        database.nearest_many()
+    with pytest.raises(simdb.InputError, match="either documents or ids="):
+        database.nearest_many(["text"], ids=["a"])
+    with pytest.raises(simdb.NotFoundError, match="missing"):
+        database.nearest(id="missing")
+    with pytest.raises(simdb.NotFoundError, match="missing"):
+        database.nearest_many(ids=["a", "missing"])

@@ -1,0 +1,209 @@
+"""Pairs and clusters of an array, checked against comparing every two fingerprints."""
+
+import numpy as np
+import pytest
+from over import over
+
+import simdb
+from simdb.core.bits import block_masks
+from simdb.database.clusters import arrays
+from simdb.plan.arrangement import Arrangement
+
+COPIES = 20_000
+
+
+def by_comparing(fingerprints, distance):
+    values = [int(each) for each in fingerprints]
+    return {
+        (left, right, (values[left] ^ values[right]).bit_count())
+        for left in range(len(values))
+        for right in range(left + 1, len(values))
+        if (values[left] ^ values[right]).bit_count() <= distance
+    }
+
+
+def components(count, pairs):
+    label = list(range(count))
+    for left, right, _ in sorted(pairs):
+        old, new = label[right], label[left]
+        label = [new if each == old else each for each in label]
+    groups = {}
+    for position, each in enumerate(label):
+        groups.setdefault(each, []).append(position)
+    return sorted(group for group in groups.values() if len(group) > 1)
+
+
+def mixed(count, seed):
+    """Make random fingerprints, near copies of them, equal ones and a crowded header."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 2**64, count, np.uint64)
+    near = values[: count // 2].copy()
+    for _ in range(4):
+        near ^= np.uint64(1) << rng.integers(0, 64, len(near), np.uint64)
+    crowded = values[: count // 4] & np.uint64(2**12 - 1)
+    return rng.permutation(np.concatenate([values, near, values[:9], crowded]))
+
+
+def differing(values, value):
+    """Return in how many bits each of many fingerprints differs from a given one."""
+    return np.unpackbits((values ^ value).view(np.uint8).reshape(-1, 8), axis=1).sum(axis=1)
+
+
+def as_set(pairs):
+    return {(pair.left, pair.right, pair.distance) for pair in pairs}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "distance"), [(1, 0), (4, 0), (4, 3), (6, 3), (7, 2), (10, 9), (64, 20)]
+)
+@pytest.mark.parametrize("count", [100, 700])
+def test_pairs_and_clusters_are_those_of_comparing_every_two(blocks, distance, count):
+    fingerprints = mixed(count, blocks)
+    expected = by_comparing(fingerprints, distance)
+
+    pairs = simdb.find_all(fingerprints, blocks, distance)
+    clusters = simdb.find_clusters(fingerprints, blocks, distance)
+
+    assert len(pairs) == len(expected)
+    assert as_set(pairs) == expected
+    assert [each.tolist() for each in clusters] == components(len(fingerprints), expected)
+
+
+@pytest.mark.parametrize(
+    ("distance", "flips"), [(5, (2, 0, 1)), (1, (-1, 0, 0)), (3, (-1, 3, -1)), (0, (-1, -1, 0))]
+)
+def test_tables_with_flips_find_the_pairs_of_comparing_every_two(monkeypatch, distance, flips):
+    chosen = Arrangement(block_masks(3), flips)
+    monkeypatch.setattr(arrays, "choose_tables", lambda *_, **__: chosen)
+    fingerprints = mixed(200, distance)
+    expected = by_comparing(fingerprints, distance)
+
+    pairs = simdb.find_all(fingerprints, 6, distance)
+    clusters = simdb.find_clusters(fingerprints, 6, distance)
+
+    assert len(pairs) == len(expected)
+    assert as_set(pairs) == expected
+    assert [each.tolist() for each in clusters] == components(len(fingerprints), expected)
+
+
+def test_pairs_are_exact_among_sixty_thousand_of_one_header():
+    rng = np.random.default_rng(3)
+    fingerprints = rng.integers(0, 2**44, 60_000, np.uint64) | np.uint64(0xABCDE << 44)
+    values = np.concatenate([fingerprints, fingerprints[:500] ^ np.uint64(0b1001)])
+
+    pairs = as_set(simdb.find_all(values, 6, 3))
+
+    expected = {
+        (at, other, bits)
+        for at in range(30)
+        for other, bits in enumerate(differing(values, values[at]).tolist())
+        if other > at and bits <= 3
+    }
+    assert {pair for pair in pairs if pair[0] < 30} == expected
+    assert {(at, 60_000 + at, 2) for at in range(500)} <= pairs
+
+
+def test_equal_fingerprints_make_one_cluster_without_being_paired():
+    values = np.full(COPIES, 77, np.uint64)
+    values[5] ^= np.uint64(1)
+
+    clusters = simdb.find_clusters(values, 4, 3)
+
+    assert clusters.sizes.tolist() == [COPIES]
+    assert clusters.representatives.tolist() == [0]
+
+
+def test_equal_fingerprints_are_pairs_at_distance_0_in_chunks_of_bounded_size():
+    chunks = list(simdb.find_all(np.full(1000, 7, np.uint64), 4, 3).chunks())
+
+    assert sum(len(chunk) for chunk in chunks) == 1000 * 999 // 2
+    assert max(len(chunk) for chunk in chunks) <= 65_536
+    assert all(np.all(chunk.left < chunk.right) for chunk in chunks)
+    assert not any(chunk.distance.any() for chunk in chunks)
+
+
+def test_a_chain_of_a_thousand_is_one_cluster():
+    rng = np.random.default_rng(1)
+    chain = np.zeros(1000, np.uint64)
+    for at in range(1, 1000):
+        flips = rng.choice(64, 3, replace=False)
+        chain[at] = chain[at - 1] ^ np.uint64(sum(1 << int(bit) for bit in flips))
+
+    assert simdb.find_clusters(chain, 4, 3).sizes.tolist() == [1000]
+    assert simdb.find_clusters(np.delete(chain, 500), 4, 3).sizes.tolist() == [500, 499]
+
+
+def test_arrays_are_of_the_types_that_are_promised():
+    pairs = simdb.find_all([1, 3, 1 << 40, 1], 2, 1)
+    clusters = simdb.find_clusters([1, 3, 1 << 40, 1], 2, 1)
+
+    assert (pairs.left.dtype, pairs.right.dtype, pairs.distance.dtype) == (int, int, np.uint8)
+    assert clusters.offsets.tolist() == [0, 3]
+    assert clusters[-1].tolist() == [0, 1, 3]
+    assert [each.tolist() for each in clusters[:1]] == [[0, 1, 3]]
+    with pytest.raises(IndexError):
+        clusters[1]
+
+
+@over("nothing", [[], np.empty(0, np.uint64), np.array([]), [5]])
+def test_nothing_has_no_pairs_and_no_clusters(nothing):
+    assert len(simdb.find_all(nothing, 4, 3)) == 0
+    assert len(simdb.find_clusters(nothing, 4, 3)) == 0
+
+
+def test_pairs_are_streamed_once_and_gathered_for_ever():
+    streamed, gathered = simdb.find_all([1, 1], 4, 3), simdb.find_all([1, 1], 4, 3)
+
+    assert as_set(streamed) == {(0, 1, 0)}
+    with pytest.raises(simdb.ClosedError, match="again"):
+        len(streamed)
+    assert len(gathered) == 1
+    assert as_set(gathered) == as_set(gathered) == {(0, 1, 0)}
+
+
+def test_documents_without_features_match_nothing():
+    made = simdb.fingerprints(["", "a text that is long enough", "", "a text that is long enough"])
+
+    assert as_set(simdb.find_all(made, 4, 3)) == {(1, 3, 0)}
+    assert [each.tolist() for each in simdb.find_clusters(made, 4, 3)] == [[1, 3]]
+
+
+def test_any_whole_numbers_of_64_bits_are_taken():
+    kinds = [
+        [5, 7],
+        (simdb.Fingerprint(5), np.uint64(7)),
+        iter([5, 7]),
+        np.array([5, 7], np.int32),
+        simdb.Fingerprints(np.array([5, 7], np.uint64)),
+        np.array([5, 0, 7, 0], np.uint64)[::2],
+    ]
+
+    assert all(as_set(simdb.find_all(each, 4, 3)) == {(0, 1, 1)} for each in kinds)
+
+
+@over(
+    ("given", "message"),
+    [
+        ([1, -1], "fingerprint 1"),
+        ([1, 2**64], "fingerprint 1"),
+        ([1, True], "fingerprint 1"),
+        ([1, "2"], "fingerprint 1"),
+        (np.array([3, -1]), "view"),
+        (np.array([0.5]), "float64"),
+        (np.zeros((2, 2), np.uint64), "one dimension"),
+        ("12", "got str"),
+        (5, "got int"),
+    ],
+)
+def test_what_is_no_fingerprint_is_refused(given, message):
+    with pytest.raises(simdb.InputError, match=message):
+        simdb.find_all(given, 4, 3)
+    with pytest.raises(simdb.InputError, match=message):
+        simdb.find_clusters(given, 4, 3)
+
+
+def test_blocks_that_could_all_differ_are_refused_at_once():
+    with pytest.raises(simdb.OptionError, match="blocks=4 or more"):
+        simdb.find_all([1, 2], 3, 3)
+    with pytest.raises(simdb.OptionError, match="greater than distance"):
+        simdb.find_clusters([1, 2], 3, 3)

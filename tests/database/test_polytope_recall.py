@@ -1,0 +1,224 @@
+"""Searches of cross-polytope tables give the recall asked, whatever is inserted, deleted or merged.
+
+Documents are normal weights of two kinds.  The matches of a hard document are just as similar as
+asked, or more similar by `ABOVE` at most; those of an easy document are very similar.  The recall
+must hold for the hard ones alone.  The truth is an exhaustive search.
+
+A test fails only if fewer matches are found than by chance once in 1e6 searches of exactly this
+recall.  There are about 200 searches, so one of them fails by chance less than once in 5,000 seeds.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from binomial import chance_of
+
+import simdb
+from simdb.core import kernel
+from simdb.core.vector_form import corrected, fingerprints_of, unpack
+
+ABOVE = 0.005
+HARD, EASY, QUERIES = 500, 1100, 500
+# Similarities, and the numbers of weights of documents and of the database.
+WORLDS = (
+    (0.8, 128),
+    pytest.param((0.88, 128), marks=pytest.mark.slow),
+    pytest.param((0.9, 128), marks=pytest.mark.slow),
+    (0.95, 128),
+    pytest.param((0.8, 256), marks=pytest.mark.slow),
+    (0.9, 256),
+)
+RECALLS = (0.9, 0.95, 0.99)
+METHODS = ("polytope", "auto")
+CHANCE = 1e-6
+
+
+def drawn(count, dimensions, seed):
+    return np.random.default_rng(seed).standard_normal((count, dimensions)).astype(np.float32)
+
+
+def fingerprints(weights):
+    return simdb.Fingerprints(fingerprints_of(weights), weights)
+
+
+def similarities_of(left, right):
+    """Return the similarity of each row of `left` to the same row of `right`, as stored."""
+    left, right = (unpack(kernel.quantise(each)[1]).astype(np.float32) for each in (left, right))
+    norms = np.sqrt((left * left).sum(axis=1) * (right * right).sum(axis=1))
+    return corrected((left * right).sum(axis=1) / norms)
+
+
+def just_similar(weights, similarity, seed):
+    """Return a vector for each row whose similarity is from `similarity` to `ABOVE` more."""
+    generator = np.random.default_rng(seed)
+    made = np.empty_like(weights)
+    left = np.arange(len(weights))
+    wanted = similarity + ABOVE / 2
+    while len(left):
+        noise = generator.standard_normal((len(left), weights.shape[1]))
+        near = (wanted * weights[left] + math.sqrt(1 - wanted**2) * noise).astype(np.float32)
+        reached = similarities_of(weights[left], near)
+        is_made = (reached >= similarity) & (reached < similarity + ABOVE)
+        made[left[is_made]] = near[is_made]
+        left = left[~is_made]
+    return made
+
+
+class World:
+    """Hard documents in pairs, easy ones in pairs, and queries with one hard match each."""
+
+    def __init__(self, similarity, dimensions):
+        self.similarity = similarity
+        self.sketch = simdb.Simhash(dimensions=dimensions)
+        weights = drawn(HARD, dimensions, 1)
+        self.hard = np.concatenate([weights, just_similar(weights, similarity, 2)])
+        self.queries = fingerprints(just_similar(weights[:QUERIES], similarity, 3))
+        easy = drawn(EASY, dimensions, 4)
+        self.easy = np.concatenate([easy, easy + 0.05 * drawn(EASY, dimensions, 5)])
+
+    def insert_hard(self, database):
+        database.insert_many(range(len(self.hard)), fingerprints(self.hard))
+
+    def insert_easy(self, database):
+        names = [f"easy{at}" for at in range(len(self.easy))]
+        database.insert_many(names, fingerprints(self.easy))
+
+
+@pytest.fixture(scope="module", params=WORLDS, ids=str)
+def world(request):
+    return World(*request.param)
+
+
+@pytest.fixture
+def database(world, open_database):
+    """A database whose default is the similarity of its world."""
+    return open_database(
+        options=simdb.Options(
+            sketch=world.sketch, growth=2, delta_documents=100, similarity=world.similarity
+        )
+    )
+
+
+def found_pairs(matches):
+    queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
+    return set(zip(queries.tolist(), matches.ids.tolist(), strict=True))
+
+
+def assert_recalls(database, world):
+    """Assert that the hard matches of the queries are found, as many as asked."""
+    ask = {"similarity": world.similarity}
+    every = database.query_many(world.queries, search="exhaustive", recall=1.0, **ask)
+    wanted = found_pairs(every)
+    assert len(wanted) > QUERIES // 2
+    for method in METHODS:
+        for recall in RECALLS:
+            matches = database.query_many(world.queries, search=method, recall=recall, **ask)
+            found = found_pairs(matches)
+            assert found <= wanted
+            chance = chance_of(len(found), len(wanted), recall)
+            assert chance >= CHANCE, f"{method}, {recall}: {len(found)} of {len(wanted)}"
+
+
+@pytest.mark.few(1)
+def test_matches_just_as_similar_as_asked_are_found_as_inserted(open_database, world):
+    options = simdb.Options(sketch=world.sketch, growth=2, delta_documents=100)
+    database = open_database(options=options)
+
+    world.insert_hard(database)
+
+    assert_recalls(database, world)
+
+
+@pytest.mark.few(1)
+def test_matches_just_as_similar_as_asked_are_found_after_others_were_deleted(database, world):
+    world.insert_hard(database)
+
+    database.delete_many(range(0, len(world.hard), 3))
+
+    assert_recalls(database, world)
+
+
+@pytest.mark.few(1)
+def test_matches_just_as_similar_as_asked_are_found_after_compaction(database, world):
+    world.insert_hard(database)
+    database.delete_many(range(0, len(world.hard), 3))
+
+    database.compact()
+
+    assert_recalls(database, world)
+
+
+@pytest.mark.few(1)
+def test_documents_of_a_harder_kind_that_are_inserted_later_are_found(database, world):
+    world.insert_easy(database)
+
+    world.insert_hard(database)
+
+    assert len(database.stats().runs) == 2
+    assert_recalls(database, world)
+
+
+@pytest.mark.few(1)
+def test_documents_of_a_harder_kind_are_found_after_compaction(database, world):
+    world.insert_easy(database)
+    database.calibrate()
+    world.insert_hard(database)
+
+    database.compact()
+
+    assert_recalls(database, world)
+
+
+@pytest.mark.few(1)
+def test_documents_of_a_harder_kind_among_the_others_are_found(database, world):
+    hard, easy = world.hard, world.easy
+    order = np.random.default_rng(6).permutation(len(hard) + len(easy))
+    ids = np.array([*range(len(hard)), *(f"easy{at}" for at in range(len(easy)))], object)
+    weights = np.concatenate([hard, easy])
+    database.insert_many(ids[order].tolist(), fingerprints(weights[order]))
+
+    database.compact()
+
+    assert_recalls(database, world)
+
+
+@pytest.mark.few(1)
+def test_to_ask_for_less_never_finds_less(database, world):
+    world.insert_hard(database)
+    world.insert_easy(database)
+    database.compact()
+
+    def found(similarity, recall):
+        pairs = database.find_all(search="polytope", similarity=similarity, recall=recall)
+        matches = database.query_many(
+            world.queries, search="polytope", similarity=similarity, recall=recall
+        )
+        as_similar = {(each.left, each.right) for each in pairs if each.similarity >= wanted}
+        kept = matches.similarities >= wanted
+        queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
+        return as_similar | set(
+            zip(queries[kept].tolist(), matches.ids[kept].tolist(), strict=True)
+        )
+
+    wanted = world.similarity
+    ways = [(wanted, 0.9), (wanted - 0.001, 0.9), (wanted - 0.001, 0.95), (wanted - 0.02, 0.99)]
+    every = [found(*way) for way in ways]
+
+    assert all(fewer <= more for fewer, more in itertools.pairwise(every))
+    assert every[0]
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("recall", RECALLS)
+def test_pairs_of_all_kinds_are_found_after_compaction(database, world, recall):
+    world.insert_easy(database)
+    world.insert_hard(database)
+    database.compact()
+    ask = {"similarity": world.similarity}
+
+    found = database.find_all(search="polytope", recall=recall, **ask)
+
+    wanted = database.find_all(search="exhaustive", recall=1.0, **ask)
+    assert chance_of(len(list(found)), len(list(wanted)), recall) >= CHANCE

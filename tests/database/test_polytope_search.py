@@ -1,0 +1,382 @@
+"""Search by cross-polytope tables: finds what their thresholds reach, and nothing else."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.core import kernel
+from simdb.core.vector_form import fingerprints_of, unpack
+from simdb.database.search import many
+from simdb.plan.polytopes import KEY_SIGNS, sign_limits, table_share, universal
+
+TABLES = 3
+DIMENSIONS = 128
+
+
+def weights_of(count, *, seed=1, groups=4, noise=0.4):
+    """Return float32[count, 128]: documents in groups of similar ones, shuffled."""
+    generator = np.random.default_rng(seed)
+    centres = generator.standard_normal((-(-count // groups), DIMENSIONS))
+    weights = np.repeat(centres, groups, axis=0)[:count]
+    weights = weights + noise * generator.uniform(0, 1.3, (count, 1)) * generator.standard_normal(
+        weights.shape
+    )
+    return generator.permutation(weights).astype(np.float32)
+
+
+def fingerprints(weights):
+    return simdb.Fingerprints(fingerprints_of(weights), weights)
+
+
+@pytest.fixture
+def made(open_database):
+    """Return a function that makes a database of documents 0 .. n in runs and a delta."""
+
+    def make(weights, *, delta_documents=16, growth=2, **options):
+        options = {"polytopes": TABLES, "delta_documents": delta_documents, **options}
+        database = open_database(options=simdb.Options(growth=growth, **options))
+        for start in range(0, len(weights), 50):
+            part = weights[start : start + 50]
+            database.insert_many(range(start, start + len(part)), fingerprints(part))
+        return database
+
+    return make
+
+
+def similarities_of(weights):
+    """Return the similarity of every two documents by their packed vectors: float32[n, n]."""
+    _, vectors = kernel.quantise(weights)
+    every = kernel.Vectors(vectors.shape[1], [(0, vectors)])
+    numbers = np.arange(len(weights), dtype=np.uint32)
+    count = len(weights)
+    offsets = np.arange(count + 1, dtype=np.int64) * count
+    return every.similarity(vectors, offsets, np.tile(numbers, count)).reshape(count, count)
+
+
+def rows_of(matches):
+    """Return {(query, ordinal)} of matches."""
+    queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
+    return set(zip(queries.tolist(), matches.ordinals.tolist(), strict=True))
+
+
+def pairs_of(pairs):
+    return list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("recall", [0.5, 0.9, 0.99])
+def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
+    weights = weights_of(350)
+    database = made(weights, delta_documents=60)  # 50 documents stay in the delta
+    similar = similarities_of(weights) >= np.float32(0.88)
+    _, vectors = kernel.quantise(weights)
+    limits = sign_limits(0.88, recall, KEY_SIGNS)
+    threshold = universal(0.88, table_share(recall), width=7, tables=TABLES, either=False)
+    bits = fingerprints_of(weights).tolist()
+    tag = (1 << 42) - 1
+
+    found = rows_of(database.query_many(fingerprints(weights), search="polytope", recall=recall))
+
+    expected = set()
+    for query, stored in zip(*np.nonzero(similar), strict=True):
+        sizes = np.abs(unpack(vectors[query])[:64].astype(int))
+        is_firm = (sizes > 1) | (np.count_nonzero(sizes > 1) > 64 * 7 / 8)
+        limit, delta_limit, share = limits[not is_firm.all()]
+        firm = sum(1 << at for at in np.flatnonzero(is_firm).tolist())
+        differing = (bits[query] ^ bits[stored]) & firm
+        pair = vectors[query : query + 1], vectors[stored : stored + 1]
+        if stored >= 300:
+            is_found = differing.bit_count() <= delta_limit
+        else:
+            is_found = kernel.polytope_costs(*pair, 7, TABLES)[0] <= np.float32(threshold)
+            is_found &= (differing & tag).bit_count() <= limit
+            sizes[~is_firm | (np.arange(64) >= 42)] = 0
+            lost = sizes @ (differing >> np.arange(64, dtype=np.uint64).astype(object) & 1)
+            is_usual = np.count_nonzero(np.abs(unpack(vectors[query])) > 1) >= 128 * 5 / 8
+            share = share if is_usual else 1.0
+            is_found &= lost <= int(share * sizes.sum())
+        if is_found:
+            expected.add((int(query), int(stored)))
+    assert found == expected
+    assert len(expected) > 300
+
+
+def test_results_are_ordered_measured_and_cut_as_by_exhaustive_search(made):
+    weights = weights_of(300)
+    database = made(weights)
+    exact = database.query_many(fingerprints(weights), search="exhaustive", recall=1.0)
+
+    found = database.query_many(fingerprints(weights), search="polytope", recall=0.999)
+
+    both = rows_of(exact) & rows_of(found)
+    assert rows_of(found) <= rows_of(exact)
+    # Each of some 900 matches is missed with probability .001 or less; 30 or more with 1e-20.
+    assert len(both) >= len(exact.ordinals) - 30
+    known = {
+        key: (distance, similarity)
+        for key, distance, similarity in zip(sorted(rows_of(exact)), *by_key(exact), strict=True)
+    }
+    for key, distance, similarity in zip(sorted(rows_of(found)), *by_key(found), strict=True):
+        assert known[key] == (distance, similarity)
+    for query in range(len(found)):
+        one = found.similarities[found.offsets[query] : found.offsets[query + 1]]
+        assert (np.diff(one) <= 0).all()
+
+
+def by_key(matches):
+    """Return the distances and similarities in the order of (query, ordinal)."""
+    queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
+    order = np.lexsort((matches.ordinals, queries))
+    return matches.distances[order].tolist(), matches.similarities[order].tolist()
+
+
+def test_one_query_finds_what_a_batch_finds(made):
+    weights = weights_of(200)
+    database = made(weights)
+    batch = database.query_many(fingerprints(weights), search="polytope")
+
+    for query in range(200):
+        one = database.query(fingerprints(weights)[query], search="polytope")
+
+        assert one == batch[query]
+
+
+def test_a_limit_and_the_first_match_are_the_best(made):
+    weights = weights_of(200, noise=0.2)
+    database = made(weights)
+
+    for query in range(0, 200, 7):
+        document = fingerprints(weights)[query]
+        every = database.query(document, search="polytope")
+
+        assert database.query(document, search="polytope", limit=2) == every[:2]
+        assert database.first(document, search="polytope") in every
+
+
+def test_a_distance_besides_the_similarity_must_hold_too(made):
+    weights = weights_of(200)
+    database = made(weights)
+    every = database.query_many(fingerprints(weights), search="polytope", similarity=0.88)
+
+    near = database.query_many(
+        fingerprints(weights), search="polytope", similarity=0.88, distance=4
+    )
+
+    expected = {
+        key
+        for key, distance in zip(sorted(rows_of(every)), by_key(every)[0], strict=True)
+        if distance <= 4
+    }
+    assert rows_of(near) == expected
+    assert 200 <= len(expected) < len(every.ordinals)
+
+
+@pytest.mark.more
+@pytest.mark.few(2)
+@pytest.mark.parametrize(("memory_limit", "count"), [(5_000, 300), (1, 20), (100_000, 300)])
+def test_a_search_in_parts_finds_the_same(made, memory_limit, count):
+    weights = weights_of(count)
+    database = made(weights)
+    whole = database.query_many(fingerprints(weights), search="polytope")
+
+    parts = database.query_many(
+        fingerprints(weights), search=simdb.Search(method="polytope", memory_limit=memory_limit)
+    )
+
+    assert rows_of(parts) == rows_of(whole)
+    assert by_key(parts) == by_key(whole)
+
+
+def test_the_least_limit_of_memory_cuts_a_large_directory_into_pages(made, monkeypatch):
+    """Each of four million headers was searched by itself, which nobody would see the end of."""
+    monkeypatch.setattr("simdb.storage.runs.table.POLYTOPE_ENTRIES", (1, 2, 10**9))
+    cut, counts = many.chunks_of, []
+
+    def counted(*arguments):
+        found = cut(*arguments)
+        counts.append(len(found))
+        return found[:1000]
+
+    monkeypatch.setattr(many, "chunks_of", counted)
+    weights = weights_of(30)
+    database = made(weights)
+    database.compact()
+    whole = database.query_many(fingerprints(weights), search="polytope")
+    parts = database.query_many(
+        fingerprints(weights), search=simdb.Search(method="polytope", memory_limit=1)
+    )
+
+    pages = (1 << 18) // many.LEAST_HEADERS
+    assert pages <= counts[-1] <= pages + 100
+    assert rows_of(parts) == rows_of(whole)
+
+
+def test_the_least_limit_of_memory_cuts_no_run_and_no_batch_into_single_entries(
+    open_database, monkeypatch
+):
+    """500 queries of 20,000 documents took minutes: each query searched each entry by itself."""
+    bits = np.random.default_rng(1).integers(0, 2**64, 3000, np.uint64)
+    searched, opened = [], many.opened
+    database = open_database(options=simdb.Options(delta_documents=100))
+    database.insert_many(range(3000), bits)
+    monkeypatch.setattr(
+        many, "opened", lambda *given: searched.append(given[0].run) or opened(*given)
+    )
+
+    found = database.query_many(bits[:130], distance=0, search=simdb.Search(memory_limit=1))
+
+    assert [row[0].id for row in found] == list(range(130))
+    # Three slices of the queries, and of each run a window for some 512 entries.
+    assert len(searched) <= 3 * (3000 // 256 + 8)
+
+
+def test_deleted_documents_and_those_without_weights_are_not_found(made):
+    weights = weights_of(200, noise=0.2)
+    database = made(weights)
+    database.insert_many(range(1000, 1040), fingerprints_of(weights[:40]))
+    database.insert("empty", "")
+    database.delete_many(range(0, 200, 2))
+
+    found = database.query_many(fingerprints(weights), search="polytope")
+
+    assert set(found.ids) <= set(range(1, 200, 2))
+    assert len(found.ids) >= 100
+
+
+def test_inside_a_transaction_what_was_staged_is_found(made):
+    weights = weights_of(100, noise=0.1)
+    database = made(weights[:50])
+
+    with database.write() as transaction:
+        transaction.insert_many(range(50, 100), fingerprints(weights[50:]))
+        found = transaction.query_many(fingerprints(weights), search="polytope")
+
+    assert {(at, at) for at in range(100)} <= rows_of(found)
+
+
+def test_every_pair_is_found_once_if_either_document_finds_the_other(made):
+    weights = weights_of(400)
+    database = made(weights)
+    exact = set(pairs_of(database.find_all(search="exhaustive", recall=1.0)))
+
+    found = pairs_of(database.find_all(search="polytope", recall=0.99))
+
+    assert len(found) == len(set(found))
+    assert set(found) <= exact
+    # Some 500 pairs, in groups of four, are missed with .01 or less each; 40 with 1e-9 or less.
+    assert len(found) >= len(exact) - 40
+    assert len(exact) > 300
+
+
+def test_pairs_of_a_run_and_of_recent_documents_are_found(made):
+    weights = weights_of(60, groups=1)
+    noise = 0.1 * np.random.default_rng(5).standard_normal(weights.shape)
+    database = made(weights)
+    copies = (weights + noise).astype(np.float32)
+    for at in range(14):
+        database.insert_many([100 + at], fingerprints(copies[at : at + 1]))
+
+    pairs = database.find_all(search="polytope")
+
+    # Of 14 pairs each is missed with a chance of .05; more than four of them, of .0005.
+    assert set(pairs_of(pairs)) <= {(at, 100 + at) for at in range(14)}
+    assert len(pairs_of(pairs)) >= 10
+
+
+@pytest.mark.parametrize("delta_documents", [16, 1000])
+def test_pairs_have_their_similarities_in_runs_and_among_recent_documents(made, delta_documents):
+    """A small database, which has no run yet, once gave pairs with NaN."""
+    database = made(weights_of(100), delta_documents=delta_documents)
+    exhaustive = database.find_all(search="exhaustive", similarity=0.8)
+    expected = {(pair.left, pair.right): pair.similarity for pair in exhaustive}
+
+    found = list(database.find_all(search="polytope", similarity=0.8))
+
+    assert len(found) > 100
+    assert all(pair.similarity == expected[pair.left, pair.right] for pair in found)
+
+
+def test_pairs_that_either_end_finds_need_a_lower_recall_to_be_told_apart(made):
+    weights = weights_of(400)
+    database = made(weights)
+    low = pairs_of(database.find_all(search="polytope", recall=0.5))
+    high = set(pairs_of(database.find_all(search="polytope", recall=0.99)))
+
+    assert len(low) == len(set(low))
+    assert set(low) <= high
+    assert 0.5 * len(high) <= len(low) < len(high)
+
+
+def test_clusters_are_those_of_the_pairs(made):
+    weights = weights_of(300)
+    database = made(weights)
+    forest = kernel.Forest(300)
+    pairs = database.find_all(search="polytope", recall=0.9)
+    forest.join(pairs.left.astype(np.uint32), pairs.right.astype(np.uint32))
+    labels = forest.labels()
+
+    clusters = database.find_clusters(search="polytope", recall=0.9)
+
+    expected = {
+        tuple(np.flatnonzero(labels == label).tolist())
+        for label in np.unique(labels)
+        if (labels == label).sum() > 1
+    }
+    assert {tuple(sorted(each)) for each in clusters} == expected
+
+
+@pytest.mark.more
+def test_a_larger_collection_has_wider_headers(open_database):
+    weights = weights_of(6500)
+    database = open_database(options=simdb.Options(polytopes=TABLES))
+    database.insert_many(range(6500), fingerprints(weights))
+    database.compact()
+    exact = rows_of(
+        database.query_many(fingerprints(weights[:300]), search="exhaustive", recall=1.0)
+    )
+
+    found = rows_of(database.query_many(fingerprints(weights[:300]), search="polytope"))
+
+    assert database.plan(search="polytope").header_bits == 13
+    assert found <= exact
+    # Some 600 matches in 300 groups: below .9 with a chance under 1e-4 if each is found with .95.
+    assert len(found) >= 0.9 * len(exact)
+
+
+def test_an_explanation_names_the_table_that_finds_a_match(made):
+    weights = weights_of(200)
+    database = made(weights)
+    tables, vertices = set(), set()
+
+    for query in range(0, 100, 3):
+        for match in database.query(id=query, search="polytope"):
+            told = database.explain(query, match.id, search="polytope")
+
+            assert told.is_found
+            if told.probe is not None:
+                tables.add(told.probe.table)
+                vertices.add(told.probe.vertices)
+                assert f"in table {told.probe.table} " in told.reason
+
+    assert tables <= set(range(TABLES))
+    assert len(tables) > 1
+    assert vertices == {0, 1}
+
+
+def test_without_tables_the_method_names_the_remedy(open_database):
+    database = open_database(options=simdb.Options(polytopes=0))
+    database.insert("a", "some text that is stored")
+
+    with pytest.raises(simdb.OptionError, match=r"no cross-polytope tables|has none"):
+        database.query("some text", search="polytope")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [({"distance": 3}, "needs similarity="), ({"recall": 1.0}, "cannot reach recall 1")],
+)
+def test_a_question_that_the_tables_cannot_answer_names_the_remedy(made, asked, words):
+    database = made(weights_of(50))
+
+    with pytest.raises(simdb.OptionError, match=words):
+        database.query(fingerprints(weights_of(50))[0], search="polytope", **asked)

@@ -1,0 +1,288 @@
+"""The batch verbs give the same answers, in the same order, for any number of threads."""
+
+import importlib
+import random
+import threading
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.core import kernel, threads
+from simdb.core.errors import ClosedError, InputError
+from simdb.storage.contents import all_names
+
+COUNT = 240
+SMALL_RUNS = {"delta_documents": 40, "polytopes": 2}
+KINDS = {
+    "fingerprints": simdb.Options(**SMALL_RUNS),
+    "bits": simdb.Options(sketch=simdb.Simhash(store_volatility=False), delta_documents=40),
+    "signatures": simdb.Options(sketch=simdb.Minhash(permutations=32), delta_documents=40),
+}
+QUESTIONS = {
+    "fingerprints": [
+        {}, {"similarity": 0.8, "search": "exhaustive"}, {"distance": 3, "recall": 1.0},
+        {"similarity": 0.85, "search": "multiprobe"}, {"similarity": 0.8, "limit": 2},
+    ],
+    "bits": [{}, {"distance": 6}, {"distance": 3, "recall": 1.0, "limit": 1}],
+    "signatures": [{}, {"similarity": 0.5}, {"similarity": 0.6, "search": "exhaustive"}],
+}  # fmt: skip
+MANY = pytest.mark.parametrize("number", [2, 3, 8])
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(autouse=True)
+def same_key(monkeypatch):
+    """Databases hash ids with one key, so that they can be equal to the byte."""
+    monkeypatch.setattr(kernel, "new_id_key", lambda: bytes(kernel.ID_KEY_BYTES))
+
+
+@pytest.fixture(autouse=True)
+def tiny_parts(monkeypatch):
+    """Cut even a few documents into parts, so that every thread has some."""
+    monkeypatch.setattr(threads, "LEAST", 3)
+    monkeypatch.setattr(threads, "BEGUN", 1)
+
+
+def near_texts(count=COUNT, seed=1):
+    """Return texts of some words, every third a copy of an earlier one with one word replaced."""
+    chance = random.Random(seed)
+    texts = [""]
+    while len(texts) < count:
+        words = [f"word{chance.randrange(400)}" for _ in range(30)]
+        if len(texts) % 3 == 0:
+            words = chance.choice(texts[1:]).split()
+            words[chance.randrange(len(words))] = "other"
+        texts.append(" ".join(words))
+    return texts
+
+
+def filled(open_database, tmp_path, kind, number):
+    database = open_database(tmp_path / f"{kind}-{number}", options=KINDS[kind])
+    texts = near_texts()
+    for start in (0, 90, 180):
+        chosen = slice(start, start + 90)
+        database.insert_many(range(COUNT)[chosen], texts[chosen], threads=number)
+    return database
+
+
+def rows_of(matches):
+    return [matches[at] for at in range(len(matches))]
+
+
+@pytest.mark.few(1)
+@MANY
+@EVERY_KIND
+def test_what_is_stored_does_not_depend_on_threads(
+    open_database, tmp_path, kind, number, monkeypatch
+):
+    monkeypatch.setattr("simdb.database.state.incoming.SKETCHED_DOCUMENTS", 20)
+    monkeypatch.setattr("simdb.storage.runs.sorting.BINNED_ENTRIES", 20)
+    one = filled(open_database, tmp_path, kind, 1)
+    many = filled(open_database, tmp_path, kind, number)
+
+    assert list(one) == list(many)
+    assert [one.get(id).fingerprint.bits for id in one] == [
+        many.get(id).fingerprint.bits for id in many
+    ]
+    assert len(one.stats().runs) == len(many.stats().runs)
+    assert values_in(one) == values_in(many)
+
+
+def values_in(database):
+    """Return every stored value of a database, by sub-database and key."""
+    with database._store.state() as state:
+        return {
+            (name, bytes(key)): bytes(value)
+            for name in all_names(database._store.options)
+            for key, value in state.source.every(name)
+        }
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("most", [10, COUNT])
+@EVERY_KIND
+def test_remade_tables_are_the_same_to_the_byte(open_database, tmp_path, kind, most, monkeypatch):
+    monkeypatch.setattr("simdb.storage.runs.rewriting.THREADED_MOST", most)
+    monkeypatch.setattr("simdb.storage.runs.merge.COPIED_BYTES", 300)
+    monkeypatch.setattr("simdb.database.maintenance.compaction.HASHED_DOCUMENTS", 50)
+    monkeypatch.setattr("simdb.storage.runs.sorting.BINNED_ENTRIES", 20)
+    monkeypatch.setattr("simdb.storage.runs.sorting.BIN_ENTRIES", 10)
+    one, many = (filled(open_database, tmp_path, kind, each) for each in (1, 3))
+    wanted = one.query_many(near_texts(100, seed=2))
+
+    for database, number in ((one, 1), (many, 3)):
+        database.delete_many([7, 100])
+        database.rebuild(threads=number)
+
+    assert values_in(one) == values_in(many)
+    assert rows_of(many.query_many(near_texts(100, seed=2))) == rows_of(wanted)
+
+
+@pytest.mark.few(1)
+@MANY
+@EVERY_KIND
+def test_queries_answer_the_same(open_database, tmp_path, kind, number):
+    database = filled(open_database, tmp_path, kind, 1)
+    asked = near_texts(100, seed=2) + near_texts()[:60]
+
+    for question in QUESTIONS[kind]:
+        wanted = rows_of(database.query_many(asked, threads=1, **question))
+
+        assert rows_of(database.query_many(asked, threads=number, **question)) == wanted
+        assert any(wanted)
+
+
+@pytest.mark.more
+@pytest.mark.few(1)
+@MANY
+@EVERY_KIND
+def test_pairs_and_clusters_are_the_same(open_database, tmp_path, kind, number):
+    database = filled(open_database, tmp_path, kind, 1)
+
+    for question in QUESTIONS[kind]:
+        criterion = {name: value for name, value in question.items() if name != "limit"}
+        wanted = list(database.find_all(threads=1, **criterion))
+        clusters = list(database.find_clusters(threads=1, **criterion))
+        stars = list(database.find_clusters(policy="star", threads=1, **criterion))
+
+        assert list(database.find_all(threads=number, **criterion)) == wanted
+        assert list(database.find_clusters(threads=number, **criterion)) == clusters
+        assert list(database.find_clusters(policy="star", threads=number, **criterion)) == stars
+        assert wanted
+        assert clusters
+
+
+@pytest.mark.few(1)
+@MANY
+@EVERY_KIND
+def test_claims_are_the_same(open_database, tmp_path, kind, number):
+    one, many = (filled(open_database, tmp_path, kind, each) for each in (1, number))
+    new, ids = near_texts(150, seed=1)[60:] + near_texts(60, seed=3), range(COUNT, COUNT + 150)
+
+    wanted = rows_of(one.add_many_if_new(ids, new, threads=1))
+
+    assert rows_of(many.add_many_if_new(ids, new, threads=number)) == wanted
+    assert list(many) == list(one)
+
+
+@pytest.mark.few(1)
+@MANY
+@EVERY_KIND
+def test_batches_match_the_same(open_database, tmp_path, kind, number):
+    one, many = (filled(open_database, tmp_path, kind, each) for each in (1, number))
+    new, ids = near_texts(100, seed=1)[40:], range(COUNT, COUNT + 60)
+
+    wanted = rows_of(one.insert_batch(ids, new, threads=1))
+
+    assert (
+        rows_of(
+            many.insert_batch(ids, new, threads=number, search=simdb.Search(memory_limit=1 << 20))
+        )
+        == wanted
+    )
+
+
+@pytest.mark.few(1)
+@MANY
+@EVERY_KIND
+def test_a_compacted_database_is_the_same(open_database, tmp_path, kind, number):
+    one, many = (filled(open_database, tmp_path, kind, each) for each in (1, number))
+    for database in (one, many):
+        database.delete_many(range(5, COUNT, 7))
+
+    one.compact(threads=1)
+    many.compact(threads=number)
+
+    assert list(many) == list(one)
+    assert len(many.stats().runs) == 1
+    assert list(many.find_all(threads=1)) == list(one.find_all(threads=1))
+    assert (tmp_path / f"{kind}-{number}" / "data.mdb").stat().st_size == (
+        (tmp_path / f"{kind}-1" / "data.mdb").stat().st_size
+    )
+
+
+@MANY
+def test_fingerprints_and_signatures_are_the_same(number):
+    texts = near_texts()
+
+    one, many = (simdb.fingerprints(texts, threads=each) for each in (1, number))
+
+    assert (one.bits == many.bits).all()
+    assert (one.weights == many.weights).all()
+    assert (
+        simdb.signatures(texts, threads=1).minima == simdb.signatures(texts, threads=number).minima
+    ).all()
+
+
+@MANY
+@pytest.mark.parametrize("copies", [1, 3])
+def test_pairs_and_clusters_of_an_array_are_the_same(number, copies, monkeypatch):
+    monkeypatch.setattr("simdb.database.clusters.arrays.MOVED_AT_ONCE", 7)
+    monkeypatch.setattr("simdb.database.search.buckets.LABELLED_AT_ONCE", 9)
+    monkeypatch.setattr("simdb.storage.runs.sorting.BINNED_ENTRIES", 20)
+    monkeypatch.setattr("simdb.storage.runs.sorting.BIN_ENTRIES", 10)
+    bits = np.tile(simdb.fingerprints(near_texts(), threads=1).bits, copies)
+
+    one, many = (simdb.find_all(bits, 6, 5, threads=each) for each in (1, number))
+    clusters = [simdb.find_clusters(bits, 6, 5, threads=each) for each in (1, number)]
+
+    assert (one.left == many.left).all()
+    assert (one.right == many.right).all()
+    assert len(one.left)
+    assert [each.tolist() for each in clusters[0]] == [each.tolist() for each in clusters[1]]
+
+
+@MANY
+def test_pairs_of_many_copies_stream_through_small_buffers(number, monkeypatch):
+    monkeypatch.setattr("simdb.database.search.couples.CHUNK_PAIRS", 7)
+    monkeypatch.setattr("simdb.database.search.couples.SWEPT_ROWS", 5)
+    bits = np.repeat(np.array([3, 5, 2**60], np.uint64), 20)
+
+    found = simdb.find_all(bits, 4, 2, threads=number)
+
+    pairs = sorted(zip(found.left.tolist(), found.right.tolist(), strict=True))
+    assert pairs == [
+        (left, right)
+        for left in range(60)
+        for right in range(left + 1, 60)
+        if (int(bits[left]) ^ int(bits[right])).bit_count() <= 2
+    ]
+
+
+@MANY
+@pytest.mark.parametrize("wrong", [0, 17, 199])
+def test_an_error_names_the_same_document(open_database, number, wrong):
+    texts: list[object] = [*near_texts(200)]
+    texts[wrong] = "lone \ud800"
+
+    with pytest.raises(InputError, match=f"document {wrong} "):
+        simdb.fingerprints(texts, threads=number)
+    with pytest.raises(InputError, match=f"document {wrong} "):
+        open_database(options=KINDS["fingerprints"]).insert_many(range(200), texts, threads=number)
+
+
+def test_pairs_end_with_their_snapshot_whatever_threads_do(open_database, tmp_path, monkeypatch):
+    monkeypatch.setattr("simdb.database.search.couples.LOOKUP_QUERIES", 4)
+    database = filled(open_database, tmp_path, "bits", 1)
+    with database.read() as snapshot:
+        pairs = snapshot.find_all(distance=8, threads=4).chunks()
+        next(pairs)
+
+    with pytest.raises(ClosedError):
+        next(pairs)
+
+
+def test_a_tokeniser_is_called_in_the_thread_of_the_caller(tmp_path, monkeypatch):
+    (tmp_path / "noting.py").write_text(
+        "import threading\n"
+        "threads = set()\n"
+        "def words(text):\n"
+        "    threads.add(threading.get_ident())\n"
+        "    return text.split()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    simdb.fingerprints(near_texts(), simdb.Simhash(tokeniser="noting:words"), threads=4)
+
+    assert importlib.import_module("noting").threads == {threading.get_ident()}

@@ -1,0 +1,129 @@
+"""The probe that finds a match: `explain` reports what a query does."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.core.bits import header_mask, leading_masks, set_bits
+from simdb.core.reports import Plan, Probing
+from simdb.database.search.methods.probing import probe_of
+
+STORED = 300
+WAYS = (
+    {"search": "psm", "distance": 6, "recall": 0.8},
+    {"search": "multiprobe", "distance": 6, "recall": 0.8},
+    {"search": "bphs", "similarity": 0.8, "recall": 0.3},
+)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    generator = np.random.default_rng(3)
+    weights = generator.laplace(size=(STORED // 3, 128))
+    near = [weights + 0.2 * generator.laplace(size=weights.shape) for _ in range(2)]
+    every = np.concatenate([weights, *near]).astype(np.float32)
+    packed = np.packbits(every[:, :64] >= 0, axis=1, bitorder="little").view("<u8")[:, 0]
+    options = simdb.Options(blocks=4, delta_documents=10, sketch=simdb.Simhash(dimensions=128))
+    path = tmp_path_factory.mktemp("trace") / "db"
+    with simdb.open(path, options=options) as database:
+        database.insert_many(range(STORED), simdb.Fingerprints(packed.astype(np.uint64), every))
+        database.compact()
+        yield database
+
+
+@pytest.mark.more
+@pytest.mark.few(1)
+@pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["search"])
+def test_explain_finds_what_a_query_finds(database, asked):
+    found = database.query_many(ids=range(STORED), **asked)
+    missed = 0
+
+    for left, matches in enumerate(found):
+        ids = {match.id for match in matches}
+        for right in range(left % 100, STORED, 100):
+            if right == left:
+                continue
+            told = database.explain(left, right, **asked)
+            assert told.is_found == (right in ids), (left, right)
+            assert (told.probe is not None) == told.is_found or not told.is_match
+            missed += told.is_match and not told.is_found
+
+    # Some matches must be missed, or the test would check nothing.
+    assert found.offsets[-1] > 100
+    assert missed > 0
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["search"])
+def test_explain_finds_what_a_query_by_a_document_finds(database, asked):
+    generator = np.random.default_rng(4)
+    missed = 0
+
+    for id in range(100):
+        weights = database.get(id).fingerprint.weights
+        weights = weights + 2.5 * generator.laplace(size=weights.shape)
+        bits = sum(1 << at for at in np.flatnonzero(weights[:64] >= 0).tolist())
+        document = simdb.Fingerprint(bits, weights)
+        found = {match.id for match in database.query(document, **asked)}
+        told = database.explain(id, document=document, **asked)
+        assert told.is_found == (id in found)
+        missed += told.is_match and not told.is_found
+
+    assert missed > 0
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["search"])
+def test_the_probe_is_the_header_that_leads_from_one_to_the_other(database, asked):
+    plan = database.plan(**asked)
+    masks = leading_masks(4, 1)
+    header_bits = plan.probing.header_bits if plan.probing else 16
+    tables = set()
+
+    for left in range(100):
+        told = database.explain(left, left + 100, **asked)
+        if not told.is_found:
+            continue
+        pair = [database.get(id).fingerprint.bits for id in (left, left + 100)]
+        header = header_mask(masks[told.probe.table], header_bits)
+        assert told.probe.flipped == tuple(set_bits((pair[0] ^ pair[1]) & header))
+        assert f"in table {told.probe.table} " in told.reason
+        tables.add(told.probe.table)
+
+    assert max(tables) < plan.tables
+    assert len(tables) == 1 or plan.tables > 1
+
+
+def test_the_rank_is_the_place_in_the_order_of_vosh():
+    # Bit j of the header costs j + 1, so sums have many orders; levels are positions.
+    costs = np.full(256, 255, np.uint8)
+    costs[:64] = np.arange(64) + 1
+    levels = np.arange(64, dtype=np.uint8)[::-1].copy()  # bit 63 costs 1, bit 62 costs 2, ...
+    plan = Plan(
+        "psm", 1, 0, 0, 64, None, 0.9, 1e-6, "", probing=Probing(1, 8, 20, 4096, costs)
+    )  # fmt: skip
+    ordered = sorted(
+        (sum(64 - bit for bit in chosen), chosen)
+        for chosen in (tuple(set_bits(each << 56)) for each in range(256))
+    )
+
+    for cost, chosen in ordered:
+        stored = sum(1 << bit for bit in chosen)
+        probe = probe_of(plan.probing, 0, stored, levels, leading_masks(1, 1))
+        if cost > 20:
+            assert probe is None
+            continue
+        assert probe.flipped == chosen
+        assert probe.rank == 1 + sum(other < cost for other, _ in ordered)
+
+
+def test_a_header_beyond_the_cap_is_not_asked_for():
+    costs = np.ones(256, np.uint8)
+    levels = np.zeros(64, np.uint8)
+    plan = Plan("psm", 1, 0, 0, 64, None, 0.9, 1e-6, "", probing=Probing(1, 8, 2, 9, costs))
+    masks = leading_masks(1, 1)
+
+    # 9 headers differ in at most one bit; 28 more in two.
+    assert probe_of(plan.probing, 0, 1 << 60, levels, masks).rank == 2
+    assert probe_of(plan.probing, 0, 3 << 60, levels, masks) is None
+    assert probe_of(plan.probing, 0, 3, levels, masks) == simdb.Probe(0, (), 1)

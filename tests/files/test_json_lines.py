@@ -1,0 +1,214 @@
+"""JSON lines: pyarrow and the standard library give the same documents and the same messages."""
+
+import io
+import json
+import time
+from dataclasses import replace
+
+import pytest
+from batches import records_of
+from hypothesis import example, given, strategies as st
+from over import over
+
+from simdb.core import memory
+from simdb.files import json_lines
+from simdb.files.batch import Batch
+from simdb.files.json_lines import ColumnParser, has_number
+from simdb.files.reading import read_sources
+from simdb.files.records import InputProblem, SourceOptions
+
+SOME = SourceOptions(has_lines=True, has_fields=False)
+LONG_ID = b'{"id": "' + b"x" * 1024 + b'", "text": "x"}'
+WIDE_ID = '{"id": "' + "\u660e" * 400 + '", "text": "x"}'
+HUGE = b'{"text": "a", "n": ' + b"9" * 5000 + b"}"
+
+numbers = st.one_of(
+    st.integers(), st.floats(), st.sampled_from([2**63, 2**64, 10**30, -0.0, 1e308, True, False])
+)
+values = st.recursive(
+    st.one_of(st.none(), numbers, st.text()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner)),
+    max_leaves=5,
+)
+names = st.sampled_from(["id", "text", "more", "te\\u0078t", "\u00e9", ""])
+fields = st.lists(st.tuples(names, values), max_size=4)
+good = st.builds(
+    lambda id, text, rest: encoded([("id", id), ("text", text), *rest]),
+    st.one_of(st.text(), st.integers(), st.none(), st.floats()), st.text(), fields,
+)  # fmt: skip
+broken = st.sampled_from([
+    b"", b" ", b"\r", b"\x0c", b"null", b"[]", b'"text"', b"{", b"}", b"{}", b"\xef\xbb\xbf{}",
+    b'\xef\xbb\xbf{"text": "a"}', b'{"text": "a"} {"text": "b"}', b'{"text": "a"}{"text": "b"}',
+    b'{"text":', b'"a"}', b'{"text": "a"}\r', b'\x0b{"text": "a"}', b'{"text": "a"}\xc2\xa0',
+    b'{"text": "\\ud800"}', b'{"text": "a", "n": "\\udfff"}', b'{"id": "\\ud800", "text": "a"}',
+    b'{"text": "caf\xe9"}', b'{"text": "a", "n": "caf\xe9"}', b'{"text": "a", "\xff": 1}',
+    b'{"text": "\xed\xa0\x80"}', b'{"text": "a\x00b"}', b'{"text": "a\\u0000b"}',
+    b'{"id": NaN, "text": "a"}', b'{"id": 1e400, "text": "a"}', b'{"text": "a", "n": -Infinity}',
+    b'{"id": 1.5, "text": "a"}', b'{"id": true, "text": "a"}', b'{"id": [1], "text": "a"}',
+    b'{"id": "", "text": "a"}', b'{"id": null, "text": "a"}', b'{"id": -7, "text": "a"}',
+    b'{"id": " 7 ", "text": "a"}', b'{"id": "seven", "text": "a"}', b'{"text": 3}',
+    b'{"text": 3, "text": "b"}', b'{"text": "b", "text": 3}', b'{"text": "a", "n": 01}',
+    b'{"text": "a",}', b'{"text": "a", "n": [1, 2}', b'{"body": "a"}', HUGE, LONG_ID,
+    WIDE_ID.encode(), b'{"text": "' + b"long " * 2000 + b'"}', b"[" * 100_000,
+])  # fmt: skip
+settings = st.builds(
+    lambda errors, has_int_ids, has_lines: replace(
+        SOME, errors=errors, has_int_ids=has_int_ids, has_lines=has_lines
+    ),
+    st.sampled_from(["strict", "replace"]), st.booleans(), st.booleans(),
+)  # fmt: skip
+
+
+def encoded(pairs):
+    """Write an object that can have a name twice, and surrogates as they are or escaped."""
+    written = ", ".join(
+        f"{json.dumps(name).replace(chr(92) * 2, chr(92))}: {json.dumps(value, ensure_ascii=False)}"
+        for name, value in pairs
+    )
+    return f"{{{written}}}".encode("utf-8", "surrogatepass").replace(b"\n", b" ")
+
+
+def read(content, reading=SOME, name="a.jsonl"):
+    """Return the records and the problems of JSON lines, in order."""
+    found = []
+    for each in json_lines.read_lines(io.BufferedReader(io.BytesIO(content)), name, reading):
+        found += records_of(each) if isinstance(each, Batch) else [each]
+    return found
+
+
+def read_line_by_line(content, reading=SOME, name="a.jsonl"):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ColumnParser, "parse", lambda self, block: None)
+        return read(content, reading, name)
+
+
+@given(
+    lines=st.lists(st.one_of(good, broken, st.binary()), max_size=12),
+    ending=st.sampled_from([b"", b"\n", b"\r\n"]),
+    reading=settings,
+)
+@example(lines=[b'{"text": "x", "n": 1', b'}{"text": "y"}'], ending=b"\n", reading=SOME)
+@example(lines=[b'{"text": "a"} {"text": "b"}', b""], ending=b"\n", reading=SOME)
+@example(lines=[b'{"text": "a", "n": [', b'], "id": 1}'], ending=b"\n", reading=SOME)
+@example(lines=[HUGE, b'{"text": "a", "n": "caf\xe9"}'], ending=b"", reading=SOME)
+def test_pyarrow_finds_what_the_standard_library_finds(lines, ending, reading):
+    content = b"\n".join(lines) + ending
+
+    found = read(content, reading)
+
+    assert found == read_line_by_line(content, reading)
+
+
+@over("named", [("text", "text"), ('t"', "id"), ("\\", "\x01"), ("\u00e9", "")])
+def test_fields_have_any_names(named):
+    text_field, id_field = named
+    reading = replace(SOME, text_field=text_field, id_field=id_field)
+    content = json.dumps({text_field: "a", id_field: "b"}).encode()
+
+    (record,) = read(content, reading)
+
+    assert [record] == read_line_by_line(content, reading)
+    assert record.id == "b"
+
+
+def test_usual_lines_become_columns():
+    columns = ColumnParser(SOME).parse(b'{"id": 1, "text": "a", "n": [2]}\n{"text": "b"}\r\n')
+
+    assert columns.ids == [1, None]
+    assert list(columns.texts) == ["a", "b"]
+    assert columns.sizes.tolist() == [33, 15]
+
+
+def test_lines_become_columns_only_if_each_holds_one_object_with_a_text():
+    parser = ColumnParser(SOME)
+    good, two = b'{"text": "a"}\n', b'{"text": "a"} {"text": "b"}\n'
+    torn = b'{"text": "a", "n": [\n]}\n'
+
+    refused = (two, torn, two + torn, b"\n", good + b"\n", b'{"text": 1}\n', good + b"{}\n")
+    assert [parser.parse(block) for block in refused] == [None] * 7
+    assert list(parser.texts(good + good, 2)) == ["a", "a"]
+    assert [parser.texts(good + other, 2) for other in (two, b"\n", b"{}\n")] == [None] * 3
+
+
+@over("count", [0, 1, 5, 6])
+def test_one_bad_line_changes_nothing_for_the_others(count):
+    lines = [b'{"id": %d, "text": "t"}' % at for at in range(6)]
+    lines.insert(count, b'{"id": NaN, "text": "t", "n": [}')
+
+    found = read(b"\n".join(lines))
+
+    assert [each.where for each in found if isinstance(each, InputProblem)] == [
+        f"a.jsonl:{count + 1}"
+    ]
+    assert [each.id for each in found if not isinstance(each, InputProblem)] == list("012345")
+    assert [each.size_bytes for each in found if not isinstance(each, InputProblem)] == [23] * 6
+
+
+def test_a_line_is_kept_byte_for_byte_without_its_line_feed():
+    content = b' {"id":  "a",\t"text": "\\u00e9 \xc3\xa9"} \r\n\n{"text": "b"}'
+
+    records = read(content)
+
+    assert [record.line for record in records] == [
+        b' {"id":  "a",\t"text": "\\u00e9 \xc3\xa9"} \r', b'{"text": "b"}'
+    ]  # fmt: skip
+    assert [record.position for record in records] == [1, 3]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_lines_are_whole_wherever_a_block_or_a_piece_ends(monkeypatch, size):
+    monkeypatch.setattr(memory, "BLOCK_BYTES", size)
+    monkeypatch.setattr(json_lines, "PIECE_BYTES", 5)
+    lines = [b'{"id": "%d", "text": "%s"}' % (at, b"x" * (at % 9)) for at in range(40)]
+
+    found = read(b"\n".join(lines))
+
+    assert [record.line for record in found] == lines
+    assert [record.position for record in found] == list(range(1, 41))
+
+
+@pytest.mark.parametrize("size", [1, 50, 1000])
+def test_a_line_that_is_too_long_is_not_held_in_memory(monkeypatch, size):
+    monkeypatch.setattr(memory, "BLOCK_BYTES", size)
+    monkeypatch.setattr(json_lines, "PIECE_BYTES", 10)
+    monkeypatch.setattr(json_lines, "DOCUMENT_BYTES_MAX", 100)
+    content = b'{"text": "a"}\n' + b"x" * 1000 + b'\n{"text": "b"}\n' + b"y" * 500
+
+    parts = [part for _, part in json_lines.blocks(io.BytesIO(content).read1, size)]
+    found = read(content)
+
+    assert max(map(len, parts)) < 300
+    assert [each.where for each in found if isinstance(each, InputProblem)] == [
+        "a.jsonl:2",
+        "a.jsonl:4",
+    ]
+    assert [each.text for each in found if not isinstance(each, InputProblem)] == ["a", "b"]
+
+
+@over(("digits", "is_long"), [(8, False), (9, True), (10, True), (30, True), (0, False)])
+def test_a_number_with_too_many_digits_is_found_wherever_it_is(digits, is_long):
+    number = b"7" * digits
+
+    found = {has_number(b"-" * at + number + b"." * rest, 8) for at in range(20) for rest in (0, 9)}
+
+    assert found == {is_long}
+
+
+def test_without_a_limit_no_number_is_too_long():
+    assert not has_number(b"7" * 10_000, 0)
+
+
+def test_blank_lines_cost_little_and_count_as_lines(tmp_path):
+    """400 MB of line feeds in a small gzip file took 100 seconds, a Python object for each line."""
+    path = tmp_path / "a.jsonl"
+    line = b'{"id": 1, "text": "one"}\n'
+    path.write_bytes(b"\n" * 3_000_000 + line + b" \n" + b"\r\n" * 500_000 + b"[]")
+
+    start = time.process_time()
+    every = list(read_sources([str(path)], SourceOptions(threads=1)))
+    seconds = time.process_time() - start
+
+    batch, problem = every
+    assert [(each.id, each.position) for each in records_of(batch)] == [("1", 3_000_001)]
+    assert problem.where == f"{path}:3500003"
+    assert seconds < 1
