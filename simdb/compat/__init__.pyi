@@ -1,2 +1,1 @@
 from simdb.compat import importing as importing
-from simdb.compat.scrapy import NearDuplicatePipeline as NearDuplicatePipeline
