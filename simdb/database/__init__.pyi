@@ -59,12 +59,12 @@ from simdb.database.state.incoming import (
     EncodedIds as EncodedIds,
     as_list as as_list,
     joined as joined,
+    note_unstorable as note_unstorable,
     numbered as numbered,
     sketch_all as sketch_all,
 )
 from simdb.database.state.opening import settled as settled
 from simdb.database.state.polytope_tables import with_fingerprints as with_fingerprints
-from simdb.database.state.unreadable import note_unstorable as note_unstorable
 from simdb.database.stored import (
     Lookups as Lookups,
     id_key as id_key,

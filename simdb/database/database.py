@@ -416,10 +416,10 @@ def rebuild(
         problem = error
     else:
         with database:
-            problem = maintenance.rescue.problem_of(database._store)
+            problem = maintenance.rebuild.page_problem_of(database._store)
             if problem is None:
                 return database.rebuild(**asked)
-    return maintenance.rescue.rescue(os.path.abspath(os.fsdecode(path)), problem, **asked)
+    return maintenance.rebuild.rescue(os.path.abspath(os.fsdecode(path)), problem, **asked)
 
 
 def _stores_of(other: Any, held: ExitStack) -> Iterator[Store]:

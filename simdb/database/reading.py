@@ -198,7 +198,7 @@ class Reading(Protocol[IdT]):
         searches.many.check_match(match)
         question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
         filters.check_filters(where, accept)
-        documents, accept = states.unreadable.without_unreadable(
+        documents, accept = states.incoming.without_unreadable(
             self._store.sketcher, documents, skipped, errors, count, accept, known
         )
         if contained is not None or texts is not None:
@@ -299,7 +299,7 @@ class Reading(Protocol[IdT]):
         filters.check_filters(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
-        documents, _ = states.unreadable.without_unreadable(
+        documents, _ = states.incoming.without_unreadable(
             self._store.sketcher, documents, skipped, errors, count
         )
         listed = None if ids is None else states.incoming.as_list(ids, "ids")

@@ -16,7 +16,7 @@ from simdb.database.state.state import State
 from simdb.database.state.view import Sealed
 from simdb.database.transaction import WriteTransaction
 from simdb.database.write import claim
-from simdb.database.write.undecided import refereed
+from simdb.database.write.claim import refereed
 
 if TYPE_CHECKING:
     from simdb.database.search.judge import Texts

@@ -187,15 +187,17 @@ from simdb.storage.runs.columns import (
     SealedParts as SealedParts,
 )
 from simdb.storage.runs.merge import (
+    MergedRuns as MergedRuns,
+    Merging as Merging,
+    check_written as check_written,
+    column_differences as column_differences,
+    differences as differences,
     joined as joined,
     merge_in_memory as merge_in_memory,
     merge_tables as merge_tables,
-    taken as taken,
-)
-from simdb.storage.runs.merging import (
-    MergedRuns as MergedRuns,
-    Merging as Merging,
     steps_of as steps_of,
+    table_differences as table_differences,
+    taken as taken,
     written_keys as written_keys,
 )
 from simdb.storage.runs.rewriting import seal as seal, write_run as write_run
@@ -206,17 +208,11 @@ from simdb.storage.runs.run import (
     put_segment as put_segment,
     run_keys as run_keys,
 )
-from simdb.storage.runs.sorting import Sorting as Sorting, sorted_table as sorted_table
 from simdb.storage.runs.source import Source as Source
-from simdb.storage.runs.sums import (
-    check_written as check_written,
-    column_differences as column_differences,
-    differences as differences,
-    table_differences as table_differences,
-)
 from simdb.storage.runs.table import (
     ENTRY_BYTES as ENTRY_BYTES,
     Put as Put,
+    Sorting as Sorting,
     Table as Table,
     encoded_table as encoded_table,
     header_bits as header_bits,
@@ -224,6 +220,7 @@ from simdb.storage.runs.table import (
     make_table as make_table,
     polytope_header_bits as polytope_header_bits,
     run_info as run_info,
+    sorted_table as sorted_table,
 )
 from simdb.storage.salvage import (
     Loss as Loss,

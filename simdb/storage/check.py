@@ -27,10 +27,9 @@ from simdb.storage.files.plain import IDF_FILE
 from simdb.storage.records.delta import Keying
 from simdb.storage.records.metadata import decode_block, decode_times
 from simdb.storage.records.tombstones import is_deleted
-from simdb.storage.runs.merging import written_keys
+from simdb.storage.runs.merge import differences, written_keys
 from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.sums import differences
 from simdb.storage.runs.table import Table, stored_bits
 
 RESTORE = (

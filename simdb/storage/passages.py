@@ -29,9 +29,8 @@ from simdb.core.reports import Finding
 from simdb.storage import codec, layout
 from simdb.storage.records.manifest import Manifest, PassageInfo
 from simdb.storage.records.tombstones import Bitmap, with_room
-from simdb.storage.runs.merge import merge_tables, without
+from simdb.storage.runs.merge import check_written, merge_tables, without
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.sums import check_written
 from simdb.storage.runs.table import NO_ENTRIES, Entries, Put, Table, joint
 
 KEY_BITS = 64

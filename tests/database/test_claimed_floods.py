@@ -8,7 +8,7 @@ import pytest
 import simdb
 from simdb.database.search import lookup
 from simdb.database.state import signature_kind
-from simdb.database.write import claim, undecided
+from simdb.database.write import claim
 
 # One minimum is a band, so unlike documents share bands, too.
 SHARING = simdb.Options(
@@ -20,9 +20,9 @@ FINGERPRINTS = simdb.Options(delta_documents=16)
 @pytest.fixture
 def tiny(monkeypatch):
     """Let few documents be a flood."""
-    monkeypatch.setattr(undecided, "MATCHES_FIRST", 4)
-    monkeypatch.setattr(undecided, "COMPARED_FIRST", 3)
-    monkeypatch.setattr(undecided, "GROWTH", 2)
+    monkeypatch.setattr(claim, "MATCHES_FIRST", 4)
+    monkeypatch.setattr(claim, "COMPARED_FIRST", 3)
+    monkeypatch.setattr(claim, "GROWTH", 2)
     monkeypatch.setattr(claim, "GROUP_FIRST", 40)
     monkeypatch.setattr(claim, "GROUP_DOCUMENTS", 40)
     monkeypatch.setattr(claim, "MATCHES_ENOUGH", 4)
@@ -100,8 +100,8 @@ def test_a_crowd_beside_chains_of_few_is_decided_as_one_by_one(
     open_database, tiny, monkeypatch, seed, threads
 ):
     """Only what is in the crowd has too many matches for one list."""
-    monkeypatch.setattr(undecided, "MATCHES_FIRST", 40)
-    monkeypatch.setattr(undecided, "COMPARED_MOST", 70)
+    monkeypatch.setattr(claim, "MATCHES_FIRST", 40)
+    monkeypatch.setattr(claim, "COMPARED_MOST", 70)
     monkeypatch.setattr(claim, "GROUP_FIRST", 600)
     monkeypatch.setattr(claim, "GROUP_DOCUMENTS", 600)
     generator = np.random.default_rng(seed)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 import simdb
-from simdb.database.write import claim, undecided
-from simdb.database.write.undecided import Refusals
+from simdb.database.write import claim
+from simdb.database.write.claim import Refusals
 
 FINGERPRINTS = simdb.Options(sketch=simdb.Simhash(shingle=1), delta_documents=16)
 BANDS = simdb.Options(sketch=simdb.Minhash(shingle=1), bands=1, rows=32, delta_documents=16)
@@ -104,7 +104,7 @@ def test_an_equal_fingerprint_alone_refuses_nothing(open_database, small_groups)
 def test_the_leaders_of_a_fingerprint_are_those_noted_with_it(most, calls):
     noted, expected = Refusals(), {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(undecided, "LEADERS_MOST", most)
+        patch.setattr(claim, "LEADERS_MOST", most)
         for call in calls:
             noted.note(
                 np.array([fingerprint for fingerprint, _ in call], np.uint64),

@@ -10,7 +10,7 @@ from soundness import assert_sound
 import simdb
 from rescues import stored
 from simdb.core import kernel
-from simdb.database.maintenance import rescue
+from simdb.database.maintenance import rebuild
 from simdb.storage import layout
 from simdb.storage.files import pages
 from simdb.storage.files.plain import DATA_FILE, IDF_FILE
@@ -93,7 +93,7 @@ def test_whichever_page_is_zeroed_the_rest_is_rescued_and_what_is_lost_is_counte
 
 @pytest.mark.parametrize("name", [layout.META, layout.MANIFEST])
 def test_no_document_is_lost_with_a_page_that_others_can_replace(path, name, monkeypatch):
-    monkeypatch.setattr(rescue, "WRITTEN_BYTES", 2000)
+    monkeypatch.setattr(rebuild, "WRITTEN_BYTES", 2000)
     before = stored(path)
     harm(path, leaf_of(path, name))
     assert not opens(path)

@@ -11,7 +11,7 @@ from soundness import TINY, assert_sound, everything, stray_values
 import simdb
 from simdb.database.write import writer
 from simdb.storage import codec, layout
-from simdb.storage.runs import merging
+from simdb.storage.runs import merge
 from simdb.storage.translation import MapFull
 
 FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
@@ -93,7 +93,7 @@ def test_every_step_of_a_merge_leaves_a_sound_database(open_database, count):
 @pytest.mark.parametrize("window", [1, 7])
 @pytest.mark.parametrize("pace", [1, 3])
 def test_tables_are_merged_window_by_window(open_database, monkeypatch, window, pace):
-    monkeypatch.setattr(merging, "WINDOW_ENTRIES", window)
+    monkeypatch.setattr(merge, "WINDOW_ENTRIES", window)
     database = open_database(options=TINY)
 
     with merging_slowly(pace=pace):
@@ -104,7 +104,7 @@ def test_tables_are_merged_window_by_window(open_database, monkeypatch, window, 
 
 @pytest.mark.more
 def test_steps_are_prepared_by_commits_of_single_documents(open_database, monkeypatch):
-    monkeypatch.setattr(merging, "WINDOW_ENTRIES", 30)
+    monkeypatch.setattr(merge, "WINDOW_ENTRIES", 30)
     database = open_database(options=TEXTS)
     texts = [" ".join(WORDS[at % 3 : 3 + at % 6]) for at in range(200)]
 
@@ -123,13 +123,13 @@ def test_steps_are_prepared_by_commits_of_single_documents(open_database, monkey
 def tables_begun(database, monkeypatch, between):
     """Insert single documents while a merge is unfinished; return how often a table was begun."""
     begun = []
-    made = merging.TableMerge
+    made = merge.TableMerge
 
     def note(*given):
         begun.append(given)
         return made(*given)
 
-    monkeypatch.setattr(merging, "TableMerge", note)
+    monkeypatch.setattr(merge, "TableMerge", note)
     for at in range(50, 80):
         database.insert(at, int(BITS[at]))
         between(database)
@@ -208,7 +208,7 @@ def test_a_merge_goes_on_in_another_process(tmp_path):
 @pytest.mark.more
 def test_two_writers_take_turns_in_a_merge(open_database, monkeypatch):
     # Each has merged a part of a table in memory when the other one deletes and writes it.
-    monkeypatch.setattr(merging, "WINDOW_ENTRIES", 3)
+    monkeypatch.setattr(merge, "WINDOW_ENTRIES", 3)
     left = open_database(options=TINY)
     right = open_database()
     for first in range(0, 200, 4 * BATCH):

@@ -6,8 +6,8 @@ from over import over
 
 from simdb.core import kernel, threads
 from simdb.core.bits import ALL_BITS, leading_masks
-from simdb.storage.runs import sorting
-from simdb.storage.runs.sorting import Sorting
+from simdb.storage.runs import table
+from simdb.storage.runs.table import Sorting
 
 MASKS = [ALL_BITS, 1, *leading_masks(4, 2)[2:4]]
 NOISE = np.random.default_rng(3).integers(0, 2**64, 3000, np.uint64)
@@ -28,10 +28,10 @@ WORDS = {
 def tiny_bins(monkeypatch):
     """Cut even a few words into parts and bins, of which the sample misses some."""
     monkeypatch.setattr(threads, "LEAST", 3)
-    monkeypatch.setattr(sorting, "BINNED_ENTRIES", 1)
-    monkeypatch.setattr(sorting, "BIN_ENTRIES", 50)
-    monkeypatch.setattr(sorting, "BIN_BITS_MIN", 1)
-    monkeypatch.setattr(sorting, "SAMPLED_KEYS", 30)
+    monkeypatch.setattr(table, "BINNED_ENTRIES", 1)
+    monkeypatch.setattr(table, "BIN_ENTRIES", 50)
+    monkeypatch.setattr(table, "BIN_BITS_MIN", 1)
+    monkeypatch.setattr(table, "SAMPLED_KEYS", 30)
 
 
 def check(words, number):
@@ -56,6 +56,6 @@ def test_tables_are_sorted_alike_by_any_number_of_threads(tiny_bins, kind, numbe
     check(WORDS[kind], number)
 
 
-@over("count", [sorting.BINNED_ENTRIES - 1, sorting.BINNED_ENTRIES])
+@over("count", [table.BINNED_ENTRIES - 1, table.BINNED_ENTRIES])
 def test_tables_are_sorted_in_one_piece_or_by_bins_alike(count):
     check(np.random.default_rng(5).integers(0, 2**64, count, np.uint64), 2)

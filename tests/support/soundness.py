@@ -6,7 +6,7 @@ import simdb
 from simdb.storage import layout
 from simdb.storage.contents import table_names
 from simdb.storage.environment import registry
-from simdb.storage.runs.merging import written_keys
+from simdb.storage.runs.merge import written_keys
 from simdb.storage.runs.run import run_keys
 
 TINY = simdb.Options(delta_documents=4, growth=2)

@@ -42,22 +42,19 @@ TINY = {
     "database.search.rows": {"MANY": 2, "SORTED_LEAST": 2},
     "database.search.filters": {"FOUND_TOGETHER": 2, "READ_TOGETHER": 3},
     "database.state.glimpse": {"PART": 3},
-    "database.state.signature_kind": {"SORTING_QUERIES": 2, "TRIED": 2},
+    "database.state.signature_kind": {"SORTING_QUERIES": 2, "TRIED": 2, "COMPARED_BYTES": 300},
     "database.state.kinds": {"CROWD_SAMPLE": 4},
     "database.state.polytope_tables": {
         "GATHERED_BYTES": 60, "GATHERED_AT_ONCE": 1, "REPLACED_KEYS": 3
     },
     "database.state.incoming": {"SKETCHED_DOCUMENTS": 3, "SKETCHED_READY": 3},
     "database.state.view": {"FEW": 1, "PLANS_MAX": 1, "ASKED_LEAST": 4, "MADE_BYTES": 4800},
-    "database.state.signature_vectors": {"COMPARED_BYTES": 300},
     "database.write.writer": {"WAITING_BYTES": 500},
-    "database.write.undecided": {
-        "MATCHES_FIRST": 3, "COMPARED_FIRST": 2, "COMPARED_MOST": 2, "GROWTH": 1,
-    },
     "database.write.passages": {"MERGED_MOST": 60, "AHEAD_ENTRIES": 90},
     "database.write.claim": {
         "GROUP_FIRST": 2, "GROUP_DOCUMENTS": 4, "LOOKED_UP": 3, "LOOKED_UP_LEAST": 2,
-        "PLANNED_GROWTH": 1, "MATCHES_ENOUGH": 3, "JUDGED_FIRST": 1,
+        "PLANNED_GROWTH": 1, "MATCHES_ENOUGH": 3, "JUDGED_FIRST": 1, "MATCHES_FIRST": 3,
+        "COMPARED_FIRST": 2, "COMPARED_MOST": 2, "GROWTH": 1,
     },
     "plan.banding": {"KEYED_SIGNATURES": 3},
     "database.search.methods.permuted": {"PART_ENTRIES": 3},
@@ -76,13 +73,17 @@ TINY = {
     "storage.records.delta": {"FEW_DOCUMENTS": 2, "LEAST_CAPACITY": 1},
     "storage.records.metadata": {"BLOCK_DOCUMENTS": 2, "BLOCK_BYTES": 30, "CHECKED_TOGETHER": 2},
     "storage.runs.columns": {"FEW": 1},
-    "storage.runs.merge": {"THREADED_DOCUMENTS": 4, "COPIED_BYTES": 99, "RANGE_ENTRIES": 4},
-    "storage.runs.merging": {"WINDOW_ENTRIES": 5, "WINDOW_BYTES": 200},
+    "storage.runs.merge": {
+        "THREADED_DOCUMENTS": 4, "COPIED_BYTES": 99, "RANGE_ENTRIES": 4, "WINDOW_ENTRIES": 5,
+        "WINDOW_BYTES": 200,
+    },
     "storage.runs.rewriting": {
         "WINDOW_ENTRIES": 3, "THREADED_MOST": 10, "KEYED_DOCUMENTS": 3, "KEYED_LEAST": 2,
     },
-    "storage.runs.sorting": {"BINNED_ENTRIES": 2, "BIN_ENTRIES": 3, "SAMPLED_KEYS": 4},
-    "storage.runs.table": {"POLYTOPE_ENTRIES": (4, 9, 20)},
+    "storage.runs.table": {
+        "POLYTOPE_ENTRIES": (4, 9, 20), "BINNED_ENTRIES": 2, "BIN_ENTRIES": 3, "SAMPLED_KEYS":
+        4,
+    },
     "storage.transfer": {"BATCH_BYTES": 500, "PART_BYTES": 50},
     "core.threads": {"LEAST": 2, "BEGUN": 1},
 }  # fmt: skip

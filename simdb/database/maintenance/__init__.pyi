@@ -6,5 +6,4 @@ from simdb.database.maintenance import (
     inspection as inspection,
     merge as merge,
     rebuild as rebuild,
-    rescue as rescue,
 )

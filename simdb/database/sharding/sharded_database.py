@@ -193,7 +193,7 @@ class ShardedDatabase(Generic[IdT]):
         question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
         check_limit(limit)
         check_filters(where, accept)
-        documents, accept = states.unreadable.without_unreadable(
+        documents, accept = states.incoming.without_unreadable(
             self._shards.sample.store.sketcher, documents, skipped, errors, count, accept, known
         )
         batch = searches.many.QueryBatch.checked(question, match)
@@ -253,7 +253,7 @@ class ShardedDatabase(Generic[IdT]):
         check_filters(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
-        documents, _ = states.unreadable.without_unreadable(
+        documents, _ = states.incoming.without_unreadable(
             self._shards.sample.store.sketcher, documents, skipped, errors, count
         )
         listed = None if ids is None else states.incoming.as_list(ids, "ids")

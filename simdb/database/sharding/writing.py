@@ -315,7 +315,7 @@ class Filling:
         first, listed = self._read, states.incoming.as_list(ids, "ids")
         self._read += len(listed)
         own = Skipped(lambda row, id, reason: self._skipped.add(first + row, id, reason))
-        found = states.unreadable.readable(
+        found = states.incoming.readable(
             self._sketcher, (listed, documents, metadata), own, errors=self._errors,
             threads=self._threads,
         )  # fmt: skip

@@ -1,5 +1,4 @@
 from simdb.database.state import (
     incoming as incoming,
     signature_kind as signature_kind,
-    unreadable as unreadable,
 )

@@ -18,11 +18,11 @@ from simdb.database import search
 from simdb.database.search import lookup
 from simdb.database.search.filters import Where, satisfying
 from simdb.database.search.question import Question, criterion_of
-from simdb.database.state import incoming, unreadable
+from simdb.database.state import incoming
 from simdb.database.state.documents import find_ids
 from simdb.database.state.state import State
 from simdb.database.write import claim as claims, conflicts
-from simdb.database.write.undecided import refereed
+from simdb.database.write.claim import refereed
 from simdb.database.write.write_state import WriteState
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def claim(
     is_exact = search.judge.check_verification(question.verify, texts, writing.store.options)
     if is_exact:
         check_many(call.documents, "documents")
-        every = unreadable.listed_documents(call.documents)
+        every = incoming.listed_documents(call.documents)
         call = call._replace(documents=every)
     call = _readable(writing, call, is_read_again=is_exact)
     if is_exact:
@@ -163,8 +163,8 @@ def _readable(writing: WriteState, call: Call, *, is_read_again: bool = False) -
     skipped, store = call.skipped, writing.store
     if not skipped.is_allowed:
         return call
-    documents = unreadable.listed_documents(call.documents) if is_read_again else call.documents
-    ids, sketches, metadata = unreadable.readable(
+    documents = incoming.listed_documents(call.documents) if is_read_again else call.documents
+    ids, sketches, metadata = incoming.readable(
         store.sketcher, (call.ids, documents, call.metadata), skipped, errors=call.errors,
         threads=thread_count(call.threads), encoding=call.encoding, beside=store.beside,
         progress=call.progress,

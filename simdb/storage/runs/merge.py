@@ -6,29 +6,40 @@ ordinal are joined in segments that are counted from the first ordinal of all ru
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import offsets_of
 from simdb.core.dtypes import I64, U32, Array
+from simdb.core.errors import CorruptError, FormatError
 from simdb.core.threads import mapped
 from simdb.storage import codec, layout
 from simdb.storage.environment import file_map
 from simdb.storage.records.delta import stored_offsets
+from simdb.storage.records.manifest import RunInfo, Unfinished
 from simdb.storage.records.tombstones import Bitmap
-from simdb.storage.runs.run import Run, Segment
+from simdb.storage.runs.run import Run, Segment, put_segment
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import (
     NO_ENTRIES,
     Entries,
+    Put,
     Table,
     directory_bits,
+    encoded_part,
+    ends_with,
+    entry_count,
+    is_stored,
     joint,
     make_table,
     run_info,
+    sums_of,
     table_with_room,
+    with_entries,
 )
 
 # Merging fewer documents would not be worth several threads.
@@ -37,6 +48,22 @@ THREADED_DOCUMENTS = 1 << 14
 COPIED_BYTES = 1 << 21
 # A range of so many entries is merged at a time: it stays in the cache from pair to pair.
 RANGE_ENTRIES = 1 << 16
+
+
+REMEDY = "build the tables again from the stored columns: rebuild(), simdb rebuild"
+# What a step writes: columns of a table, or of segments.
+TABLE_GROUPS = ((layout.ORDINALS,), (layout.KEYS,), (layout.DIRECTORY,))
+DOCUMENT_COLUMNS = (layout.FINGERPRINT, layout.OFFSET, layout.ID)
+VECTORS, STATES = (layout.VECTOR,), (layout.STATE,)
+# About how many bytes of a document each step writes; before its ordinals a table is merged.
+COSTS = {
+    (layout.ORDINALS,): 16, (layout.KEYS,): 8, (layout.DIRECTORY,): 4,
+    DOCUMENT_COLUMNS: 32, VECTORS: 64, STATES: 1,
+}  # fmt: skip
+# The entries of a table that are merged in some 10 to 30 milliseconds.
+WINDOW_ENTRIES = 1 << 21
+# The bytes of columns that are copied in such a time.
+WINDOW_BYTES = 1 << 24
 
 
 def merge_tables(tables: Sequence[Table], *, threads: int = 1) -> Table:
@@ -346,3 +373,310 @@ class TableMerge:
         # Keys that damage has put out of order must not keep the window from moving on.
         stops[longest] = max(stops[longest], last + 1)
         return stops
+
+
+def written_entries(
+    runs: Sequence[Run], name: bytes, source: Source, table_names: Sequence[bytes]
+) -> Entries:
+    """Return the entries of a table of all `runs`, as they were written.
+
+    For a run of an older version, which has no sums, that are the stored entries if their checksums
+    are right; CorruptError otherwise.  `table_names`: all tables of keys.
+    """
+    return joint(_written(run, name, source, table_names) for run in runs)
+
+
+def check_merge(runs: Sequence[Run], name: bytes, merge: TableMerge, written: Entries) -> None:
+    """Raise CorruptError unless a complete merge has read what was `written` to a table of `runs`.
+
+    It has lost none of the entries that it did not leave out.
+    """
+    check_read(runs, name, merge.read, written)
+    if merge.kept != merge.written:
+        raise CorruptError(
+            f"{entries_in(runs, name)} were not merged as they are: {merge.kept.length} became"
+            f" {merge.written.length} others; nothing was changed, try again"
+        )
+
+
+def check_read(runs: Sequence[Run], name: bytes, read: Entries, written: Entries) -> None:
+    """Raise CorruptError unless the entries `read` are those that were `written`."""
+    if read != written:
+        raise CorruptError(f"{entries_in(runs, name)} are not those that were written; {REMEDY}")
+
+
+def entries_in(runs: Sequence[Run], name: bytes) -> str:
+    """Name the entries of a table of some runs for a message."""
+    first, last = runs[0].info.number, runs[-1].info.number
+    return f"the entries of {name.decode()} in the runs {first} to {last}"
+
+
+def check_written(found: Iterable[tuple[bytes, str]]) -> None:
+    """Raise CorruptError if there is a difference between what was written and what is stored."""
+    for name, problem in found:
+        raise CorruptError(
+            f"{name.decode()} was not stored as it was written: {problem}; nothing was changed, try"
+            " again, and if it happens again, on another disk"
+        )
+
+
+def differences(
+    rows: Iterable[RunInfo], source: Source, table_names: Sequence[bytes]
+) -> Iterator[tuple[bytes, str]]:
+    """Yield a sub-database and a message for each value of runs that is not as it was written.
+
+    Every byte of the runs is read once.
+    """
+    for row in rows:
+        yield from table_differences(Run(row), source, table_names)
+        yield from column_differences(Run(row), source, layout.COLUMN_KINDS)
+
+
+def table_differences(
+    run: Run, source: Source, table_names: Sequence[bytes]
+) -> Iterator[tuple[bytes, str]]:
+    """Yield the `differences` of the tables of a run."""
+    known = sums_of(run.info, table_names)
+    for name in (layout.IDS, *table_names):
+        try:
+            if name not in known:
+                run.verify_table(name, source)
+                continue
+            run.verify_table(name, source, (layout.DIRECTORY,))
+            table = run.named_table(name, source)
+            if table.entries.checksum != known[name]:
+                number = run.info.number
+                yield name, f"the entries of run {number} are not those that were written"
+        except (CorruptError, FormatError) as error:
+            yield name, str(error)
+        run.give_back()
+
+
+def column_differences(
+    run: Run, source: Source, columns: Collection[int]
+) -> Iterator[tuple[bytes, str]]:
+    """Yield the `differences` of some columns by ordinal of a run."""
+    for number in range(run.segment_count):
+        for column in columns:
+            try:
+                run.verify_column(column, number, source)
+            except (CorruptError, FormatError) as error:
+                yield layout.column_name(column), str(error)
+        run.give_back()
+
+
+def _written(run: Run, name: bytes, source: Source, table_names: Sequence[bytes]) -> Entries:
+    known = sums_of(run.info, table_names)
+    table = run.named_table(name, source)
+    if name in known:
+        return Entries(len(table.keys), known[name])
+    run.verify_table(name, source)
+    return table.entries
+
+
+class MergedValues(NamedTuple):
+    """The values of one step: `columns` of a table, or of `segments` if `table` is None.
+
+    `table`: the name of its sub-database.  `cost`: about how many bytes are written.
+    """
+
+    columns: Sequence[int]
+    table: bytes | None
+    segments: Sequence[int]
+    cost: int
+
+
+def steps_of(run: RunInfo, table_names: Sequence[bytes]) -> Sequence[MergedValues]:
+    """Return the steps that write a run; `table_names`: the tables of keys."""
+    names = layout.lean_names(table_names) if run.is_lean else table_names
+    return _steps(len(run), run.weighted_count > 0, tuple(names))
+
+
+def written_keys(merge: Unfinished, table_names: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield sub-database and key of every value that an unfinished merge has written.
+
+    Cross-polytope tables without entries have no values.
+    """
+    number = merge.run.number
+    for step in steps_of(merge.run, table_names)[: merge.done]:
+        if step.table and not is_stored(merge.run, step.table):
+            continue
+        for column in step.columns:
+            if step.table is not None:
+                yield step.table, layout.table_key(number, column)
+            for segment in step.segments:
+                yield layout.column_name(column), layout.segment_key(number, column, segment)
+
+
+class MergedRuns(NamedTuple):
+    """The runs that a step merges; `source` sees them, and `dead` is what is deleted now."""
+
+    runs: Sequence[Run]
+    source: Source
+    dead: Bitmap | None
+
+
+class Merging:
+    """What a process keeps in memory between the steps of an unfinished merge.
+
+    All of it can be made again from what is stored.  It is of use only if no other process has
+    committed in between.
+    """
+
+    def __init__(self, number: int, table_names: Sequence[bytes]) -> None:
+        """Begin with nothing; the merge writes run `number` with these tables of keys."""
+        self.number = number
+        self._table_names = table_names
+        self._step: MergedValues | None = None
+        self._segments: list[SegmentMerge] = []
+        self._table: bytes | None = None
+        self._merge: TableMerge | None = None
+        self._written: set[int] = set()  # columns of the table, which are no longer in memory
+        self._left_out: Bitmap | None = None
+
+    def write(self, step: MergedValues, run: RunInfo, merged: MergedRuns, put: Put) -> RunInfo:
+        """Carry out one step of merging into `run`; returns its row with the known counts.
+
+        The source sees the steps before it, unless this object has carried them out.
+        """
+        runs, source, _ = merged
+        if step.table is None:
+            self.note(step, runs)
+            self._copy(step, merged)
+            for number, each in zip(step.segments, self._segments, strict=True):
+                put_segment(
+                    run.number, number, each.merged, put,
+                    has_vectors=True, may_be_even=source.keying.may_be_lean,
+                )  # fmt: skip
+            self._step, self._segments = None, []
+            return run
+        self._take(step, runs)
+        self._advance(step, run, merged, most=sum(len(each.info) for each in runs))
+        assert self._merge is not None
+        entries = self._merge.written
+        if layout.ORDINALS in step.columns:
+            written = written_entries(runs, step.table, source, self._table_names)
+            check_merge(runs, step.table, self._merge, written)
+            run = with_entries(run, step.table, entries)
+            if step.table == layout.IDS and entries.length < len(run):
+                self._left_out = _others(run, self._merge.merged.ordinals)
+        elif not ends_with(run, step.table, entries):
+            raise CorruptError(
+                f"{entries_in(runs, step.table)} are not those of the steps before; {REMEDY}"
+            )
+        self._written.update(step.columns)
+        for column in step.columns:
+            # It leaves the memory: until the commit ends, LMDB and the system need as much.
+            array = self._merge.take(column)
+            if is_stored(run, step.table):
+                put(*encoded_part(step.table, run.number, column, array))
+        return run
+
+    def note(self, step: MergedValues, runs: Sequence[Run]) -> bool:
+        """Take note of the step that comes next; returns whether it was noted before."""
+        if step.table is not None:
+            return not self._take(step, runs)
+        is_known = self._step == step
+        if not is_known:
+            self._step = step
+            self._segments = [SegmentMerge(segment_start(runs, at)) for at in step.segments]
+        return is_known
+
+    def prepare(self, step: MergedValues, run: RunInfo, merged: MergedRuns) -> None:
+        """Copy or merge one more window of the columns or the table that the next step writes.
+
+        If the step was not noted it only is noted: if each process commits once, more would be in
+        vain.
+        """
+        if not self.note(step, merged.runs):
+            return
+        if step.table is not None:
+            self._advance(step, run, merged, most=WINDOW_ENTRIES)
+        else:
+            self._copy(step, merged, most=WINDOW_BYTES)
+
+    def _take(self, step: MergedValues, runs: Sequence[Run]) -> bool:
+        """Make the table of a step the one that is merged; returns whether it is begun now.
+
+        It is begun again if what the step writes is no longer in memory.
+        """
+        assert step.table is not None
+        if self._table == step.table and self._written.isdisjoint(step.columns):
+            return False
+        lengths = [entry_count(each.info, step.table) for each in runs]
+        self._table, self._merge, self._written = step.table, TableMerge(lengths), set()
+        return True
+
+    def _copy(self, step: MergedValues, merged: MergedRuns, *, most: int = sys.maxsize) -> None:
+        """Copy at most about `most` more bytes of the segments that a step writes."""
+        runs, source, _ = merged
+        for at, each in zip(step.segments, self._segments, strict=True):
+            if most > 0:
+                most = each.advance(aligned_parts(runs, source, step.columns, at), most)
+
+    def _advance(self, step: MergedValues, run: RunInfo, merged: MergedRuns, *, most: int) -> None:
+        """Merge at most `most` more entries of the table that was taken.
+
+        After its ordinals, which are no longer in memory then, its directory is made.
+        """
+        runs, source, dead = merged
+        assert self._merge is not None
+        assert step.table is not None
+        is_first = layout.ORDINALS in step.columns
+        if not self._merge.is_complete:
+            is_decided = step.table == layout.IDS and is_first
+            left_out = dead if is_decided else self._find_left_out(run, source)
+            tables = [each.named_table(step.table, source) for each in runs]
+            self._merge.advance(tables, source, left_out, most)
+        keys, ordinals, directory = self._merge.merged
+        if self._merge.is_complete and not is_first and not len(directory):
+            bits = directory_bits(step.table, len(keys), source.header_offset)
+            self._merge.merged = make_table(keys, ordinals, bits, is_sorted=True)
+
+    def _find_left_out(self, run: RunInfo, source: Source) -> Bitmap | None:
+        """Return the tombstones of the documents that the table of ids leaves out; None if none."""
+        if run.id_count == len(run):
+            return None
+        if self._left_out is None:
+            self._left_out = _others(run, _stored_kept(run, source))
+        return self._left_out
+
+
+@lru_cache(maxsize=8)  # every commit asks for the steps of the merge that is unfinished
+def _steps(
+    length: int, has_vectors: bool, table_names: tuple[bytes, ...]
+) -> tuple[MergedValues, ...]:
+    steps = [
+        MergedValues(columns, name, (), COSTS[columns] * length)
+        for name in (layout.IDS, *table_names)
+        for columns in TABLE_GROUPS
+    ]
+    groups = [DOCUMENT_COLUMNS, VECTORS] if has_vectors else [DOCUMENT_COLUMNS]
+    segments = range(-(-length // layout.SEGMENT_ORDINALS))
+    of_segment = min(length, layout.SEGMENT_ORDINALS)
+    steps += [
+        MergedValues(columns, None, (segment,), COSTS[columns] * of_segment)
+        for segment in segments
+        for columns in groups
+    ]
+    return (*steps, MergedValues(STATES, None, segments, COSTS[STATES] * length))
+
+
+def _others(run: RunInfo, kept: U32) -> Bitmap:
+    """Return a bitmap with a bit for each ordinal, set for those of `run` that are not `kept`."""
+    is_out = np.zeros(-(-run.stop // 8) * 8, np.bool_)
+    is_out[run.start : run.stop] = True
+    is_out[kept] = False
+    return np.packbits(is_out, bitorder="little")
+
+
+def _stored_kept(run: RunInfo, source: Source) -> U32:
+    """Return the ordinals in the table of ids of an unfinished run; CorruptError."""
+    key, kind = layout.table_key(run.number, layout.ORDINALS), layout.TABLE_KINDS[layout.ORDINALS]
+    kept: U32 = source.fetch(layout.IDS, kind, key, "<u4")
+    if len(kept) != run.id_count or ((kept < run.start) | (kept >= run.stop)).any():
+        raise CorruptError(
+            f"the unfinished run {run.number} has {len(kept)} ordinals of ids that do not fit its"
+            f" {run.id_count} documents {run.start}..{run.stop}"
+        )
+    return kept

@@ -24,17 +24,20 @@ from simdb.storage.records.delta import DeltaView, Keying, StoredBatch
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, is_deleted
 from simdb.storage.runs.merge import (
+    REMEDY,
     TableMerge,
     aligned_segments,
+    check_merge,
+    check_read,
+    entries_in,
     joined,
     slices,
     stored_columns,
     taken,
+    written_entries,
 )
 from simdb.storage.runs.run import Run, Segment, as_segment, encoded_column
-from simdb.storage.runs.sorting import sorted_table
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.sums import REMEDY, check_merge, check_read, entries_in, written_entries
 from simdb.storage.runs.table import (
     Entries,
     Put,
@@ -45,6 +48,7 @@ from simdb.storage.runs.table import (
     entries_of,
     make_table,
     run_info,
+    sorted_table,
 )
 
 # The entries of all sources that are merged at a time; they and the result fit into a cache.
