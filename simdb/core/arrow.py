@@ -12,6 +12,7 @@ numbers in decimal, bytes in hexadecimal digits.
 import ctypes
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -87,6 +88,26 @@ def python_values(values: Any) -> list[Any]:
         return list(values.to_pylist())
     except ValueError:
         return list(_plain_times(values).to_pylist())
+
+
+def rows_with_bytes(rows: Any) -> list[dict[str, Any]]:
+    """Return rows as `python_values` does, with bytes in place of strings that are not UTF-8."""
+    try:
+        return python_values(rows)
+    except UnicodeDecodeError:
+        columns = [each.cast("binary") if str(each.type) in STRINGS else each for each in rows]
+        values = python_values(rows.from_arrays(columns, rows.schema.names))
+    strings = [
+        name
+        for name, kind in zip(distinct(rows.schema.names), rows.schema.types, strict=True)
+        if str(kind) in STRINGS
+    ]
+    for row in values:
+        for name in strings:
+            if row[name] is not None:
+                with suppress(UnicodeDecodeError):
+                    row[name] = row[name].decode()
+    return values
 
 
 def as_column(values: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.core.arrow import STRINGS, load_arrow, python_values
+from simdb.core.arrow import load_arrow, rows_with_bytes
 from simdb.core.choices import KEEP
 from simdb.core.decoding import MARK, text_column
 from simdb.core.errors import InputError
@@ -209,12 +209,7 @@ def _columns(rows: Any, reading: SourceOptions, name: str, first: int) -> Batch 
 def _records(
     rows: Any, reading: SourceOptions, name: str, first: int
 ) -> Iterator[Record | InputProblem]:
-    try:
-        values = python_values(rows)
-    except UnicodeDecodeError:  # of a string that is none
-        columns = [each.cast("binary") if str(each.type) in STRINGS else each for each in rows]
-        values = python_values(rows.from_arrays(columns, rows.schema.names))
-    for position, row in enumerate(values, first):
+    for position, row in enumerate(rows_with_bytes(rows), first):
         try:
             text = field_named(reading.text_field).of(row)
             size = byte_count(text) if isinstance(text, str) else 0

@@ -13,7 +13,7 @@ from typing import IO, Protocol
 
 import numpy as np
 
-from simdb.core.arrow import python_values
+from simdb.core.arrow import rows_with_bytes
 from simdb.core.dtypes import I64
 from simdb.core.errors import OptionError
 from simdb.core.threads import read_ahead, thread_count
@@ -234,7 +234,7 @@ def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
     for piece in pieces:
         if isinstance(piece, RowRange):
             for batch in chosen_rows(piece):
-                yield b"".join(as_line(row) + LINE_FEED for row in python_values(batch))
+                yield b"".join(as_line(row) + LINE_FEED for row in rows_with_bytes(batch))
         elif piece.table is not None:
             yield from (as_line(row) + LINE_FEED for row in table_file.rows_of(piece))
         elif piece.is_waiting:
@@ -262,7 +262,7 @@ def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
     for part in _parts(pieces):
         if isinstance(part, RowRange):
             for batch in chosen_rows(part):
-                yield from (table_file.loaded(waiting_line(row)) for row in python_values(batch))
+                yield from (table_file.loaded(waiting_line(row)) for row in rows_with_bytes(batch))
         else:
             yield part
 

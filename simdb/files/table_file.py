@@ -16,7 +16,7 @@ from typing import IO, Any, TextIO
 
 import numpy as np
 
-from simdb.core.arrow import load_arrow, python_values
+from simdb.core.arrow import load_arrow, rows_with_bytes
 from simdb.core.checks import shown
 from simdb.core.errors import InputError
 from simdb.core.fields import distinct, fields_of
@@ -315,7 +315,8 @@ class _FileColumns:
             if name not in batch.schema.names:
                 arrays.append(self._arrow.nulls(batch.num_rows, kind))
             elif name in self.mixed:
-                arrays.append(self.array(name, python_values(batch.column(name))))
+                values = [row[name] for row in rows_with_bytes(batch.select([name]))]
+                arrays.append(self.array(name, values))
             else:
                 arrays.append(batch.column(name).cast(kind))
         return self._arrow.RecordBatch.from_arrays(arrays, schema=schema)

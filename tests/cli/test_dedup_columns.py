@@ -231,3 +231,24 @@ def test_a_damaged_column_that_is_not_compared_leaves_the_output_as_it_was(
     assert ran.code == 2
     assert f"{path}: a column is damaged" in ran.notes
     assert output.read_bytes() == b"an earlier result\n"
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_a_string_that_is_not_utf_8_is_kept_as_its_bytes(simdb_run, tmp_path, ending):
+    path, output = tmp_path / "a.parquet", tmp_path / f"out.{ending}"
+    notes = pyarrow.array([b"whole", b"torn \xce", b"", None]).view(pyarrow.string())
+    texts = pyarrow.array([FOX, SKY, SEA, FOX])
+    parquet.write_table(pyarrow.table({"text": texts, "note": notes}), path)
+
+    ran = simdb_run("dedup", str(path), "-o", str(output))
+
+    assert ran.code == 0
+    if ending == "jsonl":
+        found = [json.loads(line)["note"] for line in output.read_text().splitlines()]
+        assert found == ["whole", {"bytes": "746f726e20ce"}, ""]
+    elif ending == "csv":
+        found = [row["note"] for row in csv.DictReader(output.open(newline=""))]
+        assert found == ["whole", '{"bytes": "746f726e20ce"}', ""]
+    else:
+        found = parquet.read_table(output).column("note").cast("binary").to_pylist()
+        assert found == [b"whole", b"torn \xce", b""]
