@@ -1,5 +1,5 @@
 """Scrapy: the public address of the item pipeline that settings of a crawl name."""
 
-from simdb.compat import NearDuplicatePipeline
+from simdb.compat.scrapy import NearDuplicatePipeline
 
 __all__ = ["NearDuplicatePipeline"]
