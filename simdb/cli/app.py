@@ -21,7 +21,7 @@ from click.shell_completion import CompletionItem, ShellComplete, get_completion
 
 import simdb
 from simdb import cli
-from simdb.cli import COMMANDS, NAMES, module_of, output
+from simdb.cli import COMMANDS, NAMES, module_of
 from simdb.cli.options.declare import command_of
 from simdb.cli.output.render import (
     BROKEN_PIPE,
@@ -32,11 +32,10 @@ from simdb.cli.output.render import (
     Exit,
     print_note,
 )
+from simdb.cli.output.words import in_words
 from simdb.core.errors import full_disk
 from simdb.core.foreign import COMMANDS as COMMAND_WORDS
 
-# Folders whose messages are in words of the command line already.
-OWN_WORDS = (cli.__name__, "simdb.files", "simdb.files")
 NO_MEMORY = (
     "the memory of this process is used up; give it more, or take fewer threads, as with the"
     " environment variable SIMDB_THREADS=1, or let dedup hold less, with --memory 64M"
@@ -131,7 +130,9 @@ def _reported() -> Iterator[None]:
         raise Exit(_report("interrupted", INTERRUPTED)) from None
     except simdb.Error as error:
         is_wrong = isinstance(error, simdb.OptionError | simdb.InputError)
-        raise Exit(_report(_message(error), WRONG_USE if is_wrong else DATABASE_ERROR)) from None
+        raise Exit(
+            _report(in_words(error.at_command), WRONG_USE if is_wrong else DATABASE_ERROR)
+        ) from None
     except OSError as error:
         _close_output()
         full = full_disk(error, error.filename or "standard output")
@@ -249,15 +250,6 @@ def _add_line(path: Path, line: str) -> None:
             file.write(f"{break_before}{line}\n")
 
 
-def _message(error: simdb.Error) -> str:
-    """Return the message of an error: that of the library in words of the command line."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = "" if trace is None else trace.tb_frame.f_globals["__name__"]
-    return str(error) if place.startswith(OWN_WORDS) else output.words.in_words(str(error))
-
-
 def _advised(error: OSError) -> str:
     """Return the message of an error of the system, and what to do where it names no file."""
     advice = None if error.filename is not None else ADVICE.get(error.errno or 0)
@@ -266,7 +258,7 @@ def _advised(error: OSError) -> str:
 
 def _note(message: str) -> None:
     """Print a warning as a line for people, without its place in the program."""
-    print_note(output.words.in_words(message))
+    print_note(in_words(message))
 
 
 def _report(message: str, code: int) -> int:

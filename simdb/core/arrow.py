@@ -416,7 +416,7 @@ def _kind(arrow: Any, every: list[Any]) -> Any:
 def _misfit(id: Any, kind: Any) -> str:
     return (
         f"the id {id!r} does not fit into a column of {kind}, the type of the first ids; use"
-        " ids='text' (--text-ids), which writes every id as text"
+        " ids='text', or --text-ids, which writes every id as text"
     )
 
 

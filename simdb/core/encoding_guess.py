@@ -51,7 +51,7 @@ _hints = count()
 def check_guessing() -> None:
     """Raise OptionError if charset-normalizer is not installed."""
     if _library() is None:
-        raise OptionError(f"--encoding guess needs the package charset-normalizer: {REMEDY}")
+        raise OptionError(f"encoding='guess' needs the package charset-normalizer: {REMEDY}")
 
 
 def hint(content: bytes, position: int) -> str:
@@ -59,9 +59,9 @@ def hint(content: bytes, position: int) -> str:
     known = _library() is not None and next(_hints) < HINTS_MAX
     likely = likely_encoding(content, position) if known else None
     if likely is not None:
-        return f"use --encoding {likely} (a guess) or --errors replace"
+        return f"use encoding={likely!r} (a guess) or errors='replace'"
     install = "" if _library() is not None else f"; {REMEDY} adds a guess here"
-    return f"name its encoding, such as --encoding latin-1, or use --errors replace{install}"
+    return f"name its encoding, such as encoding='latin-1', or use errors='replace'{install}"
 
 
 def is_damaged(content: bytes, position: int) -> bool:

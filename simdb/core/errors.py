@@ -14,7 +14,16 @@ TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 class Error(Exception):
-    """The base class of every error that simdb raises on purpose."""
+    """The base class of every error that simdb raises on purpose.
+
+    `at_command` is the message of the command line, where the remedy can be another one.  Arguments
+    in it, such as recall=0.5, become options there.
+    """
+
+    def __init__(self, message: str = "", *, python: str = "", command: str = "") -> None:
+        """Take what is wrong, and what to do about it in a program and at the command line."""
+        super().__init__(f"{message}; {python}" if python else message)
+        self.at_command = f"{message}; {command}" if command else message
 
     def __str__(self) -> str:
         """Give the message itself; a KeyError would give its repr."""

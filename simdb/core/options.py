@@ -118,7 +118,8 @@ class Minhash(TextSketch):
         one_of("family", self.family, (*FAMILIES, *READY_FAMILIES))
         one_of("feature_bits", self.feature_bits, FEATURE_BITS)
         if self.unit == "moz":
-            raise OptionError("unit='moz' works only with fingerprints; use simdb.Simhash.moz()")
+            what = "unit='moz' works only with fingerprints"
+            raise OptionError(what, python="use simdb.Simhash.moz()", command="use --preset moz")
         if not self.is_of_sets and self.family not in (STRATIFIED, MULTIPLY_SHIFT):
             raise OptionError(
                 f"family={self.family!r} has no meaning beside weighting={self.weighting!r}, which"
@@ -189,7 +190,9 @@ class Simhash(TextSketch):
             raise OptionError("unit='moz' has weighting='tf' and dimensions=64 only")
         if self.unit == "moz" and (self.lowercase or self.clean or self.seed):
             raise OptionError(
-                "unit='moz' has lowercase=False, clean=False and seed=0 only; use Simhash.moz()"
+                "unit='moz' has lowercase=False, clean=False and seed=0 only",
+                python="use Simhash.moz()",
+                command="use --preset moz",
             )
         self._check_idf()
 
@@ -430,8 +433,8 @@ class Options:
         if self.is_minhash or not self.sketch.vector_bytes:
             if self.polytopes:
                 raise OptionError(
-                    f"polytopes={self.polytopes} works only with a Simhash that stores vectors: use"
-                    " Simhash(store_volatility=True), or leave polytopes= out"
+                    f"polytopes={self.polytopes} works only with fingerprints and stored vectors:"
+                    " use Simhash(store_volatility=True), or leave polytopes= out"
                 )
             object.__setattr__(self, "polytopes", None)
 
@@ -439,18 +442,18 @@ class Options:
         """Set and check the options that work only with signatures."""
         if self.distance_tables != LEAN:
             raise OptionError(
-                "distance_tables= works only with fingerprints; leave it out with a Minhash"
+                "distance_tables= works only with fingerprints; leave it out with MinHash"
             )
         for name in PERMUTED:
             self._set_default(name, 0)
             if getattr(self, name) != 0:
                 raise OptionError(
-                    f"{name}= works only with fingerprints; with a Minhash use bands= and rows=,"
+                    f"{name}= works only with fingerprints; with MinHash use bands= and rows=,"
                     " and query by similarity="
                 )
         if self.keep_clusters == BY_DISTANCE:
             raise OptionError(
-                "keep_clusters='distance' works only with fingerprints; with a Minhash use"
+                "keep_clusters='distance' works only with fingerprints; with MinHash use"
                 " keep_clusters='similarity'"
             )
         if (self.bands is None) != (self.rows is None):

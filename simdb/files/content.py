@@ -217,7 +217,7 @@ def _checked(stream: io.BufferedReader, encoding: str) -> str:
         wide = guessed_wide(head)
         if wide is None:
             raise InputError("binary content (NUL bytes), not text; leave it out")
-        raise InputError(f"NUL bytes, probably text in {wide}; use --encoding {wide}")
+        raise InputError(f"NUL bytes, probably text in {wide}; use encoding={wide!r}")
     return settled
 
 
@@ -282,12 +282,12 @@ def explained(error: BaseException) -> str:
 def _explained_decoding(error: UnicodeDecodeError) -> str:
     name = without_mark(error.encoding)
     if name != "utf-8":
-        return f"no valid {name} at byte {error.start}; use --encoding utf-8 or --errors replace"
+        return f"no valid {name} at byte {error.start}; use encoding='utf-8' or errors='replace'"
     if not is_damaged(error.object, error.start):
         return f"no valid utf-8 at byte {error.start}; {hint(error.object, error.start)}"
     is_cut = error.reason == "unexpected end of data" and error.end >= len(error.object)
     what = "cut off inside a utf-8 character" if is_cut else "no valid utf-8"
-    return f"{what} at byte {error.start}, but valid elsewhere; use --errors replace"
+    return f"{what} at byte {error.start}, but valid elsewhere; use errors='replace'"
 
 
 class _Unpacked(io.RawIOBase):

@@ -111,7 +111,7 @@ def check_source(source: str, reading: SourceOptions) -> None:
         if is_database(source):
             raise InputError(
                 f"{valid_name(source)} is a database of simdb, which has no texts to read; name the"
-                " sources of its documents; dedup compares with a database in --db or --against"
+                " sources of its documents; db= and against= take a database"
             )
         return
     if kinds.named(source) in kinds.ROWS:
@@ -156,8 +156,8 @@ def log_hint(sources: Iterable[str], reading: SourceOptions) -> str | None:
         is_log = kinds.unpacked(source).endswith(".log")
         if is_log and not kinds.holds_records(source, reading):
             return (
-                f"{valid_name(source)} is read as one document; with --format lines each line of it"
-                " is a document, and dedup --unit line drops lines that occur again"
+                f"{valid_name(source)} is read as one document; a list of its lines, or --format"
+                " lines, has a document in each, and unit='line' drops lines that occur again"
             )
     return None
 

@@ -182,7 +182,7 @@ def make_record(
         is_null = content is None and bool(reading.on_null) and (reading.has_absent or not lack)
         if is_null and reading.on_null != KEEP:
             what = f"{ABSENT}{lack}" if lack else f"{NO_TEXT} in the field {wanted.label!r}"
-            remedy = "--on-null keep keeps such records, --on-null drop leaves them out"
+            remedy = "on_null='keep' keeps such records, on_null='drop' leaves them out"
             raise InputError(f"{what}; {remedy}")
         if lack and not is_null:
             raise InputError(lack)
@@ -277,12 +277,12 @@ def lacks_of(record: Mapping[str, Any], reading: SourceOptions) -> Lacks:
 def _lack(
     name: str, wanted: FieldName, reading: SourceOptions, found: Iterable[str], what: str = "field"
 ) -> str:
-    remedy = f"use --id-field to name the {what} with the id"
+    remedy = f"use id= to name the {what} with the id"
     if reading.has_texts and wanted == reading.text_field:
-        remedy = f"use --text-field to name the {what} with the text"
+        remedy = f"use text= to name the {what} with the text"
     elif wanted in reading.fields:
         is_given = wanted in reading.given
-        remedy = f"--fields names {what}s that every source has" if is_given else "name another"
+        remedy = f"fields= names {what}s that every source has" if is_given else "name another"
     return f"no {what} {name!r}; {remedy} (found: {_names(found)})"
 
 
@@ -299,7 +299,7 @@ def _text(text: Any, reading: SourceOptions) -> str:
         text = decoded(text, reading.encoding, reading.errors)
     if not isinstance(text, str):
         raise InputError(
-            f"the field {name!r} holds {_kind(text)}, not text; use --text-field to name another"
+            f"the field {name!r} holds {_kind(text)}, not text; use text= to name another"
         )
     return valid_text(text, f"the field {name!r} holds ", reading)
 
@@ -325,7 +325,7 @@ def _undecoded(text: str, encoding: str) -> str:
         return explained(error)
     except UnicodeEncodeError:
         pass
-    return "half of a character (a lone surrogate); use --errors replace"
+    return "half of a character (a lone surrogate); use errors='replace'"
 
 
 def make_id(id: Any, reading: SourceOptions, default: str) -> InputId:
@@ -345,7 +345,7 @@ def make_id(id: Any, reading: SourceOptions, default: str) -> InputId:
     if isinstance(id, bool | list | dict):
         name = field_named(reading.id_field).label
         raise InputError(
-            f"the field {name!r} holds {_kind(id)}, not an id; use --id-field to name another"
+            f"the field {name!r} holds {_kind(id)}, not an id; use id= to name another"
         )
     made = as_int_id(id) if reading.has_int_ids else str(id)
     check_id(made)

@@ -184,7 +184,7 @@ def _hindrance(criterion: Criterion, population: Population) -> str:
     if criterion.similarity is None:
         return "needs similarity=; for a distance use search='bphs'"
     if not criterion.is_weighted:
-        return "needs queries with weights; give a simdb.Fingerprint with weights or a text"
+        return "needs queries with weights; give a fingerprint with weights or a text"
     return (
         f"cannot reach recall {criterion.recall:g} at similarity={criterion.asked_similarity:g};"
         " use search='exhaustive'"

@@ -77,7 +77,7 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     if not criterion.is_weighted:
         raise OptionError(
             f"search={criterion.method!r} needs queries with weights, and a ready fingerprint has"
-            " none; give a simdb.Fingerprint with weights, or use search='bphs'"
+            " none; give one with weights, or use search='bphs'"
         )
     if criterion.attempts is not None:
         return _fixed(problem, criterion.attempts)

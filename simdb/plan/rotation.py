@@ -74,8 +74,10 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
         raise OptionError(
             f"search='rotation' cannot reach recall={criterion.recall:g}: even"
             f" {ROTATIONS_MAX} rotations are predicted to miss"
-            f" {1.0 - recalls[ROTATIONS_MAX]:.2g} of the pairs; use search='auto', a lower"
-            " recall=, or simdb.Search(method='rotation', rotations=64)"
+            f" {1.0 - recalls[ROTATIONS_MAX]:.2g} of the pairs",
+            python="use search='auto', a lower recall=, or"
+            " simdb.Search(method='rotation', rotations=64)",
+            command="use --search auto, a lower --recall, or --search rotation,rotations=64",
         )
     recall = recalls[rotations]
     reason = (

@@ -161,7 +161,7 @@ def test_a_log_gets_a_hint_at_its_lines(simdb_run):
     parts = simdb_run("dedup", "app.log", "--unit", "line")
     single = simdb_run("dedup", "app.log", "--format", "lines")
 
-    assert "app.log is read as one document; with --format lines" in whole.notes
+    assert "app.log is read as one document; a list of its lines, or --format lines" in whole.notes
     assert "is read as one document" not in parts.notes + single.notes
     assert "2 documents" in single.notes
 

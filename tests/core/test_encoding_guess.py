@@ -73,7 +73,7 @@ def test_a_text_can_be_decoded_by_the_guess(text, encoding, before):
 def test_a_message_names_a_guess_and_says_that_it_is_one():
     content = "caf\u00e9".encode("latin-1")
 
-    assert hint(content, 3) == "use --encoding cp1252 (a guess) or --errors replace"
+    assert hint(content, 3) == "use encoding='cp1252' (a guess) or errors='replace'"
 
 
 def test_without_the_library_a_message_says_how_to_get_a_guess(monkeypatch):
@@ -81,7 +81,7 @@ def test_without_the_library_a_message_says_how_to_get_a_guess(monkeypatch):
 
     message = hint("caf\u00e9".encode("latin-1"), 3)
 
-    assert message.startswith("name its encoding, such as --encoding latin-1, or use --errors")
+    assert message.startswith("name its encoding, such as encoding='latin-1', or use errors=")
     assert message.endswith("pip install charset-normalizer adds a guess here")
 
 
@@ -91,7 +91,7 @@ def test_only_so_many_messages_of_a_run_have_a_guess(monkeypatch):
     first, second = (hint(b"caf\xe9", 3) for _ in range(2))
 
     assert "cp1252" in first
-    assert second == "name its encoding, such as --encoding latin-1, or use --errors replace"
+    assert second == "name its encoding, such as encoding='latin-1', or use errors='replace'"
 
 
 def test_utf8_with_some_damage_is_utf8():

@@ -161,8 +161,10 @@ def test_an_empty_stream_holds_no_document():
      b"text\na\nb\n", b"<html><p>A page</p></html>", b"{\n  a b c\n}\n"],
 )  # fmt: skip
 def test_a_stream_whose_kind_does_not_show_asks_for_it(content):
-    with pytest.raises(simdb.OptionError, match="say which by --format jsonl, csv"):
+    with pytest.raises(simdb.OptionError, match="copy it into a file") as raised:
         read_pipe(content)
+
+    assert "or text; say which by --format jsonl, csv" in raised.value.at_command
 
 
 def test_the_kind_of_a_stream_can_be_given():

@@ -32,6 +32,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from simdb.cli import HELP
+from simdb.cli.output import words
 from simdb.core.choices import MethodName
 from simdb.core.foreign import own_word
 
@@ -68,17 +69,18 @@ class Command(click.Command):
         An option that takes one value is given once.
         """
         options = [each for each in self.params if isinstance(each, CommandOption)]
+        flags = {flag for each in options for flag in each.opts}
+        ctx.meta.update({words.GIVEN: list(args), words.OWN: flags})
         greedy = {name for each in options if each.takes_all for name in each.opts}
         try:
-            words = spread(args, greedy)
-            given = self.make_parser(ctx).parse_args(list(words))[2]
+            spread_out = spread(args, greedy)
+            given = self.make_parser(ctx).parse_args(list(spread_out))[2]
             for at, each in enumerate(given):
                 if each in given[:at] and each in options and not (each.multiple or each.is_flag):
                     raise click.UsageError(f"{each.opts[-1]} is given twice; give it once", ctx)
-            return super().parse_args(ctx, words)
+            return super().parse_args(ctx, spread_out)
         except click.NoSuchOption as error:
             own = own_word(error.option_name)
-            flags = {flag for each in options for flag in each.opts}
             known = own and (own.command[:1] != "-" or own.command.partition(" ")[0] in flags)
             if own is None or not known:
                 raise

@@ -15,6 +15,7 @@ import numpy as np
 
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, quantity
+from simdb.cli.output.words import in_words
 from simdb.core.choices import ERROR, RAISE
 from simdb.core.encoding_guess import guessed_note
 from simdb.core.errors import InputError
@@ -120,7 +121,7 @@ class Intake:
         """
         for hint in (records_hint(sources), has_parts or log_hint(sources, reading)):
             if isinstance(hint, str):
-                progress.note(hint)
+                progress.note(in_words(hint))
         found = read_sources(sources, reading, excluded=excluded)
         return cls(found, progress, reading.on_null)
 
@@ -299,7 +300,7 @@ class Intake:
             alike.count += 1
             if alike.count > alike.reported:
                 return
-        self.progress.report(f"{problem.where}: {problem.reason}")
+        self.progress.report(f"{problem.where}: {in_words(problem.reason)}")
 
 
 def is_default(options: Options, similarity: float | None, distance: int | None) -> bool:

@@ -187,7 +187,7 @@ def _on_sizes(path: str, file_bytes: int, live_bytes: int, map_bytes: int) -> It
             "size",
             f"the file has {file_bytes} bytes, and the map of this process {map_bytes}",
             "the map can grow only while this process has no snapshot open",
-            "open with a larger map_size=",
+            "open it with a larger map_size= in the programs that use it",
         )
     free = shutil.disk_usage(path).free
     needed = max(0, live_bytes - max(0, unused))

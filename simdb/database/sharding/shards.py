@@ -314,8 +314,8 @@ def _opened(path: str, name: str, allow: Collection[str]) -> OpenShard:
         return OpenShard(os.path.join(path, name), allow)
     except NotFoundError as error:
         raise NotFoundError(
-            f"{name} of {path} is missing; restore it from a copy, or open the others with"
-            " missing='skip'"
+            f"{name} of {path} is missing; restore it from a copy",
+            python="or open the others with missing='skip'",
         ) from error
     except (*LASTING, *PASSING) as error:
         raise named(error, name, path) from error

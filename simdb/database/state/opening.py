@@ -266,7 +266,11 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
             environment.handles.forget()
             raise
     if mode == "x":
-        raise ExistsError(f"{environment.path} is already a database; open it with mode 'w'")
+        raise ExistsError(
+            f"{environment.path} is already a database",
+            python="open it with mode 'w'",
+            command="name another place",
+        )
     return contents.attach(environment)
 
 

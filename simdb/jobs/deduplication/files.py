@@ -24,7 +24,6 @@ from simdb.core.skipped import Skipped, check_balance
 from simdb.core.threads import bounded, thread_count
 from simdb.files import (
     AMOUNT,
-    ASKED,
     FOLDER,
     NO_TEXT,
     PATHS,
@@ -54,17 +53,6 @@ from simdb.jobs.deduplication.run import DedupRun, SecondLook
 from simdb.storage import TemporaryFolder
 
 USUAL_ID = "id"
-# What messages of readers, which are those of the command line, are called in Python.
-IN_PYTHON = {
-    "--text-field": "text=", "--id-field": "id=", "--fields": "fields=",
-    "--on-null keep": "on_null='keep'",
-    "--on-null drop": "on_null='drop'", "--errors replace": "errors='replace'",
-    "dedup compares with a database in --db or --against": "db= and against= take a database",
-    ASKED: "copy it into a file whose name ends in .jsonl, .csv, .tsv, .parquet or .arrow, or give"
-    " a list of texts",
-    "with --format lines each line of it is a document, and dedup --unit line":
-    "a list of its lines has a document in each, and unit='line'",
-}  # fmt: skip
 
 Paths = Sequence[str]
 
@@ -226,9 +214,9 @@ def sources_of(paths: Paths, reading: SourceOptions) -> list[str]:
     try:
         check_sources(sources, reading)
     except InputError as error:
-        raise InputError(f"{_in_python(str(error))}; a text goes into a list: [text]") from error
+        raise InputError(str(error), python="a text goes into a list: [text]") from error
     for hint in filter(None, (records_hint(sources), log_hint(sources, reading))):
-        warnings.warn(_in_python(hint), RuntimeWarning, stacklevel=2)
+        warnings.warn(hint, RuntimeWarning, stacklevel=2)
     return sources
 
 
@@ -287,21 +275,18 @@ class Files:
     def batches(self) -> Iterator[Batch]:
         """Yield all documents; InputError for the first that is none."""
         AMOUNT.begin()
-        try:
-            for each in read_sources(self.sources, self.reading):
-                if isinstance(each, InputProblem):
-                    is_null = self.reading.on_null == ERROR and each.reason.startswith(NO_TEXT)
-                    if is_null or not self.skipped.is_allowed:
-                        raise InputError(f"{each.where}: {each.reason}")
-                    row = self.count + len(self.skipped)
-                    self.skipped.add(row, each.where, _in_python(each.reason))
-                    continue
-                self.count += len(each)
-                none = np.zeros(len(each), np.bool_)
-                self._nulls.append(none if each.nulls is None else each.nulls)
-                yield each
-        except (InputError, OptionError) as error:
-            raise type(error)(_in_python(str(error))) from error
+        for each in read_sources(self.sources, self.reading):
+            if isinstance(each, InputProblem):
+                is_null = self.reading.on_null == ERROR and each.reason.startswith(NO_TEXT)
+                if is_null or not self.skipped.is_allowed:
+                    raise InputError(f"{each.where}: {each.reason}")
+                row = self.count + len(self.skipped)
+                self.skipped.add(row, each.where, each.reason)
+                continue
+            self.count += len(each)
+            none = np.zeros(len(each), np.bool_)
+            self._nulls.append(none if each.nulls is None else each.nulls)
+            yield each
         if note := left_out_note():
             warnings.warn(note, RuntimeWarning, stacklevel=2)
 
@@ -309,13 +294,6 @@ class Files:
         """Return what fills a target with documents."""
         names = list(map(valid_name, self.sources))
         return Filling(target, self.sources, names, columns=partial(columns_of, self.reading))
-
-
-def _in_python(message: str) -> str:
-    """Return a message of a reader with the words of Python."""
-    for word, own in IN_PYTHON.items():
-        message = message.replace(word, own)
-    return message
 
 
 class DocumentWriter(Protocol):

@@ -199,7 +199,7 @@ def reasons_of(choice: Choice) -> Iterator[str]:
     else:
         yield (
             "Precision and recall are not known without judged pairs: judge 50 pairs or more, some"
-            " of them doubtful, and give them as pairs= and labels= (--pairs FILE)."
+            " of them doubtful, and give them as pairs= and labels=, or --pairs FILE."
         )
 
 

@@ -74,16 +74,31 @@ def prepare(path: str, mode: str) -> None:
     if not path:
         raise NotFoundError("the path of the database is empty")
     if os.path.exists(path) and not os.path.isdir(path):
-        raise FormatError(f"{path} is a file; a simdb database is a directory")
+        raise FormatError(
+            f"{path} is a file",
+            python="a simdb database is a directory",
+            command="a database is a directory; simdb dedup finds near-duplicates in files",
+        )
     exists = _has_data_file(path, mode)
     if not exists and os.path.lexists(os.path.join(path, SHARDS_FILE)):
         raise FormatError(
-            f"{path} is a sharded database; open it with simdb.open_sharded, or one of its shards"
+            f"{path} is a sharded database",
+            python="open it with simdb.open_sharded, or one of its shards",
+            command="get, query, lookup, pairs, clusters, explain, plan, stats, check and doctor"
+            " take it whole, all others one of its shards",
         )
     if mode in ("r", "w") and not exists:
-        raise NotFoundError(f"there is no database at {path}; mode 'c' creates one")
+        raise NotFoundError(
+            f"there is no database at {path}",
+            python="mode 'c' creates one",
+            command=f"simdb create {path} makes one",
+        )
     if mode == "x" and exists:
-        raise ExistsError(f"there is a database at {path} already; mode 'w' opens it")
+        raise ExistsError(
+            f"there is a database at {path} already",
+            python="mode 'w' opens it",
+            command=f"simdb insert {path} SOURCE adds to it",
+        )
     if not exists:
         check_name(path)
         _make(path)
@@ -98,7 +113,9 @@ def prepare(path: str, mode: str) -> None:
 def check_name(path: str) -> None:
     """Raise an error for the name of a new database that surely means something else."""
     if path == ":memory:":
-        raise OptionError("a database without a place on the disk is simdb.open(None)")
+        raise OptionError(
+            "a database is a directory on a local disk", python="one in memory is simdb.open(None)"
+        )
     if URL.match(path):
         raise OptionError(
             f"{path} is no directory: a database is a directory on a local disk; copy it there,"

@@ -108,8 +108,9 @@ class FileLock:
 
     def _busy(self, timeout: float | None, what: str) -> BusyError:
         return BusyError(
-            f"another process has been {what} for {timeout:g} seconds ({self.path});"
-            " try again, or open with a longer timeout="
+            f"another process has been {what} for {timeout:g} seconds ({self.path})",
+            python="try again, or open with a longer timeout=",
+            command="try again later",
         )
 
     def _try(self, kind: int) -> bool:
@@ -173,7 +174,9 @@ def open_lock(path: str, is_read_only: bool) -> FileLock | None:
             return None
         if is_refused:
             raise ReadOnlyError(
-                f"{path} cannot be written: {error}; to read the database, open it in mode 'r'"
+                f"{path} cannot be written: {error}",
+                python="to read the database, open it in mode 'r'",
+                command="get, query, lookup and stats only read it",
             ) from error
         translate(error, path)
 
