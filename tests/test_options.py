@@ -281,7 +281,7 @@ def test_without_volatility_vectors_there_are_no_polytopes(sketch):
 
     assert none == simdb.Options(sketch=sketch)
     assert settled(none).polytopes is None
-    with pytest.raises(simdb.OptionError, match="polytopes=1 works only with a Simhash"):
+    with pytest.raises(simdb.OptionError, match="polytopes=1 works only with fing"):
         simdb.Options(sketch=sketch, polytopes=1)
 
 

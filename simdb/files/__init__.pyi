@@ -32,7 +32,6 @@ from simdb.files.formats import (
     remote_place as remote_place,
 )
 from simdb.files.kinds import (
-    ASKED as ASKED,
     holds_records as holds_records,
     is_stream as is_stream,
     read_one as read_one,

@@ -52,11 +52,6 @@ UNREADABLE = (
 SNIFFED_LINES = 16
 OBJECT_BEGINS = re.compile(r"\{\s*[\"}]")
 ARRAY_BEGINS = re.compile(r"\[\s*(?:[{\]]|$)")
-ASKED = "say which by --format jsonl, csv, tsv, parquet, arrow, text (one document) or lines"
-IN_A_PROGRAM = (
-    "copy it into a file whose name ends in .jsonl, .csv, .tsv, .parquet or .arrow, or give a list"
-    " of texts"
-)
 
 
 def check_name(source: str, reading: SourceOptions) -> None:
@@ -148,8 +143,10 @@ def stream_kind(stream: io.BufferedReader, name: str, reading: SourceOptions) ->
     raise OptionError(
         f"{name}: the first bytes do not show whether these are records, with the field"
         f" {field_named(reading.text_field).label!r}, or text",
-        python=IN_A_PROGRAM,
-        command=ASKED,
+        python="copy it into a file whose name ends in .jsonl, .csv, .tsv, .parquet or .arrow, or"
+        " give a list of texts",
+        command="say which by --format jsonl, csv, tsv, parquet, arrow, text (one document) or"
+        " lines",
     )
 
 

@@ -198,8 +198,8 @@ def test_undecodable_records_name_the_place_and_a_likely_encoding():
     assert [record.text for record in records] == ["ok", "ok"]
     assert [(each.where, each.reason) for each in problems] == [
         ("a.jsonl:2", f"no valid utf-8 at byte 13; {remedy}"),
-        ("a.jsonl:3", "the field 'text' holds half of a character (a lone surrogate); use --errors"
-                      " replace"),
+        ("a.jsonl:3", "the field 'text' holds half of a character (a lone surrogate); use"
+                      " errors='replace'"),
         ("b.csv:3", f"the field 'text' holds no valid utf-8 at byte 3; {remedy}"),
     ]  # fmt: skip
 
