@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
-from source_trees import FUNCTIONS, PACKAGE, name_of, nodes_of, text_of
+from source_trees import FUNCTIONS, PACKAGE, ROOT, name_of, nodes_of, text_of
 
 from simdb.core.options import AUTO, METHODS, MINHASH_METHODS
 
@@ -114,6 +114,18 @@ def test_every_module_is_in_a_wing_and_every_wing_has_a_door():
         f"{wing}.{name}" for wing, door in doors.items() for name in door.__all__
         if wing != "core" and not hasattr(door, name)
     ] == []  # fmt: skip
+
+
+def test_every_place_that_the_map_names_exists():
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.(?:pyi?|txt))?)`", text))
+
+    assert len(named) > 40
+    assert [
+        name
+        for name in named
+        if not any((root / name).exists() for root in (ROOT, PACKAGE, ROOT / "simdb_ext"))
+    ] == []
 
 
 def test_wings_are_entered_by_their_doors_and_from_above():

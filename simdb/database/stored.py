@@ -26,7 +26,7 @@ class Lookups(Generic[IdT]):
     """Looks up the documents of one run among the stored ones, portion by portion.
 
     The tables of all stored documents are gathered in memory for it, if as many documents as
-    `expected` are worth that; see `engine/state/polytope_tables.py`.  They are freed with the
+    `expected` are worth that; see `database/state/polytope_tables.py`.  They are freed with the
     object.
     """
 

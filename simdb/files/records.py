@@ -1,7 +1,7 @@
 """Records: single documents that were read from the input, and the problems found there.
 
 A reader yields a `Record` or an `InputProblem` for each piece of input, in order; `batched` of
-`sources/batch.py` makes batches of them.
+`files/batch.py` makes batches of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Problem: what the planner knows, the criterion and the documents, and the interface of a way.
 
 A way is a module of this folder with `METHODS` and the functions of `Way`.  `planner.py` lists the
-ways of each kind of database; `engine/search/methods/` carries out their plans.
+ways of each kind of database; `database/search/methods/` carries out their plans.
 """
 
 import math

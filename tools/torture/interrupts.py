@@ -4,7 +4,7 @@
     python tools/torture/interrupts.py --lines             once at every line of every verb
     python tools/torture/interrupts.py --points 0          at every place, which takes an hour
     python tools/torture/interrupts.py --verbs insert grow --points 200 --seed 3
-    python tools/torture/interrupts.py --lines --within storage/environment engine/write
+    python tools/torture/interrupts.py --lines --within storage/environment database/write
     python tools/torture/interrupts.py --verbs insert --place 41
 
 Each trial is a process of its own.  After an interrupt the database must be in the state before the

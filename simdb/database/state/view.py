@@ -7,7 +7,7 @@ tombstones to it, which takes a microsecond.
 A view reads nothing by itself: `State` (`state.py`) reads it under a transaction.
 
 The kind has everything that differs between databases of fingerprints and of signatures, except
-the search itself, which is in `engine/search/methods/`.
+the search itself, which is in `database/search/methods/`.
 """
 
 from collections.abc import Collection, Sequence

@@ -382,7 +382,7 @@ def gathered_of(state: State, criterion: Criterion, expected: float) -> Sealed |
     """Return the tables of all documents in runs, gathered for about `expected` look-ups.
 
     As many tables as cost least; None if the look-ups are not worth it.  See
-    `engine/state/polytope_tables.py`.
+    `database/state/polytope_tables.py`.
     """
     view, source = state.view, state.source
     if expected * GATHERED_STORED < view.delta.start or state.plan(criterion).method != POLYTOPE:
