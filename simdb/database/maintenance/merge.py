@@ -9,21 +9,18 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from simdb.core.arrays import Sketches
-from simdb.core.dtypes import I64
 from simdb.core.errors import OptionError
 from simdb.core.progress import Progress, Report, report_of
 from simdb.core.stored_options import differences
 from simdb.core.threads import crew
 from simdb.database.maintenance.dump import document_groups
-from simdb.database.state.incoming import chosen_batch, moved, rehashed
+from simdb.database.state import incoming
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.database.write import conflicts
 from simdb.database.write.write_state import WriteState
-from simdb.storage import Documents, StoredBatch, read_resources
+from simdb.storage import Documents, read_resources
 
 
 def merge(
@@ -86,37 +83,21 @@ def _stage(writing: WriteState, before: State, group: Documents, rule: str, cont
     """Stage some documents by a rule for stored ids; `before`: the state without this database."""
     staging, options = writing.staging, writing.store.options
     batch = replace(
-        rehashed(group.batch, staging.id_key),
+        incoming.rehashed(group.batch, staging.id_key),
         grains=group.batch.grains if options.passages else None,
         features=group.batch.features if options.features else None,
     )
     sketches = Sketches(batch.fingerprints, batch.vectors, batch.states, content=content)
     staging.settle(sketches)
-    packed, times = group.metadata, group.times
-    existing = before.find(batch.offsets, batch.content, batch.hashes)
-    taken = np.flatnonzero(existing >= 0)
-    if len(taken):
-        chosen = _chosen(writing, before, batch, sketches, existing, rule)
-        batch, packed = chosen_batch(batch, chosen), moved(packed, chosen)
-        times = None if times is None else times[chosen]
-    if len(batch):
-        staging.insert(batch, packed, times)
-    return len(batch)
-
-
-def _chosen(
-    writing: WriteState,
-    before: State,
-    batch: StoredBatch,
-    sketches: Sketches,
-    existing: I64,
-    rule: str,
-) -> I64:
-    """Return the positions of the documents to store, some of whose ids are stored already."""
-    taken = np.flatnonzero(existing >= 0)
-    ordinals = existing[taken].astype(np.uint32)
-    conflicts.refuse(batch, taken, sketches, before, ordinals, rule)
-    if rule == conflicts.REPLACE:
-        conflicts.delete_all(writing.staging, before, ordinals)
-        return np.arange(len(batch))
-    return np.flatnonzero(existing < 0)
+    ids, times = incoming.EncodedIds(batch), group.times
+    given = conflicts.arriving_in(before, ids, group.metadata, rule)
+    chosen, replaced = conflicts.to_insert(before, given, sketches)
+    conflicts.delete_all(staging, before, replaced)
+    if len(chosen):
+        # In memory of their own, since the state of the other database ends before the commit.
+        staging.insert(
+            incoming.chosen_batch(batch, chosen),
+            incoming.moved(group.metadata, chosen),
+            None if times is None else times[chosen],
+        )
+    return len(chosen)

@@ -96,11 +96,14 @@ class EncodedIds:
     """Ids in their stored form: `offsets`, `content` and `hashes` from `kernel.encode_ids`."""
 
     def __init__(self, ids: Any, key: bytes = b"") -> None:
-        """Encode ids from `as_ids`, under the key of a database; InputError for an invalid id."""
-        self._ids = ids
-        form = _columns_of(ids, key)
-        if form is None:
-            form = kernel.encode_ids(as_list(ids, "ids"), key)
+        """Encode ids from `as_ids`, under the key of a database; InputError for an invalid id.
+
+        Or take the ids of a `StoredBatch` as they are, hashes included.
+        """
+        if isinstance(ids, StoredBatch):
+            form = ids.offsets, ids.content, ids.hashes
+        else:
+            form = _columns_of(ids, key) or kernel.encode_ids(as_list(ids, "ids"), key)
         self.offsets, self.content, self.hashes = form
         self._previous: dict[int, int] | None = None
 
@@ -110,7 +113,8 @@ class EncodedIds:
 
     def __getitem__(self, at: int) -> Any:
         """Return one id."""
-        return as_list(self._ids[at : at + 1], "ids")[0]
+        start, stop = self.offsets[at : at + 2]
+        return kernel.decode_ids(np.array([0, stop - start]), self.content[start:stop])[0]
 
     @property
     def previous(self) -> dict[int, int]:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
 from simdb.core.bits import FINGERPRINT_BITS, bit_counts
 from simdb.core.checks import one_of, shown
@@ -59,7 +58,13 @@ def arriving(state: State, ids: Any, metadata: Any, rule: str) -> Arriving:
     encoded = EncodedIds(ids, state.id_key)
     if rule == ERROR:
         encoded.check_distinct()
-    packed = incoming.pack_all(metadata, encoded)
+    return arriving_in(state, encoded, incoming.pack_all(metadata, encoded), rule)
+
+
+def arriving_in(
+    state: State, encoded: EncodedIds, packed: list[tuple[int, bytes]], rule: str
+) -> Arriving:
+    """Return documents with ids and metadata in their stored form; see `arriving`."""
     existing = state.find(encoded.offsets, encoded.content, encoded.hashes)
     taken = np.flatnonzero(existing >= 0)
     if len(taken) and rule == ERROR:
@@ -92,26 +97,6 @@ def to_insert(state: State, given: Arriving, sketches: Sketches) -> tuple[I64, U
         _check_same(ids, again, sketches.taken(again), sketches.taken(earlier))
     left_out[taken] = left_out[again] = True
     return np.flatnonzero(~left_out), none
-
-
-def refuse(
-    batch: StoredBatch, taken: I64, sketches: Sketches, state: State, ordinals: U32, rule: str
-) -> None:
-    """Raise ExistsError if documents are stored already and a rule does not allow it.
-
-    `taken`: the positions of these documents in the batch, whose `sketches` are given; `ordinals`:
-    the documents stored under their ids.
-    """
-    if rule not in (ERROR, SAME):
-        return
-    if rule == SAME:
-        differ = _differing(sketches.taken(taken), stored_sketches(state, ordinals))
-        taken = taken[differ]
-    if len(taken):
-        part = batch.part(int(taken[0]), int(taken[0]) + 1)
-        [id] = kernel.decode_ids(part.offsets, part.content)
-        kind = "a different document" if rule == SAME else "a document"
-        raise ExistsError(f"{kind} with the id {shown(id)} is stored already; {REMEDY}")
 
 
 def delete_all(staging: Staging, state: State, ordinals: U32) -> None:
