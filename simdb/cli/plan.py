@@ -12,7 +12,6 @@ from simdb.cli.options.sketch_options import MINHASH, SketchOptions, check_given
 from simdb.cli.output.render import MICROSECONDS, is_table, print_one, print_rows, time_in_words
 from simdb.cli.output.words import row_in_words
 from simdb.core.choices import ClustersName, DistanceTablesName, TimesName
-from simdb.core.reports import ModelCost
 from simdb.database import Question, plan_without_database
 from simdb.files import Row
 
@@ -23,7 +22,6 @@ WAY_FIELDS = (
 WAY_COLUMNS = (
     "method", "tables", "flips", "theta", "probes", "recall", "time", "reads", "bytes",
 )  # fmt: skip
-MODEL_COLUMNS = ("name", "setting", "tables", "time", "bytes")
 OPTIONS = simdb.Options()
 
 
@@ -110,17 +108,14 @@ def create(
 
 
 def _print_plan(plan: simdb.Plan, *, as_json: bool) -> None:
-    """Print a plan, all plans considered, and what the cost model of the paper says, if known."""
+    """Print a plan, and all plans considered."""
     words = row_in_words(
         {"reason": plan.reason, "choice": plan.choice, "sketching": plan.sketching}
     )
     ways = [_way_row(way) for way in plan.considered]
-    models = list(map(_model_row, plan.model))
     smallest = None if plan.smallest is None else _smallest_row(plan.smallest)
     if not is_table(as_json):
-        whole = {
-            **_way_row(plan), **words, "considered": ways, "smallest": smallest, "model": models,
-        }  # fmt: skip
+        whole = {**_way_row(plan), **words, "considered": ways, "smallest": smallest}
         print_one(whole, as_json=as_json)
         return
     print_one(_way_row(plan), as_json=as_json)
@@ -131,9 +126,6 @@ def _print_plan(plan: simdb.Plan, *, as_json: bool) -> None:
     if smallest is not None:
         print(f"\nThe smallest database: {smallest['reason']}.\n{smallest['choice'].capitalize()}.")
         print_rows([_in_words(smallest)], WAY_COLUMNS, as_json=as_json)
-    if models:
-        print("\nBy the cost model of the paper:")
-        print_rows(map(_in_words, models), MODEL_COLUMNS, as_json=as_json)
 
 
 def _in_words(row: Row) -> Row:
@@ -159,17 +151,6 @@ def _way_row(plan: simdb.Plan) -> Row:
 
 def _smallest_row(plan: simdb.Plan) -> Row:
     return {**_way_row(plan), **row_in_words({"reason": plan.reason, "choice": plan.choice})}
-
-
-def _model_row(model: ModelCost) -> Row:
-    return {
-        "name": model.name,
-        "setting": model.setting,
-        "tables": round(model.tables, 3),
-        "header_bits": round(model.header_bits, 3),
-        **_speed(model.seconds),
-        "bytes_per_document": round(model.bytes_per_document, 3),
-    }
 
 
 def _speed(seconds: float) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,22 +28,6 @@ class Probing:
     theta: int | None
     cap: int
     costs: npt.NDArray[np.uint8]
-
-
-class ModelCost(NamedTuple):
-    """What the cost model of Sood & Loguinov 2011 says of a query by one way to search, one core.
-
-    `name`: "BPHS" or "PSM", also "in batches"; `setting`: its parameters in words.  `tables`: its
-    memory as a multiple of the bare fingerprints.  `header_bits`: with which a look-up finds the
-    start of its scan; not always a whole number.
-    """
-
-    name: str
-    setting: str
-    tables: float
-    header_bits: float
-    seconds: float
-    bytes_per_document: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +69,6 @@ class Plan:
     without weights, if `calibrate(sample=)` learns that queries are edits of stored documents; its
     `choice` says how much memory that saves, and when it is the right one.  None if PSM cannot
     answer the question, or the database is of that kind.
-    `model`: for a number of documents, what the paper's cost model says of BPHS and PSM, single
-    queries by its equations (8) to (14) and batches by (23) to (26); otherwise empty.
     """
 
     method: str
@@ -110,7 +92,6 @@ class Plan:
     table_flips: tuple[int, ...] = ()
     choice: str = ""
     considered: tuple["Plan", ...] = field(default=(), repr=False, compare=False)
-    model: tuple[ModelCost, ...] = field(default=(), repr=False, compare=False)
     smallest: "Plan | None" = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:

@@ -1,7 +1,6 @@
 from simdb.plan import (
     banding as banding,
     compaction as compaction,
-    cost as cost,
     polytopes as polytopes,
     volatility as volatility,
 )
@@ -27,7 +26,6 @@ from simdb.plan.calibration import (
     covered_by as covered_by,
     decode_calibration as decode_calibration,
     delays_of as delays_of,
-    edits as edits,
     encode_calibration as encode_calibration,
 )
 from simdb.plan.chance import firm_distance as firm_distance, odd_distance as odd_distance
@@ -77,7 +75,6 @@ from simdb.plan.recall import (
     distances as distances,
     joined as joined,
     perturbed as perturbed,
-    reach as reach,
 )
 from simdb.plan.rotation import WINDOW as WINDOW, check_rotations as check_rotations
 from simdb.plan.tables import unlike_share as unlike_share

@@ -21,7 +21,7 @@ def filled(simdb_run, write_lines):
     return write_lines("some.jsonl", *records[::2])
 
 
-def test_a_plan_without_a_database_lists_other_plans_and_the_cost_model(simdb_run):
+def test_a_plan_without_a_database_lists_other_plans(simdb_run):
     ran = simdb_run("plan", "--documents", "8e9", "--distance", 3, "--no-weights")
 
     row = ran.rows[0]
@@ -30,8 +30,6 @@ def test_a_plan_without_a_database_lists_other_plans_and_the_cost_model(simdb_ru
     assert "cheapest" in row["choice"]
     times = [way["microseconds"] for way in row["considered"] if way["recall"] == 1.0]
     assert times == sorted(times)
-    names = [each["name"] for each in row["model"]]
-    assert names == ["BPHS", "BPHS", "PSM", "BPHS in batches", "PSM in batches"]
 
 
 def test_a_plan_without_a_database_takes_options_of_a_database(simdb_run):
@@ -59,7 +57,6 @@ def test_zero_documents_can_be_planned(simdb_run):
     row = simdb_run("plan", "--documents", 0).rows[0]
 
     assert row["queries_per_second"] is None
-    assert row["model"] == []
 
 
 @pytest.mark.parametrize(
@@ -91,8 +88,6 @@ def test_a_plan_is_for_the_documents_of_a_database_or_for_more(simdb_run, filled
     with simdb.open("db", "r") as database:
         assert now["reason"] == database.plan(distance=3).reason
     assert later["method"] == "bphs"
-    assert now["model"] == []
-    assert {each["name"] for each in later["model"]} >= {"BPHS", "PSM", "PSM in batches"}
 
 
 def test_calibrate_shows_counts_and_the_cost_of_queries(simdb_run, filled):

@@ -7,7 +7,6 @@ from over import over
 
 import simdb
 from simdb.core.arrays import ORDINALS_MAX
-from simdb.plan import cost
 
 
 def test_a_plan_says_why_it_was_chosen_and_what_else_was_considered():
@@ -197,51 +196,6 @@ def test_databases_that_share_the_documents_share_the_memory_too():
 
     assert fitting.page_reads == 0
     assert short.page_reads > 0
-
-
-def test_the_paper_s_model_stands_beside_the_plan():
-    plan = planned(8e9, distance=3)
-
-    own, fastest, psm, *_ = plan.model
-
-    theirs = cost.bphs(8e9, blocks=4, leading=1, delays=cost.USUAL_DELAYS)
-    assert (own.tables, own.header_bits, own.seconds) == theirs[:3]
-    assert own.bytes_per_document == theirs.size_bytes / 8e9
-    assert fastest.seconds < own.seconds
-    assert psm.setting.startswith("t=31, k=")
-    assert psm.bytes_per_document < fastest.bytes_per_document / 3
-    with simdb.open(None) as database:
-        assert database.plan(8e9, distance=3).model == plan.model
-        assert database.plan(distance=3).model == ()
-
-
-def test_the_paper_s_model_of_batches_stands_beside_the_plan_too():
-    plan = planned(60e6, distance=3)
-
-    *_, psm, bphs_batch, psm_batch = plan.model
-
-    assert (bphs_batch.name, psm_batch.name) == ("BPHS in batches", "PSM in batches")
-    assert bphs_batch.setting == "blocks=4, leading=1, m=1e+07"
-    assert bphs_batch.bytes_per_document * 60e6 == pytest.approx(4 * 1e7 * 8)
-    assert psm_batch.bytes_per_document * 60e6 == pytest.approx(2 * 1e7 * 8)
-    assert psm_batch.seconds > psm.seconds
-
-
-@pytest.mark.parametrize(("header_bits", "theirs"), [(16, 6), (26, 23)])
-def test_the_model_of_psm_tries_about_as_many_flip_sets_as_the_paper(header_bits, theirs):
-    documents = 2.0**header_bits
-    with simdb.open(None, options=simdb.Options(header_offset=0)) as database:
-        psm = database.plan(documents, distance=3).model[2]
-
-    attempts = float(psm.setting.removeprefix(f"t={header_bits}, k="))
-    assert theirs / 2.5 <= attempts <= theirs * 2.5
-
-
-def test_the_model_of_psm_tries_every_flip_set_for_a_recall_of_1():
-    with simdb.open(None, options=simdb.Options(header_offset=0)) as database:
-        psm = database.plan(2**20, distance=2, recall=1.0).model[2]
-
-    assert psm.setting == "t=20, k=210"
 
 
 @pytest.mark.parametrize("store_volatility", [True, False])

@@ -1,21 +1,15 @@
-"""Planning for people: which plan a query would have and why, also without a database.
+"""Planning for people: which plan a query would have and why, also without a database."""
 
-The planner's own estimates can be compared with the paper's cost model for the same number of
-documents (`plan/cost.py`).
-"""
-
-import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from simdb.core.arrays import ORDINALS_MAX
-from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.checks import shown
 from simdb.core.errors import OptionError
 from simdb.core.memory import memory_bytes
-from simdb.core.options import TABLES_MAX, Options
+from simdb.core.options import Options
 from simdb.core.previews import size
-from simdb.core.reports import ModelCost, Plan
+from simdb.core.reports import Plan
 from simdb.database.search.question import Question
 from simdb.database.state.kinds import kind_of
 from simdb.database.state.opening import settled
@@ -23,24 +17,19 @@ from simdb.plan import (
     BandedPopulation,
     Calibration,
     Criterion,
+    Paging,
     Population,
     Problem,
     choose,
     considered,
-    cost,
     delays_of,
-    edits,
     explained,
-    reach,
     supposed,
 )
 from simdb.storage import header_bits, polytope_header_bits
 
 # More documents than exist, and few enough for floating-point arithmetic.
 DOCUMENTS_MAX = 1e15
-# The largest batch of the paper's experiments, and how fast one disk is read.
-BATCH_DOCUMENTS = 1e7
-BYTES_PER_SECOND = 1e9
 LEAST_SECONDS = 1e-12  # of a plan that costs nothing, beside which another is measured
 
 
@@ -62,7 +51,7 @@ class Scale(NamedTuple):
         grown = population.grown(self.in_each, width, polytope_header_bits(self.in_each))
         if grown.is_swept:
             return grown
-        return replace(grown, paging=cost.Paging(self.size_of(grown, criterion), self.memory_bytes))
+        return replace(grown, paging=Paging(self.size_of(grown, criterion), self.memory_bytes))
 
     def size_of(self, population: Population | BandedPopulation, criterion: Criterion) -> float:
         """Return the bytes of all databases that can answer a criterion."""
@@ -98,9 +87,8 @@ def planned(
     ways = considered(criterion, population, calibration, delays)
     plan = explained(plan, criterion, population, ways, options.sketch)
     if count is not None and scale is not None:
-        models = tuple(_paper_costs(plan, options, count, criterion.recall))
         smallest = _smallest(plan, Problem(criterion, population, None, delays), options, scale)
-        plan = replace(plan, model=models, smallest=smallest)
+        plan = replace(plan, smallest=smallest)
     return plan if databases == 1 else _of_several(plan, databases)
 
 
@@ -156,77 +144,6 @@ def _smallest(plan: Plan, problem: Problem[Any], options: Options, scale: Scale)
     return replace(found, reason=reason, choice=choice)
 
 
-def _paper_costs(plan: Plan, options: Options, documents: float, recall: float) -> list[ModelCost]:
-    """Return the costs of BPHS and PSM by the paper's model, for the distance of a plan.
-
-    They are BPHS with the tables of the options, if these serve the distance; the fastest BPHS
-    with at most the tables of a database; PSM with as many flip sets as reach `recall`, without a
-    calibration.
-    """
-    if documents < 1 or options.is_minhash:
-        return []
-    distance = plan.distance if plan.similarity is None else options.distance
-    delays = cost.USUAL_DELAYS
-    found = []
-    if options.blocks - options.leading >= distance:
-        own = cost.bphs(documents, blocks=options.blocks, leading=options.leading, delays=delays)
-        found.append(
-            _of_model("BPHS", _blocks_in_words(options.blocks, options.leading), own, documents)
-        )
-    if distance < min(FINGERPRINT_BITS, TABLES_MAX):
-        leading, best = cost.best_bphs(
-            documents, distance=distance, delays=delays, tables_max=TABLES_MAX
-        )
-        words = "the fastest: " + _blocks_in_words(leading + distance, leading)
-        found.append(_of_model("BPHS", words, best, documents))
-    bits = max(math.floor(math.log2(documents)) + options.header_offset, 0)
-    attempts = _attempts(distance, recall, bits)
-    model = cost.psm(documents, header_bits=bits, attempts=attempts, delays=delays)
-    found.append(_of_model("PSM", f"t={bits}, k={attempts:.3g}", model, documents))
-    return found + _batch_costs(options, documents, distance, recall)
-
-
-def _batch_costs(
-    options: Options, documents: float, distance: int, recall: float
-) -> list[ModelCost]:
-    """Return what the paper's model says of one document of a batch, by BPHS and by PSM."""
-    batch = min(documents, BATCH_DOCUMENTS)
-    blocks, leading, delays = options.blocks, options.leading, cost.USUAL_DELAYS
-    found = []
-    if blocks - leading >= distance:
-        model = cost.bphs_batch(
-            documents, blocks=blocks, leading=leading,
-            batch=batch, bytes_per_second=BYTES_PER_SECOND, delays=delays,
-        )  # fmt: skip
-        words = f"{_blocks_in_words(blocks, leading)}, m={batch:.3g}"
-        found.append(_of_model("BPHS in batches", words, model, documents))
-    attempts = _attempts(distance, recall, math.floor(math.log2(batch)))
-    model = cost.psm_batch(
-        documents, attempts=attempts, batch=batch, bytes_per_second=BYTES_PER_SECOND, delays=delays
-    )
-    found.append(_of_model("PSM in batches", f"k={attempts:.3g}, m={batch:.3g}", model, documents))
-    return found
-
-
-def _of_model(name: str, setting: str, found: cost.Cost, documents: float) -> ModelCost:
-    return ModelCost(
-        name, setting, found.tables, found.header_bits, found.seconds, found.size_bytes / documents
-    )
-
-
-def _attempts(distance: int, recall: float, header_bits: int) -> float:
-    """Return k: how many headers PSM asks for in the mean to reach `recall`, or all it can.
-
-    The matches are taken to be edits of every strength; in the paper k is 6 to 23 for headers of 16
-    to 26 bits (Figure 5(a)), and here 12 to 52.
-    """
-    most = float(cost.attempts_max(header_bits, distance))
-    found = reach(
-        edits(distance), (ALL_BITS,), header_bits=header_bits, limit=distance, wanted=recall
-    )
-    return max(most if found is None else min(found.probes, most), 1.0)
-
-
 def _of_several(plan: Plan, databases: int) -> Plan:
     """Return the plan for several databases, of the plan for each of them."""
     ways = tuple(_of_several(way, databases) for way in plan.considered)
@@ -252,7 +169,3 @@ def _whole_count(documents: object) -> int:
             f" got {shown(documents)}"
         )
     return int(documents)  # type: ignore[call-overload, no-any-return]
-
-
-def _blocks_in_words(blocks: int, leading: int) -> str:
-    return f"blocks={blocks}, leading={leading}"

@@ -7,9 +7,9 @@ import numpy as np
 import pictures
 from arena import RECALL, arena
 from claim import Claim, Section
+from cost_model import attempts_max
 from paper import Asked, Bphs, Psm, Searched, by_blocks
 from scene import World
-from simdb.plan.cost import attempts_max
 
 GROWS = Claim(
     "Sood & Loguinov, Figure 5(a)",

@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
+import cost_model as cost
 import pictures
 import simdb
 from claim import Claim, Section
 from scene import World
 from simdb.database.search.planning import plan_without_database
 from simdb.database.search.question import Question
-from simdb.plan import cost
+from simdb.plan.cost import USUAL_DELAYS, Delays
 
 PREDICTED = Claim(
     "Sood & Loguinov, equations (9), (14), (19), (21)",
@@ -63,7 +64,7 @@ def run(world: World) -> Section:
     section = Section(
         "The cost model over the measurements",
         f"Delays fitted to Figure 7 up to n = {2.0 ** depths[-2]:,.0f}: {in_words(delays)}. Delays"
-        f" of the plan: {in_words(cost.USUAL_DELAYS)}.",
+        f" of the plan: {in_words(USUAL_DELAYS)}.",
     )
     off = {name: seconds[name][-1] / values[-1] for name, values in every.items()}
     section.judge(
@@ -87,7 +88,7 @@ def run(world: World) -> Section:
         " cheaper than one of Figure 7, too",
     )  # fmt: skip
     fives = world.section("header_bits").facts
-    ways, holds = at_web_size(fives, cost.USUAL_DELAYS)
+    ways, holds = at_web_size(fives, USUAL_DELAYS)
     fitted_ways, fitted_holds = at_web_size(fives, delays)
     rows = [
         [name, f"{size:,.0f}", f"{spent * 1e6:,.1f} us", f"{spent * PAGES / 86400:,.1f}",
@@ -114,7 +115,7 @@ def run(world: World) -> Section:
 PSM = {"PSM, T' = 2, all": False, "PSM, T' = 2, first": True}
 
 
-def in_words(delays: cost.Delays) -> str:
+def in_words(delays: Delays) -> str:
     """Return the delays of the model."""
     return (
         f"memory {delays.memory * 1e9:.1f} ns, comparing {delays.compare * 1e9:.2f} ns, permuting"
@@ -132,13 +133,13 @@ def at_web_size_in_words(ways: Mapping[str, tuple[float, float]]) -> str:
     )
 
 
-def bphs_seconds(depth: float, name: str, delays: cost.Delays) -> float:
+def bphs_seconds(depth: float, name: str, delays: Delays) -> float:
     """Return (9)."""
     blocks, leading = LAYOUTS[name]
     return cost.bphs(2.0**depth, blocks=blocks, leading=leading, delays=delays).seconds
 
 
-def psm_seconds(depth: float, header_bits: float, attempts: float, delays: cost.Delays) -> float:
+def psm_seconds(depth: float, header_bits: float, attempts: float, delays: Delays) -> float:
     """Return (19), which is (21) for header_bits = depth."""
     k = max(attempts, 1) + 1
     return cost.psm(2.0**depth, header_bits=header_bits, attempts=k, delays=delays).seconds
@@ -148,7 +149,7 @@ def fitted(
     depths: Sequence[int],
     seconds: Mapping[str, Sequence[float]],
     attempts: Mapping[str, Sequence[int]],
-) -> cost.Delays:
+) -> Delays:
     """Return the delays that fit the times best, by least squares of relative errors."""
     rows: list[list[float]] = []
     for name, (blocks, leading) in LAYOUTS.items():
@@ -163,7 +164,7 @@ def fitted(
             parts = [0.0, k, k, k * math.log2(k)]
             rows.append([part / measured for part in parts])
     permute, memory, compare, flip = _nonnegative(np.array(rows), np.ones(len(rows)))
-    return cost.Delays(memory=memory, compare=compare, permute=permute, flip=flip)
+    return Delays(memory=memory, compare=compare, permute=permute, flip=flip)
 
 
 def _nonnegative(left: F64, right: F64) -> list[float]:
@@ -179,7 +180,7 @@ def _nonnegative(left: F64, right: F64) -> list[float]:
 
 
 def batch_rates(
-    facts: Mapping[str, Any], counts: Sequence[int], depths: Sequence[int], delays: cost.Delays
+    facts: Mapping[str, Any], counts: Sequence[int], depths: Sequence[int], delays: Delays
 ) -> dict[str, tuple[list[float], list[float]]]:
     """Return the measured rates of each batch of Figure 9(a), and those of (17) and (23)."""
     rows = facts["by batch"]
@@ -196,7 +197,7 @@ def batch_rates(
 
 
 def at_web_size(
-    facts: Mapping[str, Any], delays: cost.Delays
+    facts: Mapping[str, Any], delays: Delays
 ) -> tuple[dict[str, tuple[float, float]], list[bool]]:
     """Return GB and seconds a page of each way to search 8 x 10^9 pages.
 
@@ -238,7 +239,7 @@ def at_web_size(
 
 def draw(
     world: World, depths: Sequence[int], seconds: Mapping[str, Sequence[float]],
-    every: Mapping[str, Sequence[float]], others: tuple[Any, Any, Any, Any], delays: cost.Delays,
+    every: Mapping[str, Sequence[float]], others: tuple[Any, Any, Any, Any], delays: Delays,
 ) -> str:  # fmt: skip
     """Draw the model as lines and the measurements as points, and what 8 x 10^9 pages need."""
     fives, batched, rates, ways = others

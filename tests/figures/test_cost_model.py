@@ -5,20 +5,20 @@ distance 3: BPHS-A with 4 tables 152K queries a second (38K for each table), wit
 and PSM-A with k = 23 flip sets 765K (5 and 3.4 times as fast).
 """
 
+import importlib
 import math
 
 import pytest
 
-from simdb.plan.cost import (
-    Delays,
-    attempts_max,
-    best_bphs,
-    bphs,
-    bphs_batch,
-    leading_max,
-    psm,
-    psm_batch,
-)
+from simdb.plan.cost import USUAL_DELAYS, Delays
+
+cost_model = importlib.import_module("cost_model")
+attempts_max, best_bphs, leading_max = (
+    cost_model.attempts_max, cost_model.best_bphs, cost_model.leading_max,
+)  # fmt: skip
+bphs, bphs_batch = cost_model.bphs, cost_model.bphs_batch
+psm, psm_batch = cost_model.psm, cost_model.psm_batch
+USUAL = {"blocks": 4, "leading": 1, "distance": 3, "recall": 0.95, "offset": -1}
 
 PAPER = Delays(memory=17e-9, compare=1.5e-9, permute=10e-9, flip=8.5e-9, sort=2e-9)
 STORED = 60e6
@@ -164,3 +164,25 @@ def test_a_slow_disk_sets_the_rate():
 def test_one_document_has_a_cost_too():
     assert psm(1, header_bits=0, attempts=1, delays=Delays()).size_bytes == 16
     assert best_bphs(1, distance=3, delays=Delays(), tables_max=4)[1].header_bits == 0
+
+
+def test_a_table_has_each_way_for_a_number_of_documents():
+    own, fastest, in_memory, bphs_batched, psm_batched = cost_model.table(8e9, **USUAL)
+
+    assert own.cost == bphs(8e9, blocks=4, leading=1, delays=USUAL_DELAYS)
+    assert fastest.cost.seconds < own.cost.seconds
+    assert in_memory.setting.startswith("t=31, k=")
+    assert in_memory.cost.size_bytes < fastest.cost.size_bytes / 3
+    assert bphs_batched.setting == "blocks=4, leading=1, m=1e+07"
+    assert bphs_batched.cost.size_bytes == pytest.approx(4 * 1e7 * 8)
+    assert psm_batched.cost.size_bytes == pytest.approx(2 * 1e7 * 8)
+    assert psm_batched.cost.seconds > in_memory.cost.seconds
+
+
+@pytest.mark.parametrize(("header_bits", "theirs"), [(16, 6), (26, 23)])
+def test_the_model_of_psm_tries_about_as_many_flip_sets_as_the_paper(header_bits, theirs):
+    assert theirs / 2.5 <= cost_model.attempts(3, 0.95, header_bits) <= theirs * 2.5
+
+
+def test_the_model_of_psm_tries_every_flip_set_for_a_recall_of_1():
+    assert cost_model.attempts(2, 1.0, 20) == 210
