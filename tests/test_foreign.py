@@ -1,5 +1,6 @@
 """A word of another package is answered with our word for it, in Python and on the command line."""
 
+import dataclasses
 import inspect
 import pickle
 import re
@@ -82,12 +83,12 @@ def test_a_foreign_method_of_a_result_and_of_a_document_is_answered_with_ours():
 
 def test_each_foreign_method_is_one_that_the_class_lacks():
     for words, kind in [
-        (foreign.OF_DATABASES, simdb.Database),
-        (foreign.OF_DATABASES, simdb.ShardedDatabase),
-        (foreign.OF_RESULTS, simdb.Deduplicated),
-        (foreign.OF_DOCUMENTS, simdb.Document),
+        ("Database", simdb.Database),
+        ("Database", simdb.ShardedDatabase),
+        ("Deduplicated", simdb.Deduplicated),
+        ("Document", simdb.Document),
     ]:
-        assert [word for word in words if hasattr(kind, word)] == []
+        assert [word for word in foreign.own_words(words) if hasattr(kind, word)] == []
 
 
 def test_texts_where_fingerprints_belong_are_answered_with_what_to_do():
@@ -134,9 +135,15 @@ def test_a_verb_that_answers_keeps_its_signature_and_travels_by_name():
     assert pickle.loads(pickle.dumps(simdb.deduplicate)) is simdb.deduplicate
 
 
+def test_open_answers_with_arguments_of_options():
+    names = {each.name for each in dataclasses.fields(simdb.Options)}
+
+    assert names >= set(foreign.own_words("open"))
+
+
 def test_no_word_of_a_verb_is_answered_with_itself():
-    for word, own in foreign.OWN_WORDS.items():
-        assert not own.python.startswith(f"{word}=")
+    for word in foreign.own_words("arguments"):
+        assert not foreign.own_word(word).startswith(f"{word}=")
 
 
 @over(

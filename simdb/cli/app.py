@@ -34,7 +34,7 @@ from simdb.cli.output.render import (
 )
 from simdb.cli.output.words import in_words
 from simdb.core.errors import full_disk
-from simdb.core.foreign import COMMANDS as COMMAND_WORDS
+from simdb.core.foreign import own_words
 
 NO_MEMORY = (
     "the memory of this process is used up; give it more, or take fewer threads, as with the"
@@ -83,7 +83,7 @@ class Program(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that `args` begin with; suggest another for an unknown name."""
         if args[0] not in NAMES and not args[0].startswith("-"):
-            own = COMMAND_WORDS.get(args[0])
+            own = own_words("commands").get(args[0])
             near = f" Use simdb {own}." if own else _suggestion(args[0])
             ctx.fail(f"No such command {args[0]!r}.{near}")
         return super().resolve_command(ctx, args)

@@ -20,7 +20,7 @@ from simdb.core import previews
 from simdb.core.arrays import Fingerprint, IdT_co, aligned, column_of, describe
 from simdb.core.arrow import fixed_rows
 from simdb.core.errors import InputError, OptionError
-from simdb.core.foreign import OF_DOCUMENTS, hinting
+from simdb.core.foreign import hinting
 from simdb.core.options import Minhash
 from simdb.core.vector_form import minimum_type, unpack_minima
 
@@ -164,7 +164,7 @@ class Document(Generic[IdT_co]):
     signature: "Signature | None" = None
 
     if not TYPE_CHECKING:
-        __getattr__ = hinting(OF_DOCUMENTS)
+        __getattr__ = hinting("Document")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from simdb.core.choices import (
     TimesName,
 )
 from simdb.core.errors import OptionError
-from simdb.core.foreign import answering_class
+from simdb.core.foreign import answering
 from simdb.core.text_sketch import IdfTable, TextSketch, differing_options, written
 from simdb.core.vector_form import DIMENSIONS, least_rounded, width
 
@@ -67,7 +67,7 @@ BANDED = ("bands", "rows")
 OPEN = ("polytopes", "distance_tables")
 
 
-@answering_class
+@answering
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Minhash(TextSketch):
     """The options of a MinHash sketch: two signatures agree in as many minima as documents agree.
@@ -153,7 +153,7 @@ class Minhash(TextSketch):
         return self.permutations * self.stored_bits // 8
 
 
-@answering_class
+@answering
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Simhash(TextSketch):
     """The options of a fingerprint: 64 bits and a volatility vector.
@@ -244,7 +244,7 @@ class Simhash(TextSketch):
         return TFIDF_SIMILARITY if is_tfidf else USUAL_SIMILARITY
 
 
-@answering_class
+@answering
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Options:
     """The options of a database.

@@ -59,6 +59,7 @@ class ManyStores(Protocol):
 Mergeable: TypeAlias = "Database[Any] | ManyStores | str | os.PathLike[str]"
 
 
+@answering
 class Database(Writing[IdT]):
     """An open database; `simdb.open` makes it, `close` or leaving a `with` block closes it.
 
@@ -240,7 +241,6 @@ class Database(Writing[IdT]):
             polytopes=polytopes, distance_tables=distance_tables,
         )  # fmt: skip
 
-    @answering
     def merge(
         self,
         other: "Mergeable | Sequence[Mergeable]",

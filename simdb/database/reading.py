@@ -18,7 +18,7 @@ from simdb.core.decoding import UTF8, as_text, known_encoding
 from simdb.core.documents import Document
 from simdb.core.dtypes import U32
 from simdb.core.errors import InputError, OptionError
-from simdb.core.foreign import OF_DATABASES, answering, hinting, named_alone
+from simdb.core.foreign import answering, hinting
 from simdb.core.keeping import Keep
 from simdb.core.matches import Match, Matches, PairArrays
 from simdb.core.reports import Plan
@@ -69,16 +69,15 @@ Default = TypeVar("Default")
 Read = TypeVar("Read")
 
 
-@named_alone
+@answering
 class Reading(Protocol[IdT]):
     """The reading verbs, over the state that `_state` gives."""
 
     _store: Store
 
     if not TYPE_CHECKING:
-        __getattr__ = hinting(OF_DATABASES)
+        __getattr__ = hinting("Database")
 
-    @answering
     def query(
         self,
         document: "DocumentLike | None" = None,
@@ -132,7 +131,6 @@ class Reading(Protocol[IdT]):
             return self._containing(document, id, how, errors)[0]
         return self._found(document, id, given, limit, errors, where, accept)
 
-    @answering
     def first(
         self,
         document: "DocumentLike | None" = None,
@@ -160,7 +158,6 @@ class Reading(Protocol[IdT]):
         found = self._found(document, id, given, None, errors, where, accept, first=True)
         return found[0] if found else None
 
-    @answering
     def query_many(
         self,
         documents: Any = None,
@@ -221,7 +218,6 @@ class Reading(Protocol[IdT]):
             found = filters.accepted_many(found, accept, least, limit=limit, first=first)
         return skipped.spread(found)
 
-    @answering
     def nearest(
         self,
         document: "DocumentLike | None" = None,
@@ -272,7 +268,6 @@ class Reading(Protocol[IdT]):
         with self._state() as state:
             return searches.nearest.find(state, document, id, wanted, errors, where)
 
-    @answering
     def nearest_many(
         self,
         documents: Any = None,
@@ -392,7 +387,6 @@ class Reading(Protocol[IdT]):
                 self._store.options, criterion, population, state.calibration, n
             )
 
-    @answering
     def find_all(
         self,
         *,
@@ -446,7 +440,6 @@ class Reading(Protocol[IdT]):
             stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
         return searches.pairs.Pairs(stream, plan, None if judge is None else judge.counts)
 
-    @answering
     def find_clusters(
         self,
         *,

@@ -19,7 +19,7 @@ from simdb.core.choices import (
     VerifyName,
 )
 from simdb.core.errors import NotFoundError, OptionError
-from simdb.core.foreign import answering, named_alone
+from simdb.core.foreign import answering
 from simdb.core.matches import Match, Matches
 from simdb.core.search import OF_BATCHES, Search
 from simdb.core.skipped import Skipped
@@ -42,11 +42,10 @@ if TYPE_CHECKING:
     from simdb.database.write.write_state import WriteState
 
 
-@named_alone
+@answering
 class Writing(Reading[IdT], Protocol[IdT]):
     """The writing verbs, in the transaction that `_changing` enters."""
 
-    @answering
     def insert(
         self,
         id: IdT,
@@ -67,7 +66,6 @@ class Writing(Reading[IdT], Protocol[IdT]):
         with self._changing("insert") as writing:
             write.storing.insert_one(writing, call)
 
-    @answering
     def insert_many(
         self,
         ids: Iterable[IdT],
@@ -114,7 +112,6 @@ class Writing(Reading[IdT], Protocol[IdT]):
         skipped.warn()
         return count
 
-    @answering
     def add_if_new(
         self,
         id: IdT,
@@ -147,7 +144,6 @@ class Writing(Reading[IdT], Protocol[IdT]):
         with self._changing("insert") as writing:
             return write.storing.claim_one(writing, call, question)
 
-    @answering
     def add_many_if_new(
         self,
         ids: Iterable[IdT],

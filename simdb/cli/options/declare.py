@@ -80,13 +80,11 @@ class Command(click.Command):
                     raise click.UsageError(f"{each.opts[-1]} is given twice; give it once", ctx)
             return super().parse_args(ctx, spread_out)
         except click.NoSuchOption as error:
-            own = own_word(error.option_name)
-            known = own and (own.command[:1] != "-" or own.command.partition(" ")[0] in flags)
-            if own is None or not known:
+            own = own_word(error.option_name, at_command=True)
+            if not own or (own[0] == "-" and own.partition(" ")[0] not in flags):
                 raise
-            raise click.UsageError(
-                f"No such option: {error.option_name}; use {own.command}", ctx
-            ) from None
+            message = f"No such option: {error.option_name}; use {own}"
+            raise click.UsageError(message, ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the parameters in their sections."""

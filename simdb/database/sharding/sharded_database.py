@@ -23,7 +23,7 @@ from simdb.core.choices import (
 from simdb.core.decoding import UTF8, as_text, known_encoding
 from simdb.core.documents import Document
 from simdb.core.errors import InputError, ReadOnlyError
-from simdb.core.foreign import OF_DATABASES, hinting
+from simdb.core.foreign import hinting
 from simdb.core.keeping import Keep, needs_metadata
 from simdb.core.matches import Match, Matches, PairArrays
 from simdb.core.options import Options
@@ -68,7 +68,7 @@ class ShardedDatabase(Generic[IdT]):
     """
 
     if not TYPE_CHECKING:
-        __getattr__ = hinting(OF_DATABASES)
+        __getattr__ = hinting("Database")
 
     def __init__(self, shards: Shards) -> None:
         """Use `simdb.open_sharded` instead."""

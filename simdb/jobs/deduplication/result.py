@@ -22,7 +22,7 @@ from simdb.core.clusters import Clusters
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import OptionError
 from simdb.core.fields import FieldName, distinct, field_named
-from simdb.core.foreign import OF_RESULTS, hinting
+from simdb.core.foreign import hinting
 from simdb.core.keeping import is_missing
 from simdb.core.matches import Verification
 from simdb.core.skipped import Skipped
@@ -206,7 +206,7 @@ class Deduplicated(OfData[Given_co]):
     left_out: Skipped = field(default_factory=Skipped)
 
     if not TYPE_CHECKING:
-        __getattr__ = hinting(OF_RESULTS)
+        __getattr__ = hinting("Deduplicated")
 
     @data_property
     def data(self) -> Any:

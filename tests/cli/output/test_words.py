@@ -16,11 +16,8 @@ from simdb.cli.app import NAMES, app
 from simdb.cli.output import words
 from simdb.cli.output.words import in_words
 
-# Folders whose messages commands do not print: other libraries' names, and the kernel.  In
-# foreign.py each word has one answer for programs and another one for commands.
-APART = {
-    "compat", "cli", "distributed", "spark", "integrations", "deduplication", "foreign.py",
-}  # fmt: skip
+# Folders whose messages commands do not print: other libraries' names, and the kernel.
+APART = {"compat", "cli", "distributed", "spark", "integrations", "deduplication"}
 PYTHON = re.compile(
     r"\b[a-z_]+=|\b\w+\(|\bmode '|\b(?:find|insert|query|add)_[a-z]|simdb\.[a-zA-Z]"
 )
