@@ -21,6 +21,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from threading import RLock
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -110,6 +111,14 @@ def _places(path: str) -> dict[str, str]:
         words = names.replace("(", " ").replace(")", " ").replace(",", " ").split()
         places.update(dict.fromkeys(words[::3], module))
     return places
+
+
+def section(path: Path, name: str) -> str:
+    """Return the lines of a text file of tables from [`name`] up to the next empty line.
+
+    Tables that few programs need are in such files, and not in modules.
+    """
+    return path.read_text(encoding="ascii").split(f"\n[{name}]\n")[1].partition("\n\n")[0]
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from inspect import isfunction, unwrap
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from simdb.core.cold import section
+
 WORDS = Path(__file__).with_suffix(".txt")
 INIT = "__init__"
 
@@ -20,8 +22,7 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 @cache
 def own_words(kind: str) -> dict[str, str]:
     """Return our words by foreign ones: of "arguments", "commands", or the methods of a class."""
-    section = WORDS.read_text(encoding="ascii").split(f"[{kind}]\n")[1].partition("\n\n")[0]
-    lines = (line.partition(": ") for line in section.splitlines())
+    lines = (line.partition(": ") for line in section(WORDS, kind).splitlines())
     return {word: own for words, _, own in lines for word in words.split()}
 
 

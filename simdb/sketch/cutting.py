@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from simdb.core.arrays import offsets_of
 from simdb.core.bits import fmix64
+from simdb.core.cold import section
 from simdb.core.dtypes import I64, U8, U32, U64
 from simdb.core.errors import InputError
-from simdb.sketch.unicode_table import CLASS_RANGES, LOWER_RANGES
+from simdb.sketch.normalisation import TABLES
 
 CHARACTERS = "characters"  # the unit
 WORD, CJK, SPACE = 1, 2, 3  # classes of characters
@@ -135,12 +136,14 @@ def _properties() -> tuple[U8, I32]:
     """Return the class of every code point, and the number to add for its lower case."""
     classes = np.zeros(0x110000, np.uint8)
     code = 0
-    for skipped, count, kind in np.fromstring(CLASS_RANGES, np.int32, sep=" ").reshape(-1, 3):
+    ranges = np.array(section(TABLES, "classes").split(), np.int32).reshape(-1, 3)
+    for skipped, count, kind in ranges:
         code += skipped
         classes[code : code + count] = kind
         code += count
     deltas = np.zeros(0x110000, np.int32)
-    for first, count, step, delta in np.fromstring(LOWER_RANGES, np.int32, sep=" ").reshape(-1, 4):
+    ranges = np.array(section(TABLES, "lower").split(), np.int32).reshape(-1, 4)
+    for first, count, step, delta in ranges:
         deltas[first : first + count * step : step] = delta
     return classes, deltas
 

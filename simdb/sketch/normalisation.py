@@ -13,15 +13,17 @@ import unicodedata
 from collections.abc import Callable, Collection
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal
 
 from simdb.core import kernel
 from simdb.core.arrow import Texts
 from simdb.core.choices import DROP
+from simdb.core.cold import section
 from simdb.core.errors import InputError, OptionError
 from simdb.core.text_sketch import NFC, NONE, TextSketch
-from simdb.sketch.unicode_table import LOWER_RANGES
 
+TABLES = Path(__file__).with_name("unicode.txt")
 PLANE = 1 << 16  # code points beyond have more than 16 bits
 FORMS: "dict[str, Form]" = {"nfc": "NFC", "nfd": "NFD", "nfkc": "NFKC"}
 # Accents and points of Latin, Greek, Cyrillic, Hebrew, Arabic and Syriac, and the tatweel.
@@ -31,20 +33,6 @@ MARKS = re.compile(
     "\u0730-\u074a\u08d3-\u08e1\u08e3-\u08ff\u1ab0-\u1ac0\u1dc0-\u1df9\u1dfb-\u1dff\u20d0-\u20f0"
     "\ufe20-\ufe2f]+"
 )
-# First and last code point of each range of characters that came after Unicode 13.0.0 and that
-# normalisation would change; written by tools/generate/normalisation_table.py.
-NEWEST_VERSION = "18.0.0"
-NEWER_RANGES = """
-558-558 58b-58c 5c8-5c9 897-89f 8ca-8d2 c3c-c3c 1715-1715 1ac1-1af0 1dfa-1dfa 209d-209f a7f1-a7f4
-105c9-105c9 105d2-105d2 105da-105da 105e4-105e4 10781-10785 10787-107b0 107b2-107bf 10d69-10d6d
-10ecb-10ecf 10ef0-10efb 10efd-10eff 10f82-10f85 11070-11070 11382-11385 1138b-1138b 1138e-1138e
-11390-11391 113b8-113b8 113bb-113bb 113c2-113c2 113c5-113c5 113c7-113c9 113ce-113d0 11f41-11f42
-1611e-16129 1612f-1612f 16d63-16d63 16d67-16d6a 1b123-1b126 1ccd6-1ccf9 1d127-1d128 1d250-1d252
-1d25b-1d25c 1d25f-1d25f 1d280-1d281 1d6a6-1d6a6 1df04-1df06 1df08-1df0b 1df19-1df19 1df1c-1df1c
-1df1e-1df1e 1df2b-1df2c 1df3e-1df3f 1df50-1df50 1df57-1df59 1df95-1df95 1dfcd-1dfff 1e030-1e06d
-1e08f-1e08f 1e2ae-1e2ae 1e4ec-1e4ef 1e5ee-1e5ef 1e6e3-1e6e3 1e6e6-1e6e6 1e6ee-1e6ef 1e6f5-1e6f5
-"""
-
 Form = Literal["NFC", "NFD", "NFKC"]
 Tokenise = Callable[[str], list[str]]
 
@@ -154,7 +142,9 @@ def _newer_characters() -> tuple[re.Pattern[str], re.Pattern[str]]:
     Regular expressions try ranges beyond 16 bits one by one, so the quick pattern has only one
     such range.
     """
-    ranges = [[int(code, 16) for code in row.split("-")] for row in NEWER_RANGES.split()]
+    ranges = [
+        [int(code, 16) for code in row.split("-")] for row in section(TABLES, "newer").split()
+    ]
     low = [each for each in ranges if each[1] < PLANE]
     high = [each for each in ranges if each[0] >= PLANE]
     may_be = re.compile(f"[{_members([*low, [high[0][0], high[-1][1]]])}]")
@@ -169,7 +159,7 @@ def _members(ranges: list[list[int]]) -> str:
 @cache
 def _lower_case() -> dict[int, int]:
     """Return the lower case of each character that has one, by code point."""
-    numbers = [int(number) for number in LOWER_RANGES.split()]
+    numbers = [int(number) for number in section(TABLES, "lower").split()]
     rows = zip(*(iter(numbers),) * 4, strict=True)
     return {
         code: code + delta

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from script_oracle import is_cjk, is_spaceless
 
-from simdb.sketch import unicode_table
+from simdb.core.cold import section
 from simdb.sketch.cutting import CJK, SPACE, SPACELESS, WORD
+from simdb.sketch.normalisation import TABLES
 
 HEADER = Path(__file__).parents[2] / "simdb_ext/sketch/text/unicode_table.h"
 CODE_POINTS = 0x110000
 
 
 def ranges():
-    return np.fromstring(unicode_table.CLASS_RANGES, np.int64, sep=" ").reshape(-1, 3)
+    return np.array(section(TABLES, "classes").split(), np.int64).reshape(-1, 3)
 
 
 def classes():
@@ -44,7 +45,7 @@ def test_the_table_of_the_compiled_kernel_is_the_same():
     text = HEADER.read_text()
     rows = re.findall(r"\{(-?\d+),(-?\d+),(-?\d+)\}", text)
 
-    assert f"of Unicode {unicode_table.UNICODE_VERSION}." in text
+    assert f"of Unicode {section(TABLES, 'version')}." in text
     assert [list(map(int, row)) for row in rows] == ranges().tolist()
 
 

@@ -7,14 +7,14 @@ import unicodedata
 import numpy as np
 import pytest
 
-from simdb.sketch import normalisation, unicode_table
+from simdb.core.cold import section
 from simdb.sketch.cutting import _lower_case
-from simdb.sketch.normalisation import FORMS, lower_cased, normalised
+from simdb.sketch.normalisation import FORMS, TABLES, lower_cased, normalised
 
 SEED = 20_261_121
 NEWER = [
     code
-    for row in normalisation.NEWER_RANGES.split()
+    for row in section(TABLES, "newer").split()
     for code in range(int(row.split("-")[0], 16), int(row.split("-")[1], 16) + 1)
 ]
 # Of 4 000 texts of all characters, as Python 3.10 normalises them without our help.
@@ -73,10 +73,10 @@ def test_the_table_knows_the_unicode_of_the_running_python():
     def release(version):
         return tuple(map(int, version.split(".")))
 
-    known = release(normalisation.NEWEST_VERSION)
+    known = release(section(TABLES, "newer version"))
 
     assert release(unicodedata.unidata_version) <= known
-    assert release(unicode_table.UNICODE_VERSION) == known
+    assert release(section(TABLES, "version")) == known
 
 
 @pytest.mark.more

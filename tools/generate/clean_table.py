@@ -13,7 +13,8 @@ from pathlib import Path
 
 from unicode_table import CODE_POINTS, filled, runs
 
-from simdb.sketch.normalisation import NEWER_RANGES, lower_cased
+from simdb.core.cold import section
+from simdb.sketch.normalisation import TABLES, lower_cased
 
 SURROGATES = range(0xD800, 0xE000)
 HANGUL_PARTS = (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))  # vowels and final consonants
@@ -61,7 +62,9 @@ def ranges_of(text: str) -> list[tuple[int, int]]:
     return [(int(first, 16), int(last, 16)) for first, last in rows]
 
 
-NEWER = {code for first, last in ranges_of(NEWER_RANGES) for code in range(first, last + 1)}
+NEWER = {
+    code for first, last in ranges_of(section(TABLES, "newer")) for code in range(first, last + 1)
+}
 
 
 def is_old(code: int) -> bool:

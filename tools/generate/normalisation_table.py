@@ -7,24 +7,21 @@ newer and that normalisation would change, up to the release of the installed `u
 release may only add to the table: simdb must go on leaving these characters alone.
 """
 
-import re
 import textwrap
 import unicodedata
-from pathlib import Path
 
 import unicodedata2
-from unicode_table import CODE_POINTS, runs
+from unicode_table import CODE_POINTS, runs, write_section
 
 OLDEST = "13.0.0"
-ROOT = Path(__file__).parents[2]
 
 
 def main() -> None:
     assert unicodedata.unidata_version == OLDEST, "run this with Python 3.10"
-    path = ROOT / "simdb/sketch/normalisation.py"
-    table = python_table(runs((code, None) for code in newer_characters()))
-    text = path.read_text()
-    path.write_text(re.sub(r'NEWEST_VERSION = .*?\n"""\n', table, text, count=1, flags=re.DOTALL))
+    rows = runs((code, None) for code in newer_characters())
+    text = " ".join(f"{first:x}-{first + count - 1:x}" for first, count, _ in rows)
+    write_section("newer version", unicodedata2.unidata_version)
+    write_section("newer", textwrap.fill(text, 99, break_on_hyphens=False))
 
 
 def newer_characters() -> list[int]:
@@ -45,15 +42,6 @@ def newer_characters() -> list[int]:
 
 def is_newer(code: int) -> bool:
     return unicodedata.category(chr(code)) == "Cn" != unicodedata2.category(chr(code))
-
-
-def python_table(rows: list[tuple[int, int, None]]) -> str:
-    text = " ".join(f"{first:x}-{first + count - 1:x}" for first, count, _ in rows)
-    return f'''NEWEST_VERSION = "{unicodedata2.unidata_version}"
-NEWER_RANGES = """
-{textwrap.fill(text, 99, break_on_hyphens=False)}
-"""
-'''
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write the built-in table of character properties, once for C and once for Python.
+"""Write the built-in table of character properties, once for C and once in `unicode.txt`.
 
     pip download --no-deps --no-binary :all: unicodedata2 && tar xf unicodedata2-*.tar.gz
     python tools/generate/unicode_table.py unicodedata2-*/unicodedata2/unicodetype_db.h UCD
@@ -42,7 +42,9 @@ def main() -> None:
     classes = [character_class(code, code in spaceless) for code in range(CODE_POINTS)]
     ranges = class_ranges(classes)
     lower = lower_ranges(lower_deltas(header))
-    (ROOT / "simdb/sketch/unicode_table.py").write_text(python_table(ranges, lower))
+    write_section("version", unicodedata2.unidata_version)
+    write_section("classes", filled(ranges, " "))
+    write_section("lower", filled(lower, " "))
     (ROOT / "simdb_ext/sketch/text/unicode_table.h").write_text(c_table(ranges, lower))
 
 
@@ -125,33 +127,18 @@ def lower_ranges(deltas: dict[int, int]) -> list[tuple[int, ...]]:
     return ranges
 
 
-def python_table(ranges: list[tuple[int, ...]], lower: list[tuple[int, ...]]) -> str:
-    return f'''"""Character properties of Unicode {unicodedata2.unidata_version}.
-
-Written by tools/generate/unicode_table.py, with simdb_ext/sketch/text/unicode_table.h.  The class
-of a character is 1 if it belongs to words, 2 if it is a token by itself (kana, Han, Hangul), 3 if
-it is white space, and 6 if it is a letter or mark of another script without spaces between words: a
-token by itself, or a part of words, as the options say.  A character in no range is none of these.
-"""
-
-UNICODE_VERSION = "{unicodedata2.unidata_version}"
-
-# Code points skipped since the last range, code points in this one, their class.
-CLASS_RANGES = """
-{filled(ranges, " ")}
-"""
-
-# First code point, number of them, step between them, what to add for the lower case.
-LOWER_RANGES = """
-{filled(lower, " ")}
-"""
-'''
+def write_section(name: str, lines: str) -> None:
+    """Replace the lines of a table in `unicode.txt`."""
+    path = ROOT / "simdb/sketch/unicode.txt"
+    before, head, after = path.read_text().partition(f"\n[{name}]\n")
+    rest = after[after.index("\n\n") :] if "\n\n" in after else "\n"
+    path.write_text(before + head + lines.strip() + rest)
 
 
 def c_table(ranges: list[tuple[int, ...]], lower: list[tuple[int, ...]]) -> str:
     return f"""/* Character properties of Unicode {unicodedata2.unidata_version}.
 
-   Written by tools/generate/unicode_table.py, with simdb/sketch/unicode_table.py. */
+   Written by tools/generate/unicode_table.py, with simdb/sketch/unicode.txt. */
 
 #ifndef SIMDB_UNICODE_TABLE_H
 #define SIMDB_UNICODE_TABLE_H

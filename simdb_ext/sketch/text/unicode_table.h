@@ -1,6 +1,6 @@
 /* Character properties of Unicode 18.0.0.
 
-   Written by tools/generate/unicode_table.py, with simdb/sketch/unicode_table.py. */
+   Written by tools/generate/unicode_table.py, with simdb/sketch/unicode.txt. */
 
 #ifndef SIMDB_UNICODE_TABLE_H
 #define SIMDB_UNICODE_TABLE_H
