@@ -21,7 +21,9 @@ TEXTS = [f"a text of some words {at % 700} and {at % 700 * 7} more of them" for 
 LIMITED = """
 import io, os, resource
 import numpy, zstandard, simdb
-from simdb.files.formats import ZSTD, ZstdWriter, packed_file
+from simdb.files.content import packed_file
+from simdb.files.formats import ZSTD
+from simdb.files.outputs import ZstdWriter
 
 def answers():
     with simdb.open(None) as database:

@@ -34,7 +34,7 @@ from simdb.database import ESTIMATE, EXACT
 from simdb.files import (
     DELIMITERS,
     PARQUET,
-    ROW_FORMATS,
+    ROWS,
     Format,
     Row,
     Unclosed,
@@ -215,7 +215,7 @@ def export(
     with written(path, form) as target:
         if target is None or target.stream is None:
             return 0, None
-        if form.kind in ROW_FORMATS:
+        if form.kind in ROWS:
             batches = found.to_batches(ids="text" if text_ids else "auto")
             target.rows = _write_batches(batches, form, target.stream)
         else:

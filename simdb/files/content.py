@@ -15,32 +15,23 @@ import stat
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrow import TextColumn
+from simdb.core.arrow import TextColumn, load_arrow
+from simdb.core.checks import installed
 from simdb.core.decoding import UNORDERED, decoded, marked_or, without_mark
 from simdb.core.encoding_guess import GUESS, GUESSED, guessed, guessed_wide, hint, is_damaged
 from simdb.core.errors import InputError, no_descriptor
 from simdb.core.text_sketch import TextSketch
-from simdb.files.formats import (
-    ARROW_MAGICS,
-    BZIP2,
-    COMPRESSIONS,
-    GZIP,
-    XZ,
-    ZSTD,
-    is_remote,
-    open_remote,
-    packed_file,
-)
+from simdb.files.formats import ARROW_MAGICS, BZIP2, COMPRESSIONS, GZIP, STANDARD_INPUT, XZ, ZSTD
+from simdb.files.remote import is_remote, open_remote
 
 BUFFER_BYTES = 1 << 16
 # A document of a collection whose size is not known, and a collection.
 USUAL_BYTES, USUAL_DOCUMENTS = 1000, 1e6
-STANDARD_INPUT = "-"
 SNIFFED_BYTES = 8192
 # A longer file is no useful document, and would only fill the memory.
 DOCUMENT_BYTES_MAX = 1 << 28
@@ -64,6 +55,8 @@ HTML_START = re.compile(
 )
 # The first byte of a text that can match: that of "<" or of white space in UTF-8.
 MAY_BEGIN = np.isin(np.arange(256), [*b"<", *range(9, 14), *range(28, 33), 0xC2, 0xE1, 0xE2, 0xE3])
+# The classes of the standard library, which some builds of Python lack.
+FILES = {GZIP: ("gzip", "GzipFile"), BZIP2: ("bz2", "BZ2File"), XZ: ("lzma", "LZMAFile")}
 
 
 class Amount:
@@ -341,3 +334,12 @@ class _Waiting(io.RawIOBase):
 
 def _begins(text: str) -> bool:
     return HTML_START.match(text[:BEGINNING_CHARACTERS]) is not None
+
+
+def packed_file(file: IO[bytes], compression: str, mode: str = "rb") -> Any:
+    """Return a stream that reads a compressed file, or writes one, but not of ZSTD."""
+    if compression == ZSTD:
+        return load_arrow("reading .zst").CompressedInputStream(file, "zstd")
+    module, name = FILES[compression]
+    made = getattr(installed(module, f"{compression} needs the module {module} of Python"), name)
+    return made(fileobj=file, mode=mode) if compression == GZIP else made(file, mode)

@@ -19,10 +19,9 @@ from simdb.core import kernel
 from simdb.core.arrays import ID_BYTES_MAX, offsets_of, sorted_unique
 from simdb.core.arrow import TextColumn, joined
 from simdb.core.dtypes import I64, U32, Bools
-from simdb.files.batch import Batch
 from simdb.files.origins import NOWHERE, Origins
 from simdb.files.pieces import Blocks, LineSpool, Piece, RowRange, TextSpool, merged
-from simdb.files.records import InputId, place
+from simdb.files.records import Batch, InputId, place
 from simdb.files.rows import Row, WaitingLine, waiting_line
 from simdb.files.survivors import SurvivorOutput, all_rows
 

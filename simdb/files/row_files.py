@@ -1,23 +1,45 @@
-"""Row files: opens files of Parquet and Arrow, and reads their rows, or those that were chosen.
+"""Row files: reads files of Parquet and Arrow as batches of records, or the rows that were chosen.
 
-The first bytes of a file say which of the two it is, unless its name does.  Rows are given by their
-numbers.  Those of Parquet are filtered a row group at a time, in several threads.
+The first bytes of a file say which of the two it is, unless its name does.  The texts of a file
+stay where Arrow has put them.  Rows with a null or an invalid text, and rows whose other fields are
+needed, are read one by one.  Chosen rows are given by their numbers, and those of Parquet are
+filtered a row group at a time, in several threads.
 """
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.core.arrow import filtered_array, load_arrow
+from simdb.core.arrow import filtered_array, load_arrow, rows_with_bytes
+from simdb.core.choices import KEEP
+from simdb.core.decoding import text_column
 from simdb.core.dtypes import Bools
 from simdb.core.errors import InputError
+from simdb.core.field_columns import field_column, field_values, shape_of
+from simdb.core.fields import field_named
 from simdb.core.threads import streamed, thread_count
-from simdb.files import formats
+from simdb.files.content import AMOUNT, CONTENT_ERRORS, explained
+from simdb.files.formats import ARROW, ARROW_FILE, ARROW_MAGICS, PARQUET, ROWS, named
 from simdb.files.pieces import RowRange, changed
+from simdb.files.records import (
+    Batch,
+    Found,
+    InputProblem,
+    Record,
+    SourceOptions,
+    batched,
+    byte_count,
+    check_columns,
+    make_record,
+    place,
+    with_ids,
+)
+from simdb.files.remote import is_remote, open_remote
 
 PORTION_ROWS = 1024
 READ_ROWS = 4096
@@ -54,7 +76,7 @@ def chosen_rows(rows: RowRange) -> Iterator[Any]:
         for number, flags in enumerate(groups)
         if flags.any()
     ]
-    yield from streamed(streams, 1 if formats.is_remote(rows.path) else thread_count())
+    yield from streamed(streams, 1 if is_remote(rows.path) else thread_count())
 
 
 @contextmanager
@@ -69,14 +91,14 @@ def opened_rows(path: str) -> Iterator[RowFile]:
             yield RowFile(file.schema_arrow, file.metadata, batches)
         return
     ipc = load_arrow("reading Arrow", "pyarrow.ipc")
-    make = ipc.open_file if _head(path) == formats.ARROW_FILE else ipc.open_stream
+    make = ipc.open_file if _head(path) == ARROW_FILE else ipc.open_stream
     with _source(path) as source, make(source) as reader:
         yield RowFile(reader.schema, None, partial(_batches_of, reader))
 
 
 def _source(path: str) -> AbstractContextManager[Any]:
     """Return what pyarrow reads a file from: its path, or a remote file."""
-    return formats.open_remote(path) if formats.is_remote(path) else nullcontext(path)
+    return open_remote(path) if is_remote(path) else nullcontext(path)
 
 
 @contextmanager
@@ -100,20 +122,18 @@ def _batches_of(reader: Any, columns: Sequence[str] | None) -> Iterator[Any]:
 
 def is_arrow(path: str) -> bool:
     """Return whether a file has Arrow's own format by its name, or else by its first bytes."""
-    kind = formats.TABLES.get(os.path.splitext(formats.plain_ending(path.lower()))[1])
-    if kind in (formats.ARROW, formats.PARQUET):
-        return kind == formats.ARROW
-    return _head(path).startswith(formats.ARROW_MAGICS)
+    kind = named(path)
+    return kind == ARROW if kind in ROWS else _head(path).startswith(ARROW_MAGICS)
 
 
 def is_arrow_stream(path: str) -> bool:
     """Return whether a file is a stream of Arrow, as Hugging Face's datasets reads it."""
-    return is_arrow(path) and _head(path) != formats.ARROW_FILE
+    return is_arrow(path) and _head(path) != ARROW_FILE
 
 
 def _head(path: str) -> bytes:
-    with formats.open_remote(path) if formats.is_remote(path) else open(path, "rb") as file:
-        return file.read(len(formats.ARROW_FILE))
+    with open_remote(path) if is_remote(path) else open(path, "rb") as file:
+        return file.read(len(ARROW_FILE))
 
 
 def schema_of(path: str) -> Any:
@@ -173,3 +193,79 @@ def _group_batches(path: str, metadata: Any, number: int) -> Iterator[Any]:
 def _filtered(rows: Any, flags: Any) -> Any:
     columns = [filtered_array(column, flags) for column in rows.columns]
     return type(rows).from_arrays(columns, schema=rows.schema)
+
+
+def read_rows(path: str, name: str, reading: SourceOptions) -> Found:
+    """Yield the records of a Parquet or Arrow file.
+
+    The rows have no lines, since their positions say which they are.
+    """
+    reading = replace(reading, has_lines=False)
+    arrow = load_arrow("reading Parquet and Arrow")
+    try:
+        with opened_rows(path) as file:
+            names = list(file.schema.names)
+            check_columns(names, reading, name, shape_of(file.schema))
+            wanted = {name for each in reading.asked.every for name in each.tops}
+            chosen = [each for each in names if each in wanted]
+            position, counted = 1, 0
+            for rows in file.batches(None if reading.has_fields else chosen):
+                done = position - 1 + rows.num_rows
+                if file.metadata is not None:
+                    counted += _count_rows(path, done, file.metadata.num_rows, counted)
+                columns = None if reading.is_by_record else _columns(rows, reading, name, position)
+                if columns is None:
+                    yield from batched(_records(rows, reading, name, position))
+                else:
+                    yield from with_ids(columns, reading)
+                position += rows.num_rows
+    except arrow.ArrowException as error:
+        reason = str(error).splitlines()[0]
+        what = (ARROW if is_arrow(path) else PARQUET).capitalize()
+        reason = f"not a valid {what} file ({reason}); create or download it again"
+        yield InputProblem("", name, reason)
+
+
+def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
+    """Add the share of a file that `done` of its rows are; return what was added to `counted`."""
+    if is_remote(path):
+        return 0
+    added = os.path.getsize(path) * done // max(rows, 1) - counted
+    AMOUNT.add(added)
+    return added
+
+
+def _columns(rows: Any, reading: SourceOptions, name: str, first: int) -> Batch | None:
+    """Return rows as a batch, whose ids are not checked; None to look at them one by one."""
+    try:
+        array = field_column(rows, field_named(reading.text_field))
+        texts = text_column(array, reading.encoding, reading.errors)
+        ids = field_values(rows, reading.asked.id)
+    except (InputError, UnicodeDecodeError):
+        return None
+    if not ids or texts is None:
+        return None
+    nulls = texts.lengths < 0
+    has_nulls = bool(nulls.any())
+    if has_nulls and reading.on_null != KEEP:
+        return None
+    return Batch(
+        ids=ids,
+        texts=texts.filled(),
+        sources=[name] * len(texts),
+        positions=np.arange(first, first + len(texts)),
+        sizes=np.maximum(texts.lengths, 0),
+        nulls=nulls if has_nulls else None,
+    )
+
+
+def _records(
+    rows: Any, reading: SourceOptions, name: str, first: int
+) -> Iterator[Record | InputProblem]:
+    for position, row in enumerate(rows_with_bytes(rows), first):
+        try:
+            text = field_named(reading.text_field).of(row)
+            size = byte_count(text) if isinstance(text, str) else 0
+            yield make_record(row, reading, source=name, position=position, size_bytes=size)
+        except CONTENT_ERRORS as error:
+            yield InputProblem(name, place(name, position), explained(error))

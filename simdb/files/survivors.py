@@ -18,15 +18,14 @@ from simdb.core.dtypes import I64
 from simdb.core.errors import OptionError
 from simdb.core.threads import read_ahead, thread_count
 from simdb.files import formats, table_file
+from simdb.files.outputs import BEFORE, Staying, Target, check_staying, written
 from simdb.files.pieces import LINE_FEED, Piece, RowRange, contents, copy, split_lines
-from simdb.files.places import BEFORE, Staying, check_staying
+from simdb.files.remote import is_remote
 from simdb.files.row_files import chosen_rows, is_arrow_stream
 from simdb.files.rows import Row, as_line, may_have_odd_numbers, waiting_line
-from simdb.files.target import Target, written
 
 # Marks a line feed in a path, which cannot contain this character.
 NUL = b"\0"
-ROW_ENDS = (".parquet", ".arrow", ".feather", ".ipc")
 
 
 class KeptPlaces(Protocol):
@@ -43,9 +42,9 @@ def keep_format(output: str, sources: Mapping[str, bool], staying: Staying) -> f
     `staying`: files and folders that no survivors replace, see `check_staying`.
     """
     if output == formats.STANDARD_OUTPUT:
-        return formats.Format(formats.JSON_LINES if any(sources.values()) else formats.PATHS)
+        return formats.Format(formats.JSONL if any(sources.values()) else formats.PATHS)
     is_folder = output.endswith("/") or os.path.isdir(output)
-    if is_folder and formats.is_remote(output):
+    if is_folder and is_remote(output):
         raise OptionError(f"-o {output}: a remote folder cannot be written; name a file")
     if is_folder and os.path.lexists(output.rstrip("/")) and not os.path.isdir(output):
         raise OptionError(f"-o {output}: it is a file; name a new folder")
@@ -69,7 +68,7 @@ def keep_format(output: str, sources: Mapping[str, bool], staying: Staying) -> f
     if form.kind == formats.PATHS:
         check_staying([output], {"a source": sources})
     if is_folder:
-        for source in filter(formats.is_remote, sources):
+        for source in filter(is_remote, sources):
             raise OptionError(f"-o {output}: {source} is remote, and cannot be copied into it")
         _check_folder(output, list(sources))
     return form
@@ -149,14 +148,14 @@ class SurvivorOutput:
                 yield each
 
         names: Mapping[str, str | None] = {}
-        if kind in formats.ROW_FORMATS or kind in formats.DELIMITERS:
+        if kind in formats.ROWS or kind in formats.DELIMITERS:
             target.rows = sum(each.count for each in pieces())
             names = self._columns(sources)
-        if kind in formats.ROW_FORMATS:
+        if kind in formats.ROWS:
             files = list(filter(_holds_rows, sources))
             table_file.write_parquet(lambda: _parts(pieces()), stream, files, names, kind=kind)
         elif kind in formats.DELIMITERS:
-            own = (kind == formats.COMMAS and self._delimiter) or formats.DELIMITERS[kind]
+            own = (kind == formats.CSV and self._delimiter) or formats.DELIMITERS[kind]
             table = table_file.shared_table(pieces(), own)
             if table is not None:
                 table_file.copy_rows(pieces(), table, stream)
@@ -214,8 +213,7 @@ class SurvivorOutput:
 
 def _holds_rows(source: str) -> bool:
     """Return whether a source is a Parquet or Arrow file."""
-    is_named = source.lower().endswith(ROW_ENDS)
-    return is_named and (os.path.isfile(source) or formats.is_remote(source))
+    return formats.named(source) in formats.ROWS and (os.path.isfile(source) or is_remote(source))
 
 
 def _copy(stream: IO[bytes], descriptor: int, pieces: Iterator[Piece]) -> None:

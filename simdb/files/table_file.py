@@ -22,10 +22,10 @@ from simdb.core.errors import InputError
 from simdb.core.fields import distinct, fields_of
 from simdb.core.threads import read_ahead, thread_count
 from simdb.files import formats
+from simdb.files.outputs import Target, Unclosed
 from simdb.files.pieces import CsvHead, Lines, Piece, RowRange, contents, split_lines
 from simdb.files.row_files import chosen_rows, known_schema, schema_of
 from simdb.files.rows import Row, as_line, text_form
-from simdb.files.target import Target
 
 # What each duplicate of a group has of it.
 GROUP_FIELDS = ("representative", "reference", "size")
@@ -56,7 +56,7 @@ def write_results(rows: Iterable[Row], target: Target | None, columns: Sequence[
     """
     if target is None:
         return
-    is_table = target.form.kind != formats.JSON_LINES
+    is_table = target.form.kind != formats.JSONL
     write_rows(lambda: flat(rows) if is_table else iter(rows), target, columns)
     target.finish()
 
@@ -71,11 +71,11 @@ def write_rows(
     kind, stream = target.form.kind, target.stream
     if stream is None:
         return
-    if kind == formats.JSON_LINES:
+    if kind == formats.JSONL:
         for row in rows():
             target.rows += 1
             stream.write(as_line(row) + b"\n")
-    elif kind in formats.ROW_FORMATS:
+    elif kind in formats.ROWS:
         target.rows += write_parquet(rows, stream, names=columns, kind=kind)
     else:
         target.rows += write_separated(rows, stream, formats.DELIMITERS[kind], columns, given or {})
@@ -100,7 +100,7 @@ def write_separated(
     header = list(found or columns)
     if not header:
         return 0
-    binary = io.BufferedWriter(formats.Unclosed(stream))
+    binary = io.BufferedWriter(Unclosed(stream))
     lines = io.TextIOWrapper(binary, "utf-8", "backslashreplace", newline="")
     writer = row_writer(lines, delimiter)
     if not given or any(name is not None for name in given.values()):
@@ -213,9 +213,9 @@ def write_parquet(
     `parts()` begins with the first part again.  Without any part the columns are those of such
     files, the `sources`, or `names`, which hold text.
     """
-    arrow = load_arrow(f"writing {kind}")
+    arrow = load_arrow(f"writing {kind.capitalize()}")
     module, name = WRITERS[kind]
-    make = getattr(load_arrow(f"writing {kind}", module), name)
+    make = getattr(load_arrow(f"writing {kind.capitalize()}", module), name)
     columns = _FileColumns(arrow)
     for some in _grouped(parts()):
         if isinstance(some, RowRange):
@@ -237,7 +237,8 @@ def write_parquet(
             return count
     except (arrow.ArrowException, OverflowError, UnicodeError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{kind} cannot hold a row ({reason}); write .jsonl instead") from error
+        what = f"{kind.capitalize()} cannot hold a row ({reason}); write .jsonl instead"
+        raise InputError(what) from error
 
 
 class _FileColumns:

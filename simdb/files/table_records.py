@@ -29,20 +29,16 @@ from simdb.core.errors import InputError
 from simdb.core.field_columns import field_column, field_values
 from simdb.core.fields import Field, distinct
 from simdb.core.threads import mapped
-from simdb.files.batch import Batch, Found, batched
 from simdb.files.content import DOCUMENT_BYTES_MAX
-from simdb.files.json_lines import (
-    BlockReader,
-    Parsed,
-    Part,
-    blocks,
-    reading_sizes,
-)
+from simdb.files.json_records import BlockReader, Parsed, Part, blocks, reading_sizes
 from simdb.files.pieces import CsvHead
 from simdb.files.records import (
+    Batch,
+    Found,
     InputProblem,
     Record,
     SourceOptions,
+    batched,
     byte_count,
     check_columns,
     make_record,

@@ -261,7 +261,7 @@ def test_a_run_needs_a_database_and_a_name(simdb_run, write_lines):
 
 STOPPED = """
 import os, signal, sys
-from simdb.files import target
+from simdb.files import outputs
 from simdb.database.write.write_state import WriteState
 where, *arguments = sys.argv[1:]
 commit, replace = WriteState.commit, os.replace
@@ -278,7 +278,7 @@ def replacing(*names):
     if where == "while creating": stop()
     if is_output and where == "after output": stop()
 WriteState.commit = committing
-target.os.replace = replacing
+outputs.os.replace = replacing
 sys.argv = ["simdb", *arguments]
 from simdb.cli.app import main
 main()

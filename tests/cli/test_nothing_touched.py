@@ -10,7 +10,7 @@ import pytest
 
 import simdb
 from simdb.cli.output import progress
-from simdb.files import content, reading
+from simdb.files import content, sources
 
 TEXT = "the quick brown fox jumps over the lazy dog and then it runs home to sleep"
 
@@ -226,7 +226,7 @@ def test_a_source_that_may_not_be_read_is_not_called_missing(run, monkeypatch):
             raise PermissionError(13, "Permission denied")
         return look(path, **named)
 
-    monkeypatch.setattr(reading.os, "lstat", closed)
+    monkeypatch.setattr(sources.os, "lstat", closed)
 
     ran = run("dedup", "theirs/a.jsonl")
 

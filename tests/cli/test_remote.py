@@ -7,9 +7,8 @@ import sys
 import pytest
 
 from simdb.files import content
-from simdb.files.batch import Batch
-from simdb.files.reading import check_sources, read_sources
-from simdb.files.records import SourceOptions
+from simdb.files.records import Batch, SourceOptions
+from simdb.files.sources import check_sources, read_sources
 
 fsspec = pytest.importorskip("fsspec")
 FOX = " ".join(f"w{number}" for number in range(40))

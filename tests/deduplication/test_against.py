@@ -25,7 +25,7 @@ PORTIONS = (
     "simdb.jobs.deduplication.alike.STORED_DOCUMENTS",
     "simdb.jobs.deduplication.stars.WINDOW_FIRST",
     "simdb.jobs.deduplication.stars.WINDOW_PAIRS",
-    "simdb.files.batch.COLLECTED_RECORDS",
+    "simdb.files.records.COLLECTED_RECORDS",
 )
 
 

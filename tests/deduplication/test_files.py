@@ -208,7 +208,7 @@ def begun(monkeypatch):
     """The threads that simdb has started, with blocks so small that there is work for several."""
     monkeypatch.setattr("simdb.core.memory.BLOCK_BYTES", 1000)
     monkeypatch.setattr("simdb.files.pieces.COPIED_BYTES", 1000)
-    monkeypatch.setattr("simdb.files.formats.MEMBER_BYTES", 1000)
+    monkeypatch.setattr("simdb.files.outputs.MEMBER_BYTES", 1000)
     monkeypatch.setattr("simdb.core.threads._processors", lambda: 5)
     found = []
 

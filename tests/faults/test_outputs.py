@@ -18,12 +18,12 @@ from forked import run_until_killed
 import simdb
 from simdb.cli.app import app
 from simdb.database.write.write_state import WriteState
-from simdb.files import formats, target
+from simdb.files import outputs, remote
 from simdb.files.pieces import Spool
 from simdb.storage.files import location
 
 CALLS = ("replace", "rename", "link", "remove", "rmdir", "mkdir", "fsync", "listdir", "open")
-OWN_FILES = (target.__file__, location.__file__)
+OWN_FILES = (outputs.__file__, location.__file__)
 FOX = " ".join(f"w{number}" for number in range(40))
 SEA = " ".join(f"v{number}" for number in range(40))
 OLD = "what it held\n"
@@ -44,14 +44,14 @@ OUTPUTS = {
 KILLED = """
 import os, signal, sys
 chosen, *arguments = sys.argv[1:]
-from simdb.files import target
+from simdb.files import outputs
 from simdb.storage.files import location
 names = ("replace", "rename", "link", "remove", "rmdir", "mkdir", "fsync", "listdir", "open")
 count = -1
 def of(call):
     def counted(*given, **named):
         global count
-        if sys._getframe(1).f_code.co_filename in (target.__file__, location.__file__):
+        if sys._getframe(1).f_code.co_filename in (outputs.__file__, location.__file__):
             count += 1
             if count == int(chosen):
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -59,7 +59,7 @@ def of(call):
     return counted
 for name in names:
     setattr(os, name, of(getattr(os, name)))
-target.open = of(open)
+outputs.open = of(open)
 from simdb.cli.app import main
 sys.argv = ["simdb", *arguments]
 main()
@@ -85,9 +85,9 @@ class Faults:
         """Let the calls of outputs fail."""
         for name in CALLS:
             patch.setattr(os, name, self._of(name, getattr(os, name)))
-        patch.setattr(target, "open", self._of("opening", open), raising=False)
+        patch.setattr(outputs, "open", self._of("opening", open), raising=False)
         for name in ("exists", "send", "move", "remove"):
-            patch.setattr(formats.RemoteFiles, name, self._far(name))
+            patch.setattr(remote.RemoteFiles, name, self._far(name))
 
     def _of(self, name, call):
         def checked(*given, **named):
@@ -100,7 +100,7 @@ class Faults:
         return checked
 
     def _far(self, name):
-        call = getattr(formats.RemoteFiles, name)
+        call = getattr(remote.RemoteFiles, name)
 
         def checked(files, *paths):
             self.may(name)

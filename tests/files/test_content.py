@@ -18,8 +18,8 @@ from simdb.core import memory
 from simdb.core.decoding import text_column
 from simdb.core.options import Simhash
 from simdb.files.content import AMOUNT, MAY_BEGIN, open_counted, page_position
-from simdb.files.reading import read_sources, read_texts
 from simdb.files.records import SourceOptions
+from simdb.files.sources import read_sources, read_texts
 
 COUNT = 3 * BATCH_DOCUMENTS
 ROWS = [{"id": str(at), "text": f"text {at} " * 20} for at in range(COUNT)]

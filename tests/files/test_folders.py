@@ -12,9 +12,8 @@ from batches import records_of
 from over import over
 
 import simdb
-from simdb.files.batch import Batch
-from simdb.files.reading import check_sources, expanded, left_out_note, read_sources
-from simdb.files.records import SourceOptions
+from simdb.files.records import Batch, SourceOptions
+from simdb.files.sources import check_sources, expanded, left_out_note, read_sources
 
 LINES = b'{"id": "a", "text": "one"}\n'
 TABLE = pyarrow.table({"id": ["a"], "text": ["one"]})

@@ -6,8 +6,10 @@ import random
 
 import pytest
 
-from simdb.files import formats
-from simdb.files.formats import ZSTD, GzipWriter, ZstdWriter, packed_file
+from simdb.files import outputs
+from simdb.files.content import packed_file
+from simdb.files.formats import ZSTD
+from simdb.files.outputs import GzipWriter, ZstdWriter
 
 LINES = bytes(random.Random(7).choices(b"abc\n", k=5000))
 
@@ -23,7 +25,7 @@ def compressed(content, monkeypatch, *, threads, step):
 
 @pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 5000])
 def test_any_threads_and_any_writes_make_the_same_file(monkeypatch, size):
-    monkeypatch.setattr(formats, "MEMBER_BYTES", 100)
+    monkeypatch.setattr(outputs, "MEMBER_BYTES", 100)
 
     files = {
         compressed(LINES[:size], monkeypatch, threads=threads, step=step)
@@ -37,7 +39,7 @@ def test_any_threads_and_any_writes_make_the_same_file(monkeypatch, size):
 
 
 def test_content_is_written_before_the_end(monkeypatch):
-    monkeypatch.setattr(formats, "MEMBER_BYTES", 100)
+    monkeypatch.setattr(outputs, "MEMBER_BYTES", 100)
     monkeypatch.setenv("SIMDB_THREADS", "1")
     file = io.BytesIO()
 

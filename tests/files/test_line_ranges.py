@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from simdb.core import memory
-from simdb.files import json_lines
+from simdb.files import json_records
 from simdb.files.content import AMOUNT, open_counted
-from simdb.files.json_lines import blocks, read_lines, read_range
+from simdb.files.json_records import blocks, read_lines, read_range
 from simdb.files.records import InputProblem, SourceOptions
 
 LINES = st.lists(st.binary(max_size=12).filter(lambda line: b"\n" not in line), max_size=30)
@@ -29,8 +29,8 @@ def written(content):
 def test_ranges_hold_all_lines_once(lines, is_ended, size, sought):
     content = b"\n".join(lines) + b"\n" * is_ended
     with pytest.MonkeyPatch.context() as patch, written(content) as file:
-        patch.setattr(json_lines, "SOUGHT_BYTES", sought)
-        ranges = list(json_lines.line_ranges(file.fileno(), size))
+        patch.setattr(json_records, "SOUGHT_BYTES", sought)
+        ranges = list(json_records.line_ranges(file.fileno(), size))
         found = [read_range(file.fileno(), each) for each in ranges]
 
     whole = content if content.endswith(b"\n") or not content else content + b"\n"
@@ -47,7 +47,7 @@ def test_a_file_is_read_like_a_stream(lines, is_ended, size, longest):
     content = b"\n".join(lines) + b"\n" * is_ended
     with pytest.MonkeyPatch.context() as patch, written(content) as file:
         patch.setattr(memory, "BLOCK_BYTES", size)
-        patch.setattr(json_lines, "DOCUMENT_BYTES_MAX", longest)
+        patch.setattr(json_records, "DOCUMENT_BYTES_MAX", longest)
         reading = SourceOptions(text_field="text", threads=2)
         stream = io.BufferedReader(io.BytesIO(content))
 
@@ -69,9 +69,9 @@ def documents(found):
 
 
 def test_of_a_line_that_is_too_long_no_more_is_read_than_shows_it(monkeypatch):
-    monkeypatch.setattr(json_lines, "DOCUMENT_BYTES_MAX", 100)
+    monkeypatch.setattr(json_records, "DOCUMENT_BYTES_MAX", 100)
     with written(b"a\n" + b"x" * 1000 + b"\nb\n") as file:
-        ranges = list(json_lines.line_ranges(file.fileno(), 2))
+        ranges = list(json_records.line_ranges(file.fileno(), 2))
         found = [read_range(file.fileno(), each)[0] for each in ranges]
 
     assert found == [b"a\n", b"x" * 103 + b"\n", b"b\n"]
@@ -86,10 +86,10 @@ def test_the_lines_before_a_failure_are_returned_with_it(monkeypatch):
             raise OSError(5, "Input/output error")
         return real(descriptor, size, start)
 
-    monkeypatch.setattr(json_lines, "PIECE_BYTES", 10)
+    monkeypatch.setattr(json_records, "PIECE_BYTES", 10)
     with written(content) as file:
-        (wanted,) = json_lines.line_ranges(file.fileno(), len(content))
-        monkeypatch.setattr(json_lines.os, "pread", failing)
+        (wanted,) = json_records.line_ranges(file.fileno(), len(content))
+        monkeypatch.setattr(json_records.os, "pread", failing)
         lines, failure = read_range(file.fileno(), wanted)
 
     assert lines == content[: content.rindex(b"\n", 0, 300) + 1]
@@ -114,6 +114,6 @@ def test_blocks_of_a_stream_are_cut_in_another_way():
     """Otherwise the comparison of files with streams would compare one way with itself."""
     content = b"a\nbb\nccc\n"
     with written(content) as file:
-        ranges = [each.stop - each.start for each in json_lines.line_ranges(file.fileno(), 3)]
+        ranges = [each.stop - each.start for each in json_records.line_ranges(file.fileno(), 3)]
 
     assert ranges != [len(block) for _, block in blocks(io.BytesIO(content).read1, 3)]

@@ -12,12 +12,11 @@ import pytest
 
 import simdb
 from simdb.core import memory
-from simdb.files import json_lines, origins
-from simdb.files.batch import Batch, joined
+from simdb.files import json_records, origins
 from simdb.files.content import open_counted, opened
 from simdb.files.origins import NOWHERE, Origins
 from simdb.files.pieces import contents, split_lines
-from simdb.files.records import InputProblem, SourceOptions
+from simdb.files.records import Batch, InputProblem, SourceOptions, joined
 
 LINES = [b'{"id": "%d", "text": "%s"}' % (at, b"word " * (at % 7)) for at in range(60)]
 
@@ -27,7 +26,7 @@ def batches_of(path, reading):
     found = []
     for each in (reading, replace(reading, origins=None)):
         with opened(str(path)) as stream:
-            read = json_lines.read_lines(stream, str(path), each)
+            read = json_records.read_lines(stream, str(path), each)
             found.append([batch for batch in read if not isinstance(batch, InputProblem)])
     return [replace(one, lines=other.lines) for one, other in zip(*found, strict=True)]
 
@@ -68,8 +67,8 @@ def lines_of(row, starts, sizes):
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(memory, "BLOCK_BYTES", 300)
-    monkeypatch.setattr(json_lines, "PIECE_BYTES", 70)
-    monkeypatch.setattr(json_lines, "REFUSED_BYTES", 0)
+    monkeypatch.setattr(json_records, "PIECE_BYTES", 70)
+    monkeypatch.setattr(json_records, "REFUSED_BYTES", 0)
 
 
 @pytest.mark.parametrize("open_files", [0, 1, 64])
@@ -120,7 +119,7 @@ def test_what_cannot_be_read_again_waits(tmp_path, small, threads):
             expected += LINES[::-1] if name == "wide" else LINES
         stream = io.BufferedReader(io.BytesIO(content))
         reading = SourceOptions(origins=row, has_fields=False)
-        for batch in json_lines.read_lines(stream, "-", reading):
+        for batch in json_records.read_lines(stream, "-", reading):
             lines = [LINES[position - 1] for position in batch.positions.tolist()]
             found += places([replace(batch, lines=lines)])
         expected += LINES
@@ -142,7 +141,7 @@ def test_what_is_no_plain_file_has_no_origin_if_nobody_reads_it_again(tmp_path, 
         reading = SourceOptions(origins=row, has_fields=False)
         assert {place[2] for place in places(batches_of(tmp_path / "a.gz", reading))} == {NOWHERE}
         stream = io.BufferedReader(io.BytesIO(content))
-        piped = [*json_lines.read_lines(stream, "-", reading)]
+        piped = [*json_records.read_lines(stream, "-", reading)]
         assert {place[2] for place in places(piped)} == {NOWHERE}
         os.mkfifo(tmp_path / "pipe")
         both = os.open(tmp_path / "pipe", os.O_RDWR)  # so that the next open does not wait
@@ -160,8 +159,8 @@ def test_what_is_no_plain_file_has_no_origin_if_nobody_reads_it_again(tmp_path, 
 
 
 def test_after_a_line_that_is_too_long_origins_are_right(tmp_path, small, monkeypatch):
-    monkeypatch.setattr(json_lines, "DOCUMENT_BYTES_MAX", 400)
-    monkeypatch.setattr(json_lines, "PIECE_BYTES", 50)
+    monkeypatch.setattr(json_records, "DOCUMENT_BYTES_MAX", 400)
+    monkeypatch.setattr(json_records, "PIECE_BYTES", 50)
     content = b"\n".join([*LINES[:20], b"x" * 2000, *LINES[20:40], b"y" * 777, *LINES[40:]])
     (tmp_path / "a").write_bytes(content)
     with Origins() as row:
@@ -303,6 +302,6 @@ def test_a_document_with_an_origin_has_no_line(tmp_path, small):
     path.write_bytes(b"\n".join([LINES[0], b"no JSON", LINES[1]]))
     with Origins() as row, opened(str(path)) as stream:
         reading = SourceOptions(origins=row, has_fields=False)
-        found = [*json_lines.read_lines(stream, str(path), reading)]
+        found = [*json_records.read_lines(stream, str(path), reading)]
 
     assert [each.lines for each in found if isinstance(each, Batch)] == [None, None]

@@ -12,10 +12,10 @@ from over import over
 from simdb.core import kernel, memory
 from simdb.core.decoding import text_column
 from simdb.files import read_again
-from simdb.files.batch import Batch
 from simdb.files.origins import NOWHERE
 from simdb.files.pieces import Lines, RowRange, contents, merged, split_lines
 from simdb.files.read_again import LinesAgain, Names, TextsAgain
+from simdb.files.records import Batch
 
 ROW = [b'{"text": %d}' % at for at in range(50)]
 

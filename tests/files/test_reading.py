@@ -14,9 +14,8 @@ from batches import records_of
 from over import over
 
 from simdb.core.errors import InputError
-from simdb.files.batch import Batch
-from simdb.files.reading import check_sources, read_sources
-from simdb.files.records import InputProblem, SourceOptions
+from simdb.files.records import Batch, InputProblem, SourceOptions
+from simdb.files.sources import check_sources, read_sources
 
 LINES = b'{"id": "a", "text": "one"}\n{"id": "b", "text": "two"}\n'
 

@@ -18,10 +18,9 @@ from over import over
 import simdb
 from simdb.core.decoding import known_encoding
 from simdb.core.encoding_guess import hint
-from simdb.files import content, json_lines, record_files
-from simdb.files.batch import Batch
-from simdb.files.reading import check_sources, read_sources
-from simdb.files.records import InputProblem, SourceOptions
+from simdb.files import content, json_records
+from simdb.files.records import Batch, InputProblem, SourceOptions
+from simdb.files.sources import check_sources, read_sources
 
 SONG = "\u660e\u6708\u5e7e\u6642\u6709\u3000\u628a\u9152\u554f\u9752\u5929"
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -294,7 +293,7 @@ def test_a_missing_text_field_is_reported_with_the_fields_found():
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("count", [0, 1, 2, 500])
 def test_a_json_array_gives_its_elements_wherever_the_buffer_ends(monkeypatch, indent, count):
-    monkeypatch.setattr(record_files, "PARSED_CHARACTERS", 7)
+    monkeypatch.setattr(json_records, "PARSED_CHARACTERS", 7)
     values = [{"id": str(at), "text": "x" * (at % 50), "n": [{}, "],"]} for at in range(count)]
     write("a.json", b" \n" + json.dumps(values, indent=indent).encode() + b"\n")
 
@@ -567,7 +566,7 @@ def test_a_process_that_may_open_no_more_files_blames_no_source(name):
 
 
 def test_a_document_or_line_that_is_too_large_is_a_problem_and_the_rest_is_read(monkeypatch):
-    for module in (content, json_lines):
+    for module in (content, json_records):
         monkeypatch.setattr(module, "DOCUMENT_BYTES_MAX", 100)
     write("a.txt", b"x" * 101)
     write("b.jsonl", b'{"text": "' + b"x" * 350 + b'"}\n{"id": "b", "text": "y"}\n')
@@ -647,7 +646,7 @@ def test_guess_without_its_library_is_refused(monkeypatch):
 def test_files_of_a_folder_come_in_their_order_however_many_are_read_at_once(
     tmp_path, monkeypatch, size, threads
 ):
-    monkeypatch.setattr("simdb.files.reading.FOLDER_FILES", size)
+    monkeypatch.setattr("simdb.files.sources.FOLDER_FILES", size)
     monkeypatch.setenv("SIMDB_THREADS", threads)
     for at in range(10):
         (tmp_path / f"{at}.txt").write_bytes(b"\xff" if at == 4 else b"text %d" % at)

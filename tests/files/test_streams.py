@@ -18,12 +18,11 @@ from batches import records_of
 from over import over
 
 import simdb
-from simdb.files.batch import Batch
 from simdb.files.content import opened
-from simdb.files.kinds import CSV, JSONL, PARQUET, stream_kind
+from simdb.files.formats import CSV, JSONL, PARQUET
 from simdb.files.origins import Origins
-from simdb.files.reading import check_sources, read_sources
-from simdb.files.records import InputProblem, SourceOptions
+from simdb.files.records import Batch, InputProblem, SourceOptions
+from simdb.files.sources import check_sources, read_sources, stream_kind
 
 TABLE = pyarrow.table({"id": ["a", "b", "c"], "text": ["one", "two, 2", "three\tthree"]})
 ROWS = TABLE.to_pylist()

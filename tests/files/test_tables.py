@@ -11,10 +11,9 @@ from hypothesis import example, given, strategies as st
 
 from simdb.core import memory
 from simdb.files import table_records
-from simdb.files.batch import Batch
 from simdb.files.content import CONTENT_ERRORS, opened, settled_encoding
 from simdb.files.origins import Origins
-from simdb.files.records import SourceOptions
+from simdb.files.records import Batch, SourceOptions
 from simdb.files.table_records import TableBlocks, TableParser, quoted, rows_of
 
 SOME = SourceOptions(has_lines=False, has_fields=False)

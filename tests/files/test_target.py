@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from simdb.files.formats import output_format
-from simdb.files.places import side_files
-from simdb.files.target import written
+from simdb.files.outputs import side_files, written
 
 HELD = b"what it held\n"
 

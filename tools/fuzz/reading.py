@@ -14,8 +14,8 @@ import simdb
 from simdb.cli.options.option_groups import given_bits, given_ids, given_search
 from simdb.compat.programs import read_numbers, write_arrays
 from simdb.core.decoding import known_encoding
-from simdb.files.reading import read_sources, read_texts
 from simdb.files.records import InputProblem, SourceOptions
+from simdb.files.sources import read_sources, read_texts
 from simdb.sketch.sketcher import Sketcher
 from taking import Taking, harness
 

@@ -1,4 +1,4 @@
-"""JSON lines: reads blocks of whole lines, and makes batches of their records.
+"""JSON records: reads JSON lines in blocks of whole lines, or one JSON array, as batches.
 
 Threads parse blocks (`ColumnParser`).  Lines that are refused there are parsed one by one by the
 standard library, so both ways give the same documents and the same messages.  A bad line becomes a
@@ -9,9 +9,11 @@ each text.  It reads objects one after the other and takes a line feed for any o
 line must begin and end with the braces of an object; as many objects as lines are then one in each.
 """
 
+import codecs
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
@@ -23,13 +25,12 @@ import numpy as np
 from simdb.core import kernel
 from simdb.core.arrow import TextColumn, load_arrow
 from simdb.core.choices import KEEP
-from simdb.core.decoding import valid_column
+from simdb.core.decoding import MARK, valid_column
 from simdb.core.errors import InputError
 from simdb.core.field_columns import field_column, field_values, fields_at
 from simdb.core.fields import fields_of
 from simdb.core.memory import block_bytes
 from simdb.core.threads import mapped, thread_count
-from simdb.files.batch import Batch, Found, batched, with_ids
 from simdb.files.content import (
     AMOUNT,
     CONTENT_ERRORS,
@@ -41,13 +42,18 @@ from simdb.files.content import (
 )
 from simdb.files.origins import NOWHERE, Origins
 from simdb.files.records import (
+    Batch,
+    Found,
     InputProblem,
     Lacks,
     Record,
     SourceOptions,
+    batched,
+    byte_count,
     lacks_of,
     make_record,
     place,
+    with_ids,
 )
 from simdb.storage import checksum_of
 
@@ -66,6 +72,13 @@ PIECE_BYTES = 1 << 16
 LINE_FEED = b"\n"
 # The end of a line is looked for in so many bytes at a time, and longer lines in more.
 SOUGHT_BYTES, SOUGHT_MOST = 1 << 12, 1 << 20
+# Some bytes of a block, and their columns; None if their lines or rows must be read one by one.
+# The positions and origins of columns are numbers of lines and places within these bytes, counted
+# from 0, their ids are what the id fields hold, and they have no sources yet.
+Part: TypeAlias = tuple[bytes, Batch | None]
+PARSED_CHARACTERS = 1 << 16
+ELEMENT_CHARACTERS_MAX = DOCUMENT_BYTES_MAX // 4  # a character can take four bytes
+JSON_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
@@ -154,12 +167,6 @@ def blocks(
         yield start, rest if rest.endswith(b"\n") or not is_ended else rest + b"\n"
     if failure is not None:
         raise failure
-
-
-# Some bytes of a block, and their columns; None if their lines or rows must be read one by one.
-# The positions and origins of columns are numbers of lines and places within these bytes, counted
-# from 0, their ids are what the id fields hold, and they have no sources yet.
-Part: TypeAlias = tuple[bytes, Batch | None]
 
 
 class Parsed(NamedTuple):
@@ -462,3 +469,97 @@ def _line_end(descriptor: int, at: int) -> tuple[int, bool]:
         start += len(some)
         size = min(2 * size, SOUGHT_MOST)
     return min(start, os.fstat(descriptor).st_size), True
+
+
+def read_json(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
+    """Yield the records of a stream of JSON lines or one JSON array."""
+    if _begins_array(stream, reading.encoding):
+        yield from batched(read_array(stream, name, reading))
+    else:
+        yield from read_lines(stream, name, reading)
+
+
+def _begins_array(stream: io.BufferedReader, encoding: str) -> bool:
+    """Return whether the first character of a stream is a bracket; consume nothing."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    start = decoder.decode(stream.peek(PARSED_CHARACTERS)).removeprefix(MARK)
+    return start.lstrip(" \t\r\n").startswith("[")
+
+
+def read_array(
+    stream: io.BufferedReader, name: str, reading: SourceOptions
+) -> Iterator[Record | InputProblem]:
+    """Yield the record of each element of a stream that holds one JSON array."""
+    elements = _elements(io.TextIOWrapper(stream, reading.encoding, reading.stream_errors))
+    position = 0
+    while True:
+        position += 1
+        where = f"{name}:{position}"
+        try:
+            value, source_text = next(elements)
+        except StopIteration:
+            return
+        except (ValueError, RecursionError, *CONTENT_ERRORS) as error:
+            reason = explained(error) if isinstance(error, CONTENT_ERRORS) else f"{error}"
+            yield InputProblem(
+                "", where, f"no valid JSON array from element {position} on: {reason}"
+            )
+            return
+        try:
+            size = byte_count(source_text)
+            yield make_record(value, reading, source=name, position=position, size_bytes=size)
+        except InputError as error:
+            yield InputProblem(name, where, str(error))
+
+
+def _elements(text: io.TextIOBase) -> Iterator[tuple[Any, str]]:
+    """Yield each element of a JSON array and its source text; raise ValueError if it is invalid.
+
+    While the buffer does not contain a whole element, it doubles, so few elements are parsed twice.
+    """
+    decoder = json.JSONDecoder(object_pairs_hook=fields_of)
+    buffer = text.read(PARSED_CHARACTERS)
+    at = _after_space(buffer, 0) + 1  # past the bracket
+    is_first = True
+    while True:
+        start = _element_start(buffer, at, is_first)
+        if start is not None and buffer[start] == "]" and (is_first or buffer[at] == "]"):
+            return
+        ended = None if start is None else _element_end(decoder, buffer, start)
+        if start is not None and ended is not None:
+            value, stop = ended
+            yield value, buffer[start:stop]
+            at, is_first = _after_space(buffer, stop), False
+            continue
+        more = text.read(max(PARSED_CHARACTERS, len(buffer) - at))
+        if not more:
+            if start is not None:
+                decoder.raw_decode(buffer[start:])  # says what is wrong
+            raise ValueError("the array does not end with ]")
+        buffer, at = buffer[at:] + more, 0
+        if len(buffer) > ELEMENT_CHARACTERS_MAX:
+            raise ValueError(f"the element is longer than {ELEMENT_CHARACTERS_MAX >> 20} MiB")
+
+
+def _element_start(buffer: str, at: int, is_first: bool) -> int | None:
+    """Return where the next element, or the final bracket, begins; None if not in the buffer."""
+    start = _after_space(buffer, at)
+    if start < len(buffer) and not is_first and buffer[start] != "]":
+        if buffer[start] != ",":
+            raise ValueError(f"{buffer[start]!r} instead of a comma")
+        start = _after_space(buffer, start + 1)
+    return start if start < len(buffer) else None
+
+
+def _element_end(decoder: json.JSONDecoder, buffer: str, start: int) -> tuple[Any, int] | None:
+    """Return the element at `start` and its end; None unless the next character is there, too."""
+    try:
+        value, stop = decoder.raw_decode(buffer, start)
+    except json.JSONDecodeError:
+        return None
+    return (value, stop) if _after_space(buffer, stop) < len(buffer) else None
+
+
+def _after_space(buffer: str, start: int) -> int:
+    found = JSON_SPACE.match(buffer, start)
+    return start if found is None else found.end()

@@ -1,27 +1,180 @@
-"""Targets: output files and folders, which get their names together when all are complete.
+"""Outputs: files and folders, which get their names together when all are complete.
 
-Until then the name ends in `.partial`.  While the outputs of a run get their names, and the run is
-committed, what they replace has a name that ends in `.before`: after an error in any of these steps
-all of it comes back.  In the end it is removed, unless the new file has no rows, so that a run
-without results never destroys the results of another run.  So is an input kept of which some was
-skipped, because what was skipped is nowhere else.  What is kept already stays: the next name ends
-in `.before.2`.
+Their places are checked together before anything is read: two outputs never have one place, by
+whatever names, and no output takes the place of a source, a database or a file that stays as it is.
+
+Until an output is complete, its name ends in `.partial`.  While the outputs of a run get their
+names, and the run is committed, what they replace has a name that ends in `.before`: after an error
+in any of these steps all of it comes back.  In the end it is removed, unless the new file has no
+rows, so that a run without results never destroys the results of another run.  So is an input kept
+of which some was skipped, because what was skipped is nowhere else.  What is kept already stays:
+the next name ends in `.before.2`.
+
+Zstandard and gzip are compressed piece by piece, so memory stays bounded.  pyarrow compresses
+Zstandard in one thread only; so `compression.zstd` of Python 3.14 does that or, before it, the
+package zstandard.  A gzip file is written as a row of members, each compressed for itself, which
+every program reads as one file.  The members do not depend on the number of threads, and have no
+name and no time, so equal content makes equal files.
 """
 
+import glob
 import io
 import os
 import shutil
+import stat
 import sys
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from filecmp import cmp
+from functools import partial
 from itertools import chain, count, takewhile
-from typing import IO
+from typing import IO, Any
 
-from simdb.core.errors import Error, FullError, full_disk
-from simdb.files import formats
-from simdb.files.places import BEFORE, PARTIAL, check_place, is_special, unwritable
+from simdb.core.errors import Error, FullError, OptionError, full_disk
+from simdb.core.threads import AHEAD, mapped, thread_count
+from simdb.files.content import packed_file
+from simdb.files.formats import FOLDER, GZIP, SHARDS, STANDARD_OUTPUT, ZSTD, Format, load_zstd
+from simdb.files.remote import RemoteFiles, is_remote, remote_place
 from simdb.storage import TemporaryFolder, sync_directory
+
+PARTIAL = ".partial"
+BEFORE = ".before"
+
+# Files that no output replaces, by what one of them is called.
+Staying = Mapping[str, Collection[str] | None]
+LEVEL = 6
+MEMBER_BYTES = 1 << 20
+# Asks zlib for the header and the checksum of gzip.
+WINDOW = 16 + zlib.MAX_WBITS
+
+
+def check_outputs(
+    outputs: Mapping[str, str | None],
+    sources: Collection[str],
+    staying: Staying,
+    databases: Collection[str | None] = (),
+    *,
+    kept: Collection[str] = (),
+    in_place: bool = False,
+    remedy: str = "--in-place",
+) -> None:
+    """Raise OptionError unless the outputs of a run, by their options, can be written together.
+
+    `staying`: see `check_staying`.  `kept`: the options whose output holds documents of the
+    sources; with `in_place` it may be a source.  `remedy`: what would allow that.
+    """
+    given = {name: path for name, path in outputs.items() if path is not None}
+    check_staying(given.values(), staying, has_folders=True)
+    named: dict[Any, str] = {}
+    for name, path in given.items():
+        for end in [""] if is_special(path) else ["", PARTIAL]:
+            other = named.setdefault(_identity(path.rstrip("/") + end), name)
+            if other != name:
+                raise OptionError(f"{name} and {other} are both {path}; name two outputs")
+    files = {name: path for name, path in given.items() if path != STANDARD_OUTPUT}
+    if not files:
+        return
+    read = {_identity(each): each for each in sources if each != STANDARD_OUTPUT}
+    for name, path in files.items():
+        others = [files[each] for each in files if each != name]
+        for other in filter(None, [*databases, *others]):
+            is_same = _identity(path) == _identity(other)
+            if is_same or _is_within(path, other) or _is_within(other, path):
+                raise OptionError(f"{name} {path}: {other} has its place there; name another one")
+        apart = {own: each for own, each in read.items() if own != _identity(path)}
+        if len(apart) < len(read):
+            if name not in kept:
+                check_staying([path], {"a source": [path]})
+            _check_asked(in_place, f"{name} {path} is a source, which it would replace", remedy)
+        for each in apart.values():
+            if os.path.lexists(path) and _is_within(path, each):
+                _check_asked(in_place, f"{name} {path} is there, in the source {each}", remedy)
+            if _is_within(each, path):
+                raise OptionError(f"{name} {path}: it is the folder of {each}; name another one")
+
+
+def _check_asked(in_place: bool, what: str, remedy: str) -> None:
+    if not in_place:
+        raise OptionError(f"{what}; give {remedy} if that is meant, or name another place")
+
+
+def check_staying(outputs: Collection[str], staying: Staying, *, has_folders: bool = False) -> None:
+    """Raise OptionError for an output that would replace a file that stays as it is.
+
+    `staying`: such files, by what one of them is called.  `has_folders`: they can be folders, of
+    which all files stay.
+    """
+    for path in outputs:
+        if path == STANDARD_OUTPUT or is_special(path):
+            continue
+        for name, files in staying.items():
+            for each in files or ():
+                is_inside = has_folders and os.path.isfile(path) and _is_within(path, each)
+                if is_inside or _identity(path) == _identity(each):
+                    raise OptionError(
+                        f"{path} is {name}, which stays as it is; name another file for the output"
+                    )
+
+
+def check_place(path: str, *, is_folder: bool = False) -> None:
+    """Raise OptionError unless an output can be made at `path`, which may exist.
+
+    A folder is made with all that are missing above it; a file needs its folder.
+    """
+    if is_remote(path):
+        return
+    place = os.path.realpath(path)
+    above = os.path.dirname(place)
+    while is_folder and not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(above):
+        raise unwritable(path, f"there is no folder {above}")
+    if not is_folder and os.path.isdir(place):
+        raise unwritable(path, "it is a folder")
+    if not os.access(above, os.W_OK | os.X_OK) and (is_folder or not is_special(place)):
+        raise unwritable(path, f"this user may not write into the folder {above}")
+
+
+def side_files(*paths: str | None) -> list[str]:
+    """Return the paths that outputs use: their own, and those before they are complete."""
+    files = [path for path in paths if path is not None and path != STANDARD_OUTPUT]
+    places = [path.rstrip("/") or path for path in files]
+    kept = (glob.glob(f"{glob.escape(place + BEFORE)}.*") for place in places)
+    own = (place + end for place in places for end in ("", PARTIAL, BEFORE))
+    return [*own, *chain.from_iterable(kept)]
+
+
+def is_special(place: str) -> bool:
+    """Return whether something that is no regular file, such as a pipe, is at this place."""
+    return os.path.exists(place) and not os.path.isfile(place)
+
+
+def unwritable(path: str, reason: str) -> OptionError:
+    """Return the error for a place where this user cannot make an output."""
+    return OptionError(f"{path} cannot be written: {reason}; name another place for the output")
+
+
+def _identity(path: str) -> Any:
+    """Return what all names of one place have in common: links, hard links and relative names."""
+    if is_remote(path):
+        return remote_place(path)
+    place = os.path.realpath(path)
+    try:
+        found = os.stat(place)
+    except OSError:
+        return place
+    # What is written to a device such as /dev/null replaces nothing.
+    is_device = stat.S_ISCHR(found.st_mode)
+    return object() if is_device else (found.st_dev, found.st_ino)
+
+
+def _is_within(path: str, folder: str) -> bool:
+    """Return whether a path is a folder, or lies in it, at any depth."""
+    if STANDARD_OUTPUT in (path, folder) or is_remote(path) or is_remote(folder):
+        return False
+    place, root = os.path.realpath(path), os.path.realpath(folder)
+    return place.startswith(os.path.join(root, "")) and not os.path.isfile(root)
 
 
 class Target:
@@ -31,7 +184,7 @@ class Target:
     `partial`: the file or folder of another one until it has its name.
     """
 
-    def __init__(self, path: str, form: formats.Format) -> None:
+    def __init__(self, path: str, form: Format) -> None:
         """Make nothing yet."""
         self.path = path
         self.form = form
@@ -60,7 +213,7 @@ class Target:
 
     def begin(self) -> None:
         """Open the stream."""
-        if self.path != formats.STANDARD_OUTPUT:
+        if self.path != STANDARD_OUTPUT:
             self._open(self.path)
             return
         sys.stdout.flush()
@@ -124,7 +277,7 @@ class Target:
 
     def _open(self, place: str) -> None:
         self._file = open(place, "wb")  # noqa: SIM115 - `remove` closes it
-        self.stream = _compressing(self._file, self.form.compression)
+        self.stream = _packing(self._file, self.form.compression)
 
 
 class FileTarget(Target):
@@ -136,8 +289,8 @@ class FileTarget(Target):
         """Make the file, with the permissions of the one that it replaces."""
         self.partial = self._place + PARTIAL
         self._files: Files = LOCAL
-        if formats.is_remote(self.path):
-            self._place, self._files = self.path, formats.RemoteFiles()
+        if is_remote(self.path):
+            self._place, self._files = self.path, RemoteFiles()
             self._sent = TemporaryFolder(None)
             self.partial = os.path.join(self._sent.path, os.path.basename(self.path) or "output")
         self._replacements = [Replacement(self._place + PARTIAL, self._place, self._files)]
@@ -221,18 +374,18 @@ class Outputs:
         self._name = name
         self._targets: list[Target] = []
 
-    def open(self, path: str | None, form: formats.Format | None) -> Target | None:
+    def open(self, path: str | None, form: Format | None) -> Target | None:
         """Return a target, which gets its name `path` later; None if `path` is None.
 
         Raises OptionError for a place where nothing can be written.
         """
         if path is None or form is None:
             return None
-        is_folder = form.kind in (formats.FOLDER, formats.SHARDS)
+        is_folder = form.kind in (FOLDER, SHARDS)
         kind: type[Target] = FolderTarget if is_folder else FileTarget
-        if path == formats.STANDARD_OUTPUT or (is_special(path) and not is_folder):
+        if path == STANDARD_OUTPUT or (is_special(path) and not is_folder):
             kind = Target
-        if path != formats.STANDARD_OUTPUT:
+        if path != STANDARD_OUTPUT:
             check_place(path, is_folder=is_folder)
         target = kind(path, form)
         self._targets.append(target)
@@ -264,7 +417,7 @@ class Outputs:
             for each in self._targets:
                 with self._said(each):
                     each.place()
-                    if is_synced and each.folder and not formats.is_remote(each.path):
+                    if is_synced and each.folder and not is_remote(each.path):
                         sync_directory(each.folder)
             yield
         except BaseException as error:
@@ -327,9 +480,7 @@ class Outputs:
 
 
 @contextmanager
-def written(
-    path: str | None, form: formats.Format | None, name: str = ""
-) -> Iterator[Target | None]:
+def written(path: str | None, form: Format | None, name: str = "") -> Iterator[Target | None]:
     """Yield a target, which gets its name `path` at the end; None if `path` is None.
 
     Errors and `name`: see `Outputs`.
@@ -379,7 +530,7 @@ class LocalFiles:
 
 
 LOCAL = LocalFiles()
-Files = LocalFiles | formats.RemoteFiles
+Files = LocalFiles | RemoteFiles
 
 
 class Replacement:
@@ -447,15 +598,110 @@ def _standard_output() -> IO[bytes]:
     """Return standard output as a stream that writes all it is given, also to a slow pipe."""
     stream: IO[bytes] = sys.stdout.buffer
     # With PYTHONUNBUFFERED a call can write a part, and that is then the result of the call.
-    return (
-        io.BufferedWriter(formats.Unclosed(stream)) if isinstance(stream, io.RawIOBase) else stream
-    )
+    return io.BufferedWriter(Unclosed(stream)) if isinstance(stream, io.RawIOBase) else stream
 
 
-def _compressing(file: IO[bytes], compression: str) -> IO[bytes]:
+def _packing(file: IO[bytes], compression: str) -> IO[bytes]:
     """Return a stream that compresses into `file`, or `file` itself."""
-    if compression == formats.GZIP:
-        return formats.GzipWriter(file)  # type: ignore[return-value]
-    if compression == formats.ZSTD:
-        return formats.ZstdWriter(file)  # type: ignore[return-value]
-    return formats.packed_file(file, compression, "wb") if compression else file
+    if compression == GZIP:
+        return GzipWriter(file)  # type: ignore[return-value]
+    if compression == ZSTD:
+        return ZstdWriter(file)  # type: ignore[return-value]
+    return packed_file(file, compression, "wb") if compression else file
+
+
+class Unclosed(io.RawIOBase):
+    """A stream that writes into another stream, and leaves that open."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """Begin at the end of `file`."""
+        self._file = file
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, content: Any, /) -> int:
+        """Write some bytes; return their number."""
+        return self._file.write(content)
+
+
+class ZstdWriter(Unclosed):
+    """A stream that compresses what is written into another stream, which stays open.
+
+    It makes one frame, since many programs read no more than the first frame of a file.  The
+    library compresses parts of the frame in threads of its own, which end with the stream.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """Begin a frame at the end of `file`."""
+        super().__init__(file)
+        self._frame = _compressing(load_zstd("writing .zst"), thread_count())
+
+    def write(self, content: Any, /) -> int:
+        """Compress some bytes; return their number."""
+        self._file.write(self._frame.compress(content))
+        return len(content)
+
+    def close(self) -> None:
+        """End the frame."""
+        if not self.closed:
+            super().close()
+            self._file.write(self._frame.flush())
+
+
+class GzipWriter(Unclosed):
+    """A stream that compresses what is written into another stream, which stays open."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """Begin a gzip file at the end of `file`."""
+        super().__init__(file)
+        self._threads = thread_count()
+        self._held = bytearray()
+        self._is_empty = True
+
+    def write(self, content: Any, /) -> int:
+        """Compress some bytes, now or later; return their number."""
+        self._held += content
+        members = len(self._held) // MEMBER_BYTES
+        if members >= AHEAD * self._threads:
+            self._write_members(members * MEMBER_BYTES)
+        return len(content)
+
+    def close(self) -> None:
+        """Compress what is held; a file of nothing has one member."""
+        if not self.closed:
+            super().close()
+            if self._held or self._is_empty:
+                self._write_members(max(len(self._held), 1))
+
+    def _write_members(self, stop: int) -> None:
+        """Write members of the held bytes up to `stop`, and forget these bytes."""
+        parts = [bytes(self._held[at : at + MEMBER_BYTES]) for at in range(0, stop, MEMBER_BYTES)]
+        del self._held[:stop]
+        self._is_empty = False
+        for member in mapped(_member, parts, self._threads):
+            self._file.write(member)
+
+
+def _compressing(module: Any, threads: int) -> Any:
+    """Return an object that compresses one frame, piece by piece.
+
+    If the system does not have so many threads, the thread that writes compresses.
+    """
+    if hasattr(module, "CompressionParameter"):
+        workers = module.CompressionParameter.nb_workers
+        options = {workers: min(threads, workers.bounds()[1])}
+        make = partial(module.ZstdCompressor, options=options)
+    else:
+        make = module.ZstdCompressor(threads=threads).compressobj
+    try:
+        make().compress(b" ")  # starts the threads
+    except module.ZstdError:
+        return _compressing(module, 0)
+    return make()
+
+
+def _member(content: bytes) -> bytes:
+    compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, WINDOW)
+    return compressor.compress(content) + compressor.flush()

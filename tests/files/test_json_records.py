@@ -11,11 +11,10 @@ from hypothesis import example, given, strategies as st
 from over import over
 
 from simdb.core import memory
-from simdb.files import json_lines
-from simdb.files.batch import Batch
-from simdb.files.json_lines import ColumnParser, has_number
-from simdb.files.reading import read_sources
-from simdb.files.records import InputProblem, SourceOptions
+from simdb.files import json_records
+from simdb.files.json_records import ColumnParser, has_number
+from simdb.files.records import Batch, InputProblem, SourceOptions
+from simdb.files.sources import read_sources
 
 SOME = SourceOptions(has_lines=True, has_fields=False)
 LONG_ID = b'{"id": "' + b"x" * 1024 + b'", "text": "x"}'
@@ -71,7 +70,7 @@ def encoded(pairs):
 def read(content, reading=SOME, name="a.jsonl"):
     """Return the records and the problems of JSON lines, in order."""
     found = []
-    for each in json_lines.read_lines(io.BufferedReader(io.BytesIO(content)), name, reading):
+    for each in json_records.read_lines(io.BufferedReader(io.BytesIO(content)), name, reading):
         found += records_of(each) if isinstance(each, Batch) else [each]
     return found
 
@@ -158,7 +157,7 @@ def test_a_line_is_kept_byte_for_byte_without_its_line_feed():
 @pytest.mark.parametrize("size", [1, 7, 64])
 def test_lines_are_whole_wherever_a_block_or_a_piece_ends(monkeypatch, size):
     monkeypatch.setattr(memory, "BLOCK_BYTES", size)
-    monkeypatch.setattr(json_lines, "PIECE_BYTES", 5)
+    monkeypatch.setattr(json_records, "PIECE_BYTES", 5)
     lines = [b'{"id": "%d", "text": "%s"}' % (at, b"x" * (at % 9)) for at in range(40)]
 
     found = read(b"\n".join(lines))
@@ -170,11 +169,11 @@ def test_lines_are_whole_wherever_a_block_or_a_piece_ends(monkeypatch, size):
 @pytest.mark.parametrize("size", [1, 50, 1000])
 def test_a_line_that_is_too_long_is_not_held_in_memory(monkeypatch, size):
     monkeypatch.setattr(memory, "BLOCK_BYTES", size)
-    monkeypatch.setattr(json_lines, "PIECE_BYTES", 10)
-    monkeypatch.setattr(json_lines, "DOCUMENT_BYTES_MAX", 100)
+    monkeypatch.setattr(json_records, "PIECE_BYTES", 10)
+    monkeypatch.setattr(json_records, "DOCUMENT_BYTES_MAX", 100)
     content = b'{"text": "a"}\n' + b"x" * 1000 + b'\n{"text": "b"}\n' + b"y" * 500
 
-    parts = [part for _, part in json_lines.blocks(io.BytesIO(content).read1, size)]
+    parts = [part for _, part in json_records.blocks(io.BytesIO(content).read1, size)]
     found = read(content)
 
     assert max(map(len, parts)) < 300

@@ -1,67 +1,89 @@
-"""Reading: reads the files and folders named on the command line as a stream of batches.
+"""Sources: reads the files and folders that are named as a stream of batches.
 
-What a file or a stream holds is decided in `kinds.py`.  A folder whose visible files all end like
+A folder whose visible files all end like
 files of records stands for these files.  Any other folder holds one document in each visible file.
 Hidden files and what programs write beside data, such as `_SUCCESS`, are left out of folders.
 
 A name with `*`, `?` or `[...]` is a pattern and stands for all files and folders that match it, in
 the order of their names, unless something has exactly this name.  Remote names can have patterns,
 too, but a question mark is part of an address.
+
+What a source holds its name says, if it ends like one of the record formats.  Otherwise --format
+does, if it is given, and otherwise the first bytes of the content, decompressed if they are
+compressed:
+
+* the marks of Parquet and Arrow;
+* JSON lines, or one JSON array of objects;
+* CSV or TSV, if the first row has the field with the text and at least one other field, and most of
+  the next rows have as many cells.
+
+Any other regular file is one document.  A stream, such as a pipe or standard input, is never taken
+for one document, since it seldom is one: its kind must be given.
 """
 
+import csv
 import glob
 import io
+import json
 import os
 import re
 import shlex
+import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from simdb.core.arrow import load_arrow
-from simdb.core.encoding_guess import GUESS
-from simdb.core.errors import FieldError, InputError
+from simdb.core.decoding import MARK, MARKS
+from simdb.core.encoding_guess import GUESS, UTF8_MARKED
+from simdb.core.errors import FieldError, InputError, OptionError
 from simdb.core.fields import distinct, field_named
 from simdb.core.threads import mapped, read_ahead, thread_count
-from simdb.files import kinds
-from simdb.files.batch import Found, batched, checked
+from simdb.files import formats
 from simdb.files.content import (
     AMOUNT,
+    BUFFER_BYTES,
     CONTENT_ERRORS,
-    STANDARD_INPUT,
+    PARQUET_MAGIC,
+    SNIFFED_BYTES,
     explained,
+    is_plain,
     opened,
     read_text as read_content,
     settled_encoding,
 )
-from simdb.files.formats import check_remote, has_remote_pattern, is_remote, matching_files
-from simdb.files.json_lines import read_lines as read_json_lines
+from simdb.files.json_records import read_json, read_lines as read_json_lines
 from simdb.files.origins import Origins
-from simdb.files.record_files import read_json, read_rows
 from simdb.files.records import (
+    Found,
     InputProblem,
     Record,
     SourceOptions,
+    batched,
     byte_count,
     check_id,
+    checked,
     place,
     valid_name,
     valid_text,
 )
+from simdb.files.remote import check_remote, has_remote_pattern, is_remote, matching_files
+from simdb.files.row_files import read_rows
 from simdb.files.rows import as_line
 from simdb.files.table_records import read_table
 from simdb.storage import is_database
 
 # So many files of a folder are read by one thread at a time.
 FOLDER_FILES = 64
-FOLDER, FILE, OTHER = "folder", "file", "other"
+FILE, OTHER = "file", "other"
 # What reads the records of an open file.
 READERS: dict[str, Callable[[io.BufferedReader, str, SourceOptions], Found]] = {
-    kinds.JSONL: read_json_lines, kinds.JSON: read_json,
-    **{kind: partial(read_table, delimiter=each) for kind, each in kinds.DELIMITERS.items()},
-    kinds.LINES: lambda stream, name, reading: batched(read_lines(stream, name, reading)),
+    formats.JSONL: read_json_lines, formats.JSON: read_json,
+    **{kind: partial(read_table, delimiter=each) for kind, each in formats.DELIMITERS.items()},
+    formats.LINES: lambda stream, name, reading: batched(read_lines(stream, name, reading)),
 }  # fmt: skip
 # What programs write beside data: Spark, Hive, Delta Lake and Hugging Face's datasets.
 ASIDE = re.compile(
@@ -71,6 +93,9 @@ ASIDE = re.compile(
 OF_DATASET = re.compile(r"dataset_info\.json|dataset_dict\.json|state\.json|cache-.*\.arrow")
 # How many entries were left out of each folder, and the name of one of them.
 LEFT_OUT: dict[str, tuple[int, str]] = {}
+SNIFFED_LINES = 16
+OBJECT_BEGINS = re.compile(r"\{\s*[\"}]")
+ARRAY_BEGINS = re.compile(r"\[\s*(?:[{\]]|$)")
 
 
 def check_sources(sources: Collection[str], reading: SourceOptions) -> None:
@@ -81,8 +106,8 @@ def check_sources(sources: Collection[str], reading: SourceOptions) -> None:
     streams = set()
     for source in expanded(sources):
         check_source(source, reading)
-        if not is_remote(source) and kinds.is_stream(source):
-            if (stream := kinds.stream_of(source)) in streams:
+        if not is_remote(source) and is_stream(source):
+            if (stream := stream_of(source)) in streams:
                 raise InputError(
                     f"{valid_name(source)} is given twice, and a stream can be read only once;"
                     " give it once, or keep its content in a file"
@@ -95,7 +120,7 @@ def check_source(source: str, reading: SourceOptions) -> None:
 
     Raises OptionError if the package that reads it is missing.
     """
-    if source == STANDARD_INPUT:
+    if source == formats.STANDARD_INPUT:
         return
     if is_remote(source):
         check_remote(source)
@@ -114,9 +139,9 @@ def check_source(source: str, reading: SourceOptions) -> None:
                 " sources of its documents; db= and against= take a database"
             )
         return
-    if kinds.named(source) in kinds.ROWS:
+    if formats.named(source) in formats.ROWS:
         load_arrow(f"reading {valid_name(source)}")
-    kinds.check_name(source, reading)
+    check_name(source, reading)
 
 
 def expanded(sources: Iterable[str]) -> list[str]:
@@ -128,7 +153,11 @@ def expanded(sources: Iterable[str]) -> list[str]:
     for source in sources:
         if is_remote(source):
             names += (matching_files(source) if has_remote_pattern(source) else []) or [source]
-        elif source == STANDARD_INPUT or os.path.lexists(source) or not glob.has_magic(source):
+        elif (
+            source == formats.STANDARD_INPUT
+            or os.path.lexists(source)
+            or not glob.has_magic(source)
+        ):
             names.append(source)
         else:
             names += sorted(glob.glob(source, recursive=True)) or [source]
@@ -153,8 +182,8 @@ def records_hint(sources: Iterable[str]) -> str | None:
 def log_hint(sources: Iterable[str], reading: SourceOptions) -> str | None:
     """Return the hint for the first log that is read as one document, or None."""
     for source in sources:
-        is_log = kinds.unpacked(source).endswith(".log")
-        if is_log and not kinds.holds_records(source, reading):
+        is_log = formats.unpacked(source).endswith(".log")
+        if is_log and not holds_records(source, reading):
             return (
                 f"{valid_name(source)} is read as one document; a list of its lines, or --format"
                 " lines, has a document in each, and unit='line' drops lines that occur again"
@@ -193,8 +222,8 @@ def read_texts(sources: Collection[str], reading: SourceOptions, *, by_lines: bo
     every = expanded(sources)
     AMOUNT.expect(every)
     for source in every:
-        if by_lines or source == STANDARD_INPUT:
-            kind = kinds.LINES if by_lines else kinds.TEXT
+        if by_lines or source == formats.STANDARD_INPUT:
+            kind = formats.LINES if by_lines else formats.TEXT
             yield from checked(_read_file(source, reading, kind), reading)
         else:
             yield from read_sources([source], reading)
@@ -253,7 +282,7 @@ def walk(
     """
     LEFT_OUT.pop(folder, None)
     passed_names = {os.path.basename(path) for path in passed}
-    pending = [(folder, FOLDER)]
+    pending = [(folder, formats.FOLDER)]
     while pending:
         path, kind = pending.pop()
         # realpath is slow, so it is called only for names that occur in `passed`.
@@ -327,7 +356,7 @@ def _all_sources(
     passed: set[str] = set()
     hidden = {os.path.realpath(path) for path in excluded}
     for source in every:
-        if source == STANDARD_INPUT:
+        if source == formats.STANDARD_INPUT:
             yield from _read_file(source, reading)
             continue
         place = os.path.realpath(source)
@@ -351,24 +380,24 @@ def _line(path: str, name: str, text: str, reading: SourceOptions) -> bytes:
 
 
 def _read_file(path: str, reading: SourceOptions, kind: str | None = None) -> Found:
-    """Return what a file or a stream holds, `kind` if that is given; see `kinds`."""
+    """Return what a file or a stream holds, `kind` if that is given."""
     name = valid_name(path)
-    kind = kinds.kind_of(path, reading) if kind is None else kind
-    if kind == kinds.TEXT:
+    kind = kind_of(path, reading) if kind is None else kind
+    if kind == formats.TEXT:
         return batched([read_document(path, reading)])
     found = _guarded(name, _records(path, name, kind, reading))
-    is_checked = reading.given and kind != kinds.LINES
+    is_checked = reading.given and kind != formats.LINES
     return checked(found, reading, reading.given) if is_checked else found
 
 
 def _records(path: str, name: str, kind: str, reading: SourceOptions) -> Found:
     """Yield the records of a file or a stream; `kind`: of what, or `UNDECIDED`."""
-    if kind in kinds.ROWS and not kinds.is_stream(path):
+    if kind in formats.ROWS and not is_stream(path):
         yield from read_rows(path, name, reading)
         return
     with opened(path) as stream, ExitStack() as held:
-        kind = kind or kinds.stream_kind(stream, name, reading)
-        if kind in kinds.ROWS:
+        kind = kind or stream_kind(stream, name, reading)
+        if kind in formats.ROWS:
             origins = reading.origins or held.enter_context(Origins())
             yield from read_rows(origins.spooled(path, stream), name, reading)
         else:
@@ -395,14 +424,14 @@ def _record_files(folder: str) -> list[str]:
     if not os.path.isdir(folder) or is_database(folder):
         return []
     is_marked = os.path.lexists(os.path.join(folder, "_SUCCESS"))
-    endings = tuple(each for each in kinds.ENDINGS if is_marked or each != ".json")
+    endings = tuple(each for each in formats.ENDINGS if is_marked or each != ".json")
     found = []
     for each in walk(folder, has_links=True):
         if isinstance(each, InputProblem):
             return []
         if OF_DATASET.fullmatch(os.path.basename(each)):
             _leave_out(folder, [each])
-        elif kinds.unpacked(each).endswith(endings):
+        elif formats.unpacked(each).endswith(endings):
             found.append(each)
         else:
             return []
@@ -437,7 +466,7 @@ def _kind(entry: os.DirEntry[str]) -> str:
     if ASIDE.fullmatch(entry.name):
         return ""
     if entry.is_dir(follow_symlinks=False):
-        return "" if is_database(entry.path) else FOLDER
+        return "" if is_database(entry.path) else formats.FOLDER
     return FILE if entry.is_file(follow_symlinks=False) else OTHER
 
 
@@ -459,5 +488,153 @@ def _records_ending(name: str) -> str:
 
     A file that ends in .json is as often one document.
     """
-    stem, ending = os.path.splitext(kinds.unpacked(name))
-    return name[len(stem) :] if ending in kinds.ENDINGS and ending != ".json" else ""
+    stem, ending = os.path.splitext(formats.unpacked(name))
+    return name[len(stem) :] if ending in formats.ENDINGS and ending != ".json" else ""
+
+
+def check_name(source: str, reading: SourceOptions) -> None:
+    """Raise InputError for a file whose name says that no reader here takes it."""
+    inner, ending = os.path.splitext(source.lower())
+    is_other = formats.named(inner) and not (formats.named(source) or reading.format)
+    if not is_other and ending not in formats.UNREADABLE:
+        return
+    raise InputError(
+        f"{valid_name(source)} ends in {os.path.splitext(source)[1]}, which is not read; records"
+        f" are in files that end in {', '.join(formats.ENDINGS)}, all but the last four also with"
+        f" {formats.ANY_COMPRESSION}, and any other file of text is one document"
+    )
+
+
+def is_stream(source: str) -> bool:
+    """Return whether a source can be read only once: standard input, a pipe or a device."""
+    if source == formats.STANDARD_INPUT:
+        return True
+    return os.path.exists(source) and not os.path.isfile(source) and not os.path.isdir(source)
+
+
+def stream_of(source: str) -> object:
+    """Return what all names of one stream have in common, such as - and /dev/stdin."""
+    try:
+        found = os.fstat(0) if source == formats.STANDARD_INPUT else os.stat(source)
+    except OSError:
+        return source
+    return source if stat.S_ISCHR(found.st_mode) else (found.st_dev, found.st_ino)
+
+
+def kind_of(source: str, reading: SourceOptions) -> str:
+    """Return what a source that is no folder holds; `UNDECIDED` for a stream that must be opened.
+
+    A stream is not opened here, because what is read of it would be lost.
+    """
+    known = formats.named(source) or reading.format
+    if known or is_stream(source):
+        return known
+    try:
+        with opened(source, is_counted=False) as stream:
+            kind = _sniffed(stream, reading, is_named=bool(os.path.splitext(source)[1]))
+            return kind if kind not in formats.ROWS or is_plain(stream) else formats.UNDECIDED
+    except CONTENT_ERRORS as error:
+        explained(error)  # raises what is no fault of the source
+        return formats.TEXT  # and whoever reads it says what is wrong
+
+
+def holds_records(source: str, reading: SourceOptions) -> bool:
+    """Return whether a source holds records; otherwise it is one document, or a folder of them."""
+    if os.path.isdir(source):
+        return False
+    return is_stream(source) or kind_of(source, reading) != formats.TEXT
+
+
+def read_one(path: str, reading: SourceOptions) -> str:
+    """Return the text of a file or a stream that is one document; InputError for records."""
+    try:
+        with opened(path) as stream:
+            if _sniffed(stream, reading, is_named=True) == formats.TEXT:
+                return read_content(stream, reading.encoding, reading.errors)[0]
+    except CONTENT_ERRORS as error:
+        raise InputError(f"{valid_name(path)}: {explained(error)}") from error
+    raise InputError(f"{valid_name(path)} holds records, not one text; look them up by lookup")
+
+
+def stream_kind(stream: io.BufferedReader, name: str, reading: SourceOptions) -> str:
+    """Return what an open stream holds, by its first bytes, none of which are lost.
+
+    Raises OptionError if they do not say it, and InputError for binary content.
+    """
+    kind = _sniffed(stream, reading, is_named=None)
+    if kind:
+        return kind
+    settled_encoding(stream, reading.encoding)
+    raise OptionError(
+        f"{name}: the first bytes do not show whether these are records, with the field"
+        f" {field_named(reading.text_field).label!r}, or text",
+        python="copy it into a file whose name ends in .jsonl, .csv, .tsv, .parquet or .arrow, or"
+        " give a list of texts",
+        command="say which by --format jsonl, csv, tsv, parquet, arrow, text (one document) or"
+        " lines",
+    )
+
+
+def _sniffed(stream: io.BufferedReader, reading: SourceOptions, *, is_named: bool | None) -> str:
+    """Return the kind that the first bytes show.
+
+    `is_named`: whether the name of a file has an ending, which then is not known; None for a
+    stream, whose kind stays `UNDECIDED` where a file is a document.
+    """
+    head = stream.peek(SNIFFED_BYTES)
+    if head.startswith(PARQUET_MAGIC):
+        return formats.PARQUET
+    if head.startswith(formats.ARROW_MAGICS):
+        return formats.ARROW
+    text = _decoded(head, reading.encoding)
+    is_whole = is_named is not None and len(head) < BUFFER_BYTES
+    whole = text if is_whole else text.rpartition("\n")[0] or text  # the last line may be cut off
+    first = text.lstrip()
+    if is_named is None:
+        if not first or OBJECT_BEGINS.match(first):
+            return formats.JSONL
+        if ARRAY_BEGINS.match(first):
+            return formats.JSON
+    else:
+        objects = _objects(whole.lstrip().split("\n")[:2], is_whole=True)
+        if len(objects) == 2 and (not is_named or all(map(reading.has_text, objects))):
+            return formats.JSONL
+        objects = _objects([first[1:]], is_whole=False)
+        if ARRAY_BEGINS.match(first) and any(map(reading.has_text, objects)):
+            return formats.JSON
+    kind = next(
+        (kind for kind in formats.DELIMITERS if _is_table(whole, kind, reading)), formats.UNDECIDED
+    )
+    return kind or (formats.UNDECIDED if is_named is None else formats.TEXT)
+
+
+def _decoded(head: bytes, encoding: str) -> str:
+    """Return the first bytes of a source as text, without its byte order mark."""
+    usual = UTF8_MARKED if encoding == GUESS else encoding
+    marked = next((name for mark, name in MARKS if head.startswith(mark)), usual)
+    return head.decode(marked, "replace").removeprefix(MARK)
+
+
+def _objects(texts: Iterable[str], *, is_whole: bool) -> list[Any]:
+    """Return the JSON objects with which texts begin; `is_whole`: and with which they end."""
+    found = []
+    for text in map(str.strip, texts):
+        with suppress(ValueError, RecursionError):
+            value, stop = json.JSONDecoder().raw_decode(text)
+            if isinstance(value, dict) and (stop == len(text) or not is_whole):
+                found.append(value)
+    return found
+
+
+def _is_table(text: str, kind: str, reading: SourceOptions) -> bool:
+    """Return whether the first row names the field with the text, and the next rows fit it."""
+    delimiter = (kind == formats.CSV and reading.delimiter) or formats.DELIMITERS[kind]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        header, *others = [row for row in islice(rows, SNIFFED_LINES) if row] or [[]]
+    except csv.Error:
+        return False
+    fitting = sum(len(row) == len(header) for row in others)
+    is_fit = len(header) > 1 and 2 * fitting >= len(others)
+    numbers = map(str, range(1, len(header) + 1))
+    return is_fit and reading.has_text(dict.fromkeys(header if reading.has_header else numbers))
