@@ -29,7 +29,7 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 IMPORTING = {
     "sketch/normalisation.py", "sketch/packages.py", "sketch/markup.py", "core/arrow.py",
     "core/cold.py", "core/checks.py", "sketch/projection.py",
-    "core/previews.py", "jobs/report/page.py", "jobs/report/template.py", "files/formats.py",
+    "core/previews.py", "jobs/report/page.py", "files/formats.py",
     "core/encoding_guess.py", "spark/frames.py", "core/progress.py",
 }  # fmt: skip
 

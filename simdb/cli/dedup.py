@@ -44,7 +44,6 @@ from simdb.jobs import (
     DOCUMENT,
     PAGE_FORM,
     DatabaseReference,
-    Removed,
     fill_page,
     render_removed,
     rule_in_words,
@@ -164,7 +163,7 @@ def _page(job: DedupJob, outcome: Outcome, intake: Intake) -> str:
     if counts is not None:
         measure, least = counts.measure, counts.least
     rule = rule_in_words(measure, least)
-    return render_removed(Removed(intake.documents, outcome.duplicates, rule, outcome.pairs))
+    return render_removed(intake.documents, outcome.duplicates, rule, outcome.pairs)
 
 
 def _found(work: DedupWork, older: TextsById | None) -> Outcome:

@@ -16,8 +16,7 @@ from simdb.core.previews import size
 from simdb.core.text_sketch import differing_options
 from simdb.database import maintenance
 from simdb.files import Row
-from simdb.jobs import file_times
-from simdb.storage import NETWORK_TYPES, REMEDY, file_system
+from simdb.storage import NETWORK_TYPES, REMEDY, file_system, file_times
 
 UTC = "%Y-%m-%dT%H:%M:%SZ"
 # The seconds of each unit, the longest first.

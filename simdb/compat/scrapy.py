@@ -166,6 +166,6 @@ def _dropped(verdict: Verdict) -> Any:
     if match is not None and verdict.kind == NEAR_DUPLICATE:
         similarity = "" if match.similarity is None else f", similarity {match.similarity:.2f}"
         what = f"near-duplicate of {match.id!r}{similarity}"
-    dropped = DropItem(what)
+    dropped: Any = DropItem(what)
     dropped.match = match
     return dropped

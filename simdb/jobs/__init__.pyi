@@ -40,19 +40,15 @@ from simdb.jobs.deduplication.sieve import (
 )
 from simdb.jobs.deduplication.stars import decided_in_order as decided_in_order
 from simdb.jobs.report.excerpts import TEXT_CHARACTERS as TEXT_CHARACTERS, compared as compared
-from simdb.jobs.report.facts import Limits as Limits, file_times as file_times
-from simdb.jobs.report.gather import gather as gather
-from simdb.jobs.report.page import render as render
-from simdb.jobs.report.template import (
+from simdb.jobs.report.facts import Limits as Limits, gather as gather
+from simdb.jobs.report.page import (
     PAGE_FORM as PAGE_FORM,
+    TextPair as TextPair,
     check_page as check_page,
     fill_page as fill_page,
-    write_page as write_page,
-)
-from simdb.jobs.report.text_pairs import (
-    Removed as Removed,
-    TextPair as TextPair,
     nearest_pairs as nearest_pairs,
+    render as render,
     render_removed as render_removed,
     rule_in_words as rule_in_words,
+    write_page as write_page,
 )

@@ -68,9 +68,9 @@ from simdb.storage.files.plain import (
     IDF_FILE as IDF_FILE,
     OWN_FILES as OWN_FILES,
     SHARDS_FILE as SHARDS_FILE,
-    WRITER_LOCK as WRITER_LOCK,
     check_directory as check_directory,
     file_mode as file_mode,
+    file_times as file_times,
     is_shared as is_shared,
 )
 from simdb.storage.files.shards_file import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from whole_pages import assert_whole
 
-from simdb.jobs.report import text_pairs
+from simdb.jobs.report import page
 
 pytest.importorskip("jinja2")
 
@@ -90,7 +90,7 @@ def test_matches_of_a_database_have_their_texts_if_they_are_known(
 
 
 def test_the_page_is_bounded(simdb_run, source, monkeypatch):
-    monkeypatch.setattr(text_pairs, "SHOWN_PAIRS", 1)
+    monkeypatch.setattr(page, "SHOWN_PAIRS", 1)
 
     simdb_run("dedup", source, "--report", "page.html")
 

@@ -10,12 +10,12 @@ from simdb.jobs.report.excerpts import (
     GAP,
     REMOVED,
     SAME,
+    TextPiece,
     beginning,
     beside,
     compared,
     visible,
 )
-from simdb.jobs.report.facts import TextPiece
 
 
 def text_of(pieces, *kinds):

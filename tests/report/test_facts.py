@@ -4,9 +4,9 @@ from over import over
 
 import simdb
 from simdb.core.previews import size
+from simdb.database.search.question import Question
 from simdb.jobs.report.facts import (
     Section,
-    Threshold,
     options_in_words,
     sections_in_words,
     threshold_in_words,
@@ -61,10 +61,10 @@ def test_each_option_is_said(sketch, said):
 @over(
     ("threshold", "is_minhash", "words"),
     [
-        (Threshold(0.889, None, 0.95), False, "estimated cosine similarity is at least 0.889"),
-        (Threshold(0.8, None, 0.95), True, "estimated Jaccard similarity is at least 0.8"),
-        (Threshold(None, 1, 0.95), False, "their fingerprints differ in at most 1 bit"),
-        (Threshold(0.9, 3, 0.95), False, "0.9 and their fingerprints differ in at most 3 bits"),
+        (Question(0.889, None, 0.95), False, "estimated cosine similarity is at least 0.889"),
+        (Question(0.8, None, 0.95), True, "estimated Jaccard similarity is at least 0.8"),
+        (Question(None, 1, 0.95), False, "their fingerprints differ in at most 1 bit"),
+        (Question(0.9, 3, 0.95), False, "0.9 and their fingerprints differ in at most 3 bits"),
     ],
 )
 def test_a_threshold_is_said(threshold, is_minhash, words):

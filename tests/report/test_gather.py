@@ -9,9 +9,7 @@ from over import over
 
 import simdb
 from simdb.database.search.question import Question
-from simdb.jobs.report import gather as gathering
-from simdb.jobs.report.facts import Limits
-from simdb.jobs.report.gather import gather
+from simdb.jobs.report.facts import Limits, gather, next_size
 
 DRAWN = Limits(grouped_documents=0)
 
@@ -169,7 +167,7 @@ def test_a_search_that_takes_too_long_ends_early_and_says_so(database, limits, r
 def test_the_next_documents_are_few_if_the_last_had_many_matches_or_took_long(
     size, most, seconds, expected
 ):
-    assert gathering.next_size(size, most, seconds) == expected
+    assert next_size(size, most, seconds) == expected
 
 
 def test_fingerprints_match_by_distance(database):

@@ -9,8 +9,8 @@ from whole_pages import assert_whole
 
 import simdb
 from simdb.database.search.question import Question
-from simdb.jobs.report import gather, page, template
-from simdb.jobs.report.facts import Limits
+from simdb.jobs.report import facts as facts_module, page
+from simdb.jobs.report.facts import Limits, gather
 
 pytest.importorskip("jinja2")
 
@@ -24,7 +24,7 @@ HOSTILE = [
 
 
 def rendered(database, texts=None, *, limits=None, **asked):
-    facts = gather.gather(database, Question(**asked), limits=limits, texts=texts)
+    facts = gather(database, Question(**asked), limits=limits, texts=texts)
     return facts, page.render(facts, is_minhash=database.options.is_minhash)
 
 
@@ -41,7 +41,7 @@ def hostile(open_database, tmp_path):
 
 
 def test_hostile_ids_and_texts_are_shown_as_text(hostile, monkeypatch):
-    monkeypatch.setattr(gather, "SHOWN_MEMBERS", len(HOSTILE) * 2)
+    monkeypatch.setattr(facts_module, "SHOWN_MEMBERS", len(HOSTILE) * 2)
     database, texts = hostile
 
     facts, text = rendered(
@@ -54,7 +54,7 @@ def test_hostile_ids_and_texts_are_shown_as_text(hostile, monkeypatch):
     assert members == set(texts)
     for group in facts.groups.largest:
         for member in group.members:
-            assert template.shown_id(member.id) in shown
+            assert page.shown_id(member.id) in shown
             for piece in member.pieces:
                 assert piece.text.strip() in shown
     assert "alert(2)" in parsed.text("bdi")
@@ -122,9 +122,9 @@ def test_the_page_says_what_was_drawn(database):
 def test_the_share_of_a_sample_has_an_error_and_that_of_all_documents_has_none(database):
     database.insert_many(range(400), [f"text number {at // 2} of words" for at in range(400)])
 
-    few = gather.gather(database, Question(similarity=0.999), limits=Limits(sample=4)).drawn
-    many = gather.gather(database, Question(similarity=0.999), limits=Limits(sample=396)).drawn
-    every = gather.gather(database, Question(similarity=0.999)).drawn
+    few = gather(database, Question(similarity=0.999), limits=Limits(sample=4)).drawn
+    many = gather(database, Question(similarity=0.999), limits=Limits(sample=396)).drawn
+    every = gather(database, Question(similarity=0.999)).drawn
 
     assert few.matching_share == many.matching_share == 1.0
     assert page.sampling_error(few) == pytest.approx(2 * (0.75 * 0.25 / 8) ** 0.5)
@@ -168,9 +168,9 @@ def test_the_missing_library_is_named_with_the_remedy(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "jinja2", None)
 
     with pytest.raises(simdb.OptionError, match="a report needs jinja2: pip install jinja2"):
-        template.check_page(str(tmp_path / "page.html"))
+        page.check_page(str(tmp_path / "page.html"))
 
 
 def test_a_time_is_told_to_the_minute_and_no_time_is_unknown():
-    assert template.moment(datetime(2024, 5, 6, 7, 8, 59)) == "2024-05-06 07:08"
-    assert template.moment(None) == "unknown"
+    assert page.moment(datetime(2024, 5, 6, 7, 8, 59)) == "2024-05-06 07:08"
+    assert page.moment(None) == "unknown"

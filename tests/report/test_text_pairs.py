@@ -9,10 +9,9 @@ import pytest
 from whole_pages import assert_whole
 
 import simdb
-from simdb.jobs.report import template, text_pairs
+from simdb.jobs.report import page
 from simdb.jobs.report.excerpts import TEXT_CHARACTERS
-from simdb.jobs.report.text_pairs import (
-    Removed,
+from simdb.jobs.report.page import (
     TextPair,
     nearest_pairs,
     render_removed,
@@ -39,7 +38,7 @@ def pairs_of(similarities, texts, sketch=None):
 
 
 def test_the_least_similar_pairs_come_first_and_unknown_ones_last(monkeypatch):
-    monkeypatch.setattr(text_pairs, "READ_PAIRS", 2)
+    monkeypatch.setattr(page, "READ_PAIRS", 2)
 
     found = pairs_of([0.9, math.nan, 0.8, 1.0, 0.8], ["t0", "t1", "t2", "t3", "t4"])
 
@@ -51,18 +50,18 @@ def test_the_least_similar_pairs_come_first_and_unknown_ones_last(monkeypatch):
 def test_of_html_the_page_shows_what_a_reader_sees():
     """The beginning of most pages of the web is the same head, and tells nothing of the page."""
     pytest.importorskip("selectolax")
-    page = b"<html><head><script>var y</script></head><body><p>hello</p></body>"
+    html = b"<html><head><script>var y</script></head><body><p>hello</p></body>"
 
-    (found,) = pairs_of([0.9], [page], simdb.Simhash(markup="html"))
+    (found,) = pairs_of([0.9], [html], simdb.Simhash(markup="html"))
 
     assert (found.left, found.right) == ("hello", "the text")
 
 
 def test_the_page_is_bounded_and_says_how_many_are_left_out(monkeypatch):
-    monkeypatch.setattr(text_pairs, "SHOWN_PAIRS", 3)
+    monkeypatch.setattr(page, "SHOWN_PAIRS", 3)
     pairs = pairs_of([0.9, 0.8, 1.0, 0.95], ["a", "b", "c", "d"])
 
-    text = render_removed(Removed(10, 4, rule_in_words("Jaccard", 0.8), pairs))
+    text = render_removed(10, 4, rule_in_words("Jaccard", 0.8), pairs)
 
     parsed = assert_whole(text, script=True)
     said = " ".join(parsed.text("p").split())
@@ -74,10 +73,10 @@ def test_the_page_is_bounded_and_says_how_many_are_left_out(monkeypatch):
 
 
 def test_hostile_ids_and_texts_are_shown_as_text():
-    pairs = [TextPair(template.shown_id(each), "k", f"same {each}", "same end", 0.8)
+    pairs = [TextPair(page.shown_id(each), "k", f"same {each}", "same end", 0.8)
              for each in HOSTILE]  # fmt: skip
 
-    text = render_removed(Removed(9, len(pairs), "", pairs))
+    text = render_removed(9, len(pairs), "", pairs)
 
     parsed = assert_whole(text, script=True)
     assert "alert(1)" in parsed.text("bdi")
@@ -94,7 +93,7 @@ def test_each_side_marks_its_own_words_and_an_unknown_text_is_named():
         TextPair("e", "f", "one two", None, math.nan),
     ]
 
-    parsed = assert_whole(render_removed(Removed(6, 3, "", pairs)), script=True)
+    parsed = assert_whole(render_removed(6, 3, "", pairs), script=True)
 
     assert parsed.texts["del"][-1] == "three"
     assert parsed.texts["ins"][-1] == "four"
@@ -105,7 +104,7 @@ def test_each_side_marks_its_own_words_and_an_unknown_text_is_named():
 
 
 def test_nothing_removed_needs_no_script():
-    parsed = assert_whole(render_removed(Removed(3, 0, "", [])))
+    parsed = assert_whole(render_removed(3, 0, "", []))
 
     assert "No document was removed." in parsed.text("p")
 
@@ -117,7 +116,7 @@ def test_as_much_of_a_text_is_kept_as_is_looked_at():
     assert shown_text("caf\u00e9") == shown_text("caf\u00e9".encode()) == "caf\u00e9"
     assert shown_text(long) == shown_text(long.encode())
     pair = TextPair("a", "b", shown_text(long), "x", 0.1)
-    assert shown_pair(pair).note.endswith("among the first 1,000 words")
+    assert shown_pair(pair)[2].endswith("among the first 1,000 words")
 
 
 SCENE = """
@@ -152,7 +151,7 @@ def test_the_script_chooses_by_words_similarity_and_difference():
         pytest.skip("node runs the script of the page, and is not installed")
 
     ran = subprocess.run(
-        [node, "-e", SCENE, str(template.FOLDER / "pairs.js")],
+        [node, "-e", SCENE, str(page.FOLDER / "pairs.js")],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
 
@@ -185,7 +184,7 @@ def test_a_passage_is_beside_its_item(tmp_path):
 
 
 def test_the_least_covered_are_shown_and_others_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_pairs, "SHOWN_PAIRS", 2)
+    monkeypatch.setattr(page, "SHOWN_PAIRS", 2)
     half = " ".join(ITEM.split()[:24])
     found = simdb.decontaminate([ITEM, half, ITEM + " end"], against=[ITEM])
 

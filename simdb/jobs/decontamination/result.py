@@ -220,20 +220,15 @@ class Decontaminated:
         """
         place = os.fspath(path)
         check_staying([place], self.survivors.staying, has_folders=True)
-        report.template.check_page(place)
-        report.template.write_page(self.page(), place)
+        report.page.check_page(place)
+        report.page.write_page(self.page(), place)
 
     def page(self) -> str:
         """Return the page of `report`."""
-        # The least covered tell whether the rule is right.
-        ordered = sorted(self.found, key=lambda leak: leak.coverage)
-        shown = ordered[: report.text_pairs.SHOWN_PAIRS]
-        facts = report.text_pairs.Leaks(
-            items=self.items, leaked=len(self.leaked), documents=len(self.kept),
-            with_item=self.documents, leaks=len(self.found),
-            pairs=list(map(report.text_pairs.leak_pair, shown)),
+        return report.page.render_leaks(
+            self.found, items=self.items, leaked=len(self.leaked), documents=len(self.kept),
+            with_item=self.documents,
         )  # fmt: skip
-        return report.text_pairs.render_leaks(facts)
 
     @property
     def documents(self) -> int:

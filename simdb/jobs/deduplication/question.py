@@ -33,7 +33,7 @@ from simdb.jobs import report
 from simdb.sketch import AnySketcher
 
 if TYPE_CHECKING:
-    from simdb.jobs.report.text_pairs import TextPair
+    from simdb.jobs.report.page import TextPair
 
 # Returns the texts at some positions, in that order; several threads may call it.
 TextSource: TypeAlias = Callable[[I64], Any]
@@ -258,7 +258,7 @@ class Evidence:
 
         `ids` and `others` object[k]: the ids of the duplicates, and of what stays for them.
         """
-        return report.text_pairs.nearest_pairs(
+        return report.page.nearest_pairs(
             similarities,
             lambda places: (ids[places], others[places]),
             lambda places: (

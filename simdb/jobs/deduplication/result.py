@@ -271,14 +271,12 @@ class Deduplicated(OfData[Given_co]):
         """
         place = os.fspath(path)
         check_staying([place], self.survivors.staying, has_folders=True)
-        report.template.check_page(place)
+        report.page.check_page(place)
         pairs = self.evidence.pairs(self.removed_ids, self.representatives, self.similarities)
         measure = None if self.verification is None else self.verification.measure
-        facts = report.text_pairs.Removed(
-            len(self.kept), len(self.removed_ids),
-            report.text_pairs.rule_in_words(measure, self.evidence.least), pairs,
-        )  # fmt: skip
-        report.template.write_page(report.text_pairs.render_removed(facts), place)
+        rule = report.page.rule_in_words(measure, self.evidence.least)
+        page = report.page.render_removed(len(self.kept), len(self.removed_ids), rule, pairs)
+        report.page.write_page(page, place)
 
     def at(self, similarity: float) -> "Deduplicated[Given_co]":
         """Return the result at a higher similarity, without a new search.

@@ -1,1 +1,1 @@
-from simdb.jobs.report import template as template, text_pairs as text_pairs
+from simdb.jobs.report import page as page

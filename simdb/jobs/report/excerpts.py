@@ -6,13 +6,12 @@ character; any other long word, such as an address or a hash, is one word.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import groupby
+from itertools import groupby, repeat
+from typing import NamedTuple
 
 from simdb.core.previews import counted
-from simdb.jobs.report.facts import TextPiece
 
 # "same": in both texts; "added": only in the second text; "removed": only in the first; "gap": left
 # out of the excerpt.
@@ -45,6 +44,13 @@ LEFT, RIGHT = 0, 1
 Part = tuple[str, str, str]  # a word of the left text, the same of the right one, and the kind
 
 
+class TextPiece(NamedTuple):
+    """A piece of text beside another: `kind` is one of `KINDS`."""
+
+    text: str
+    kind: str
+
+
 def beginning(text: str) -> tuple[TextPiece, ...]:
     """Return the first words of a text."""
     words = words_of(text)
@@ -54,11 +60,11 @@ def beginning(text: str) -> tuple[TextPiece, ...]:
 
 def compared(first: str, second: str) -> tuple[tuple[TextPiece, ...], str]:
     """Return an excerpt of the second text, with what differs from the first, and a note."""
-    found, scope = _marked(first, second)
-    if not found.changed:
+    parts, removed, added, scope = _marked(first, second)
+    if not removed + added:
         return beginning(second), f"no word differs{scope}"
-    added, removed = counted(found.count(ADDED), "word"), found.count(REMOVED)
-    return _joined(found.chosen(), RIGHT), f"{added} added, {removed:,} removed{scope}"
+    note = f"{counted(added, 'word')} added, {removed:,} removed{scope}"
+    return _joined(_around_changes(parts), RIGHT), note
 
 
 def beside(left: str, right: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiece, ...], str]:
@@ -66,13 +72,12 @@ def beside(left: str, right: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiec
 
     Words that only the left text has are "removed", and words that only the right text has "added".
     """
-    found, scope = _marked(left, right)
-    if not found.changed:
+    parts, removed, added, scope = _marked(left, right)
+    if not removed + added:
         return beginning(left), beginning(right), f"no word differs{scope}"
-    only_left, only_right = counted(found.count(REMOVED), "word"), found.count(ADDED)
-    parts = found.chosen()
-    own_left, own_right = ([each for each in parts if each[2] != no] for no in (ADDED, REMOVED))
-    note = f"{only_left} only on the left, {only_right:,} only on the right{scope}"
+    chosen = _around_changes(parts)
+    own_left, own_right = ([each for each in chosen if each[2] != no] for no in (ADDED, REMOVED))
+    note = f"{counted(removed, 'word')} only on the left, {added:,} only on the right{scope}"
     return _joined(own_left, LEFT), _joined(own_right, RIGHT), note
 
 
@@ -93,61 +98,64 @@ def visible(text: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Differing:
-    """The words of two texts in order, and the places of those that only one of them has."""
-
-    parts: Sequence[Part]
-    changed: Sequence[int]
-
-    def count(self, kind: str) -> int:
-        """Count the words of a kind."""
-        return sum(each == kind for _, _, each in self.parts)
-
-    def chosen(self) -> Sequence[Part]:
-        """Return the first parts and those around changes, with gaps between them."""
-        places = set(range(min(FIRST_WORDS, len(self.parts))))
-        for at in self.changed:
-            if len(places) >= SHOWN_WORDS:
-                break
-            stop = min(at + AROUND_WORDS + 1, len(self.parts))
-            places.update(range(max(at - AROUND_WORDS, 0), stop))
-        chosen: list[Part] = []
-        last = -1
-        for at in sorted(places):
-            if at != last + 1:
-                chosen.append(("", "", GAP))
-            chosen.append(self.parts[at])
-            last = at
-        if last + 1 < len(self.parts):
+def _around_changes(parts: Sequence[Part]) -> list[Part]:
+    """Return the first parts and those around changes, with gaps between them."""
+    places = set(range(min(FIRST_WORDS, len(parts))))
+    for at, (_, _, kind) in enumerate(parts):
+        if len(places) >= SHOWN_WORDS:
+            break
+        if kind != SAME:
+            places.update(range(max(at - AROUND_WORDS, 0), min(at + AROUND_WORDS + 1, len(parts))))
+    chosen: list[Part] = []
+    last = -1
+    for at in sorted(places):
+        if at != last + 1:
             chosen.append(("", "", GAP))
-        return chosen
+        chosen.append(parts[at])
+        last = at
+    return chosen if last + 1 == len(parts) else [*chosen, ("", "", GAP)]
 
 
-def _marked(first: str, second: str) -> tuple[_Differing, str]:
-    """Return how the words of two texts differ, and which words were compared, for a note."""
+def _marked(first: str, second: str) -> tuple[list[Part], int, int, str]:
+    """Return the words of two texts in order, and how they differ.
+
+    These are the numbers of words that only the first and only the second text has, and which words
+    were compared, for a note.
+    """
     left, right = words_of(first), words_of(second)
     parts = _differing(left[:COMPARED_WORDS], right[:COMPARED_WORDS])
-    changed = [at for at, (_, _, kind) in enumerate(parts) if kind != SAME]
+    removed, added = (sum(each[2] == kind for each in parts) for kind in (REMOVED, ADDED))
     is_cut = max(len(left), len(right)) > COMPARED_WORDS or (
         max(len(first), len(second)) > TEXT_CHARACTERS
     )
-    scope = f" among the first {COMPARED_WORDS:,} words" if is_cut else ""
-    return _Differing(parts, changed), scope
+    return parts, removed, added, f" among the first {COMPARED_WORDS:,} words" if is_cut else ""
 
 
 def _differing(left: Sequence[str], right: Sequence[str]) -> list[Part]:
-    """Return the words of both texts in order; what both begin and end with is set apart first."""
-    length = min(len(left), len(right))
+    """Return the words of both texts in order, each with its kind.
+
+    What both begin and end with is set apart first.
+    """
     one, other = list(map(_key, left)), list(map(_key, right))
+    length = min(len(left), len(right))
     start = next((at for at in range(length) if one[at] != other[at]), length)
     rest = length - start
     end = next((at for at in range(rest) if one[-1 - at] != other[-1 - at]), rest)
-    return [
-        *_same(left[:start], right[:start]),
-        *_aligned(left[start : len(left) - end], right[start : len(right) - end]),
-        *_same(left[len(left) - end :], right[len(right) - end :]),
-    ]
+    stops = len(left) - end, len(right) - end
+    one, other = one[start : stops[0]], other[start : stops[1]]
+    # Words that occur often make many small matches, which take long in texts with little else.
+    is_large = len(one) * len(other) > EXACT_PRODUCT
+    matcher = SequenceMatcher(None, one, other, autojunk=is_large)
+    parts = list(zip(left[:start], right[:start], repeat(SAME)))
+    for name, *places in matcher.get_opcodes():
+        left_start, left_stop, right_start, right_stop = (start + at for at in places)
+        own, others = left[left_start:left_stop], right[right_start:right_stop]
+        if name == "equal":
+            parts += zip(own, others, repeat(SAME))
+        else:
+            parts += zip(own, repeat(""), repeat(REMOVED))
+            parts += zip(repeat(""), others, repeat(ADDED))
+    return [*parts, *zip(left[stops[0] :], right[stops[1] :], repeat(SAME))]
 
 
 def _key(word: str) -> str:
@@ -155,27 +163,6 @@ def _key(word: str) -> str:
     bare = word.strip().casefold()
     inner = PUNCTUATION.sub("", bare)
     return inner or bare
-
-
-def _same(left: Sequence[str], right: Sequence[str]) -> Iterator[Part]:
-    for own, other in zip(left, right, strict=True):
-        yield own, other, SAME
-
-
-def _aligned(left: Sequence[str], right: Sequence[str]) -> list[Part]:
-    """Return the words of both texts in order, each with its kind."""
-    keys_left, keys_right = ([_key(word) for word in side] for side in (left, right))
-    # Words that occur often make many small matches, which take long in texts with little else.
-    is_large = len(left) * len(right) > EXACT_PRODUCT
-    matcher = SequenceMatcher(None, keys_left, keys_right, autojunk=is_large)
-    parts: list[Part] = []
-    for name, left_start, left_stop, right_start, right_stop in matcher.get_opcodes():
-        if name == "equal":
-            parts += _same(left[left_start:left_stop], right[right_start:right_stop])
-        else:
-            parts += [(word, "", REMOVED) for word in left[left_start:left_stop]]
-            parts += [("", word, ADDED) for word in right[right_start:right_stop]]
-    return parts
 
 
 def _shown(word: str) -> str:
@@ -192,4 +179,4 @@ def _joined(parts: Sequence[Part], side: int) -> tuple[TextPiece, ...]:
         TextPiece("".join(_shown(part[side] or part[1 - side]) for part in some), kind)
         for kind, some in groupby(parts, key=lambda part: part[2])
     ]
-    return (*pieces[:-1], *(replace(last, text=last.text.rstrip()) for last in pieces[-1:]))
+    return (*pieces[:-1], *(last._replace(text=last.text.rstrip()) for last in pieces[-1:]))

@@ -1,17 +1,30 @@
-"""Facts: everything that a page about a database says, as plain values and in words."""
+"""Facts: everything that a page about a database says, as plain values and in words.
 
-import os
-from dataclasses import dataclass, fields
+`gather` collects them within limits.  The matches of documents drawn at random show how similar
+pairs are.  Every pair has the same chance to be found from one of its ends, so the pairs found are
+a sample of all pairs.  Pairs somewhat below the threshold are searched for, too: they show what
+another threshold would change.
+"""
+
+import math
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
 
-from simdb.core.arrays import Id
-from simdb.core.options import Minhash, Options, Simhash
+import numpy as np
+
+from simdb.core.arrays import Id, sums_of
+from simdb.core.clusters import Clusters
+from simdb.core.dtypes import F64, I64
+from simdb.core.options import BY_DISTANCE, Minhash, Options, Simhash
 from simdb.core.previews import counted
 from simdb.core.reports import Advice, HeaderFill, Statistics
-from simdb.core.search import SearchLike
 from simdb.core.text_sketch import TextSketch
-from simdb.storage import DATA_FILE, WRITER_LOCK
+from simdb.database import Database, Question, Snapshot
+from simdb.jobs.report.excerpts import TextPiece, beginning, compared
+from simdb.storage import file_times
 
 # Grouping this many documents takes some ten seconds on one core, and a few hundred MB.
 GROUPED_DOCUMENTS = 2_000_000
@@ -38,27 +51,27 @@ LARGER = (2, 10, 100)
 # With fewer documents, the bytes of a document tell nothing about larger databases.
 TELLING_DOCUMENTS = 1000
 
+# The least sizes of groups that are counted together.
+SIZE_STEPS = (2, 3, 4, 6, 11, 21, 51, 101, 1001, 10_001)
+# Of a larger group, so many documents are compared with the first one.
+COMPARED_MEMBERS = 1000
+SHOWN_MEMBERS = 3
+# So many candidates for the largest groups are looked at for each that is shown.
+CANDIDATES = 5
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """When documents match: at least `similarity`, at most `distance`; None for no such bound.
+# How far below the threshold pairs are shown, and the width of a bin of similarities.
+BELOW = 0.1
+BIN_WIDTH = 0.01
+# About so many pairs are in memory at a time, or those of one document if it has more.
+PAIRS_AT_ONCE = 1 << 20
+SLICE_MOST, SLICE_SECONDS = 4096, 2.0
+SIMILARITY, DISTANCE = "similarity", "distance"
 
-    `search`: how they are searched for, None for the usual way.
-    """
-
-    similarity: float | None
-    distance: int | None
-    recall: float
-    search: SearchLike | None = None
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """The same as arguments of the verbs that search."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+Texts = Callable[[Collection[Id]], Mapping[Id, str]]
+Show = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A part of the stored bytes, such as "Weights"."""
 
     name: str
@@ -110,22 +123,13 @@ class Drawn:
         return round(self.pair_count * self.of_documents / self.documents / 2)
 
 
-@dataclass(frozen=True, slots=True)
-class SizeBin:
+class SizeBin(NamedTuple):
     """Groups of `least` to `most` documents (None: any number), and the documents in them."""
 
     least: int
     most: int | None
     groups: int
     documents: int
-
-
-@dataclass(frozen=True, slots=True)
-class TextPiece:
-    """A piece of text beside another: `kind` is one of excerpts.KINDS."""
-
-    text: str
-    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +141,10 @@ class Member:
     """
 
     id: Id
-    similarity: float | None
-    distance: int | None
-    pieces: tuple[TextPiece, ...]
-    note: str
+    similarity: float | None = None
+    distance: int | None = None
+    pieces: tuple[TextPiece, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +182,7 @@ class Facts:
 
     `created`: when the directory of the database got its files; None if that is not known.
     `written`: the last change of its data file.  `sketch`: its options as sentences.  `sections`:
-    what the file consists of.
+    what the file consists of.  `threshold`: when documents match, with the defaults that apply.
     `has_texts`: whether sources of texts were given; `missing_texts`: documents shown whose texts
     the sources do not have.
     """
@@ -188,7 +192,7 @@ class Facts:
     written: datetime | None
     sketch: tuple[str, ...]
     sections: tuple[Section, ...]
-    threshold: Threshold
+    threshold: Question
     drawn: Drawn
     groups: Groups
     headers: tuple[HeaderFill, ...]
@@ -233,15 +237,260 @@ class Limits:
     pairs: int = 20_000_000
 
 
-def file_times(path: str) -> tuple[datetime | None, datetime]:
-    """Return when a database was created at its place, None if unknown, and when it was written."""
-    written = os.stat(os.path.join(path, DATA_FILE)).st_mtime
-    # The lock file of writers is made with the database, and nothing is ever written to it.
-    # Opening makes it again if it is missing, and then it tells nothing.
-    lock = os.path.join(path, WRITER_LOCK)
-    created = os.stat(lock).st_mtime if os.path.exists(lock) else written + 1
-    shown = [datetime.fromtimestamp(each, timezone.utc) for each in (created, written)]
-    return shown[0] if created <= written else None, shown[1]
+def gather(
+    database: Database,
+    question: Question,
+    *,
+    limits: Limits | None = None,
+    texts: Texts | None = None,
+    show: Show = lambda state: None,
+) -> Facts:
+    """Collect what a page says; `question`: when documents match, and how they are searched for.
+
+    `texts` gives the texts of some ids, as far as they are known.  `show` is called with what is
+    being done.  Raises OptionError for an impossible threshold.
+    """
+    limits = limits or Limits()
+    show("reading sizes")
+    statistics = database.stats()
+    with database.read() as snapshot:
+        threshold = _threshold(database, snapshot, question)
+        drawn, groups = _searched(snapshot, statistics, threshold, limits, show)
+    wanted = {member.id for group in groups.largest for member in group.members}
+    missing = 0
+    if texts is not None:
+        known = texts(wanted)
+        missing = len(wanted - known.keys())
+        largest = tuple(_with_texts(group, known) for group in groups.largest)
+        groups = replace(groups, largest=largest)
+    show("reading headers")
+    created, written = file_times(statistics.path)
+    return Facts(
+        statistics=statistics,
+        created=created,
+        written=written,
+        sketch=options_in_words(database.options),
+        sections=sections_in_words(
+            statistics.section_bytes, is_minhash=database.options.is_minhash
+        ),
+        threshold=threshold,
+        drawn=drawn,
+        groups=groups,
+        headers=database.header_fill(),
+        advice=tuple(database.advice()),
+        made=datetime.now(timezone.utc),
+        has_texts=texts is not None,
+        missing_texts=missing,
+    )
+
+
+def _threshold(database: Database, snapshot: Snapshot, question: Question) -> Question:
+    """Return when documents match: as asked for, or by the defaults of the database."""
+    options = database.options
+    plan = snapshot.plan(**_asked(question), pairs=True)
+    recall = options.recall if question.recall is None else question.recall
+    if question.has_bound:
+        return replace(question, recall=recall)
+    if plan.similarity is None or options.keep_clusters == BY_DISTANCE:
+        return replace(question, distance=options.distance, recall=recall)
+    return replace(question, similarity=options.similarity, recall=recall)
+
+
+def _asked(threshold: Question) -> dict[str, Any]:
+    """Return the threshold as arguments of the verbs that search."""
+    return {
+        name: getattr(threshold, name) for name in ("similarity", "distance", "recall", "search")
+    }
+
+
+def _searched(
+    snapshot: Snapshot, statistics: Statistics, threshold: Question, limits: Limits, show: Show
+) -> tuple[Drawn, Groups]:
+    population = statistics.document_count - statistics.empty_count
+    if threshold.similarity is not None:
+        population -= statistics.bare_count
+    drawn, ids, counts = _draw_pairs(snapshot, threshold, limits, population, show)
+    show("finding groups")
+    if population <= limits.grouped_documents:
+        clusters = snapshot.find_clusters(**_asked(threshold))
+        ones = np.ones(len(clusters))
+        largest = _largest_clusters(snapshot, clusters, limits.groups)
+        return drawn, _groups(clusters.sizes, ones, ones * clusters.sizes, largest)
+    has_match = counts > 0
+    sizes = counts[has_match] + 1
+    in_documents = np.full(len(sizes), population / max(len(ids), 1))
+    largest = _largest_drawn(snapshot, threshold, limits, ids, counts)
+    groups = _groups(sizes, in_documents / sizes, in_documents, largest)
+    return drawn, replace(groups, is_complete=False)
+
+
+def _groups(sizes: I64, in_groups: F64, in_documents: F64, largest: tuple[Group, ...]) -> Groups:
+    """Return groups of some sizes, which count as so many groups and documents."""
+    places = np.searchsorted(SIZE_STEPS, sizes, side="right") - 1
+    mosts = [*(step - 1 for step in SIZE_STEPS[1:]), None]
+    counts = (map(round, np.bincount(places, each).tolist()) for each in (in_groups, in_documents))
+    return Groups(
+        is_complete=True,
+        group_count=round(in_groups.sum()),
+        grouped_count=round(in_documents.sum()),
+        sizes=tuple(map(SizeBin, SIZE_STEPS, mosts, *counts)),
+        largest=largest,
+    )
+
+
+def _largest_clusters(snapshot: Snapshot, clusters: Clusters, count: int) -> tuple[Group, ...]:
+    found = []
+    for at in np.argsort(-clusters.sizes, kind="stable")[:count].tolist():
+        start, stop = (int(each) for each in clusters.offsets[at : at + 2])
+        ids = clusters.ids[start : min(stop, start + 1 + COMPARED_MEMBERS)].tolist()
+        found.append(_group(snapshot, stop - start, ids[0], ids[1:]))
+    return tuple(found)
+
+
+def _largest_drawn(
+    snapshot: Snapshot, threshold: Question, limits: Limits, ids: list[Id], counts: I64
+) -> tuple[Group, ...]:
+    """Return the drawn documents with the most matches, without two of one group."""
+    order = np.argsort(-counts, kind="stable")[: CANDIDATES * limits.groups]
+    found: list[Group] = []
+    passed: set[Id] = set()
+    for at in order.tolist():
+        id, count = ids[at], int(counts[at])
+        if count == 0 or len(found) == limits.groups:
+            break
+        if id in passed or _matches_one(snapshot, threshold, id, found):
+            continue
+        matches = snapshot.query(id=id, limit=COMPARED_MEMBERS, **_asked(threshold))
+        others = [match.id for match in matches]
+        passed.update(others)
+        if others:
+            found.append(_group(snapshot, count + 1, id, others))
+    return tuple(found)
+
+
+def _matches_one(snapshot: Snapshot, threshold: Question, id: Id, found: list[Group]) -> bool:
+    """Return whether a document matches the first document of a group."""
+    pairs = snapshot.compare([each.members[0].id for each in found], [id] * len(found))
+    is_match = np.ones(len(found), np.bool_)
+    if threshold.similarity is not None:
+        is_match &= pairs.similarity >= np.float32(threshold.similarity)
+    if threshold.distance is not None:
+        is_match &= pairs.distance <= threshold.distance
+    return bool(is_match.any())
+
+
+def _group(snapshot: Snapshot, size: int, first: Id, others: list[Any]) -> Group:
+    """Return a group with the documents that are least similar to the first one."""
+    pairs = snapshot.compare([first] * len(others), others)
+    similarity, distance = np.minimum(pairs.similarity, 1.0), pairs.distance.astype(np.int64)
+    is_known = ~np.isnan(similarity)
+    members = [
+        Member(others[at], float(similarity[at]) if is_known[at] else None, int(distance[at]))
+        for at in np.lexsort((-distance, np.where(is_known, similarity, 1.0)))[:SHOWN_MEMBERS]
+    ]
+    return Group(size, (Member(first), *members))
+
+
+def _with_texts(group: Group, texts: Mapping[Id, str]) -> Group:
+    """Return a group with the texts of its documents, compared with that of the first."""
+    first = texts.get(group.members[0].id)
+    members = []
+    for member in group.members:
+        text = texts.get(member.id)
+        if text is None:
+            pieces, note = member.pieces, "the sources do not have its text"
+        elif member.distance is None or first is None:
+            pieces, note = beginning(text), member.note
+        else:
+            pieces, note = compared(first, text)
+        members.append(replace(member, pieces=pieces, note=note))
+    return replace(group, members=tuple(members))
+
+
+def _draw_pairs(
+    snapshot: Snapshot, threshold: Question, limits: Limits, population: int, show: Show
+) -> tuple[Drawn, list[Id], I64]:
+    """Look up the matches of documents drawn at random, out of a `population` of documents.
+
+    Also returns the ids of these documents, and how many documents match each.
+    """
+    is_measured = threshold.similarity is not None
+    # A way to search that was asked for, or a bound of both kinds, is taken as it is.
+    is_floored = is_measured and threshold.distance is None and threshold.search is None
+    floor = _floor(threshold.similarity or 0.0) if is_floored else threshold.similarity or 0.0
+    ids = snapshot.draw_ids(limits.sample, seed=limits.seed, weighted=is_measured)
+    edges = _edges(floor) if is_measured else np.arange((threshold.distance or 0) + 2, dtype=float)
+    binned = np.zeros(len(edges) - 1, np.int64)
+    counts = np.zeros(0, np.int64)
+    begun = time.monotonic()
+    done, pairs, size, reason = 0, 0, 1, ""
+    while done < len(ids) and not reason:
+        some, slice_begun = ids[done : done + size], time.monotonic()
+        found = snapshot.query_many(ids=some, **_asked(threshold) | {"similarity": floor or None})
+        values = found.distances.astype(np.float64)
+        is_match = np.ones(len(values), np.bool_)
+        if threshold.similarity is not None:
+            # Clipped: the correction of an estimate can lead past 1.
+            values = np.clip(np.round(found.similarities.astype(np.float64), 6), edges[0], 1.0)
+            is_match = found.similarities >= np.float32(threshold.similarity)
+        binned += np.histogram(values, edges)[0]
+        counts = np.append(counts, sums_of(is_match, found.offsets))
+        pairs += len(values)
+        done += len(some)
+        show(f"{done:,} of {len(ids):,} drawn documents looked up")
+        each = (time.monotonic() - slice_begun) / len(some)
+        size = next_size(size, int(np.diff(found.offsets).max(initial=0)), each)
+        reason = "" if done == len(ids) else _stop(limits, pairs, time.monotonic() - begun)
+    if not reason and done < population:
+        reason = "--sample sets how many are drawn"
+    # Without a reason, all documents were searched for: every pair was found from both ends.
+    shown = binned if reason else (binned + 1) // 2
+    drawn = Drawn(
+        documents=done,
+        of_documents=population,
+        seed=limits.seed,
+        reason=reason,
+        pair_count=int(counts.sum()),
+        matching_count=int((counts > 0).sum()),
+        measure=SIMILARITY if is_measured else DISTANCE,
+        floor=floor,
+        is_floored=is_floored,
+        bins=tuple(map(Bin, edges[:-1].tolist(), edges[1:].tolist(), shown.tolist())),
+    )
+    return drawn, ids[:done], counts
+
+
+def next_size(size: int, most: int, seconds: float) -> int:
+    """Return how many documents to look up next.
+
+    One of the last `size` documents had `most` matches, and each took so many `seconds`.
+    """
+    in_time = int(SLICE_SECONDS / max(seconds, 1e-9))
+    return max(1, min(2 * size, SLICE_MOST, PAIRS_AT_ONCE // max(most, 1), in_time))
+
+
+def _floor(similarity: float) -> float:
+    """Return the similarity from which on pairs are searched for: a round number."""
+    return max(math.floor((similarity - BELOW) / BIN_WIDTH + 1e-6) * BIN_WIDTH, BIN_WIDTH)
+
+
+def _edges(floor: float) -> F64:
+    """Return the edges of bins from `floor` to 1: round numbers, but the first."""
+    first = math.floor(floor / BIN_WIDTH + 1e-6)
+    edges = np.arange(first, round(1 / BIN_WIDTH) + 1) * BIN_WIDTH
+    if len(edges) == 1:
+        edges = np.array([1 - BIN_WIDTH, 1.0])
+    edges[0], edges[-1] = min(floor, edges[1] - 1e-9), 1.0
+    return np.round(edges, 9)
+
+
+def _stop(limits: Limits, pairs: int, seconds: float) -> str:
+    """Return why the search ends before all drawn documents were searched for, or an empty text."""
+    if pairs >= limits.pairs:
+        return f"the search ended after {limits.pairs:,} pairs"
+    if seconds >= limits.seconds:
+        return f"the search ended after {limits.seconds:g} seconds"
+    return ""
 
 
 def options_in_words(options: Options) -> tuple[str, ...]:
@@ -250,7 +499,7 @@ def options_in_words(options: Options) -> tuple[str, ...]:
     return (_pipeline(sketch), _sketch(options), _searching(options))
 
 
-def threshold_in_words(threshold: Threshold, *, is_minhash: bool) -> str:
+def threshold_in_words(threshold: Question, *, is_minhash: bool) -> str:
     """Return when two documents match, as the end of a sentence after `if`."""
     parts = []
     if threshold.similarity is not None:
@@ -290,25 +539,22 @@ def sections_in_words(sizes: dict[str, int], *, is_minhash: bool) -> tuple[Secti
 
 def _pipeline(sketch: TextSketch) -> str:
     """Return how a text becomes features."""
-    steps = []
-    if sketch.markup == "html":
-        steps.append("the visible text of an HTML page is taken")
-    if sketch.normalisation != "none":
-        steps.append(f"characters are normalised ({sketch.normalisation.upper()})")
-    if sketch.clean:
-        steps.append("what is not seen is dropped")
-    if sketch.marks != "keep":
-        steps.append("accents and points are dropped")
-    tokeniser, into = f"by the tokeniser {sketch.tokeniser}", f"into {UNITS[sketch.unit]}"
-    steps.append(f"texts are cut {tokeniser if sketch.tokeniser else into}")
-    if sketch.lowercase:
-        steps.append("letters become lower case")
-    if sketch.stop_words:
-        known = isinstance(sketch.stop_words, str)
-        steps.append(f"stop words are left out ({sketch.stop_words if known else 'own list'})")
-    if sketch.stemming:
-        steps.append(f"words are stemmed ({sketch.stemming})")
-    whole = ", ".join(steps)
+    by = f"into {UNITS[sketch.unit]}"
+    if sketch.tokeniser:
+        by = f"by the tokeniser {sketch.tokeniser}"
+    stop_words = sketch.stop_words if isinstance(sketch.stop_words, str) else "own list"
+    form = sketch.normalisation.upper()
+    steps = [
+        (sketch.markup == "html", "the visible text of an HTML page is taken"),
+        (form != "NONE", f"characters are normalised ({form})"),
+        (sketch.clean, "what is not seen is dropped"),
+        (sketch.marks != "keep", "accents and points are dropped"),
+        (True, f"texts are cut {by}"),
+        (sketch.lowercase, "letters become lower case"),
+        (sketch.stop_words, f"stop words are left out ({stop_words})"),
+        (sketch.stemming, f"words are stemmed ({sketch.stemming})"),
+    ]
+    whole = ", ".join(step for is_taken, step in steps if is_taken)
     shingle = "each of them is a feature"
     if sketch.shingle > 1:
         shingle = f"each {sketch.shingle} in a row are a feature"

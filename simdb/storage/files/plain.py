@@ -13,6 +13,7 @@ import io
 import os
 import stat
 from contextlib import suppress
+from datetime import datetime, timezone
 
 from simdb.core.errors import FormatError
 
@@ -56,6 +57,17 @@ def open_regular(path: str, flags: int, *, is_alone: bool) -> io.FileIO:
         os.close(descriptor)
         raise
     return io.FileIO(descriptor, "r+" if flags & os.O_RDWR else "r")
+
+
+def file_times(path: str) -> tuple[datetime | None, datetime]:
+    """Return when a database was created at its place, None if unknown, and when it was written."""
+    written = os.stat(os.path.join(path, DATA_FILE)).st_mtime
+    # The lock file of writers is made with the database, and nothing is ever written to it.
+    # Opening makes it again if it is missing, and then it tells nothing.
+    lock = os.path.join(path, WRITER_LOCK)
+    created = os.stat(lock).st_mtime if os.path.exists(lock) else written + 1
+    shown = [datetime.fromtimestamp(each, timezone.utc) for each in (created, written)]
+    return shown[0] if created <= written else None, shown[1]
 
 
 def check_regular(path: str, *, is_alone: bool) -> os.stat_result | None:
