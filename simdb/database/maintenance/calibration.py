@@ -24,7 +24,7 @@ from simdb.core import kernel
 from simdb.core.arrays import WEIGHTED, Sketches, offsets_of
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
 from simdb.core.checks import whole
-from simdb.core.dtypes import F32, I64, U8, U32
+from simdb.core.dtypes import F32, U8, U32
 from simdb.core.errors import CorruptError, FormatError, OptionError
 from simdb.core.vector_form import unpack
 from simdb.database.search.method import levels_of
@@ -79,15 +79,6 @@ CAP = 1 << 12
 # A time further from the default than these factors is a disturbance, or a clock that stood still;
 # an emulator of the processor is up to some hundred times slower.
 LEAST, MOST = 1 / 20, 1000
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPairs:
-    """Pairs of a query and a stored document: the query's position and the document's ordinal."""
-
-    places: I64
-    ordinals: U32
-    similarities: F32
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,31 +199,33 @@ def _learn(
     if count is None:
         count = default_count(len(live))
     chosen = np.sort(generator.choice(live, min(count, len(live)), replace=False))
-    groups = []
+    groups: list[tuple[Sketches, U32 | None]] = []
     if state.width:
-        own = stored_sketches(state, chosen.astype(np.uint32))
-        groups.append((_matches(state, own, chosen), own, True))
+        groups.append((stored_sketches(state, chosen.astype(np.uint32)), chosen))
     if given is not None:
-        groups.append((_matches(state, given, None), given, False))
-    samples = [_pairs(state, found, queries, generator) for found, queries, _ in groups]
-    kinds = zip(samples, groups, strict=True)
+        groups.append((given, None))
+    samples = [_pairs(state, *group, generator) for group in groups]
+    are_own = [own is not None for _, own in groups]
     pairs = joined([sample.pairs for sample in samples])
     return Calibration(
         _model(store, samples, len(live)),
         pairs,
         np.concatenate([sample.similarities for sample in samples]),
-        np.concatenate([np.full(len(sample.pairs), group[2]) for sample, group in kinds]),
+        np.repeat(are_own, [len(sample.pairs) for sample in samples]),
         len(live),
-        sum(len(queries) for _, queries, _ in groups),
+        sum(len(queries) for queries, _ in groups),
         state.next_ordinal,
         measured_delays(),
     )
 
 
-def _matches(state: State, queries: Sketches, query_ordinals: U32 | None) -> StoredPairs:
-    """Return the stored documents similar to each query, without the query itself.
+def _pairs(
+    state: State, queries: Sketches, own: U32 | None, generator: np.random.Generator
+) -> PairSample:
+    """Return at most PAIRS_MAX pairs of a query and a stored document similar to it, at random.
 
-    Without stored weights, these are the near documents, with similarity NaN.
+    `own`: the ordinals of the queries, which do not count.  Without stored weights, these are the
+    near documents, with similarity NaN.
     """
     places, ordinals, similarities = [], [], []
     limit = NEAR_DISTANCE if state.width else SAMPLED_DISTANCE
@@ -245,8 +238,8 @@ def _matches(state: State, queries: Sketches, query_ordinals: U32 | None) -> Sto
         kept = (part.states == WEIGHTED)[at]
         if state.width:
             kept &= state.column(layout.STATE, found) == WEIGHTED
-        if query_ordinals is not None:
-            kept &= found != query_ordinals[start + at]
+        if own is not None:
+            kept &= found != own[start + at]
         at, found, distances = at[kept], found[kept], distances[kept]
         measured = np.full(len(found), np.nan, np.float32)
         if state.width:
@@ -256,25 +249,15 @@ def _matches(state: State, queries: Sketches, query_ordinals: U32 | None) -> Sto
         places.append(at[near] + start)
         ordinals.append(found[near])
         similarities.append(measured[near])
-    return StoredPairs(
-        np.concatenate([np.empty(0, np.int64), *places]),
-        np.concatenate([np.empty(0, np.uint32), *ordinals]),
-        np.concatenate([np.empty(0, np.float32), *similarities]),
-    )
-
-
-def _pairs(
-    state: State, found: StoredPairs, queries: Sketches, generator: np.random.Generator
-) -> PairSample:
-    """Return at most PAIRS_MAX pairs, drawn at random, with the weights of both documents."""
-    taken = np.arange(len(found.places))
+    place = np.concatenate([np.empty(0, np.int64), *places])
+    taken = np.arange(len(place))
     if len(taken) > PAIRS_MAX:
         taken = np.sort(generator.choice(taken, PAIRS_MAX, replace=False))
-    drawn = queries.taken(found.places[taken])
-    others = stored_sketches(state, found.ordinals[taken])
+    drawn = queries.taken(place[taken])
+    others = stored_sketches(state, np.concatenate([np.empty(0, np.uint32), *ordinals])[taken])
     return PairSample(
         SampledPairs(drawn.bits, levels_of(drawn), others.bits),
-        found.similarities[taken],
+        np.concatenate([np.empty(0, np.float32), *similarities])[taken],
         _weights(drawn.vectors),
         _weights(others.vectors),
     )

@@ -167,33 +167,11 @@ def repeated(hashes: U64, offsets: I64, content: U8) -> dict[int, int]:
     return found
 
 
-def sketching(
-    sketcher: AnySketcher,
-    documents: Any,
-    errors: str,
-    threads: int,
-    beside: Beside | None = None,
-    *,
-    encoding: str = UTF8,
-) -> Generator[Sketches]:
-    """Yield the sketches of consecutive documents; an iterable is read in parts.
-
-    Several threads begin at once with a column or a list, so that the caller can do something else
-    first.  The caller closes it.  Documents can be `Sketches` that the same sketcher has made.
-    `beside`: see `Beside`.
-    """
-    if isinstance(documents, Sketches):
-        return (each for each in [documents])
-    begins = not isinstance(documents, Iterator)
-    given = sketcher, documents, None, errors, threads, beside
-    return sketched(*given, encoding=encoding, begins=begins)
-
-
 def sketch_all(
     sketcher: AnySketcher, documents: Any, count: int, *, errors: str, threads: int
 ) -> Sketches:
-    """Return sketches of exactly `count` documents; see `sketching` and `collected`."""
-    with closing(sketching(sketcher, documents, errors, threads)) as parts:
+    """Return sketches of exactly `count` documents; see `sketched` and `collected`."""
+    with closing(sketched(sketcher, documents, None, errors, threads, begins=True)) as parts:
         return collected(sketcher, parts, count, None)
 
 
@@ -389,10 +367,15 @@ def sketched(
     begins: bool = False,
     skipped: Skipped | None = None,
 ) -> Generator[Sketches]:
-    """Yield the sketches of consecutive documents, of at most `most` at a time; see `sketching`.
+    """Yield the sketches of consecutive documents, of at most `most` at a time.
 
-    `skipped` takes documents that cannot be read; without it they raise InputError.
+    Documents can be `Sketches` that the same sketcher has made; an iterable is read in parts.
+    `beside`: see `Beside`.  `begins`: several threads begin at once, except with an iterator, so
+    that the caller can do something else first; the caller then closes the result.  `skipped` takes
+    documents that cannot be read; without it they raise InputError.
     """
+    if isinstance(documents, Sketches):
+        return (each for each in [documents])
 
     def make(start: int, chunk: Any) -> Sketches:
         chunk = as_texts(chunk, encoding, errors, start)
@@ -405,7 +388,7 @@ def sketched(
         return joined(sketcher, list(skipped.readable(make, *some)), is_query)
 
     threads = threads_for(sketcher.options, threads)
-    share = begun if begins else mapped
+    share = begun if begins and not isinstance(documents, Iterator) else mapped
     return share(sketch, numbered(_chunks(documents, most, threads)), threads)
 
 

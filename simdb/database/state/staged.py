@@ -244,23 +244,23 @@ class Known(LiveCounts, Protocol):
     def id_key(self) -> bytes: ...  # noqa: D102
 
 
+class Changes(Protocol):
+    """The staged changes that a view does not have; None for what the database does not keep."""
+
+    metadata: StagedMetadata
+    times: StagedTimes | None
+    staged_passages: StagedPassages | None
+    staged_features: StagedFeatures | None
+    # The packed content of notes by their keys; None for a note that is removed.
+    notes: dict[bytes, bytes | None]
+
+
 class Staged(Protocol):
-    """The staged changes that a view does not have: clusters, metadata, times, notes."""
+    """A write transaction as its states see it."""
+
+    @property
+    def changes(self) -> Changes:
+        """The staged changes."""
 
     def membership(self) -> Membership | None:
         """Return the maintained clusters with all staged changes; None if there are none."""
-
-    def metadata(self) -> StagedMetadata:
-        """Return the staged changes of metadata."""
-
-    def times(self) -> StagedTimes | None:
-        """Return the staged times; None if the database keeps none."""
-
-    def staged_passages(self) -> StagedPassages | None:
-        """Return the grains of new documents; None if the database has no passages."""
-
-    def staged_features(self) -> StagedFeatures | None:
-        """Return the features of new documents; None if the database stores none."""
-
-    def note(self, key: bytes) -> tuple[bytes | None] | None:
-        """Return the packed content of a staged note; (None,) if it is removed, None otherwise."""

@@ -237,8 +237,8 @@ class State:
 
     def note(self, key: bytes) -> Any:
         """Return the content of the note under `key`; None if there is none."""
-        staged = None if self._staged is None else self._staged.note(key)
-        return read_note(self.source, key) if staged is None else unpacked_note(*staged)
+        notes = {} if self._staged is None else self._staged.changes.notes
+        return unpacked_note(notes[key]) if key in notes else read_note(self.source, key)
 
     def metadata_of_many(self, ordinals: Iterable[int]) -> dict[int, bytes]:
         """Return the packed metadata of those `ordinals` that have any."""
@@ -246,7 +246,7 @@ class State:
         found = read_many(source.transaction, source.handle(layout.METADATA), ordinals)
         if self._staged is None:
             return found
-        staged = self._staged.metadata()
+        staged = self._staged.changes.metadata
         each = ((ordinal, staged.of(ordinal) or found.get(ordinal)) for ordinal in ordinals)
         return {at: packed for at, packed in each if packed and packed != NO_METADATA}
 
@@ -257,12 +257,12 @@ class State:
         """
         source = self.source
         stored = read_all(source.transaction, source.handle(layout.METADATA))
-        return stored if self._staged is None else self._staged.metadata().over(stored)
+        return stored if self._staged is None else self._staged.changes.metadata.over(stored)
 
     def times(self) -> U32:
         """Return the time of every ordinal: uint32[next_ordinal], 0 for no time."""
         stored = read_times(self.source.every(layout.TIMES), self.next_ordinal)
-        staged = None if self._staged is None else self._staged.times()
+        staged = None if self._staged is None else self._staged.changes.times
         return stored if staged is None else staged.over(stored)
 
     def passages(self) -> Passages:
@@ -270,12 +270,12 @@ class State:
         view = self.view
         if view.passages is None:
             view.passages = stored_passages(self.counts.passages)
-        staged = None if self._staged is None else self._staged.staged_passages()
+        staged = None if self._staged is None else self._staged.changes.staged_passages
         return view.passages if staged is None else Passages(view.passages.runs, staged.entries())
 
     def features(self, ordinals: U32) -> PackedFeatures:
         """Return the packed features of documents, whose ordinals ascend, deleted or not."""
-        staged = None if self._staged is None else self._staged.staged_features()
+        staged = None if self._staged is None else self._staged.changes.staged_features
         if staged is None:
             return read_features(self.source, ordinals)
         count = int(np.searchsorted(ordinals, staged.first))
@@ -288,9 +288,7 @@ class State:
         `asked`: so many documents will be looked up in them by distance, for which the tables of
         lean runs may be made.
         """
-        view, lean = self.view, self.view.sealed.lean
-        if asked and lean:
-            lean = self._lean_after(asked)
+        view, lean = self.view, self._lean_after(asked)
         known, tables = view.tables
         if known is not lean:
             tables = view.kind.make_tables(view, self.source)
@@ -306,15 +304,12 @@ class State:
 
         `asked`: see `tables`.
         """
-        view, lean = self.view, self.view.sealed.lean
-        if asked and lean:
-            lean = self._lean_after(asked)
+        view, lean = self.view, self._lean_after(asked)
+        if view.uncovered_from >= view.delta.start:  # the delta is compared anyway
+            return self.tables()
         known, tables = view.covered_tables
         if known is not lean:
-            if view.uncovered_from >= view.delta.start:  # the delta is compared anyway
-                tables = self.tables()
-            else:
-                tables = view.kind.make_covered_tables(view, self.source)
+            tables = view.kind.make_covered_tables(view, self.source)
             view.covered_tables = lean, tables
         return tables
 
@@ -446,13 +441,13 @@ class State:
 
     def _make_named(self, criterion: Criterion) -> None:
         """Make the tables of lean runs if the criterion names a method that looks up in them."""
-        if self.view.sealed.lean and criterion.method in LOOKING_UP:
+        if criterion.method in LOOKING_UP:
             self._lean_after(ASKED_LEAST)
 
     def _lean_after(self, asked: int) -> frozenset[Run]:
         """Return the runs that are compared, after their tables were made if that pays."""
         sealed = self.view.sealed
-        if sealed.make_tables(self.source, asked, self.threads):
+        if asked and sealed.lean and sealed.make_tables(self.source, asked, self.threads):
             self.view.plans.clear()
         return sealed.lean
 

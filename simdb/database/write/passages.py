@@ -18,7 +18,6 @@ from simdb.storage import (
     Passages,
     Source,
     check_rewritten,
-    keys_from,
     layout,
     living,
     passage_keys,
@@ -126,11 +125,7 @@ def drop_strays(writer: Writer, manifest: Manifest) -> Manifest:
     """Remove passages written ahead of a commit that did not follow; returns the manifest."""
     if not manifest.passages_ahead:
         return manifest
-    writer.store.environment.watch.walk(frozenset({layout.PASSAGES}))
-    handle = writer.store.environment.subdatabase(layout.PASSAGES)
-    first = layout.number_key(manifest.passages_ahead - 1)
-    for key in keys_from(writer.transaction, handle, first):
-        writer.delete(layout.PASSAGES, key)
+    writer.delete_from([layout.PASSAGES], manifest.passages_ahead - 1)
     return replace(manifest, passages_ahead=0)
 
 

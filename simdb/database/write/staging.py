@@ -50,13 +50,10 @@ class Saved(NamedTuple):
     """The staged changes at some time.  Lists only grow, or new lists replace them."""
 
     batches: list[StoredBatch]
-    batch_count: int
-    new_count: int
-    new_start: int
     sealed: list[Run]
-    deletion_count: int
-    metadata_counts: tuple[int, int]
-    log_lengths: tuple[int, ...]
+    # How much there was of each: documents not in a run and the ordinal of the first, batches,
+    # deletions, metadata, and entries of the logs.
+    marks: tuple[int, int, int, int, tuple[int, int], tuple[int, ...]]
     counts: tuple[int, int, int, int]
 
 
@@ -174,36 +171,27 @@ class Staging:
 
     def saved(self) -> Saved:
         """Return the changes staged now, for `restore`."""
-        return Saved(
-            self._batches,
-            len(self._batches),
-            self.new_count,
-            self.new_start,
-            self.sealed,
-            len(self.deleted),
-            self.metadata.counts,
-            tuple(map(len, self._logs)),
-            (self.document_count, self.empty_count, self.bare_count, self.content),
-        )
+        counts = (self.document_count, self.empty_count, self.bare_count, self.content)
+        return Saved(self._batches, self.sealed, self._marks, counts)
 
     def is_settled_since(self, saved: Saved) -> bool:
         """Return whether maintained clusters include changes staged after `saved`."""
-        known = saved.new_start + saved.new_count
-        return self.maintainer is not None and self.maintainer.is_past(known, saved.deletion_count)
+        count, start, _, deletions, *_ = saved.marks
+        return self.maintainer is not None and self.maintainer.is_past(start + count, deletions)
 
     def restore(self, saved: Saved) -> None:
         """Forget the changes staged since `saved`, even a change that was cut off in the middle."""
         self.content = saved.counts[-1]
-        if self._is_as(saved):
+        is_same = self._batches is saved.batches and self.sealed is saved.sealed
+        if is_same and self._marks == saved.marks:  # every change first adds to one of these
             return
         self._view = self._joined = self.kept = None
-        self._batches = saved.batches
-        del self._batches[saved.batch_count :]
-        self.new_count, self.new_start = saved.new_count, saved.new_start
-        self.sealed = saved.sealed
-        self._tombstones.restore(saved.deletion_count)
-        self.metadata.restore(saved.metadata_counts)
-        for log, length in zip(self._logs, saved.log_lengths, strict=True):
+        self._batches, self.sealed = saved.batches, saved.sealed
+        self.new_count, self.new_start, batches, deletions, metadata, logs = saved.marks
+        del self._batches[batches:]
+        self._tombstones.restore(deletions)
+        self.metadata.restore(metadata)
+        for log, length in zip(self._logs, logs, strict=True):
             log.restore(length)
         self.document_count, self.empty_count, self.bare_count, self.content = saved.counts
 
@@ -382,16 +370,12 @@ class Staging:
             )
         return made
 
-    def _is_as(self, saved: Saved) -> bool:
-        """Whether nothing was staged since `saved`; every change first adds to one of these."""
-        return (
-            self._batches is saved.batches
-            and len(self._batches) == saved.batch_count
-            and self.sealed is saved.sealed
-            and len(self.deleted) == saved.deletion_count
-            and self.metadata.counts == saved.metadata_counts
-            and tuple(map(len, self._logs)) == saved.log_lengths
-        )
+    @property
+    def _marks(self) -> tuple[int, int, int, int, tuple[int, int], tuple[int, ...]]:
+        """How much is staged, see `Saved`."""
+        logs = tuple(map(len, self._logs))
+        batches, deletions = len(self._batches), len(self.deleted)
+        return self.new_count, self.new_start, batches, deletions, self.metadata.counts, logs
 
     def _count(self, states: U8, sign: int) -> None:
         self._view = None

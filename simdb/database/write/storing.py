@@ -194,8 +194,10 @@ def _sketched(
 ) -> tuple[conflicts.Arriving, Sketches]:
     """Return what arrives with a call, and sketches; errors of the ids come first."""
     store, count = writing.store, thread_count(call.threads)
-    how = call.errors, count, store.beside
-    parts = incoming.sketching(store.sketcher, call.documents, *how, encoding=call.encoding)
+    how = None, call.errors, count, store.beside
+    parts = incoming.sketched(
+        store.sketcher, call.documents, *how, encoding=call.encoding, begins=True
+    )
     with closing(parts):
         given = _arriving(writing, call)
         sketches = incoming.collected(store.sketcher, parts, len(call.ids), progress)

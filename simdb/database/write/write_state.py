@@ -18,7 +18,6 @@ from simdb.core import kernel
 from simdb.core.errors import ClosedError, Error, InputError
 from simdb.core.threads import crew
 from simdb.database.state.incoming import rehashed, repeated
-from simdb.database.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
 from simdb.database.state.state import State
 from simdb.database.state.store import GROWTH_BYTES, Store
 from simdb.database.state.view import View
@@ -84,26 +83,10 @@ class WriteState:
         state.threads = threads
         return state
 
-    def metadata(self) -> StagedMetadata:
-        """Return the staged changes of metadata."""
-        return self.staging.metadata
-
-    def times(self) -> StagedTimes | None:
-        """Return the staged times; None if the database keeps none."""
-        return self.staging.times
-
-    def staged_passages(self) -> StagedPassages | None:
-        """Return the grains of new documents; None if the database has no passages."""
-        return self.staging.staged_passages
-
-    def staged_features(self) -> StagedFeatures | None:
-        """Return the features of new documents; None if the database stores none."""
-        return self.staging.staged_features
-
-    def note(self, key: bytes) -> tuple[bytes | None] | None:
-        """Return the packed content of a staged note; (None,) if it is removed, None otherwise."""
-        notes = self.staging.notes
-        return (notes[key],) if key in notes else None
+    @property
+    def changes(self) -> Staging:
+        """The staged changes, as a `State` reads them."""
+        return self.staging
 
     def membership(self) -> Membership | None:
         """Return the maintained clusters, with all staged changes; None if there are none."""

@@ -78,6 +78,15 @@ class Writer:
         handle = self.store.environment.subdatabase(name)
         self.transaction.delete(key, db=handle)
 
+    def delete_from(self, names: Sequence[bytes], number: int) -> None:
+        """Remove the values whose keys begin with a number from `number` on."""
+        environment = self.store.environment
+        environment.watch.walk(frozenset(names))
+        for name in names:
+            handle = environment.subdatabase(name)
+            for key in keys_from(self.transaction, handle, layout.number_key(number)):
+                self.delete(name, key)
+
     def clear(self, name: bytes) -> None:
         """Remove all values of a sub-database."""
         handle = self.store.environment.subdatabase(name)
@@ -162,13 +171,8 @@ def drop_ahead(writer: Writer, manifest: Manifest) -> Manifest:
     """Remove runs written ahead of a commit that did not follow; returns the manifest."""
     if not manifest.ahead:
         return manifest
-    store = writer.store
-    names = [*table_names(store.options), layout.IDS, layout.DOCUMENTS, layout.VOLATILITY]
-    store.environment.watch.walk(frozenset(names))
-    for name in names:
-        handle = store.environment.subdatabase(name)
-        for key in keys_from(writer.transaction, handle, layout.number_key(manifest.ahead)):
-            writer.delete(name, key)
+    names = [*table_names(writer.store.options), layout.IDS, layout.DOCUMENTS, layout.VOLATILITY]
+    writer.delete_from(names, manifest.ahead)
     return replace(manifest, ahead=0, next_run=manifest.live_next_run)
 
 
