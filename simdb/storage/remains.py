@@ -157,20 +157,15 @@ class Remains:
 
     def _take_kept(self, found: "_Commit") -> None:
         """Take what is stored twice from the other place, or from a page that is free now."""
-        for key in layout.KEPT_TWICE:
-            other = self.value(layout.MANIFEST, key)
-            if self.value(layout.META, key) is None and other is not None:
-                self.values.setdefault(layout.META, {})[key] = other
+        for key, value in self.values.get(layout.MANIFEST, {}).items():
+            if key in layout.KEPT_TWICE:
+                _place(self.values, key, value)
         if all(self.value(layout.META, key) is not None for key in layout.KEPT_TWICE):
             return
-        older: dict[bytes, dict[bytes, Any]] = {}
         for number in range(META_PAGES, self.page_count):
             for key, flags, size, at in self._whole_nodes(number):
                 if key in layout.KEPT_TWICE:
-                    _place(older, key, found.content(flags, size, at))
-        for key, value in older.get(layout.META, {}).items():
-            if self.value(layout.META, key) is None:
-                self.values.setdefault(layout.META, {})[key] = value
+                    _place(self.values, key, found.content(flags, size, at))
 
     def _whole_nodes(self, number: int) -> Iterator[Node]:
         """Yield the nodes of a page that may be a damaged leaf."""
@@ -297,8 +292,8 @@ def _metas(descriptor: int) -> Iterator[Meta]:
 def _place(values: dict[bytes, dict[bytes, Any]], key: bytes, value: Any) -> None:
     """Put a value whose checksum is right where its kind belongs, unless one is there."""
     name = PLACES.get(bytes(value[4:8]))
-    is_column = name in COLUMN_PLACES
-    if name is None or is_column != (len(key) == COLUMN_KEY_BYTES) or not _is_sound(key, value):
+    is_stray = name in COLUMN_PLACES and len(key) != COLUMN_KEY_BYTES
+    if name is None or is_stray or not _is_sound(key, value):
         return
     held = values.setdefault(name, {})
     if key not in held or not _is_sound(key, held[key]):

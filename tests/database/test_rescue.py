@@ -125,6 +125,20 @@ def test_values_on_pages_of_their_own_outlive_the_page_with_their_keys(tmp_path,
     assert_sound(path)
 
 
+def test_notes_outlive_the_page_above_them_whatever_their_names(path):
+    names = [f"{'n' * (at % 12)}{at}" for at in range(400)]
+    with simdb.open(path, durability="none") as database, database.write() as transaction:
+        for name in names:
+            transaction.set_note(name, [name] * 5)
+    harm(path, leaf_of(path, layout.META))  # which is a branch now
+    assert not opens(path)
+
+    simdb.rebuild(path, drop_damaged=True)
+
+    with simdb.open(path, "r") as database:
+        assert [name for name in names if database.note(name) != [name] * 5] == []
+
+
 def test_a_lost_meta_page_does_not_take_the_last_commit_with_it(path):
     before = stored(path)
     with open(path / DATA_FILE, "rb") as file:

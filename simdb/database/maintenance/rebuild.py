@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate, groupby
 from typing import Any
 
 import numpy as np
@@ -473,22 +474,22 @@ def rescue(path: str, problem: Error, *, drop_damaged: bool, **asked: Any) -> Re
 def _settings(path: str, remains: Remains, problem: Error) -> tuple[Options, Resources, list[Loss]]:
     """Return options and resources, and what of them is lost."""
     kinds = (layout.FORMAT_KIND, layout.OPTIONS_KIND, layout.RESOURCES_KIND)
-    found: list[Any] = []
-    for kind, key in zip(kinds, layout.KEPT_TWICE, strict=True):
-        value = remains.value(layout.META, key)
-        found.append(None if value is None else codec.decode_object(kind, key, value))
-    form, stored, kept = found
+    values = [remains.value(layout.META, key) for key in layout.KEPT_TWICE]
+    form, stored, kept = (
+        None if value is None else codec.decode_object(kind, key, value)
+        for kind, key, value in zip(kinds, layout.KEPT_TWICE, values, strict=True)
+    )
     if form is not None and form["version"] > codec.FORMAT_VERSION:
         raise problem
+    has_documents = remains.values.get(layout.DOCUMENTS) or remains.values.get(layout.DELTA)
     if stored is None:
-        if not remains.values.get(layout.DOCUMENTS) and not remains.values.get(layout.DELTA):
+        if not has_documents:
             raise problem
         raise CorruptError(
             f"{path} has lost its options, without which no document can be told; restore it from"
             f" a copy or a dump: {problem}"
         ) from problem
     manifest = remains.value(layout.MANIFEST, layout.MANIFEST_KEY)
-    has_documents = remains.values.get(layout.DOCUMENTS) or remains.values.get(layout.DELTA)
     if not has_documents and (manifest is None or decode_manifest(manifest).next_ordinal):
         raise CorruptError(f"{path} has no document that can be read; restore it from a copy")
     losses: list[Loss] = []
@@ -511,35 +512,25 @@ def _fill(store: Store, remains: Remains) -> None:
         for key, value in remains.values.get(layout.META, {}).items()
         if key not in layout.KEPT_TWICE
     ]
+    made_again = {*contents.table_names(store.options), *DERIVED}
     for name in contents.all_names(store.options):
-        if name not in contents.table_names(store.options) and name not in DERIVED:
+        if name not in made_again:
             size = COLUMN_KEY_BYTES if name in COLUMN_PLACES else layout.NUMBER_BYTES
             found = remains.values.get(name, {}).items()
             values += [(name, key, each) for key, each in found if len(key) == size]
     manifest = remains.value(layout.MANIFEST, layout.MANIFEST_KEY)  # None removes it
     values.append((layout.MANIFEST, layout.MANIFEST_KEY, manifest))
+    sizes = accumulate(len(value or b"") for _, _, value in values)
     with store.begin_write() as right:
-        for part in _parts(values):
-            store.with_room(partial(write, store, partial(_put, part)), right, WRITTEN_BYTES)
+        for _, part in groupby(zip(values, sizes, strict=True), lambda at: at[1] // WRITTEN_BYTES):
+            put = partial(_put, [value for value, _ in part])
+            store.with_room(partial(write, store, put), right, WRITTEN_BYTES)
     store.forget_views()
 
 
 def _put(part: Sequence[Value], writer: Writer) -> None:
     for name, key, value in part:
         writer.put_all(name, [(key, value)])
-
-
-def _parts(values: Sequence[Value]) -> Iterator[list[Value]]:
-    """Yield the values in parts of about WRITTEN_BYTES."""
-    part: list[Value] = []
-    size = 0
-    for each in values:
-        part.append(each)
-        size += len(each[2] or b"")
-        if size >= WRITTEN_BYTES:
-            yield part
-            part, size = [], 0
-    yield part
 
 
 def _put_in_place(store: Store, path: str, files: OpenFiles, *, has_new_idf: bool) -> None:
