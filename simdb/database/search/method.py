@@ -1,7 +1,7 @@
 """Method: the interface of a search method, and the measuring of its candidates.
 
 A method is a record of the functions that carry out its plans.  The default of each field serves a
-method that leaves it out.  The methods are in `database/search/methods/`, and `lookup.py` lists them.
+method that leaves it out.  The methods are in `database/search/methods/`; `lookup.py` lists them.
 Some find candidates by distance, which the stored vectors then measure.
 """
 
