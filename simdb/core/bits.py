@@ -18,12 +18,6 @@ from simdb.core.dtypes import U8, U32, U64, Bools
 
 FINGERPRINT_BITS = 64
 ALL_BITS = (1 << FINGERPRINT_BITS) - 1
-# For counting bits; made once, as a search counts those of a few words at a time.
-_SHIFTS = [np.uint64(shift) for shift in (1, 2, 4, 56)]
-_ODD_BITS = np.uint64(0x5555555555555555)
-_BIT_PAIRS = np.uint64(0x3333333333333333)
-_HALF_BYTES = np.uint64(0x0F0F0F0F0F0F0F0F)
-_EVERY_BYTE = np.uint64(0x0101010101010101)
 # Word k of a given feature, from k = 1 on, is fmix64(first word ^ k times this constant).
 SECOND_WORD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -108,20 +102,6 @@ def rotated(words: U64, amount: int) -> U64:
     low = np.uint64(FINGERPRINT_BITS - amount)
     turned: U64 = (words << np.uint64(amount)) | (words >> low)
     return turned
-
-
-def bit_counts(words: U64) -> U8:
-    """Return how many bits of each word are set, in an array of the same shape."""
-    # Sums of two, of four and of eight bits, then the sum of the eight bytes in the highest one.
-    sums = (words >> _SHIFTS[0]) & _ODD_BITS
-    np.subtract(words, sums, out=sums)
-    upper = (sums >> _SHIFTS[1]) & _BIT_PAIRS
-    sums &= _BIT_PAIRS
-    sums += upper
-    sums += sums >> _SHIFTS[2]
-    sums &= _HALF_BYTES
-    sums *= _EVERY_BYTE
-    return np.asarray(sums >> _SHIFTS[3], np.uint8)
 
 
 def is_set(flags: U8, positions: U32) -> Bools:

@@ -170,7 +170,7 @@ def lower_bound(reached: int, count: int) -> float:
 
 def distances(pairs: SampledPairs) -> I64:
     """Return the Hamming distance of each pair: int64[n]."""
-    return bits.bit_counts(pairs.queries ^ pairs.stored).astype(np.int64)
+    return np.asarray(np.bitwise_count(pairs.queries ^ pairs.stored), np.int64)
 
 
 def synthetic_pairs(

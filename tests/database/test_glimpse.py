@@ -10,7 +10,6 @@ from binomial import chance_of
 from over import over
 
 import simdb
-from simdb.core.bits import bit_counts
 from simdb.database.state.glimpse import MATCHES_MOST, glimpse
 from simdb.plan.probing import wants_glimpse
 from simdb.plan.problem import Criterion
@@ -108,15 +107,15 @@ def test_the_pairs_are_all_within_the_distance_of_the_documents_that_ask() -> No
 
     assert seen is not None
     changed, as_stored = (seen.pairs.taken(kind) for kind in seen.groups)
-    differing = bit_counts(bits[:, None] ^ bits[None, :])
+    differing = np.bitwise_count(bits[:, None] ^ bits[None, :])
     near = (differing > 0) & (differing <= 6)
     expected = {(int(bits[i]), int(bits[j])) for i, j in zip(*np.nonzero(near), strict=True)}
     pairs = list(zip(as_stored.queries.tolist(), as_stored.stored.tolist(), strict=True))
     assert len(pairs) == len(expected) > 100
     assert set(pairs) == expected
     assert set(changed.stored.tolist()) <= set(bits.tolist())
-    assert np.isin(bit_counts(changed.queries ^ changed.stored), range(1, 7)).all()
-    assert np.array_equal(seen.distances, bit_counts(seen.pairs.queries ^ seen.pairs.stored))
+    assert np.isin(np.bitwise_count(changed.queries ^ changed.stored), range(1, 7)).all()
+    assert np.array_equal(seen.distances, np.bitwise_count(seen.pairs.queries ^ seen.pairs.stored))
 
 
 def test_of_a_crowd_only_a_few_matches_of_each_document_are_taken() -> None:

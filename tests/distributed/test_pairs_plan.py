@@ -8,7 +8,6 @@ from over import over
 
 import simdb
 from simdb.core import kernel
-from simdb.core.bits import bit_counts
 from simdb.core.vector_form import corrected, signs_of
 from simdb.database.state.opening import settled
 from simdb.plan.banding import bands_of
@@ -338,7 +337,7 @@ def test_signs_are_the_fingerprints():
     for dimensions in (64, 128, 256):
         bits, vectors = kernel.quantise(near_weights(9, 20, dimensions))
         assert signs_of(vectors).tolist() == bits.tolist()
-        assert bit_counts(signs_of(vectors) ^ bits).sum() == 0
+        assert np.bitwise_count(signs_of(vectors) ^ bits).sum() == 0
 
 
 @pytest.mark.parametrize("options", [simdb.Simhash(), simdb.Minhash(stored_bits=8)])

@@ -270,7 +270,7 @@ def test_changed_documents_differ_in_so_many_bits_on_average(distance):
 
     # Rounding and half a bit of the prior add up to 2; a standard error is below .06 bits.
     for each in (changed, rounded):
-        differing = bits.bit_counts(fingerprints_of(weights) ^ fingerprints_of(each))
+        differing = np.bitwise_count(fingerprints_of(weights) ^ fingerprints_of(each))
         assert distance <= differing.mean() <= distance + 2
     assert np.isin(rounded, range(-15, 16, 2)).all()
     assert not np.isin(changed, range(-15, 16)).any()

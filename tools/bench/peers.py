@@ -23,7 +23,6 @@ import numpy.typing as npt
 import simdb
 from documents import DISTANCE
 from record import Record, Timing, latencies, measure, missing
-from simdb.core.bits import bit_counts
 
 U64 = npt.NDArray[np.uint64]
 BLOCK_BITS, BLOCKS = 16, 4
@@ -207,7 +206,7 @@ def _hnsw(bench: Any, faiss: Any, what: str, chosen: slice, k: int, exact: list[
     measure(lambda: index.add(_as_bytes(stored)), timing)
     label = f"{bench.label}: faiss IndexBinaryHNSW(64, {LINKS})"
     bench.record.add_rate(f"{label}: insert", len(stored), "documents/s", timing)
-    farthest = [np.partition(bit_counts(stored ^ each), k - 1)[k - 1] for each in asked]
+    farthest = [np.partition(np.bitwise_count(stored ^ each), k - 1)[k - 1] for each in asked]
     for effort in EFFORTS:
         index.hnsw.efSearch, timing = effort, Timing()
         for _ in range(bench.arguments.repeats):
@@ -267,7 +266,7 @@ def numpy_pairs(bits: U64) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
             same = sorted_headers[shift:] == sorted_headers[:-shift]
             if not same.any():
                 break
-            near = bit_counts(ordered[shift:] ^ ordered[:-shift]) <= DISTANCE
+            near = np.bitwise_count(ordered[shift:] ^ ordered[:-shift]) <= DISTANCE
             chosen = np.flatnonzero(same & near)
             left.append(order[chosen])
             right.append(order[chosen + shift])

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.bits import bit_counts
 from simdb.core.vector_form import fingerprints_of
 from simdb.plan import volatility
 
@@ -88,7 +87,7 @@ def world_of(
         owners = np.repeat(np.arange(size), copies)
         rows = model.differences[generator.integers(0, len(model.differences), len(owners))]
         near = fingerprints_of(weights[owners] + rows * _signs(generator, len(owners)))
-        within = bit_counts(near ^ bits[owners]) <= DISTANCE
+        within = np.bitwise_count(near ^ bits[owners]) <= DISTANCE
         matches = np.bincount(owners, within, minlength=size).astype(np.int64)
         planted.append(near)
         levels = volatility.levels(weights)

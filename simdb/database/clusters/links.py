@@ -18,7 +18,6 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
-from simdb.core.bits import bit_counts
 from simdb.core.dtypes import F32, I64, U32, Bools
 from simdb.core.options import AUTO
 from simdb.database.clusters.labels import first_equal
@@ -139,7 +138,7 @@ def _compared(
             break
         left, right = chosen[:-shift][same], chosen[shift:][same]
         if criterion.distance is not None:
-            close = bit_counts(bits[left] ^ bits[right]) <= criterion.distance
+            close = np.bitwise_count(bits[left] ^ bits[right]) <= criterion.distance
         if criterion.similarity is not None:
             one, other = members[left], members[right]
             similarities = state.vectors(members).between(one, other)
@@ -242,7 +241,7 @@ def _is_close(state: State, criterion: Criterion, neighbours: U32, position: int
     close = np.ones(len(neighbours), np.bool_)
     if criterion.distance is not None:
         bits = state.column(layout.FINGERPRINT, neighbours)
-        close &= bit_counts(bits ^ bits[position]) <= criterion.distance
+        close &= np.bitwise_count(bits ^ bits[position]) <= criterion.distance
     if criterion.similarity is not None:
         one = np.full(len(neighbours), neighbours[position], np.uint32)
         similarities: F32 = state.vectors(neighbours).between(one, neighbours)

@@ -11,7 +11,7 @@ import numpy as np
 
 from simdb.core import checks
 from simdb.core.arrays import EMPTY, Ragged, Sketches, check_many, offsets_of, ranges
-from simdb.core.bits import FINGERPRINT_BITS, bit_counts
+from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import shown
 from simdb.core.decoding import all_texts, as_texts
 from simdb.core.dtypes import F32, F64, I64, U8, U32, U64, Bools
@@ -428,7 +428,7 @@ def _compared(state: State, sketches: Sketches, offsets: Any, ordinals: U32) -> 
         distances = state.vectors(ordinals).distances(similarities)
         return distances, similarities
     bits = state.column(layout.FINGERPRINT, ordinals)
-    distances = bit_counts(sketches.bits[queries] ^ bits)
+    distances = np.bitwise_count(sketches.bits[queries] ^ bits)
     is_empty = sketches.states[queries] == EMPTY
     distances[is_empty | (state.column(layout.STATE, ordinals) == EMPTY)] = FINGERPRINT_BITS
     return distances, similarities

@@ -8,7 +8,7 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED, object_array
-from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts, flip_sets, header_mask
+from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, flip_sets, header_mask
 from simdb.core.dtypes import F32, U8, U32, U64, Array
 from simdb.core.matches import PairArrays
 from simdb.core.threads import in_rounds
@@ -292,7 +292,8 @@ def compared(state: State, left: U32, right: U32) -> Couples:
     if state.kind.stores == FINGERPRINTS:
         bits = [state.column(layout.FINGERPRINT, ordinals) for ordinals in (left, right)]
         unknown = np.full(len(left), np.nan, np.float32)
-        return estimated(state, Couples(left, right, bit_counts(np.bitwise_xor(*bits)), unknown))
+        distances = np.bitwise_count(bits[0] ^ bits[1])
+        return estimated(state, Couples(left, right, distances, unknown))
     similarities = state.vectors().between(left, right)
     return Couples(left, right, state.vectors().distances(similarities), similarities)
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from simdb.core.arrays import WEIGHTED
-from simdb.core.bits import FINGERPRINT_BITS, bit_counts
-from simdb.core.dtypes import F64, I64, U32, Array
+from simdb.core.bits import FINGERPRINT_BITS
+from simdb.core.dtypes import F64, I64, U8, U32, Array
 from simdb.core.vector_form import fingerprints_of, unpack
 from simdb.plan import (
     QUERIES_LEAST,
@@ -94,7 +94,7 @@ def _changed(
     originals = np.tile(weights, (COPIES, 1))
     further = min(distance + FURTHER, FINGERPRINT_BITS)
     changed = perturbed(originals, distance=further, generator=generator, is_rounded=is_stored)
-    differing = bit_counts(fingerprints_of(originals) ^ fingerprints_of(changed))
+    differing: U8 = np.bitwise_count(fingerprints_of(originals) ^ fingerprints_of(changed))
     return changed[(differing > 0) & (differing <= distance)][:count]
 
 

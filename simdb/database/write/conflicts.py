@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
-from simdb.core.bits import FINGERPRINT_BITS, bit_counts
+from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import one_of, shown
 from simdb.core.dtypes import I64, U8, U32
 from simdb.core.errors import ExistsError
@@ -191,7 +191,7 @@ def _distances(given: Sketches, stored: Sketches) -> U8:
 
     Bits of a document without features mean nothing: it differs from any other document in all.
     """
-    distances = bit_counts(given.bits ^ stored.bits)
+    distances: U8 = np.bitwise_count(given.bits ^ stored.bits)
     is_empty, was_empty = given.states == EMPTY, stored.states == EMPTY
     distances[is_empty & was_empty] = 0
     distances[is_empty != was_empty] = FINGERPRINT_BITS

@@ -11,7 +11,6 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import Sketches
-from simdb.core.bits import bit_counts
 from simdb.core.checks import share
 from simdb.core.documents import differing, estimates
 from simdb.core.dtypes import F32, I64, U8, U32, U64
@@ -168,7 +167,7 @@ def apart(sketch: TextSketch, bits: U64, vectors: U8, left: I64, right: I64) -> 
     """
     if isinstance(sketch, Minhash):
         return differing(_agreeing(sketch, vectors, left, right), sketch)
-    return bit_counts(bits[left] ^ bits[right])
+    return np.asarray(np.bitwise_count(bits[left] ^ bits[right]), np.uint8)
 
 
 def _agreeing(sketch: Minhash, vectors: U8, left: I64 | U32, right: I64 | U32) -> F32:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pictures
 from claim import Claim, Section
 from scene import World
-from simdb.core.bits import bit_counts
 
 HIGH = Claim(
     "Biswas, Figure 4",
@@ -50,7 +49,7 @@ def run(world: World) -> Section:
     right = np.concatenate([right, begin + steps]).astype(np.int64)
     right = np.minimum(right, len(collection) - 1)
     cosine = np.clip(collection.cosines(left, right), 0, 1)
-    equal = 1 - bit_counts(collection.bits[left] ^ collection.bits[right]) / 64
+    equal = 1 - np.bitwise_count(collection.bits[left] ^ collection.bits[right]) / 64
     off = np.abs(cosine - equal)
     high, low = float(off[cosine >= 0.85].mean()), float(off[cosine <= 0.5].mean())
     section = Section(

@@ -13,7 +13,6 @@ import pictures
 from claim import Claim, Section
 from scene import World
 from simdb.core import kernel
-from simdb.core.bits import bit_counts
 from simdb.core.vector_form import corrected
 
 COSINE = 0.9
@@ -50,7 +49,7 @@ def run(world: World) -> Section:
         left, right = generator.integers(0, len(collection), (2, count)).astype(np.int64)
         differ = left != right
         left, right = left[differ], right[differ]
-        apart = bit_counts(collection.bits[left] ^ collection.bits[right])
+        apart = np.bitwise_count(collection.bits[left] ^ collection.bits[right])
         similar = corrected(stored.between(left.astype(np.uint32), right.astype(np.uint32)))
         # A pair whose weights have a cosine below .4 cannot have an exact cosine of .9.
         near = np.flatnonzero((similar >= 0.4) | (apart <= 10))

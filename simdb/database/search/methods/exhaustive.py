@@ -9,7 +9,7 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import Sketches
-from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
+from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.dtypes import F32, I64, U32, Bools
 from simdb.core.matches import Match
 from simdb.core.reports import Plan
@@ -246,7 +246,7 @@ def _with_distances(
     """Return measured documents with their distances."""
     bits = np.repeat(sketches.bits, np.diff(offsets))
     differing = bits ^ state.column(layout.FINGERPRINT, ordinals)
-    return Rows(offsets, ordinals, bit_counts(differing), similarities)
+    return Rows(offsets, ordinals, np.bitwise_count(differing), similarities)
 
 
 def _candidates(

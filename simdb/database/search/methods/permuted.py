@@ -18,7 +18,7 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import Sketches
-from simdb.core.bits import bit_counts, rotated, rotation_amounts, set_bits
+from simdb.core.bits import rotated, rotation_amounts, set_bits
 from simdb.core.dtypes import I64, U8, U32, U64
 from simdb.core.matches import Match
 from simdb.core.reports import Plan, Probe
@@ -159,7 +159,7 @@ def _candidates(
 def _near(keys: U64, window: int, distance: int) -> Iterator[tuple[I64, I64, U8]]:
     """Yield positions and distances of keys at most `window` places apart and within `distance`."""
     for apart in range(1, min(window, len(keys) - 1) + 1):
-        differing = bit_counts(keys[:-apart] ^ keys[apart:])
+        differing = np.bitwise_count(keys[:-apart] ^ keys[apart:])
         found = np.flatnonzero(differing <= distance)
         yield found, found + apart, differing[found]
 
