@@ -122,15 +122,16 @@ def test_work_within_work_counts_once():
     assert timings.whole().processor_seconds == timings.stages[0].processor_seconds
 
 
-def test_stages_are_lines_for_people_and_for_programs():
+def test_stages_are_lines_for_people_and_for_programs(monkeypatch):
     timings = Timings()
     timings.begin("reading")
     timings.note = "in blocks"
     timings.begin("writing")
     timings.end()
 
-    shown = list(stage_lines(timings, as_json=False))
-    rows = [json.loads(line) for line in stage_lines(timings, as_json=True)]
+    shown = list(stage_lines(timings))
+    monkeypatch.setattr("simdb.cli.output.progress.wants_json", lambda: True)
+    rows = [json.loads(line) for line in stage_lines(timings)]
 
     assert [line.split("  ")[0] for line in shown] == ["reading (in blocks)", "writing", "whole"]
     assert [row["stage"] for row in rows] == ["reading", "writing", "whole"]

@@ -24,7 +24,7 @@ EXPLANATION = (
 FOLDERS = {"stdlib": "stdlib", "site-packages": "purelib"}
 
 
-def demo(*, limit: Positive = 20_000, json: bool = False) -> None:
+def demo(*, limit: Positive = 20_000) -> None:
     """Find near-duplicates among the Python files of this machine, and show how long it takes."""
     with Progress("reading") as progress, simdb.open(None) as database:
         intake = Intake(batched(islice(python_files(), limit)), progress)
@@ -42,8 +42,8 @@ def demo(*, limit: Positive = 20_000, json: bool = False) -> None:
     similarities = dict(zip(found.removed_ids, found.similarities.tolist(), strict=True))
     rows = [_row(group, similarities) for group in found.groups]
     rows.sort(key=lambda row: -int(row["size"]))
-    shown = rows[:SHOWN_GROUPS] if is_table(json) else rows
-    print_rows(shown, ("representative", "size", "duplicates"), as_json=json)
+    shown = rows[:SHOWN_GROUPS] if is_table() else rows
+    print_rows(shown, ("representative", "size", "duplicates"))
     megabytes = intake.size_bytes / 1e6
     progress.note(
         f"read {quantity(intake.documents, 'file')}, {megabytes:,.1f} MB: {reading:.2f} s"

@@ -16,7 +16,7 @@ from simdb.files import Row, content
 SHOWN_IDS = 20
 
 
-def get(db: str, ids: list[str], *, int_ids: bool = False, json: bool = False) -> None:
+def get(db: str, ids: list[str], *, int_ids: bool = False) -> None:
     """Show the fingerprint and metadata of stored documents; texts are not stored."""
     is_missing = False
     with open_either(db) as database, one_state(database) as snapshot:
@@ -24,7 +24,7 @@ def get(db: str, ids: list[str], *, int_ids: bool = False, json: bool = False) -
             try:
                 document = snapshot[id]
                 time = _document_time(snapshot, id) if database.options.keeps_times else {}
-                print_one(_document_row(document) | time, as_json=json)
+                print_one(_document_row(document) | time)
             except simdb.NotFoundError as error:
                 print(f"simdb: {plain(str(error))}", file=sys.stderr)
                 is_missing = True
@@ -32,11 +32,11 @@ def get(db: str, ids: list[str], *, int_ids: bool = False, json: bool = False) -
         raise Exit(DATABASE_ERROR)
 
 
-def cluster(db: str, id: str, *, int_ids: bool = False, json: bool = False) -> None:
+def cluster(db: str, id: str, *, int_ids: bool = False) -> None:
     """Show the cluster of one stored document, the representative first."""
     with simdb.open(db, "r") as database:
         ids = database.cluster(given_ids([id], int_ids)[0])
-        print_one({"representative": ids[0], "size": len(ids), "ids": ids}, as_json=json)
+        print_one({"representative": ids[0], "size": len(ids), "ids": ids})
 
 
 def delete(
@@ -47,7 +47,6 @@ def delete(
     where: list[str] | None = None,
     older_than: str | None = None,
     int_ids: bool = False,
-    json: bool = False,
 ) -> None:
     """Delete stored documents, by id, by their metadata or by their age."""
     conditions = where if older_than is None else older_than
@@ -58,14 +57,14 @@ def delete(
     is_meant = None if where is None else given_condition(where)
     before = None if older_than is None else given_age(older_than)
     if conditions is None:
-        _delete_ids(db, ids, ids_file, int_ids, json)
+        _delete_ids(db, ids, ids_file, int_ids)
         return
     with open_idle(db) as database:
         if before is not None:
             deleted = database.expire(before, where=is_meant)
         elif is_meant is not None:
             deleted = database.delete_where(is_meant)
-    print_one({"deleted": deleted}, as_json=json)
+    print_one({"deleted": deleted})
 
 
 def _document_time(snapshot: "simdb.Snapshot | simdb.ShardedDatabase", id: Id) -> Row:
@@ -89,16 +88,14 @@ def _document_row(document: simdb.Document) -> Row:
     }
 
 
-def _delete_ids(
-    db: str, ids: list[str] | None, ids_file: str | None, int_ids: bool, json: bool
-) -> None:
+def _delete_ids(db: str, ids: list[str] | None, ids_file: str | None, int_ids: bool) -> None:
     """Delete the documents with the given ids; exit code 3 if some are unknown."""
     given = read_ids(ids_file) if ids_file is not None else ids or []
     wanted = list(dict.fromkeys(given_ids(given, int_ids)))
     with open_idle(db) as database, database.write() as transaction:
         is_known = transaction.contains_many(wanted).tolist()
         deleted = transaction.delete_many(wanted)
-    print_one({"deleted": deleted}, as_json=json)
+    print_one({"deleted": deleted})
     unknown = [id for id, known in zip(wanted, is_known, strict=True) if not known]
     for id in unknown[:SHOWN_IDS]:
         print(f"simdb: no document has the id {plain(repr(id))}", file=sys.stderr)

@@ -41,7 +41,6 @@ def explain(
     encoding: str = "utf-8",
     errors: ErrorsName = "strict",
     allow: list[str] | None = None,
-    json: bool = False,
 ) -> None:
     """Explain why two documents match or do not: what differs."""
     sketch = chosen.given()
@@ -51,9 +50,9 @@ def explain(
         texts = [read_file(path, decoded_as, errors) for path in named]
         given = make_sketch(sketch)
         found = _explained(named, texts, given, wanted)
-        if render.is_table(json):
+        if render.is_table():
             print(words_in_line(*as_read(texts, given)), end="\n\n")
-        print_explanation(found, (named[0], named[1]), features, has_bits=bits, as_json=json)
+        print_explanation(found, (named[0], named[1]), features, has_bits=bits)
         return
     ids = given_ids(named, int_ids)
     with open_either(db, allowed(sketch, allow)) as database:
@@ -64,7 +63,7 @@ def explain(
             render.print_note(markup_hint(text, document, database.options.sketch))
         found = database.explain(*ids, document=text, errors=errors, **wanted.criterion)
     called = named[0], [*named, document or ""][1]
-    print_explanation(found, called, features, has_bits=bits, as_json=json)
+    print_explanation(found, called, features, has_bits=bits)
 
 
 def _explained(
@@ -118,27 +117,24 @@ def print_explanation(
     limit: int,
     *,
     has_bits: bool,
-    as_json: bool,
 ) -> None:
     """Print an explanation of two documents, called `names`, with at most `limit` features.
 
     `has_bits`: whether a table for people shows bits, and how a search goes through the tables.
     """
-    if not render.is_table(as_json):
-        render.print_one(_whole_row(explanation, names, limit), as_json=as_json)
+    if not render.is_table():
+        render.print_one(_whole_row(explanation, names, limit))
         return
     summary = _summary(explanation, names)
     hidden = () if has_bits else SEARCH_FIELDS
-    render.print_one(
-        {name: value for name, value in summary.items() if name not in hidden}, as_json=as_json
-    )
+    render.print_one({name: value for name, value in summary.items() if name not in hidden})
     if explanation.features:
         print()
         rows = map(_feature_row, explanation.features[:limit])
-        render.print_rows(rows, FEATURE_COLUMNS, as_json=as_json)
+        render.print_rows(rows, FEATURE_COLUMNS)
     if explanation.bits and has_bits:
         print()
-        render.print_rows(map(_bit_in_words, explanation.bits), BIT_COLUMNS, as_json=as_json)
+        render.print_rows(map(_bit_in_words, explanation.bits), BIT_COLUMNS)
 
 
 def _whole_row(explanation: simdb.Explanation, names: tuple[str, str], limit: int) -> Row:

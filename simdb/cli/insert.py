@@ -33,7 +33,6 @@ def insert(
     inputs: ReadingOptions,
     on_null: NullName | None = None,
     allow: list[str] | None = None,
-    json: bool = False,
 ) -> None:
     """Insert documents in one transaction; create the database if it does not exist."""
     if (id is None) != (text is None) or (id is None) == (not sources):
@@ -53,13 +52,13 @@ def insert(
         ) as database:  # fmt: skip
             if match is None:
                 row = _insert_all(database, intake, on_conflict, inputs.on_error)
-                print_one(row, as_json=json)
+                print_one(row)
             else:
                 refuse = intake.refusing(None, inputs.on_error)
                 rows = _insert_matched(
                     database, intake, match, criterion, refuse, metadata=metadata
                 )
-                print_rows(rows, MATCHED_COLUMNS, as_json=json)
+                print_rows(rows, MATCHED_COLUMNS)
                 progress.note(
                     f"{quantity(intake.documents, 'document')} inserted{intake.skipped_note()}"
                 )

@@ -31,31 +31,31 @@ AGES = (
 ADVICE_COLUMNS = ("topic", "message", "reason", "remedy")
 
 
-def stats(db: str, *, all: bool = False, json: bool = False) -> None:
+def stats(db: str, *, all: bool = False) -> None:
     """Show what a database holds, its size and age, and what to do."""
     with open_either(db) as database:
         numbers = database.stats()
-        if all or not is_table(json) or isinstance(numbers, simdb.ShardedStatistics):
+        if all or not is_table() or isinstance(numbers, simdb.ShardedStatistics):
             times = {name: getattr(numbers, name, None) for name in ("oldest_time", "newest_time")}
             shown = {name: f"{each:{UTC}}" for name, each in times.items() if each is not None}
-            print_one(asdict(numbers) | shown, as_json=json)
+            print_one(asdict(numbers) | shown)
             return
         assert isinstance(database, simdb.Database)
         advice = [f"{each.remedy} ({each.message})" for each in database.advice()]
         output.terminal.print_fields([*_summary(numbers, database.options), *_to_do(advice)])
 
 
-def check(db: str, *, deep: bool = False, json: bool = False) -> None:
+def check(db: str, *, deep: bool = False) -> None:
     """Look for damage in a database, and say how to repair it."""
-    if print_rows(_findings(db, deep), ("place", "message", "remedy"), as_json=json):
+    if print_rows(_findings(db, deep), ("place", "message", "remedy")):
         raise Exit(FINDINGS)
     note = "no problem found" if deep else "no problem found; --deep makes every table again"
     print(note, file=sys.stderr)
 
 
-def doctor(db: str, *, json: bool = False) -> None:
+def doctor(db: str) -> None:
     """Give advice on a database; change nothing."""
-    if print_rows(_advice(db), ADVICE_COLUMNS, as_json=json):
+    if print_rows(_advice(db), ADVICE_COLUMNS):
         raise Exit(FINDINGS)
     print("no advice; to look for damage, run simdb check", file=sys.stderr)
 

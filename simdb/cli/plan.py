@@ -39,7 +39,6 @@ def plan(
     memory: str | None = None,
     wanted: SearchOptions,
     pairs: bool = False,
-    json: bool = False,
 ) -> None:
     """Show how a query would be answered, at what cost, and why no other method was chosen."""
     sketch = chosen.given()
@@ -55,7 +54,7 @@ def plan(
         with open_either(db) as database:
             check_given(sketch, database.options.sketch, db)
             found = database.plan(documents, pairs=pairs, **wanted.criterion)
-        _print_plan(found, as_json=json)
+        _print_plan(found)
         return
     if pairs:
         raise simdb.OptionError("--pairs needs a database; give DB")
@@ -66,7 +65,7 @@ def plan(
     found = plan_without_database(
         options, documents, question, has_weights=weights is not False, memory=given_memory(memory)
     )
-    _print_plan(found, as_json=json)
+    _print_plan(found)
 
 
 def create(
@@ -88,7 +87,6 @@ def create(
     keep_times: TimesName = OPTIONS.keep_times,
     passages: bool = OPTIONS.passages,
     features: bool = OPTIONS.features,
-    json: bool = False,
 ) -> None:
     """Create an empty database; its options are stored with it and cannot be changed."""
     sketch = chosen.given()
@@ -104,28 +102,28 @@ def create(
         **given,
     )  # fmt: skip
     with simdb.open(db, "x", options=options) as database:
-        print_one({"path": db, "options": database.stats().options}, as_json=json)
+        print_one({"path": db, "options": database.stats().options})
 
 
-def _print_plan(plan: simdb.Plan, *, as_json: bool) -> None:
+def _print_plan(plan: simdb.Plan) -> None:
     """Print a plan, and all plans considered."""
     words = row_in_words(
         {"reason": plan.reason, "choice": plan.choice, "sketching": plan.sketching}
     )
     ways = [_way_row(way) for way in plan.considered]
     smallest = None if plan.smallest is None else _smallest_row(plan.smallest)
-    if not is_table(as_json):
+    if not is_table():
         whole = {**_way_row(plan), **words, "considered": ways, "smallest": smallest}
-        print_one(whole, as_json=as_json)
+        print_one(whole)
         return
-    print_one(_way_row(plan), as_json=as_json)
+    print_one(_way_row(plan))
     for name, each in words.items():
         print(f"\n{name.capitalize()}: {each}.")
     print("\nConsidered, best first (time and page reads of one query, bytes per document):")
-    print_rows(map(_in_words, ways), WAY_COLUMNS, as_json=as_json)
+    print_rows(map(_in_words, ways), WAY_COLUMNS)
     if smallest is not None:
         print(f"\nThe smallest database: {smallest['reason']}.\n{smallest['choice'].capitalize()}.")
-        print_rows([_in_words(smallest)], WAY_COLUMNS, as_json=as_json)
+        print_rows([_in_words(smallest)], WAY_COLUMNS)
 
 
 def _in_words(row: Row) -> Row:

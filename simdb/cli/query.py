@@ -81,7 +81,6 @@ def query(
     encoding: str = "utf-8",
     errors: ErrorsName = "strict",
     allow: list[str] | None = None,
-    json: bool = False,
 ) -> None:
     """Show the stored documents that match a text, a file, a stored document or a fingerprint."""
     if [text, file, id, fingerprint].count(None) != 3:
@@ -106,8 +105,8 @@ def query(
             print_note(markup_hint(document, file or "the text", sketch))
         known = None if texts is None else texts.texts
         found = asked.found(database, document, wanted, errors, known)
-    count = print_rows(map(match_row, found), asked.columns, as_json=json)
-    if not count and is_table(json):
+    count = print_rows(map(match_row, found), asked.columns)
+    if not count and is_table():
         print_note("no match")
 
 

@@ -32,7 +32,6 @@ def report(
     seed: Natural = USUAL.seed,
     all: bool = False,
     inputs: ReadingOptions,
-    json: bool = False,
 ) -> None:
     """Write a page about a database for people: sizes, groups, similarities and advice."""
     if output is None:
@@ -54,7 +53,7 @@ def report(
     size_bytes = write_page(page, output)
     if output != STANDARD_OUTPUT:
         count = facts.statistics.document_count
-        print_one({"path": output, "documents": count, "bytes": size_bytes}, as_json=json)
+        print_one({"path": output, "documents": count, "bytes": size_bytes})
     if intake.skipped:
         progress.note(intake.skipped_note().removeprefix("; "))
     intake.end()

@@ -39,7 +39,6 @@ def idf(
     features: Positive | None = None,
     inputs: TextOptions,
     allow: list[str] | None = None,
-    json: bool = False,
 ) -> None:
     """Compute an IDF table from documents: a rare feature gets a high weight."""
     sketch = chosen.given()
@@ -63,7 +62,7 @@ def idf(
                 sketch_options.check_given(sketch, wanted, db)
                 table = database.fit_idf(_texts_of(intake, wanted), features_max=features)
     row = {"documents": table.document_count, "features": len(table), "bytes": table.size_bytes}
-    print_one({**row, "skipped": intake.skipped}, as_json=json)
+    print_one({**row, "skipped": intake.skipped})
     intake.end()
 
 
@@ -79,7 +78,6 @@ def calibrate(
     errors: ErrorsName = "strict",
     on_error: OnErrorName = SKIP,
     allow: list[str] | None = None,
-    json: bool = False,
 ) -> None:
     """Learn from a sample how similar documents differ, so that queries need less searching."""
     if sample is not None and documents:
@@ -98,7 +96,7 @@ def calibrate(
                 given = list(_texts_of(intake, database.options.sketch))
                 skipped = intake.skipped
         made = database.calibrate(sample if given is None else given, seed=seed)
-        _print_calibration(database, made, as_json=json)
+        _print_calibration(database, made)
     if skipped:
         raise Exit(FINDINGS)
 
@@ -113,7 +111,6 @@ def fingerprint(
     bits: BitCount = 8,
     inputs: TextOptions,
     allow: list[str] | None = None,
-    json: bool = False,
 ) -> None:
     """Show the fingerprints of texts: 64 bits, the number of features, the most volatile bits."""
     sketch = chosen.given()
@@ -126,10 +123,8 @@ def fingerprint(
     with Progress("reading") as progress, sketch_options.opened_sketcher(db, sketch, allow) as made:
         sketcher = sketch_options.fingerprinting(made)
         intake = Intake(found, progress)
-        rows = _fingerprint_rows(
-            intake, sketcher, bits=bits, errors=inputs.errors, is_table=is_table(json)
-        )
-        print_rows(rows, FINGERPRINT_COLUMNS, as_json=json)
+        rows = _fingerprint_rows(intake, sketcher, bits=bits, errors=inputs.errors)
+        print_rows(rows, FINGERPRINT_COLUMNS)
     intake.end()
 
 
@@ -139,7 +134,7 @@ def _texts_of(intake: Intake, sketch: simdb.TextSketch) -> Iterator[Any]:
         yield from batch.texts
 
 
-def _print_calibration(database: simdb.Database, made: Any, *, as_json: bool) -> None:
+def _print_calibration(database: simdb.Database, made: Any) -> None:
     """Print the counts, the delays of this machine, and the cost of a query for each recall."""
     similarity = database.options.similarity
     counts = {
@@ -153,12 +148,12 @@ def _print_calibration(database: simdb.Database, made: Any, *, as_json: bool) ->
         },
     }
     curve = list(_curve(database))
-    if not is_table(as_json):
-        print_one({**counts, "recalls": curve}, as_json=as_json)
+    if not is_table():
+        print_one({**counts, "recalls": curve})
         return
-    print_one(counts, as_json=as_json)
+    print_one(counts)
     print(f"\nRecall of pairs at similarity {similarity:g}, and how much a query searches for it:")
-    print_rows(map(_in_words, curve), CURVE_COLUMNS, as_json=as_json)
+    print_rows(map(_in_words, curve), CURVE_COLUMNS)
 
 
 def _curve(database: simdb.Database) -> Iterator[Row]:
@@ -189,7 +184,7 @@ def _in_words(row: Row) -> Row:
 
 
 def _fingerprint_rows(
-    intake: Intake, sketcher: Sketcher, *, bits: int, errors: str, is_table: bool
+    intake: Intake, sketcher: Sketcher, *, bits: int, errors: str
 ) -> Iterator[Row]:
     """Yield a row for each document, with as many volatile bits as `bits` says."""
     for batch in intake.batches(sketcher.options):
@@ -203,7 +198,7 @@ def _fingerprint_rows(
                 "fingerprint": f"0x{fingerprint.bits:016x}",
                 "decimal": fingerprint.bits,
                 "features": int(counts[at]),
-                "volatile": _bits_in_words(volatile) if is_table else volatile,
+                "volatile": _bits_in_words(volatile) if is_table() else volatile,
             }
 
 

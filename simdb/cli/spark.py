@@ -139,7 +139,5 @@ def _write(frame: Any, path: str) -> None:
     frame.write.format(_format(path)).save(path)
 
 
-spark = click.Group(
-    "spark", {"dedup": command_of(dedup, "spark dedup")}, help=described("spark")[0],
-    no_args_is_help=True,
-)  # fmt: skip
+spark = click.Group("spark", help=described("spark")[0], no_args_is_help=True)
+spark.add_command(command_of(dedup, "spark dedup", has_json=False))

@@ -94,7 +94,6 @@ def tune(
     markup: MarkupName | None = None,
     seed: Natural = 0,
     inputs: TextOptions,
-    json: bool = False,
 ) -> None:
     """Advise on unit, shingle, weighting and threshold for documents, by a sample of them."""
     reading = inputs.reading()
@@ -114,7 +113,7 @@ def tune(
             markup=markup,
             seed=seed,
         )
-    _print(advice, as_json=json)
+    _print(advice)
     intake.end()
 
 
@@ -159,17 +158,17 @@ def _texts_of(
     return [(named[pair.left], named[pair.right]) for pair in judged]
 
 
-def _print(advice: simdb.SketchAdvice, *, as_json: bool) -> None:
+def _print(advice: simdb.SketchAdvice) -> None:
     """Print the advice: a table and the reasons for people, or one line of JSON."""
     row = advice.as_dict()
-    if not is_table(as_json):
-        print_one(row, as_json=as_json)
+    if not is_table():
+        print_one(row)
         return
     fields = ("flags", "create_flags", "idf_flags", "words", "texts", "pairs")
     shown = {name: row[name] for name in fields}
     shown |= {"precision": advice.precision, "recall": advice.recall}
     known = {name: _cell(value) for name, value in shown.items() if value not in ("", None)}
-    print_one(known, as_json=as_json)
+    print_one(known)
     print()
     for reason in advice.reasons:
         print(f"* {in_words(reason)}")

@@ -17,10 +17,10 @@ from simdb.core.previews import size
 from simdb.files import STANDARD_OUTPUT, check_outputs
 
 
-def compact(db: str, *, json: bool = False) -> None:
+def compact(db: str) -> None:
     """Merge all runs of a database into one, drop deleted documents, and shrink the file."""
     with open_idle(db) as database:
-        print_one(asdict(database.compact()), as_json=json)
+        print_one(asdict(database.compact()))
 
 
 def rebuild(
@@ -29,7 +29,6 @@ def rebuild(
     drop_damaged: bool = False,
     polytopes: int | None = None,
     distance_tables: DistanceTablesName | None = None,
-    json: bool = False,
 ) -> None:
     """Repair a database: make all its tables again from the stored documents."""
     with suppress(simdb.CorruptError, simdb.FormatError):
@@ -38,7 +37,7 @@ def rebuild(
         db, drop_damaged=drop_damaged, polytopes=polytopes, distance_tables=distance_tables
     )
     row = asdict(report)
-    if is_table(json):
+    if is_table():
         row = {
             "documents": f"{report.document_count:,}",
             "lost": f"{report.lost_count:,}",
@@ -46,20 +45,20 @@ def rebuild(
             "size": f"{size(report.after_bytes)}, {size(report.before_bytes)} before",
             "note": report.note,
         }
-    print_one(row, as_json=json)
+    print_one(row)
     for each in (*report.losses, *report.notes):
         print(in_words(plain(each)), file=sys.stderr)
     if report.losses or report.notes:
         raise Exit(FINDINGS)
 
 
-def copy(db: str, target: str, *, json: bool = False) -> None:
+def copy(db: str, target: str) -> None:
     """Copy the current state of a database to a new directory; other processes can keep writing."""
     check_outputs({"TARGET": target}, (), {}, [db])
     with simdb.open(db, "r") as database:
         database.copy(target)
     with simdb.open(target, "r") as copied:
-        print_one({"path": target, "documents": len(copied)}, as_json=json)
+        print_one({"path": target, "documents": len(copied)})
 
 
 def merge(
@@ -67,7 +66,6 @@ def merge(
     others: Annotated[list[str], "FROM..."],
     *,
     on_conflict: ConflictName = "error",
-    json: bool = False,
 ) -> None:
     """Store the documents of other databases with the same sketch in a database, all or none."""
     with Progress("merging") as progress, simdb.open(db, "w") as database, ExitStack() as held:
@@ -81,10 +79,10 @@ def merge(
 
         count = database.merge(given, on_conflict=on_conflict, progress=show)
         row = {"path": db, "merged": count, "documents": len(database)}
-    print_one(row, as_json=json)
+    print_one(row)
 
 
-def dump(db: str, *, output: str = STANDARD_OUTPUT, json: bool = False) -> None:
+def dump(db: str, *, output: str = STANDARD_OUTPUT) -> None:
     """Write everything in a database to one portable file; other processes can keep writing."""
     if output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise simdb.OptionError(
@@ -107,10 +105,10 @@ def dump(db: str, *, output: str = STANDARD_OUTPUT, json: bool = False) -> None:
         print(f"dumped {quantity(count, 'document')}", file=sys.stderr)
     else:
         row = {"path": output, "documents": count, "bytes": os.path.getsize(output)}
-        print_one(row, as_json=json)
+        print_one(row)
 
 
-def load(db: str, source: Annotated[str, "FILE"], *, json: bool = False) -> None:
+def load(db: str, source: Annotated[str, "FILE"]) -> None:
     """Make a new database from a dump, completely or not at all."""
     with Progress("loading") as progress:
         count = simdb.load(
@@ -118,7 +116,7 @@ def load(db: str, source: Annotated[str, "FILE"], *, json: bool = False) -> None
             db,
             progress=lambda done: progress.show(quantity(done, "document")),
         )
-    print_one({"path": db, "documents": count}, as_json=json)
+    print_one({"path": db, "documents": count})
 
 
 def import_datasketch(
@@ -129,10 +127,9 @@ def import_datasketch(
     params: tuple[int, int] | None = None,
     seed: int | None = None,
     hashfunc: list[str] | None = None,
-    json: bool = False,
 ) -> None:
     """Make a new database from a pickled datasketch MinHashLSH, or a dict or list of MinHash."""
     made = compat.importing.import_datasketch(
         source, db, threshold=threshold, params=params, seed=seed, hashfuncs=hashfunc or ()
     )
-    print_one({"path": db, **asdict(made)}, as_json=json)
+    print_one({"path": db, **asdict(made)})

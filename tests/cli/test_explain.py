@@ -133,14 +133,14 @@ def test_files_of_other_encodings_are_explained(simdb_run, tmp_path):
 @pytest.fixture
 def terminal(monkeypatch):
     """Makes the commands print for people."""
-    monkeypatch.setattr(render, "is_table", lambda as_json: not as_json)
+    monkeypatch.setattr(render, "is_table", lambda: not render.wants_json())
 
 
 @pytest.mark.parametrize("has_bits", [False, True])
 def test_a_terminal_shows_tables(terminal, capsys, has_bits):
     explanation = explained(FOX, CAT, simdb.Simhash(shingle=1))
 
-    explain.print_explanation(explanation, ("fox", "cat"), 1, has_bits=has_bits, as_json=False)
+    explain.print_explanation(explanation, ("fox", "cat"), 1, has_bits=has_bits)
 
     summary, features, *bits = capsys.readouterr().out.split("\n\n")
     assert explanation.reason in " ".join(summary.split())

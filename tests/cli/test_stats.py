@@ -9,6 +9,7 @@ from over import over
 import simdb
 from simdb.cli import inspection
 from simdb.cli.inspection import age_in_words, time_and_age
+from simdb.cli.output import render
 from simdb.core.previews import size
 from simdb.core.reports import ReaderStatistics
 from simdb.database.maintenance import advice
@@ -20,7 +21,7 @@ DAY = 86_400
 
 @pytest.fixture
 def on_terminal(monkeypatch):
-    monkeypatch.setattr(inspection, "is_table", lambda as_json: not as_json)
+    monkeypatch.setattr(inspection, "is_table", lambda: not render.wants_json())
     monkeypatch.setenv("COLUMNS", "200")
 
 

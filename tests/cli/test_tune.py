@@ -7,6 +7,7 @@ import pytest
 
 import simdb
 from simdb.cli import tune as command
+from simdb.cli.output import render
 
 NAMES = tuple("".join(random.Random(at).choices("bcdfgaeiou", k=7)) for at in range(2000))
 
@@ -124,7 +125,7 @@ def test_a_part_of_many_documents_is_kept_and_their_number_is_known(
 
 
 def test_on_a_terminal_it_is_a_table_and_sentences(simdb_run, records, monkeypatch):
-    monkeypatch.setattr(command, "is_table", lambda as_json: not as_json)
+    monkeypatch.setattr(command, "is_table", lambda: not render.wants_json())
 
     ran = simdb_run("tune", records)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import simdb
+from simdb.cli.output import render
 
 FOX = "the quick brown fox jumps over the lazy dog and then it runs home to sleep until the morning"
 SEA = "she sells sea shells on the sea shore and the shells that she sells are sea shells for sure"
@@ -279,7 +280,7 @@ def test_query_without_matches_is_exit_code_0(simdb_run, db):
 
 
 def test_query_tells_people_that_nothing_matches(simdb_run, db, monkeypatch):
-    monkeypatch.setattr("simdb.cli.query.is_table", lambda as_json: not as_json)
+    monkeypatch.setattr("simdb.cli.query.is_table", lambda: not render.wants_json())
 
     assert simdb_run("query", db, "nothing like any of them").notes == "no match\n"
     assert simdb_run("query", db, "nothing like any of them", "--json").notes == ""

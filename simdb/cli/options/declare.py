@@ -2,7 +2,7 @@
 
 A command is a function.  Its parameters before the star are arguments, and those behind it options:
 
-    def show(db: str, *, limit: Positive | None = None, json: bool = False) -> None: ...
+    def show(db: str, *, limit: Positive | None = None) -> None: ...
 
 `command_of(show)` is the command of click.  Its text in `help.txt` ends with indented lines, which
 describe parameters: names, the word for its value and the help.
@@ -32,7 +32,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from simdb.cli import HELP
-from simdb.cli.output import words
+from simdb.cli.output import render, words
 from simdb.core.choices import MethodName
 from simdb.core.foreign import own_word
 
@@ -185,8 +185,13 @@ def spread(words: Sequence[str], greedy: Collection[str]) -> list[str]:
     return found
 
 
-def command_of(function: Callable[..., None], name: str | None = None) -> click.Command:
-    """Return the command that the signature of a function and the texts under its name declare."""
+def command_of(
+    function: Callable[..., None], name: str | None = None, *, has_json: bool = True
+) -> click.Command:
+    """Return the command that the signature of a function and the texts under its name declare.
+
+    `has_json`: it prints rows, and so has --json, which `render.wants_json` reads.
+    """
     name = name or function.__name__.replace("_", "-")
     text, own = described(name)
     lines = SHARED | own
@@ -202,6 +207,11 @@ def command_of(function: Callable[..., None], name: str | None = None) -> click.
             made.append(_option(each.name, kind, each.default, lines, OPTIONS))
         else:
             made.append(_argument(each.name, kind, each.default, lines))
+    if has_json:
+        option = _option("json", bool, False, lines, OPTIONS)
+        option.expose_value = False
+        option.callback = _keep_json
+        made.append(option)
     lists = [str(each.name) for each in made if each.multiple or each.nargs == -1]
     called = partial(_call, function, groups, lists)
     return Command(name.split()[-1], callback=called, params=list(made), help=text)
@@ -217,6 +227,10 @@ def described(name: str) -> tuple[str, dict[str, Line]]:
         key = names[-1].partition("/")[0] if names else metavar
         lines[key] = Line(names, metavar, " ".join(text.split()))
     return re.split("^    ", section, maxsplit=1, flags=re.M)[0].strip(), lines
+
+
+def _keep_json(context: click.Context, option: click.Parameter, value: bool) -> None:
+    context.meta[render.JSON] = value
 
 
 def _call(

@@ -168,7 +168,6 @@ class ListingOptions:
     quiet: bool = False
     exit_code: bool = False
     timings: bool = False
-    json: bool = False
 
     def __post_init__(self) -> None:
         """Let --quiet silence the warnings of the library, too; see `Program.invoke`."""
@@ -186,7 +185,7 @@ class ListingOptions:
         if self.limit == 0:
             return next(source, None) is not None
         shown = source if self.limit is None else islice(source, self.limit)
-        count = print_rows(shown, columns, as_json=self.json)
+        count = print_rows(shown, columns)
         if count == self.limit and next(source, None) is not None:
             some = "one is" if count == 1 else f"{count:,} are"
             print_note(f"only the first {some} shown; --limit shows more")
@@ -200,7 +199,7 @@ class ListingOptions:
     def note_stages(self, progress: Progress) -> None:
         """Write how long each part of the work took, with --timings."""
         if self.timings:
-            for line in stage_lines(progress.timings, as_json=self.json):
+            for line in stage_lines(progress.timings):
                 progress.report(line)
 
     def end(self, *, has_found: bool, has_skipped: bool = False) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from simdb.cli import output
-from simdb.cli.output.render import plain, print_note, wrapped
+from simdb.cli.output.render import plain, print_note, wants_json, wrapped
 from simdb.core.progress import Stage, Timings
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ class Progress:
         self.finish()
 
 
-def stage_lines(timings: Timings, *, as_json: bool) -> Iterator[str]:
+def stage_lines(timings: Timings) -> Iterator[str]:
     """Yield a line for each stage, and one for the whole."""
     every = [*timings.stages, timings.whole()]
-    if as_json:
+    if wants_json():
         yield from (json.dumps(_rounded(stage)) for stage in every)
         return
     names = [f"{each.name} ({each.note})" if each.note else each.name for each in every]

@@ -17,6 +17,12 @@ from simdb.files import Row, as_text, encoded
 if TYPE_CHECKING:
     from simdb.core.matches import Match, Verification
 
+# Where a command keeps whether it was given --json.
+JSON = f"{__name__}.json"
+# Where a command keeps whether it was given --json.
+JSON = f"{__name__}.json"
+# Where a command keeps whether it was given --json.
+JSON = f"{__name__}.json"
 FINDINGS = 1  # input that was skipped, or findings where they count
 WRONG_USE = 2
 DATABASE_ERROR = 3
@@ -42,13 +48,13 @@ class Exit(click.exceptions.Exit):
     """The end of a command, with an exit code."""
 
 
-def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) -> int:
+def print_rows(rows: Iterable[Row], columns: Sequence[str]) -> int:
     """Print rows while they arrive and return their number.
 
     A table shows only the fields in `columns`, in this order; JSON lines have all fields.  A group,
     a row with the column "ids" or "duplicates", takes a line for each of its first documents.
     """
-    if not is_table(as_json):
+    if not is_table():
         return _print_lines(rows)
     count = 0
     source = iter(rows)
@@ -58,9 +64,9 @@ def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) ->
     return count
 
 
-def print_one(row: Row, *, as_json: bool) -> None:
+def print_one(row: Row) -> None:
     """Print one row: on a terminal, one field on each line."""
-    if not is_table(as_json):
+    if not is_table():
         _print_lines([row])
         return
     fields = ((name.replace("_", " "), cell(value)) for name, value in _flat(row))
@@ -83,9 +89,15 @@ def wrapped(text: str) -> str:
     )
 
 
-def is_table(as_json: bool) -> bool:
+def is_table() -> bool:
     """Return whether results are printed as tables: on a terminal, without --json."""
-    return not as_json and sys.stdout.isatty()
+    return not wants_json() and sys.stdout.isatty()
+
+
+def wants_json() -> bool:
+    """Return whether the command that runs was given --json."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(JSON))
 
 
 def cell(value: Any) -> str:

@@ -53,7 +53,7 @@ def row(id):
 
 def test_a_terminal_shows_a_table(show):
     terminal = show()
-    count = print_rows([row("a"), row("b")], ("id", "distance", "similarity"), as_json=False)
+    count = print_rows([row("a"), row("b")], ("id", "distance", "similarity"))
 
     lines = terminal.getvalue().splitlines()
     assert count == 2
@@ -61,17 +61,19 @@ def test_a_terminal_shows_a_table(show):
     assert lines[1].split() == ["a", "3", "0.912"]
 
 
-def test_json_is_printed_on_a_terminal_with_the_option(show):
+def test_json_is_printed_on_a_terminal_with_the_option(show, monkeypatch):
     terminal = show()
-    print_rows([row("a")], ("id",), as_json=True)
+    monkeypatch.setattr(render, "wants_json", lambda: True)
+    print_rows([row("a")], ("id",))
 
     assert json.loads(terminal.getvalue()) == row("a")
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_what_would_control_a_terminal_is_escaped_there(show, as_json):
+def test_what_would_control_a_terminal_is_escaped_there(show, as_json, monkeypatch):
     terminal, odd = show(), "a\x9b31mb\u202ec\u2066d\x1b[2Je\U000e0001f"
-    print_rows([row(odd)], ("id",), as_json=as_json)
+    monkeypatch.setattr(render, "wants_json", lambda: as_json)
+    print_rows([row(odd)], ("id",))
 
     shown = terminal.getvalue()
     assert shown.replace("\n", "").isprintable()
@@ -88,7 +90,7 @@ def test_rows_are_shown_while_they_arrive(show, monkeypatch):
             seen.append(len(terminal.getvalue()))
             yield row(str(at))
 
-    assert print_rows(rows(), ("id",), as_json=False) == 5
+    assert print_rows(rows(), ("id",)) == 5
     assert seen[0] == seen[1] == 0
     assert seen[4] > seen[2] > 0
 
@@ -109,7 +111,7 @@ def test_rows_are_shown_while_they_arrive(show, monkeypatch):
 )
 def test_control_characters_of_an_id_are_escaped(show, id, shown):
     terminal = show()
-    print_rows([row(id)], ("id", "distance"), as_json=False)
+    print_rows([row(id)], ("id", "distance"))
 
     assert terminal.getvalue().splitlines()[1].split("  ")[0].strip() == shown
 
@@ -118,7 +120,7 @@ def test_a_very_long_id_loses_its_middle(show):
     terminal = show()
     long = "start-" + "x" * 5000 + "-end"
 
-    print_rows([row(long)], ("id", "distance"), as_json=False)
+    print_rows([row(long)], ("id", "distance"))
 
     assert len(terminal.getvalue()) < 1000
     assert shortened(long).startswith("start-")
@@ -135,7 +137,7 @@ def test_a_group_takes_a_line_for_each_of_its_first_members(show):
         {"representative": "c", "size": 1006, "duplicates": many},
     ]
 
-    count = print_rows(rows, ("representative", "text", "size", "duplicates"), as_json=False)
+    count = print_rows(rows, ("representative", "text", "size", "duplicates"))
 
     lines = [line.rstrip() for line in terminal.getvalue().splitlines()]
     assert count == 2
@@ -156,7 +158,7 @@ def test_a_long_id_of_a_group_has_the_whole_width(show):
     path = "folder/" * 9 + "name.txt"
     rows = [{"representative": "first", "size": 2, "ids": ["first", path]}]
 
-    print_rows(rows, ("representative", "size", "ids"), as_json=False)
+    print_rows(rows, ("representative", "size", "ids"))
 
     lines = [line.rstrip() for line in terminal.getvalue().splitlines()]
     assert lines == ["size  document", "   2  first", f"        {path}"]
@@ -164,7 +166,7 @@ def test_a_long_id_of_a_group_has_the_whole_width(show):
 
 def test_one_row_is_shown_field_by_field(show):
     terminal = show()
-    print_one({"path": "db", "options": {"sketch": {"shingle": 3}}, "runs": []}, as_json=False)
+    print_one({"path": "db", "options": {"sketch": {"shingle": 3}}, "runs": []})
 
     assert ["options", "sketch", "shingle", "3"] in map(str.split, terminal.getvalue().splitlines())
 
@@ -173,7 +175,7 @@ def test_json_is_ascii_if_the_output_is_not_utf_8(monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), "ascii")
     monkeypatch.setattr("sys.stdout", stream)
 
-    print_rows([row("\u660e")], ("id",), as_json=False)
+    print_rows([row("\u660e")], ("id",))
 
     stream.flush()
     assert stream.buffer.getvalue().startswith(b'{"id": "\\u660e"')
