@@ -14,7 +14,7 @@ from contextlib import suppress
 import pytest
 
 import simdb
-from simdb.cli import COMMANDS
+from simdb.cli import NAMES
 from simdb.cli.app import app, main
 from simdb.core import foreign
 
@@ -43,7 +43,7 @@ def test_the_version_is_printed(simdb_run):
 
 @pytest.mark.parametrize(
     "verb",
-    [name for group in COMMANDS.values() for name in group],
+    NAMES,
 )
 def test_every_command_has_help_and_a_place_in_the_manual(simdb_run, verb):
     ran = simdb_run(verb, "--help")
@@ -64,7 +64,7 @@ def test_wrong_use_is_exit_code_2(simdb_run, arguments):
 
 def test_the_commands_of_other_programs_are_answered_with_ours(simdb_run):
     assert "Use simdb delete DB --older-than 30d." in simdb_run("expire", "d").notes
-    assert not set(foreign.COMMANDS) & {name for group in COMMANDS.values() for name in group}
+    assert not set(foreign.own_words("commands")) & set(NAMES)
 
 
 @pytest.mark.parametrize(
