@@ -93,4 +93,4 @@ from simdb.jobs.deduplication.deduplicate import deduplicate as deduplicate
 from simdb.jobs.deduplication.result import Deduplicated as Deduplicated, Parts as Parts
 from simdb.plan.vosh import vosh as vosh
 from simdb.sketch.tuning.tune import SketchAdvice as SketchAdvice, tune as tune
-from simdb.storage.files.shards_file import Shard as Shard
+from simdb.storage.shards_file import Shard as Shard

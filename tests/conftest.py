@@ -14,7 +14,7 @@ import simdb
 from simdb.database.maintenance import calibration
 from simdb.database.search import many
 from simdb.plan.cost import USUAL_DELAYS
-from simdb.storage.environment import gate
+from simdb.storage import gate
 
 settings.register_profile(
     "quick",

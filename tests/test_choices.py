@@ -25,7 +25,7 @@ from simdb.database.sharding.shards import MISSING
 from simdb.database.state.opening import MODES
 from simdb.database.write.conflicts import RULES
 from simdb.sketch.pipeline import ERRORS
-from simdb.storage.files.location import DURABILITIES
+from simdb.storage.files import DURABILITIES
 
 SNIPPET = """\
 import simdb

@@ -11,8 +11,7 @@ import pytest
 from soundness import TINY
 
 import simdb
-from simdb.storage.environment import file_map, registry
-from simdb.storage.files import locks
+from simdb.storage import environment, file_map, files
 
 
 def test_closing_twice_is_fine_and_every_verb_is_refused_afterwards(open_database):
@@ -67,7 +66,7 @@ def test_a_database_that_nobody_holds_is_closed(tmp_path):
     simdb.open(tmp_path / "db").insert(1, 1)
     gc.collect()
 
-    assert not registry._open
+    assert not environment._open
 
 
 @pytest.mark.more
@@ -78,7 +77,7 @@ def test_a_snapshot_keeps_a_database_that_nobody_holds_open(tmp_path):
     assert list(snapshot) == []
     del snapshot
     gc.collect()
-    assert not registry._open
+    assert not environment._open
 
 
 def test_closing_under_an_open_snapshot_is_refused_and_can_be_tried_again(database, short_waits):
@@ -189,7 +188,7 @@ def test_where_nothing_may_be_written_mode_r_is_named(tmp_path, monkeypatch, cod
     def refuse(path):
         raise OSError(code, os.strerror(code), path)
 
-    monkeypatch.setattr(locks, "FileLock", refuse)
+    monkeypatch.setattr(files, "FileLock", refuse)
     for mode in ("c", "w"):
         with pytest.raises(simdb.ReadOnlyError, match=r"writer.lock cannot .*open it in mode 'r'"):
             simdb.open(tmp_path / "db", mode)

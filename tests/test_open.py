@@ -128,7 +128,7 @@ def test_two_that_create_at_once_make_one_database(open_database, tmp_path, monk
         return environment.write(change)
 
     monkeypatch.setattr(contents, "create", create_late)
-    monkeypatch.setattr("simdb.storage.environment.environment.Environment.write", after_another)
+    monkeypatch.setattr("simdb.storage.environment.Environment.write", after_another)
     database = open_database()
 
     assert list(database) == ["theirs"]

@@ -17,7 +17,7 @@ from source_trees import PACKAGE, ROOT, name_of, nodes_of, text_of
 
 import simdb
 from simdb.storage import codec, layout
-from simdb.storage.records.manifest import decode_manifest, encode_manifest
+from simdb.storage.manifest import decode_manifest, encode_manifest
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml"}

@@ -12,7 +12,7 @@ import pytest
 from forked import run
 
 import simdb
-from simdb.storage.files import location
+from simdb.storage import files
 
 BOOK = "a page of a book about birds and their nests in the high trees beside the wide river"
 TEXTS = {name: f"{BOOK} {name}" for name in "abc"}
@@ -22,7 +22,7 @@ FORKS = hasattr(os, "fork")
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """Return the folder in which temporary databases are made during a test."""
-    monkeypatch.setattr(location, "_place", lambda room_bytes: str(tmp_path))
+    monkeypatch.setattr(files, "_place", lambda room_bytes: str(tmp_path))
     return tmp_path
 
 
@@ -140,8 +140,8 @@ def test_a_forked_child_leaves_it_to_its_parent(place):
 
 
 MADE = (
-    "import sys, time, simdb; from simdb.storage.files import location;"
-    "location._place = lambda room_bytes: sys.argv[1]; db = simdb.open(None);"
+    "import sys, time, simdb; from simdb.storage import files;"
+    "files._place = lambda room_bytes: sys.argv[1]; db = simdb.open(None);"
     "print(db.path, flush=True);"
     "time.sleep(60)"
 )
@@ -170,7 +170,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_one(place):
 
 
 def test_a_folder_stays_while_somebody_may_use_it(place):
-    held = location.TemporaryFolder()
+    held = files.TemporaryFolder()
     os.mkdir(held.database)
     open(os.path.join(held.database, "presence.lock"), "w").close()
     (place / "simdb-temporary-young").mkdir()  # an older version may make a database there
@@ -183,9 +183,9 @@ def test_a_folder_stays_while_somebody_may_use_it(place):
 
 
 def test_an_old_folder_without_an_owner_is_removed(place, monkeypatch):
-    monkeypatch.setattr(location, "ABANDONED_SECONDS", 0)
+    monkeypatch.setattr(files, "ABANDONED_SECONDS", 0)
     (place / "simdb-temporary-old" / "more").mkdir(parents=True)
-    kept = location.TemporaryFolder()
+    kept = files.TemporaryFolder()
 
     with simdb.open(None) as db:
         left = sorted(path.name for path in place.iterdir())
@@ -195,7 +195,7 @@ def test_an_old_folder_without_an_owner_is_removed(place, monkeypatch):
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give files away")
 def test_a_folder_of_another_user_stays(place, monkeypatch):
-    monkeypatch.setattr(location, "ABANDONED_SECONDS", 0)
+    monkeypatch.setattr(files, "ABANDONED_SECONDS", 0)
     (place / "simdb-temporary-theirs").mkdir()
     os.chown(place / "simdb-temporary-theirs", 12345, 12345)
 
@@ -240,21 +240,21 @@ def test_a_database_that_another_process_opened_stays(place):
 
 
 def test_it_lies_in_memory_only_if_there_is_room(monkeypatch, tmp_path):
-    monkeypatch.setattr(location, "MEMORY_FOLDER", str(tmp_path))
-    monkeypatch.setattr(location, "MEMORY_PART", 1)
-    assert location._place(1) == str(tmp_path)
-    assert location._place(1 << 62) is None
+    monkeypatch.setattr(files, "MEMORY_FOLDER", str(tmp_path))
+    monkeypatch.setattr(files, "MEMORY_PART", 1)
+    assert files._place(1) == str(tmp_path)
+    assert files._place(1 << 62) is None
 
-    monkeypatch.setattr(location, "MEMORY_PART", 1 << 63)
-    assert location._place(1) is None
+    monkeypatch.setattr(files, "MEMORY_PART", 1 << 63)
+    assert files._place(1) is None
 
-    monkeypatch.setattr(location, "MEMORY_PART", 1)
-    monkeypatch.setattr(location, "MEMORY_FOLDER", str(tmp_path / "none"))
-    assert location._place(1) is None
+    monkeypatch.setattr(files, "MEMORY_PART", 1)
+    monkeypatch.setattr(files, "MEMORY_FOLDER", str(tmp_path / "none"))
+    assert files._place(1) is None
 
 
 def test_no_folder_at_all_is_reported(monkeypatch, tmp_path):
-    monkeypatch.setattr(location, "_place", lambda room_bytes: str(tmp_path / "none"))
+    monkeypatch.setattr(files, "_place", lambda room_bytes: str(tmp_path / "none"))
 
     with pytest.raises(simdb.ReadOnlyError, match="TMPDIR"):
         simdb.open(None)

@@ -20,17 +20,21 @@ from simdb.core.errors import CorruptError, FormatError
 from simdb.core.reports import Finding
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents
-from simdb.storage.environment.environment import Environment
-from simdb.storage.environment.subdatabases import values_from
-from simdb.storage.files.idf_file import problems_of
-from simdb.storage.files.plain import IDF_FILE
-from simdb.storage.records.delta import Keying
-from simdb.storage.records.metadata import decode_block, decode_times
-from simdb.storage.records.tombstones import is_deleted
-from simdb.storage.runs.merge import differences, written_keys
-from simdb.storage.runs.run import Run, run_keys
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Table, stored_bits
+from simdb.storage.delta import Keying
+from simdb.storage.environment import (
+    Environment,
+    Source,
+)
+from simdb.storage.file_map import (
+    values_from,
+)
+from simdb.storage.files import IDF_FILE
+from simdb.storage.idf_file import problems_of
+from simdb.storage.merge import differences, written_keys
+from simdb.storage.metadata import decode_block, decode_times
+from simdb.storage.run import Run, run_keys
+from simdb.storage.table import Table, stored_bits
+from simdb.storage.tombstones import is_deleted
 
 RESTORE = (
     "restore the database from a copy or a dump, or drop what cannot be read:"

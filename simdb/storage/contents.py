@@ -22,13 +22,19 @@ from simdb.core.stored_options import (
     encoded_open,
 )
 from simdb.storage import codec, layout
-from simdb.storage.environment.environment import Environment
-from simdb.storage.environment.subdatabases import engine_version, get_value, values_from
-from simdb.storage.files.idf_file import read_own_idf, write_own_idf
-from simdb.storage.records.delta import Delta, DeltaView, Keying, decode_batch
-from simdb.storage.records.manifest import Manifest, decode_manifest, encode_manifest
-from simdb.storage.records.tombstones import read_tombstones
-from simdb.storage.runs.run import Run
+from simdb.storage.delta import Delta, DeltaView, Keying, decode_batch
+from simdb.storage.environment import (
+    Environment,
+    engine_version,
+)
+from simdb.storage.file_map import (
+    get_value,
+    values_from,
+)
+from simdb.storage.idf_file import read_own_idf, write_own_idf
+from simdb.storage.manifest import Manifest, decode_manifest, encode_manifest
+from simdb.storage.run import Run
+from simdb.storage.tombstones import read_tombstones
 
 
 class Contents(NamedTuple):

@@ -18,7 +18,7 @@ from simdb.core.arrays import is_first, sorted_unique
 from simdb.core.dtypes import I64, U32, Array
 from simdb.core.errors import CorruptError
 from simdb.storage import codec, layout
-from simdb.storage.runs.source import Source
+from simdb.storage.environment import Source
 
 WALKED_MAX = 1 << 13
 SIZE = layout.MEMBER_ORDINALS

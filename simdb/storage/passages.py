@@ -27,11 +27,11 @@ from simdb.core.dtypes import I64, U32, U64, Array
 from simdb.core.errors import CorruptError, FormatError
 from simdb.core.reports import Finding
 from simdb.storage import codec, layout
-from simdb.storage.records.manifest import Manifest, PassageInfo
-from simdb.storage.records.tombstones import Bitmap, with_room
-from simdb.storage.runs.merge import check_written, merge_tables, without
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import NO_ENTRIES, Entries, Put, Table, joint
+from simdb.storage.environment import Source
+from simdb.storage.manifest import Manifest, PassageInfo
+from simdb.storage.merge import check_written, merge_tables, without
+from simdb.storage.table import NO_ENTRIES, Entries, Put, Table, joint
+from simdb.storage.tombstones import Bitmap, with_room
 
 KEY_BITS = 64
 COLUMNS = ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4"))

@@ -29,9 +29,8 @@ from simdb.core.checks import expecting
 from simdb.core.dtypes import U32
 from simdb.core.errors import CorruptError, FormatError
 from simdb.storage import codec
-from simdb.storage.records.delta import StoredBatch
-from simdb.storage.records.features import unpack
-from simdb.storage.records.metadata import unpack_block
+from simdb.storage.delta import StoredBatch
+from simdb.storage.metadata import unpack, unpack_block
 
 FORMAT, VERSION = b"simdb-dump", 2
 HEAD, IDF, CALIBRATION, NOTE, DOCUMENTS = "head", "idf", "calibration", "note", "documents"

@@ -209,7 +209,7 @@ def test_a_database_that_may_not_be_read_is_not_called_missing(run, monkeypatch)
     def closed(path, **named):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("simdb.storage.files.location.check_regular", closed)
+    monkeypatch.setattr("simdb.storage.files.check_regular", closed)
 
     for verb in (["lookup", "d", "a.jsonl"], ["insert", "d", "a.jsonl"], ["stats", "d"]):
         ran = run(*verb)

@@ -10,7 +10,7 @@ import pytest
 
 import simdb
 from simdb.database.maintenance import advice
-from simdb.storage.files import location
+from simdb.storage import files
 
 inspection = import_module("simdb.cli.inspection")
 
@@ -177,7 +177,7 @@ def test_doctor_gives_advice_and_ends_with_exit_code_1(simdb_run, db, monkeypatc
 
 
 def test_doctor_does_not_open_a_database_on_a_network_file_system(simdb_run, db, monkeypatch):
-    for module in (advice, inspection, location):
+    for module in (advice, inspection, files):
         monkeypatch.setattr(module, "file_system", lambda path: "nfs4")
 
     ran = simdb_run("doctor", db)

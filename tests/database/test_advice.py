@@ -11,7 +11,7 @@ from soundness import TINY
 
 import simdb
 from simdb.database.maintenance import advice as advising, calibration as calibrating
-from simdb.storage.files import plain
+from simdb.storage import files
 
 READER = """
 import sys, time
@@ -210,7 +210,7 @@ def test_file_systems_that_are_not_safe_are_told(disk, database, kind):
 def test_asking_changes_nothing(disk, database):
     database.insert_many(range(3000), range(3000))
     database.delete_many(range(1500))
-    path = os.path.join(database.path, plain.DATA_FILE)
+    path = os.path.join(database.path, files.DATA_FILE)
     with open(path, "rb") as file:
         before = file.read()
 

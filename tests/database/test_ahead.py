@@ -13,7 +13,7 @@ import simdb
 from simdb.database.maintenance import compaction
 from simdb.database.write.writer import Ahead
 from simdb.storage import layout
-from simdb.storage.runs.run import Run
+from simdb.storage.run import Run
 
 FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
 BITS = np.arange(400, dtype=np.uint64) // 2 * FAR

@@ -8,7 +8,7 @@ from simdb.core import kernel
 from simdb.database.search import buckets
 from simdb.database.search.buckets import Buckets, buckets_of, unconnected_pairs
 from simdb.database.search.methods import bands
-from simdb.storage.runs.table import Table
+from simdb.storage.table import Table
 
 SKETCH = simdb.Minhash(permutations=32, stored_bits=8, shingle=1)
 

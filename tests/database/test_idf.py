@@ -11,10 +11,9 @@ from soundness import assert_sound
 
 import simdb
 from simdb.database.write import idf
-from simdb.storage import layout
+from simdb.storage import idf_file, layout
 from simdb.storage.codec import decode_object
-from simdb.storage.environment.environment import MapFull
-from simdb.storage.files import idf_file
+from simdb.storage.environment import MapFull
 
 PLAIN = simdb.Simhash(shingle=1)
 TEXTS = ["the red fox", "the the green fox", "the blue hare", "a hare and a fox", "the the the"]

@@ -8,7 +8,7 @@ import simdb
 from simdb.database.maintenance import inspection
 from simdb.database.search import couples
 from simdb.storage.contents import table_names
-from simdb.storage.runs.table import is_stored
+from simdb.storage.table import is_stored
 
 TEXT = "some text of several words"
 

@@ -8,8 +8,7 @@ import pytest
 import simdb
 from simdb.core import kernel
 from simdb.database.search import many
-from simdb.storage.environment import file_map
-from simdb.storage.runs import source
+from simdb.storage import environment, file_map
 
 COUNT = 20_000
 RANDOM = np.random.default_rng(5)
@@ -73,7 +72,7 @@ def test_a_batch_is_searched_in_chunks_and_finds_the_same(
         asked = {**asked, "search": database.plan(**asked).method}
     assert chunk_counts == []
 
-    monkeypatch.setattr(source, "memory_bytes", lambda: MEMORY)
+    monkeypatch.setattr(environment, "memory_bytes", lambda: MEMORY)
     with simdb.open(stored, "r") as database:
         plan = database.plan(**asked)
         found = rows_of(database.query_many(QUERIES, threads=threads, **asked))
@@ -93,7 +92,7 @@ def test_a_batch_is_searched_in_chunks_and_finds_the_same(
 
 
 def test_a_few_queries_are_looked_up_one_by_one(stored, monkeypatch, chunk_counts):
-    monkeypatch.setattr(source, "memory_bytes", lambda: MEMORY)
+    monkeypatch.setattr(environment, "memory_bytes", lambda: MEMORY)
     with simdb.open(stored, "r") as database:
         found = database.query_many(SIGNS[:1], distance=3, search="bphs")
 
@@ -102,7 +101,7 @@ def test_a_few_queries_are_looked_up_one_by_one(stored, monkeypatch, chunk_count
 
 
 def test_a_batch_to_insert_is_searched_in_chunks_too(stored, monkeypatch, chunk_counts):
-    monkeypatch.setattr(source, "memory_bytes", lambda: MEMORY)
+    monkeypatch.setattr(environment, "memory_bytes", lambda: MEMORY)
     reported = []
     with simdb.open(stored, "w", durability="none") as database:
         found = database.insert_batch(

@@ -12,9 +12,8 @@ import simdb
 from simdb.database.search import many
 from simdb.database.state import view
 from simdb.storage import layout
-from simdb.storage.records.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
-from simdb.storage.runs.columns import SealedParts
-from simdb.storage.runs.run import Run
+from simdb.storage.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
+from simdb.storage.run import Run, SealedParts
 
 COUNT = 120
 GENERATOR = np.random.default_rng(9)

@@ -13,7 +13,7 @@ from soundness import TINY, assert_sound
 
 import simdb
 from simdb.database.search import couples, lookup, many
-from simdb.storage.records import delta
+from simdb.storage import delta
 
 BITS = np.arange(1, 3001, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
@@ -380,8 +380,8 @@ def test_a_database_that_cannot_be_opened_anew_says_so_and_goes_on(filled, monke
     def refuse(*_, **__):
         raise lmdb.DiskError("no space")
 
-    monkeypatch.setattr("simdb.storage.environment.file_map.try_open", refuse)
-    monkeypatch.setattr("simdb.storage.environment.file_map.OPEN_TRIES", 1)
+    monkeypatch.setattr("simdb.storage.file_map.try_open", refuse)
+    monkeypatch.setattr("simdb.storage.file_map.OPEN_TRIES", 1)
     with pytest.raises(simdb.FullError):
         filled.compact()
     monkeypatch.undo()
@@ -444,7 +444,7 @@ def test_an_interruption_that_keeps_a_verb_from_leaving_ends_the_with_block(
     def use():
         with simdb.open(tmp_path / "db") as database:
             database.insert(1, "some text")
-            monkeypatch.setattr("simdb.storage.environment.gate.Gate.leave", interrupt)
+            monkeypatch.setattr("simdb.storage.gate.Gate.leave", interrupt)
             try:
                 database.query("some text")
             finally:

@@ -189,7 +189,7 @@ def test_a_search_in_parts_finds_the_same(made, memory_limit, count):
 
 def test_the_least_limit_of_memory_cuts_a_large_directory_into_pages(made, monkeypatch):
     """Each of four million headers was searched by itself, which nobody would see the end of."""
-    monkeypatch.setattr("simdb.storage.runs.table.POLYTOPE_ENTRIES", (1, 2, 10**9))
+    monkeypatch.setattr("simdb.storage.table.POLYTOPE_ENTRIES", (1, 2, 10**9))
     cut, counts = many.chunks_of, []
 
     def counted(*arguments):

@@ -11,10 +11,9 @@ import simdb
 from rescues import stored
 from simdb.core import kernel
 from simdb.database.maintenance import rebuild
-from simdb.storage import layout
-from simdb.storage.files import pages
-from simdb.storage.files.plain import DATA_FILE, IDF_FILE
-from simdb.storage.remains import Remains
+from simdb.storage import layout, pages
+from simdb.storage.files import DATA_FILE, IDF_FILE
+from simdb.storage.salvage import Remains
 
 PAGE = 4096
 OPTIONS = simdb.Options(delta_documents=40, growth=2, sketch=simdb.Simhash(shingle=1))

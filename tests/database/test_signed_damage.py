@@ -12,7 +12,7 @@ from simdb.storage import codec, layout
 CHILD = """
 import os, signal, sys
 import simdb
-from simdb.storage.environment import environment
+from simdb.storage import environment
 
 write = environment.Environment.write
 

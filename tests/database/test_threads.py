@@ -77,7 +77,7 @@ def test_what_is_stored_does_not_depend_on_threads(
     open_database, tmp_path, kind, number, monkeypatch
 ):
     monkeypatch.setattr("simdb.database.state.incoming.SKETCHED_DOCUMENTS", 20)
-    monkeypatch.setattr("simdb.storage.runs.table.BINNED_ENTRIES", 20)
+    monkeypatch.setattr("simdb.storage.table.BINNED_ENTRIES", 20)
     one = filled(open_database, tmp_path, kind, 1)
     many = filled(open_database, tmp_path, kind, number)
 
@@ -103,11 +103,11 @@ def values_in(database):
 @pytest.mark.parametrize("most", [10, COUNT])
 @EVERY_KIND
 def test_remade_tables_are_the_same_to_the_byte(open_database, tmp_path, kind, most, monkeypatch):
-    monkeypatch.setattr("simdb.storage.runs.rewriting.THREADED_MOST", most)
-    monkeypatch.setattr("simdb.storage.runs.merge.COPIED_BYTES", 300)
+    monkeypatch.setattr("simdb.storage.rewriting.THREADED_MOST", most)
+    monkeypatch.setattr("simdb.storage.merge.COPIED_BYTES", 300)
     monkeypatch.setattr("simdb.database.maintenance.compaction.HASHED_DOCUMENTS", 50)
-    monkeypatch.setattr("simdb.storage.runs.table.BINNED_ENTRIES", 20)
-    monkeypatch.setattr("simdb.storage.runs.table.BIN_ENTRIES", 10)
+    monkeypatch.setattr("simdb.storage.table.BINNED_ENTRIES", 20)
+    monkeypatch.setattr("simdb.storage.table.BIN_ENTRIES", 10)
     one, many = (filled(open_database, tmp_path, kind, each) for each in (1, 3))
     wanted = one.query_many(near_texts(100, seed=2))
 
@@ -220,8 +220,8 @@ def test_fingerprints_and_signatures_are_the_same(number):
 def test_pairs_and_clusters_of_an_array_are_the_same(number, copies, monkeypatch):
     monkeypatch.setattr("simdb.database.clusters.arrays.MOVED_AT_ONCE", 7)
     monkeypatch.setattr("simdb.database.search.buckets.LABELLED_AT_ONCE", 9)
-    monkeypatch.setattr("simdb.storage.runs.table.BINNED_ENTRIES", 20)
-    monkeypatch.setattr("simdb.storage.runs.table.BIN_ENTRIES", 10)
+    monkeypatch.setattr("simdb.storage.table.BINNED_ENTRIES", 20)
+    monkeypatch.setattr("simdb.storage.table.BIN_ENTRIES", 10)
     bits = np.tile(simdb.fingerprints(near_texts(), threads=1).bits, copies)
 
     one, many = (simdb.find_all(bits, 6, 5, threads=each) for each in (1, number))

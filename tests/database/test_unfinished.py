@@ -10,9 +10,8 @@ from soundness import TINY, assert_sound, everything, stray_values
 
 import simdb
 from simdb.database.write import writer
-from simdb.storage import codec, layout
-from simdb.storage.runs import merge
-from simdb.storage.translation import MapFull
+from simdb.storage import codec, layout, merge
+from simdb.storage.files import MapFull
 
 FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
 BITS = np.arange(400, dtype=np.uint64) // 2 * FAR

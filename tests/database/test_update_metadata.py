@@ -7,7 +7,7 @@ import pytest
 
 import simdb
 from simdb.storage import layout
-from simdb.storage.records.metadata import BLOCK_DOCUMENTS, decode_block, read_all
+from simdb.storage.metadata import BLOCK_DOCUMENTS, decode_block, read_all
 
 
 def all_metadata(database):

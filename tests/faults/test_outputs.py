@@ -20,10 +20,11 @@ from simdb.cli.app import app
 from simdb.database.write.write_state import WriteState
 from simdb.files import outputs, remote
 from simdb.files.pieces import Spool
-from simdb.storage.files import location
+from simdb.storage import files
 
 CALLS = ("replace", "rename", "link", "remove", "rmdir", "mkdir", "fsync", "listdir", "open")
-OWN_FILES = (outputs.__file__, location.__file__)
+# Calls of these are calls of outputs.
+SYNCING = (files.write_whole.__code__, files.sync_directory.__code__)
 FOX = " ".join(f"w{number}" for number in range(40))
 SEA = " ".join(f"v{number}" for number in range(40))
 OLD = "what it held\n"
@@ -45,13 +46,15 @@ KILLED = """
 import os, signal, sys
 chosen, *arguments = sys.argv[1:]
 from simdb.files import outputs
-from simdb.storage.files import location
+from simdb.storage import files
+syncing = (files.write_whole.__code__, files.sync_directory.__code__)
 names = ("replace", "rename", "link", "remove", "rmdir", "mkdir", "fsync", "listdir", "open")
 count = -1
 def of(call):
     def counted(*given, **named):
         global count
-        if sys._getframe(1).f_code.co_filename in (outputs.__file__, location.__file__):
+        caller = sys._getframe(1).f_code
+        if caller.co_filename == outputs.__file__ or caller in syncing:
             count += 1
             if count == int(chosen):
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -91,7 +94,8 @@ class Faults:
 
     def _of(self, name, call):
         def checked(*given, **named):
-            if sys._getframe(1).f_code.co_filename in OWN_FILES:
+            caller = sys._getframe(1).f_code
+            if caller.co_filename == outputs.__file__ or caller in SYNCING:
                 self.may(name)
                 if name == "fsync":
                     return None  # which takes its time

@@ -17,7 +17,7 @@ from simdb.database.write import writer
 from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import table_names
-from simdb.storage.records.metadata import read_all
+from simdb.storage.metadata import read_all
 
 OPTIONS = simdb.Options(delta_documents=12, growth=2)
 LOGGED_SEED = 10

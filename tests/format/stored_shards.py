@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import simdb
-from simdb.storage.files.shards_file import VERSION
+from simdb.storage.shards_file import VERSION
 
 HERE = Path(__file__).parent
 SHARDS = 2

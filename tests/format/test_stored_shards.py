@@ -8,7 +8,7 @@ import pytest
 import stored_shards
 
 import simdb
-from simdb.storage.files.shards_file import VERSION
+from simdb.storage.shards_file import VERSION
 
 HERE = Path(__file__).parent
 VERSIONS = sorted(path.name for path in HERE.glob("sharded-v*"))

@@ -10,7 +10,7 @@ import pytest
 import sharded
 
 import simdb
-from simdb.storage.files import shards_file
+from simdb.storage import shards_file
 
 SHARDS = 4
 

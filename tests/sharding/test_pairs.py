@@ -14,7 +14,7 @@ from hypothesis import given as drawn, settings, strategies
 
 import simdb
 from simdb.database.sharding import searching
-from simdb.storage.files import location
+from simdb.storage import files
 
 OPTIONS = {"simhash": sharded.SIMHASH, "bare": sharded.BARE, "minhash": sharded.MINHASH}
 QUESTIONS = {
@@ -287,15 +287,15 @@ def test_too_many_documents_for_one_database_are_refused(both, monkeypatch):
 
 
 def folders(place):
-    return [name for name in os.listdir(place) if name.startswith(location.PREFIX)]
+    return [name for name in os.listdir(place) if name.startswith(files.PREFIX)]
 
 
 @pytest.mark.more
 @pytest.mark.few(1)
 def test_the_temporary_database_is_gone_when_the_answer_is_read(both, tmp_path, monkeypatch):
     _, many, one, texts = both
-    monkeypatch.setattr(location.tempfile, "gettempdir", lambda: os.fspath(tmp_path))
-    monkeypatch.setattr(location, "_place", lambda room_bytes: None)
+    monkeypatch.setattr(files.tempfile, "gettempdir", lambda: os.fspath(tmp_path))
+    monkeypatch.setattr(files, "_place", lambda room_bytes: None)
     ids = list(texts)
 
     pairs = many.find_all()
@@ -315,8 +315,8 @@ def test_the_temporary_database_is_gone_when_the_answer_is_read(both, tmp_path, 
 def test_it_lies_in_memory_only_with_room_for_all_shards(both, monkeypatch):
     _, many, _, _ = both
     asked = []
-    monkeypatch.setattr(location, "_place", lambda room_bytes: asked.append(room_bytes))
-    monkeypatch.setattr(location, "ROOM_BYTES", 1)
+    monkeypatch.setattr(files, "_place", lambda room_bytes: asked.append(room_bytes))
+    monkeypatch.setattr(files, "ROOM_BYTES", 1)
 
     many.find_all()
 

@@ -12,8 +12,8 @@ from soundness import assert_sound
 
 import simdb
 from simdb.compat.importing import import_datasketch
-from simdb.storage.files import new_directory
-from simdb.storage.files.new_directory import made_beside
+from simdb.storage import files
+from simdb.storage.files import made_beside
 
 PICKLE = str(Path(__file__).parents[1] / "compat" / "datasketch" / "list-2.0.0.pickle")
 
@@ -72,7 +72,7 @@ def test_an_interrupt_before_the_last_step_leaves_nothing(tmp_path, monkeypatch)
     def interrupt(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(new_directory, "sync_directory", interrupt)
+    monkeypatch.setattr(files, "sync_directory", interrupt)
     with pytest.raises(KeyboardInterrupt):
         made_beside(str(tmp_path / "new"), ".making", fill)
 

@@ -7,7 +7,7 @@ import pytest
 
 import simdb
 from simdb.storage import codec, layout
-from simdb.storage.records.manifest import decode_manifest, encode_manifest
+from simdb.storage.manifest import decode_manifest, encode_manifest
 
 
 @pytest.fixture

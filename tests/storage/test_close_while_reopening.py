@@ -7,8 +7,8 @@ import pytest
 
 import simdb
 from simdb.core.errors import BusyError
-from simdb.storage.environment import gate
-from simdb.storage.environment.environment import Environment
+from simdb.storage import gate
+from simdb.storage.environment import Environment
 
 
 @pytest.fixture

@@ -12,16 +12,10 @@ import simdb
 from simdb.core import kernel
 from simdb.plan.permutation import Permutations
 from simdb.storage import codec, layout
-from simdb.storage.records.delta import Delta, StoredBatch, decode_batch, encode_batch
-from simdb.storage.records.manifest import (
-    Manifest,
-    RunInfo,
-    Unfinished,
-    decode_manifest,
-    encode_manifest,
-)
-from simdb.storage.records.metadata import BLOCK_BYTES, decode_block, encode_blocks
-from simdb.storage.records.tombstones import (
+from simdb.storage.delta import Delta, StoredBatch, decode_batch, encode_batch
+from simdb.storage.manifest import Manifest, RunInfo, Unfinished, decode_manifest, encode_manifest
+from simdb.storage.metadata import BLOCK_BYTES, decode_block, encode_blocks
+from simdb.storage.tombstones import (
     encode_chunks,
     is_deleted,
     live_ordinals,

@@ -23,8 +23,8 @@ from simdb.database.maintenance import compaction
 from simdb.database.search import many
 from simdb.database.write import writer
 from simdb.plan import compaction as policy
-from simdb.storage.environment import environment
-from simdb.storage.files import open_files
+from simdb.storage import environment
+from simdb.storage import open_files
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)

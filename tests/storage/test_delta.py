@@ -6,7 +6,7 @@ import pytest
 from simdb.core import kernel
 from simdb.core.arrays import BARE, EMPTY, WEIGHTED
 from simdb.plan.permutation import Permutations
-from simdb.storage.records.delta import Delta, StoredBatch
+from simdb.storage.delta import Delta, StoredBatch
 
 
 def batch_of(ids, state=WEIGHTED):

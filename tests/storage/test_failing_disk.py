@@ -9,8 +9,7 @@ from soundness import TINY, assert_sound
 
 import simdb
 from simdb.database.maintenance import compaction
-from simdb.storage.environment import registry
-from simdb.storage.files import open_files, plain
+from simdb.storage import environment, files, open_files
 
 
 class Refusing:
@@ -41,7 +40,7 @@ def test_a_compaction_whose_copy_cannot_take_its_place_is_told(database, monkeyp
     database.insert_many(range(20), range(20))
     database.delete(3)
     is_own = module == "sync_directory"
-    where = "simdb.storage.files.open_files.sync_directory" if is_own else module
+    where = "simdb.storage.open_files.sync_directory" if is_own else module
     monkeypatch.setattr(where, fail)
 
     with pytest.raises(simdb.FullError, match="is full or has failed"):
@@ -64,7 +63,7 @@ def test_a_sync_that_fails_at_the_end_is_told_and_the_database_is_closed(tmp_pat
         database.close()
 
     assert database.is_closed
-    assert registry._open == {}
+    assert environment._open == {}
     database.close()
     with simdb.open(tmp_path / "db", durability="full") as again:
         assert list(again) == [1]
@@ -85,12 +84,12 @@ def test_a_database_goes_on_after_the_last_page_of_a_commit_failed(database):
 def test_a_half_written_new_data_file_is_in_nobodys_way(tmp_path):
     # A write that was cut short while a database was made left a data.mdb that nobody could open.
     (tmp_path / "db").mkdir()
-    (tmp_path / "db" / plain.NEW_FILE).write_bytes(b"\0" * 100)
+    (tmp_path / "db" / files.NEW_FILE).write_bytes(b"\0" * 100)
 
     with simdb.open(tmp_path / "db", options=TINY) as database:
         database.insert(1, 1)
 
-    assert not (tmp_path / "db" / plain.NEW_FILE).exists()
+    assert not (tmp_path / "db" / files.NEW_FILE).exists()
     assert_sound(tmp_path / "db")
 
 
@@ -100,7 +99,7 @@ def test_a_data_file_that_cannot_be_made_leaves_none(tmp_path, monkeypatch):
         simdb.open(tmp_path / "db")
     monkeypatch.undo()
 
-    assert not (tmp_path / "db" / plain.DATA_FILE).exists()
+    assert not (tmp_path / "db" / files.DATA_FILE).exists()
     simdb.open(tmp_path / "db").close()
     assert_sound(tmp_path / "db")
 
@@ -112,7 +111,7 @@ def test_a_commit_for_which_python_gets_no_memory_changes_nothing(database, monk
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr("simdb.storage.environment.subdatabases.check_next", exhausted)
+        patch.setattr("simdb.storage.environment.check_next", exhausted)
         with pytest.raises(MemoryError):
             database.insert(2, 2)
 

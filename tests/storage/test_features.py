@@ -9,8 +9,7 @@ from stored_values import change_value
 
 import simdb
 from simdb.core.arrays import Ragged, offsets_of
-from simdb.storage import codec, layout
-from simdb.storage.records import features
+from simdb.storage import codec, layout, metadata
 
 OPTIONS = simdb.Options(features=True)
 SIZES = st.lists(st.integers(0, 40), max_size=30)
@@ -28,11 +27,11 @@ def contents(made):
 @given(SIZES, st.integers(0, 9), st.data())
 def test_documents_kept_of_any_blocks_come_back_in_their_order(sizes, lost, data):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "BLOCK_DOCUMENTS", 4)
-        patch.setattr(features, "BLOCK_BYTES", 60)
-        patch.setattr(features, "RENUMBERED_DOCUMENTS", 5)
-        stored = dict(features.encode_features(0, packed(sizes)))
-        decoded = [features.decode_block(*block) for block in stored.items()]
+        patch.setattr(metadata, "FEATURE_DOCUMENTS", 4)
+        patch.setattr(metadata, "FEATURE_BYTES", 60)
+        patch.setattr(metadata, "RENUMBERED_DOCUMENTS", 5)
+        stored = dict(metadata.encode_features(0, packed(sizes)))
+        decoded = [metadata.decode_features(*block) for block in stored.items()]
         blocks = [
             (np.arange(first, first + len(made), dtype=np.uint32), made) for first, made in decoded
         ]
@@ -46,10 +45,10 @@ def test_documents_kept_of_any_blocks_come_back_in_their_order(sizes, lost, data
         kept = sorted(data.draw(st.sets(st.integers(0, max(len(sizes) - 1, 0)))))
         kept = [each for each in kept if each < len(sizes)]
 
-        again = list(features.renumbered_features(blocks, np.array(kept, np.uint32)))
+        again = list(metadata.renumbered_features(blocks, np.array(kept, np.uint32)))
 
     found = {}
-    for first, made in (features.decode_block(*block) for block in again):
+    for first, made in (metadata.decode_features(*block) for block in again):
         found |= {first + at: text for at, text in enumerate(contents(made))}
     assert found == {at: known.get(ordinal, b"") for at, ordinal in enumerate(kept)}
 
@@ -66,7 +65,7 @@ def test_documents_kept_of_any_blocks_come_back_in_their_order(sizes, lost, data
     ],
 )
 def test_ordinals_without_just_one_block_are_named(blocks, count, missing):
-    assert list(features.gaps(blocks, count)) == missing
+    assert list(metadata.gaps(blocks, count)) == missing
 
 
 @pytest.fixture
@@ -103,7 +102,7 @@ def test_check_finds_lost_and_damaged_features_and_rebuild_can_drop_them(databas
 def test_the_deep_check_finds_what_are_no_features(database):
     environment = database._store.environment
     handle = environment.subdatabase(layout.FEATURES)
-    ((key, value),) = features.encode_features(9, packed([7]))
+    ((key, value),) = metadata.encode_features(9, packed([7]))
     environment.write(lambda writer: writer.put(key, bytes(value), db=handle))
 
     (finding,) = database.check(deep=True)
@@ -116,4 +115,4 @@ def test_a_block_without_documents_is_damaged():
     value = codec.encode_array(layout.FEATURES_KIND, key, np.frombuffer(bytes(4), np.uint8))
 
     with pytest.raises(simdb.CorruptError, match="has no documents"):
-        features.decode_block(key, value)
+        metadata.decode_features(key, value)

@@ -157,7 +157,7 @@ def test_a_copy_without_memory_is_told_and_changes_nothing(path, monkeypatch, ve
     with simdb.open(path, "w") as database:
         database.delete_many(range(50))
         with monkeypatch.context() as patched:
-            patched.setattr("simdb.storage.environment.subdatabases._touch", fail)
+            patched.setattr("simdb.storage.environment._touch", fail)
             with pytest.raises(simdb.FullError, match=r"no memory left .* nothing was changed"):
                 database.compact() if verb == "compact" else database.copy(path.parent / "copy")
 

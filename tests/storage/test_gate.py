@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import simdb
-from simdb.storage.environment.gate import Gate, Holder, Turn
+from simdb.storage.gate import Gate, Holder, Turn
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from forked import run
 from soundness import TINY
 
 import simdb
-from simdb.storage.environment import environment as environment_module, file_map
+from simdb.storage import environment as environment_module, file_map
 
 MIB = 1 << 20
 

@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb.database.state.store import Store
-from simdb.storage.runs.table import header_bits
+from simdb.storage.table import header_bits
 
 OFFSETS = range(-4, 1)
 

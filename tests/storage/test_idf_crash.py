@@ -19,8 +19,8 @@ import os, signal, sys
 from dataclasses import replace
 import simdb
 from simdb.storage import contents
-from simdb.storage.environment import environment
-from simdb.storage.files import idf_file
+from simdb.storage import environment
+from simdb.storage import idf_file
 
 def die(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)

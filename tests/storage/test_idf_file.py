@@ -12,8 +12,8 @@ import xxhash
 from hypothesis import given, strategies as st
 
 import simdb
-from simdb.storage.files import idf_file
-from simdb.storage.files.idf_file import problems_of
+from simdb.storage import idf_file
+from simdb.storage.idf_file import problems_of
 
 SKETCH = simdb.Simhash(shingle=1, stop_words=("the", "a"))
 # Each word in another number of documents, so that tables of a few dozen entries have slots.

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import simdb
-from simdb.storage.environment import registry
+from simdb.storage import environment
 
 
 def open_files(folder):
@@ -27,11 +27,11 @@ def test_an_interrupt_before_there_is_a_lease_closes_the_environment(tmp_path, m
     class_name, method = name.split(".")
 
     with monkeypatch.context() as patch:
-        patch.setattr(getattr(registry, class_name), method, interrupted)
+        patch.setattr(getattr(environment, class_name), method, interrupted)
         with pytest.raises(KeyboardInterrupt):
             simdb.open(path)
 
-    assert registry._open == {}
+    assert environment._open == {}
     assert open_files(tmp_path) == 0
     with simdb.open(path) as database:
         database.insert("a", 1)

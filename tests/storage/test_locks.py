@@ -5,7 +5,7 @@ import os
 import pytest
 
 from simdb.core.errors import BusyError
-from simdb.storage.files.locks import FileLock, alone
+from simdb.storage.files import FileLock, alone
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from soundness import TINY
 
 import simdb
 from simdb.storage import codec, layout
-from simdb.storage.records.manifest import decode_manifest, encode_manifest
+from simdb.storage.manifest import decode_manifest, encode_manifest
 
 
 @pytest.fixture

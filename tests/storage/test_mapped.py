@@ -6,10 +6,8 @@ from soundness import TINY
 
 import simdb
 from simdb.core import memory
-from simdb.storage import layout
-from simdb.storage.environment import file_map
-from simdb.storage.environment.file_map import FileMap, Pages, find_map
-from simdb.storage.runs import source
+from simdb.storage import file_map, layout
+from simdb.storage.file_map import FileMap, Pages, find_map
 
 COUNT = 20_000
 BITS = np.arange(COUNT, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -102,7 +100,7 @@ def test_only_what_a_read_transaction_fetched_has_pages_of_the_file(large):
 
 @pytest.mark.more
 def test_a_database_larger_than_the_memory_answers_as_any_other(large, monkeypatch):
-    monkeypatch.setattr(source, "memory_bytes", lambda: 1)
+    monkeypatch.setattr("simdb.storage.environment.memory_bytes", lambda: 1)
     advised = []
     advise = file_map._advise
     monkeypatch.setattr(

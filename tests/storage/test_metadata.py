@@ -14,9 +14,8 @@ from hypothesis import given, settings
 import simdb
 from simdb.core.errors import CorruptError, InputError
 from simdb.database.maintenance import dump as dumping
-from simdb.storage import codec
-from simdb.storage.records import metadata as storing
-from simdb.storage.records.metadata import pack_every, pack_metadata
+from simdb.storage import codec, metadata as storing
+from simdb.storage.metadata import pack_every, pack_metadata
 
 Point = namedtuple("Point", "x y")
 

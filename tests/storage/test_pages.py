@@ -10,7 +10,7 @@ from flips import verdict
 from soundness import TINY
 
 import simdb
-from simdb.storage.files.pages import META, META_PAGES, PAGE as META_HEAD, problems_of_pages
+from simdb.storage.pages import META, META_PAGES, PAGE as META_HEAD, problems_of_pages
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 BRANCH, LEAF, BIG_DATA = 1, 2, 1
@@ -216,7 +216,7 @@ def test_a_last_page_outside_the_map_is_refused_when_opening(
     data_file, mode, last_page, monkeypatch
 ):
     # LMDB called it a map that had grown, or a lack of address space.
-    monkeypatch.setattr("simdb.storage.environment.file_map.OPEN_TRIES", 1)
+    monkeypatch.setattr("simdb.storage.file_map.OPEN_TRIES", 1)
     for meta in range(META_PAGES):
         put(data_file, meta * PAGE + META_HEAD.size + META.size - 16, "<Q", last_page)
 

@@ -11,9 +11,8 @@ from stored_values import change_value
 
 import simdb
 from simdb.database.write import passages as writing
-from simdb.storage import codec, layout, passages as stored
+from simdb.storage import codec, layout, metadata, passages as stored
 from simdb.storage.passages import passage_keys
-from simdb.storage.records import features
 
 OPTIONS = simdb.Options(
     passages=True, features=True, delta_documents=4, growth=2, keep_times="inserted"
@@ -30,9 +29,9 @@ def sizes(request, monkeypatch):
         monkeypatch.setattr(writing, "AHEAD_ENTRIES", 90)
         monkeypatch.setattr(stored, "WINDOW_ENTRIES", 16)
         monkeypatch.setattr(stored, "BLOCK_ENTRIES", 30)
-        monkeypatch.setattr(features, "BLOCK_DOCUMENTS", 3)
-        monkeypatch.setattr(features, "BLOCK_BYTES", 90)
-        monkeypatch.setattr(features, "RENUMBERED_DOCUMENTS", 4)
+        monkeypatch.setattr(metadata, "FEATURE_DOCUMENTS", 3)
+        monkeypatch.setattr(metadata, "FEATURE_BYTES", 90)
+        monkeypatch.setattr(metadata, "RENUMBERED_DOCUMENTS", 4)
 
 
 def text_of(chance):

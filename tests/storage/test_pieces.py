@@ -5,8 +5,8 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from simdb.storage.records.tombstones import with_deleted
-from simdb.storage.runs.rewriting import Piece, pieces_of
+from simdb.storage.rewriting import Piece, pieces_of
+from simdb.storage.tombstones import with_deleted
 
 RANDOM = np.random.default_rng(3).permutation(100)
 

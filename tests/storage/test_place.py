@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb.core.errors import OptionError
-from simdb.storage.files import location
+from simdb.storage import files
 
 MOUNTS = """\
 21 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
@@ -19,7 +19,7 @@ MOUNTS = """\
 def mounts(tmp_path, monkeypatch):
     """A list of mounts below the directory of the test."""
     (tmp_path / "mountinfo").write_text(MOUNTS.format(directory=tmp_path))
-    monkeypatch.setattr(location, "MOUNTS", str(tmp_path / "mountinfo"))
+    monkeypatch.setattr(files, "MOUNTS", str(tmp_path / "mountinfo"))
     return tmp_path
 
 
@@ -34,19 +34,19 @@ def mounts(tmp_path, monkeypatch):
     ],
 )
 def test_the_file_system_is_that_of_the_deepest_mount(mounts, path, kind):
-    assert location.file_system(str(mounts / path)) == kind
+    assert files.file_system(str(mounts / path)) == kind
 
 
 @pytest.mark.parametrize("path", ["far/db", "white space/db"])
 def test_a_network_file_system_is_refused_with_the_remedy(mounts, path):
     with pytest.raises(OptionError, match=r"network file system.*local disk"):
-        location.prepare(str(mounts / path), "c")
+        files.prepare(str(mounts / path), "c")
 
 
 def test_where_the_system_does_not_tell_the_place_is_taken(tmp_path, monkeypatch):
-    monkeypatch.setattr(location, "MOUNTS", str(tmp_path / "none"))
+    monkeypatch.setattr(files, "MOUNTS", str(tmp_path / "none"))
 
-    location.prepare(str(tmp_path / "db"), "c")
+    files.prepare(str(tmp_path / "db"), "c")
 
     assert (tmp_path / "db").is_dir()
 

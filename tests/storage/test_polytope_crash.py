@@ -14,7 +14,7 @@ CHILD = """
 import os, signal, sys
 import simdb
 from simdb.database.write import commit
-from simdb.storage.environment import environment
+from simdb.storage import environment
 from simdb.storage import contents
 
 def die(*arguments, **settings):

@@ -8,13 +8,8 @@ from soundness import TINY
 
 import simdb
 from simdb.storage import codec, layout
-from simdb.storage.records.manifest import (
-    Manifest,
-    RunInfo,
-    decode_manifest,
-    encode_manifest,
-)
-from simdb.storage.runs.table import directory_bits, polytope_header_bits, stored_bits
+from simdb.storage.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
+from simdb.storage.table import directory_bits, polytope_header_bits, stored_bits
 
 NAME = layout.polytope_name(2)
 

@@ -136,7 +136,7 @@ def test_nobody_opens_beside_others_without_the_lock_files_that_they_share(
     path, start, monkeypatch, name
 ):
     # Two tables of readers: one gives pages away that readers of the other still read.
-    monkeypatch.setattr("simdb.storage.files.open_files.WAIT_SECONDS", 0.1)
+    monkeypatch.setattr("simdb.storage.open_files.WAIT_SECONDS", 0.1)
     reader = start("r")
     os.unlink(path / name)
 
@@ -153,7 +153,7 @@ def test_lock_files_that_are_all_removed_lose_nothing_that_was_acknowledged(
     path, start, monkeypatch
 ):
     # Both writers went on side by side, and what one of them stored was lost.
-    monkeypatch.setattr("simdb.storage.files.open_files.WAIT_SECONDS", 0.1)
+    monkeypatch.setattr("simdb.storage.open_files.WAIT_SECONDS", 0.1)
     writer = start("w")
     assert writer.ask("insert") == "None"
     for name in LOCKS:

@@ -7,7 +7,7 @@ import pytest
 
 import simdb
 from simdb.database.maintenance.advice import OTHERS_WRITE
-from simdb.storage.files.plain import LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK
+from simdb.storage.files import LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK
 
 LOCKS = {LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK}
 

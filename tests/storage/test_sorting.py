@@ -6,8 +6,8 @@ from over import over
 
 from simdb.core import kernel, threads
 from simdb.core.bits import ALL_BITS, leading_masks
-from simdb.storage.runs import table
-from simdb.storage.runs.table import Sorting
+from simdb.storage import table
+from simdb.storage.table import Sorting
 
 MASKS = [ALL_BITS, 1, *leading_masks(4, 2)[2:4]]
 NOISE = np.random.default_rng(3).integers(0, 2**64, 3000, np.uint64)

@@ -12,8 +12,8 @@ from simdb.core.errors import CorruptError
 from simdb.database.maintenance import compaction, rebuild
 from simdb.storage import codec, layout
 from simdb.storage.contents import table_names
-from simdb.storage.records.manifest import decode_manifest, encode_manifest
-from simdb.storage.runs.table import Entries, is_stored, joint, sums_of
+from simdb.storage.manifest import decode_manifest, encode_manifest
+from simdb.storage.table import Entries, is_stored, joint, sums_of
 
 OPTIONS = simdb.Options(delta_documents=8, growth=2, polytopes=2, sketch=simdb.Simhash(shingle=1))
 WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown"]

@@ -5,11 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from simdb.storage import layout
-from simdb.storage.records.tombstones import with_deleted
-from simdb.storage.runs import merge
-from simdb.storage.runs.merge import TableMerge, merge_tables
-from simdb.storage.runs.run import Table
+from simdb.storage import layout, merge
+from simdb.storage.merge import TableMerge, merge_tables
+from simdb.storage.run import Table
+from simdb.storage.tombstones import with_deleted
 
 NONE = np.empty(0, np.uint32)
 # Sees no table in the map of a file.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simdb.storage.records.tombstones import Spare, Tombstones, live_ordinals, with_deleted
+from simdb.storage.tombstones import Spare, Tombstones, live_ordinals, with_deleted
 
 COUNT = 20
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from simdb.core.errors import ReplacedError
-from simdb.storage.environment import subdatabases
+from simdb.storage import environment
 
 
 class Transaction:
@@ -28,18 +28,18 @@ def reading_of(numbers):
 
 @pytest.fixture(autouse=True)
 def written(monkeypatch):
-    monkeypatch.setattr(subdatabases, "last_number", lambda environment: 7)
+    monkeypatch.setattr(environment, "last_number", lambda environment: 7)
 
 
 def test_a_commit_that_is_held_up_between_its_two_steps_is_waited_for():
     reading = reading_of([6] * 30 + [7])
 
-    subdatabases.check_number(None, "place", reading)
+    environment.check_number(None, "place", reading)
 
 
 def test_numbers_that_stay_different_are_those_of_a_replaced_file(monkeypatch):
-    monkeypatch.setattr(subdatabases, "COMPARED_SECONDS", 0.01)
+    monkeypatch.setattr(environment, "COMPARED_SECONDS", 0.01)
     reading = reading_of([6])
 
     with pytest.raises(ReplacedError, match=r"at transaction 7, but other .* are at 6"):
-        subdatabases.check_number(None, "place", reading)
+        environment.check_number(None, "place", reading)

@@ -9,10 +9,10 @@ import simdb
 from simdb.core.errors import FullError
 from simdb.plan.permutation import Permutations
 from simdb.storage import layout
-from simdb.storage.records.delta import StoredBatch, delta_view, encode_batch
-from simdb.storage.runs.merge import joined
-from simdb.storage.runs.rewriting import seal
-from simdb.storage.runs.run import as_segment
+from simdb.storage.delta import StoredBatch, delta_view, encode_batch
+from simdb.storage.merge import joined
+from simdb.storage.rewriting import seal
+from simdb.storage.run import as_segment
 
 GIB = 2**30
 # Sees no column in the map of a file.

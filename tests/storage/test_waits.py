@@ -8,8 +8,8 @@ import time
 import pytest
 
 import simdb
-from simdb.storage.files import locks
-from simdb.storage.files.locks import NO_NOTE, Processes, Threads, wait
+from simdb.storage import files
+from simdb.storage.files import NO_NOTE, Processes, Threads, wait
 
 # The lock is held for longer than any pause between two tries, and free for a moment.
 HELD_SECONDS = 0.1
@@ -70,7 +70,7 @@ def test_a_note_that_is_not_renewed_lapses(board):
 
 
 def test_who_waits_leaves_a_note_and_takes_it_away(board, monkeypatch):
-    monkeypatch.setattr(locks, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(files, "PATIENCE_SECONDS", 0.0)
     notes = []
 
     def is_taken():
@@ -84,7 +84,7 @@ def test_who_waits_leaves_a_note_and_takes_it_away(board, monkeypatch):
 
 
 def test_who_gives_up_takes_its_note_away(board, monkeypatch):
-    monkeypatch.setattr(locks, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(files, "PATIENCE_SECONDS", 0.0)
 
     assert not wait(lambda: False, 0.01, board, longest_seconds=0.001)
 

@@ -10,7 +10,7 @@ from forked import run
 from soundness import TINY, assert_sound
 
 import simdb
-from simdb.storage.files import open_files
+from simdb.storage import open_files
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICK_SECONDS = 0.02  # the system's clock notes no shorter times

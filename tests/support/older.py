@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import simdb
 from simdb.storage import contents, layout
-from simdb.storage.environment.subdatabases import get_value
+from simdb.storage.file_map import (
+    get_value,
+)
 
 
 def create(path, options):

@@ -3,11 +3,10 @@
 import os
 
 import simdb
-from simdb.storage import layout
+from simdb.storage import environment, layout
 from simdb.storage.contents import table_names
-from simdb.storage.environment import registry
-from simdb.storage.runs.merge import written_keys
-from simdb.storage.runs.run import run_keys
+from simdb.storage.merge import written_keys
+from simdb.storage.run import run_keys
 
 TINY = simdb.Options(delta_documents=4, growth=2)
 
@@ -21,7 +20,7 @@ def assert_sound(path):
         assert findings == [], findings
         assert stray_values(database) == []
         assert len(readers) <= 1, f"readers other than stats() itself: {readers}"
-    still_open = [shared.environment.path for shared in registry._open.values()]
+    still_open = [shared.environment.path for shared in environment._open.values()]
     assert os.path.abspath(path) not in still_open
 
 

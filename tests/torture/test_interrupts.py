@@ -8,7 +8,7 @@ from torture_tool import report_of
 
 CHEAP = ["insert", "query", "write", "close"]
 # Files in which transactions and locks are acquired and released.
-WITHIN = ["storage/environment", "engine/transaction", "engine/writing"]
+WITHIN = ["storage/environment", "storage/gate", "database/transaction", "database/writing"]
 
 pytestmark = pytest.mark.skipif(
     sys.version_info < (3, 11) or not os.path.isdir("/proc/self/fd"),

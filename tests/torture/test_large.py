@@ -28,7 +28,7 @@ def test_every_verb_answers_as_brute_force_does():
 
 # Only a database with a table of more than 2,000 entries is damaged by this rebuild.
 BROKEN = """
-import simdb.storage.runs.rewriting as rewriting
+import simdb.storage.rewriting as rewriting
 made = rewriting.make_table
 def make_table(keys, ordinals, bits, **rest):
     if len(keys) > 2000:

@@ -17,14 +17,12 @@ import simdb
 from sample import dumps, payloads, sample, values
 from simdb.core.stored_options import decode_options, decode_resources
 from simdb.plan.calibration import decode_calibration
-from simdb.storage import codec, layout
-from simdb.storage.files import idf_file
+from simdb.storage import codec, idf_file, layout, metadata as packed
+from simdb.storage.delta import decode_batch
+from simdb.storage.manifest import decode_manifest
 from simdb.storage.membership import Membership
-from simdb.storage.records import features as packed
-from simdb.storage.records.delta import decode_batch
-from simdb.storage.records.manifest import decode_manifest
-from simdb.storage.records.metadata import decode_block, read_many, read_times, unpacked
-from simdb.storage.records.tombstones import read_tombstones
+from simdb.storage.metadata import decode_block, read_many, read_times, unpacked
+from simdb.storage.tombstones import read_tombstones
 from simdb.storage.transfer import read_dump
 from taking import Taking, harness
 

@@ -12,7 +12,7 @@ from simdb.database.maintenance import calibration
 from simdb.database.state import staged
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage import codec, layout
-from simdb.storage.files.plain import DATA_FILE, IDF_FILE
+from simdb.storage.files import DATA_FILE, IDF_FILE
 
 OPTIONS = {
     "blocks": 3, "delta_documents": 4, "growth": 2, "keep_clusters": "distance",

@@ -14,7 +14,7 @@ import simdb
 from decoding import with_checksum
 from sample import TEXTS, passage_values, sample, values, with_passages
 from simdb.storage import codec
-from simdb.storage.files.plain import DATA_FILE, IDF_FILE
+from simdb.storage.files import DATA_FILE, IDF_FILE
 from taking import Taking, harness
 
 CHANGES = 3

@@ -20,7 +20,7 @@ import warnings
 from contextlib import suppress
 
 import simdb
-from simdb.storage.files.plain import DATA_FILE
+from simdb.storage.files import DATA_FILE
 from specimens import everything, make_all
 from trials import collected, outcome_of, report
 

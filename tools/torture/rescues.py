@@ -33,7 +33,7 @@ from damage import (
     zero_page,
 )
 from simdb.plan import compaction
-from simdb.storage.files.plain import IDF_FILE
+from simdb.storage.files import IDF_FILE
 from specimens import bits, make, make_all, texts
 from trials import collected, report
 

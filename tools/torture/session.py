@@ -22,7 +22,7 @@ from simdb.database.maintenance import calibration
 from simdb.database.state import staged
 from simdb.plan import compaction
 from simdb.plan.cost import USUAL_DELAYS
-from simdb.storage.environment import gate
+from simdb.storage import gate
 from sizes import SHARES, shrunk
 
 LAST_STEPS = 12

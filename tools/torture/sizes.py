@@ -70,17 +70,17 @@ TINY = {
     "storage.layout": {"SEGMENT_ORDINALS": 16},
     "storage.membership": {"SPARE_CHUNKS": 1},
     "storage.passages": {"WINDOW_ENTRIES": 16, "BLOCK_ENTRIES": 30},
-    "storage.records.delta": {"FEW_DOCUMENTS": 2, "LEAST_CAPACITY": 1},
-    "storage.records.metadata": {"BLOCK_DOCUMENTS": 2, "BLOCK_BYTES": 30, "CHECKED_TOGETHER": 2},
-    "storage.runs.columns": {"FEW": 1},
-    "storage.runs.merge": {
+    "storage.delta": {"FEW_DOCUMENTS": 2, "LEAST_CAPACITY": 1},
+    "storage.metadata": {"BLOCK_DOCUMENTS": 2, "BLOCK_BYTES": 30, "CHECKED_TOGETHER": 2},
+    "storage.run": {"FEW": 1},
+    "storage.merge": {
         "THREADED_DOCUMENTS": 4, "COPIED_BYTES": 99, "RANGE_ENTRIES": 4, "WINDOW_ENTRIES": 5,
         "WINDOW_BYTES": 200,
     },
-    "storage.runs.rewriting": {
+    "storage.rewriting": {
         "WINDOW_ENTRIES": 3, "THREADED_MOST": 10, "KEYED_DOCUMENTS": 3, "KEYED_LEAST": 2,
     },
-    "storage.runs.table": {
+    "storage.table": {
         "POLYTOPE_ENTRIES": (4, 9, 20), "BINNED_ENTRIES": 2, "BIN_ENTRIES": 3, "SAMPLED_KEYS":
         4,
     },

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import simdb
-from simdb.storage.files.plain import DATA_FILE
+from simdb.storage.files import DATA_FILE
 
 FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
 WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown", "cyan", "olive", "plum"]

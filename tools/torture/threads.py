@@ -21,7 +21,7 @@ from functools import partial
 import simdb
 import world as worlds
 from actors import ACTORS
-from simdb.storage.environment import gate
+from simdb.storage import gate
 from trials import collected, outcome_of, report, scratch
 
 TRIAL_SECONDS = 1.0

@@ -61,6 +61,8 @@ from simdb.storage import (
     Segment,
     Source,
     StoredBatch,
+    abandon,
+    acquire,
     as_segment,
     check_written,
     codec,
@@ -79,7 +81,7 @@ from simdb.storage import (
     read_options,
     read_own_idf,
     read_resources,
-    registry,
+    release,
     stored_passages,
     table_names,
     taken,
@@ -255,7 +257,7 @@ def _fill(directory: str, parts: Iterator[Part], progress: Report | None) -> int
     """Make the database in `directory`; returns the number of documents."""
     prepare(directory, "x")
     head, parts = _read_head(parts, directory)
-    lease = registry.acquire(
+    lease = acquire(
         directory, is_read_only=False, durability="process", map_bytes=DEFAULT_MAP_BYTES
     )
     try:
@@ -274,9 +276,9 @@ def _fill(directory: str, parts: Iterator[Part], progress: Report | None) -> int
         if head.notes:
             commit(store, lambda writer: write_notes(writer, head.notes))
     except BaseException:
-        registry.abandon(lease)
+        abandon(lease)
         raise
-    registry.release(lease)
+    release(lease)
     return filling.count
 
 

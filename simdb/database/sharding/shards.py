@@ -39,7 +39,18 @@ from simdb.database.database import Database
 from simdb.database.sharding.shard import OpenShard, content_of, named, options_digest, shard_of
 from simdb.database.state import documents
 from simdb.database.state.state import State
-from simdb.storage import DATA_FILE, SHARDS_FILE, check_directory, closed, shards_file
+from simdb.storage import (
+    DATA_FILE,
+    LEFT_OVER,
+    SHARDS_FILE,
+    Shard,
+    check_directory,
+    closed,
+    has_shards_file,
+    read_shards_file,
+    shard_name,
+    strange_directories,
+)
 
 ERROR, SKIP = "error", "skip"
 MISSING = (ERROR, SKIP)
@@ -95,7 +106,7 @@ class Shards:
             try:
                 shard.database.close()
             except Error as error:
-                raise named(error, shards_file.shard_name(number), self.path) from error
+                raise named(error, shard_name(number), self.path) from error
         self.is_closed = True
 
     def read(self, number: int, function: Callable[[State], Result]) -> Result:
@@ -118,7 +129,7 @@ class Shards:
         try:
             return function(self._open[number])
         except (*LASTING, *PASSING) as error:
-            raise named(error, shards_file.shard_name(number), self.path) from error
+            raise named(error, shard_name(number), self.path) from error
 
     def each(self, function: Callable[[OpenShard], Result]) -> Iterator[tuple[int, Result]]:
         """Yield the number and the answer of one shard after the other; see `read_all`."""
@@ -287,20 +298,20 @@ def global_ordinals(shard: int, ordinals: npt.NDArray[np.integer]) -> U64:
     return (np.uint64(shard) << ORDINAL_BITS) + ordinals.astype(np.uint64)
 
 
-def _listed(path: str) -> tuple[tuple[shards_file.Shard, ...], str]:
+def _listed(path: str) -> tuple[tuple[Shard, ...], str]:
     """Return the shards that a directory must have, and the digest of their options."""
     if not check_directory(path):
         raise NotFoundError(f"there is no sharded database at {path}; write_sharded makes one")
-    if not shards_file.has_shards_file(path):
+    if not has_shards_file(path):
         if os.path.lexists(os.path.join(path, DATA_FILE)):
             raise FormatError(f"{path} is one database and not sharded; open it with simdb.open")
         raise NotFoundError(
             f"there is no {SHARDS_FILE} in {path}, so its shards are not complete;"
             " finish_sharded checks them and writes it"
         )
-    content = shards_file.read_shards_file(path)
-    directories = shards_file.strange_directories(path, len(content.shards))
-    unknown = [name for name in directories if not shards_file.LEFT_OVER.fullmatch(name)]
+    content = read_shards_file(path)
+    directories = strange_directories(path, len(content.shards))
+    unknown = [name for name in directories if not LEFT_OVER.fullmatch(name)]
     if unknown:
         raise FormatError(
             f"{path} has a directory {unknown[0]!r} that is none of its {len(content.shards)}"
@@ -321,7 +332,7 @@ def _opened(path: str, name: str, allow: Collection[str]) -> OpenShard:
         raise named(error, name, path) from error
 
 
-def _compare(shard: OpenShard, path: str, entry: shards_file.Shard, digest: str) -> None:
+def _compare(shard: OpenShard, path: str, entry: Shard, digest: str) -> None:
     """Raise an error unless a shard is as its entry in the shards file says."""
     try:
         found, count = options_digest(shard.store), len(shard.database)
@@ -342,14 +353,14 @@ def _compare(shard: OpenShard, path: str, entry: shards_file.Shard, digest: str)
 
 def _check_place(shard: OpenShard, path: str, number: int, shards: int) -> None:
     """Raise CorruptError if the first id of a shard belongs to another of so many."""
-    name = shards_file.shard_name(number)
+    name = shard_name(number)
     try:
         first = next(iter(shard.database), None)
         numbers = shard_of([] if first is None else [first], shards)
     except LASTING as error:
         raise named(error, name, path) from error
     if (numbers != number).any():
-        other = shards_file.shard_name(int(numbers[0]))
+        other = shard_name(int(numbers[0]))
         raise CorruptError(
             f"{name} of {path} has documents of {other}; put each shard back into its own place,"
             " or restore it from a copy"

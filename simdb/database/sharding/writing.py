@@ -48,11 +48,11 @@ from simdb.storage import (
     Shard,
     ShardsFile,
     StoredBatch,
+    abandon,
     check_directory,
     concatenate,
     directory_of,
     made_beside,
-    registry,
     shard_name,
     strange_directories,
     sync_directory,
@@ -410,6 +410,6 @@ def _opened(directory: str, mode: ModeName, options: Options | None) -> Iterator
     try:
         yield store
     except BaseException:
-        registry.abandon(store.lease)
+        abandon(store.lease)
         raise
     store.close()

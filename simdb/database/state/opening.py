@@ -29,15 +29,19 @@ from simdb.database.state.store import Store
 from simdb.sketch import sketcher_of, take_resources, warn_of_changes
 from simdb.storage import (
     DEFAULT_MAP_BYTES,
+    DURABILITIES,
     LEAST_MAP_BYTES,
     MOST_MAP_BYTES,
     REMEDY,
     Environment,
     Lease,
     TemporaryFolder,
+    abandon,
+    acquire,
     contents,
-    location,
-    registry,
+    directory_of,
+    is_new,
+    prepare,
     translate,
 )
 
@@ -119,7 +123,7 @@ def open_store(
     if options is not None and not isinstance(options, Options):
         raise OptionError(f"options must be a simdb.Options, got {type(options).__name__}")
     durability, map_size, timeout, allow = access
-    one_of("durability", durability, location.DURABILITIES)
+    one_of("durability", durability, DURABILITIES)
     size = DEFAULT_MAP_BYTES if map_size is None else map_size
     if not isinstance(size, int) or not LEAST_MAP_BYTES <= size <= MOST_MAP_BYTES:
         raise OptionError(
@@ -131,11 +135,11 @@ def open_store(
             f"timeout must be a number of seconds from 0 on, or None, got {shown(timeout)}"
         )
     allowed = _allowed(allow, options)
-    directory = location.directory_of(path)
-    if options is not None and location.is_new(directory, mode):
+    directory = directory_of(path)
+    if options is not None and is_new(directory, mode):
         _make_resources(settled(options))  # an error here leaves no empty directory behind
-    location.prepare(directory, mode)
-    lease = registry.acquire(
+    prepare(directory, mode)
+    lease = acquire(
         directory, is_read_only=mode == "r", durability=durability, map_bytes=size, timeout=timeout
     )
     try:
@@ -147,7 +151,7 @@ def open_store(
         warn_of_changes(stored.sketch, resources, directory)
         return Store(lease, stored, resources, timeout=timeout, allowed=allowed)
     except BaseException as error:
-        registry.abandon(lease)
+        abandon(lease)
         if isinstance(error, OSError) and not isinstance(error, Error):
             translate(error, directory)
         if isinstance(error, CorruptError) and REMEDY not in str(error):
@@ -163,7 +167,7 @@ def open_temporary(mode: str, options: Options | None, access: Access) -> Store:
             f"mode {mode!r} opens a database that exists, and without a path there is none; give a"
             " path, or leave out the mode"
         )
-    one_of("durability", access.durability, location.DURABILITIES)
+    one_of("durability", access.durability, DURABILITIES)
     if access.durability == "process":
         raise OptionError(
             "a database without a path is gone when the process ends, so durability='process' is"
@@ -196,14 +200,14 @@ def open_aside(
     `room_bytes`: what its file may need; it lies in memory only if there is so much room.
     """
     folder = TemporaryFolder(room_bytes)
-    location.prepare(folder.database, "x")
-    lease = registry.acquire(
+    prepare(folder.database, "x")
+    lease = acquire(
         folder.database, is_read_only=False, durability="none", map_bytes=DEFAULT_MAP_BYTES
     )
     try:
         made = created(lease, options, resources, allowed)
     except BaseException:
-        registry.abandon(lease)
+        abandon(lease)
         folder.remove()
         raise
     made.folder = folder

@@ -34,7 +34,7 @@ from simdb.storage import (
     WriteRight,
     closed,
     contents as stored,
-    registry,
+    release,
     translated,
 )
 
@@ -137,7 +137,7 @@ class Store:
         self.end_lasting()
         self.forget_views()
         try:
-            registry.release(self.lease)
+            release(self.lease)
         finally:
             self._is_closed = self.is_closed
         self._is_closed = True

@@ -4,7 +4,7 @@ LMDB keeps no checksums of its pages and follows what they say.  A flipped bit i
 an offset can send it outside the file, which ends the process, make it overwrite pages that are in
 use, or abort the process by one of its assertions.  So the pages are walked here, with plain reads,
 before LMDB reads them: when the database is opened, before anything is dropped, and whenever
-`Watch` (files/open_files.py) sees that another program has written the file.  For the last commit
+`Watch` (open_files.py) sees that another program has written the file.  For the last commit
 the walk checks:
 
 * the two meta pages: magic, version, map, successive commits, each on the page of its number;

@@ -20,10 +20,10 @@ from simdb.core.dtypes import U8, U32, U64
 from simdb.core.errors import CorruptError
 from simdb.core.threads import crew, in_rounds, mapped, parts_of
 from simdb.storage import codec, layout
-from simdb.storage.records.delta import DeltaView, Keying, StoredBatch
-from simdb.storage.records.manifest import RunInfo
-from simdb.storage.records.tombstones import Bitmap, is_deleted
-from simdb.storage.runs.merge import (
+from simdb.storage.delta import DeltaView, Keying, StoredBatch
+from simdb.storage.environment import Source
+from simdb.storage.manifest import RunInfo
+from simdb.storage.merge import (
     REMEDY,
     TableMerge,
     aligned_segments,
@@ -36,9 +36,8 @@ from simdb.storage.runs.merge import (
     taken,
     written_entries,
 )
-from simdb.storage.runs.run import Run, Segment, as_segment, encoded_column
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import (
+from simdb.storage.run import Run, Segment, as_segment, encoded_column
+from simdb.storage.table import (
     Entries,
     Put,
     Stored,
@@ -50,6 +49,7 @@ from simdb.storage.runs.table import (
     run_info,
     sorted_table,
 )
+from simdb.storage.tombstones import Bitmap, is_deleted
 
 # The entries of all sources that are merged at a time; they and the result fit into a cache.
 WINDOW_ENTRIES = 1 << 18

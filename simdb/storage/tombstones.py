@@ -18,7 +18,9 @@ from simdb.core.bits import is_set
 from simdb.core.dtypes import U8, U32, Bools
 from simdb.core.errors import CorruptError
 from simdb.storage import codec, layout
-from simdb.storage.environment.subdatabases import values_from
+from simdb.storage.file_map import (
+    values_from,
+)
 
 CHUNK_BYTES = layout.CHUNK_ORDINALS // 8
 SPARE_BYTES = 8 * CHUNK_BYTES

@@ -21,9 +21,7 @@ import xxhash
 
 from simdb.core.checks import a_map, a_text, a_whole, expecting
 from simdb.core.errors import CorruptError, FormatError, NotFoundError
-from simdb.storage.files.location import write_whole
-from simdb.storage.files.plain import SHARDS_FILE, open_regular
-from simdb.storage.translation import translate
+from simdb.storage.files import SHARDS_FILE, open_regular, translate, write_whole
 
 # The name of the unfinished file, which is moved into place when it is complete.
 SHARDS_TEMPORARY = "shards.json.new"

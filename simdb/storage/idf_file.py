@@ -28,9 +28,14 @@ from simdb.core.errors import CorruptError, FormatError, InputError, NotFoundErr
 from simdb.core.stored_options import decode_settings
 from simdb.core.text_sketch import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
 from simdb.storage import codec
-from simdb.storage.files.location import write_whole
-from simdb.storage.files.plain import IDF_FILE, IDF_TEMPORARY, OWN_MODE, share_files
-from simdb.storage.translation import translate
+from simdb.storage.files import (
+    IDF_FILE,
+    IDF_TEMPORARY,
+    OWN_MODE,
+    share_files,
+    translate,
+    write_whole,
+)
 
 MAGIC = b"simdbidf"
 VERSION = 1

@@ -17,14 +17,12 @@ from simdb.core.arrays import offsets_of
 from simdb.core.dtypes import I64, U32, Array
 from simdb.core.errors import CorruptError, FormatError
 from simdb.core.threads import mapped
-from simdb.storage import codec, layout
-from simdb.storage.environment import file_map
-from simdb.storage.records.delta import stored_offsets
-from simdb.storage.records.manifest import RunInfo, Unfinished
-from simdb.storage.records.tombstones import Bitmap
-from simdb.storage.runs.run import Run, Segment, put_segment
-from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import (
+from simdb.storage import codec, file_map, layout
+from simdb.storage.delta import stored_offsets
+from simdb.storage.environment import Source
+from simdb.storage.manifest import RunInfo, Unfinished
+from simdb.storage.run import Run, Segment, put_segment
+from simdb.storage.table import (
     NO_ENTRIES,
     Entries,
     Put,
@@ -41,6 +39,7 @@ from simdb.storage.runs.table import (
     table_with_room,
     with_entries,
 )
+from simdb.storage.tombstones import Bitmap
 
 # Merging fewer documents would not be worth several threads.
 THREADED_DOCUMENTS = 1 << 14

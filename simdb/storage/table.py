@@ -19,7 +19,7 @@ from simdb.core.bits import ALL_BITS
 from simdb.core.dtypes import I64, U32, U64, Array
 from simdb.core.threads import PARTS, mapped, parts_of
 from simdb.storage import codec, layout
-from simdb.storage.records.manifest import SUM_BYTES, RunInfo
+from simdb.storage.manifest import SUM_BYTES, RunInfo
 
 # A sub-database, a key and the stored form of a value.
 Stored = tuple[bytes, bytes, Any]

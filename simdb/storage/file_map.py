@@ -4,7 +4,7 @@ LMDB's binding touches every page of a value that it returns.  If the database i
 memory, a single query would then read whole tables.  A cursor touches only the pages of the tree,
 and the key that it returns lies in a leaf page.  The node of a large value has there, behind the
 key, the number of the first page of the value, and every page has its own number at its start: so
-the distance between the two is known.  `files/pages.py` has the layout, and has checked it.
+the distance between the two is known.  `pages.py` has the layout, and has checked it.
 
 A column that will be scanned is read at once and not page by page, and a scanned column leaves the
 memory of the process; the system keeps the pages for later as long as it has room.  Only memory of
@@ -18,18 +18,17 @@ import mmap
 import os
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import lmdb
 import numpy as np
 
 from simdb.core.dtypes import Array
 from simdb.core.errors import CorruptError, Error, ForbiddenError, FormatError, FullError
-from simdb.storage.environment.subdatabases import get_value, statistics_of
-from simdb.storage.files.pages import BIG_DATA, NODE, NUMBER, PAGE, check_metas
-from simdb.storage.files.plain import DATA_FILE, LMDB_LOCK
-from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate
+from simdb.storage.files import DATA_FILE, LMDB_LOCK, is_left_from_fork, is_out_of_memory, translate
+from simdb.storage.pages import BIG_DATA, NODE, NUMBER, PAGE, REMEDY, check_metas
 
 # Address space, not disk: the file grows as it is filled.
 LEAST_MAP_BYTES = 1 << 20
@@ -67,7 +66,7 @@ def open_map(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) 
 
 
 def check_library(version: tuple[int, ...]) -> None:
-    """Raise FormatError unless `version` is of the LMDB whose pages `storage/files/` checks."""
+    """Raise FormatError unless `version` is of the LMDB whose pages `pages` checks."""
     if tuple(version[:2]) != LIBRARY:
         raise FormatError(
             f"the package lmdb has LMDB {'.'.join(map(str, version))}, and simdb knows the files "
@@ -121,6 +120,57 @@ def _open_smaller(path: str, map_bytes: int, *, is_read_only: bool, is_synced: b
             else:
                 time.sleep(0.01 * attempt)
     raise FullError(f"{path} cannot be mapped: the system has no address space for it")
+
+
+def get_value(transaction: Any, handle: Any, key: bytes) -> Any:
+    """Return the value under `key` of a sub-database, in the map; None if there is none."""
+    try:
+        return transaction.get(key, db=handle)
+    except lmdb.Error as error:
+        _refuse(error)
+
+
+def values_from(transaction: Any, handle: Any, key: bytes = b"") -> Iterator[tuple[bytes, Any]]:
+    """Yield keys and values of a sub-database in order, from the first key at or after `key`."""
+    try:
+        cursor = transaction.cursor(handle)
+        if cursor.set_range(key):
+            for found, value in cursor:
+                yield bytes(found), value
+    except lmdb.Error as error:
+        _refuse(error)
+
+
+def keys_from(transaction: Any, handle: Any, key: bytes) -> list[bytes]:
+    """Return all keys of a sub-database, from the first key at or after `key`; reads no values."""
+    try:
+        cursor = transaction.cursor(handle)
+        if not cursor.set_range(key):
+            return []
+        return [bytes(found) for found in cursor.iternext(keys=True, values=False)]
+    except lmdb.Error as error:
+        _refuse(error)
+
+
+def value_at_or_before(transaction: Any, handle: Any, key: bytes) -> tuple[bytes, Any] | None:
+    """Return the last key at or before `key`, and its value; None if there is none."""
+    try:
+        cursor = transaction.cursor(handle)
+        if not cursor.set_range(key):
+            is_found = cursor.last()
+        else:
+            is_found = bytes(cursor.key()) == key or cursor.prev()
+        return (bytes(cursor.key()), cursor.value()) if is_found else None
+    except lmdb.Error as error:
+        _refuse(error)
+
+
+def statistics_of(transaction: Any, handle: Any) -> dict[str, int]:
+    """Return LMDB's counts of pages and entries of a sub-database."""
+    try:
+        return dict(transaction.stat(handle))
+    except lmdb.Error as error:
+        _refuse(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,3 +283,7 @@ def _advise(pages: Pages, advice: int, part_bytes: int = sys.maxsize) -> None:
         place, size = ctypes.c_void_p(start), ctypes.c_size_t(min(pages.stop - start, part_bytes))
         accepted = _MADVISE(place, size, ctypes.c_int(advice)) == 0
         start += size.value
+
+
+def _refuse(error: lmdb.Error) -> NoReturn:
+    raise CorruptError(f"the pages of the data file are damaged: {error}; {REMEDY}") from error

@@ -24,7 +24,7 @@ from threading import get_ident
 from typing import Any
 
 from simdb.core.errors import BusyError
-from simdb.storage.files.locks import FileLock, Threads, pauses, wait
+from simdb.storage.files import FileLock, Threads, pauses, wait
 
 WAIT_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 0.005

@@ -14,20 +14,24 @@ from time import monotonic
 import lmdb
 
 from simdb.core.errors import CorruptError, Error, NotFoundError, ReplacedError
-from simdb.storage.files.location import sync_directory
-from simdb.storage.files.locks import FileLock, alone, open_lock, pauses
-from simdb.storage.files.pages import check_metas, check_pages, last_commit
-from simdb.storage.files.plain import (
+from simdb.storage.files import (
     DATA_FILE,
     LMDB_LOCK,
     NEW_FILE,
     PRESENCE_LOCK,
     WRITER_LOCK,
+    FileLock,
+    alone,
     check_regular,
     is_same_file,
+    open_lock,
+    pauses,
     share_files,
+    sync_directory,
+    translate,
+    translated,
 )
-from simdb.storage.translation import translate, translated
+from simdb.storage.pages import check_metas, check_pages, last_commit
 
 # A process that creates the lock files does so at once.
 WAIT_SECONDS = 5.0

@@ -1,0 +1,923 @@
+"""The one interface to LMDB: sub-databases, transactions, growth of the map, forks.
+
+A process opens the LMDB environment of a directory once, however many databases it opens there
+(`acquire`); LMDB forbids a second time.  Every transaction enters the gate, and closing the
+environment or growing its map waits until the gate is empty.
+
+In a forked child LMDB's transactions seem to work, but corrupt those of the parent; here the child
+gets ForkedError.  A database opens an environment of its own in the child, to read.
+
+Handles are numbers for named sub-databases, valid until the environment is closed.  Damaged pages
+raise CorruptError.  The reader table, which all processes share, holds the number of the last
+transaction, and so says which of the two meta pages of the file counts.  If the data file, or its
+content, was replaced by another one, the numbers of the table and of the file differ.
+"""
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from threading import Lock, get_ident
+from typing import Any, TypeVar
+
+import lmdb
+import numpy.typing as npt
+
+from simdb.core.errors import (
+    BusyError,
+    ClosedError,
+    Error,
+    ForkedError,
+    FormatError,
+    FullError,
+    OptionError,
+    ReadOnlyError,
+    ReplacedError,
+)
+from simdb.core.memory import memory_bytes
+from simdb.storage import codec, layout
+from simdb.storage.delta import Keying
+from simdb.storage.file_map import (
+    READERS_MAX,
+    FileMap,
+    Pages,
+    find_map,
+    get_value,
+    open_map,
+    statistics_of,
+    values_from,
+)
+from simdb.storage.files import DATA_FILE, MapFull, closed, pauses, translate, translated
+from simdb.storage.gate import Alone, Gate, Holder, Turn, WriteRight
+from simdb.storage.open_files import OpenFiles
+
+# Another process can commit between the two reads.  A commit writes first the file and then the
+# reader table, and the system can hold it up between the two.
+COMPARED_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 0.02
+BEGIN_TRIES = 20  # another process can enlarge the map again after each try
+
+Result = TypeVar("Result")
+# A lease can be garbage collected, and so given back, even while this thread has the lock.
+_lock = threading.RLock()
+_open: dict[tuple[int, int], "Shared"] = {}
+
+
+class Handles:
+    """The sub-databases of one environment that were attached or created."""
+
+    def __init__(self, path: str) -> None:
+        """Start without handles; `path` is for messages."""
+        self._path = path
+        self._named: dict[bytes, Any] = {}
+        self._lock = threading.Lock()
+
+    def every(self) -> list[Any]:
+        """Return all handles."""
+        return list(self._named.values())
+
+    def __contains__(self, name: bytes) -> bool:
+        """Whether the sub-database `name` is open."""
+        return name in self._named
+
+    def __getitem__(self, name: bytes) -> Any:
+        """Return the handle of the sub-database `name`."""
+        return self._named[name]
+
+    def attach(self, environment: Any, names: Iterable[bytes]) -> None:
+        """Open the sub-databases in `names` that are not open yet; FormatError if one is missing.
+
+        lmdb.MapResizedError if another process has made the map larger.
+        """
+        with self._lock:
+            wanted = [name for name in names if name not in self._named]
+            self._named = {**self._named, **self._opened(environment, wanted)}
+
+    def renew(self, environment: Any) -> None:
+        """Open all sub-databases again, or none, after the environment was closed and reopened.
+
+        No other thread of this process may have a transaction open.
+        """
+        while True:
+            try:
+                self._named = self._opened(environment, list(self._named))
+            except lmdb.MapResizedError:
+                environment.set_mapsize(0)  # another process has made it larger
+            else:
+                return
+
+    def create(self, environment: Any, names: Iterable[bytes], transaction: Any) -> None:
+        """Create sub-databases in a write transaction."""
+        for name in names:
+            self._named[name] = environment.open_db(name, txn=transaction, create=True)
+
+    def forget(self, names: Collection[bytes] | None = None) -> None:
+        """Drop the handles in `names`, or all: the environment was closed, or did not commit."""
+        dropped = self._named if names is None else names
+        self._named = {name: each for name, each in self._named.items() if name not in dropped}
+
+    def _opened(self, environment: Any, names: list[bytes]) -> dict[bytes, Any]:
+        """Open sub-databases and return their handles, which are valid at once.
+
+        LMDB lets one thread at a time open a sub-database, in a transaction that is then committed.
+        In a writable environment that transaction is begun here: LMDB's binding would begin its own
+        while it holds the interpreter lock, and two threads could then wait for each other for
+        ever.
+        """
+        if not names:
+            return {}
+        if environment.flags()["readonly"]:
+            return {name: self._open(environment, name, None) for name in names}
+        with environment.begin(write=True, buffers=True) as transaction:
+            return {name: self._open(environment, name, transaction) for name in names}
+
+    def _open(self, environment: Any, name: bytes, transaction: Any) -> Any:
+        try:
+            return environment.open_db(name, txn=transaction, create=False)
+        except lmdb.MapResizedError:
+            raise
+        except (lmdb.NotFoundError, lmdb.ReadonlyError, lmdb.IncompatibleError) as error:
+            raise FormatError(
+                f"{self._path} has no sub-database {name.decode()}: it is no simdb database"
+            ) from error
+        except lmdb.Error as error:
+            translate(error, self._path)
+
+
+def last_number(environment: Any) -> int:
+    """Return the number of the last transaction in the data file; 0 if nothing was ever written."""
+    return int(environment.info()["last_txnid"])
+
+
+def used_bytes(environment: Any) -> int:
+    """Return the size of the data file up to the last page that was ever written."""
+    return int((environment.info()["last_pgno"] + 1) * environment.stat()["psize"])
+
+
+def sizes(environment: Any, transaction: Any, handles: Iterable[Any]) -> tuple[int, int]:
+    """Return the bytes of the pages in use, and of the map."""
+    information, page_bytes = environment.info(), environment.stat()["psize"]
+    live = 2 * page_bytes
+    for handle in (environment.open_db(None, txn=transaction), *handles):
+        pages = statistics_of(transaction, handle)
+        live += page_bytes * sum(
+            pages[kind] for kind in ("branch_pages", "leaf_pages", "overflow_pages")
+        )
+    return live, information["map_size"]
+
+
+def readers(environment: Any, *, clears: bool) -> list[tuple[int, int, int]]:
+    """Return (process, thread, transaction) of each reader slot in use.
+
+    `clears`: first free the slots of processes that have died.
+    """
+    if clears:
+        environment.reader_check()
+    rows = []
+    for line in environment.readers().splitlines()[1:]:
+        parts = line.split()
+        if len(parts) == 3 and parts[2] != "-":
+            rows.append((int(parts[0]), int(parts[1], 16), int(parts[2])))
+    return rows
+
+
+def engine_version() -> str:
+    """Return the version of the LMDB library."""
+    return ".".join(map(str, lmdb.version()))
+
+
+def check_number(
+    environment: Any, path: str, reading: Callable[[], AbstractContextManager[Any]]
+) -> None:
+    """Raise ReplacedError unless reader table and data file are at the same transaction number.
+
+    `reading` opens a read transaction for a `with` statement.
+    """
+    again = pauses(COMPARED_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
+    while True:
+        written = last_number(environment)
+        with reading() as transaction:
+            number = transaction.id()
+        if number == written:
+            return
+        if not next(again, False):
+            break
+    raise ReplacedError(
+        f"{os.path.join(path, DATA_FILE)} is at transaction {written}, but other processes that"
+        f" have the database open are at {number}: the file was overwritten while it was open. "
+        " Close the database in every process, then open it again"
+    )
+
+
+def check_next(environment: Any, path: str, transaction: Any, base: int | None) -> None:
+    """Raise ReplacedError unless a write transaction directly follows the last one in the file.
+
+    `base`: the number of the last transaction when the change was made; None if any will do.
+    """
+    written, number = last_number(environment), transaction.id()
+    if number != written + 1 or base not in (None, written):
+        raise ReplacedError(
+            f"{path} was written by a process that does not share its locks, up to transaction"
+            f" {max(written, number - 1)}; nothing was changed.  Close the database in every"
+            " process, then open it again"
+        )
+
+
+def copy_compacted(environment: Any, transaction: Any, handles: Iterable[Any], path: str) -> None:
+    """Write a compacted copy to the new file `path`, and sync it; FullError.
+
+    All values are read first.  The system copies mapped memory in large pieces, and maps what was
+    written in large pieces in large pieces too, so that opening the copy takes a tenth of the time.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            for handle in handles:
+                _touch(transaction, handle)
+            environment.copyfd(descriptor, compact=True)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except (lmdb.Error, OSError) as error:
+        translate(error, path)
+
+
+def _touch(transaction: Any, handle: Any) -> None:
+    """Read every value, so that its pages are in memory; LMDB's binding touches what it returns."""
+    for _ in transaction.cursor(handle).iternext(keys=False, values=True):
+        pass
+
+
+class Environment:
+    """An open LMDB environment, shared by all databases of this process in one directory."""
+
+    # The number of this process, for `begin`: to ask the system takes as long as to begin.
+    process = os.getpid()
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        is_read_only: bool,
+        durability: str,
+        map_bytes: int,
+        timeout: float | None,
+    ) -> None:
+        """Open the existing directory `path`; make an empty data file unless read-only.
+
+        `timeout`: seconds to wait while another process replaces the data file.
+        """
+        self.path = path
+        self.durability = durability
+        self.is_read_only = is_read_only
+        self.map_bytes = map_bytes
+        self.generation = 0  # changes whenever pointers into the map become invalid
+        self._pid = os.getpid()
+        self._gate = Gate(f"snapshots and transactions of this process on {path}")
+        self._turn = Turn()
+        self.parent_wrote = False  # in a forked child: at the fork
+        self._right: weakref.ref[WriteRight] | None = None
+        self.handles = Handles(path)
+        self._lmdb: Any = None
+        self._is_closed = False
+        self._has_replaced = False  # whether this process has put another data file in place
+        self._is_lost = False  # whether it could not be opened again; the next verb tries
+        self._files = OpenFiles(
+            path, is_read_only=is_read_only, is_synced=durability == "full", timeout=timeout
+        )
+        self.presence, self.watch = self._files.presence, self._files.watch
+        try:
+            self._lmdb = self._open()
+            with self.reading():
+                self.watch.walk()
+            check_number(self._lmdb, path, self.reading)
+        except BaseException:
+            if self._lmdb is not None:
+                self._lmdb.close()
+            self._files.close()
+            raise
+
+    def begin(self, *, tries: int = BEGIN_TRIES) -> Holder:
+        """Begin a read transaction and return its holder; the caller passes that to `end`."""
+        if self._is_lost:
+            self.recover()
+        holder = self._gate.enter()
+        try:
+            if self._lmdb is None or self._pid != self.process:
+                self.check_usable()
+            holder.transaction = self._lmdb.begin(buffers=True)
+        except lmdb.Error as error:
+            self._gate.leave(holder)
+            return self._begin_again(error, tries)
+        except BaseException:
+            self._gate.leave(holder)
+            raise
+        return holder
+
+    def end(self, holder: Holder) -> None:
+        """End the transaction of `holder`; call this once."""
+        if holder.transaction is not None:  # it is None in a forked child, see leave_to_parent
+            try:
+                holder.transaction.abort()
+            finally:
+                self._gate.leave(holder)
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        """Open a read transaction for a `with` statement."""
+        holder = self.begin()
+        try:
+            yield holder.transaction
+        finally:
+            self.end(holder)
+
+    def begin_write(self, timeout: float | None) -> WriteRight:
+        """Become the only writer until the returned right is ended.
+
+        BusyError if the write lock is not free within `timeout` seconds.
+        """
+        self.check_writable()
+        right = WriteRight(self.path, self._turn, self._files.writer_lock, self._gate)
+        with translated(self.path):
+            right.take(timeout)
+        self._right = weakref.ref(right)
+        self.check_writable()
+        return right
+
+    def write(self, change: Callable[[Any], Result], *, base: int | None = None) -> Result:
+        """Run `change` in a write transaction, commit it, and return its result.
+
+        `base`: number of the transaction on which the change was based.  Raises `MapFull` if the
+        map has no room; call `grow` and try again.  Raises ReplacedError if the files are not those
+        that were opened, or if another writer has committed after `base`.  If anything raises,
+        `change` too, nothing is changed.
+        """
+        self.check_writable()
+        number = None
+        try:
+            with self._gate.held(), self._lmdb.begin(write=True, buffers=True) as transaction:
+                with translated(self.path):
+                    self.watch.begin_own()
+                    result = change(transaction)
+                    self.presence.check()
+                check_next(self._lmdb, self.path, transaction, base)
+                writing = transaction.id()
+            number = writing
+            return result
+        except lmdb.MapFullError as error:
+            raise MapFull from error
+        except lmdb.MapResizedError:
+            self._adopt_size()
+            return self.write(change, base=base)
+        except lmdb.Error as error:
+            translate(error, self.path)
+        finally:
+            with translated(self.path):
+                self.watch.end_own(number)
+
+    def grow(self, needed_bytes: int, right: WriteRight) -> None:
+        """Double the map until it has `needed_bytes` more; BusyError if transactions stay open."""
+        with self._alone("the database must grow beyond its map", right):
+            now = int(self._lmdb.info()["map_size"])
+            wanted = max(2 * now, now + 2 * needed_bytes)
+            self.generation += 1
+            try:
+                self._lmdb.set_mapsize(wanted)
+            except (lmdb.Error, MemoryError, OverflowError) as error:
+                # LMDB has already unmapped the old map.
+                self._open_anew()
+                raise FullError(
+                    f"{self.path} cannot map {wanted} bytes, which the new documents need;"
+                    f" nothing was changed: {error}"
+                ) from error
+            self.map_bytes = wanted
+
+    def reopen(
+        self,
+        replacement: str | None,
+        right: WriteRight | None = None,
+        *,
+        is_read_only: bool | None = None,
+    ) -> None:
+        """Close and open again; if a `replacement` is given, move that data file into place first.
+
+        Only a process that is alone may give one, see `Presence.alone`.  If this fails, the
+        databases go on with the file that is in place, at once or as soon as it can be opened.
+        """
+        with self._alone("the data file must be opened again", right):
+            self.generation += 1
+            was_read_only = self.is_read_only
+            try:
+                if replacement is not None:
+                    self._has_replaced = True
+                    self._files.put_in_place(replacement)
+                if is_read_only is not None:
+                    self.is_read_only = is_read_only
+                self._open_anew()
+            except BaseException:
+                self.is_read_only = was_read_only
+                # Otherwise the next verb tries again.
+                with suppress(Error, OSError, lmdb.Error):
+                    self._open_anew()
+                with translated(self.path):
+                    raise
+
+    def recover(self) -> None:
+        """Open the environment that a failed `reopen` has left closed; do nothing otherwise."""
+        if not self._is_lost or self._pid != os.getpid():
+            return
+        with self._alone("the data file must be opened again", None):
+            if self._is_lost:
+                self.generation += 1
+                with translated(self.path):
+                    self._open_anew()
+
+    def close(self) -> None:
+        """Close the environment; BusyError if transactions are still open after a short wait.
+
+        FullError if the disk did not take what was committed; the environment is then closed
+        anyway.
+        """
+        if self._pid != os.getpid() or self._is_closed:
+            return
+        with self._alone("close() was called", None):
+            environment, self._lmdb = self._lmdb, None
+            try:
+                if environment is None:
+                    return  # it could not be opened again
+                if self.durability == "process" and not self.is_read_only:
+                    environment.sync(True)
+            except lmdb.Error as error:
+                raise FullError(
+                    f"{self.path} is closed, but its disk did not take everything that was"
+                    f" committed since it was opened; a power loss would lose that: {error}"
+                ) from error
+            finally:
+                self.generation += 1
+                if environment is not None:
+                    environment.close()
+                self._files.close()
+                self._is_closed, self._is_lost = True, False
+
+    def subdatabase(self, name: bytes) -> Any:
+        """Return the handle of an attached or created sub-database; call it inside a transaction.
+
+        CorruptError if somebody has damaged the file since its pages were last checked.
+        """
+        self.watch.look()
+        return self.handles[name]
+
+    def attach(self, names: Iterable[bytes]) -> None:
+        """Open sub-databases; FormatError if one is missing."""
+        while True:
+            self.check_usable()
+            try:
+                with self._gate.held():
+                    self.check_usable()
+                    return self.handles.attach(self._lmdb, names)
+            except lmdb.MapResizedError:
+                self._adopt_size()
+            except lmdb.Error as error:
+                translate(error, self.path)
+
+    def create_subdatabases(self, names: Iterable[bytes], transaction: Any) -> None:
+        """Create sub-databases in a write transaction."""
+        self.handles.create(self._lmdb, names, transaction)
+
+    def copy_to(self, path: str) -> None:
+        """Write a compacted copy of the data file to the new file `path`."""
+        with self.reading() as transaction:
+            with translated(self.path):
+                self.watch.walk()
+            copy_compacted(self._lmdb, transaction, self.handles.every(), path)
+
+    def sizes(self, transaction: Any) -> tuple[int, int, int]:
+        """Return the bytes of the data file on disk, of the pages in use, and of the map."""
+        self.watch.look()
+        return self.presence.data_bytes, *sizes(self._lmdb, transaction, self.handles.every())
+
+    def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
+        """Return (process, thread, transaction) of each reader slot in use."""
+        self.check_usable()
+        with self._gate.held():
+            self.check_usable()
+            return readers(self._lmdb, clears=clears)
+
+    @property
+    def used_bytes(self) -> int:
+        """Size of the data file up to the last page that was ever written."""
+        return used_bytes(self._lmdb)
+
+    @property
+    def last_number(self) -> int:
+        """Number of the last transaction in the data file."""
+        return last_number(self._lmdb)
+
+    def is_idle(self, right: WriteRight) -> bool:
+        """Whether this process has no transaction open, except the one of `right`."""
+        return self._gate.is_idle(besides=right.holder)
+
+    @property
+    def can_be_alone(self) -> bool:
+        """Whether there are lock files that tell which other processes use the database."""
+        return self._files.can_be_alone
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the environment is open, or the next verb opens it again."""
+        return self._lmdb is not None or self._is_lost
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the parent of this process opened the environment."""
+        return self._pid != os.getpid()
+
+    def _alone(self, why: str, right: WriteRight | None) -> Alone:
+        """Return a `with` context in which no other holder is inside the gate.
+
+        `right` stays inside; None means the write right of this thread, if it has one.
+        """
+        if right is None and self._right is not None:
+            current = self._right()
+            right = current if current is not None and current.is_of(get_ident()) else None
+        return self._gate.alone(why, besides=None if right is None else right.holder)
+
+    def _open(self) -> Any:
+        environment = open_map(
+            self.path,
+            self.map_bytes,
+            is_read_only=self.is_read_only,
+            is_synced=self.durability == "full",
+        )
+        try:
+            self.map_bytes = environment.info()["map_size"]
+            self._files.note_opened()
+        except BaseException:
+            environment.close()
+            raise
+        return environment
+
+    def _open_anew(self) -> None:
+        """Close and open again, with all handles; the caller is alone in the gate.
+
+        Meanwhile the environment does not look closed to threads that are outside the gate.
+        """
+        self._is_lost = True
+        old, self._lmdb = self._lmdb, None
+        if old is not None:
+            old.close()
+        if self._has_replaced:
+            self.presence.follow()
+        made = self._open()
+        try:
+            self.handles.renew(made)
+        except BaseException:
+            made.close()
+            raise
+        self._lmdb, self._is_lost, self._has_replaced = made, False, False
+
+    def _begin_again(self, error: Exception, tries: int) -> Holder:
+        """Begin a read transaction after `error`, if the cause can be repaired."""
+        if not tries:
+            translate(error, self.path)
+        if isinstance(error, lmdb.MapResizedError):
+            self._adopt_size()
+        elif isinstance(error, lmdb.PanicError):
+            # The last page of a commit could not be written; LMDB then refuses everything.
+            self.reopen(None)
+        elif isinstance(error, lmdb.ReadersFullError):
+            if not self._lmdb.reader_check():
+                raise BusyError(
+                    f"{self.path} already has {READERS_MAX} readers; close some snapshots"
+                ) from error
+        else:
+            translate(error, self.path)
+        return self.begin(tries=tries - 1)
+
+    def _adopt_size(self) -> None:
+        """Use the larger map that another process has given to the file."""
+        self.watch.check_metas()  # a damaged meta page can also claim a larger map
+        with self._alone("another process has made the database larger", None):
+            self.generation += 1
+            try:
+                self._lmdb.set_mapsize(0)
+            except (lmdb.Error, MemoryError):
+                self._open_anew()  # LMDB has already unmapped the old map
+            self.map_bytes = self._lmdb.info()["map_size"]
+
+    def check_usable(self) -> None:
+        """Raise ForkedError in a child of the process that opened it, ClosedError after `close`."""
+        if self._pid != os.getpid():
+            raise ForkedError(
+                f"this was begun by process {self._pid}, which opened {self.path}; begin it again"
+                " in this process with the database, or open it again in this process to write"
+            )
+        if self._is_lost:
+            self.recover()
+        if self._lmdb is None:
+            raise closed(self.path)
+
+    def check_writable(self) -> None:
+        """Raise ReadOnlyError if opened for reading; otherwise like `check_usable`."""
+        self.check_usable()
+        if self.is_read_only:
+            raise ReadOnlyError(f"{self.path} was opened for reading; open it with mode 'w' or 'c'")
+
+    def leave_to_parent(self) -> None:
+        """In a forked child, drop everything without disturbing the parent.
+
+        The child must not close the inherited environment or end its transactions: both would
+        change the reader table that the processes share.  LMDB's binding drops unreferenced objects
+        harmlessly, and only after that this process may open the path again.
+        """
+        self._gate.forget_all()
+        self.handles.forget()
+        self._lmdb, self._is_lost = None, False
+        self.parent_wrote = self._turn.owner is not None
+        self._turn = Turn()
+        self._files.close()
+
+
+class Source:
+    """A read transaction, from which the values of stored runs are fetched."""
+
+    __slots__ = (
+        "_environment", "_file_map", "_is_lent", "_reading", "header_offset", "holder", "keying",
+        "width",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        environment: Environment,
+        keying: Keying,
+        width: int,
+        header_offset: int,
+        holder: Holder | None,
+        *,
+        is_lent: bool = False,
+    ) -> None:
+        """Read in the transaction of `holder`, which ends with the source; None if it has ended.
+
+        `keying`: the keys of tables.  `width`: the bytes of a volatility vector.  `header_offset`:
+        sets the width of the directories of tables of keys, see `header_bits`.  `is_lent`: it is a
+        write transaction whose own changes are read; its owner ends it, and must write nothing
+        while fetched arrays are in use.
+        """
+        self._environment = environment
+        self.keying = keying
+        self.width = width
+        self.header_offset = header_offset
+        self.holder = holder
+        self._reading = Lock() if holder is None else holder.reading
+        self._is_lent = is_lent
+        self._file_map: FileMap | None = None  # once it is known
+
+    def __enter__(self) -> "Source":
+        """Return the source itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the transaction."""
+        self.end()
+
+    @property
+    def transaction(self) -> Any:
+        """The LMDB transaction; None after `end`, and in a forked child."""
+        return None if self.holder is None else self.holder.transaction
+
+    def end(self) -> None:
+        """End the transaction; a second call does nothing.
+
+        Arrays that were fetched through it may not be used any more.
+        """
+        holder, self.holder = self.holder, None
+        if holder is not None and not self._is_lent:
+            self._environment.end(holder)
+
+    def check_open(self) -> None:
+        """Raise ClosedError after `end`, ForkedError in a child of the process that began."""
+        self._environment.check_usable()
+        if self.transaction is None:
+            raise ClosedError(
+                "the snapshot or transaction that this comes from has ended; read all of it before,"
+                " or ask again"
+            )
+
+    def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
+        """Return the array stored under `key`; if it is large, its pages are not read yet.
+
+        It may be stored as evenly spaced numbers.  CorruptError if it is missing.
+        """
+        with self._reading:
+            # LMDB notes in the transaction what it has read, and threads may share a verb's work.
+            file_map, handle = self._map(), self.handle(name)
+            if file_map is None:
+                found = get_value(self.transaction, handle, key)
+            else:
+                found = file_map.value(self.transaction, handle, key)
+        return codec.decode_column(kind, key, codec.present(kind, key, found, name), dtype)
+
+    def pages_of(self, array: npt.NDArray[Any]) -> Pages | None:
+        """Return the whole pages of an array that lie in the map; None if it is elsewhere.
+
+        So is all that was fetched from inside a write transaction.
+        """
+        with self._reading:
+            file_map = self._map()
+        return None if file_map is None else file_map.pages_of(array)
+
+    @property
+    def data_bytes(self) -> int:
+        """The size of the data file up to its last page in use."""
+        return self._environment.used_bytes
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory that this process may use."""
+        return memory_bytes()
+
+    @property
+    def is_larger_than_memory(self) -> bool:
+        """Whether the data file is larger than the memory that this process may use."""
+        return self.data_bytes > self.memory_bytes
+
+    def value(self, name: bytes, kind: bytes, key: bytes) -> Any:
+        """Return the bytes stored under `key` of a sub-database; CorruptError if missing."""
+        return codec.present(kind, key, self.find(name, key), name)
+
+    def _map(self) -> FileMap | None:
+        """Return the map of the data file; None inside a write transaction.
+
+        The caller has `_reading`.
+        """
+        if self._file_map is None and not self._is_lent:
+            self._file_map = find_map(
+                self.transaction,
+                self.handle(layout.MANIFEST),
+                layout.MANIFEST_KEY,
+                self._environment.used_bytes,
+            )
+        return self._file_map
+
+    def find(self, name: bytes, key: bytes) -> Any:
+        """Return the bytes stored under `key` of a sub-database; None if there are none."""
+        with self._reading:
+            return get_value(self.transaction, self.handle(name), key)
+
+    def handle(self, name: bytes) -> Any:
+        """Return LMDB's handle of a sub-database."""
+        return self._environment.subdatabase(name)
+
+    def every(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
+        """Yield every key of a sub-database, in order, with the bytes stored under it."""
+        return values_from(self.transaction, self._environment.subdatabase(name))
+
+
+class Lease:
+    """A store's right to use an environment; given back once, or when the object is deleted."""
+
+    __slots__ = ("__weakref__", "shared")
+
+    def __init__(self, shared: "Shared") -> None:
+        """Make a lease of an open environment."""
+        self.shared = shared
+
+    @property
+    def environment(self) -> Environment:
+        """The environment that this lease gives access to."""
+        return self.shared.environment
+
+
+class Shared:
+    """An environment and its live leases."""
+
+    def __init__(self, environment: Environment) -> None:
+        """Start without leases."""
+        self.environment = environment
+        self.leases: weakref.WeakSet[Lease] = weakref.WeakSet()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether any lease is alive; the set may still count one that is being deleted."""
+        return any(True for _ in self.leases)
+
+    def lease(self) -> Lease:
+        """Make another lease."""
+        lease = Lease(self)
+        # When the process ends, the system closes everything.
+        weakref.finalize(lease, _close_unused, self).atexit = False
+        self.leases.add(lease)
+        return lease
+
+
+def acquire(
+    path: str, *, is_read_only: bool, durability: str, map_bytes: int, timeout: float | None = None
+) -> Lease:
+    """Return a lease of the environment of the directory `path`, opening it if needed.
+
+    An environment that was opened for reading is reopened for the first caller that writes.
+    OptionError if it is already open with another durability, because all users share that.
+    `timeout`: seconds to wait while another process replaces the data file.
+    """
+    with _lock:
+        state = os.stat(path)
+        place = (state.st_dev, state.st_ino)
+        shared = _open.get(place)
+        if shared is not None and shared.is_used:
+            shared.environment.recover()
+        if shared is None or not _is_in_place(shared, path) or not shared.is_used:
+            if shared is not None and not shared.is_used:
+                _close_unused(shared)
+            environment = Environment(
+                os.path.abspath(path),
+                is_read_only=is_read_only,
+                durability=durability,
+                map_bytes=map_bytes,
+                timeout=timeout,
+            )
+            shared = Shared(environment)
+            try:
+                _open[place] = shared
+                return shared.lease()
+            except BaseException:
+                # An interrupt: there may be no lease, and so no finaliser.
+                _close_unused(shared)
+                raise
+        lease, environment = shared.lease(), shared.environment
+        if not is_read_only:
+            if environment.is_read_only:
+                environment.durability = durability
+                environment.reopen(None, is_read_only=False)
+            elif environment.durability != durability:
+                raise OptionError(
+                    f"{path} is open in this process with durability={environment.durability!r};"
+                    f" close it first, or open it with the same durability"
+                )
+        return lease
+
+
+def release(lease: Lease) -> None:
+    """Give a lease back; a second call does nothing.  The last lease closes its environment.
+
+    BusyError if its transactions do not end in time; the environment then stays open.
+    """
+    with _lock:
+        shared = lease.shared
+        if list(shared.leases) == [lease]:
+            try:
+                shared.environment.close()
+            finally:
+                if not shared.environment.is_open:
+                    _forget(shared)
+        shared.leases.discard(lease)
+
+
+def abandon(lease: Lease) -> None:
+    """Give a lease back while an exception is handled, which may still hold transactions open.
+
+    If the environment cannot be closed now, it is closed when the exception and the lease are
+    deleted.
+    """
+    with suppress(BusyError):
+        release(lease)
+
+
+def _close_unused(shared: Shared) -> None:
+    """Close an environment that has no lease any more."""
+    with _lock:
+        if shared.is_used:
+            return
+        try:
+            shared.environment.close()
+        except Error:
+            pass  # no caller is left to receive it
+        finally:
+            _forget(shared)
+
+
+def _forget(shared: Shared) -> None:
+    shared.leases.clear()
+    for place, each in list(_open.items()):
+        if each is shared:
+            del _open[place]
+
+
+def _is_in_place(shared: Shared, path: str) -> bool:
+    """Whether the open data file is the one at `path`, and not one of a removed directory."""
+    return shared.environment.is_open and shared.environment.presence.is_of(
+        os.path.join(path, DATA_FILE)
+    )
+
+
+def _forget_in_child() -> None:
+    """After a fork, forget all environments: the child has none open."""
+    global _lock
+    _lock = threading.RLock()
+    Environment.process = os.getpid()
+    for shared in _open.values():
+        shared.environment.leave_to_parent()
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)

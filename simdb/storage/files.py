@@ -1,0 +1,900 @@
+"""Files: the plain files of a database, locks on them, and the directory in which they lie.
+
+A directory may come from a stranger.  A link in it would lead to a file elsewhere, which opening
+would create or overwrite; a pipe would never answer.  So files are opened only if they are plain.
+
+Files are their owner's alone, whatever the umask is.  Who wants to share a database with a group
+makes its directory, sets the bit that gives new files the group of the directory (setgid), and
+grants the group what it may do: `mkdir -m 2750` lets it read, `mkdir -m 2770` also write.
+
+`writer.lock` is held during a write transaction.  LMDB has a lock for this too, but waits for it
+for ever; this lock can give up after a timeout.  The locks of `presence` are shared by every
+process that has the database open.  The operating system releases all locks of a process that dies.
+
+A lock belongs to a file, not to its name: if another file takes over the name, it has another lock.
+`FileLock.is_in_place` says whether that has happened.
+
+Waiting with a timeout means trying again and again, and a holder that wants its lock back at once
+always tries before a caller that sleeps.  So a caller that has waited for `PATIENCE_SECONDS` leaves
+a note, and renews it as long as it waits; others that came later do not try meanwhile.  A note
+that is not renewed lapses, so a caller that dies or is stopped holds up nobody for long.  Only who
+tries depends on notes: who has the lock never does.
+
+The directory of a database must be its own and on a local file system.  A database without a path
+lies in a temporary folder until it is closed or collected.  A new directory is made complete beside
+its place, then moved into it, and whoever makes one holds a lock on it: so the next process that
+makes the same directory can tell what was abandoned, and removes that.
+"""
+
+import errno
+import fcntl
+import io
+import os
+import re
+import shutil
+import stat
+import struct
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime, timezone
+from functools import partial
+from glob import escape, glob
+from typing import BinaryIO, NoReturn, Protocol, TypeVar
+
+import lmdb
+
+from simdb.core.errors import (
+    DISK_FULL,
+    BusyError,
+    ClosedError,
+    CorruptError,
+    Error,
+    ExistsError,
+    ForbiddenError,
+    ForkedError,
+    FormatError,
+    FullError,
+    InputError,
+    NotFoundError,
+    OptionError,
+    ReadOnlyError,
+)
+from simdb.core.memory import memory_bytes
+
+DATA_FILE = "data.mdb"
+LMDB_LOCK = "lock.mdb"  # LMDB's table of readers
+WRITER_LOCK = "writer.lock"
+PRESENCE_LOCK = "presence.lock"
+IDF_FILE = "idf.table"
+# Names of unfinished files; each file is moved into place when it is complete.
+NEW_FILE = "data.mdb.new"
+COPY_FILE = "data.mdb.copy"
+IDF_TEMPORARY = "idf.table.new"
+# Says which databases in a directory are one sharded database; see `shards_file.py`.
+SHARDS_FILE = "shards.json"
+OWN_FILES = {
+    DATA_FILE, LMDB_LOCK, WRITER_LOCK, PRESENCE_LOCK, IDF_FILE, NEW_FILE, COPY_FILE, IDF_TEMPORARY,
+}  # fmt: skip
+OWN_MODE = 0o600
+GROUP_READS, GROUP_WRITES = 0o040, 0o020
+# A reader notes in these that it reads.
+LOCKS = {LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK}
+LONGEST_PAUSE_SECONDS = 0.02
+# Passing the lock on costs a pause, so callers that wait for less do not ask for it.
+PATIENCE_SECONDS = 0.1
+# The one caller that is next tries often, so that the lock is not idle for long.
+NEXT_PAUSE_SECONDS = 0.002
+RENEWAL_SECONDS = 0.02
+# Several times longer, for callers that the system lets wait.
+LAPSE_SECONDS = 0.1
+# Seconds of the clock `time.monotonic`: when the caller came, and when it wrote this.
+NOTE = struct.Struct("<dd")
+NO_NOTE = 0.0, 0.0
+FIRST_SECONDS = 0.0001
+Result = TypeVar("Result")
+
+# LMDB needs locks and shared memory maps of one machine, which these do not give.
+NETWORK_TYPES = {
+    "9p", "afs", "beegfs", "ceph", "cifs", "fuse.cephfs", "fuse.glusterfs", "fuse.s3fs",
+    "fuse.sshfs", "gfs2", "gpfs", "lustre", "nfs", "nfs4", "ocfs2", "smb3", "smbfs",
+}  # fmt: skip
+DURABILITIES = ("full", "process", "none")
+MOUNTS = "/proc/self/mountinfo"
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+# The folder of Linux whose files are in memory, and the room that it must have: small ones, as
+# containers have, would be full soon.
+MEMORY_FOLDER = "/dev/shm"
+ROOM_BYTES = 1 << 30
+# The database should take only a part of what this process may use: one in so many.
+MEMORY_PART = 4
+PREFIX = "simdb-temporary-"
+DATABASE = "temporary.simdb"
+# At this age there is no database in a folder because there will be none.
+ABANDONED_SECONDS = 60
+IMPOSSIBLE = (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
+
+
+class MapFull(Exception):  # noqa: N818 - not an error: the writer grows the map and goes on
+    """The map has no room for the change."""
+
+
+def translate(error: Exception, path: str) -> NoReturn:
+    """Raise an error of simdb in place of one of LMDB or of the system."""
+    code = getattr(error, "code", 0) or getattr(error, "errno", 0)
+    if isinstance(error, lmdb.DiskError) or code in DISK_FULL:
+        raise FullError(f"no room on the disk of {path}; nothing was changed: {error}") from error
+    if is_out_of_memory(error):
+        raise FullError(
+            f"the system has no memory left for {path}; nothing was changed: {error}"
+        ) from error
+    if code == errno.EIO:
+        # LMDB reports an I/O error if the disk takes only the first part of a write.
+        raise FullError(
+            f"no room on the disk of {path}, or it fails; nothing was changed: {error}"
+        ) from error
+    if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError):
+        raise CorruptError(f"{path} is damaged: {error}") from error
+    if _is_open_already(error) and not _was_forked:
+        raise BusyError(
+            f"{path} is still open in this process: a snapshot, transaction or iterator of a handle"
+            " that was dropped has not ended; end it, and try again"
+        ) from error
+    if is_left_from_fork(error):
+        raise ForkedError(
+            f"{path} cannot be opened in this process: it was forked while another thread of its"
+            " parent was using the database; start processes with 'spawn' or 'forkserver' instead"
+        ) from error
+    if isinstance(error, lmdb.PanicError):
+        raise Error(
+            f"an earlier commit to {path} could not be completed, so LMDB refuses to go on; close"
+            f" the database and open it again: {error}"
+        ) from error
+    if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
+        raise FormatError(f"{path} is no data file that this LMDB can read: {error}") from error
+    if isinstance(error, lmdb.ReadonlyError) or code in (errno.EACCES, errno.EROFS, errno.EPERM):
+        raise ReadOnlyError(f"{path} cannot be written: {error}") from error
+    raise Error(f"{path}: {error}") from error
+
+
+@contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Translate errors of the system in a `with` block, so that they name `path`."""
+    try:
+        yield
+    except Error:
+        raise
+    except OSError as error:
+        translate(error, path)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether the system had no address space or memory."""
+    codes = (getattr(error, "code", 0), getattr(error, "errno", 0))
+    return isinstance(error, lmdb.MemoryError) or errno.ENOMEM in codes
+
+
+def is_left_from_fork(error: Exception) -> bool:
+    """Whether the error comes from an LMDB environment that was inherited across a fork.
+
+    A thread that does not exist in this process has kept that environment open.
+    """
+    return _was_forked and _is_open_already(error)
+
+
+def _is_open_already(error: Exception) -> bool:
+    return "already open in this process" in str(error)
+
+
+def _note_fork() -> None:
+    global _was_forked
+    _was_forked = True
+
+
+# Whether this process, or a process before it, was forked from one that had loaded this module.
+_was_forked = False
+os.register_at_fork(after_in_child=_note_fork)
+
+
+def open_regular(path: str, flags: int, *, is_alone: bool) -> io.FileIO:
+    """Open the plain file at `path`; FormatError, OSError.
+
+    The object that is returned owns the descriptor, so that it is closed once, whoever closes it.
+    `is_alone`: the file may have no second name, because it will be written.
+    """
+    try:
+        # Without O_NONBLOCK, opening a pipe waits for its other end.
+        wanted = flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(path, wanted, 0o600)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EMLINK):
+            _check(path, os.lstat(path), is_alone=is_alone)
+        raise
+    try:
+        _check(path, os.fstat(descriptor), is_alone=is_alone)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return io.FileIO(descriptor, "r+" if flags & os.O_RDWR else "r")
+
+
+def file_times(path: str) -> tuple[datetime | None, datetime]:
+    """Return when a database was created at its place, None if unknown, and when it was written."""
+    written = os.stat(os.path.join(path, DATA_FILE)).st_mtime
+    # The lock file of writers is made with the database, and nothing is ever written to it.
+    # Opening makes it again if it is missing, and then it tells nothing.
+    lock = os.path.join(path, WRITER_LOCK)
+    created = os.stat(lock).st_mtime if os.path.exists(lock) else written + 1
+    shown = [datetime.fromtimestamp(each, timezone.utc) for each in (created, written)]
+    return shown[0] if created <= written else None, shown[1]
+
+
+def check_regular(path: str, *, is_alone: bool) -> os.stat_result | None:
+    """Return the status of the plain file at `path`, None if there is none; FormatError."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    _check(path, found, is_alone=is_alone)
+    return found
+
+
+def check_directory(path: str) -> bool:
+    """Return whether `path` is a directory, False if nothing is there; FormatError for a link."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISDIR(found.st_mode):
+        raise FormatError(f"{path} is {_kind(found.st_mode)}; it must be a directory")
+    return True
+
+
+def is_same_file(path: str, before: os.stat_result) -> bool:
+    """Whether the file with the status `before` still has the name `path`."""
+    try:
+        now = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return os.path.samestat(now, before)
+
+
+def is_shared(path: str) -> bool:
+    """Return whether the directory of a database is shared with its group."""
+    mode = os.stat(path).st_mode
+    return bool(mode & stat.S_ISGID and mode & GROUP_READS)
+
+
+def file_mode(path: str, name: str) -> int:
+    """Return the mode of the file `name` in the directory of a database."""
+    if not is_shared(path):
+        return OWN_MODE
+    writes = GROUP_WRITES if name in LOCKS else os.stat(path).st_mode & GROUP_WRITES
+    return OWN_MODE | GROUP_READS | writes
+
+
+def share_files(path: str) -> None:
+    """Give the files of this user in a shared directory their modes; do nothing in another."""
+    if not is_shared(path):
+        return
+    for name in OWN_FILES:
+        wanted = file_mode(path, name)
+        # Another user shares the files that are theirs, and some places cannot be changed.
+        with (
+            suppress(OSError),
+            open_regular(os.path.join(path, name), os.O_RDONLY, is_alone=False) as file,
+        ):
+            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) != wanted:
+                os.fchmod(file.fileno(), wanted)
+
+
+def _check(path: str, found: os.stat_result, *, is_alone: bool) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise FormatError(
+            f"{path} is {_kind(found.st_mode)}; the files of a database are plain files in its own"
+            " directory"
+        )
+    if is_alone and found.st_nlink > 1:
+        raise FormatError(
+            f"{path} is one file under {found.st_nlink} names (hard links), and writing it would"
+            " change all of them; give the database a copy of its own"
+        )
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    if stat.S_ISDIR(mode):
+        return "a directory"
+    if stat.S_ISREG(mode):
+        return "a file"
+    return "a pipe" if stat.S_ISFIFO(mode) else "no plain file"
+
+
+class FileLock:
+    """One lock file, opened once; taken and released as often as needed."""
+
+    def __init__(self, path: str, *, is_made: bool = True) -> None:
+        """Open the file at `path`; `is_made`: create it if it is missing.
+
+        FormatError unless it is a plain file with only one name.
+        """
+        self.path = path
+        flags = os.O_RDWR | os.O_CREAT if is_made else os.O_RDONLY
+        self._file = open_regular(path, flags, is_alone=is_made)
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of the file; ValueError if it was closed."""
+        return self._file.fileno()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the file was closed."""
+        return self._file.closed
+
+    def take(self, timeout: float | None) -> None:
+        """Wait for the lock alone; BusyError after `timeout` seconds.
+
+        A process that has waited long goes before one that comes.
+        """
+        board = Processes(self._file)
+        if not wait(self.try_take, timeout, board, longest_seconds=LONGEST_PAUSE_SECONDS):
+            raise self._busy(timeout, "writing")
+
+    def try_take(self) -> bool:
+        """Take the lock alone if it is free; return whether that worked."""
+        return self._try(fcntl.LOCK_EX)
+
+    def share(self, timeout: float | None = None) -> None:
+        """Share the lock with others; wait while another process holds it alone."""
+        if timeout is None:
+            fcntl.flock(self.descriptor, fcntl.LOCK_SH)
+            return
+        tries = pauses(timeout, longest_seconds=LONGEST_PAUSE_SECONDS)
+        while not self._try(fcntl.LOCK_SH):
+            if not next(tries, False):
+                raise self._busy(timeout, "replacing the data file")
+
+    def release(self) -> None:
+        """Release the lock; do nothing if it was closed."""
+        if not self.is_closed:
+            fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Close the file, which releases the lock unless a forked child still has it open."""
+        self._file.close()
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the open file is the one that now has its name."""
+        return is_same_file(self.path, os.fstat(self.descriptor))
+
+    def __del__(self) -> None:
+        """Close the file when the object is deleted."""
+        if hasattr(self, "_file"):
+            self.close()
+
+    def _busy(self, timeout: float | None, what: str) -> BusyError:
+        return BusyError(
+            f"another process has been {what} for {timeout:g} seconds ({self.path})",
+            python="try again, or open with a longer timeout=",
+            command="try again later",
+        )
+
+    def _try(self, kind: int) -> bool:
+        try:
+            fcntl.flock(self.descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+def make_locked(parent: str, prefix: str, suffix: str, locks: ExitStack) -> str:
+    """Make a new directory, lock it until `locks` is closed, and return its path."""
+    while True:
+        path = tempfile.mkdtemp(suffix, prefix, parent)
+        # Before it is locked it looks abandoned, and another process may remove it.
+        with suppress(FileNotFoundError, BlockingIOError):
+            try:
+                state = lock_directory(path, locks)
+            except (FileNotFoundError, BlockingIOError):
+                raise
+            except OSError:
+                return path  # a file system without such locks; then nobody removes it
+            if is_same_file(path, state):
+                return path
+        with suppress(OSError):
+            os.rmdir(path)
+
+
+def lock_directory(directory: str, locks: ExitStack) -> os.stat_result:
+    """Lock a directory until `locks` is closed; BlockingIOError if it is locked, OSError.
+
+    Returns the status of the directory that was locked.
+    """
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    locks.callback(os.close, descriptor)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return os.fstat(descriptor)
+
+
+@contextmanager
+def alone(lock: FileLock) -> Iterator[bool]:
+    """Hold a shared lock alone for a `with` statement, if no other process shares it.
+
+    Yields whether that worked; the lock is shared again afterwards.  The change can drop the lock
+    for a moment, which is harmless: if another process takes it then, this yields False.
+    """
+    is_alone = lock.try_take()
+    try:
+        yield is_alone
+    finally:
+        lock.share()
+
+
+def open_lock(path: str, is_read_only: bool) -> FileLock | None:
+    """Open the lock file; None if the place is read-only and the file is missing."""
+    try:
+        return FileLock(path)
+    except OSError as error:
+        is_refused = error.errno in (errno.EACCES, errno.EROFS, errno.EPERM)
+        if is_read_only and (is_refused or error.errno == errno.ENOENT):
+            return None
+        if is_refused:
+            raise ReadOnlyError(
+                f"{path} cannot be written: {error}",
+                python="to read the database, open it in mode 'r'",
+                command="get, query, lookup and stats only read it",
+            ) from error
+        translate(error, path)
+
+
+class Board(Protocol):
+    """A place for one note: when a caller came, and when it was last seen, both in seconds."""
+
+    def read(self) -> tuple[float, float]:
+        """Return the note; two zeros for none."""
+
+    def write(self, came: float, seen: float) -> None:
+        """Replace the note."""
+
+
+class Threads:
+    """A board for the threads of one process."""
+
+    def __init__(self) -> None:
+        """Start without a note."""
+        self._note = NO_NOTE
+
+    def read(self) -> tuple[float, float]:
+        """Return the note."""
+        return self._note
+
+    def write(self, came: float, seen: float) -> None:
+        """Replace the note."""
+        self._note = came, seen
+
+
+class Processes:
+    """A board for processes, in a file that they have open; its time of change stays."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        """Use the first bytes of an open file."""
+        self._file = file
+
+    def read(self) -> tuple[float, float]:
+        """Return the note."""
+        data = os.pread(self._file.fileno(), NOTE.size, 0)
+        if len(data) < NOTE.size:
+            return NO_NOTE
+        came, seen = NOTE.unpack(data)
+        return came, seen
+
+    def write(self, came: float, seen: float) -> None:
+        """Replace the note."""
+        # By its object, not by its number: that of a closed file can be another file's.
+        descriptor = self._file.fileno()
+        before = os.fstat(descriptor)
+        os.pwrite(descriptor, NOTE.pack(came, seen), 0)
+        os.utime(descriptor, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def wait(
+    is_taken: Callable[[], bool], timeout: float | None, board: Board, *, longest_seconds: float
+) -> bool:
+    """Call `is_taken` until it returns True; return False after `timeout` seconds (None: never).
+
+    Sleeps in between, at most `longest_seconds` at once.  Leaves the turn to a caller that came
+    earlier and has a note on the board.
+    """
+    came = time.monotonic()
+    tries = pauses(timeout, longest_seconds=longest_seconds)
+    noted = 0.0
+    try:
+        while not _is_next(came, board) or not is_taken():
+            if not next(tries, False):
+                return False
+            now = time.monotonic()
+            if now - came < PATIENCE_SECONDS or not _is_next(came, board):
+                continue
+            if not noted:
+                left = None if timeout is None else timeout - (now - came)
+                tries = pauses(left, longest_seconds=NEXT_PAUSE_SECONDS)
+            if now - noted >= RENEWAL_SECONDS:
+                noted = now
+                board.write(came, now)
+        return True
+    finally:
+        if noted and board.read()[0] == came:
+            board.write(*NO_NOTE)
+
+
+def _is_next(came: float, board: Board) -> bool:
+    """Return whether no caller that came earlier has a note which has not lapsed."""
+    earlier, seen = board.read()
+    if not seen or earlier >= came:
+        return True
+    # A note from before the system was started can lie in the future.
+    return not 0 <= time.monotonic() - seen < LAPSE_SECONDS
+
+
+def pauses(timeout: float | None, *, longest_seconds: float) -> Iterator[bool]:
+    """Sleep before each item, twice as long as before; end after `timeout` seconds.
+
+    Each item is True, so that `next(pauses, False)` says whether to try again.  No sleep is longer
+    than `longest_seconds`; None as the timeout never ends.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    seconds = FIRST_SECONDS
+    while deadline is None or time.monotonic() < deadline:
+        time.sleep(seconds)
+        seconds = min(2 * seconds, longest_seconds)
+        yield True
+
+
+def directory_of(path: str | os.PathLike[str]) -> str:
+    """Return a path as text; InputError if it is none."""
+    try:
+        return os.fsdecode(path)
+    except TypeError as error:
+        raise InputError(f"path must be a str or a path, got {type(path).__name__}") from error
+
+
+def prepare(path: str, mode: str) -> None:
+    """Make the directory if `mode` allows it; raise an error if `path` cannot be a database."""
+    if not path:
+        raise NotFoundError("the path of the database is empty")
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise FormatError(
+            f"{path} is a file",
+            python="a simdb database is a directory",
+            command="a database is a directory; simdb dedup finds near-duplicates in files",
+        )
+    exists = _has_data_file(path, mode)
+    if not exists and os.path.lexists(os.path.join(path, SHARDS_FILE)):
+        raise FormatError(
+            f"{path} is a sharded database",
+            python="open it with simdb.open_sharded, or one of its shards",
+            command="get, query, lookup, pairs, clusters, explain, plan, stats, check and doctor"
+            " take it whole, all others one of its shards",
+        )
+    if mode in ("r", "w") and not exists:
+        raise NotFoundError(
+            f"there is no database at {path}",
+            python="mode 'c' creates one",
+            command=f"simdb create {path} makes one",
+        )
+    if mode == "x" and exists:
+        raise ExistsError(
+            f"there is a database at {path} already",
+            python="mode 'w' opens it",
+            command=f"simdb insert {path} SOURCE adds to it",
+        )
+    if not exists:
+        check_name(path)
+        _make(path)
+    kind = file_system(path)
+    if kind in NETWORK_TYPES:
+        raise OptionError(
+            f"{path} lies on a network file system ({kind}), where memory maps and locks are not"
+            " safe; keep the database on a local disk"
+        )
+
+
+def check_name(path: str) -> None:
+    """Raise an error for the name of a new database that surely means something else."""
+    if path == ":memory:":
+        raise OptionError(
+            "a database is a directory on a local disk", python="one in memory is simdb.open(None)"
+        )
+    if URL.match(path):
+        raise OptionError(
+            f"{path} is no directory: a database is a directory on a local disk; copy it there,"
+            " and open the copy"
+        )
+
+
+def is_new(path: str, mode: str) -> bool:
+    """Whether opening with `mode` must create the database."""
+    return mode in ("c", "x") and not os.path.lexists(os.path.join(path, DATA_FILE))
+
+
+def is_database(path: str) -> bool:
+    """Whether a directory holds a database, or a sharded one."""
+    return any(os.path.lexists(os.path.join(path, name)) for name in (DATA_FILE, SHARDS_FILE))
+
+
+def closed(path: str) -> ClosedError:
+    """Return what to raise for a use of the database at `path`, which was closed."""
+    if os.path.basename(os.path.dirname(path)).startswith(PREFIX):
+        return ClosedError(
+            "the temporary database is closed, and nothing of it is left; use it before it is"
+            " closed, or give simdb.open a path"
+        )
+    return ClosedError(f"{path} is closed; use it before it is closed, or open it again")
+
+
+def file_system(path: str) -> str:
+    """Return the file system type of `path`; "" if the system does not tell."""
+    try:
+        with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return ""
+    real = os.path.realpath(path)
+    best, found = "", ""
+    for line in lines:
+        fields, _, details = line.partition(" - ")
+        mount = fields.split()[4].replace("\\040", " ")
+        is_under = real == mount or real.startswith(mount.rstrip("/") + "/")
+        if is_under and len(mount) >= len(best):
+            best, found = mount, details.split()[0]
+    return found
+
+
+def write_whole(
+    path: str, temporary: str, write: Callable[[BinaryIO], Result], *, mode: int = 0o600
+) -> Result:
+    """Write the file `path` with `write`, complete and synced or not at all; return its result.
+
+    Until then the file is called `temporary`, in the same directory.  `mode`: of a new file.
+    """
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        with open(path, "wb") as file:  # a pipe or a device, which a file would replace
+            return write(file)
+    # The file owns its descriptor from the first moment, so no interruption leaves it open.
+    opener = partial(os.open, mode=mode)
+    try:
+        with open(temporary, "wb", opener=opener) as file:
+            result = write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    sync_directory(os.path.dirname(os.path.abspath(path)))
+    return result
+
+
+def sync_directory(path: str) -> None:
+    """Sync a directory, so that the names in it survive power loss."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class TemporaryFolder:
+    """A new folder, in memory where the system has room for it there.
+
+    It is removed by `remove`, after a `with` block, when nothing refers to the object any more, and
+    at the end of the process that made it; a forked child leaves it to its parent.  The folder of a
+    process that was killed is removed when the next one is made: the process held a lock on it.
+
+    `database`: the path for the database in it.
+    """
+
+    def __init__(self, room_bytes: int | None = ROOM_BYTES) -> None:
+        """Make the folder; ReadOnlyError if none can be made.
+
+        `room_bytes`: it is in memory only if so much is free there; None puts it on the disk.
+        """
+        locks = ExitStack()
+        try:
+            in_memory = None if room_bytes is None else _place(max(room_bytes, ROOM_BYTES))
+            place = in_memory or tempfile.gettempdir()
+            _remove_folders(place)
+            self.path = make_locked(place, PREFIX, "", locks)
+        except OSError as error:
+            raise ReadOnlyError(
+                f"no temporary folder can be made: {error}; set TMPDIR to a folder that can be"
+                " written, or give simdb.open a path"
+            ) from error
+        self.database = os.path.join(self.path, DATABASE)
+        self._removal = weakref.finalize(self, _remove_folder, self.path, os.getpid(), locks)
+
+    def remove(self) -> None:
+        """Remove the folder with its files; a second call does nothing."""
+        self._removal()
+
+    def __enter__(self) -> str:
+        """Return the path of the folder."""
+        return self.path
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Remove the folder."""
+        self.remove()
+
+
+def _has_data_file(path: str, mode: str) -> bool:
+    """Whether there is a data file; FormatError if it is empty, or if a file is not plain.
+
+    LMDB opens the data file and its lock file by name, and would follow a link or wait for a pipe.
+    """
+    data_file = os.path.join(path, DATA_FILE)
+    try:
+        check_regular(os.path.join(path, LMDB_LOCK), is_alone=True)
+        found = check_regular(data_file, is_alone=mode != "r")
+        may_read = found is None or os.access(data_file, os.R_OK)
+    except PermissionError:
+        may_read, found = False, None
+    except (OSError, ValueError):
+        return False  # making the directory then raises an error with the reason
+    if not may_read:
+        raise ForbiddenError(
+            f"{path} may not be read by this user; its owner can let others read the directory and"
+            " its files"
+        )
+    if found is not None and not found.st_size:
+        raise FormatError(
+            f"{data_file} is empty, which a data file never is: its content was cut off.  Restore"
+            " the database from a copy, or remove its directory to make a new one"
+        )
+    return found is not None
+
+
+def _make(path: str) -> None:
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        strangers = sorted(set(os.listdir(path)) - OWN_FILES)
+    except ValueError as error:
+        raise InputError(f"{path!r} is no path: {error}") from error
+    except OSError as error:
+        if error.errno in DISK_FULL:
+            raise FullError(f"no room for {path}: {error}") from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise ReadOnlyError(f"{path} cannot be made: {error}") from error
+        raise InputError(f"{path} cannot be made: {error}") from error
+    if strangers:
+        raise FormatError(
+            f"{path} holds other files ({strangers[0]!r}); a database needs a directory of its own"
+        )
+
+
+def _place(room_bytes: int) -> str | None:
+    """Return the folder in memory if it has room; None for the usual temporary folder."""
+    is_usable = os.access(MEMORY_FOLDER, os.W_OK | os.X_OK)
+    if not is_usable or memory_bytes() < MEMORY_PART * room_bytes:
+        return None
+    state = os.statvfs(MEMORY_FOLDER)
+    return MEMORY_FOLDER if state.f_bavail * state.f_frsize >= room_bytes else None
+
+
+def _remove_folder(path: str, process: int, locks: ExitStack) -> None:
+    with locks:
+        if os.getpid() == process:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_folders(place: str) -> None:
+    """Remove the folders of processes of this user that were killed: nobody holds their locks."""
+    for folder in glob(os.path.join(escape(place), f"{PREFIX}*")):
+        with suppress(OSError, FormatError), ExitStack() as locks:
+            state = lock_directory(folder, locks)
+            if state.st_uid == os.getuid() and _is_unused(os.path.join(folder, DATABASE), state):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_unused(database: str, state: os.stat_result) -> bool:
+    """Whether no process, such as one that a pickle went to, has the database in a folder open."""
+    presence = os.path.join(database, PRESENCE_LOCK)
+    if os.path.lexists(presence):
+        return FileLock(presence, is_made=False).try_take()
+    return time.time() - state.st_mtime >= ABANDONED_SECONDS
+
+
+def made_beside(
+    target: str,
+    suffix: str,
+    make: Callable[[str], Result],
+    *,
+    settle: Callable[[Result], Result] | None = None,
+) -> Result:
+    """Call `make` with a directory to fill, move that to `target`, and return the result of `make`.
+
+    `make` must leave everything synced and nothing open.  Until it returns, the directory is called
+    TARGET.*SUFFIX. The directory is removed if `make` fails.  If the process is killed, the next
+    call for `target` removes it.  ExistsError if `target` exists.
+
+    With `settle`, something may be at `target`, or come there meanwhile: then it stays, the new
+    directory is removed, and the result is what `settle` returns for the result of `make`.  Several
+    machines may then make it at once, and not all file systems show the locks of other machines, so
+    no other unfinished directory is touched.
+    """
+    place = os.path.abspath(target)
+    parent = os.path.dirname(place)
+    try:
+        if settle is None:
+            _refuse_existing(target, place)
+            _remove_abandoned(place, suffix)
+        os.makedirs(parent, exist_ok=True)
+        with ExitStack() as locks:
+            temporary = make_locked(parent, os.path.basename(place) + ".", suffix, locks)
+            try:
+                result = make(temporary)
+                sync_directory(temporary)
+                if settle is None:
+                    _refuse_existing(target, place)  # another process may have been quicker
+                if _has_moved(temporary, place, may_lose=settle is not None):
+                    sync_directory(parent)
+                    return result
+            except BaseException:
+                _remove_unfinished(temporary)
+                raise
+            _remove_unfinished(temporary)
+    except FullError as error:
+        raise FullError(f"{target} was not made, and nothing of it stays: {error}") from error
+    except Error:
+        raise
+    except OSError as error:
+        if error.errno in IMPOSSIBLE:
+            raise InputError(f"{target} cannot be made: {error}") from error
+        translate(error, target)
+    assert settle is not None
+    return settle(result)
+
+
+def _remove_abandoned(place: str, suffix: str) -> None:
+    """Remove the unfinished directories for `place` that no living process has locked."""
+    parent, name = os.path.split(place)
+    unfinished = re.compile(rf"{re.escape(name)}\.[a-z0-9_]{{8}}{re.escape(suffix)}")
+    with suppress(OSError):
+        for each in filter(unfinished.fullmatch, os.listdir(parent)):
+            path = os.path.join(parent, each)
+            with suppress(OSError), ExitStack() as locks:
+                lock_directory(path, locks)
+                _remove_unfinished(path)
+
+
+def _has_moved(temporary: str, place: str, *, may_lose: bool) -> bool:
+    """Move the directory; return False if it `may_lose` and something is in its place already."""
+    if may_lose and os.path.lexists(place):
+        return False
+    try:
+        os.rename(temporary, place)
+    except OSError as error:
+        if may_lose and error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            return False
+        raise
+    return True
+
+
+def _remove_unfinished(directory: str) -> None:
+    """Remove the unfinished directory, even if the process has no free file descriptor left."""
+    for name in OWN_FILES:
+        with suppress(OSError):
+            os.unlink(os.path.join(directory, name))
+    with suppress(OSError):
+        os.rmdir(directory)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _refuse_existing(target: str, place: str) -> None:
+    if os.path.lexists(place):
+        raise ExistsError(f"{target} exists already; give the path of a new directory")

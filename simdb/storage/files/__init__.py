@@ -1,1 +1,0 @@
-"""Files: where a database may lie, which files it has, and what their pages hold."""
