@@ -10,14 +10,9 @@ import simdb
 from simdb.core import choices
 from simdb.core.choices import ON_NULL
 from simdb.core.options import (
-    FAMILIES,
-    KEPT,
     METHODS,
     MINHASH_METHODS,
-    READY_FAMILIES,
-    TIMES_KEPT,
 )
-from simdb.core.text_sketch import CUT_BY_CHARACTER, MARKUPS, NORMALISATIONS, UNITS
 from simdb.database.clusters.find import POLICIES
 from simdb.database.search.judge import VERIFICATIONS
 from simdb.database.search.many import MATCHED
@@ -82,20 +77,35 @@ SLIPS = [
         (choices.DurabilityName, set(DURABILITIES)),
         (choices.ConflictName, set(RULES)),
         (choices.MissingName, set(MISSING)),
-        (choices.TimesName, set(TIMES_KEPT)),
-        (choices.ClustersName, set(KEPT)),
-        (choices.MarkupName, set(MARKUPS)),
-        (choices.NormalisationName, set(NORMALISATIONS)),
-        (choices.UnitName, set(UNITS)),
-        (choices.ByCharacterName, {"", *CUT_BY_CHARACTER}),
-        (choices.SimhashWeightingName, set(simdb.Simhash.WEIGHTINGS)),
-        (choices.MinhashWeightingName, set(simdb.Minhash.WEIGHTINGS)),
-        (choices.FamilyName, {*FAMILIES, *READY_FAMILIES}),
     ],
 )
 def test_a_type_has_the_words_that_are_accepted(name, accepted):
     assert set(get_args(name)) == accepted
     assert all(f'"{word}"' in choices.__doc__ for word in accepted)
+
+
+@over(
+    ("options", "name", "accepted"),
+    [
+        (simdb.Options, "keep_times", choices.TimesName),
+        (simdb.Options, "keep_clusters", choices.ClustersName),
+        (simdb.Options, "distance_tables", choices.DistanceTablesName),
+        (simdb.Simhash, "markup", choices.MarkupName),
+        (simdb.Simhash, "normalisation", choices.NormalisationName),
+        (simdb.Simhash, "marks", choices.MarksName),
+        (simdb.Minhash, "unit", choices.UnitName),
+        (simdb.Minhash, "by_character", choices.ByCharacterName),
+        (simdb.Simhash, "weighting", choices.SimhashWeightingName),
+        (simdb.Minhash, "weighting", choices.MinhashWeightingName),
+        (simdb.Minhash, "family", choices.FamilyName),
+    ],
+)
+def test_an_option_takes_the_words_of_its_type_and_no_others(options, name, accepted):
+    with pytest.raises(simdb.OptionError, match=f"^{name} must be one of") as refused:
+        options(**{name: "unheard-of"})
+
+    assert all(repr(word) in str(refused.value) for word in get_args(accepted))
+    assert all(f'"{word}"' in choices.__doc__ for word in get_args(accepted))
 
 
 @pytest.mark.more

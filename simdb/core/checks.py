@@ -7,8 +7,9 @@ that decodes an object checks its type and raises an error of simdb.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
@@ -40,6 +41,16 @@ def one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
         raise OptionError(
             f"{name} must be one of {', '.join(map(repr, allowed))}, got {shown(value)}"
         )
+
+
+def chosen_words(options: Any) -> None:
+    """Check the fields of a dataclass that are flags, or words of a Literal, by their types."""
+    for each in fields(options):
+        value = getattr(options, each.name)
+        if each.type is bool:
+            flag(each.name, value)
+        elif get_origin(each.type) is Literal:
+            one_of(each.name, value, get_args(each.type))
 
 
 def called(name: str, value: Any) -> None:

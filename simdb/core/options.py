@@ -6,10 +6,10 @@ Every option that changes a fingerprint or the stored bytes is here.  How a proc
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, get_args
 
 from simdb.core.bits import FINGERPRINT_BITS
-from simdb.core.checks import flag, one_of, share, whole
+from simdb.core.checks import chosen_words, one_of, share, whole
 from simdb.core.choices import (
     ClustersName,
     DistanceTablesName,
@@ -36,11 +36,9 @@ PERMUTATIONS_STEP = 8  # minima that the kernel makes at a time
 STORED_BITS = (8, 32)
 FEATURE_BITS = (32, 64)
 USUAL_JACCARD = 0.8
-TABLES_STORED: tuple[DistanceTablesName, ...] = ("auto", "always")
-LEAN, ALWAYS = TABLES_STORED
-KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
-TIMES_KEPT: tuple[TimesName, ...] = ("none", "inserted", "seen")
-NO_TIMES, INSERTED, SEEN = TIMES_KEPT
+LEAN, ALWAYS = get_args(DistanceTablesName)
+NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = get_args(ClustersName)
+NO_TIMES, INSERTED, SEEN = get_args(TimesName)
 AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, POLYTOPE, ROTATION, BANDING = (
     "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding",
 )  # fmt: skip
@@ -102,8 +100,6 @@ class Minhash(TextSketch):
     `seed`: the seed of the feature hash and of the permutations.
     """
 
-    WEIGHTINGS: ClassVar[tuple[str, ...]] = (*SETS, "tf", "tf-idf")
-
     weighting: MinhashWeightingName = "set"
     permutations: int = 128
     stored_bits: int = 32
@@ -115,7 +111,6 @@ class Minhash(TextSketch):
         self._check_steps()
         whole("permutations", self.permutations, PERMUTATIONS_LEAST, PERMUTATIONS_MOST)
         one_of("stored_bits", self.stored_bits, STORED_BITS)
-        one_of("family", self.family, (*FAMILIES, *READY_FAMILIES))
         one_of("feature_bits", self.feature_bits, FEATURE_BITS)
         if self.unit == "moz":
             what = "unit='moz' works only with fingerprints"
@@ -171,10 +166,6 @@ class Simhash(TextSketch):
     `store_volatility`: whether the vectors are stored; without them, `similarity=` is not possible.
     """
 
-    WEIGHTINGS: ClassVar[tuple[str, ...]] = (
-        "binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf",
-    )  # fmt: skip
-
     weighting: SimhashWeightingName = "binary"
     vector_length: int = 0
     dimensions: int = 128
@@ -185,7 +176,6 @@ class Simhash(TextSketch):
         self._check_steps()
         whole("vector_length", self.vector_length, 0, VECTOR_LENGTH_MAX)
         one_of("dimensions", self.dimensions, DIMENSIONS)
-        flag("store_volatility", self.store_volatility)
         if self.unit == "moz" and (self.weighting != "tf" or self.dimensions != 64):
             raise OptionError("unit='moz' has weighting='tf' and dimensions=64 only")
         if self.unit == "moz" and (self.lowercase or self.clean or self.seed):
@@ -314,6 +304,7 @@ class Options:
             raise OptionError(
                 f"sketch must be a simdb.Simhash or simdb.Minhash, got {type(self.sketch).__name__}"
             )
+        chosen_words(self)
         self._set_default("similarity", self.sketch.usual_similarity)
         if isinstance(self.sketch, Minhash):
             self._check_bands(self.sketch)
@@ -325,11 +316,6 @@ class Options:
         whole("delta_documents", self.delta_documents, 1, 2**20)
         whole("growth", self.growth, 2, 1000)
         whole("header_offset", self.header_offset, HEADER_OFFSET_LEAST, 0)
-        one_of("keep_clusters", self.keep_clusters, KEPT)
-        one_of("keep_times", self.keep_times, TIMES_KEPT)
-        one_of("distance_tables", self.distance_tables, TABLES_STORED)
-        flag("passages", self.passages)
-        flag("features", self.features)
         if self.passages:
             self._check_passages()
         if self.features and self.sketch.unit == "moz":
@@ -381,12 +367,12 @@ class Options:
     @property
     def keeps_clusters(self) -> bool:
         """Whether every commit keeps clusters up to date."""
-        return self.keep_clusters != NOT_KEPT
+        return bool(self.keep_clusters != NOT_KEPT)
 
     @property
     def keeps_times(self) -> bool:
         """Whether the time of each document is stored."""
-        return self.keep_times != NO_TIMES
+        return bool(self.keep_times != NO_TIMES)
 
     def _check_passages(self) -> None:
         """Check that the sketch takes texts whose words have places."""

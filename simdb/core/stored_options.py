@@ -9,7 +9,7 @@ fingerprint than the stored copy of the same document.  So a database stores the
 themselves, and of the other packages the version, to warn if another version is installed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -23,6 +23,9 @@ KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
 CORRECTED = "corrected"
 BY_CHARACTER = "by_character"
 MINHASH = "minhash"
+USUAL = Options()
+# These are stored only if they are not the usual ones.
+SELDOM = ("keep_clusters", "keep_times", "passages", "features")
 
 
 def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
@@ -30,38 +33,27 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
 
     Options that this kind of database does not use are left out.
     """
-    bare = replace(options, sketch=replace(options.sketch, idf=None))
-    encoded = asdict(bare)
-    encoded["sketch"]["idf"] = idf
-    for name, earlier in EARLIER.items():
-        if encoded["sketch"][name] == earlier:
-            del encoded["sketch"][name]
-    if not options.keeps_clusters:
-        del encoded["keep_clusters"]
-    if not options.keeps_times:
-        del encoded["keep_times"]
-    for name in ("passages", "features"):
-        if not encoded[name]:
-            del encoded[name]
-    for name in OPEN:
+    encoded = asdict(replace(options, sketch=replace(options.sketch, idf=None)))
+    sketch = encoded["sketch"]
+    sketch["idf"] = idf
+    for name in [name for name, earlier in EARLIER.items() if sketch[name] == earlier]:
+        del sketch[name]
+    unused = [*OPEN, *(PERMUTED if options.is_minhash else BANDED)]
+    unused += [name for name in SELDOM if encoded[name] == getattr(USUAL, name)]
+    for name in unused:
         del encoded[name]
     encoded |= encoded_open(options)
     if options.is_minhash:
-        encoded["sketch"][KIND] = MINHASH
+        sketch[KIND] = MINHASH
     else:
         encoded[CORRECTED] = True
-    for name in PERMUTED if options.is_minhash else BANDED:
-        del encoded[name]
     return encoded
 
 
+@expecting("the options of the database")
 def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Options:
     """Read what `encode_options` made; raise FormatError for an option that is not known."""
-    with expecting("the options of the database"):
-        return _decoded_options(a_map(stored), idf)
-
-
-def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
+    stored = a_map(stored)
     sketch_settings = dict(a_map(stored.get("sketch", {})))
     kinds: dict[Any, type[Simhash | Minhash]] = {None: Simhash, MINHASH: Minhash}
     named = sketch_settings.pop(KIND, None)
@@ -75,14 +67,8 @@ def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options
     settings = {name: value for name, value in stored.items() if name != "sketch"}
     settings |= decoded_open(settings, is_minhash=kind is Minhash)
     is_corrected = kind is Minhash or settings.pop(CORRECTED, None) is True
-    names = {each.name for each in fields(Options)}
-    sketch_names = {each.name for each in fields(kind)}
-    unknown = (set(settings) - names) | (set(sketch_settings) - sketch_names)
-    if unknown:
-        raise FormatError(
-            f"the database was made with options that this version does not know:"
-            f" {', '.join(sorted(unknown))}; open it with a newer simdb"
-        )
+    for given, known in ((settings, Options), (sketch_settings, kind)):
+        _check_known(given, {each.name for each in fields(known)}, "the database has options")
     if not is_corrected or BY_CHARACTER not in sketch_settings:
         raise FormatError(
             "the database was stored by a version before the first release, without the option"
@@ -125,24 +111,25 @@ def decode_dumped(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
 def decode_settings(stored: Any, where: str) -> dict[str, Any]:
     """Read stored `feature_settings`; a setting that is not stored gets its default."""
     with expecting(f"the settings of features in {where}"):
-        return _decoded_settings(a_map(stored), where)
+        stored, known = a_map(stored), Simhash().feature_settings
+        if BY_CHARACTER not in stored:
+            raise FormatError(
+                f"{where} was written by a version before the first release, without the setting"
+                f" {BY_CHARACTER!r}; make the table again from the documents"
+            )
+        _check_known(stored, known, f"{where} has options")
+        lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
+        return {**known, **stored, **lists}
 
 
-def _decoded_settings(stored: Mapping[str, Any], where: str) -> dict[str, Any]:
-    known = Simhash().feature_settings
-    if BY_CHARACTER not in stored:
-        raise FormatError(
-            f"{where} was written by a version before the first release, without the setting"
-            f" {BY_CHARACTER!r}; make the table again from the documents"
-        )
-    unknown = set(stored) - set(known)
+def _check_known(given: Collection[str], known: Collection[str], what: str) -> None:
+    """Raise FormatError for names that are not `known`: a later version has written them."""
+    unknown = sorted(set(given) - set(known))
     if unknown:
         raise FormatError(
-            f"{where} was made with options that this version does not know:"
-            f" {', '.join(sorted(map(str, unknown)))}; use a newer simdb"
+            f"{what} that this version does not know: {', '.join(unknown)}; open it with a newer"
+            " simdb"
         )
-    lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
-    return {**known, **stored, **lists}
 
 
 def check_same(stored: Options, wanted: Options, where: str) -> None:
@@ -205,19 +192,10 @@ def encode_resources(resources: Resources) -> dict[str, Any]:
     return {"stop_words": list(resources.stop_words), "versions": dict(resources.versions)}
 
 
+@expecting("the value 'resources'")
 def decode_resources(stored: Mapping[str, Any]) -> Resources:
     """Read what `encode_resources` made; raise FormatError for a field that is not known."""
-    with expecting("the value 'resources'"):
-        return _decoded(a_map(stored))
-
-
-def _decoded(stored: Mapping[str, Any]) -> Resources:
-    unknown = set(stored) - {"stop_words", "versions"}
-    if unknown:
-        raise FormatError(
-            f"the database keeps resources that this version does not know:"
-            f" {', '.join(sorted(unknown))}; open it with a newer simdb"
-        )
+    _check_known(a_map(stored), ("stop_words", "versions"), "the database has resources")
     versions = a_map(stored.get("versions", {}))
     return Resources(
         tuple(a_text(word) for word in stored.get("stop_words", ())),

@@ -16,15 +16,22 @@ Weights are whole numbers of `WEIGHT_UNIT`, so sums of them are exact in any ord
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.checks import callable_name, flag, language, one_of, tag_weights, whole, words
+from simdb.core.checks import (
+    callable_name,
+    chosen_words,
+    language,
+    one_of,
+    tag_weights,
+    whole,
+    words,
+)
 from simdb.core.choices import (
     DROP,
-    KEEP,
     ByCharacterName,
     MarksName,
     MarkupName,
@@ -38,12 +45,10 @@ WEIGHT_BITS = 16
 WEIGHT_MASK = (1 << WEIGHT_BITS) - 1
 # The mean number of entries for each slot of the directory: a cache line holds 8.
 SLOT_ENTRIES = 4
-UNITS = ("words", "characters", "whitespace", "moz")
-NORMALISATIONS = (NONE, NFC, NFKC, LENIENT) = ("none", "nfc", "nfkc", "lenient")
-MARKS = (KEEP, DROP)
-MARKUPS = ("none", "html")
+UNITS = get_args(UnitName)
+NONE, NFC, NFKC, LENIENT = ("none", "nfc", "nfkc", "lenient")
 # Which scripts are cut by character; without a choice, that of the IDF table, or the first.
-CUT_BY_CHARACTER = SPACELESS, CJK = ("spaceless", "cjk")
+SPACELESS, CJK = ("spaceless", "cjk")
 FEATURE_OPTIONS = (
     "markup", "html_title", "html_links", "html_weights", "normalisation", "marks", "clean", "unit",
     "by_character", "tokeniser", "lowercase", "turkic_case", "stop_words", "stemming", "shingle",
@@ -157,8 +162,6 @@ class TextSketch:
     A list of tokens begins at step 5.  `seed`: the seed of the feature hash.
     """
 
-    WEIGHTINGS: ClassVar[tuple[str, ...]] = ()
-
     markup: MarkupName = "none"
     html_title: bool = True
     html_links: bool = False
@@ -238,19 +241,18 @@ class TextSketch:
 
     def _check_steps(self) -> None:
         """Raise OptionError for a step that is impossible or contradicts another."""
-        one_of("markup", self.markup, MARKUPS)
-        flag("html_title", self.html_title)
-        flag("html_links", self.html_links)
+        chosen_words(self)
         self._check_html_weights()
-        self._check_normalisation()
-        one_of("unit", self.unit, UNITS)
+        if self.normalisation == LENIENT:
+            object.__setattr__(self, "normalisation", NFKC)
+            object.__setattr__(self, "marks", DROP)
+        if self.turkic_case and not (self.clean and self.lowercase):
+            raise OptionError("turkic_case= folds case; it needs clean=True and lowercase=True")
         callable_name("tokeniser", self.tokeniser)
-        flag("lowercase", self.lowercase)
         if not isinstance(self.stop_words, str):
             object.__setattr__(self, "stop_words", words("stop_words", self.stop_words))
         language("stemming", self.stemming)
         whole("shingle", self.shingle, 1, SHINGLE_MAX)
-        one_of("weighting", self.weighting, self.WEIGHTINGS)
         whole("seed", self.seed, 0, 2**32 - 1)
         if self.tokeniser and self.unit != "words":
             raise OptionError(
@@ -264,18 +266,6 @@ class TextSketch:
                     f"{name}= needs unit='words' or 'whitespace', but unit is {self.unit!r}"
                 )
 
-    def _check_normalisation(self) -> None:
-        """Set what "lenient" stands for, and check what belongs to normalisation."""
-        one_of("normalisation", self.normalisation, NORMALISATIONS)
-        if self.normalisation == LENIENT:
-            object.__setattr__(self, "normalisation", NFKC)
-            object.__setattr__(self, "marks", DROP)
-        one_of("marks", self.marks, MARKS)
-        flag("clean", self.clean)
-        flag("turkic_case", self.turkic_case)
-        if self.turkic_case and not (self.clean and self.lowercase):
-            raise OptionError("turkic_case= folds case; it needs clean=True and lowercase=True")
-
     def _check_html_weights(self) -> None:
         """Set `html_weights` to words such as "h1=2", sorted, and check them."""
         given: Any = self.html_weights
@@ -286,12 +276,10 @@ class TextSketch:
             raise OptionError("html_weights= weighs elements of HTML; give markup='html', too")
 
     def _check_by_character(self) -> None:
-        """Set and check `by_character`, which is "" if nothing is cut into Unicode words."""
-        chosen: str = self.by_character
-        if isinstance(chosen, str) and not chosen:
-            table = self.idf.settings if isinstance(self.idf, IdfTable) else {}
-            chosen = table.get("by_character") or SPACELESS
-        one_of("by_character", chosen, CUT_BY_CHARACTER)
+        """Set `by_character`, which is "" if nothing is cut into Unicode words."""
+        table = self.idf.settings if isinstance(self.idf, IdfTable) else {}
+        chosen = self.by_character or table.get("by_character") or SPACELESS
+        one_of("by_character", chosen, (SPACELESS, CJK))
         object.__setattr__(self, "by_character", chosen if self.cuts_words else "")
 
     def _check_idf(self) -> None:

@@ -3,12 +3,14 @@
 import math
 import re
 from collections import Counter
+from typing import get_args
 
 import mmh3
 import numpy as np
 import pytest
 
 import simdb
+from simdb.core.choices import SimhashWeightingName
 from simdb.core.text_sketch import IdfTable, directory_bits
 from simdb.sketch.sketcher import Sketcher
 
@@ -82,7 +84,7 @@ def table_of(weights, sketch):
     return IdfTable(entries, directory, 5000, 100, sketch.feature_settings)
 
 
-@pytest.mark.parametrize("weighting", simdb.Simhash.WEIGHTINGS)
+@pytest.mark.parametrize("weighting", get_args(SimhashWeightingName))
 @pytest.mark.parametrize(
     "settings",
     [

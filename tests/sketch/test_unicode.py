@@ -1,13 +1,14 @@
 """Texts of all scripts: which characters make a token, and which texts are equal."""
 
 import unicodedata
+from typing import get_args
 
 import numpy as np
 import pytest
 from over import over
 
 import simdb
-from simdb.core import text_sketch
+from simdb.core.choices import NormalisationName
 from simdb.sketch.sketcher import Sketcher
 
 BOM = "\ufeff"
@@ -99,7 +100,7 @@ def test_a_byte_order_mark_changes_no_words(document):
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("normalisation", text_sketch.NORMALISATIONS)
+@pytest.mark.parametrize("normalisation", get_args(NormalisationName))
 def test_text_and_its_utf_8_are_one_document_in_every_script(unit, normalisation):
     settings = {"unit": unit, "normalisation": normalisation}
 

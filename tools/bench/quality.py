@@ -20,7 +20,7 @@ It multiplies large matrices, so give it one core: OPENBLAS_NUM_THREADS=1.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ from corpus import LABELS, MEASURES, Couple, Curve, read_corpus, read_judgements
 from record import Record, markdown, options
 from simdb.core import kernel, vector_form
 from simdb.core.arrays import WEIGHTED
+from simdb.core.choices import SimhashWeightingName
 from simdb.core.documents import CHANCE, estimates
 from simdb.core.options import DIMENSIONS
 from simdb.sketch.sketcher import Sketcher
@@ -131,7 +132,7 @@ def ends(pairs: list[Couple], places: dict[str, int]) -> Pairs:
 
 
 def weightings(corpus: Corpus) -> Iterator[tuple[str, Sketch]]:
-    for weighting in simdb.Simhash.WEIGHTINGS:
+    for weighting in get_args(SimhashWeightingName):
         for unit, length in SHINGLES:
             sketch = simdb.Simhash(unit=unit, shingle=length, weighting=weighting)
             yield f"{unit} {length}, {weighting}", sketch
