@@ -9,6 +9,7 @@ from over import over
 import simdb
 from simdb.sketch.tuning.judged import (
     FOLDS,
+    Contest,
     Rating,
     chance_level,
     directions,
@@ -68,7 +69,7 @@ def test_the_fewest_pairs_leave_folds_of_none_to_the_prior():
 
     assert rating.taken.tolist() == [labels.tolist(), labels.tolist()]
     assert left_out(
-        [np.float32([0.9, 0.8, 0.3, 0.2])], labels, priors=[0.6], leasts=[0.2], usual=0, seed=1
+        [np.float32([0.9, 0.8, 0.3, 0.2])], labels, Contest([0.6], [0.2], usual=0, seed=1)
     ).tolist() == [labels.tolist()]
 
 
@@ -168,11 +169,11 @@ def test_intervals_hold_for_the_choice_of_sketch_and_threshold():
     held = 0
     for seed in range(30):
         measured, labels = draw(generator, 50)
-        settings = {"priors": [0.6] * 3, "leasts": [0.2] * 3}
+        contest = Contest([0.6] * 3, [0.2] * 3, usual=0, seed=seed)
         folds = folds_of(labels, np.random.default_rng(seed))
         ratings = [rate(each, labels, prior=0.6, least=0.2, folds=folds) for each in measured]
         at = simplest(ratings, labels, 0, seed)
-        others = left_out(list(measured), labels, **settings, usual=0, seed=seed)
+        others = left_out(list(measured), labels, contest)
         taken = measured[at] >= ratings[at].threshold
         shares = precision_of(others, taken, labels), recall_of(others, taken, labels)
 
@@ -193,7 +194,7 @@ def test_a_choice_without_a_pair_does_not_know_its_label():
     measured = [generator.random(100).astype(np.float32) for _ in range(12)]
     labels = generator.random(100) < 0.5
 
-    taken = left_out(measured, labels, priors=[0.5] * 12, leasts=[0.0] * 12, usual=0, seed=0)
+    taken = left_out(measured, labels, Contest([0.5] * 12, [0.0] * 12, usual=0, seed=0))
 
     assert f1_of(taken, labels)[0] < 0.67 + 4 * 0.05
     assert taken.shape == (1, 100)

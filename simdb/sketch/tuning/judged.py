@@ -70,8 +70,11 @@ def checked_pairs(
     `places`: the position of each id; None if texts have no ids.  Raises InputError for what is no
     pair or no label, and if there are not both duplicates and other pairs.
     """
-    given = _listed("pairs", pairs)
-    judged = _listed("labels", labels)
+    check_many(pairs, "pairs")
+    check_many(labels, "labels")
+    given, judged = (
+        each.tolist() if isinstance(each, np.ndarray) else list(each) for each in (pairs, labels)
+    )
     if len(given) != len(judged):
         raise InputError(f"{len(given)} pairs have {len(judged)} labels; give one for each pair")
     flags = np.array([_flag(label, at) for at, label in enumerate(judged)], np.bool_)
@@ -89,11 +92,6 @@ def checked_pairs(
         for side in (0, 1)
     )
     return JudgedPairs(left, right, flags[chosen])
-
-
-def _listed(name: str, values: Any) -> Sequence[Any]:
-    check_many(values, name)
-    return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
 def _flag(label: Any, at: int) -> bool:
@@ -261,42 +259,50 @@ def best_ordered(ratings: Sequence[Rating], measured: Sequence[F32], labels: Boo
     F1 alone says little where few pairs are duplicates; how often a duplicate is more similar than
     another pair is known better, and is added to it.
     """
-    values = [
-        rating.f1 + order_of(found, labels) for rating, found in zip(ratings, measured, strict=True)
-    ]
-    return int(np.argmax(values))
+    orders = np.array([order_of(found, labels) for found in measured])
+    return int(np.argmax([each.f1 for each in ratings] + orders))
 
 
-def left_out(
-    measured: Sequence[F32],
-    labels: Bools,
-    *,
-    priors: Sequence[float],
-    leasts: Sequence[float],
-    usual: int | None,
-    seed: int,
-) -> Bools:
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """What chooses among sketches by judged pairs.
+
+    `priors`, `leasts`: for each sketch, what `rate` takes.  `usual`: see `simplest`, None for the
+    choice of `best_ordered`.
+    """
+
+    priors: Sequence[float]
+    leasts: Sequence[float]
+    usual: int | None
+    seed: int
+
+    def decided(
+        self, measured: Sequence[F32], labels: Bools, folds: I64
+    ) -> tuple[list[Rating], int]:
+        """Return the rating of each sketch, by its similarities, and the position of the best."""
+        ratings = [
+            rate(found, labels, prior=prior, least=least, folds=folds)
+            for found, prior, least in zip(measured, self.priors, self.leasts, strict=True)
+        ]
+        if self.usual is None:
+            return ratings, best_ordered(ratings, measured, labels)
+        return ratings, simplest(ratings, labels, self.usual, self.seed)
+
+
+def left_out(measured: Sequence[F32], labels: Bools, contest: Contest) -> Bools:
     """Return the pairs that are taken, bool[1, n], by choices that were made without them.
 
     Not only the threshold but also the sketch is chosen without them.  The best of many sketches
-    looks better on the pairs that chose it than it is.  `measured`, `priors` and `leasts`: for each
-    sketch, what `rate` takes; `usual`: see `simplest`, None for the choice of `best_ordered`.
+    looks better on the pairs that chose it than it is.
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(contest.seed)
     taken = np.zeros((1, len(labels)), np.bool_)
     outer = folds_of(labels, generator)[0]
     for fold in range(FOLDS):
         is_rest = outer != fold
         rest = labels[is_rest]
         folds = folds_of(rest, generator)[:INNER_REPEATS]
-        ratings = [
-            rate(found[is_rest], rest, prior=prior, least=least, folds=folds)
-            for found, prior, least in zip(measured, priors, leasts, strict=True)
-        ]
-        if usual is None:
-            at = best_ordered(ratings, [found[is_rest] for found in measured], rest)
-        else:
-            at = simplest(ratings, rest, usual, seed)
+        ratings, at = contest.decided([found[is_rest] for found in measured], rest, folds)
         taken[0, ~is_rest] = measured[at][~is_rest] >= ratings[at].threshold
     return taken
 
@@ -308,15 +314,12 @@ def precision_of(left_out: Bools, taken: Bools, labels: Bools) -> Share:
     `taken` [n]: those that the final choice takes.  The interval covers those of both: the final
     threshold can lie on either side of the thresholds of the other choices.
     """
-    shares = [left_out.mean(axis=0), taken.astype(np.float64)]
-    return _both(*(wilson(float(each @ labels), float(each.sum())) for each in shares))
+    return _share_of(left_out, taken, labels, None)
 
 
 def recall_of(left_out: Bools, taken: Bools, labels: Bools) -> Share:
     """Return the share of duplicates that are taken; the arguments are those of `precision_of`."""
-    shares = [left_out.mean(axis=0), taken.astype(np.float64)]
-    total = float(labels.sum())
-    return _both(*(wilson(float(each @ labels), total) for each in shares))
+    return _share_of(left_out, taken, labels, float(labels.sum()))
 
 
 def wilson(count: float, total: float) -> Share:
@@ -331,8 +334,13 @@ def wilson(count: float, total: float) -> Share:
     return Share(share, min(max(0.0, low), share), max(min(1.0, high), share))
 
 
-def _both(first: Share, second: Share) -> Share:
-    """Return the first share with an interval that covers those of both."""
+def _share_of(left_out: Bools, taken: Bools, labels: Bools, total: float | None) -> Share:
+    """Return the duplicates taken as a share of `total`, None for all pairs taken."""
+    counts = [left_out.mean(axis=0), taken.astype(np.float64)]
+    first, second = (
+        wilson(float(each @ labels), float(each.sum()) if total is None else total)
+        for each in counts
+    )
     return Share(first.value, min(first.low, second.low), max(first.high, second.high))
 
 

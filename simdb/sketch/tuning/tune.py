@@ -1,7 +1,12 @@
-"""Tuning: advises on the sketch and the threshold for a collection of texts, and says why."""
+"""Tuning: advises on the sketch and the threshold for a collection of texts, and says why.
 
+They are chosen by a sample of the texts, and by pairs that people have judged or edited copies.
+"""
+
+import math
+import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -9,22 +14,43 @@ import numpy as np
 
 from simdb.core.arrays import ORDINALS_MAX
 from simdb.core.checks import flag, one_of, whole
-from simdb.core.choices import MarkupName
+from simdb.core.choices import MarkupName, UnitName
 from simdb.core.errors import InputError, OptionError
-from simdb.core.options import Options, Simhash
+from simdb.core.options import USUAL_SIMILARITY, Options, Simhash
 from simdb.core.previews import counted
 from simdb.core.reports import Advice
 from simdb.sketch.exact_similarity import exact_threshold
-from simdb.sketch.tuning.choice import FEW_PAIRS, Choice, choose
+from simdb.sketch.fitting import fit
+from simdb.sketch.sketcher import Sketcher
 from simdb.sketch.tuning.judged import (
     CHANCE_MATCHES,
+    Contest,
     JudgedPairs,
+    Rating,
     Share,
+    chance_level,
     checked_pairs,
+    directions,
+    folds_of,
+    left_out,
+    order_of,
     precision_of,
     recall_of,
+    similarities,
+    unrelated,
 )
-from simdb.sketch.tuning.sample import COMMON, SHORT_WORDS, WritingSystem, as_text, as_texts, drawn
+from simdb.sketch.tuning.sample import (
+    COMMON,
+    SHORT_WORDS,
+    SPACELESS_RANGES,
+    TAG,
+    TextSample,
+    WritingSystem,
+    as_text,
+    as_texts,
+    changed_words,
+    drawn,
+)
 
 IDF_FILE = "texts.idf"
 # The options of a sketch that advice is about.
@@ -34,6 +60,31 @@ FITTED_TEXTS = 20_000
 SEED_MAX = 2**64 - 1
 # Judgements that order pairs less well mean something else than nearness of text.
 LOOSE_ORDER = 0.8
+Shapes = tuple[tuple[UnitName, int], ...]
+
+WORDS: UnitName = "words"
+CHARACTERS: UnitName = "characters"
+SPACED: Shapes = (
+    (WORDS, 3), (WORDS, 2), (WORDS, 1), (CHARACTERS, 5), (CHARACTERS, 4), (CHARACTERS, 3),
+)  # fmt: skip
+# In scripts without spaces each character is a word.
+SPACELESS: Shapes = ((WORDS, 3), (WORDS, 2), (WORDS, 1))
+# IDF tables are fitted to so many characters.
+FITTED_CHARACTERS = 10_000_000
+BACKGROUND_TEXTS = 1000
+EDITED_TEXTS = 500
+# A wrong letter changes five of its shingles, but fifteen of three words.
+MISREAD = Simhash(unit=CHARACTERS, shingle=5)
+# With more judged pairs, choosing the sketch by them hardly flatters it.
+FEW_PAIRS = 400
+PIECE = re.compile(rf"[{SPACELESS_RANGES}]|[^\s{SPACELESS_RANGES}]+")
+POOL_TEXT_CHARACTERS = 2000
+# A larger shingle is taken if it separates copies from unrelated texts nearly as well.
+NEARLY = 0.95
+LEAST, MOST = 0.2, 0.98
+# Of candidates from a blocking step, those of hardly any similarity can be duplicates.
+LEAST_BLOCKED = 0.01
+USUAL_MARGIN = 0.02
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -146,10 +197,80 @@ def tune(
         count = min(len(given), FITTED_TEXTS)
         chosen = generator.choice(len(given), count, replace=False).tolist()
         fitted = [as_text(given[at], f"text {at}") for at in chosen]
-    return _advice(choose(sample, judged, fitted, seed, is_blocked=blocking), judged)
+    return _advice(choose(sample, judged, fitted, seed, is_blocked=blocking))
 
 
-def _advice(choice: Choice, judged: JudgedPairs | None) -> SketchAdvice:
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What the sample says about one sketch.
+
+    `edited`: the median similarity of a text and its edited copy.  `chance`: the similarity that
+    few unrelated documents reach.  `found`: the share of copies at `threshold` or more.
+    `separation`: the mean similarity of copies less that of unrelated texts, over their standard
+    deviation.
+    """
+
+    sketch: Simhash
+    edited: float
+    chance: float
+    found: float
+    separation: float
+
+    @property
+    def threshold(self) -> float:
+        """The threshold by the sample alone."""
+        return threshold_of(self.edited, self.chance)
+
+
+@dataclass(frozen=True, slots=True)
+class PairVerdict:
+    """What judged pairs say.
+
+    `rating`: the rating of the choice; `usual`: that of `liked`, which the sample alone would have
+    chosen.  `order`: how often a duplicate is more similar than another pair.
+    `pair_count`, `duplicate_count`: the pairs that were used.
+    """
+
+    rating: Rating
+    usual: Rating
+    liked: Outlook
+    precision: Share
+    recall: Share
+    order: float
+    pair_count: int
+    duplicate_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A sketch, a threshold, and what they are based on.
+
+    `outlook`: the sketch, by the sample.  `changed`: the median number of words that were changed
+    in copies.  `verdict`: None without judged pairs.  `chance_matches`: if the judged pairs come
+    from a blocking step, how many unrelated documents of the collection match one at `threshold`.
+    """
+
+    sample: TextSample
+    outlook: Outlook
+    threshold: float
+    changed: float
+    verdict: PairVerdict | None
+    chance_matches: float | None = None
+
+    @property
+    def is_misread(self) -> bool:
+        """Whether the choice is one for texts with wrong letters."""
+        return (
+            self.verdict is None and self.sample.writing.is_noisy and self.outlook.sketch == MISREAD
+        )
+
+    @property
+    def is_at_chance(self) -> bool:
+        """Whether the threshold is as low as unrelated documents allow."""
+        return self.threshold <= round(self.outlook.chance, 2)
+
+
+def _advice(choice: Choice) -> SketchAdvice:
     """Return a choice as advice."""
     sketch = choice.outlook.sketch
     added = choice.sample.writing.options
@@ -170,7 +291,6 @@ def _advice(choice: Choice, judged: JudgedPairs | None) -> SketchAdvice:
         remedy = f"simdb create DB {create_flags}, whose verb compare decides the candidates"
     commands = [f"simdb idf SOURCE... {idf_flags}"] if idf_flags else []
     verdict = choice.verdict
-    shares = None if verdict is None else (verdict.left_out, verdict.taken, verdict.labels)
     return SketchAdvice(
         topic="sketch",
         message=f"{name_of(sketch)} and a threshold of {choice.threshold:g} suit the texts",
@@ -180,12 +300,12 @@ def _advice(choice: Choice, judged: JudgedPairs | None) -> SketchAdvice:
         flags=flags,
         create_flags=create_flags,
         idf_flags=idf_flags,
-        precision=None if shares is None else precision_of(*shares),
-        recall=None if shares is None else recall_of(*shares),
+        precision=None if verdict is None else verdict.precision,
+        recall=None if verdict is None else verdict.recall,
         reasons=tuple(reasons),
         words=choice.sample.words,
         text_count=len(choice.sample.texts),
-        pair_count=0 if judged is None else len(judged.labels),
+        pair_count=0 if verdict is None else verdict.pair_count,
     )
 
 
@@ -324,11 +444,10 @@ def _on_threshold(choice: Choice) -> Iterator[str]:
 def _on_pairs(choice: Choice) -> Iterator[str]:
     verdict = choice.verdict
     assert verdict is not None
-    count, duplicates = len(verdict.labels), int(verdict.labels.sum())
     yield (
-        f"{count:,} judged pairs, {duplicates:,} of them duplicates, were used. On pairs that were"
-        f" left out in turn, {name_of(choice.outlook.sketch)} have an F1 of"
-        f" {verdict.rating.f1:.2f}."
+        f"{verdict.pair_count:,} judged pairs, {verdict.duplicate_count:,} of them duplicates, were"
+        f" used. On pairs that were left out in turn, {name_of(choice.outlook.sketch)} have an F1"
+        f" of {verdict.rating.f1:.2f}."
     )
     if verdict.liked is not choice.outlook:
         yield (
@@ -342,7 +461,7 @@ def _on_pairs(choice: Choice) -> Iterator[str]:
             " something else than nearly equal text, such as the same meaning in other words, and"
             " no threshold separates them well."
         )
-    if count <= FEW_PAIRS:
+    if verdict.pair_count <= FEW_PAIRS:
         yield (
             "So few judged pairs leave much open; more of them narrow the intervals of precision"
             " and recall."
@@ -362,3 +481,161 @@ def _interval(share: Share | None) -> dict[str, float] | None:
     if share is None:
         return None
     return {name: round(getattr(share, name), 3) for name in ("value", "low", "high")}
+
+
+def threshold_of(edited: float, chance: float) -> float:
+    """Return the larger of two levels, cut to hundredths, or the usual threshold if it is near."""
+    level = min(max(edited, chance, LEAST), MOST)
+    is_usual = abs(level - USUAL_SIMILARITY) < USUAL_MARGIN
+    return USUAL_SIMILARITY if is_usual else math.floor(level * 100) / 100
+
+
+def outlook(sketch: Simhash, texts: Sequence[str], copies: Sequence[str], total: int) -> Outlook:
+    """Return what a sample of texts says about a sketch.
+
+    `copies`: edited copies of the first texts.  `total`: the documents of the collection.
+    """
+    rows = directions(texts, sketch)
+    near = similarities(rows[: len(copies)], directions(copies, sketch))
+    far = unrelated(rows)
+    middle, chance = float(np.median(near)), chance_level(far, total)
+    spread = float(np.sqrt(near.var() + (far.var() if len(far) else 0.0)))
+    gap = float(near.mean() - (far.mean() if len(far) else 0.0))
+    return Outlook(
+        sketch,
+        middle,
+        chance,
+        float((near >= threshold_of(middle, chance)).mean()),
+        gap / max(spread, 1e-6),
+    )
+
+
+def preferred(outlooks: Sequence[Outlook], sample: TextSample) -> Outlook:
+    """Return the best outlook; the first one, the default, if the texts are not short."""
+    if not sample.is_short:
+        return outlooks[0]
+    best = max(outlooks, key=lambda each: each.separation)
+    # Texts that are nearly equal have a negative separation.
+    return next((each for each in outlooks if each.separation >= NEARLY * best.separation), best)
+
+
+def choose(
+    sample: TextSample,
+    pairs: JudgedPairs | None,
+    fitted: Sequence[str],
+    seed: int,
+    *,
+    is_blocked: bool,
+) -> Choice:
+    """Choose a sketch and a threshold; `fitted`: the texts for IDF tables.
+
+    `is_blocked`: whether the pairs are candidates of a blocking step, which alone are decided.
+    """
+    shown = _visible(sample.texts[:BACKGROUND_TEXTS], sample)
+    usual = Simhash().usual_similarity
+    copies, changed = edited(shown[:EDITED_TEXTS], usual, np.random.default_rng(seed))
+    # Sketches in which each feature counts once, those of larger shingles first.
+    shapes = SPACELESS if sample.spaceless >= COMMON else SPACED
+    plain = [Simhash(unit=unit, shingle=shingle) for unit, shingle in shapes]
+    outlooks = [outlook(each, shown, copies, sample.total) for each in plain]
+    liked = preferred(outlooks, sample)
+    if pairs is None:
+        misread = next((each for each in outlooks if each.sketch == MISREAD), None)
+        if sample.writing.is_noisy and misread is not None:
+            # Copies with wrong letters are much less alike than edited ones.
+            return Choice(sample, misread, threshold_of(0, misread.chance), changed, None)
+        return Choice(sample, liked, liked.threshold, changed, None)
+    weighted = _weighted_sketches(plain, _visible(fitted, sample))
+    outlooks += [outlook(each, shown, copies, sample.total) for each in weighted]
+    choice = _judged_choice(sample, outlooks, liked, changed, pairs, seed, is_blocked=is_blocked)
+    if is_blocked:
+        far = unrelated(directions(shown, choice.outlook.sketch))
+        share = float((far >= choice.threshold).mean()) if len(far) else 0.0
+        choice = replace(choice, chance_matches=share * sample.total)
+    return choice
+
+
+def _judged_choice(
+    sample: TextSample,
+    outlooks: Sequence[Outlook],
+    liked: Outlook,
+    changed: float,
+    pairs: JudgedPairs,
+    seed: int,
+    *,
+    is_blocked: bool,
+) -> Choice:
+    """Choose the sketch that does best on judged pairs, and its threshold."""
+    if is_blocked:
+        # Of sketches that do equally well on the pairs, which are few, the first is taken.
+        outlooks = sorted(outlooks, key=lambda each: each.separation, reverse=True)
+    folds = folds_of(pairs.labels, np.random.default_rng(seed))
+    left, right = _visible(pairs.left, sample), _visible(pairs.right, sample)
+    measured = [
+        similarities(directions(left, each.sketch), directions(right, each.sketch))
+        for each in outlooks
+    ]
+    priors = [each.threshold for each in outlooks]
+    leasts = [max(LEAST, each.chance) for each in outlooks]
+    if is_blocked:
+        # What all documents are like says nothing of candidates, whose similarities do.
+        priors = [float(found.mean()) for found in measured]
+        leasts = [LEAST_BLOCKED] * len(outlooks)
+    usual = next(at for at, each in enumerate(outlooks) if each is liked)
+    contest = Contest(priors, leasts, None if is_blocked else usual, seed)
+    ratings, at = contest.decided(measured, pairs.labels, folds)
+    chosen = ratings[at]
+    others = chosen.taken
+    if len(pairs.labels) <= FEW_PAIRS:
+        others = left_out(measured, pairs.labels, contest)
+    shares = others, measured[at] >= chosen.threshold, pairs.labels
+    verdict = PairVerdict(
+        chosen, ratings[usual], liked, precision_of(*shares), recall_of(*shares),
+        order_of(measured[at], pairs.labels), len(pairs.labels), int(pairs.labels.sum()),
+    )  # fmt: skip
+    return Choice(sample, outlooks[at], chosen.threshold, changed, verdict)
+
+
+def edited(
+    texts: Sequence[str], similarity: float, generator: np.random.Generator
+) -> tuple[list[str], float]:
+    """Return a near-duplicate of each text, and the median number of words changed in it.
+
+    `similarity`: the threshold for a page; see `changed_words`.
+    """
+    pool = [piece for text in texts for piece in PIECE.findall(text[:POOL_TEXT_CHARACTERS])]
+    copies, numbers = [], []
+    for text in texts:
+        places = [found.span() for found in PIECE.finditer(text)]
+        # A whole number, at least 1, whose mean is that of the words that may change.
+        mean = changed_words(len(places), similarity)
+        count = max(1, int(mean) + int(generator.random() < mean % 1))
+        chosen = generator.choice(len(places), min(count, len(places)), replace=False)
+        parts, last = [], 0
+        for at in sorted(chosen):
+            start, stop = places[at]
+            parts += [text[last:start], pool[int(generator.integers(len(pool)))]]
+            last = stop
+        copies.append("".join([*parts, text[last:]]))
+        numbers.append(len(chosen))
+    return copies, float(np.median(numbers))
+
+
+def _visible(texts: Sequence[str], sample: TextSample) -> list[str]:
+    """Return texts without their tags if most of the sample has mark-up."""
+    return [TAG.sub(" ", text) for text in texts] if sample.is_marked else list(texts)
+
+
+def _weighted_sketches(plain: Sequence[Simhash], texts: list[str]) -> Iterator[Simhash]:
+    """Yield the same sketches with other weightings; the IDF tables are fitted to `texts`."""
+    for sketch in plain:
+        if sketch.shingle == 1:
+            yield replace(sketch, weighting="tf")
+    lengths = np.cumsum([len(text) for text in texts])
+    fitted = texts[: int(np.searchsorted(lengths, FITTED_CHARACTERS)) + 1]
+    for sketch in plain:
+        table = fit(
+            fitted, Sketcher(sketch), sketch.feature_settings, features_max=None, errors="replace",
+            progress=None,
+        )  # fmt: skip
+        yield replace(sketch, weighting="tf-idf", idf=table)
