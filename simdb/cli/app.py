@@ -30,9 +30,9 @@ from simdb.cli.output.render import (
     TERMINATED,
     WRONG_USE,
     Exit,
+    in_words,
     print_note,
 )
-from simdb.cli.output.words import in_words
 from simdb.core.errors import full_disk
 from simdb.core.foreign import own_words
 
@@ -84,8 +84,9 @@ class Program(click.Group):
         """Return the command that `args` begin with; suggest another for an unknown name."""
         if args[0] not in NAMES and not args[0].startswith("-"):
             own = own_words("commands").get(args[0])
-            near = f" Use simdb {own}." if own else _suggestion(args[0])
-            ctx.fail(f"No such command {args[0]!r}.{near}")
+            near = " or ".join(map(repr, get_close_matches(args[0], NAMES)))
+            hint = f" Use simdb {own}." if own else f" Did you mean {near}?" if near else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -111,7 +112,9 @@ class Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command named on the command line."""
         with _reported(), warnings.catch_warnings():
-            warnings.showwarning = lambda message, *place, **more: _note(str(message))
+            warnings.showwarning = lambda message, *place, **more: print_note(
+                in_words(str(message))
+            )
             return super().invoke(ctx)
 
 
@@ -146,17 +149,10 @@ def _reported() -> Iterator[None]:
         raise Exit(DATABASE_ERROR) from None
 
 
-def _show_version(context: click.Context, option: click.Parameter, is_given: bool) -> None:
-    if is_given:
-        print(f"simdb {simdb.__version__}")
-        raise Exit(0)
-
-
 def _complete(context: click.Context, option: click.Parameter, shell: str | None) -> None:
     if shell is not None:
-        is_shown = option.name == "show_completion"
         made = _completion(context.command, shell)
-        print(made.source() if is_shown else _install(made))
+        print(made.source() if option.name == "show_completion" else _install(made))
         raise Exit(0)
 
 
@@ -174,10 +170,7 @@ OF_A_SHELL: dict[str, Any] = {
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
-    help="Show the version and exit.",
-)  # fmt: skip
+@click.version_option(simdb.__version__, message="simdb %(version)s")
 @click.option(
     "--install-completion",
     help="Make Tab complete commands and options: in bash, zsh or fish; yours if not given.",
@@ -203,12 +196,6 @@ def main() -> None:
         app()
     finally:
         gc.freeze()
-
-
-def _suggestion(name: str) -> str:
-    """Return a sentence with the commands that are like a name; no text if there are none."""
-    near = get_close_matches(name, NAMES)
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def _install(made: ShellComplete) -> str:
@@ -254,11 +241,6 @@ def _advised(error: OSError) -> str:
     """Return the message of an error of the system, and what to do where it names no file."""
     advice = None if error.filename is not None else ADVICE.get(error.errno or 0)
     return f"{advice} ({error})" if advice else str(error)
-
-
-def _note(message: str) -> None:
-    """Print a warning as a line for people, without its place in the program."""
-    print_note(in_words(message))
 
 
 def _report(message: str, code: int) -> int:

@@ -1,7 +1,7 @@
 """Command explain: shows why two documents match or do not match."""
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from textwrap import fill
 from typing import Annotated, Any
 
@@ -22,6 +22,11 @@ BIT_COLUMNS = ("bit", "weights", "ranks", "volatility", "moved_by")
 FEATURE_COLUMNS = ("feature", "left", "right")
 # Fields about the tables of a search, which are shown to people with --bits.
 SEARCH_FIELDS = ("tables", "table_count", "flips", "probe", "probability")
+VERDICT_FIELDS = (
+    "left", "right", "distance", "similarity", "is_match", "is_found", "reason", "tables",
+    "table_count", "flips", "probe", "probability",
+)  # fmt: skip
+MINHASH_FIELDS = ("agreeing", "permutations")
 WIDTH = 100  # of a paragraph, in characters
 # How words that only one text has are marked, and what is left out.
 MARKS = {
@@ -151,10 +156,8 @@ def _summary(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
     row = _verdict(explanation, names)
     tables = ", ".join(map(str, explanation.tables)) or "none"
     row["probe"] = _probe_in_words(explanation.probe)
-    if explanation.agreeing is None:
-        row["tables"] = f"{tables} of {explanation.table_count} have equal leading bits"
-    else:
-        row["tables"] = f"{tables} of {explanation.table_count} bands agree"
+    agree = "have equal leading bits" if explanation.agreeing is None else "bands agree"
+    row["tables"] = f"{tables} of {explanation.table_count} {agree}"
     if explanation.probability is not None:
         row["probability"] = f"{explanation.probability:.3g}"
     return row | _counts(explanation)
@@ -162,28 +165,13 @@ def _summary(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
 
 def _verdict(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
     """Return the fields of an explanation about the pair as a whole."""
-    return {
-        "left": names[0] if explanation.left is None else explanation.left,
-        "right": names[1] if explanation.right is None else explanation.right,
-        "distance": explanation.distance,
+    whole = asdict(replace(explanation, bits=(), features=None, plan=None))
+    shown = (*VERDICT_FIELDS, *(() if explanation.agreeing is None else MINHASH_FIELDS))
+    sides = zip(("left", "right"), names, strict=True)
+    return {name: whole[name] for name in shown} | {
         "similarity": render.rounded(explanation.similarity),
-        "is_match": explanation.is_match,
-        "is_found": explanation.is_found,
-        "reason": explanation.reason,
-        "tables": list(explanation.tables),
-        "table_count": explanation.table_count,
-        "flips": explanation.flips,
-        "probe": None if explanation.probe is None else asdict(explanation.probe),
-        "probability": explanation.probability,
-        **_minima(explanation),
+        **{side: name if whole[side] is None else whole[side] for side, name in sides},
     }
-
-
-def _minima(explanation: simdb.Explanation) -> Row:
-    """Return the fields that only MinHash signatures have."""
-    if explanation.agreeing is None:
-        return {}
-    return {"agreeing": explanation.agreeing, "permutations": explanation.permutations}
 
 
 def _probe_in_words(probe: simdb.Probe | None) -> str | None:

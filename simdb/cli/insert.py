@@ -101,14 +101,10 @@ def _insert_batch(
             if id in seen:
                 raise _taken(batch, at)
             seen.add(id)
-    insert = partial(
-        transaction.insert_many, batch.ids, batch.texts, _metadata(batch), on_conflict=on_conflict
-    )
     try:
-        try:
-            return insert()
-        except simdb.InputError:
-            return insert(on_error=refuse)
+        return transaction.insert_many(
+            batch.ids, batch.texts, _metadata(batch), on_conflict=on_conflict, on_error=refuse
+        )
     except simdb.ExistsError:
         if on_conflict != ERROR:
             raise
@@ -151,19 +147,14 @@ def _insert_matched(
         def show(done: int) -> None:
             intake.progress.show(f"{quantity(done, 'document')} looked up")
 
-        listed = list(ids)
-        insert = partial(
-            transaction.insert_batch, listed, metadata=fields if metadata else None, match=match,
+        found = transaction.insert_batch(
+            list(ids), iter(texts), fields if metadata else None, match=match, on_error=refuse,
             progress=show, **criterion,
         )  # fmt: skip
-        try:
-            found = insert(documents=iter(texts))
-        except simdb.InputError:
-            found = insert(documents=iter(texts), on_error=refuse)
     intake.progress.finish()
     return (
         {"id": id, **match_row(each, "match")}
-        for id, row in zip(listed, found, strict=True)
+        for id, row in zip(ids, found, strict=True)
         for each in row
     )
 

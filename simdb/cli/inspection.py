@@ -9,8 +9,16 @@ from dataclasses import asdict
 import simdb
 from simdb.cli import output
 from simdb.cli.options.opening import open_either
-from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, quantity
-from simdb.cli.output.words import in_words, row_in_words
+from simdb.cli.output.render import (
+    FINDINGS,
+    Exit,
+    in_words,
+    is_table,
+    print_one,
+    print_rows,
+    quantity,
+    row_in_words,
+)
 from simdb.core.options import SEEN, Minhash
 from simdb.core.previews import size
 from simdb.core.text_sketch import differing_options

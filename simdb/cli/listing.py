@@ -24,8 +24,7 @@ from simdb.cli.options.option_groups import (
     given_condition,
 )
 from simdb.cli.options.texts import Shown, TextsById, check_keep, stored_texts
-from simdb.cli.output.render import print_note, rounded, verification_note
-from simdb.cli.output.words import in_words
+from simdb.cli.output.render import in_words, print_note, rounded, verification_note
 from simdb.core.arrow import id_text, load_arrow
 from simdb.core.choices import PolicyName, VerifyName
 from simdb.core.dtypes import Array

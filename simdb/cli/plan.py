@@ -9,8 +9,14 @@ import simdb
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_memory
 from simdb.cli.options.sketch_options import MINHASH, SketchOptions, check_given, make_sketch
-from simdb.cli.output.render import MICROSECONDS, is_table, print_one, print_rows, time_in_words
-from simdb.cli.output.words import row_in_words
+from simdb.cli.output.render import (
+    MICROSECONDS,
+    is_table,
+    print_one,
+    print_rows,
+    row_in_words,
+    time_in_words,
+)
 from simdb.core.choices import ClustersName, DistanceTablesName, TimesName
 from simdb.database import Question, plan_without_database
 from simdb.files import Row

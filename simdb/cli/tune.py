@@ -13,8 +13,7 @@ from simdb.cli.options.declare import Natural
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import is_table, print_one
-from simdb.cli.output.words import in_words
+from simdb.cli.output.render import in_words, is_table, print_one
 from simdb.core.choices import MarkupName
 from simdb.core.decoding import known_encoding
 from simdb.core.errors import InputError

@@ -10,8 +10,7 @@ import simdb
 from simdb import compat
 from simdb.cli.options.opening import open_either, open_idle
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import FINDINGS, Exit, is_table, plain, print_one, quantity
-from simdb.cli.output.words import in_words
+from simdb.cli.output.render import FINDINGS, Exit, in_words, is_table, plain, print_one, quantity
 from simdb.core.choices import ConflictName, DistanceTablesName
 from simdb.core.previews import size
 from simdb.files import STANDARD_OUTPUT, check_outputs

@@ -32,7 +32,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from simdb.cli import HELP
-from simdb.cli.output import render, words
+from simdb.cli.output import render
 from simdb.core.choices import MethodName
 from simdb.core.foreign import own_word
 
@@ -70,7 +70,7 @@ class Command(click.Command):
         """
         options = [each for each in self.params if isinstance(each, CommandOption)]
         flags = {flag for each in options for flag in each.opts}
-        ctx.meta.update({words.GIVEN: list(args), words.OWN: flags})
+        ctx.meta.update({render.GIVEN: list(args), render.OWN: flags})
         greedy = {name for each in options if each.takes_all for name in each.opts}
         try:
             spread_out = spread(args, greedy)

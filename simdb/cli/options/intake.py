@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import FINDINGS, Exit, quantity
-from simdb.cli.output.words import in_words
+from simdb.cli.output.render import FINDINGS, Exit, in_words, quantity
 from simdb.core.choices import ERROR, RAISE
 from simdb.core.encoding_guess import guessed_note
 from simdb.core.errors import InputError

@@ -1,6 +1,7 @@
-"""Rendering: result rows as tables on a terminal or as JSON lines, notes, and exit codes."""
+"""Rendering: result rows as tables or JSON lines, notes and messages, and exit codes."""
 
 import json
+import re
 import shutil
 import signal
 import sys
@@ -11,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simdb.cli import output
+from simdb.cli import FLAGS, output
 from simdb.files import Row, as_text, encoded
 
 if TYPE_CHECKING:
     from simdb.core.matches import Match, Verification
 
-# Where a command keeps whether it was given --json.
-JSON = f"{__name__}.json"
-# Where a command keeps whether it was given --json.
-JSON = f"{__name__}.json"
-# Where a command keeps whether it was given --json.
-JSON = f"{__name__}.json"
+# Where a command keeps whether it was given --json, its options, and all words given.
+JSON, OWN, GIVEN = (f"{__name__}.{each}" for each in ("json", "own", "given"))
+# Where a command keeps whether it was given --json, its options, and all words given.
+JSON, OWN, GIVEN = (f"{__name__}.{each}" for each in ("json", "own", "given"))
+# Where a command keeps whether it was given --json, its options, and all words given.
+JSON, OWN, GIVEN = (f"{__name__}.{each}" for each in ("json", "own", "given"))
 FINDINGS = 1  # input that was skipped, or findings where they count
 WRONG_USE = 2
 DATABASE_ERROR = 3
@@ -42,6 +43,26 @@ SIMILARITY_DIGITS = 6
 ELLIPSIS = "\u2026"
 MICROSECONDS = 1e6
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+# What verbs and arguments are called that have another name on the command line.
+COMMANDS = {
+    "find_all": "pairs", "find_clusters": "clusters", "fit_idf": "idf", "set_idf": "idf --db",
+    "add_if_new": "dedup --db", "delete_where": "delete --where",
+    "compact": "compact", "rebuild": "rebuild", "calibrate": "calibrate",
+}  # fmt: skip
+ARGUMENTS = {"store-volatility": "volatility", "html-weights": "html-weight"}
+
+# Names of users, such as the id `page?id=3` or the file `find_all.py`, stay as they are: those of
+# the library follow a space or a bracket.
+START, END = r"(?<![^\s(])", r"(?![\w/.:]\w|[/'\"])"
+VALUE = (
+    r"(?:'(?P<text>[^']*(?:' or '[^']*)*)'|(?P<flag>True|False)\b|(?P<number>-?\w[\w.]*(?<!\.)))?"
+)
+OPTION = re.compile(rf"{START}(?P<name>[a-z_]+)=(?!=){VALUE}{END}")
+VERB = re.compile(rf"{START}(?:simdb\.)?([a-z]+_[a-z_]+|[a-z]+(?=\())(?:\(([^()]*)\))?{END}")
+# Both are named, such as `rebuild(), simdb rebuild`.
+BOTH = re.compile(r"(?:[\w.]+\([^()]*\)|\w+=\S*(?: and \w+=)?), (?:or )?(?=simdb |--)")
+SETTINGS = re.compile(r"(?:simdb\.)?(?:Simhash|Options)\(([^()]*)\)")
 
 
 class Exit(click.exceptions.Exit):
@@ -251,3 +272,48 @@ def verification_note(counts: "Verification | None") -> str | None:
             " their files checks them"
         )
     return "; ".join(notes)
+
+
+def in_words(message: str) -> str:
+    """Return a message of the library in the words of the command line.
+
+    The library names what a program writes: `find_all`, `similarity=`, `compact()`.  On a terminal
+    these are commands and options.  What has no such form, a message says for both: see
+    `simdb.core.errors.Error`.
+    """
+    message = SETTINGS.sub(r"\1", BOTH.sub("", message))
+    return OPTION.sub(_option_of, VERB.sub(_command_of, message))
+
+
+def row_in_words(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the texts in it as `in_words` gives them."""
+    return {
+        name: in_words(value) if isinstance(value, str) else value for name, value in row.items()
+    }
+
+
+def _command_of(found: re.Match[str]) -> str:
+    """Return the command that is a verb: `simdb rebuild polytopes=4` for rebuild(polytopes=4)."""
+    command, given = COMMANDS.get(found[1]), found[2] or ""
+    if command is None:
+        return found[0]
+    return f"simdb {command} {given}" if "=" in given else f"simdb {command}"
+
+
+def _option_of(found: re.Match[str]) -> str:
+    """Return the option that gives an argument: `--recall 1.0` for recall=1.0.
+
+    For `text=` and `id=` it is --text-field or --id-field in a command that has these.
+    """
+    context = click.get_current_context(silent=True)
+    known = {} if context is None else context.meta
+    name = found["name"].replace("_", "-")
+    name = ARGUMENTS.get(name, name)
+    if f"--{name}-field" in known.get(OWN, ()):
+        name += "-field"
+    if f"--{name}" not in FLAGS or found[0] in known.get(GIVEN, ()):
+        return found[0]
+    if found["flag"] is not None:
+        return f"--{name}" if found["flag"] == "True" else f"--no-{name}"
+    value = found["number"] if found["text"] is None else found["text"].replace("'", "")
+    return f"--{name}" if value is None else f"--{name} {value}"

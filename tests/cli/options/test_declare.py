@@ -52,7 +52,6 @@ def show(
     where: str | None = None,
     case: Case,
     is_loud: Annotated[bool, "--loud"] = False,
-    json: bool = False,
 ) -> None:
     """Show all values."""
     print((first, others, count, share, named, shape, size, case.lowercase, is_loud))

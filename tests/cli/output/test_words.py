@@ -13,8 +13,8 @@ from source_trees import PACKAGE, nodes_of
 import simdb
 from simdb.cli import FLAGS
 from simdb.cli.app import NAMES, app
-from simdb.cli.output import words
-from simdb.cli.output.words import in_words
+from simdb.cli.output import render
+from simdb.cli.output.render import in_words
 
 # Folders whose messages commands do not print: other libraries' names, and the kernel.
 APART = {"compat", "cli", "distributed", "spark", "integrations", "deduplication"}
@@ -139,7 +139,7 @@ def messages():
 @pytest.mark.more
 def test_what_is_left_in_words_of_python_is_only_for_programs():
     left = [
-        f"{where}: translate {in_words(text)!r} in {words}"
+        f"{where}: translate {in_words(text)!r} in {render}"
         for where, text in messages()
         if PYTHON.search(in_words(text)) and not ONLY_IN_PROGRAMS.search(text)
     ]
@@ -150,9 +150,9 @@ def test_what_is_left_in_words_of_python_is_only_for_programs():
 def test_every_verb_and_argument_with_another_name_is_still_written_by_the_library():
     every = "\n".join(text for _, text in messages())
 
-    named = [*words.COMMANDS, *(name.replace("-", "_") for name in words.ARGUMENTS)]
+    named = [*render.COMMANDS, *(name.replace("-", "_") for name in render.ARGUMENTS)]
     assert [name for name in named if name not in every] == []
-    assert {command.split()[0] for command in words.COMMANDS.values()} <= set(NAMES)
+    assert {command.split()[0] for command in render.COMMANDS.values()} <= set(NAMES)
 
 
 def commands():
