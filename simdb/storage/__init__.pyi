@@ -1,23 +1,12 @@
 from simdb.storage import (
+    check as check,
     codec as codec,
     contents as contents,
     file_map as file_map,
     layout as layout,
     metadata as metadata,
     rewriting as rewriting,
-)
-from simdb.storage.check import (
-    REBUILD as REBUILD,
-    RESTORE as RESTORE,
-    check_counts as check_counts,
-    check_delta as check_delta,
-    check_idf as check_idf,
-    check_metadata as check_metadata,
-    check_runs as check_runs,
-    check_strays as check_strays,
-    check_times as check_times,
-    check_values as check_values,
-    check_written_values as check_written_values,
+    transfer as transfer,
 )
 from simdb.storage.codec import checksum_of as checksum_of, encode_object as encode_object
 from simdb.storage.contents import (
@@ -235,16 +224,4 @@ from simdb.storage.tombstones import (
     live_ordinals as live_ordinals,
     with_deleted as with_deleted,
     with_room as with_room,
-)
-from simdb.storage.transfer import (
-    CALIBRATION as CALIBRATION,
-    DOCUMENTS as DOCUMENTS,
-    HEAD as HEAD,
-    IDF as IDF,
-    NOTE as NOTE,
-    OPTIONAL as OPTIONAL,
-    Documents as Documents,
-    DumpWriter as DumpWriter,
-    Part as Part,
-    read_dump as read_dump,
 )

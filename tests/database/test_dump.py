@@ -19,7 +19,7 @@ from strategies import fingerprints, ids, metadata, options, texts
 
 import simdb
 from simdb.database.maintenance import dump as dumping
-from simdb.storage import codec
+from simdb.storage import codec, transfer
 
 entries = st.tuples(ids, st.one_of(fingerprints, texts), metadata)
 batches = st.lists(entries, max_size=20, unique_by=lambda entry: (type(entry[0]), entry[0]))
@@ -439,7 +439,7 @@ def test_a_dump_that_fails_leaves_the_older_one(filled, tmp_path, monkeypatch):
     filled.dump(tmp_path / "dump")
     before = (tmp_path / "dump").read_bytes()
     filled.insert("more", 1)
-    monkeypatch.setattr(dumping.DumpWriter, "put_documents", lambda *_: 1 / 0)
+    monkeypatch.setattr(transfer.DumpWriter, "put_documents", lambda *_: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
         filled.dump(tmp_path / "dump")

@@ -59,7 +59,6 @@ from simdb.storage import (
     column_differences,
     contents,
     differences,
-    encode_blocks,
     encoded_table,
     joined,
     layout,
@@ -67,9 +66,8 @@ from simdb.storage import (
     live_ordinals,
     made_beside,
     make_room_for,
+    metadata,
     put_segment,
-    read_all,
-    read_times,
     renumbered,
     renumbered_features,
     renumbering,
@@ -82,7 +80,6 @@ from simdb.storage import (
     table_names,
     taken,
     whole_blocks,
-    whole_times,
     with_passages,
 )
 
@@ -202,13 +199,13 @@ def renumber_metadata(writer: Writer, found: Iterator[tuple[int, bytes]], kept: 
             for place, (ordinal, packed) in zip(places, group, strict=True)
             if place < len(kept) and kept[place] == ordinal
         ]
-        writer.put_all(layout.METADATA, encode_blocks(entries))
+        writer.put_all(layout.METADATA, metadata.encode_blocks(entries))
 
 
 def put_times(writer: Writer, times: U32) -> None:
     """Replace all times of documents by those of every ordinal."""
     writer.clear(layout.TIMES)
-    writer.put_all(layout.TIMES, whole_times(times))
+    writer.put_all(layout.TIMES, metadata.whole_times(times))
 
 
 def put_features(writer: Writer, blocks: Iterator[Numbered], kept: U32) -> None:
@@ -288,11 +285,11 @@ def _write_all(
     handle = store.environment.subdatabase(layout.METADATA)
     if statistics_of(source.transaction, handle)["entries"]:
         writer.clear(layout.METADATA)
-        renumber_metadata(writer, read_all(source.transaction, handle), _kept(base))
+        renumber_metadata(writer, metadata.read_all(source.transaction, handle), _kept(base))
     if store.options.features and base.manifest.deleted_count:
         put_features(writer, whole_blocks(source), _kept(base))
     if store.options.keeps_times:
-        times = read_times(source.every(layout.TIMES), manifest.next_ordinal)
+        times = metadata.read_times(source.every(layout.TIMES), manifest.next_ordinal)
         put_times(writer, times[_kept(base)])
     if store.options.keeps_clusters:
         manifest = _renumber_clusters(writer, source, _kept(base), manifest)

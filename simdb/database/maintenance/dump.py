@@ -44,20 +44,11 @@ from simdb.database.write.commit import write_ahead, write_staged
 from simdb.database.write.staging import Staging
 from simdb.database.write.writer import Ahead, commit, put_clusters, write, write_notes
 from simdb.storage import (
-    CALIBRATION,
     DEFAULT_MAP_BYTES,
-    DOCUMENTS,
-    HEAD,
-    IDF,
     IDF_FILE,
-    NOTE,
-    OPTIONAL,
     Contents,
-    Documents,
-    DumpWriter,
     GrainsByOrdinal,
     Membership,
-    Part,
     Segment,
     Source,
     StoredBatch,
@@ -75,7 +66,6 @@ from simdb.storage import (
     made_beside,
     metadata,
     prepare,
-    read_dump,
     read_features,
     read_idf,
     read_options,
@@ -85,6 +75,7 @@ from simdb.storage import (
     stored_passages,
     table_names,
     taken,
+    transfer,
     translate,
     write_whole,
 )
@@ -129,8 +120,8 @@ def _dump_to(store: Store, stream: BinaryIO, progress: Report | None) -> int:
         source, options, count = state.source, store.options, 0
         contents = store.contents(source)
         kept = (options.keeps_clusters, options.keeps_times, options.passages, options.features)
-        columns = [name for name, is_kept in zip(OPTIONAL, kept, strict=True) if is_kept]
-        writer = DumpWriter(stream, _head(store, source, contents), store.width, columns)
+        columns = [name for name, is_kept in zip(transfer.OPTIONAL, kept, strict=True) if is_kept]
+        writer = transfer.DumpWriter(stream, _head(store, source, contents), store.width, columns)
         _write_rest(store, source, contents, writer)
         for group in document_groups(store, source, contents):
             writer.put_documents(group)
@@ -153,24 +144,28 @@ def _head(store: Store, source: Source, contents: Contents) -> dict[str, Any]:
     }
 
 
-def _write_rest(store: Store, source: Source, contents: Contents, writer: DumpWriter) -> None:
+def _write_rest(
+    store: Store, source: Source, contents: Contents, writer: transfer.DumpWriter
+) -> None:
     """Write what is neither options nor documents."""
     checksum = idf_checksum(store.environment, source.transaction)
     if checksum is not None:
         read_own_idf(store.environment.path, checksum, is_verified=True)
         with open(os.path.join(store.environment.path, IDF_FILE), "rb") as file:
             while part := file.read(IDF_BYTES):
-                writer.put(IDF, part)
+                writer.put(transfer.IDF, part)
     if contents.calibration is not None:
         covered = covered_of(contents.calibration, contents.manifest)
         left = live_count(contents.dead, covered)
-        writer.put(CALIBRATION, codec.pack(covering(contents.calibration, left)))
+        writer.put(transfer.CALIBRATION, codec.pack(covering(contents.calibration, left)))
     for key in metadata.note_keys(source):
         note = codec.pack(metadata.read_note(source, key))
-        writer.put(NOTE, codec.pack([metadata.note_name(key), note]))
+        writer.put(transfer.NOTE, codec.pack([metadata.note_name(key), note]))
 
 
-def document_groups(store: Store, source: Source, contents: Contents) -> Iterator[Documents]:
+def document_groups(
+    store: Store, source: Source, contents: Contents
+) -> Iterator[transfer.Documents]:
     """Yield all live documents in order, in small groups; CorruptError for damage."""
     handle = store.environment.subdatabase(layout.METADATA)
     membership = Membership(source) if store.options.keeps_clusters else None
@@ -194,7 +189,7 @@ def document_groups(store: Store, source: Source, contents: Contents) -> Iterato
             grains = passages.grains(group.start, group.start + len(group)).taken(live)
         if store.options.features:
             features = read_features(source, ordinals)
-        yield Documents(
+        yield transfer.Documents(
             StoredBatch(
                 segment[layout.FINGERPRINT], segment[layout.STATE], segment[layout.VECTOR],
                 np.empty(0, np.uint64), segment[layout.OFFSET].astype(np.int64),
@@ -249,11 +244,11 @@ def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -
 
 def _load_from(stream: BinaryIO, name: str, target: str, progress: Report | None) -> int:
     return made_beside(
-        target, UNFINISHED, lambda place: _fill(place, read_dump(stream, name), progress)
+        target, UNFINISHED, lambda place: _fill(place, transfer.read_dump(stream, name), progress)
     )
 
 
-def _fill(directory: str, parts: Iterator[Part], progress: Report | None) -> int:
+def _fill(directory: str, parts: Iterator[transfer.Part], progress: Report | None) -> int:
     """Make the database in `directory`; returns the number of documents."""
     prepare(directory, "x")
     head, parts = _read_head(parts, directory)
@@ -271,7 +266,7 @@ def _fill(directory: str, parts: Iterator[Part], progress: Report | None) -> int
         compact(store)
         _check_loaded(store, filling.count, head.document_count)
         if head.calibration is not None:
-            # Documents may have been deleted before an older version wrote the dump.
+            # transfer.Documents may have been deleted before an older version wrote the dump.
             put_calibration(store, {**covering({}, 0), **head.calibration})
         if head.notes:
             commit(store, lambda writer: write_notes(writer, head.notes))
@@ -307,21 +302,23 @@ class _DumpHead(NamedTuple):
     notes: dict[bytes, bytes | None]
 
 
-def _read_head(parts: Iterator[Part], directory: str) -> tuple[_DumpHead, Iterator[Part]]:
+def _read_head(
+    parts: Iterator[transfer.Part], directory: str
+) -> tuple[_DumpHead, Iterator[transfer.Part]]:
     """Return all before the documents, and the rest; the IDF table goes into `directory`."""
     head, calibration = next(parts), None
-    if head.kind != HEAD:
+    if head.kind != transfer.HEAD:
         raise CorruptError(f"{head.place} must be the head of a dump, but is {head.kind!r}")
     notes: dict[bytes, bytes | None] = {}
     path = os.path.join(directory, IDF_FILE)
     for part in parts:
-        if part.kind == IDF:
+        if part.kind == transfer.IDF:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with open(descriptor, "ab") as file:
                 file.write(part.payload)
-        elif part.kind == CALIBRATION:
+        elif part.kind == transfer.CALIBRATION:
             calibration = _checked_calibration(part)
-        elif part.kind == NOTE:
+        elif part.kind == transfer.NOTE:
             notes.update([_checked_note(part)])
         else:
             parts = chain([part], parts)
@@ -344,7 +341,7 @@ def _read_head(parts: Iterator[Part], directory: str) -> tuple[_DumpHead, Iterat
         return _DumpHead(decoded, resources, count, content, calibration, notes), parts
 
 
-def _checked_calibration(part: Part) -> dict[str, Any]:
+def _checked_calibration(part: transfer.Part) -> dict[str, Any]:
     stored = codec.unpack(part.payload, part.place)
     problem = problem_of(stored)
     if problem is not None or stored is None:
@@ -352,7 +349,7 @@ def _checked_calibration(part: Part) -> dict[str, Any]:
     return dict(stored)
 
 
-def _checked_note(part: Part) -> tuple[bytes, bytes]:
+def _checked_note(part: transfer.Part) -> tuple[bytes, bytes]:
     """Return the key and the packed content of a note."""
     with expecting(part.place):
         name, packed = codec.unpack(part.payload, part.place)
@@ -365,18 +362,18 @@ class _Filling:
 
     def __init__(self, store: Store, content: int) -> None:
         self._store, self._content = store, content
-        self._groups: list[Documents] = []
+        self._groups: list[transfer.Documents] = []
         self._clusters = [np.empty(0, np.uint32)]
         self._document_count = self._size_bytes = 0  # in `_groups`
         self._place = ""
         self.count = 0
 
-    def add(self, part: Part) -> None:
+    def add(self, part: transfer.Part) -> None:
         """Take documents, and commit when there are many."""
         self._place = part.place
-        if part.kind != DOCUMENTS:
+        if part.kind != transfer.DOCUMENTS:
             raise CorruptError(f"{part.place} is {part.kind!r}, which does not belong there")
-        group: Documents = part.payload
+        group: transfer.Documents = part.payload
         self._check(group)
         self._groups.append(group)
         if group.clusters is not None:
@@ -401,7 +398,7 @@ class _Filling:
             self._store.membership = None
             commit(self._store, lambda writer: put_clusters(writer, numbers))
 
-    def _check(self, group: Documents) -> None:
+    def _check(self, group: transfer.Documents) -> None:
         """Raise CorruptError unless the options can have made what is beside the documents."""
         options, batch, count = self._store.options, group.batch, len(group.batch)
         kept = (options.keeps_clusters, options.keeps_times, options.passages, options.features)

@@ -29,25 +29,15 @@ from simdb.database.state.store import Store
 from simdb.plan import Criterion
 from simdb.storage import (
     DATA_FILE,
-    REBUILD,
-    RESTORE,
     Contents,
     Manifest,
     Membership,
     Run,
     Source,
     all_names,
-    check_counts,
-    check_delta,
+    check as checks,
     check_features,
-    check_idf,
-    check_metadata,
     check_passages,
-    check_runs,
-    check_strays,
-    check_times,
-    check_values,
-    check_written_values,
     codec,
     get_value,
     idf_checksum,
@@ -125,25 +115,25 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
         if deep:
             path = os.path.join(store.environment.path, DATA_FILE)
             problems = list(problems_of_pages(path))
-            yield from (Finding(DATA_FILE, problem, RESTORE) for problem in problems)
+            yield from (Finding(DATA_FILE, problem, checks.RESTORE) for problem in problems)
             if problems:
                 return  # LMDB would follow the pages wherever they lead
-            yield from check_values(store.environment, transaction, names)
+            yield from checks.check_values(store.environment, transaction, names)
         try:
             contents = load(store.environment, transaction, store.width, store.keying, None)
             tables = table_names(store.options)
-            broken = list(check_written_values(contents, source, tables))
+            broken = list(checks.check_written_values(contents, source, tables))
             yield from broken
             yield from check_passages(contents.manifest, source, deep=deep)
             if store.options.features:
                 entry, count = store.exact_similarity().packed_bytes, contents.manifest.next_ordinal
                 yield from check_features(source, count, entry, deep=deep)
             if not broken:
-                yield from check_counts(contents, source)
+                yield from checks.check_counts(contents, source)
             problem = problem_of(contents.calibration)
             if problem is not None:
                 yield Finding("calibration", problem, CALIBRATE)
-            yield from check_idf(
+            yield from checks.check_idf(
                 store.environment.path, idf_checksum(store.environment, transaction)
             )
             if store.options.keeps_clusters and not broken:
@@ -152,14 +142,14 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
                     state, contents.manifest, of_maintained(store.options), deep=deep
                 )
             if deep:
-                yield from check_metadata(store.environment, transaction, contents)
+                yield from checks.check_metadata(store.environment, transaction, contents)
                 if store.options.keeps_times:
-                    yield from check_times(contents, source)
-                yield from check_delta(contents)
-                yield from check_strays(contents, source, tables)
-                yield from check_runs(contents, source, store.keying)
+                    yield from checks.check_times(contents, source)
+                yield from checks.check_delta(contents)
+                yield from checks.check_strays(contents, source, tables)
+                yield from checks.check_runs(contents, source, store.keying)
         except (CorruptError, FormatError) as error:
-            yield Finding("database", str(error), f"{REBUILD}; or {RESTORE}")
+            yield Finding("database", str(error), f"{checks.REBUILD}; or {checks.RESTORE}")
 
 
 def _calibrated_count(state: State, contents: Contents) -> int | None:
@@ -273,7 +263,7 @@ def check_clusters(
     if deep and not problems:
         problems = list(_differences(state, numbers, criterion))
     for problem in problems:
-        yield Finding(PLACE, problem, REBUILD)
+        yield Finding(PLACE, problem, checks.REBUILD)
 
 
 def _problems(state: State, numbers: U32, following: U32, manifest: Manifest) -> Iterator[str]:

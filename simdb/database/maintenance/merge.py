@@ -20,7 +20,7 @@ from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.database.write import conflicts
 from simdb.database.write.write_state import WriteState
-from simdb.storage import Documents, read_resources
+from simdb.storage import read_resources, transfer
 
 
 def merge(
@@ -79,7 +79,9 @@ def _take(writing: WriteState, other: Store, rule: str, report: Report | None) -
     return count
 
 
-def _stage(writing: WriteState, before: State, group: Documents, rule: str, content: int) -> int:
+def _stage(
+    writing: WriteState, before: State, group: transfer.Documents, rule: str, content: int
+) -> int:
     """Stage some documents by a rule for stored ids; `before`: the state without this database."""
     staging, options = writing.staging, writing.store.options
     batch = replace(
