@@ -109,7 +109,6 @@ from simdb.storage.merge import (
     column_differences as column_differences,
     differences as differences,
     joined as joined,
-    merge_in_memory as merge_in_memory,
     merge_tables as merge_tables,
     steps_of as steps_of,
     table_differences as table_differences,
@@ -162,7 +161,11 @@ from simdb.storage.passages import (
     stored_passages as stored_passages,
     write_passages as write_passages,
 )
-from simdb.storage.rewriting import seal as seal, write_run as write_run
+from simdb.storage.rewriting import (
+    merge_in_memory as merge_in_memory,
+    seal as seal,
+    write_run as write_run,
+)
 from simdb.storage.run import (
     ColumnPart as ColumnPart,
     ColumnParts as ColumnParts,
@@ -179,7 +182,6 @@ from simdb.storage.salvage import (
     COLUMN_KEY_BYTES as COLUMN_KEY_BYTES,
     COLUMN_PLACES as COLUMN_PLACES,
     Loss as Loss,
-    ReadablePart as ReadablePart,
     Remains as Remains,
     Salvage as Salvage,
     ids_of as ids_of,

@@ -34,15 +34,12 @@ from simdb.storage.table import (
     is_stored,
     joint,
     make_table,
-    run_info,
     sums_of,
     table_with_room,
     with_entries,
 )
 from simdb.storage.tombstones import Bitmap
 
-# Merging fewer documents would not be worth several threads.
-THREADED_DOCUMENTS = 1 << 14
 # A thread copies so many bytes of a column at a time; fewer are not worth one.
 COPIED_BYTES = 1 << 21
 # A range of so many entries is merged at a time: it stays in the cache from pair to pair.
@@ -118,33 +115,6 @@ def _merge_range(parts: list[Table], keys: Array, ordinals: Array) -> None:
         kernel.merge(*parts[0][:2], *parts[1][:2], keys, ordinals)
     elif parts:
         keys[:], ordinals[:] = parts[0].keys, parts[0].ordinals
-
-
-def merge_in_memory(
-    runs: Sequence[Run], source: Source, *, table_names: Sequence[bytes], threads: int = 1
-) -> Run:
-    """Merge runs that follow each other into one run in memory; nothing is left out."""
-
-    def merge(name: bytes) -> tuple[Entries, Table]:
-        merged = merge_tables([run.named_table(name, source) for run in runs])
-        bits = directory_bits(name, len(merged.keys), source.header_offset)
-        return merged.entries, make_table(merged.keys, merged.ordinals, bits, is_sorted=True)
-
-    if all(run.info.is_lean for run in runs):
-        table_names = layout.lean_names(table_names)
-    names = (*table_names, layout.IDS)
-    threads = threads if sum(len(run.info) for run in runs) >= THREADED_DOCUMENTS else 1
-    made = dict(zip(names, mapped(merge, names, threads), strict=True))
-    info = run_info(
-        runs[-1].info.number,
-        runs[0].info.start,
-        runs[-1].info.stop,
-        {name: entries for name, (entries, _) in made.items()},
-        sum(run.info.weighted_count for run in runs),
-    )
-    columns = stored_columns(info.weighted_count > 0)
-    tables = {name: table for name, (_, table) in made.items()}
-    return Run(info, tables, list(aligned_segments(runs, source, columns, threads)))
 
 
 def stored_columns(has_vectors: bool) -> list[int]:

@@ -53,6 +53,8 @@ from simdb.storage.tombstones import Bitmap, is_deleted
 
 # The entries of all sources that are merged at a time; they and the result fit into a cache.
 WINDOW_ENTRIES = 1 << 18
+# Merging fewer documents would not be worth several threads.
+THREADED_DOCUMENTS = 1 << 14
 # Of more documents than these, only one table at a time is merged in memory.
 THREADED_MOST = 1 << 22
 # Documents whose keys in the cross-polytope tables are made at a time.
@@ -217,6 +219,25 @@ def write_run(
     return run_info(number, start, stop, entries, weighted_count)
 
 
+def merge_in_memory(
+    runs: Sequence[Run], source: Source, *, table_names: Sequence[bytes], threads: int = 1
+) -> Run:
+    """Merge runs in memory that follow each other into one, also in memory, with all entries."""
+    if all(run.info.is_lean for run in runs):
+        table_names = layout.lean_names(table_names)
+    names = (*table_names, layout.IDS)
+    threads = threads if sum(len(run.info) for run in runs) >= THREADED_DOCUMENTS else 1
+    tables = _Tables(runs, source, table_names, None, None, _counts(runs, source, None))
+    made = dict(zip(names, mapped(tables.merged, names, threads), strict=True))
+    info = run_info(
+        runs[-1].info.number, runs[0].info.start, runs[-1].info.stop,
+        {name: entries for name, (entries, _) in made.items()},
+        sum(run.info.weighted_count for run in runs),
+    )  # fmt: skip
+    segments = aligned_segments(runs, source, stored_columns(info.weighted_count > 0), threads)
+    return Run(info, {name: table for name, (_, table) in made.items()}, list(segments))
+
+
 def seal(delta: DeltaView, keying: Keying, header_offset: int, threads: int = 1) -> Run:
     """Make a run in memory of all documents of the delta, which has no number yet.
 
@@ -302,6 +323,22 @@ def keyed_by_weights(keys: Sequence[U64], ordinals: U32) -> Iterator[Making]:
     return (partial(columns, table) for table in range(len(keys[0])))
 
 
+def kept_segments(
+    parts_of: Callable[[int, int], Iterable[Segment]], kept: U32, first: int, threads: int
+) -> Iterator[Segment]:
+    """Yield the documents `kept`, renumbered from `first` on, in segments as they are stored.
+
+    `parts_of(start, stop)` returns segments that have at least the documents kept among those.
+    """
+    for at in range(0, len(kept), layout.SEGMENT_ORDINALS):
+        chosen, parts = kept[at : at + layout.SEGMENT_ORDINALS], []
+        for part in parts_of(int(chosen[0]), int(chosen[-1]) + 1):
+            low, high = np.searchsorted(chosen, [part.start, part.stop])
+            if low < high:
+                parts.append(taken(part, chosen[low:high] - np.uint32(part.start)))
+        yield joined(parts, first + at, threads)
+
+
 class _Tables(NamedTuple):
     """The tables of `runs`, of which the documents in `left_out` leave; `counts` of those left."""
 
@@ -368,26 +405,13 @@ def _segments(
 ) -> Iterator[Segment]:
     """Return the documents of a piece, or of all runs, in segments."""
     if piece is not None:
-        return _kept_segments(runs, source, columns, piece, threads)
+        return kept_segments(
+            partial(slices, runs, source, columns), piece.kept(), piece.first, threads
+        )
     if len(runs) > 1:
         return aligned_segments(runs, source, columns, threads)
     # What is in memory is not copied again.
     return (runs[0].segment(at, source, columns) for at in range(runs[0].segment_count))
-
-
-def _kept_segments(
-    runs: Sequence[Run], source: Source, columns: Sequence[int], piece: Piece, threads: int
-) -> Iterator[Segment]:
-    """Yield the documents of a piece, renumbered, in segments."""
-    kept: U32 = piece.kept()
-    for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
-        chosen = kept[first : first + layout.SEGMENT_ORDINALS]
-        parts = []
-        for part in slices(runs, source, columns, int(chosen[0]), int(chosen[-1]) + 1):
-            low, high = np.searchsorted(chosen, [part.start, part.start + len(part)])
-            inside = chosen[low:high] - np.uint32(part.start)
-            parts.append(taken(part, inside))
-        yield joined(parts, piece.first + first, threads)
 
 
 def _cut(start: int, batch: StoredBatch) -> Iterator[Segment]:

@@ -60,7 +60,13 @@ class Segment:
 
     def __len__(self) -> int:
         """Number of documents."""
-        return len(self.columns[layout.STATE])
+        states = self.columns.get(layout.STATE)
+        return len(self.columns[layout.OFFSET]) - 1 if states is None else len(states)
+
+    @property
+    def stop(self) -> int:
+        """The ordinal after the last document."""
+        return self.start + len(self)
 
     def part(self, start: int, stop: int) -> "Segment":
         """Return the documents at the positions start .. stop."""

@@ -404,15 +404,6 @@ class Loss:
     takes_documents: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ReadablePart:
-    """Consecutive documents start .. stop that can be read completely, or only their ids."""
-
-    start: int
-    stop: int
-    segment: Segment
-
-
 @dataclass(slots=True)
 class Salvage:
     """Everything that can be read, and everything that cannot.
@@ -425,8 +416,8 @@ class Salvage:
 
     manifest: Manifest
     next_ordinal: int = 0
-    parts: list[ReadablePart] = field(default_factory=list)
-    named: list[ReadablePart] = field(default_factory=list)
+    parts: list[Segment] = field(default_factory=list)
+    named: list[Segment] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     passages: list[PassageInfo] = field(default_factory=list)
@@ -515,13 +506,13 @@ def _look_at_run(found: Salvage, run: Run, source: Source) -> None:
         try:
             named = _only_ids(run, number, source)
             ids_of(named)
-            found.named.append(ReadablePart(start, stop, named))
+            found.named.append(named)
         except (CorruptError, FormatError) as error:
             if len(found.losses) == before:
                 message = f"the ids of segment {number} of run {run.info.number}: {error}"
                 found.losses.append(Loss(message, start, stop))
         if len(found.losses) == before:
-            found.parts.append(ReadablePart(start, stop, run.segment(number, source)))
+            found.parts.append(run.segment(number, source))
 
 
 def _only_ids(run: Run, number: int, source: Source) -> Segment:
@@ -547,10 +538,9 @@ def _look_at_delta(found: Salvage, source: Source) -> None:
             found.losses.append(Loss(str(error), start, start))
             continue
         _close_gap(found, at, start)
-        part = ReadablePart(start, start + len(batch), segment)
-        found.parts.append(part)
-        found.named.append(part)
-        at = part.stop
+        found.parts.append(segment)
+        found.named.append(segment)
+        at = segment.stop
     _close_gap(found, at, found.next_ordinal)
     found.next_ordinal = max(found.next_ordinal, at)
 

@@ -74,11 +74,12 @@ TINY = {
     "storage.metadata": {"BLOCK_DOCUMENTS": 2, "BLOCK_BYTES": 30, "CHECKED_TOGETHER": 2},
     "storage.run": {"FEW": 1},
     "storage.merge": {
-        "THREADED_DOCUMENTS": 4, "COPIED_BYTES": 99, "RANGE_ENTRIES": 4, "WINDOW_ENTRIES": 5,
+        "COPIED_BYTES": 99, "RANGE_ENTRIES": 4, "WINDOW_ENTRIES": 5,
         "WINDOW_BYTES": 200,
     },
     "storage.rewriting": {
-        "WINDOW_ENTRIES": 3, "THREADED_MOST": 10, "KEYED_DOCUMENTS": 3, "KEYED_LEAST": 2,
+        "THREADED_DOCUMENTS": 4, "WINDOW_ENTRIES": 3, "THREADED_MOST": 10,
+        "KEYED_DOCUMENTS": 3, "KEYED_LEAST": 2,
     },
     "storage.table": {
         "POLYTOPE_ENTRIES": (4, 9, 20), "BINNED_ENTRIES": 2, "BIN_ENTRIES": 3, "SAMPLED_KEYS":

@@ -47,7 +47,6 @@ from simdb.storage import (
     Membership,
     Numbered,
     Put,
-    ReadablePart,
     Run,
     RunInfo,
     Segment,
@@ -60,7 +59,6 @@ from simdb.storage import (
     contents,
     differences,
     encoded_table,
-    joined,
     layout,
     live_count,
     live_ordinals,
@@ -78,7 +76,6 @@ from simdb.storage import (
     stored_passages,
     table_differences,
     table_names,
-    taken,
     whole_blocks,
     with_passages,
 )
@@ -140,7 +137,7 @@ def shrink(store: Store, right: WriteRight) -> str:
 
 
 def write_one_run(
-    parts: Sequence[ReadablePart],
+    parts: Sequence[Segment],
     kept: U32,
     number: int,
     put: Put,
@@ -158,7 +155,7 @@ def write_one_run(
     weighted_count = _weighted_count(parts, kept)
     keying = kind_of(options).keying
     columns = _TableSources(keying, id_key, threads)
-    for at, segment in enumerate(_segments(parts, kept, threads)):
+    for at, segment in enumerate(rewriting.kept_segments(lambda *_: parts, kept, 0, threads)):
         put_segment(
             number, at, segment, put,
             has_vectors=weighted_count > 0, may_be_even=keying.may_be_lean,
@@ -381,7 +378,7 @@ def _make_tables(
     if len(base.delta.batch):
         segments.append(as_segment(base.delta.start, base.delta.batch))
     info, _ = write_one_run(
-        [ReadablePart(each.start, each.start + len(each), each) for each in segments],
+        segments,
         _kept(base),
         number,
         writer.put,
@@ -454,23 +451,11 @@ class _TableSources:
         yield lambda: (layout.IDS, hashes, every)
 
 
-def _segments(parts: Sequence[ReadablePart], kept: U32, threads: int) -> Iterator[Segment]:
-    """Yield the documents `kept`, renumbered from 0, in segments as they are stored."""
-    for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
-        chosen = kept[first : first + layout.SEGMENT_ORDINALS]
-        found = []
-        for part in parts:
-            low, high = np.searchsorted(chosen, [part.start, part.stop])
-            if low < high:
-                found.append(taken(part.segment, chosen[low:high] - np.uint32(part.start)))
-        yield joined(found, first, threads)
-
-
-def _weighted_count(parts: Sequence[ReadablePart], kept: U32) -> int:
+def _weighted_count(parts: Sequence[Segment], kept: U32) -> int:
     count = 0
     for part in parts:
         low, high = np.searchsorted(kept, [part.start, part.stop])
-        states = part.segment.columns[layout.STATE][kept[low:high] - np.uint32(part.start)]
+        states = part.columns[layout.STATE][kept[low:high] - np.uint32(part.start)]
         count += int(np.count_nonzero(states == WEIGHTED))
     return count
 

@@ -254,7 +254,7 @@ def _dropped(found: Salvage, kept: U32) -> tuple[list[Any], int]:
     for part in found.named:
         chosen = np.flatnonzero(is_lost[part.start : part.stop])
         if len(chosen):
-            known = ids_of(part.segment)
+            known = ids_of(part)
             ids += [known[at] for at in chosen]
             is_lost[part.start : part.stop] = False
     return ids, int(np.count_nonzero(is_lost))
