@@ -345,8 +345,7 @@ class Database(Writing[IdT]):
     def _state(self) -> State:
         return self._handle.store.state()
 
-    def _hold(self) -> State:
-        return self._store.state()
+    _searcher = _state
 
     def _lasting(self) -> tuple[Reading[IdT], Callable[[], None]]:
         snapshot = door.Snapshot(self._store)

@@ -1,10 +1,12 @@
-"""The reading verbs: the same for a database, a snapshot and a write transaction.
+"""The reading verbs: the same for a database, a snapshot, a write transaction and shards.
 
-Each verb makes a `Question` of its arguments, enters a consistent state, answers, and leaves the
-state.
+Each verb makes a `Question` of its arguments, enters what it asks, a consistent state or those of
+shards (`Searcher`), answers, and leaves it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload
 
 import numpy as np
@@ -14,7 +16,7 @@ from simdb.core import checks
 from simdb.core.arrays import ORDINALS_MAX, IdT
 from simdb.core.arrow import checked_arrow, read_batches
 from simdb.core.choices import ErrorsName, MatchName, MethodName, OnError, PolicyName, VerifyName
-from simdb.core.decoding import UTF8, as_text, known_encoding
+from simdb.core.decoding import as_text, known_encoding
 from simdb.core.documents import Document
 from simdb.core.dtypes import U32
 from simdb.core.errors import InputError, OptionError
@@ -26,44 +28,42 @@ from simdb.core.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.core.skipped import Skipped
 from simdb.core.threads import thread_count
 from simdb.database import clusters, explain, passages, search as searches, state as states
-from simdb.database.search import filters, lookup, one
-from simdb.database.search.question import (
-    Question,
-    bounded,
-    check_limit,
-    is_maintained,
-    of_any,
-    of_pairs,
-)
+from simdb.database.search import filters, one
+from simdb.database.search.question import Question, bounded, check_limit, is_maintained
+from simdb.database.search.searcher import Queries, Searcher, drawn_ids, in_order, parts_by_ids
 from simdb.database.state.documents import (
+    are_stored,
+    document_count,
     documents_of,
-    drawn,
     find_ids,
     ids_of,
     items_of,
+    known_documents,
     known_ordinals,
+    known_times,
     no_sketches,
     sketch_columns,
-    with_features,
+    stored_bits,
 )
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
-from simdb.storage import layout, note_key
+from simdb.storage import note_key
 
 if TYPE_CHECKING:
-    from simdb.core.arrow import Columns
     from simdb.core.clusters import Clusters
     from simdb.core.documents import DocumentLike
     from simdb.core.reports import Explanation
-    from simdb.database.passages.queries import Containment
     from simdb.database.search.filters import Accept, AcceptMany, Where
     from simdb.database.search.judge import Texts
-    from simdb.database.search.nearest import Vectors, Wanted
-    from simdb.database.search.pairs import Pairs
+    from simdb.database.search.nearest import Vectors
+    from simdb.database.search.pairs import FoundPairs, Pairs
 
 ITERATED_IDS = 4096
 ITERATED_DOCUMENTS = 1024
 EXPORTED_DOCUMENTS = 1 << 14
+# No limit, where, accept, contained and texts.
+NOTHING_MORE = (None,) * 5
+question_of = partial(tuple.__new__, Question)
 
 Default = TypeVar("Default")
 Read = TypeVar("Read")
@@ -94,6 +94,7 @@ class Reading(Protocol[IdT]):
         errors: ErrorsName = "strict",
         contained: float | None = None,
         texts: "Texts[IdT] | None" = None,
+        threads: int | None = 1,
     ) -> list[Match[IdT]]:
         """Find the stored documents that match `document`, or the stored document `id`, best first.
 
@@ -119,17 +120,17 @@ class Reading(Protocol[IdT]):
         document) in passages, runs of 15 or more words of both; see `ContainedMatch`.  `texts`, as
         in `find_all`, measure it exactly and give `Match.spans`; otherwise it is an estimate.
 
+        `threads`: how many shards of a sharded database are asked at the same time; to start a
+        thread takes longer than most queries.
+
         Returns a list of matches.  A query by `id` leaves out the document itself.  Raises
         InputError for an invalid document, OptionError for an invalid or unsupported argument,
         NotFoundError for an unknown `id`.
         """
         if isinstance(document, bytes):
             document = as_text(document, known_encoding(encoding), errors)
-        given = similarity, distance, recall, search
-        if contained is not None or texts is not None:
-            how = contained, texts, given, limit, where, accept
-            return self._containing(document, id, how, errors)[0]
-        return self._found(document, id, given, limit, errors, where, accept)
+        given = similarity, distance, recall, search, limit, where, accept, contained, texts
+        return self._found(document, id, given, errors, threads)
 
     def first(
         self,
@@ -151,11 +152,8 @@ class Reading(Protocol[IdT]):
         With `where` or `accept`, all matches are found, and asked about up to the first that
         satisfies both.  With `contained` it is the best match.
         """
-        given = similarity, distance, recall, search
-        if contained is not None or texts is not None:
-            how = contained, texts, given, 1, where, accept
-            return next(iter(self._containing(document, id, how, errors)[0]), None)
-        found = self._found(document, id, given, None, errors, where, accept, first=True)
+        given = similarity, distance, recall, search, None, where, accept, contained, texts
+        found = self._found(document, id, given, errors, first=True)
         return found[0] if found else None
 
     def query_many(
@@ -193,26 +191,26 @@ class Reading(Protocol[IdT]):
         """
         count, skipped, known = thread_count(threads), Skipped(on_error), known_encoding(encoding)
         searches.many.check_match(match)
-        question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
+        question = Question(
+            similarity, distance, recall, search, limit, where, accept, contained, texts,
+            follows=OF_BATCHES,
+        )  # fmt: skip
+        check_limit(limit)
         filters.check_filters(where, accept)
         documents, accept = states.incoming.without_unreadable(
             self._store.sketcher, documents, skipped, errors, count, accept, known
         )
-        if contained is not None or texts is not None:
-            given, most = (similarity, distance, recall, search), 1 if match == "first" else limit
-            how = contained, texts, given, most, where, accept
-            found = self._containing(documents, ids, how, errors, known, is_of_many=True)
-            return skipped.spread(found)
-        check_limit(question.limit)
+        listed = None if ids is None else states.incoming.as_list(ids, "ids")
+        queries = Queries(documents, listed, known, errors)
+        if question.is_contained:
+            most = 1 if match == "first" else limit
+            asked = question._replace(limit=most, accept=accept)
+            return skipped.spread(self._containing(queries, asked, count, is_of_many=True))
         batch = searches.many.QueryBatch.checked(question, match)
-        with self._state() as state:
-            state.threads = count
-            asked = batch if where is None and accept is None else batch.with_limit(None)
-            rows = searches.many.rows_of(state, documents, ids, asked, known, errors)
-            if where is not None:
-                most = batch.question.limit if accept is None else None
-                rows = filters.kept(state, rows, where, most)
-            found = lookup.as_matches(state, rows)
+        with self._searcher() as searcher:
+            searcher.threads = count
+            asking = batch if accept is None else batch.with_limit(None)
+            found = searches.many.find(searcher, queries, asking)
         if accept is not None:
             least, first = question.least_similarity(self._store.options), batch.first == 1
             found = filters.accepted_many(found, accept, least, limit=limit, first=first)
@@ -229,6 +227,7 @@ class Reading(Protocol[IdT]):
         vectors: "Vectors[IdT] | None" = None,
         texts: "Texts[IdT] | None" = None,
         errors: ErrorsName = "strict",
+        threads: int | None = 1,
     ) -> list[Match[IdT]]:
         """Find the `k` stored documents nearest to `document`, or to the stored document `id`.
 
@@ -248,25 +247,26 @@ class Reading(Protocol[IdT]):
         takes a list of ids and returns their vectors, None for an unknown one.  20 times `k`
         documents are then found by estimate, and those with the greatest exact cosine are returned
         with it; the document must be a vector, too.  `texts`: texts in the same way, by the exact
-        similarity of all their features, see `find_all`.
+        similarity of all their features, see `find_all`.  `threads`: see `query`.
 
         Returns a list of `k` matches, fewer only if fewer documents can be compared; none for a
         document without features.  A query by `id` leaves out the document itself.  Raises
         InputError for an invalid document, OptionError for an invalid `k` or `recall`,
         NotFoundError for an unknown `id`.
         """
-        wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
-        filters.check_filters(where)
+        wanted = searches.nearest.Wanted.checked(self._store.options, k, recall, where)
         if (document is None) == (id is None):
             raise InputError("nearest needs either a document or the id= of a stored document")
+        count = thread_count(threads)
         if vectors is not None or texts is not None:
             documents, ids = ([document], None) if id is None else (None, [id])
             return self.nearest_many(
                 documents, k, ids=ids, recall=recall, where=where, vectors=vectors, texts=texts,
-                errors=errors, threads=1,
+                errors=errors, threads=count,
             )[0]  # fmt: skip
-        with self._state() as state:
-            return searches.nearest.find(state, document, id, wanted, errors, where)
+        with self._searcher() as searcher:
+            searcher.threads = count
+            return searches.nearest.find(searcher, document, id, wanted, errors)
 
     def nearest_many(
         self,
@@ -290,34 +290,24 @@ class Reading(Protocol[IdT]):
         a few of its queries tell where the nearest documents of the others are to be expected.
         """
         count, skipped = thread_count(threads), Skipped(on_error)
-        wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
-        filters.check_filters(where)
+        wanted = searches.nearest.Wanted.checked(self._store.options, k, recall, where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
+        ranking = searches.nearest.ranking_of(vectors, texts, self._store)
         documents, _ = states.incoming.without_unreadable(
             self._store.sketcher, documents, skipped, errors, count
         )
+        if ranking is not None and documents is not None and not isinstance(documents, np.ndarray):
+            documents = states.incoming.as_list(documents, "documents")  # they are read twice
         listed = None if ids is None else states.incoming.as_list(ids, "ids")
-
-        def find(documents: Any, wanted: "Wanted") -> Matches[IdT]:
-            with self._state() as state:
-                state.threads = count
-                if listed is not None:
-                    ordinals = known_ordinals(state, listed)
-                    rows = searches.nearest.of_stored(state, ordinals, wanted, where)
-                else:
-                    slices = states.incoming.sketch_slices(
-                        self._store.sketcher, documents, None, None, errors=errors, threads=count
-                    )
-                    rows = searches.nearest.of_slices(state, slices, wanted, where)
-                return lookup.as_matches(state, rows)
-
-        if vectors is None and texts is None:
-            return skipped.spread(find(documents, wanted))
-        exact, given = self._store.exact_similarity, (listed, wanted)
-        return skipped.spread(
-            searches.nearest.reranked(find, documents, *given, exact, vectors, texts)
-        )
+        queries = Queries(documents, listed, errors=errors)
+        with self._searcher() as searcher:
+            searcher.threads = count
+            asked = wanted if ranking is None else wanted.ranked_from
+            found = searches.nearest.find_many(searcher, queries, asked)
+        if ranking is not None:
+            found = ranking.best(found, queries, wanted.k)
+        return skipped.spread(found)
 
     def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
         """Draw the ids of `count` stored documents at random, or all ids if fewer are stored.
@@ -329,10 +319,9 @@ class Reading(Protocol[IdT]):
         checks.whole("count", count, 0, ORDINALS_MAX)
         checks.whole("seed", seed, 0, 2**63)
         checks.flag("weighted", weighted)
-        with self._state() as state:
-            every = with_features(state, is_weighted=weighted)
-            ordinals = every[drawn(len(every), count, seed)]
-            return ids_of(state, ordinals)
+        with self._searcher() as searcher:
+            ids: list[Any] = drawn_ids(searcher, count, seed, is_weighted=weighted)
+            return ids
 
     def explain(
         self,
@@ -358,8 +347,8 @@ class Reading(Protocol[IdT]):
         """
         both = explain.stored.Both(id, other_id, document, other_document)
         question = Question(similarity, distance, recall, search)
-        with self._state() as state:
-            return explain.stored.explain_both(state, both, question, errors)
+        with self._searcher() as searcher:
+            return explain.stored.explained(searcher, both, question, errors)
 
     def plan(
         self,
@@ -379,13 +368,8 @@ class Reading(Protocol[IdT]):
         """
         follows = OF_PAIRS if pairs else OF_QUERIES
         question = Question(similarity, distance, recall, search, follows=follows)
-        with self._state() as state:
-            of = of_pairs if pairs else of_any
-            criterion = of(self._store.options, state.counts, question)
-            population = state.population(criterion, is_swept=pairs)
-            return searches.planning.planned(
-                self._store.options, criterion, population, state.calibration, n
-            )
+        with self._searcher() as searcher:
+            return searches.planning.planned_for(searcher, question, n, is_swept=pairs)
 
     def find_all(
         self,
@@ -422,23 +406,22 @@ class Reading(Protocol[IdT]):
         `contained`: see `query`; pairs then have at least this share of `left` in `right`, so two
         documents that contain each other are two pairs.  With `texts` all texts are read.
         """
-        if contained is not None:
-            how = contained, texts, (similarity, distance, recall, search), None, where, None
-            return self._contained(how, verify)
         options, count = self._store.options, thread_count(threads)
-        is_exact = searches.judge.check_verification(verify, texts, options)
-        question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
+        question = Question(
+            similarity, distance, recall, search, where=where, verify=verify, follows=OF_PAIRS
+        )
         filters.check_filters(where)
-        owner, end = self._lasting()
-        with owner._state() as state:
-            state.threads = count
-            criterion, judge = searches.judge.for_pairs(state, question, texts, is_exact=is_exact)
-            if where is not None:
-                state = filters.only_where(state, where)
-            plan = state.plan(criterion, is_swept=True)
-            chunks = searches.pairs.chunks_of_pairs(state, criterion, judge)
-            stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
-        return searches.pairs.Pairs(stream, plan, None if judge is None else judge.counts)
+        if contained is not None:
+            passages.queries.check_verify(verify)
+            asked = question._replace(contained=contained, texts=texts)
+            containing = passages.queries.question_of(self._store, asked, is_of_many=True)
+            return self._streamed(
+                where, count, lambda state: passages.pairs.pairs_of(state, containing)
+            )
+        is_exact = searches.judge.check_verification(verify, texts, options)
+        question.criterion(options, is_weighted=True)
+        find = partial(searches.pairs.pairs_of, question=question, texts=texts, is_exact=is_exact)
+        return self._streamed(where, count, find)
 
     def find_clusters(
         self,
@@ -485,9 +468,8 @@ class Reading(Protocol[IdT]):
         is_asked = question.has_bound or (verify, texts) != (None, None)
         is_exact &= is_asked or not options.keeps_clusters
         question = question if is_exact else bounded(options, question)
-        with self._state() as state:
-            state.threads = count
-            is_stored = policy == clusters.find.CONNECTED and is_maintained(options, question)
+        is_stored = policy == clusters.find.CONNECTED and is_maintained(options, question)
+        with self._chosen(where, count, keep) as state:
             if is_stored and not is_exact and where is None:
                 places = clusters.order.places_by(state, keep, None)
                 numbers, _ = state.membership().whole(state.next_ordinal)
@@ -495,8 +477,6 @@ class Reading(Protocol[IdT]):
                 return clusters.find.as_clusters(state, labels, places)
             criterion, judge = searches.judge.for_pairs(state, question, texts, is_exact=is_exact)
             places = clusters.order.places_by(state, keep, judge)
-            if where is not None:
-                state = filters.only_where(state, where)
             find = clusters.find.find_clusters
             return find(state, criterion, policy=policy, places=places, judge=judge)
 
@@ -516,7 +496,7 @@ class Reading(Protocol[IdT]):
                 f"{self._store.environment.path} does not maintain clusters; use find_clusters,"
                 " or create a database with Options(keep_clusters='distance') or 'similarity'"
             )
-        with self._state() as state:
+        with self._state_of(id) as state:
             (ordinal,) = known_ordinals(state, [id])
             members = state.membership().members(int(ordinal), state.next_ordinal)
             return ids_of(state, members)
@@ -541,8 +521,7 @@ class Reading(Protocol[IdT]):
         options, count = self._store.options, thread_count(threads)
         is_exact = searches.judge.check_verification(verify, texts, options)
         both = states.incoming.as_lists(left, right)
-        with self._state() as state:
-            state.threads = count
+        with self._chosen(None, count, ids=[*both[0], *both[1]]) as state:
             ordinals = [known_ordinals(state, ids) for ids in both]
             found = searches.couples.compared(state, *ordinals)
             if is_exact:
@@ -561,7 +540,7 @@ class Reading(Protocol[IdT]):
 
         `database[id]` raises NotFoundError instead.
         """
-        with self._state() as state:
+        with self._state_of(id) as state:
             found = find_ids(state, [id])
             if found[0] < 0:
                 return default
@@ -570,8 +549,9 @@ class Reading(Protocol[IdT]):
     def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
         """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
         listed = states.incoming.as_list(ids, "ids")
-        with self._state() as state:
-            return documents_of(state, listed, known_ordinals(state, listed))
+        with self._searcher() as searcher:
+            found: list[Document[IdT]] = in_order(parts_by_ids(searcher, listed, known_documents))
+            return found
 
     def keys(self) -> Iterator[IdT]:
         """Yield the ids of the documents stored now, in the order of insertion."""
@@ -600,16 +580,17 @@ class Reading(Protocol[IdT]):
         Raises OptionError without pyarrow.  `ids`: see `Pairs.to_arrow`.
         """
         checked_arrow(ids)
-        with self._state() as state:
-            empty = no_sketches(state)
-        return read_batches(self._sketch_chunks(), empty, id_columns=["id"], ids=ids)
+        with self._searcher() as searcher:
+            empty = searcher.ask(searcher.numbers[0], no_sketches)
+        chunks = self._each_part(EXPORTED_DOCUMENTS, sketch_columns)
+        return read_batches(chunks, empty, id_columns=["id"], ids=ids)
 
     def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
         """Return whether each of `ids` is the id of a stored document: bool[n]."""
         listed = states.incoming.as_list(ids, "ids")
-        with self._state() as state:
-            found: npt.NDArray[np.int64] = find_ids(state, listed)
-            return found >= 0
+        with self._searcher() as searcher:
+            found: npt.NDArray[np.bool_] = in_order(parts_by_ids(searcher, listed, are_stored))
+            return found
 
     def bits_many(self, ids: Iterable[IdT]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
         """Return whether each of `ids` is stored, bool[n], and its fingerprint's bits, uint64[n].
@@ -617,13 +598,9 @@ class Reading(Protocol[IdT]):
         It is much faster than `get_many`.  The bits of an unknown id are 0.
         """
         listed = states.incoming.as_list(ids, "ids")
-        with self._state() as state:
-            found: npt.NDArray[np.int64] = find_ids(state, listed)
-            is_stored = found >= 0
-            bits = np.zeros(len(found), np.uint64)
-            ordinals = found[is_stored].astype(np.uint32)
-            bits[is_stored] = state.column(layout.FINGERPRINT, ordinals)
-            return is_stored, bits
+        with self._searcher() as searcher:
+            found: npt.NDArray[np.uint64] = in_order(parts_by_ids(searcher, listed, stored_bits))
+            return found[:, 0] > 0, found[:, 1].copy()
 
     def times_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.datetime64]:
         """Return the time of each of the stored documents `ids`: datetime64[s][n], in UTC.
@@ -638,8 +615,8 @@ class Reading(Protocol[IdT]):
                 " with Options(keep_times='inserted') or 'seen' and insert the documents there"
             )
         listed = states.incoming.as_list(ids, "ids")
-        with self._state() as state:
-            seconds = state.times()[known_ordinals(state, listed)]
+        with self._searcher() as searcher:
+            seconds = in_order(parts_by_ids(searcher, listed, known_times))
         times: npt.NDArray[np.datetime64] = seconds.astype("datetime64[s]")
         times[seconds == 0] = np.datetime64("NaT")
         return times
@@ -653,13 +630,13 @@ class Reading(Protocol[IdT]):
 
     def __contains__(self, id: object) -> bool:
         """Return whether a document with this id is stored."""
-        with self._state() as state:
+        with self._state_of(id) as state:
             return bool(find_ids(state, [id])[0] >= 0)
 
     def __len__(self) -> int:
         """Return the number of stored documents."""
-        with self._state() as state:
-            return state.counts.document_count
+        with self._searcher() as searcher:
+            return sum(count for _, count in searcher.each(document_count))
 
     def __iter__(self) -> Iterator[IdT]:
         """Yield the ids of the documents stored now, in the order of insertion."""
@@ -688,68 +665,87 @@ class Reading(Protocol[IdT]):
     def _state(self) -> State:
         """Enter a consistent state, for a `with` block."""
 
+    def _searcher(self) -> Searcher:
+        """Enter what a verb asks, for a `with` block: a consistent state, or those of shards."""
+        return self._state()
+
+    def _state_of(self, id: object) -> "AbstractContextManager[State]":
+        """Enter the state that has the document `id`, if it is stored."""
+        return self._state()
+
     def _hold(self) -> State:
         """Enter the committed state without staged changes; it does not end during the block."""
+        return self._state()
 
     def _lasting(self) -> "tuple[Reading[IdT], Callable[[], None] | None]":
         """Return a reader whose state outlasts a verb, and a function to end it, or None."""
+        return self, None
 
-    def _sketch_chunks(self) -> "Iterator[Columns]":
-        """Yield the sketches of all documents as columns, see `sketches`."""
-        return self._each_part(EXPORTED_DOCUMENTS, sketch_columns)
+    @contextmanager
+    def _chosen(
+        self, where: "Where | None", threads: int, keep: Keep = "first", ids: Any = None
+    ) -> Iterator[State]:
+        """Enter one state of all documents that satisfy `where`, with their metadata for `keep`.
+
+        `ids`: the stored documents that it must have, if it need not have all.
+        """
+        with self._state() as state:
+            state.threads = threads
+            yield state if where is None else filters.only_where(state, where)
+
+    def _streamed(
+        self, where: "Where | None", threads: int, find: "Callable[[State], FoundPairs]"
+    ) -> "Pairs[IdT]":
+        """Return the pairs that `find` finds among the documents that satisfy `where`."""
+        owner, end = self._lasting()
+        with owner._state() as state:
+            state.threads = threads
+            found = find(state if where is None else filters.only_where(state, where))
+            stream = searches.pairs.PairStream(state, found.chunks, hold=owner._hold, end=end)
+        return searches.pairs.Pairs(stream, found)
 
     def _found(
         self,
         document: Any,
         id: IdT | None,
-        given: one.Given,
-        limit: int | None,
+        given: tuple[Any, ...],
         errors: ErrorsName,
-        where: "Where | None",
-        accept: "Accept[IdT] | None",
-        *,
+        threads: int | None = 1,
         first: bool = False,
     ) -> list[Match[IdT]]:
-        """Return the matches of a document, or of the stored document `id`, best first."""
-        if limit is not None:
-            check_limit(limit)
-        if accept is not None:
-            filters.check_filters(where, accept)
-            found = self._found(document, id, given, None, errors, where, None)
-            least = Question(*given).least_similarity(self._store.options)
-            return filters.accepted(found, accept, least, limit, first=first)
-        if where is None:
-            with self._state() as state:
-                return one.find(state, document, id, given, limit, errors, first=first)
-        filters.check_where(where)
-        with self._state() as state:
-            every = one.find(state, document, id, given, None, errors, first=False)
-            return filters.kept_matches(state, every, where, 1 if first else limit)
+        """Return the matches of a document, or of the stored document `id`, best first.
+
+        `given`: the fields of a `Question` up to `texts`.
+        """
+        question = question_of((*given, None, OF_QUERIES))
+        if threads == 1 and given[4:] == NOTHING_MORE:
+            with self._searcher() as searcher:
+                return one.find(searcher, document, id, question, errors, first)
+        limit, where, accept, count = *question[4:7], thread_count(threads)
+        check_limit(limit)
+        filters.check_filters(where, accept)
+        if question.contained is not None or question.texts is not None:
+            asked = question._replace(limit=1 if first else limit)
+            one_document = None if document is None else [document]
+            queries = Queries(one_document, None if id is None else [id], errors=errors)
+            return self._containing(queries, asked, count)[0]
+        asked = question if accept is None else question._replace(limit=None)
+        with self._searcher() as searcher:
+            searcher.threads = count
+            found = one.find(searcher, document, id, asked, errors, first and accept is None)
+        if accept is None:
+            return found
+        least = question.least_similarity(self._store.options)
+        return filters.accepted(found, accept, least, limit, first=first)
 
     def _containing(
-        self,
-        documents: Any,
-        ids: Any,
-        how: "Containment",
-        errors: ErrorsName,
-        encoding: str = UTF8,
-        *,
-        is_of_many: bool = False,
+        self, queries: Queries, question: Question, threads: int, *, is_of_many: bool = False
     ) -> Matches[IdT]:
-        """Return the documents that contain a text, or the stored document `ids`, or many."""
-        asked = passages.queries.question_of(self._store, how, is_of_many=is_of_many)
-        with self._state() as state:
-            return passages.queries.find(state, documents, ids, asked, encoding, errors)
-
-    def _contained(self, how: "Containment", verify: VerifyName | None) -> "Pairs[IdT]":
-        """Return the pairs of which the left document is contained in the right one."""
-        passages.queries.check_verify(verify)
-        asked = passages.queries.question_of(self._store, how, is_of_many=True)
-        owner, end = self._lasting()
-        with owner._state() as state:
-            chunks = passages.pairs.find_pairs(state, asked)
-            stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
-        return searches.pairs.Pairs(stream, passages.pairs.PLAN, None, asked.least)
+        """Return the documents that contain each query."""
+        asked = passages.queries.question_of(self._store, question, is_of_many=is_of_many)
+        with self._searcher() as searcher:
+            searcher.threads = threads
+            return passages.queries.find(searcher, queries, asked)
 
     def _each_part(self, size: int, read: Callable[[State, U32], list[Read]]) -> Iterator[Read]:
         """Yield what `read` returns for the documents stored now, `size` documents at a time."""

@@ -90,8 +90,4 @@ class Snapshot(Reading[IdT]):
             )
         return state
 
-    def _hold(self) -> State:
-        return self._state()
-
-    def _lasting(self) -> tuple[Reading[IdT], None]:
-        return self, None
+    _searcher = _state

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 from simdb.core import previews
 from simdb.core.arrays import IdT
 from simdb.core.errors import NotPickledError
-from simdb.database.reading import Reading
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.database.write.write_state import Change, WriteState
@@ -119,8 +118,7 @@ class WriteTransaction(Writing[IdT]):
     def _state(self) -> State:
         return self._writing.state()
 
+    _searcher = _state
+
     def _hold(self) -> State:
         return self._writing.hold()
-
-    def _lasting(self) -> tuple[Reading[IdT], None]:
-        return self, None

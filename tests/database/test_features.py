@@ -183,13 +183,9 @@ def test_sketches_without_their_texts_are_refused(open_database):
         database.insert_many(["a"], database.sketcher.sketch(["some words of a text"]))
 
 
-def test_windows_of_a_hash_cannot_be_stored_and_shards_have_no_features(tmp_path):
+def test_windows_of_a_hash_cannot_be_stored():
     with pytest.raises(simdb.OptionError, match="features=True needs features that are stored"):
         simdb.Options(sketch=simdb.Simhash.moz(), features=True)
-    with pytest.raises(simdb.OptionError, match="shards have no features"):
-        simdb.write_sharded(
-            tmp_path / "s", [("a", "text")], shards=2, options=simdb.Options(features=True)
-        )
 
 
 def test_a_database_of_an_older_version_has_no_features(open_database):

@@ -13,13 +13,14 @@ DECODING = ("encoding", "errors")
 READING: dict[str, tuple[str, ...]] = {
     "query": (
         "document", "id", *CRITERION, "limit", "where", "accept", *DECODING, *CONTAINMENT,
+        "threads",
     ),
     "first": ("document", "id", *CRITERION, "where", "accept", "errors", *CONTAINMENT),
     "query_many": (
         "documents", "ids", *CRITERION, "limit", "match", "where", "accept", *DECODING,
         "on_error", "threads", *CONTAINMENT,
     ),
-    "nearest": ("document", "k", "id", "recall", "where", "vectors", "texts", "errors"),
+    "nearest": ("document", "k", "id", "recall", "where", "vectors", "texts", "errors", "threads"),
     "nearest_many": (
         "documents", "k", "ids", "recall", "where", "vectors", "texts", "errors", "on_error",
         "threads",
@@ -90,36 +91,13 @@ DEDUPLICATE = (
 )  # fmt: skip
 VERBS = READING | WRITING | CARE | OF_TRANSACTIONS | {"deduplicate": DEDUPLICATE}
 
-# The reading verbs that a sharded database leaves out, and why.
-NOT_OF_SHARDS: dict[str, str] = {
-    "cluster": "shards keep no clusters; find_clusters finds those of all shards",
-    "note": "a set of shards is written once, without notes",
-}
 # The verbs of each class.
-OF_SHARDS = (
-    *(verb for verb in READING if verb not in NOT_OF_SHARDS), "stats", "check", "advice", "close",
-)  # fmt: skip
 NOUNS: dict[str, tuple[str, ...]] = {
     "Database": (*READING, *WRITING, *CARE),
     "Snapshot": (*READING, "close"),
     "WriteTransaction": (*READING, *WRITING, *OF_TRANSACTIONS),
-    "ShardedDatabase": OF_SHARDS,
+    "ShardedDatabase": (*READING, "stats", "check", "advice", "close"),
 }
-# The arguments that a verb leaves out in one class, and why.
-NO_PASSAGES = "shards have no passages, and pairs of all shards are found by sketches alone"
-LEFT_OUT: dict[tuple[str, str], dict[str, str]] = {
-    ("ShardedDatabase", verb): dict.fromkeys(arguments, NO_PASSAGES)
-    for verb, arguments in (
-        ("query", CONTAINMENT), ("first", CONTAINMENT), ("query_many", CONTAINMENT),
-        ("find_all", ("contained",)),
-    )
-}  # fmt: skip
-# The arguments that a verb has in one class only: threads ask several shards at a time.
-BESIDES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("ShardedDatabase", "query"): ("threads",),
-    ("ShardedDatabase", "nearest"): ("threads",),
-}
-
 # What gives an argument on the command line, and why no command has some of them.
 OPTIONS: dict[str, str] = {
     "against": "--against", "contained": "--contained", "data": "SOURCE...", "db": "--db",

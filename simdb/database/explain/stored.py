@@ -1,5 +1,6 @@
 """Explanations by a database: of stored and given documents, by its fingerprints or signatures."""
 
+from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ from simdb.core.errors import InputError
 from simdb.core.reports import Explanation
 from simdb.database import explain
 from simdb.database.search.question import Question
+from simdb.database.search.searcher import Searcher
 from simdb.database.state.state import State
 from simdb.database.state.view import SIGNATURES
 
@@ -19,6 +21,16 @@ class Both(NamedTuple):
     other_id: Any
     document: Any
     other_document: Any
+
+
+def explained(searcher: Searcher, both: Both, question: Question, errors: str) -> Explanation:
+    """Return why two documents match or do not, by the plan of the state that has the last one."""
+    stored = [each for each in (both.id, both.other_id) if each is not None]
+    numbers = searcher.numbers_of(stored).tolist() or searcher.numbers[:1]
+    why = partial(explain_both, both=both, question=question, errors=errors)
+    if numbers[0] == numbers[-1]:
+        return searcher.ask(numbers[0], why)
+    return searcher.ask(numbers[0], lambda home: searcher.ask(numbers[-1], partial(why, home=home)))
 
 
 def explain_both(

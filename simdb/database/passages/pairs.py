@@ -23,7 +23,7 @@ from simdb.core.matches import PairArrays
 from simdb.core.reports import Plan
 from simdb.database.passages.queries import ContainedQuestion, measured, texts_of
 from simdb.database.search.couples import as_pairs, compared
-from simdb.database.search.filters import only_where
+from simdb.database.search.pairs import FoundPairs
 from simdb.database.state.state import State
 from simdb.sketch import asked_of
 from simdb.storage import GrainsByOrdinal, is_deleted
@@ -59,14 +59,13 @@ PLAN = Plan(
 )  # fmt: skip
 
 
-def find_pairs(state: State, question: ContainedQuestion) -> Iterator[PairArrays]:
-    """Return the pairs of which the left document is contained in the right one, in chunks."""
-    chosen = state if question.where is None else only_where(state, question.where)
-    if question.texts is None:
-        found = _estimated(chosen, state, question.least)
-    else:
-        found = _measured(chosen, state, question)
-    return (_pairs(state, *each) for each in found)
+def pairs_of(state: State, question: ContainedQuestion) -> FoundPairs:
+    """Return the pairs of which the left document is contained in the right one."""
+    found = (
+        _estimated(state, question.least) if question.texts is None else _measured(state, question)
+    )
+    chunks = (_pairs(state, *each) for each in found)
+    return FoundPairs(chunks, PLAN, None, question.least)
 
 
 def _pairs(state: State, left: U32, right: U32, values: F64) -> PairArrays:
@@ -81,13 +80,8 @@ def needed(counts: I64, least: float) -> I64:
     return np.asarray(some + (some / np.maximum(counts, 1) < least), np.int64)
 
 
-def _measured(
-    state: State, passages: State, question: ContainedQuestion
-) -> Iterator[tuple[U32, U32, F64]]:
-    """Yield the pairs by the texts of both: a query of each document by its text.
-
-    `passages`: the state that has the grains, of which `state` may leave some documents out.
-    """
+def _measured(state: State, question: ContainedQuestion) -> Iterator[tuple[U32, U32, F64]]:
+    """Yield the pairs by the texts of both: a query of each document by its text."""
     assert question.texts is not None
     live = state.live()
     for start in range(0, len(live), MEASURED_TOGETHER):
@@ -101,7 +95,7 @@ def _measured(
         lefts, rights, values = [], [np.empty(0, np.uint32)], [np.empty(0)]
         for at, ordinal in enumerate(part.tolist()):
             asked = asked_of(words[offsets[at] : offsets[at + 1]])
-            found = measured(passages, asked, question, ordinal, dead=state.dead)
+            found = measured(state, asked, question, ordinal)
             lefts += [ordinal] * len(found.ordinals)
             rights.append(found.ordinals)
             values.append(found.containments)
@@ -109,9 +103,9 @@ def _measured(
             yield np.array(lefts, np.uint32), np.concatenate(rights), np.concatenate(values)
 
 
-def _estimated(state: State, passages: State, least: float) -> Iterator[tuple[U32, U32, F64]]:
-    """Yield the pairs by their grains; `passages`: as for `_measured`."""
-    stored, stop = passages.passages(), state.next_ordinal
+def _estimated(state: State, least: float) -> Iterator[tuple[U32, U32, F64]]:
+    """Yield the pairs by their grains."""
+    stored, stop = state.passages(), state.next_ordinal
     lefts, rights = (GrainsByOrdinal(stored, stop, state.source) for _ in range(2))
     size = lefts.block_documents
     for start in range(0, stop, size):

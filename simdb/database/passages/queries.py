@@ -4,7 +4,9 @@ Without texts the containment is estimated: it is the share of the query's grain
 the document.  With texts it is measured, of each document that can have enough by its grains.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,11 +22,19 @@ from simdb.core.matches import Matches, SharedSpan
 from simdb.database.search.filters import by_ids, check_filters
 from simdb.database.search.lookup import as_matches
 from simdb.database.search.method import estimates
-from simdb.database.search.question import check_limit
+from simdb.database.search.question import Question, check_limit
 from simdb.database.search.rows import Rows
-from simdb.database.state.documents import known_ordinals, stored_sketches
-from simdb.database.state.incoming import as_list
-from simdb.database.state.state import State
+from simdb.database.search.searcher import (
+    Queries,
+    Searcher,
+    StateMatches,
+    in_order,
+    merged_matches,
+    parts_by_ids,
+    stored_queries,
+)
+from simdb.database.state.documents import known_ordinals
+from simdb.database.state.state import Origin, State
 from simdb.database.state.store import Store
 from simdb.database.state.view import FINGERPRINTS
 from simdb.sketch import (
@@ -36,12 +46,9 @@ from simdb.sketch import (
     most_covered,
     spans_of,
 )
-from simdb.storage import Bitmap, is_deleted, layout, unpacked
+from simdb.storage import is_deleted, layout, unpacked
 
 OTHERS = ("similarity", "distance", "recall", "search")
-# The arguments `contained` and `texts`; four that have no meaning beside them; `limit`, `where` and
-# `accept`.
-Containment = tuple[Any, Any, tuple[Any, Any, Any, Any], int | None, Any, Any]
 # The texts of so many candidates are read at once.
 READ_TOGETHER = 256
 # So many n-grams of documents are placed in the query at once.
@@ -68,13 +75,26 @@ class ContainedQuestion(NamedTuple):
     is_of_many: bool
 
 
-def question_of(store: Store, how: Containment, *, is_of_many: bool) -> ContainedQuestion:
+class _Query(NamedTuple):
+    """A text as a query, or a stored document: its n-grams, or only its grains, and the text.
+
+    `store` and `ordinal`: where it is stored; None for a text.
+    """
+
+    asked: ContainmentQuery | None
+    grains: U64
+    text: Any = None
+    store: Origin | None = None
+    ordinal: int | None = None
+
+
+def question_of(store: Store, question: Question, *, is_of_many: bool) -> ContainedQuestion:
     """Return the question; OptionError if arguments contradict it, or without passages."""
-    contained, texts, others, limit, where, accept = how
+    contained, texts = question.contained, question.texts
     if contained is None:
         raise OptionError("texts= measures how much of a query documents have: give contained=")
     checks.share("contained", contained)
-    given = [name for name, value in zip(OTHERS, others, strict=True) if value is not None]
+    given = [name for name in OTHERS if getattr(question, name) is not None]
     if given:
         raise OptionError(
             f"{given[0]}= has no meaning beside contained=, which looks for shared passages; give"
@@ -91,43 +111,49 @@ def question_of(store: Store, how: Containment, *, is_of_many: bool) -> Containe
             f"{store.environment.path} has no passages; create a database with"
             " Options(passages=True), simdb create --passages, and insert the texts there"
         )
-    if limit is not None:
-        check_limit(limit)
-    check_filters(where, accept)
+    check_limit(question.limit)
+    check_filters(question.where, question.accept)
     read = None if texts is None else by_ids("texts", texts)
-    return ContainedQuestion(winnower, float(contained), read, limit, where, accept, is_of_many)
+    return ContainedQuestion(
+        winnower, float(contained), read, question.limit, question.where, question.accept,
+        is_of_many,
+    )  # fmt: skip
 
 
-def find(
-    state: State,
-    documents: Any,
-    ids: Iterable[Any] | None,
-    question: ContainedQuestion,
-    encoding: str,
-    errors: str,
-) -> Matches[Any]:
-    """Return the documents that contain each of some texts, or of the stored documents `ids`.
-
-    Unless the question is of many, `documents` and `ids` are one of each.
-    """
-    if (documents is None) == (ids is None):
+def find(searcher: Searcher, queries: Queries, question: ContainedQuestion) -> Matches[Any]:
+    """Return the documents that contain each of some texts, or stored documents."""
+    if (queries.documents is None) == (queries.ids is None):
         raise InputError("a query needs either a document or the id= of a stored document")
-    if not question.is_of_many:
-        documents, ids = (None, [ids]) if documents is None else ([documents], None)
-    every: list[tuple[ContainedDocuments, list[Spans]]] = []
-    queries: Iterator[tuple[ContainedDocuments, ContainmentQuery | None, Any]]
-    if ids is None:
-        texts = _as_texts(documents, encoding, errors)
-        sketches = state.store.sketcher.sketch(texts, errors=errors)
-        queries = _of_texts(state, texts, question, errors)
+    every: Sequence[_Query]
+    if queries.ids is None:
+        texts = _as_texts(queries.documents, queries.encoding, queries.errors)
+        sketches = searcher.store.sketcher.sketch(texts, errors=queries.errors)
+        every = _of_texts(texts, question, queries.errors)
     else:
-        listed = as_list(ids, "ids")
-        ordinals = known_ordinals(state, listed)
-        sketches = stored_sketches(state, ordinals)
-        queries = _of_stored(state, listed, ordinals, question)
-    for at, (found, asked, text) in enumerate(queries):
+        sketches, _ = stored_queries(searcher, queries.ids)
+        every = _of_stored(searcher, queries.ids, question)
+    answers = searcher.every(partial(_find, every, sketches, question))
+    at = np.arange(len(sketches))
+    parts = [StateMatches(number, at, found) for number, found in answers]
+    limit = question.limit if len(parts) > 1 else None
+    return merged_matches(len(sketches), parts, None, limit=limit)
+
+
+def _find(
+    queries: Sequence[_Query], sketches: Sketches, question: ContainedQuestion, state: State
+) -> Matches[Any]:
+    """Return the documents of one state that contain each query."""
+    every: list[tuple[ContainedDocuments, list[Spans]]] = []
+    for at, query in enumerate(queries):
+        own = query.ordinal if query.store is state.store else None
+        if question.texts is None:
+            found = estimated(state, query.grains, question.least)
+            found = found if own is None else found.chosen(found.ordinals != own)
+        else:
+            assert query.asked is not None
+            found = measured(state, query.asked, question, own)
         kept = _kept(state, found, question, at)
-        every.append((kept, _spans(kept, asked, text, question.winnower)))
+        every.append((kept, _spans(kept, query.asked, query.text, question.winnower)))
     return _matches(state, sketches, every)
 
 
@@ -171,21 +197,16 @@ def estimated(state: State, grains: U64, least: float) -> ContainedDocuments:
 
 
 def measured(
-    state: State,
-    asked: ContainmentQuery,
-    question: ContainedQuestion,
-    left_out: int | None,
-    dead: Bitmap | None = None,
+    state: State, asked: ContainmentQuery, question: ContainedQuestion, left_out: int | None
 ) -> ContainedDocuments:
     """Return the documents that contain enough of a query, measured by their texts.
 
     Of a document whose text is not known, the estimate decides.  No text is read of a document that
-    cannot have enough.  `left_out`: the ordinal of the query itself.  `dead`: tombstones to use in
-    place of those of the state.
+    cannot have enough.  `left_out`: the ordinal of the query itself.
     """
     assert question.texts is not None
     distinct, most = _possible(state, asked, question.least)
-    is_meant = ~is_deleted(state.dead if dead is None else dead, distinct)
+    is_meant = ~is_deleted(state.dead, distinct)
     if left_out is not None:
         is_meant &= distinct != left_out
     distinct, most = distinct[is_meant], most[is_meant]
@@ -303,39 +324,43 @@ def _estimates_of(state: State, asked: ContainmentQuery, ordinals: U32) -> F64:
     return np.array([values.get(ordinal, 0.0) for ordinal in ordinals.tolist()])
 
 
-def _of_texts(
-    state: State, texts: Sequence[Any], question: ContainedQuestion, errors: str
-) -> Iterator[tuple[ContainedDocuments, ContainmentQuery, Any]]:
-    """Yield for each text the documents that contain it, and the text as a query."""
+def _of_texts(texts: Sequence[Any], question: ContainedQuestion, errors: str) -> list[_Query]:
+    """Return texts as queries."""
     offsets, words = question.winnower.words(texts, errors=errors)
-    for at, text in enumerate(texts):
-        asked = asked_of(words[offsets[at] : offsets[at + 1]])
-        if question.texts is None:
-            yield estimated(state, asked.keys[asked.is_grain], question.least), asked, text
-        else:
-            yield measured(state, asked, question, None), asked, text
+    every = [asked_of(words[first:stop]) for first, stop in pairwise(offsets.tolist())]
+    return [
+        _Query(asked, asked.keys[asked.is_grain], text)
+        for asked, text in zip(every, texts, strict=True)
+    ]
 
 
-def _of_stored(
-    state: State, ids: list[Any], ordinals: U32, question: ContainedQuestion
-) -> Iterator[tuple[ContainedDocuments, ContainmentQuery | None, Any]]:
-    """Yield the same for stored documents, which are not in their own answers."""
+def _of_stored(searcher: Searcher, ids: list[Any], question: ContainedQuestion) -> list[_Query]:
+    """Return stored documents as queries, which are not in their own answers."""
+    stored: list[_Query] = in_order(parts_by_ids(searcher, ids, _stored))
     if question.texts is None:
-        distinct, places = np.unique(ordinals, return_inverse=True)
-        grains = state.passages().grains_of(distinct, state.source)
-        for ordinal, at in zip(ordinals.tolist(), places.tolist(), strict=True):
-            own = grains.values[grains.offsets[at] : grains.offsets[at + 1]]
-            found = estimated(state, own, question.least)
-            yield found.chosen(found.ordinals != ordinal), None, None
-        return
+        return stored
     texts = read_texts(question.texts, ids)
     for id, text in zip(ids, texts, strict=True):
         if not isinstance(text, str):
             raise InputError(f"texts= has no text of {id!r}, which is the query; got {text!r:.50}")
-    offsets, words = question.winnower.words(texts, errors="replace")
-    for at, ordinal in enumerate(ordinals.tolist()):
-        asked = asked_of(words[offsets[at] : offsets[at + 1]])
-        yield measured(state, asked, question, ordinal), asked, texts[at]
+    return [
+        each._replace(store=own.store, ordinal=own.ordinal)
+        for each, own in zip(_of_texts(texts, question, "replace"), stored, strict=True)
+    ]
+
+
+def _stored(state: State, ids: list[Any]) -> list[_Query]:
+    """Return documents of one state as queries by their grains."""
+    ordinals = known_ordinals(state, ids)
+    distinct, places = np.unique(ordinals, return_inverse=True)
+    grains = state.passages().grains_of(distinct, state.source)
+    return [
+        _Query(
+            None, grains.values[grains.offsets[at] : grains.offsets[at + 1]],
+            store=state.store, ordinal=ordinal,
+        )
+        for ordinal, at in zip(ordinals.tolist(), places.tolist(), strict=True)
+    ]  # fmt: skip
 
 
 def _as_texts(documents: Any, encoding: str, errors: str) -> Sequence[Any]:

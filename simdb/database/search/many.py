@@ -14,9 +14,8 @@ of the run are the chunks instead.  The delta is in memory anyway and is the las
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,15 +23,23 @@ from simdb.core.arrays import EMPTY, Sketches
 from simdb.core.checks import is_one_of, is_whole, shown
 from simdb.core.dtypes import I64, U32
 from simdb.core.errors import OptionError
-from simdb.core.options import POLYTOPE
+from simdb.core.matches import Matches
+from simdb.core.options import POLYTOPE, Options
 from simdb.core.progress import Progress, Report, report_of
 from simdb.core.reports import Plan
 from simdb.database.search import lookup
+from simdb.database.search.filters import kept
 from simdb.database.search.question import Question, criterion_of, refuse_mixed
 from simdb.database.search.rows import Rows, joined, merged
+from simdb.database.search.searcher import (
+    Queries,
+    Searcher,
+    StateMatches,
+    joined_matches,
+    merged_matches,
+)
 from simdb.database.state import incoming
-from simdb.database.state.documents import known_ordinals, stored_sketches
-from simdb.database.state.state import State
+from simdb.database.state.state import Origin, State
 from simdb.plan import Criterion, pays_in_windows
 from simdb.storage import ENTRY_BYTES, Delta, Run, Source, Table, file_map, layout
 
@@ -63,7 +70,7 @@ class QueryBatch(NamedTuple):
     def checked(cls, question: Question, match: object) -> "QueryBatch":
         """Return what a caller wants of a batch; OptionError if its memory limit is invalid."""
         if match == "first":
-            question = replace(question, limit=1)
+            question = question._replace(limit=1)
         limit = question.how.memory_limit
         if limit is not None and not is_whole(limit, 1):
             raise OptionError(
@@ -73,7 +80,7 @@ class QueryBatch(NamedTuple):
 
     def with_limit(self, limit: int | None) -> "QueryBatch":
         """Return the same, but all matches of each query are wanted, or as many as the limit."""
-        return self._replace(question=replace(self.question, limit=limit), first=0)
+        return self._replace(question=self.question._replace(limit=limit), first=0)
 
     def query_count(self, width: int) -> int | None:
         """Return how many queries with vectors of `width` bytes fit at a time; None for any.
@@ -91,19 +98,87 @@ def check_match(match: object) -> None:
         raise OptionError(f"match must be 'first' or 'all', got {shown(match)}")
 
 
-def rows_of(
-    state: State, documents: Any, ids: Iterable[Any] | None, batch: QueryBatch, encoding: str,
-    errors: str,
-) -> Rows:  # fmt: skip
-    """Return the matches of many documents, or of the stored documents `ids`."""
-    if ids is not None:
-        ordinals = known_ordinals(state, incoming.as_list(ids, "ids"))
-        return _of_stored(state, ordinals, batch)
-    slices = incoming.sketch_slices(
-        state.store.sketcher, documents, None, batch.query_count(state.width),
-        errors=errors, threads=state.threads, encoding=encoding,
-    )  # fmt: skip
-    return of_slices(state, slices, batch)
+def find(searcher: Searcher, queries: Queries, batch: QueryBatch) -> Matches:
+    """Return the matches of many documents; stored ones without themselves."""
+    question = batch.question
+    limit, size = question.limit, batch.query_count(searcher.store.options.sketch.vector_bytes)
+    slices, stored = queries.sketched(searcher, size)
+    found, start, criteria = [], 0, Criteria(searcher.store.options, question)
+    known: dict[Origin, dict[int, bool]] = {}
+    for sketches in slices:
+        by_similarity = criteria.of(sketches).similarity is not None
+        stop = start + len(sketches)
+        own = None if stored is None else stored[start:stop]
+        # A stored document also finds itself.
+        more = batch if own is None else batch.with_limit(None if limit is None else limit + 1)
+        ask = _first_of_each if more.first == 1 else _all_of_each
+        parts = ask(searcher, sketches, more, known)
+        measured = np.full(len(sketches), by_similarity)
+        most = None if len(parts) == 1 and own is None else limit
+        found.append(merged_matches(len(sketches), parts, measured, limit=most, left_out=own))
+        start = stop
+    return joined_matches(found)
+
+
+def _all_of_each(
+    searcher: Searcher, sketches: Sketches, batch: QueryBatch, known: dict[Origin, dict[int, bool]]
+) -> list[StateMatches]:
+    """Return the matches in each state; the states that are searched at once share the memory."""
+    outer, limit = max(min(searcher.threads, len(searcher.numbers)), 1), batch.memory_bytes
+    share = None if limit is None else max(limit // outer, 1)
+    each = batch._replace(memory_bytes=share)
+    answers = searcher.every(partial(_find, sketches, each, known))
+    every = np.arange(len(sketches))
+    return [StateMatches(number, every, found) for number, found in answers]
+
+
+def _first_of_each(
+    searcher: Searcher, sketches: Sketches, batch: QueryBatch, known: dict[Origin, dict[int, bool]]
+) -> list[StateMatches]:
+    """Return one match of each query; a query with a match is not asked of later states."""
+    pending, parts = np.arange(len(sketches)), []
+    queries = sketches
+
+    def ask(state: State) -> Matches:
+        return _find(queries, batch, known, state)
+
+    for number, found in searcher.each(ask):
+        parts.append(StateMatches(number, pending, found))
+        pending = pending[np.diff(found.offsets) == 0]
+        if not len(pending):
+            break
+        queries = sketches.taken(pending)
+    return parts
+
+
+def _find(
+    sketches: Sketches, batch: QueryBatch, known: dict[Origin, dict[int, bool]], state: State
+) -> Matches:
+    """Return the matches in one state; `known`: of each store, what `where` said of documents."""
+    question = batch.question
+    if question.where is None:
+        return lookup.as_matches(state, of_slices(state, [sketches], batch))
+    rows = of_slices(state, [sketches], batch.with_limit(None))
+    before = known.setdefault(state.store, {})
+    return lookup.as_matches(state, kept(state, rows, question.where, question.limit, before))
+
+
+class Criteria:
+    """The criterion of each slice of some queries; all must match by the same measure."""
+
+    def __init__(self, options: Options, question: Question) -> None:
+        """Begin without queries."""
+        self._options, self._question = options, question
+        self._by_similarity: set[bool] = set()
+
+    def of(self, sketches: Sketches) -> Criterion:
+        """Return the criterion of a slice; InputError if it is by another measure than before."""
+        criterion = criterion_of(self._options, sketches, self._question)
+        if (sketches.states != EMPTY).any():
+            self._by_similarity.add(criterion.similarity is not None)
+        if len(self._by_similarity) > 1:
+            refuse_mixed()
+        return criterion
 
 
 def match_batch(
@@ -127,14 +202,9 @@ def of_slices(
 ) -> Rows:
     """Return the matches of queries in slices; they do not depend on how the queries are sliced."""
     found: list[Rows] = []
-    by_similarity: set[bool] = set()
-    done = 0
+    criteria, done = Criteria(state.store.options, batch.question), 0
     for sketches in slices:
-        criterion = criterion_of(state.store.options, state.checked(sketches), batch.question)
-        if (sketches.states != EMPTY).any():
-            by_similarity.add(criterion.similarity is not None)
-        if len(by_similarity) > 1:
-            refuse_mixed()
+        criterion = criteria.of(state.checked(sketches))
         report = None if progress is None else partial(_report, progress, done)
         found.append(match_stored(state, sketches, criterion, batch, report))
         done += len(sketches)
@@ -181,20 +251,6 @@ def match_stored(
         progress(len(sketches))
     found = merged(len(sketches), parts, by_similarity=criterion.similarity is not None)
     return found if limit is None else found.limited(limit)
-
-
-def _of_stored(state: State, ordinals: U32, batch: QueryBatch) -> Rows:
-    """Return the matches of stored documents, each without itself."""
-    size = batch.query_count(state.width) or max(len(ordinals), 1)
-    slices = (
-        stored_sketches(state, ordinals[start : start + size])
-        for start in range(0, max(len(ordinals), 1), size)
-    )
-    # Each document also finds itself.
-    limit = batch.question.limit
-    rows = of_slices(state, slices, batch.with_limit(None if limit is None else limit + 1))
-    rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
-    return rows if limit is None else rows.limited(limit)
 
 
 def _memory_needed(state: State, plan: Plan, query_count: int) -> int | None:

@@ -10,26 +10,32 @@ texts, more documents are found than are wanted, and the exact cosine of vectors
 similarity of texts, chooses among these.  They are given by id, some at a time.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from simdb.core.arrays import EMPTY, WEIGHTED, Id, IdT, Sketches, offsets_of
 from simdb.core.checks import shown
-from simdb.core.dtypes import F32, I64, U32
+from simdb.core.dtypes import F32, I64
 from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import Match, Matches
 from simdb.core.options import BANDING, POLYTOPE, Options
 from simdb.core.threads import mapped, parts_of
 from simdb.database.search import lookup
-from simdb.database.search.filters import Where, by_ids, kept
+from simdb.database.search.filters import Where, by_ids, check_filters, kept
 from simdb.database.search.lookup import method_of, nearest_by_scan
 from simdb.database.search.question import Question
 from simdb.database.search.rows import Rows, gathered, joined, merged, no_rows
-from simdb.database.state.documents import known_ordinals, stored_sketches
-from simdb.database.state.incoming import as_list
-from simdb.database.state.state import State
+from simdb.database.search.searcher import (
+    Ordinals,
+    Queries,
+    Searcher,
+    StateMatches,
+    merged_matches,
+    stored_queries,
+)
+from simdb.database.state.state import Origin, State
 from simdb.plan import (
     Criterion,
     NearestStep,
@@ -40,9 +46,6 @@ from simdb.plan import (
     steps_by_similarity,
     worthwhile,
 )
-
-if TYPE_CHECKING:
-    from simdb.sketch import ExactSimilarity
 
 # What a step costs a single query, and each query of a batch, beside its plan.
 ONE_SECONDS, EACH_SECONDS = 10e-6, 1e-6
@@ -66,75 +69,86 @@ Measure = Callable[[Sequence[Any], I64, I64], F32]
 
 
 class Wanted(NamedTuple):
-    """What is wanted: the number of documents, and the recall, the share of the best to find."""
+    """What is wanted: the number of documents, and the recall, the share of the best to find.
+
+    `where`: only documents whose metadata satisfy it.
+    """
 
     k: int
     recall: float
+    where: Where | None = None
 
     @classmethod
-    def checked(cls, options: Options, k: object, recall: float | None) -> "Wanted":
+    def checked(
+        cls, options: Options, k: object, recall: float | None, where: Where | None
+    ) -> "Wanted":
         """Return what a caller wants; OptionError if it is invalid."""
         is_whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
         if not is_whole or int(k) < 1:  # type: ignore[call-overload]
             raise OptionError(f"k must be a whole number from 1 on, got {shown(k)}")
         question = Question(similarity=1.0, recall=recall)
         known = question.criterion(options, is_weighted=True).recall
-        return cls(int(k), float(known))  # type: ignore[call-overload]
+        check_filters(where)
+        return cls(int(k), float(known), where)  # type: ignore[call-overload]
+
+    @property
+    def ranked_from(self) -> "Wanted":
+        """What is found by estimate before the caller's vectors or texts choose among it."""
+        return self._replace(k=CANDIDATES * self.k)
 
 
 def find(
-    state: State,
-    document: Any,
-    id: Id | None,
-    wanted: Wanted,
-    errors: str,
-    where: Where | None = None,
+    searcher: Searcher, document: Any, id: Id | None, wanted: Wanted, errors: str
 ) -> list[Match]:
-    """Return the best documents for `document`, or for the stored document `id` without itself.
-
-    `where`: only documents whose metadata satisfy it.
-    """
+    """Return the best documents for `document`, or for the stored document `id` without itself."""
     if id is None:
-        sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
-        found = None if where else _find_fast(state, state.checked(sketches), wanted)
-        if found is None:
-            found = lookup.as_list(state, of_slices(state, [sketches], wanted, where))
-        return found
-    ordinals = known_ordinals(state, [id])
-    if where is not None:
-        return lookup.as_list(state, of_stored(state, ordinals, wanted, where))
-    sketches = stored_sketches(state, ordinals)
-    # The document also finds itself.
-    found = _find_fast(state, sketches, wanted._replace(k=wanted.k + 1))
-    if found is None:
-        return lookup.as_list(state, of_stored(state, ordinals, wanted))
-    own = state.id_of(int(ordinals[0]))
-    return [match for match in found if match.id != own][: wanted.k]
+        own = None
+        sketches = searcher.store.sketcher.sketch([document], errors=errors, is_query=True)
+    else:
+        sketches, own = stored_queries(searcher, [id])
+    if isinstance(searcher, State) and wanted.where is None:
+        # A stored document also finds itself.
+        more = wanted if own is None else wanted._replace(k=wanted.k + 1)
+        found = _find_fast(searcher, searcher.checked(sketches), more)
+        if found is not None and own is None:
+            return found
+        if found is not None and own is not None:
+            own_id = searcher.id_of(int(own[0]))
+            return [match for match in found if match.id != own_id][: wanted.k]
+    return _find_all(searcher, sketches, own, wanted)[0]
 
 
-def of_stored(state: State, ordinals: U32, wanted: Wanted, where: Where | None = None) -> Rows:
-    """Return the best documents of stored documents, each without itself."""
-    sketches = stored_sketches(state, ordinals)
-    if where is not None:
-        return _best_satisfying(state, sketches, wanted, where, ordinals)
-    # Each document also finds itself.
-    rows = of_sketches(state, sketches, wanted._replace(k=wanted.k + 1))
-    rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
-    return rows.limited(wanted.k)
+def find_many(searcher: Searcher, queries: Queries, wanted: Wanted) -> Matches:
+    """Return the best documents of many; stored ones without themselves."""
+    slices, own = queries.sketched(searcher, None)
+    (sketches,) = slices
+    return _find_all(searcher, sketches, own, wanted)
 
 
-def of_slices(
-    state: State, slices: Iterable[Sketches], wanted: Wanted, where: Where | None = None
-) -> Rows:
-    """Return the best documents of queries in slices."""
-    if where is not None:
-        return joined(
-            [_best_satisfying(state, state.checked(each), wanted, where) for each in slices]
-        )
-    return joined([of_sketches(state, state.checked(each), wanted) for each in slices])
+def _find_all(
+    searcher: Searcher, sketches: Sketches, own: Ordinals | None, wanted: Wanted
+) -> Matches:
+    """Return the best documents of all states; `own`: the ordinals of queries that are stored."""
+    more = wanted if own is None else wanted._replace(k=wanted.k + 1)
+
+    def ask(state: State) -> Matches:
+        return lookup.as_matches(state, of_sketches(state, state.checked(sketches), more))
+
+    every = np.arange(len(sketches))
+    parts = [StateMatches(number, every, found) for number, found in searcher.every(ask)]
+    has_weights = (sketches.states == WEIGHTED) & (searcher.store.options.sketch.vector_bytes > 0)
+    limit = None if len(parts) == 1 and own is None else wanted.k
+    return merged_matches(len(sketches), parts, has_weights, limit=limit, left_out=own)
 
 
 def of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
+    """Return the best documents of every sketch that satisfy `wanted.where`, if it is given."""
+    if wanted.where is None:
+        return _of_sketches(state, sketches, wanted)
+    return _best_satisfying(state, sketches, wanted, wanted.where)
+
+
+def _of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
     """Return the best documents of every sketch; none of a sketch without features."""
     has_weights = sketches.states == WEIGHTED
     if not state.width:
@@ -147,31 +161,6 @@ def of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
             found = _of_alike(state, queries, wanted, by_similarity=is_measured)
             parts.append((which, found))
     return gathered(len(sketches), parts)
-
-
-def reranked(
-    find: Callable[[Any, Wanted], Matches],
-    documents: Any,
-    ids: list[Any] | None,
-    wanted: Wanted,
-    exact: "Callable[[], ExactSimilarity]",
-    vectors: Any,
-    texts: Any,
-) -> Matches:
-    """Return the best of what `find` finds for documents, by the caller's `vectors` or `texts`.
-
-    `ids`: of the queries, if they are stored documents.  `exact` measures texts.
-    """
-    if vectors is not None and texts is not None:
-        raise OptionError("the nearest are chosen by vectors or by texts, not by both")
-    if vectors is not None:
-        ranking = Reranking("vectors", vectors, cosines)
-    else:
-        ranking = Reranking("texts", texts, exact().of_pairs)
-    if documents is not None and not isinstance(documents, np.ndarray):
-        documents = as_list(documents, "documents")  # they are read twice
-    found = find(documents, wanted._replace(k=CANDIDATES * wanted.k))
-    return ranking.best(found, documents, ids, wanted.k)
 
 
 def cosines(vectors: Sequence[Any], left: I64, right: I64) -> F32:
@@ -189,13 +178,8 @@ def cosines(vectors: Sequence[Any], left: I64, right: I64) -> F32:
     return np.asarray(np.einsum("ij,ij->i", every[left], every[right]), np.float32)
 
 
-def _best_satisfying(
-    state: State, sketches: Sketches, wanted: Wanted, where: Where, own: U32 | None = None
-) -> Rows:
-    """Return the best documents of every sketch that satisfy `where`.
-
-    `own`: the ordinals of the queries, if they are stored; each is left out of its own answer.
-    """
+def _best_satisfying(state: State, sketches: Sketches, wanted: Wanted, where: Where) -> Rows:
+    """Return the best documents of every sketch that satisfy `where`."""
     known: dict[int, bool] = {}
     parts: list[tuple[I64, Rows]] = []
     pending = np.arange(len(sketches))
@@ -207,10 +191,8 @@ def _best_satisfying(
         left = []
         for start in range(0, len(pending), step):
             some = pending[start : start + step]
-            rows = of_sketches(state, sketches.taken(some), wanted._replace(k=k))
+            rows = _of_sketches(state, sketches.taken(some), wanted._replace(k=k))
             has_all = np.diff(rows.offsets) < k
-            if own is not None:
-                rows = rows.chosen(np.flatnonzero(rows.ordinals != own[some][rows.queries]))
             rows = kept(state, rows, where, wanted.k, known)
             is_done = has_all | (k >= most) | (np.diff(rows.offsets) >= wanted.k)
             parts.append((some[is_done], rows.of(np.flatnonzero(is_done))))
@@ -332,6 +314,15 @@ def _planned(state: State, recall: float, by_similarity: bool, step_seconds: flo
     return steps_by_distance(at_distance, population, delays, step_seconds)
 
 
+def ranking_of(vectors: Any, texts: Any, store: Origin) -> "Reranking | None":
+    """Return what measures by the caller's vectors or texts; None without them."""
+    if vectors is not None and texts is not None:
+        raise OptionError("the nearest are chosen by vectors or by texts, not by both")
+    if vectors is not None:
+        return Reranking("vectors", vectors, cosines)
+    return None if texts is None else Reranking("texts", texts, store.exact_similarity().of_pairs)
+
+
 class Reranking:
     """How candidates are measured: by what the caller gives for their ids."""
 
@@ -345,13 +336,12 @@ class Reranking:
         self._get = by_ids(name, given)
         self._measure = measure
 
-    def best(self, found: Matches, documents: Any, ids: list[Any] | None, k: int) -> Matches:
+    def best(self, found: Matches, asked: Queries, k: int) -> Matches:
         """Return the `k` candidates of each query that are nearest, with exact similarities.
 
-        `documents`: the vector or text of each query, or `ids` of stored documents.  A candidate of
-        which nothing is known keeps its estimate.
+        A candidate of which nothing is known keeps its estimate.
         """
-        queries = documents if ids is None else self._get(ids)
+        queries = asked.documents if asked.ids is None else self._get(asked.ids)
         similarities = found.similarities.copy()
         start = 0
         while start < len(found):

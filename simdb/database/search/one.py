@@ -6,7 +6,8 @@ so a query with many matches is searched like a batch instead.
 """
 
 from dataclasses import astuple, dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,18 +17,17 @@ from simdb.core.errors import InputError
 from simdb.core.matches import Match
 from simdb.core.options import EXHAUSTIVE
 from simdb.core.reports import Plan
-from simdb.core.search import Search, SearchLike
+from simdb.core.search import Search
 from simdb.database import search
+from simdb.database.search.filters import kept_matches
 from simdb.database.search.lookup import as_list, method_of
 from simdb.database.search.method import Method
 from simdb.database.search.question import Question, criterion_of
 from simdb.database.search.rows import Rows
+from simdb.database.search.searcher import Searcher, best_first, parts_by_ids
 from simdb.database.state.documents import known_ordinals, stored_sketches
-from simdb.database.state.state import State
+from simdb.database.state.state import Origin, State
 from simdb.plan import Criterion
-
-# The arguments of a question: similarity, distance, recall and search.
-Given = tuple[float | None, int | None, float | None, SearchLike | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,67 +39,103 @@ class Prepared:
     method: Method
 
 
+class OneQuery(NamedTuple):
+    """One document as a query: its sketches, or its `bits` if it needs none.
+
+    `store` and `ordinal`: where it is stored; None for a document that is not.
+    """
+
+    sketches: Sketches
+    bits: int | None = None
+    store: Origin | None = None
+    ordinal: int | None = None
+
+
 def find(
-    state: State,
+    searcher: Searcher,
     document: Any,
     id: Id | None,
-    given: Given,
-    limit: int | None,
+    question: Question,
     errors: str,
-    *,
-    first: bool,
+    first: bool = False,
 ) -> list[Match]:
     """Return the matches of `document`, or of the stored document `id` without itself.
 
-    The best match comes first; at most `limit` are returned.  `first`: any one match.
+    The best match comes first; at most `question.limit` are returned.  `first`: any one match.
     """
+    if isinstance(searcher, State) and question.where is None:
+        if type(document) is int and searcher.store.takes_bits and id is None:
+            prepared = prepare(searcher, question, ANY_BITS, BARE)
+            if not 0 <= document <= ALL_BITS:
+                check_bits(document)
+            return _search_bits(searcher, document, prepared, first, question.limit)
+        return _find(_query_of(searcher, document, id, errors), question, first, searcher)
+    query = _query_of(searcher, document, id, errors)
+    ask = partial(_find_satisfying, query, question, first)
+    if first:
+        return next((found for _, found in searcher.each(ask) if found), [])
+    answers = searcher.every(ask)
+    if isinstance(searcher, State):
+        return answers[0][1]
+    criterion = criterion_of(searcher.store.options, query.sketches, question)
+    found = [each for _, each in answers]
+    return best_first(found, by_similarity=criterion.similarity is not None)[: question.limit]
+
+
+def _query_of(searcher: Searcher, document: Any, id: Id | None, errors: str) -> OneQuery:
+    """Return the query of a document, or of the stored document `id`."""
+    if (document is None) == (id is None):
+        raise InputError("a query needs either a document or the id= of a stored document")
     if id is not None:
-        if document is not None:
-            raise InputError("query takes a document or the id= of a stored document, not both")
-        ordinals = known_ordinals(state, [id])
-        sketches, own = stored_sketches(state, ordinals), int(ordinals[0])
-        return find_sketched(state, sketches, given, limit, first=first, left_out=own)
-    if type(document) is int and state.store.takes_bits:
-        prepared = prepare(state, given, ANY_BITS, BARE)
-        if not 0 <= document <= ALL_BITS:
-            check_bits(document)
-        return _search_bits(state, document, prepared, first, limit)
-    if document is None:
-        raise InputError("query needs a document, or the id= of a stored document")
-    sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
-    return find_sketched(state, state.checked(sketches), given, limit, first=first)
+        ((_, _, query),) = parts_by_ids(searcher, [id], _stored_query)
+        return query
+    store = searcher.store
+    if type(document) is int and store.takes_bits:
+        check_bits(document)
+        return OneQuery(ANY_BITS, document)
+    return OneQuery(store.sketcher.sketch([document], errors=errors, is_query=True))
 
 
-def find_sketched(
-    state: State,
-    sketches: Sketches,
-    given: Given,
-    limit: int | None,
-    *,
-    first: bool,
-    left_out: int | None = None,
-) -> list[Match]:
-    """Return the matches of the single document in `sketches`, as `find` does.
+def _stored_query(state: State, ids: list[Id]) -> OneQuery:
+    ordinals = known_ordinals(state, ids)
+    return OneQuery(stored_sketches(state, ordinals), None, state.store, int(ordinals[0]))
 
-    `left_out`: the ordinal of the document itself, if it is stored.
-    """
+
+def _find_satisfying(query: OneQuery, question: Question, first: bool, state: State) -> list[Match]:
+    """Return the matches of a query in one state that satisfy `question.where`, if it is given."""
+    if question.where is None:
+        return _find(query, question, first, state)
+    every = _find(query, question._replace(limit=None), False, state)
+    return kept_matches(state, every, question.where, 1 if first else question.limit)
+
+
+def _find(query: OneQuery, question: Question, first: bool, state: State) -> list[Match]:
+    """Return the matches of a query in one state, at most `question.limit`, best first."""
+    if query.bits is not None:
+        prepared = prepare(state, question, ANY_BITS, BARE)
+        return _search_bits(state, query.bits, prepared, first, question.limit)
+    sketches, left_out = query.sketches, query.ordinal
+    if left_out is None:
+        state.checked(sketches)
+    elif query.store is not state.store:
+        left_out = None
     document_state = int(sketches.states[0])
-    prepared = prepare(state, given, sketches, document_state)
+    prepared = prepare(state, question, sketches, document_state)
     if document_state == EMPTY:
         return []
-    most = 1 if first else limit
+    most = 1 if first else question.limit
     # Any one match of a stored document could be the document itself.
     any_one = first and left_out is None
-    return _carry_out(state, sketches, document_state, prepared, any_one, most, left_out)
+    return _carry_out(state, sketches, prepared, any_one, most, left_out)
 
 
-def prepare(state: State, given: Given, sketches: Sketches, document_state: int) -> Prepared:
+def prepare(state: State, question: Question, sketches: Sketches, document_state: int) -> Prepared:
     """Return what a question about one document needs; made once for equal questions.
 
     `document_state`: the state in `sketches`, as an int.
     """
     plans = state.view.plans
-    similarity, distance, recall, how = given
+    given = similarity, distance, recall, how = question[:4]
     key: Any = (given, document_state, sketches.levels is None)
     # True equals 1 and 3.0 equals 3, but neither is a distance.
     if (
@@ -115,7 +151,7 @@ def prepare(state: State, given: Given, sketches: Sketches, document_state: int)
     except TypeError:
         known = None  # a value that cannot be a key is refused below
     if known is None:
-        known = _prepared(state, criterion_of(state.store.options, sketches, Question(*given)))
+        known = _prepared(state, criterion_of(state.store.options, sketches, question))
         plans.prepare(key, known)
     return known
 
@@ -152,25 +188,24 @@ def best_match(
     if document_state == BARE and criterion.similarity is None:
         found = _search_bits(state, int(sketches.bits[0]), prepared, among, 1)
     else:
-        found = _carry_out(state, sketches, document_state, prepared, among, 1)
+        found = _carry_out(state, sketches, prepared, among, 1)
     return found[0] if found else None
 
 
 def _carry_out(
     state: State,
     sketches: Sketches,
-    document_state: int,
     prepared: Prepared,
     first: int,
     limit: int | None,
     left_out: int | None = None,
 ) -> list[Match]:
-    """Return the matches of a document with features, at most `limit`; see `find_sketched`."""
+    """Return the matches of a document with features, at most `limit`, without `left_out`."""
     criterion, plan, method = prepared.criterion, prepared.plan, prepared.method
     # A stored document also finds itself.
     more = limit if limit is None or left_out is None else limit + 1
     rows: Rows | None = None
-    if method.search_one is not None and document_state == WEIGHTED:
+    if method.search_one is not None and int(sketches.states[0]) == WEIGHTED:
         found = method.search_one(state, sketches, criterion, plan, first, more)
         if isinstance(found, list):
             if left_out is None:

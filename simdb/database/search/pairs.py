@@ -8,7 +8,7 @@ distance, which the stored volatility vectors then measure.
 import threading
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, NoReturn, overload
+from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,9 @@ from simdb.database.search.couples import (
     estimated,
     searched,
 )
-from simdb.database.search.judge import Judge
+from simdb.database.search.judge import Judge, Texts, for_pairs
 from simdb.database.search.lookup import method_of, search
+from simdb.database.search.question import Question
 from simdb.database.state.documents import stored_sketches
 from simdb.database.state.state import State
 from simdb.plan import Criterion
@@ -92,15 +93,28 @@ class PairStream:
                 raise
 
 
-def chunks_of_pairs(
-    state: State, criterion: Criterion, judge: Judge | None
-) -> Iterator[PairArrays]:
-    """Yield all matching pairs in chunks.
+class FoundPairs(NamedTuple):
+    """Pairs that are found while their chunks are read, and how they are found.
 
-    `judge` decides which pairs match, by exact similarities, if that is not the criterion alone.
+    `verification`: what texts have decided so far.  `contained`: the least containment of a pair,
+    if that is what was asked.
     """
-    for couples in find_couples(state, criterion, judge):
-        yield as_pairs(state, couples, is_exact=judge is not None)
+
+    chunks: Iterator[PairArrays]
+    plan: Plan
+    verification: Verification | None = None
+    contained: float | None = None
+
+
+def pairs_of(
+    state: State, question: Question, texts: Texts | None, *, is_exact: bool
+) -> FoundPairs:
+    """Return all matching pairs; `is_exact`: see `judge.for_pairs`."""
+    criterion, judge = for_pairs(state, question, texts, is_exact=is_exact)
+    plan = state.plan(criterion, is_swept=True)
+    found = find_couples(state, criterion, judge)
+    chunks = (as_pairs(state, couples, is_exact=judge is not None) for couples in found)
+    return FoundPairs(chunks, plan, None if judge is None else judge.counts)
 
 
 class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
@@ -112,21 +126,12 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
     `verification`: with verify="exact", what the texts have decided so far; otherwise None.
     """
 
-    def __init__(
-        self,
-        stream: Iterator[PairArrays[IdT]],
-        plan: Plan,
-        verification: Verification | None = None,
-        contained: float | None = None,
-    ) -> None:
-        """`stream` gives the chunks; see the class for the others.
-
-        `contained`: the least containment of a pair, if that is what was asked.
-        """
+    def __init__(self, stream: Iterator[PairArrays[IdT]], found: FoundPairs) -> None:
+        """`stream` gives the chunks of what was `found`."""
         super().__init__(stream)
-        self.plan = plan
-        self.verification = verification
-        self._contained = contained
+        self.plan = found.plan
+        self.verification = found.verification
+        self._contained = found.contained
 
     def to_batches(self, *, ids: str = "auto") -> Any:
         """Return the pairs as a pyarrow.RecordBatchReader, streamed like `chunks()`.

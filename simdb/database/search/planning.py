@@ -10,9 +10,11 @@ from simdb.core.memory import memory_bytes
 from simdb.core.options import Options
 from simdb.core.previews import size
 from simdb.core.reports import Plan
-from simdb.database.search.question import Question
+from simdb.database.search.question import Question, of_any, of_pairs
+from simdb.database.search.searcher import Searcher
 from simdb.database.state.kinds import kind_of
 from simdb.database.state.opening import settled
+from simdb.database.state.state import State
 from simdb.plan import (
     BandedPopulation,
     Calibration,
@@ -90,6 +92,45 @@ def planned(
         smallest = _smallest(plan, Problem(criterion, population, None, delays), options, scale)
         plan = replace(plan, smallest=smallest)
     return plan if databases == 1 else _of_several(plan, databases)
+
+
+def planned_for(
+    searcher: Searcher, question: Question, count: float | None, *, is_swept: bool
+) -> Plan:
+    """Return the plan of a query, or for all pairs, with the costs of all shards together.
+
+    Of shards it is that of the largest one for a query, and of one database for all pairs.
+    """
+    each = dict(searcher.each(_counts))
+    totals = _Counts(*map(sum, zip(*each.values(), strict=True)))
+    largest = max(each, key=lambda number: each[number].document_count)
+    databases, is_one = len(each), isinstance(searcher, State)
+    if is_swept and not is_one and count is None:
+        count = totals.document_count
+
+    def plan(state: State) -> Plan:
+        options = state.store.options
+        criterion = (of_pairs if is_swept else of_any)(options, totals, question)
+        population = state.population(criterion, is_swept=is_swept)
+        # The database that finds the pairs of shards is new and has no calibration.
+        calibration = state.calibration if is_one or not is_swept else None
+        several = 1 if is_swept else databases
+        return planned(options, criterion, population, calibration, count, databases=several)
+
+    return searcher.ask(largest, plan)
+
+
+class _Counts(NamedTuple):
+    """Numbers of documents: of all, without features, without weights."""
+
+    document_count: int
+    empty_count: int
+    bare_count: int
+
+
+def _counts(state: State) -> _Counts:
+    found = state.counts
+    return _Counts(found.document_count, found.empty_count, found.bare_count)
 
 
 def plan_without_database(

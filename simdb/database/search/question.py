@@ -5,8 +5,9 @@ the queries (or, for pairs, the counts of stored documents) turn it into a `Crit
 planner.
 """
 
-from dataclasses import dataclass, replace
-from typing import NoReturn
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, NoReturn
 
 from simdb.core.arrays import BARE, WEIGHTED, Sketches
 from simdb.core.bits import FINGERPRINT_BITS
@@ -27,11 +28,11 @@ from simdb.database.state.staged import LiveCounts
 from simdb.plan import ATTEMPTS_MAX, Criterion, check_rotations
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """The arguments of a search as the caller gave them; for None the database's default applies.
 
-    `follows`: what of `Search` the verb can follow.  `verify`: who decides.
+    `limit`, `where`, `accept`, `contained`, `texts`: see `Database.query`.  `verify`: who decides.
+    `follows`: what of `Search` the verb can follow.
     """
 
     similarity: float | None = None
@@ -39,13 +40,22 @@ class Question:
     recall: float | None = None
     search: SearchLike | None = None
     limit: int | None = None
-    follows: tuple[str, ...] = OF_QUERIES
+    where: Callable[[Any], Any] | None = None
+    accept: Callable[..., Any] | None = None
+    contained: float | None = None
+    texts: Any = None
     verify: VerifyName | None = None
+    follows: tuple[str, ...] = OF_QUERIES
 
     @property
     def how(self) -> Search:
         """How to search; OptionError if `search` is none, or more than the verb follows."""
         return search_of(self.search, self.follows)
+
+    @property
+    def is_contained(self) -> bool:
+        """Whether documents are asked for that contain a text."""
+        return self.contained is not None or self.texts is not None
 
     @property
     def has_bound(self) -> bool:
@@ -204,9 +214,9 @@ def bounded(options: Options, question: Question) -> Question:
     if question.has_bound:
         return question
     if options.keep_clusters == BY_SIMILARITY:
-        return replace(question, similarity=options.similarity)
+        return question._replace(similarity=options.similarity)
     if options.keep_clusters == BY_DISTANCE:
-        return replace(question, distance=options.distance)
+        return question._replace(distance=options.distance)
     return question
 
 

@@ -1,4 +1,4 @@
-"""Shards: the open databases of a sharded database; asks all, or one by an id, and finds documents.
+"""Shards: the open databases of a sharded database, and the searcher that asks them for a verb.
 
 An error of a shard names it.  With missing="skip", a shard that cannot be opened or read is left
 out: a warning says so, once, and `skipped` remembers why.
@@ -7,18 +7,14 @@ out: a warning says so, once, and `skipped` remembers why.
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
-from simdb.core.arrays import Id, Sketches, object_array, sorted_unique
-from simdb.core.arrow import Columns, checked_arrow, read_batches
+from simdb.core.arrays import Id
 from simdb.core.checks import one_of
 from simdb.core.choices import MissingName
-from simdb.core.dtypes import I64, U32, U64, Bools, Objects
+from simdb.core.dtypes import I64
 from simdb.core.errors import (
     BusyError,
     ClosedError,
@@ -34,11 +30,9 @@ from simdb.core.errors import (
     ReplacedError,
 )
 from simdb.core.threads import mapped
-from simdb.database import state as states
-from simdb.database.database import Database
 from simdb.database.sharding.shard import OpenShard, content_of, named, options_digest, shard_of
-from simdb.database.state import documents
 from simdb.database.state.state import State
+from simdb.database.state.store import Store
 from simdb.storage import (
     DATA_FILE,
     LEFT_OVER,
@@ -57,9 +51,6 @@ MISSING = (ERROR, SKIP)
 # What is wrong with a shard, and not with a question.
 LASTING = (CorruptError, FormatError, ReplacedError)
 PASSING = (BusyError, ClosedError, ForkedError, FullError, ReadOnlyError)
-
-# A sharded database numbers a document by its shard and its ordinal in the shard.
-ORDINAL_BITS = np.uint64(32)
 
 Result = TypeVar("Result")
 
@@ -109,55 +100,38 @@ class Shards:
                 raise named(error, shard_name(number), self.path) from error
         self.is_closed = True
 
-    def read(self, number: int, function: Callable[[State], Result]) -> Result:
-        """Return what `function` returns for the state of one shard; see `ask`."""
-        return self.ask(number, partial(_in_state, function, 1))
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the shards that are asked."""
+        self._check_open()
+        return [number for number in self._open if number not in self.failures]
 
-    def read_each(self, function: Callable[[State], Result]) -> Iterator[tuple[int, Result]]:
-        """Yield the number and what `function` returns for the state of one shard after the other.
-
-        See `read_all`.
-        """
-        return self.each(partial(_in_state, function, 1))
-
-    def ask(self, number: int, function: Callable[[OpenShard], Result]) -> Result:
-        """Return the answer of one shard; an error, if it fails or was left out."""
+    @contextmanager
+    def shard(self, number: int) -> Iterator[OpenShard]:
+        """Give one shard for a `with` block; its errors, and that it was left out, name it."""
         self._check_open()
         failure = self.failures.get(number)
         if failure is not None:
             raise type(failure)(*failure.args)
         try:
-            return function(self._open[number])
+            yield self._open[number]
         except (*LASTING, *PASSING) as error:
             raise named(error, shard_name(number), self.path) from error
 
-    def each(self, function: Callable[[OpenShard], Result]) -> Iterator[tuple[int, Result]]:
-        """Yield the number and the answer of one shard after the other; see `read_all`."""
-        self._check_open()
-        for number in self._open:
-            if number not in self.failures:
-                for answer in self._answer(number, function):
-                    yield number, answer
+    def ask(self, number: int, function: Callable[[OpenShard], Result]) -> Result:
+        """Return the answer of one shard; an error, if it fails or was left out."""
+        with self.shard(number) as shard:
+            return function(shard)
 
-    def read_all(
-        self, function: Callable[[State], Result], threads: int
-    ) -> list[tuple[int, Result]]:
-        """Return the number of each shard that has not failed, and what `function` returns for it.
-
-        Up to `threads` states are read at the same time, and each has its share of the threads.
-        """
-        self._check_open()
-        numbers = [number for number in self._open if number not in self.failures]
-        outer = max(min(threads, len(numbers)), 1)
-        ask = partial(self._answer, function=partial(_in_state, function, max(threads // outer, 1)))
-        answers = mapped(ask, numbers, outer)
-        found = [
-            (number, answer)
-            for number, some in zip(numbers, answers, strict=True)
-            for answer in some
-        ]
-        self.check_some()
-        return found
+    def each(
+        self, function: Callable[[OpenShard], Result], threads: int = 1
+    ) -> Iterator[tuple[int, Result]]:
+        """Yield the number and the answer of each shard; `threads` are asked at the same time."""
+        numbers = self.numbers
+        answers = mapped(partial(self._answer, function=function), numbers, threads)
+        for number, found in zip(numbers, answers, strict=True):
+            for answer in found:
+                yield number, answer
 
     def change_of(self, number: int) -> str:
         """Return how a shard differs from what the set was finished with, "" for not at all."""
@@ -169,20 +143,6 @@ class Shards:
         if found == entry:
             return ""
         return "the documents are not those that the set was finished with"
-
-    def by_shard(self, ids: list[Id]) -> Iterator[tuple[int, I64]]:
-        """Yield the number of each shard to which some of `ids` belong, and their positions."""
-        numbers = shard_of(ids, self.count)
-        for number in sorted_unique(numbers).tolist():
-            yield number, np.flatnonzero(numbers == number)
-
-    def ask_of(
-        self, ids: list[Id], verb: Callable[[Database, list[Id]], Result]
-    ) -> Iterator[tuple[I64, Result]]:
-        """Yield positions in `ids` and what `verb` of their shard returns for these ids."""
-        for number, chosen in self.by_shard(ids):
-            some = [ids[at] for at in chosen]
-            yield chosen, self.ask(number, partial(_of_ids, verb, some))
 
     def _answer(self, number: int, function: Callable[[OpenShard], Result]) -> list[Result]:
         """Return the answer of a shard in a list, which is empty if the shard is left out now."""
@@ -227,75 +187,50 @@ class Shards:
             raise self.failures[0]
 
 
-class StoredQueries(NamedTuple):
-    """Stored documents as queries: their sketches, and their numbers in the sharded database."""
+class ShardSearcher:
+    """The states of all shards for one verb, each entered while it is asked; see `Searcher`."""
 
-    sketches: Sketches
-    ordinals: U64
+    def __init__(self, shards: Shards, threads: int = 1) -> None:
+        """Ask `shards`."""
+        self.shards = shards
+        self.threads = threads
 
+    @property
+    def store(self) -> Store:
+        """The store of any shard."""
+        return self.shards.sample.store
 
-def of_stored(shards: Shards, ids: list[Id]) -> StoredQueries:
-    """Return stored documents as queries; NotFoundError for the first unknown id."""
-    places = np.zeros(len(ids), np.uint64)
-    order: list[I64] = [np.empty(0, np.int64)]
-    parts = []
-    check_known(shards, ids)
-    for number, chosen in shards.by_shard(ids):
-        ordinals, sketches = shards.read(number, partial(_stored, [ids[at] for at in chosen]))
-        places[chosen] = global_ordinals(number, ordinals)
-        parts.append(sketches)
-        order.append(chosen)
-    sketcher = shards.sample.store.sketcher
-    together = states.incoming.joined(sketcher, parts) if parts else sketcher.sketch([])
-    return StoredQueries(together.taken(np.argsort(np.concatenate(order), kind="stable")), places)
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the shards that are asked."""
+        return self.shards.numbers
 
+    def __enter__(self) -> "ShardSearcher":
+        """Return the searcher itself."""
+        return self
 
-def check_known(shards: Shards, ids: list[Id]) -> None:
-    """Raise the NotFoundError of one database for the first id that is not stored."""
-    known = contained(shards, ids)
-    if not known.all():
-        shards.sample.database.get_many([ids[int(np.argmin(known))]])
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Do nothing: no state is entered any more."""
 
+    def each(self, function: Callable[[State], Result]) -> Iterator[tuple[int, Result]]:
+        """Yield the number of one shard after the other and what `function` returns for it."""
+        return self.shards.each(partial(_in_state, function, self.threads))
 
-def contained(shards: Shards, ids: list[Id]) -> Bools:
-    """Return whether each id is stored."""
-    found = np.zeros(len(ids), np.bool_)
-    for chosen, answer in shards.ask_of(ids, Database.contains_many):
-        found[chosen] = answer
-    return found
+    def every(self, function: Callable[[State], Result]) -> list[tuple[int, Result]]:
+        """Return the same of all shards; those that are asked at once share the threads."""
+        outer = max(min(self.threads, len(self.numbers)), 1)
+        ask = partial(_in_state, function, max(self.threads // outer, 1))
+        found = list(self.shards.each(ask, outer))
+        self.shards.check_some()
+        return found
 
+    def ask(self, number: int, function: Callable[[State], Result]) -> Result:
+        """Return what `function` returns for the state of one shard."""
+        return self.shards.ask(number, partial(_in_state, function, self.threads))
 
-def drawn_ids(shards: Shards, count: int, seed: int, *, is_weighted: bool) -> list[Id]:
-    """Draw ids at random: those that one database with the documents of all shards would draw."""
-    drawable = partial(documents.with_features, is_weighted=is_weighted)
-    counts = list(shards.read_each(lambda state: len(drawable(state))))
-    ends = np.cumsum([found for _, found in counts])
-    chosen = documents.drawn(int(ends[-1]), count, seed)
-    ids = object_array([None] * len(chosen))
-    which = np.searchsorted(ends, chosen, side="right")
-    for at, (number, found) in enumerate(counts):
-        places = np.flatnonzero(which == at)
-        own = chosen[places] - (ends[at] - found)
-        ids[places] = shards.read(number, partial(_ids_at, own, drawable))
-    return list(ids)
-
-
-def all_sketches(shards: Shards, ids: str) -> Any:
-    """Return the sketches of all documents, shard by shard; see `Database.sketches`."""
-    checked_arrow(ids)
-    with shards.sample.store.state() as state:
-        empty = documents.no_sketches(state)
-
-    def chunks() -> Iterator[Columns]:
-        for _, found in shards.each(lambda shard: shard.database._sketch_chunks()):
-            yield from found
-
-    return read_batches(chunks(), empty, id_columns=["id"], ids=ids)
-
-
-def global_ordinals(shard: int, ordinals: npt.NDArray[np.integer]) -> U64:
-    """Return the numbers in the whole sharded database of documents of one shard."""
-    return (np.uint64(shard) << ORDINAL_BITS) + ordinals.astype(np.uint64)
+    def numbers_of(self, ids: list[Id]) -> I64:
+        """Return the number of the shard to which each id belongs."""
+        return shard_of(ids, self.shards.count)
 
 
 def _listed(path: str) -> tuple[tuple[Shard, ...], str]:
@@ -367,22 +302,7 @@ def _check_place(shard: OpenShard, path: str, number: int, shards: int) -> None:
         )
 
 
-def _of_ids(
-    verb: Callable[[Database, list[Id]], Result], ids: list[Id], shard: OpenShard
-) -> Result:
-    return verb(shard.database, ids)
-
-
 def _in_state(function: Callable[[State], Result], threads: int, shard: OpenShard) -> Result:
     with shard.store.state() as state:
         state.threads = threads
         return function(state)
-
-
-def _ids_at(places: I64, drawable: Callable[[State], U32], state: State) -> Objects:
-    return object_array(documents.ids_of(state, drawable(state)[places]))
-
-
-def _stored(ids: list[Id], state: State) -> tuple[U32, Sketches]:
-    ordinals = documents.known_ordinals(state, ids)
-    return ordinals, documents.stored_sketches(state, ordinals)

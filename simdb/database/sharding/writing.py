@@ -239,12 +239,6 @@ class Filling:
                 "shards cannot keep clusters, since a cluster can lie in several shards; leave out"
                 " keep_clusters="
             )
-        for name in ("passages", "features"):
-            if isinstance(options, Options) and getattr(options, name):
-                raise OptionError(
-                    f"shards have no {name}, which only queries of one database use; leave out"
-                    f" {name}="
-                )
         self._directories = directories
         self._shards = shards
         self._errors = errors
@@ -254,7 +248,7 @@ class Filling:
         self._held = self._held_bytes = self._done = 0
         for directory in directories.values():
             with _opened(directory, "x", options) as store:
-                self._sketcher = store.sketcher
+                self._sketcher, self._beside = store.sketcher, store.beside
 
     def add_all(self, batches: Iterable[Any], progress: Progress | None) -> None:
         """Store the documents of all batches; see `write_sharded`."""
@@ -290,7 +284,8 @@ class Filling:
         numbers = numbers_of(encoded.hashes, self._shards)
         self._check_numbers(numbers, encoded)
         sketches = incoming.sketch_all(
-            self._sketcher, documents, len(encoded), errors=self._errors, threads=self._threads
+            self._sketcher, documents, len(encoded), errors=self._errors, threads=self._threads,
+            beside=self._beside,
         )  # fmt: skip
         batch = incoming.make_batch(encoded, sketches)
         for number, waiting in self._waiting.items():
@@ -317,7 +312,7 @@ class Filling:
         own = Skipped(lambda row, id, reason: self._skipped.add(first + row, id, reason))
         found = states.incoming.readable(
             self._sketcher, (listed, documents, metadata), own, errors=self._errors,
-            threads=self._threads,
+            threads=self._threads, beside=self._beside,
         )  # fmt: skip
         own.named(listed)
         return found

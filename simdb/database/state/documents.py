@@ -1,6 +1,6 @@
 """Stored documents: their ordinals by id, some drawn at random, and their sketches as columns."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from simdb.core.arrays import BARE, EMPTY, WEIGHTED, Sketches, object_array
 from simdb.core.arrow import Columns, load_arrow
 from simdb.core.checks import shown
 from simdb.core.documents import Document
-from simdb.core.dtypes import I64, U32
+from simdb.core.dtypes import I64, U32, U64, Bools
 from simdb.core.errors import NotFoundError
 from simdb.core.vector_form import NO_WEIGHTS, signs_of
 from simdb.database.state.state import State
@@ -31,8 +31,13 @@ def known_ordinals(state: State, ids: list[Any]) -> Any:
     found = find_ids(state, ids)
     # A query by id asks for one, of which the first comparison is the faster one.
     if found[0] < 0 if len(found) == 1 else (found < 0).any():
-        raise NotFoundError(f"no document has the id {shown(ids[int(np.argmax(found < 0))])}")
+        refuse_unknown(ids[int(np.argmax(found < 0))])
     return found.astype(np.uint32)
+
+
+def refuse_unknown(id: Any) -> NoReturn:
+    """Raise NotFoundError for an id that is not stored."""
+    raise NotFoundError(f"no document has the id {shown(id)}")
 
 
 def stored_sketches(state: State, ordinals: U32) -> Sketches:
@@ -54,6 +59,12 @@ def with_features(state: State, *, is_weighted: bool) -> U32:
         states = state.column(layout.STATE, ordinals)
         ordinals = ordinals[states == WEIGHTED if is_weighted else states != EMPTY]
     return ordinals
+
+
+def feature_count(state: State, *, is_weighted: bool) -> int:
+    """Return how many documents `with_features` returns."""
+    counts = state.counts
+    return counts.document_count - counts.empty_count - counts.bare_count * is_weighted
 
 
 def drawn(total: int, count: int, seed: int) -> I64:
@@ -88,6 +99,36 @@ def documents_of(state: State, ids: list[Any], ordinals: U32) -> list[Document[A
         )
         for at, (id, ordinal) in enumerate(zip(ids, listed, strict=True))
     ]
+
+
+def known_documents(state: State, ids: list[Any]) -> list[Document[Any]]:
+    """Return the stored documents with these ids; NotFoundError if an id is not stored."""
+    return documents_of(state, ids, known_ordinals(state, ids))
+
+
+def known_times(state: State, ids: list[Any]) -> U32:
+    """Return the times of stored documents in seconds, 0 for none; NotFoundError."""
+    times: U32 = state.times()[known_ordinals(state, ids)]
+    return times
+
+
+def are_stored(state: State, ids: list[Any]) -> Bools:
+    """Return whether each id is that of a stored document."""
+    return np.asarray(find_ids(state, ids) >= 0)
+
+
+def stored_bits(state: State, ids: list[Any]) -> U64:
+    """Return uint64[n, 2]: whether each id is stored, and the bits of its fingerprint."""
+    ordinals = find_ids(state, ids)
+    found = np.zeros((len(ids), 2), np.uint64)
+    found[:, 0] = is_stored = ordinals >= 0
+    found[is_stored, 1] = state.column(layout.FINGERPRINT, ordinals[is_stored].astype(np.uint32))
+    return found
+
+
+def document_count(state: State) -> int:
+    """Return the number of documents."""
+    return state.counts.document_count
 
 
 def sketch_columns(state: State, ordinals: U32) -> list[Columns]:

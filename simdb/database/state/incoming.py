@@ -168,10 +168,12 @@ def repeated(hashes: U64, offsets: I64, content: U8) -> dict[int, int]:
 
 
 def sketch_all(
-    sketcher: AnySketcher, documents: Any, count: int, *, errors: str, threads: int
-) -> Sketches:
+    sketcher: AnySketcher, documents: Any, count: int, *, errors: str, threads: int,
+    beside: Beside | None = None,
+) -> Sketches:  # fmt: skip
     """Return sketches of exactly `count` documents; see `sketched` and `collected`."""
-    with closing(sketched(sketcher, documents, None, errors, threads, begins=True)) as parts:
+    given = sketcher, documents, None, errors, threads, beside
+    with closing(sketched(*given, begins=True)) as parts:
         return collected(sketcher, parts, count, None)
 
 

@@ -11,9 +11,9 @@ A run has a table of the hashes of its ids.  Different ids can have the same has
 document that the tables find is compared, too.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -71,6 +71,8 @@ from simdb.storage import (
 
 if TYPE_CHECKING:
     from simdb.sketch import AnySketcher, ExactSimilarity
+
+Result = TypeVar("Result")
 
 
 class Origin(Protocol):
@@ -136,6 +138,25 @@ class State:
                 self.source.end()
         elif holder is not None:
             self._gate.leave(holder)
+
+    # A state is a searcher of one state, see `simdb.engine.search.searcher`.
+    numbers: ClassVar[tuple[int, ...]] = (0,)
+
+    def each(self, function: Callable[["State"], Result]) -> Iterator[tuple[int, Result]]:
+        """Yield what `function` returns for this state."""
+        yield 0, function(self)
+
+    def every(self, function: Callable[["State"], Result]) -> list[tuple[int, Result]]:
+        """Return what `function` returns for this state."""
+        return [(0, function(self))]
+
+    def ask(self, number: int, function: Callable[["State"], Result]) -> Result:
+        """Return what `function` returns for this state."""
+        return function(self)
+
+    def numbers_of(self, ids: list[Any]) -> I64:
+        """Return the number of this state for each id."""
+        return np.zeros(len(ids), np.int64)
 
     @property
     def source(self) -> Source:

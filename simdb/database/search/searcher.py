@@ -1,0 +1,257 @@
+"""Searcher: what the reading verbs ask, one state or those of many shards, and how answers merge.
+
+A verb is a function of a state, and a way to merge what the function returns for each of several
+states.  A `State` is itself a searcher of one state, so a database with no shards merges nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from operator import attrgetter
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.core.arrays import Id, Sketches, object_array, offsets_of, sorted_unique
+from simdb.core.decoding import UTF8
+from simdb.core.dtypes import I64, U32, Bools
+from simdb.core.errors import NotFoundError
+from simdb.core.matches import Match, Matches
+from simdb.database.state import incoming
+from simdb.database.state.documents import (
+    are_stored,
+    drawn,
+    feature_count,
+    ids_of,
+    known_ordinals,
+    refuse_unknown,
+    stored_sketches,
+    with_features,
+)
+from simdb.database.state.state import Origin, State
+
+# A sharded database numbers a document by its shard and its ordinal in the shard.
+ORDINAL_BITS = np.uint64(32)
+
+Result = TypeVar("Result")
+Ordinals = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
+
+
+class Searcher(Protocol):
+    """One state, or the states of many shards, for a `with` statement.
+
+    `threads`: how many threads the verb that asks may spread its work over.
+    """
+
+    threads: int
+
+    @property
+    def store(self) -> Origin:
+        """The store of any state: all have the same options."""
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The numbers of the states, in order."""
+
+    def __enter__(self) -> "Searcher":
+        """Return the searcher itself."""
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """End the states."""
+
+    def each(self, function: Callable[[State], Result]) -> Iterable[tuple[int, Result]]:
+        """Yield the number of one state after the other and what `function` returns for it."""
+
+    def every(self, function: Callable[[State], Result]) -> list[tuple[int, Result]]:
+        """Return the number of each state and what `function` returns for it, in threads."""
+
+    def ask(self, number: int, function: Callable[[State], Result]) -> Result:
+        """Return what `function` returns for one state."""
+
+    def numbers_of(self, ids: list[Id]) -> I64:
+        """Return the number of the state that has each document, if it is stored."""
+
+
+class Queries(NamedTuple):
+    """Documents as queries, or the `ids` of stored ones, and how they are read."""
+
+    documents: Any = None
+    ids: list[Id] | None = None
+    encoding: str = UTF8
+    errors: str = "strict"
+
+    def sketched(
+        self, searcher: Searcher, size: int | None
+    ) -> tuple[Iterator[Sketches], Ordinals | None]:
+        """Return sketches in slices of at most `size`, and the ordinals of stored documents."""
+        if self.ids is None:
+            return incoming.sketch_slices(
+                searcher.store.sketcher, self.documents, None, size, errors=self.errors,
+                threads=searcher.threads, encoding=self.encoding,
+            ), None  # fmt: skip
+        sketches, ordinals = stored_queries(searcher, self.ids)
+        step = size or max(len(ordinals), 1)
+        starts = range(0, max(len(ordinals), 1), step)
+        if len(starts) == 1:
+            return iter([sketches]), ordinals
+        return (sketches.taken(slice(start, start + step)) for start in starts), ordinals
+
+
+class StateMatches(NamedTuple):
+    """The matches of some queries in one state: its number, positions of queries, and matches."""
+
+    number: int
+    queries: I64
+    matches: Matches
+
+
+# The number of a state, positions in a list of ids, and the answer for these ids.
+Part = tuple[int, Any, Result]
+
+
+def parts_by_ids(
+    searcher: Searcher, ids: list[Id], function: Callable[[State, list[Id]], Result]
+) -> list[Part[Result]]:
+    """Return what `function` returns for the ids of each state that has some; at least one part.
+
+    NotFoundError for the first unknown id, if the function raises it for any.
+    """
+    if isinstance(searcher, State):
+        return [(0, slice(None), function(searcher, ids))]
+    found: list[Part[Result]] = []
+    numbers = searcher.numbers_of(ids)
+    try:
+        for number in sorted_unique(numbers).tolist() or searcher.numbers[:1]:
+            places = np.flatnonzero(numbers == number)
+            some = [ids[at] for at in places]
+            found.append((number, places, searcher.ask(number, partial(_of_ids, function, some))))
+    except NotFoundError:
+        is_known = in_order(parts_by_ids(searcher, ids, are_stored))
+        refuse_unknown(ids[int(np.argmin(is_known))])
+    return found
+
+
+def in_order(parts: Sequence[Part[Any]]) -> Any:
+    """Return the arrays or lists of all parts as one, in the order of the ids."""
+    answers = [answer for _, _, answer in parts]
+    if len(parts) == 1:
+        return answers[0]
+    order = np.argsort(np.concatenate([places for _, places, _ in parts]))
+    if isinstance(answers[0], np.ndarray):
+        return np.concatenate(answers)[order]
+    every = list(chain.from_iterable(answers))
+    return [every[at] for at in order]
+
+
+def stored_queries(searcher: Searcher, ids: list[Id]) -> tuple[Sketches, Ordinals]:
+    """Return stored documents as queries, and their ordinals; NotFoundError for an unknown id."""
+    parts = parts_by_ids(searcher, ids, _as_queries)
+    ordinals = in_order([(number, at, of_all(number, own[1])) for number, at, own in parts])
+    sketches = incoming.joined(searcher.store.sketcher, [own[0] for *_, own in parts])
+    if len(parts) > 1:
+        sketches = sketches.taken(np.argsort(np.concatenate([places for _, places, _ in parts])))
+    return sketches, ordinals
+
+
+def drawn_ids(searcher: Searcher, count: int, seed: int, *, is_weighted: bool) -> list[Id]:
+    """Draw ids at random: those that one database with all documents would draw."""
+    counts = list(searcher.each(partial(feature_count, is_weighted=is_weighted)))
+    ends = np.cumsum([found for _, found in counts])
+    chosen = drawn(int(ends[-1]), count, seed)
+    ids = object_array([None] * len(chosen))
+    which = np.searchsorted(ends, chosen, side="right")
+    for at, (number, found) in enumerate(counts):
+        places = np.flatnonzero(which == at)
+        own = chosen[places] - (ends[at] - found)
+        ids[places] = object_array(searcher.ask(number, partial(_ids_at, own, is_weighted)))
+    return list(ids)
+
+
+def of_all(number: int, ordinals: Ordinals) -> Ordinals:
+    """Return the ordinals of documents of one state among those of all states."""
+    return (np.uint64(number) << ORDINAL_BITS) + ordinals.astype(np.uint64) if number else ordinals
+
+
+def merged_matches(
+    count: int,
+    parts: Sequence[StateMatches],
+    by_similarity: Bools | None,
+    *,
+    limit: int | None,
+    left_out: Ordinals | None = None,
+) -> Matches:
+    """Return the matches of `count` queries in all states; `parts`: of each, in their order.
+
+    `by_similarity` bool[count]: whether similarity decides for each query, or distance; None if
+    containment does.  `limit`: at most this many for each query.  `left_out`: for each query, the
+    ordinal of the document that it is itself.
+    """
+    if len(parts) == 1 and limit is None and left_out is None:
+        return parts[0].matches
+    every = [part.matches for part in parts]
+    queries = np.concatenate([np.repeat(of, np.diff(each.offsets)) for _, of, each in parts])
+    ordinals = np.concatenate([of_all(number, each.ordinals) for number, _, each in parts])
+    joined = joined_matches(every)
+    if joined.containments is not None:
+        far = -joined.containments
+    else:
+        assert by_similarity is not None
+        far = np.where(
+            by_similarity[queries], -joined.similarities, joined.distances.astype(np.float32)
+        )
+    # The sort is stable, so equally good matches stay in the order of shards and insertion.
+    order = np.lexsort((far, queries)) if len(parts) > 1 else np.arange(len(queries))
+    if left_out is not None:
+        order = order[ordinals[order] != left_out[queries[order]]]
+    if limit is not None:
+        starts = offsets_of(np.bincount(queries[order], minlength=count))
+        order = order[np.arange(len(order)) - starts[queries[order]] < limit]
+    found = Matches(
+        offsets_of(np.bincount(queries[order], minlength=count)), ordinals[order],
+        joined.distances[order], joined.similarities[order], lambda: list(joined.ids[order]),
+    )  # fmt: skip
+    if joined.containments is not None:
+        found.containments = joined.containments[order]
+        found.spans = [joined.spans[at] for at in order.tolist()]
+    return found
+
+
+def joined_matches(slices: Sequence[Matches]) -> Matches:
+    """Return the matches of consecutive queries as one object; there is at least one."""
+    if len(slices) == 1:
+        return slices[0]
+    found = Matches(
+        offsets_of(np.concatenate([np.diff(each.offsets) for each in slices])),
+        np.concatenate([each.ordinals for each in slices]),
+        np.concatenate([each.distances for each in slices]),
+        np.concatenate([each.similarities for each in slices]),
+        lambda: list(np.concatenate([each.ids for each in slices])),
+    )
+    if slices[0].containments is not None:
+        found.containments = np.concatenate([each.containments for each in slices])
+        found.spans = [spans for each in slices for spans in each.spans]
+    return found
+
+
+def best_first(parts: Iterable[Sequence[Match]], *, by_similarity: bool) -> list[Match]:
+    """Return the matches of one query in all states, given in the order of the states."""
+    every = [match for part in parts for match in part]
+    return sorted(every, key=_farness if by_similarity else attrgetter("distance"))
+
+
+def _farness(match: Match) -> float:
+    return 0.0 if match.similarity is None else -match.similarity
+
+
+def _of_ids(function: Callable[[State, list[Id]], Result], ids: list[Id], state: State) -> Result:
+    return function(state, ids)
+
+
+def _as_queries(state: State, ids: list[Id]) -> tuple[Sketches, U32]:
+    ordinals = known_ordinals(state, ids)
+    return stored_sketches(state, ordinals), ordinals
+
+
+def _ids_at(places: I64, is_weighted: bool, state: State) -> list[Any]:
+    return ids_of(state, with_features(state, is_weighted=is_weighted)[places])
