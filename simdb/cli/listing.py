@@ -16,7 +16,7 @@ import numpy as np
 
 import simdb
 from simdb.cli.options.declare import Positive
-from simdb.cli.options.opening import open_either, with_passages
+from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import (
     ListingOptions,
     ReadingOptions,
@@ -146,7 +146,6 @@ def pairs(
     with _opened(db, wanted, inputs) as (database, texts):
         columns, deciding = PAIRS, wanted.deciding(texts)
         if contained is not None:
-            with_passages(database)
             columns = CONTAINED
             known = None if texts is None else texts.texts
             deciding = {"contained": contained, "texts": known, "verify": wanted.verify}

@@ -8,7 +8,7 @@ from typing import Any
 import simdb
 from simdb import files
 from simdb.cli import options
-from simdb.cli.options.opening import open_either, with_passages
+from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import (
     ReadingOptions,
     SearchOptions,
@@ -61,7 +61,6 @@ class QueryOptions(SearchOptions):
             )
         asked = self.criterion
         if self.contained is not None:
-            database = with_passages(database)
             asked |= {"contained": self.contained, "texts": texts}
         return database.query(
             document, id=id, limit=self.limit, errors=errors, where=where, **asked

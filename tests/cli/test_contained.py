@@ -102,15 +102,18 @@ def test_a_database_without_passages_names_the_remedy(simdb_run):
     assert "Options(" not in ran.notes
 
 
-def test_a_sharded_database_is_refused(simdb_run, tmp_path):
-    simdb.write_sharded(tmp_path / "sharded", [([1, 2], ["one text", "another text"])], 2)
+def test_a_sharded_database_answers_by_the_passages_of_its_shards(simdb_run, tmp_path):
+    words = " ".join(f"word{number}" for number in range(40))
+    batches = [([1, 2, 3], [words, f"before {words} and after", "something else"])]
+    options = simdb.Options(passages=True)
+    simdb.write_sharded(tmp_path / "sharded", batches, 3, options=options)
+    simdb.write_sharded(tmp_path / "plain", batches, 3)
 
-    for command in (["query", "sharded", "text"], ["pairs", "sharded"]):
-        ran = simdb_run(*command, "--contained", "0.8")
+    found = simdb_run("query", "sharded", words, "--contained", "0.8", "--json")
+    pairs = simdb_run("pairs", "sharded", "--contained", "0.8", "--json")
+    refused = simdb_run("query", "plain", "text", "--contained", "0.8")
 
-        assert ran.code == 2
-        assert "--contained does not apply to a sharded database" in ran.notes
-    with pytest.raises(simdb.OptionError, match="shards have no passages"):
-        simdb.write_sharded(
-            tmp_path / "more", [([1], ["a text"])], 2, options=simdb.Options(passages=True)
-        )
+    assert sorted(row["id"] for row in found.rows) == [1, 2]
+    assert [(row["left"], row["right"]) for row in pairs.rows] == [(1, 2)]
+    assert refused.code == 2
+    assert "has no passages" in refused.notes

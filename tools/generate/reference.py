@@ -35,8 +35,8 @@ VERBS_OF = {"Database", "Snapshot", "WriteTransaction", "ShardedDatabase"}
 # Classes whose options other classes have, too.
 BASES = ["TextSketch"]
 SHARED_VERBS = (
-    "`Snapshot` has the reading verbs, `query` to `note`, and `WriteTransaction` these and the"
-    " writing verbs, `insert` to `expire`, too.\n"
+    "`Snapshot` and `ShardedDatabase` have the reading verbs, `query` to `note`, and"
+    " `WriteTransaction` these and the writing verbs, `insert` to `expire`, too.\n"
 )
 # A public class is written without the type of its ids; a list of ids has it.
 ID_TYPES = ("IdT", "IdT_co")

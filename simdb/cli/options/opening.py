@@ -104,12 +104,3 @@ def one_state(
     """Return a snapshot of a database; a sharded one is written once, and is read as it is."""
     return database.read() if isinstance(database, simdb.Database) else nullcontext(database)
 
-
-def with_passages(database: "Database | ShardedDatabase") -> "Database":
-    """Return a database that may have passages; OptionError for a sharded one."""
-    if isinstance(database, simdb.Database):
-        return database
-    raise simdb.OptionError(
-        "--contained does not apply to a sharded database, which has no passages; use a database"
-        " that simdb create --passages has made"
-    )
