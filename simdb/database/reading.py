@@ -27,7 +27,7 @@ from simdb.core.reports import Plan
 from simdb.core.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.core.skipped import Skipped
 from simdb.core.threads import thread_count
-from simdb.database import clusters, explain, passages, search as searches, state as states
+from simdb.database import clusters, passages, search as searches, state as states
 from simdb.database.search import filters, one
 from simdb.database.search.question import Question, bounded, check_limit, is_maintained
 from simdb.database.search.searcher import Queries, Searcher, drawn_ids, in_order, parts_by_ids
@@ -345,10 +345,10 @@ class Reading(Protocol[IdT]):
         The database does not keep texts, so only features of given texts are listed.  The weights
         of two given documents are not rounded, as stored ones are.
         """
-        both = explain.stored.Both(id, other_id, document, other_document)
+        both = searches.explanation.Both(id, other_id, document, other_document)
         question = Question(similarity, distance, recall, search)
         with self._searcher() as searcher:
-            return explain.stored.explained(searcher, both, question, errors)
+            return searches.explanation.explained(searcher, both, question, errors)
 
     def plan(
         self,

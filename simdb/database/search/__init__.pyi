@@ -1,5 +1,6 @@
 from simdb.database.search import (
     couples as couples,
+    explanation as explanation,
     judge as judge,
     many as many,
     nearest as nearest,

@@ -84,11 +84,13 @@ def find(
 
 def _query_of(searcher: Searcher, document: Any, id: Id | None, errors: str) -> OneQuery:
     """Return the query of a document, or of the stored document `id`."""
-    if (document is None) == (id is None):
-        raise InputError("a query needs either a document or the id= of a stored document")
     if id is not None:
+        if document is not None:
+            raise InputError("query takes a document or the id= of a stored document, not both")
         ((_, _, query),) = parts_by_ids(searcher, [id], _stored_query)
         return query
+    if document is None:
+        raise InputError("query needs a document, or the id= of a stored document")
     store = searcher.store
     if type(document) is int and store.takes_bits:
         check_bits(document)
