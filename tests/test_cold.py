@@ -14,9 +14,9 @@ from forked import code_of_child
 import simdb
 from simdb.cli import module_of
 from simdb.core.cold import MadeOnce
-from simdb.database import explain, maintenance
+from simdb.database import maintenance
 
-FOLDERS = [explain, maintenance]
+FOLDERS = [maintenance]
 # Modules of other packages that take long to import and that few programs need.
 FOREIGN = [
     "importlib.metadata", "numpy.random", "statistics", "pyarrow", "selectolax", "rich", "msgspec",
@@ -24,7 +24,8 @@ FOREIGN = [
 ]  # fmt: skip
 # Modules that one query in a database of fingerprints does not need.
 UNUSED_BY_A_QUERY = [
-    "files.batch", "files.records", "database.clusters.find", "database.search.many",
+    "files.batch", "files.records", "database.clusters.find", "database.search.explanation",
+    "database.search.many",
     "database.search.pairs", "database.snapshot",
     "database.state.signature_kind", "database.transaction", "plan.banding",
     "sketch.minhash_sketcher",

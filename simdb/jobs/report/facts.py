@@ -290,10 +290,10 @@ def _threshold(database: Database, snapshot: Snapshot, question: Question) -> Qu
     plan = snapshot.plan(**_asked(question), pairs=True)
     recall = options.recall if question.recall is None else question.recall
     if question.has_bound:
-        return replace(question, recall=recall)
+        return question._replace(recall=recall)
     if plan.similarity is None or options.keep_clusters == BY_DISTANCE:
-        return replace(question, distance=options.distance, recall=recall)
-    return replace(question, similarity=options.similarity, recall=recall)
+        return question._replace(distance=options.distance, recall=recall)
+    return question._replace(similarity=options.similarity, recall=recall)
 
 
 def _asked(threshold: Question) -> dict[str, Any]:
