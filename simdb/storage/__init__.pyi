@@ -172,11 +172,12 @@ from simdb.storage.run import (
     FollowedKernel as FollowedKernel,
     LazyKernel as LazyKernel,
     Run as Run,
-    SealedParts as SealedParts,
     Segment as Segment,
     as_segment as as_segment,
+    followed_parts as followed_parts,
     put_segment as put_segment,
     run_keys as run_keys,
+    sealed_parts as sealed_parts,
 )
 from simdb.storage.salvage import (
     COLUMN_KEY_BYTES as COLUMN_KEY_BYTES,

@@ -395,28 +395,20 @@ class ColumnPart:
         return self._run.searchable(self._number, first, source)
 
 
-class SealedParts(Sequence[ColumnPart]):
-    """The segments of all runs, in order of ordinals."""
+class ColumnParts(Sequence[ColumnPart]):
+    """The segments of runs that follow each other, and the delta behind them, by ordinal."""
 
-    def __init__(self, runs: Sequence[Run], segment: int | None = None) -> None:
-        """Take runs that follow each other.
-
-        `segment`: take only the segment with this number of each run.
-        """
-        self._parts = [
-            ColumnPart(run.segment_range(number)[0], run, number, None)
-            for run in runs
-            for number in range(run.segment_count)
-            if segment is None or number == segment
-        ]
-        self._starts = [part.start for part in self._parts]
+    def __init__(self, parts: Sequence[ColumnPart]) -> None:
+        """Take parts in order; see `sealed_parts` and `followed_parts`."""
+        self._parts = parts
+        self._starts = [part.start for part in parts]
 
     def __len__(self) -> int:
-        """Number of segments."""
+        """Number of parts."""
         return len(self._parts)
 
     def __getitem__(self, number: Any) -> Any:
-        """Return one segment."""
+        """Return one part."""
         return self._parts[number]
 
     def searchable_from(self, first: int, lean: Collection[Run], source: Source) -> Iterator[Table]:
@@ -430,55 +422,39 @@ class SealedParts(Sequence[ColumnPart]):
                 yield table
 
     def which(self, ordinals: U32) -> I64:
-        """Return the number of the segment that contains each ordinal."""
+        """Return the number of the part that contains each ordinal."""
         return np.searchsorted(self._starts, ordinals, side="right") - 1
 
     def which_one(self, ordinal: int) -> int:
-        """Return the number of the segment that contains one ordinal."""
+        """Return the number of the part that contains one ordinal."""
         return bisect_right(self._starts, ordinal) - 1
 
 
-class ColumnParts(Sequence[ColumnPart]):
-    """The segments of all runs, and the delta, in order of ordinals."""
+def sealed_parts(runs: Sequence[Run], segment: int | None = None) -> ColumnParts:
+    """Return the segments of runs; with `segment`, only those with this number."""
+    return ColumnParts(
+        [
+            ColumnPart(run.segment_range(number)[0], run, number, None)
+            for run in runs
+            for number in range(run.segment_count)
+            if segment is None or number == segment
+        ]
+    )
 
-    def __init__(self, sealed: SealedParts, delta: DeltaView) -> None:
-        """Take segments of runs, and the delta that follows them."""
-        self._sealed = sealed
-        self._delta: ColumnPart | None = None
-        self._delta_start = delta.start
-        if len(delta.batch):
-            segment = as_segment(delta.start, delta.batch, delta.id_offsets)
-            self._delta = ColumnPart(delta.start, None, 0, segment)
 
-    def __len__(self) -> int:
-        """Number of segments."""
-        return len(self._sealed) + (self._delta is not None)
-
-    def __getitem__(self, number: Any) -> Any:
-        """Return one segment."""
-        if self._delta is not None and number in (-1, len(self._sealed)):
-            return self._delta
-        return self._sealed[number]
-
-    def which(self, ordinals: U32) -> I64:
-        """Return the number of the segment that contains each ordinal."""
-        found = self._sealed.which(ordinals)
-        if self._delta is not None:
-            found[ordinals >= self._delta_start] = len(self._sealed)
-        return found
-
-    def which_one(self, ordinal: int) -> int:
-        """Return the number of the segment that contains one ordinal."""
-        if self._delta is not None and ordinal >= self._delta_start:
-            return len(self._sealed)
-        return self._sealed.which_one(ordinal)
+def followed_parts(sealed: ColumnParts, delta: DeltaView) -> ColumnParts:
+    """Return the segments of runs, followed by the delta if it has documents."""
+    if not len(delta.batch):
+        return sealed
+    segment = as_segment(delta.start, delta.batch, delta.id_offsets)
+    return ColumnParts([*sealed, ColumnPart(delta.start, None, 0, segment)])
 
 
 class LazyKernel:
     """A kernel object over the segments of runs that were needed so far."""
 
     def __init__(
-        self, parts: SealedParts, make: Callable[[Sequence[ColumnPart], Source], Any]
+        self, parts: ColumnParts, make: Callable[[Sequence[ColumnPart], Source], Any]
     ) -> None:
         """Start without segments; `make` makes the object over a list of segments."""
         self._parts = parts

@@ -13,7 +13,7 @@ from simdb.database.search import many
 from simdb.database.state import view
 from simdb.storage import layout
 from simdb.storage.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
-from simdb.storage.run import Run, SealedParts
+from simdb.storage.run import ColumnParts, Run
 
 COUNT = 120
 GENERATOR = np.random.default_rng(9)
@@ -211,14 +211,14 @@ def test_a_limit_of_memory_hides_no_documents_of_lean_runs(open_database, monkey
 def test_tables_that_another_thread_makes_meanwhile_hide_no_documents(open_database, monkeypatch):
     database = filled(open_database)
     database.compact()
-    found = SealedParts.searchable_from
+    found = ColumnParts.searchable_from
 
     def made_meanwhile(*arguments):
         with database._store.state() as state:
             state.view.sealed.make_tables(state.source, 10**6, 1)
         return found(*arguments)
 
-    monkeypatch.setattr(SealedParts, "searchable_from", made_meanwhile)
+    monkeypatch.setattr(ColumnParts, "searchable_from", made_meanwhile)
 
     for _ in range(2):
         check_answers(database, 3)

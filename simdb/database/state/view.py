@@ -26,18 +26,18 @@ from simdb.storage import (
     ENTRY_BYTES,
     Bitmap,
     ColumnPart,
-    ColumnParts,
     DeltaView,
     FollowedKernel,
     Keying,
     LazyKernel,
     Passages,
     Run,
-    SealedParts,
     Source,
     Table,
+    followed_parts,
     layout,
     live_ordinals,
+    sealed_parts,
     with_room,
 )
 
@@ -140,7 +140,7 @@ class Sealed:
         self._making = Lock()
         self._asked = 0  # documents that were looked up by distance while there were such runs
         self.has_bare = any(run.info.weighted_count < len(run.info) for run in self.runs)
-        self.parts = SealedParts(self.runs, segment)
+        self.parts = sealed_parts(self.runs, segment)
         # The tables ready for look-up, by what is compared: the documents from an ordinal on, and
         # these runs.
         self.tables: dict[tuple[int, frozenset[Run]], Any] = {}
@@ -239,7 +239,7 @@ class View:
         self.polytopes: Any = None
         self.id_tables: Any = None
         self.passages: Passages | None = None
-        self.pieces = ColumnParts(self.sealed.parts, delta)
+        self.pieces = followed_parts(self.sealed.parts, delta)
         self.identifiers = FollowedKernel(
             self.sealed.identifiers, delta, lambda: (delta.id_offsets, delta.batch.content)
         )
