@@ -14,7 +14,9 @@ A value of the delta holds the documents of one commit, column by column, after 
 import struct
 import threading
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,6 +32,9 @@ FEW_DOCUMENTS = 16
 LEAST_CAPACITY = 64
 # The keys and ordinals of a delta without documents, as kernels take them.
 NO_DOCUMENTS = np.empty(0, np.uint64), np.empty(0, np.uint32)
+
+# Documents, bytes of ids, documents to search, and documents with weights.
+_Ends = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,15 +63,15 @@ class StoredBatch:
     def part(self, start: int, stop: int) -> "StoredBatch":
         """Return the documents start .. stop."""
         first, last = int(self.offsets[start]), int(self.offsets[stop])
+        inside = slice(start, stop)
+        sketches = self.fingerprints[inside], self.states[inside], self.vectors[inside]
         return StoredBatch(
-            self.fingerprints[start:stop],
-            self.states[start:stop],
-            self.vectors[start:stop],
-            self.hashes[start:stop],
+            *sketches,
+            self.hashes[inside],
             self.offsets[start : stop + 1] - first,
             self.content[first:last],
-            None if self.grains is None else self.grains.taken(slice(start, stop)),
-            None if self.features is None else self.features.taken(slice(start, stop)),
+            None if self.grains is None else self.grains.taken(inside),
+            None if self.features is None else self.features.taken(inside),
         )
 
 
@@ -191,8 +196,7 @@ class Delta:
         self.start = start
         self._keying = keying
         self._columns = _DeltaArrays(width, keying)
-        # Documents, bytes of ids, documents to search, and documents with weights.
-        self._ends = (0, 0, 0, 0)
+        self._ends: _Ends = (0, 0, 0, 0)
 
     def __len__(self) -> int:
         """Number of documents."""
@@ -240,24 +244,10 @@ class Delta:
 
     def view(self) -> DeltaView:
         """Return a view of the present documents."""
-        count, content, searchable, weighted = self._ends
-        columns = self._columns
-        batch = StoredBatch(
-            columns.fingerprints.until(count),
-            columns.states.until(count),
-            columns.vectors.until(count),
-            columns.hashes.until(count),
-            columns.offsets.until(count + 1),
-            columns.content.until(content),
-        )
-        return DeltaView(
-            self.start,
-            batch,
-            columns.searchable.until(searchable),
-            columns.ordinals.until(searchable),
-            columns.id_offsets.until(count + 1),
-            weighted,
-        )
+        *stored, offsets, content, searchable, ordinals, narrow = self._columns.until(self._ends)
+        fingerprints, states, vectors, hashes = stored
+        batch = StoredBatch(fingerprints, states, vectors, hashes, offsets, content)
+        return DeltaView(self.start, batch, searchable, ordinals, narrow, self._ends[-1])
 
 
 def concatenate(batches: Sequence[StoredBatch]) -> StoredBatch:
@@ -265,15 +255,12 @@ def concatenate(batches: Sequence[StoredBatch]) -> StoredBatch:
     if len(batches) == 1:
         return batches[0]
     lengths = [np.diff(each.offsets) for each in batches]
+    columns = ("fingerprints", "states", "vectors", "hashes", "content")
     return StoredBatch(
-        np.concatenate([each.fingerprints for each in batches]),
-        np.concatenate([each.states for each in batches]),
-        np.concatenate([each.vectors for each in batches]),
-        np.concatenate([each.hashes for each in batches]),
-        offsets_of(np.concatenate(lengths)),
-        np.concatenate([each.content for each in batches]),
-        joined_ragged([each.grains for each in batches]),
-        joined_ragged([each.features for each in batches]),
+        **{name: np.concatenate([getattr(each, name) for each in batches]) for name in columns},
+        offsets=offsets_of(np.concatenate(lengths)),
+        grains=joined_ragged([each.grains for each in batches]),
+        features=joined_ragged([each.features for each in batches]),
     )
 
 
@@ -316,21 +303,13 @@ def decode_batch(key: bytes, value: Any) -> StoredBatch:
     if len(payload) < _COUNTS.size:
         raise CorruptError(f"{place} has no counts")
     count, width = _COUNTS.unpack_from(payload.data)
-    at = _COUNTS.size
-    columns = []
-    for itemsize, length in (
-        (8, count),
-        (8, count),
-        (4, count + 1),
-        (1, count),
-        (1, count * width),
-    ):
-        columns.append(payload[at : at + itemsize * length])
-        at += itemsize * length
-    content = payload[at:]
-    if at > len(payload):
+    sizes = (8 * count, 8 * count, 4 * (count + 1), count, count * width)
+    stops = list(accumulate(sizes, initial=_COUNTS.size))
+    if stops[-1] > len(payload):
         raise CorruptError(f"{place} is too short for {count} documents")
+    columns = (payload[start:stop] for start, stop in pairwise(stops))
     fingerprints, hashes, offsets, states, vectors = columns
+    content = payload[stops[-1] :]
     starts = offsets.view(np.uint32).astype(np.int64)
     if starts[0] != 0 or starts[-1] != len(content) or (np.diff(starts) < 0).any():
         raise CorruptError(f"{place} has offsets of ids that do not fit their bytes")
@@ -345,21 +324,23 @@ def decode_batch(key: bytes, value: Any) -> StoredBatch:
 
 
 class _DeltaArrays:
-    """The arrays of a delta and its branches, of which only one can grow in place."""
+    """The arrays of a delta and its branches, of which only one can grow in place.
+
+    The columns of `StoredBatch` in their order, then searchable, ordinals and narrow offsets of
+    `DeltaView`.  `ends` are the ends of a `Delta`.
+    """
 
     def __init__(self, width: int, keying: Keying) -> None:
         none = keying.searchable(np.empty(0, np.uint64), np.empty((0, width), np.uint8))
-        self.fingerprints = _Column(np.uint64)
-        self.states = _Column(np.uint8)
-        self.vectors = _Column(np.uint8, width)
-        self.hashes = _Column(np.uint64)
-        self.offsets = _Column(np.int64)
-        self.id_offsets = _Column(np.uint32)
-        self.content = _Column(np.uint8)
-        self.searchable = _Column(np.uint64, *none.shape[1:])
-        self.ordinals = _Column(np.uint32)
-        self.offsets.put(0, np.zeros(1, np.int64))
-        self.id_offsets.put(0, np.zeros(1, np.uint32))
+        types = (np.uint64, np.uint8, np.uint8, np.uint64, np.int64, np.uint8)
+        rows = ((), (), (width,), (), (), (), none.shape[1:], (), ())
+        self._columns = [
+            _Column(dtype, row)
+            for dtype, row in zip((*types, np.uint64, np.uint32, np.uint32), rows, strict=True)
+        ]
+        self._hashes, offsets, narrow = (self._columns[at] for at in (3, 4, -1))
+        offsets.put(0, np.zeros(1, np.int64))
+        narrow.put(0, np.zeros(1, np.uint32))
         self._claimed = 0  # documents that some branch has written or is writing
         self._lock = threading.Lock()
         # The hashes of the ids of the first documents, and possibly others.
@@ -377,45 +358,43 @@ class _DeltaArrays:
             self._claimed = wanted
             return True
 
-    def copied(self, ends: tuple[int, int, int, int]) -> "_DeltaArrays":
+    def until(self, ends: _Ends) -> list[Array]:
+        """Return what is before the ends."""
+        columns = zip(self._columns, _ends_of(ends), strict=True)
+        return [column.until(end) for column, end in columns]
+
+    def copied(self, ends: _Ends) -> "_DeltaArrays":
         """Return copies of the arrays up to `ends`, which no other branch has."""
-        count, content, searchable, _ = ends
-        other = _DeltaArrays.__new__(_DeltaArrays)
-        other.fingerprints = self.fingerprints.copied(count)
-        other.states = self.states.copied(count)
-        other.vectors = self.vectors.copied(count)
-        other.hashes = self.hashes.copied(count)
-        other.offsets = self.offsets.copied(count + 1)
-        other.id_offsets = self.id_offsets.copied(count + 1)
-        other.content = self.content.copied(content)
-        other.searchable = self.searchable.copied(searchable)
-        other.ordinals = self.ordinals.copied(searchable)
-        other._claimed = count
-        other._lock = threading.Lock()
+        other, columns = copy(self), zip(self._columns, _ends_of(ends), strict=True)
+        other._columns = [column.copied(end) for column, end in columns]
+        other._hashes = other._columns[3]
+        other._claimed, other._lock = ends[0], threading.Lock()
         other._known_hashes, other._known_count = set(), 0
         return other
 
     def lack(self, count: int, hash: int) -> bool:
         """Return True if none of the first `count` ids has this hash, False if not certain."""
         if self._known_count < count:
-            self._known_hashes.update(self.hashes.until(count)[self._known_count :].tolist())
+            self._known_hashes.update(self._hashes.until(count)[self._known_count :].tolist())
             self._known_count = count
         return hash not in self._known_hashes
 
-    def write(self, ends: tuple[int, int, int, int], delta: DeltaView) -> None:
+    def write(self, ends: _Ends, delta: DeltaView) -> None:
         """Write the documents of `delta` behind `ends`."""
-        count, content, searchable, _ = ends
         batch = delta.batch
-        offsets = batch.offsets[1:] + content
-        self.fingerprints.put(count, batch.fingerprints)
-        self.states.put(count, batch.states)
-        self.vectors.put(count, batch.vectors)
-        self.hashes.put(count, batch.hashes)
-        self.offsets.put(count + 1, offsets)
-        self.id_offsets.put(count + 1, offsets)
-        self.content.put(content, batch.content)
-        self.searchable.put(searchable, delta.searchable)
-        self.ordinals.put(searchable, delta.ordinals)
+        offsets = batch.offsets[1:] + ends[1]
+        parts: tuple[Array, ...] = (
+            batch.fingerprints, batch.states, batch.vectors, batch.hashes, offsets, batch.content,
+            delta.searchable, delta.ordinals, offsets,
+        )  # fmt: skip
+        for column, end, part in zip(self._columns, _ends_of(ends), parts, strict=True):
+            column.put(end, part)
+
+
+def _ends_of(ends: _Ends) -> tuple[int, ...]:
+    """Return the end of each column."""
+    count, content, searchable, _ = ends
+    return (count, count, count, count, count + 1, content, searchable, searchable, count + 1)
 
 
 class _Column:
@@ -423,9 +402,8 @@ class _Column:
 
     __slots__ = ("_array",)
 
-    def __init__(self, dtype: Any, width: int | None = None) -> None:
-        shape = (LEAST_CAPACITY,) if width is None else (LEAST_CAPACITY, width)
-        self._array: Array = np.empty(shape, dtype)
+    def __init__(self, dtype: Any, row: tuple[int, ...]) -> None:
+        self._array: Array = np.empty((LEAST_CAPACITY, *row), dtype)
 
     def put(self, end: int, values: Array) -> None:
         """Write behind the first `end` entries, which do not change."""
