@@ -35,9 +35,7 @@ from simdb.storage.environment import (
     Environment as Environment,
     Lease as Lease,
     Source as Source,
-    abandon as abandon,
     acquire as acquire,
-    release as release,
 )
 from simdb.storage.file_map import (
     DEFAULT_MAP_BYTES as DEFAULT_MAP_BYTES,
@@ -45,6 +43,7 @@ from simdb.storage.file_map import (
     MOST_MAP_BYTES as MOST_MAP_BYTES,
     get_value as get_value,
     keys_from as keys_from,
+    pages_bytes as pages_bytes,
     statistics_of as statistics_of,
 )
 from simdb.storage.files import (

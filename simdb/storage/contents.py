@@ -7,6 +7,8 @@ that after a commit of one document a reader reads one document.
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import lmdb
+
 from simdb.core import kernel
 from simdb.core.checks import a_map, a_whole, expecting
 from simdb.core.dtypes import U8
@@ -25,7 +27,6 @@ from simdb.storage import codec, layout
 from simdb.storage.delta import Delta, DeltaView, Keying, decode_batch
 from simdb.storage.environment import (
     Environment,
-    engine_version,
 )
 from simdb.storage.file_map import (
     get_value,
@@ -87,7 +88,7 @@ def create(
             " now; a database needs a directory of its own"
         )
     environment.create_subdatabases(all_names(options), transaction)
-    stored = {"version": codec.FORMAT_VERSION, "engine": engine_version()}
+    stored = {"version": codec.FORMAT_VERSION, "engine": ".".join(map(str, lmdb.version()))}
     value = codec.encode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, stored)
     put_twice(environment, transaction, layout.FORMAT_KEY, value)
     key, kind = layout.RESOURCES_KEY, layout.RESOURCES_KIND

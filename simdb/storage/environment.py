@@ -18,6 +18,8 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock, get_ident
 from typing import Any, TypeVar
 
@@ -45,7 +47,7 @@ from simdb.storage.file_map import (
     find_map,
     get_value,
     open_map,
-    statistics_of,
+    pages_bytes,
     values_from,
 )
 from simdb.storage.files import DATA_FILE, MapFull, closed, pauses, translate, translated
@@ -61,7 +63,7 @@ BEGIN_TRIES = 20  # another process can enlarge the map again after each try
 Result = TypeVar("Result")
 # A lease can be garbage collected, and so given back, even while this thread has the lock.
 _lock = threading.RLock()
-_open: dict[tuple[int, int], "Shared"] = {}
+_open: dict[tuple[int, int], "Environment"] = {}
 
 
 class Handles:
@@ -150,43 +152,6 @@ def last_number(environment: Any) -> int:
     return int(environment.info()["last_txnid"])
 
 
-def used_bytes(environment: Any) -> int:
-    """Return the size of the data file up to the last page that was ever written."""
-    return int((environment.info()["last_pgno"] + 1) * environment.stat()["psize"])
-
-
-def sizes(environment: Any, transaction: Any, handles: Iterable[Any]) -> tuple[int, int]:
-    """Return the bytes of the pages in use, and of the map."""
-    information, page_bytes = environment.info(), environment.stat()["psize"]
-    live = 2 * page_bytes
-    for handle in (environment.open_db(None, txn=transaction), *handles):
-        pages = statistics_of(transaction, handle)
-        live += page_bytes * sum(
-            pages[kind] for kind in ("branch_pages", "leaf_pages", "overflow_pages")
-        )
-    return live, information["map_size"]
-
-
-def readers(environment: Any, *, clears: bool) -> list[tuple[int, int, int]]:
-    """Return (process, thread, transaction) of each reader slot in use.
-
-    `clears`: first free the slots of processes that have died.
-    """
-    if clears:
-        environment.reader_check()
-    rows = []
-    for line in environment.readers().splitlines()[1:]:
-        parts = line.split()
-        if len(parts) == 3 and parts[2] != "-":
-            rows.append((int(parts[0]), int(parts[1], 16), int(parts[2])))
-    return rows
-
-
-def engine_version() -> str:
-    """Return the version of the LMDB library."""
-    return ".".join(map(str, lmdb.version()))
-
-
 def check_number(
     environment: Any, path: str, reading: Callable[[], AbstractContextManager[Any]]
 ) -> None:
@@ -222,25 +187,6 @@ def check_next(environment: Any, path: str, transaction: Any, base: int | None) 
             f" {max(written, number - 1)}; nothing was changed.  Close the database in every"
             " process, then open it again"
         )
-
-
-def copy_compacted(environment: Any, transaction: Any, handles: Iterable[Any], path: str) -> None:
-    """Write a compacted copy to the new file `path`, and sync it; FullError.
-
-    All values are read first.  The system copies mapped memory in large pieces, and maps what was
-    written in large pieces in large pieces too, so that opening the copy takes a tenth of the time.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            for handle in handles:
-                _touch(transaction, handle)
-            environment.copyfd(descriptor, compact=True)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except (lmdb.Error, OSError) as error:
-        translate(error, path)
 
 
 def _touch(transaction: Any, handle: Any) -> None:
@@ -279,6 +225,7 @@ class Environment:
         self.parent_wrote = False  # in a forked child: at the fork
         self._right: weakref.ref[WriteRight] | None = None
         self.handles = Handles(path)
+        self.leases: weakref.WeakSet[Lease] = weakref.WeakSet()
         self._lmdb: Any = None
         self._is_closed = False
         self._has_replaced = False  # whether this process has put another data file in place
@@ -486,32 +433,54 @@ class Environment:
         self.handles.create(self._lmdb, names, transaction)
 
     def copy_to(self, path: str) -> None:
-        """Write a compacted copy of the data file to the new file `path`."""
+        """Write a compacted copy of the data file to the new file `path`, and sync it; FullError.
+
+        All values are read first.  The system copies mapped memory in large pieces, and maps what
+        was written in large pieces in large pieces too, so that opening the copy takes a tenth of
+        the time.
+        """
         with self.reading() as transaction:
             with translated(self.path):
                 self.watch.walk()
-            copy_compacted(self._lmdb, transaction, self.handles.every(), path)
+            try:
+                with open(path, "xb", opener=partial(os.open, mode=0o600)) as file:
+                    for handle in self.handles.every():
+                        _touch(transaction, handle)
+                    self._lmdb.copyfd(file.fileno(), compact=True)
+                    os.fsync(file.fileno())
+            except (lmdb.Error, OSError) as error:
+                translate(error, path)
 
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
         """Return the bytes of the data file on disk, of the pages in use, and of the map."""
         self.watch.look()
-        return self.presence.data_bytes, *sizes(self._lmdb, transaction, self.handles.every())
+        main = self._lmdb.open_db(None, txn=transaction)
+        pages = [pages_bytes(transaction, each) for each in (main, *self.handles.every())]
+        information, page_bytes = self._lmdb.info(), self._lmdb.stat()["psize"]
+        return self.presence.data_bytes, 2 * page_bytes + sum(pages), information["map_size"]
 
     def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
-        """Return (process, thread, transaction) of each reader slot in use."""
+        """Return (process, thread, transaction) of each reader slot in use.
+
+        `clears`: first free the slots of processes that have died.
+        """
         self.check_usable()
         with self._gate.held():
             self.check_usable()
-            return readers(self._lmdb, clears=clears)
+            if clears:
+                self._lmdb.reader_check()
+            rows = [line.split() for line in self._lmdb.readers().splitlines()[1:]]
+        used = [row for row in rows if len(row) == 3 and row[2] != "-"]
+        return [(int(process), int(thread, 16), int(last)) for process, thread, last in used]
 
     @property
     def used_bytes(self) -> int:
         """Size of the data file up to the last page that was ever written."""
-        return used_bytes(self._lmdb)
+        return int((self._lmdb.info()["last_pgno"] + 1) * self._lmdb.stat()["psize"])
 
     @property
     def last_number(self) -> int:
-        """Number of the last transaction in the data file."""
+        """Number of the last transaction in the data file; 0 if nothing was ever written."""
         return last_number(self._lmdb)
 
     def is_idle(self, right: WriteRight) -> bool:
@@ -527,6 +496,23 @@ class Environment:
     def is_open(self) -> bool:
         """Whether the environment is open, or the next verb opens it again."""
         return self._lmdb is not None or self._is_lost
+
+    def is_at(self, path: str) -> bool:
+        """Whether it is open, and its data file is the one of the directory `path`."""
+        return self.is_open and self.presence.is_of(os.path.join(path, DATA_FILE))
+
+    @property
+    def is_used(self) -> bool:
+        """Whether any lease is alive; the set may still count one that is being deleted."""
+        return any(True for _ in self.leases)
+
+    def lease(self) -> "Lease":
+        """Make another lease."""
+        lease = Lease(self)
+        # When the process ends, the system closes everything.
+        weakref.finalize(lease, _close_unused, self).atexit = False
+        self.leases.add(lease)
+        return lease
 
     @property
     def is_foreign(self) -> bool:
@@ -639,39 +625,29 @@ class Environment:
         self._files.close()
 
 
+@dataclass(eq=False, slots=True)
 class Source:
-    """A read transaction, from which the values of stored runs are fetched."""
+    """A read transaction, from which the values of stored runs are fetched.
 
-    __slots__ = (
-        "_environment", "_file_map", "_is_lent", "_reading", "header_offset", "holder", "keying",
-        "width",
-    )  # fmt: skip
+    `keying`: the keys of tables.  `width`: the bytes of a volatility vector.  `header_offset`: sets
+    the width of the directories of tables of keys, see `header_bits`.  `holder` has the
+    transaction, which ends with the source; None if it has ended.  `is_lent`: it is a write
+    transaction whose own changes are read; its owner ends it, and must write nothing while fetched
+    arrays are in use.
+    """
 
-    def __init__(
-        self,
-        environment: Environment,
-        keying: Keying,
-        width: int,
-        header_offset: int,
-        holder: Holder | None,
-        *,
-        is_lent: bool = False,
-    ) -> None:
-        """Read in the transaction of `holder`, which ends with the source; None if it has ended.
+    environment: Environment
+    keying: Keying
+    width: int
+    header_offset: int
+    holder: Holder | None
+    is_lent: bool = field(default=False, kw_only=True)
+    _file_map: FileMap | None = field(default=None, init=False)  # once it is known
+    _reading: Lock = field(init=False)
 
-        `keying`: the keys of tables.  `width`: the bytes of a volatility vector.  `header_offset`:
-        sets the width of the directories of tables of keys, see `header_bits`.  `is_lent`: it is a
-        write transaction whose own changes are read; its owner ends it, and must write nothing
-        while fetched arrays are in use.
-        """
-        self._environment = environment
-        self.keying = keying
-        self.width = width
-        self.header_offset = header_offset
-        self.holder = holder
-        self._reading = Lock() if holder is None else holder.reading
-        self._is_lent = is_lent
-        self._file_map: FileMap | None = None  # once it is known
+    def __post_init__(self) -> None:
+        """Share the lock of the holder."""
+        self._reading = Lock() if self.holder is None else self.holder.reading
 
     def __enter__(self) -> "Source":
         """Return the source itself."""
@@ -692,12 +668,12 @@ class Source:
         Arrays that were fetched through it may not be used any more.
         """
         holder, self.holder = self.holder, None
-        if holder is not None and not self._is_lent:
-            self._environment.end(holder)
+        if holder is not None and not self.is_lent:
+            self.environment.end(holder)
 
     def check_open(self) -> None:
         """Raise ClosedError after `end`, ForkedError in a child of the process that began."""
-        self._environment.check_usable()
+        self.environment.check_usable()
         if self.transaction is None:
             raise ClosedError(
                 "the snapshot or transaction that this comes from has ended; read all of it before,"
@@ -730,7 +706,7 @@ class Source:
     @property
     def data_bytes(self) -> int:
         """The size of the data file up to its last page in use."""
-        return self._environment.used_bytes
+        return self.environment.used_bytes
 
     @property
     def memory_bytes(self) -> int:
@@ -751,13 +727,9 @@ class Source:
 
         The caller has `_reading`.
         """
-        if self._file_map is None and not self._is_lent:
-            self._file_map = find_map(
-                self.transaction,
-                self.handle(layout.MANIFEST),
-                layout.MANIFEST_KEY,
-                self._environment.used_bytes,
-            )
+        if self._file_map is None and not self.is_lent:
+            handle, size = self.handle(layout.MANIFEST), self.environment.used_bytes
+            self._file_map = find_map(self.transaction, handle, layout.MANIFEST_KEY, size)
         return self._file_map
 
     def find(self, name: bytes, key: bytes) -> Any:
@@ -767,48 +739,45 @@ class Source:
 
     def handle(self, name: bytes) -> Any:
         """Return LMDB's handle of a sub-database."""
-        return self._environment.subdatabase(name)
+        return self.environment.subdatabase(name)
 
     def every(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
         """Yield every key of a sub-database, in order, with the bytes stored under it."""
-        return values_from(self.transaction, self._environment.subdatabase(name))
+        return values_from(self.transaction, self.environment.subdatabase(name))
 
 
 class Lease:
     """A store's right to use an environment; given back once, or when the object is deleted."""
 
-    __slots__ = ("__weakref__", "shared")
-
-    def __init__(self, shared: "Shared") -> None:
-        """Make a lease of an open environment."""
-        self.shared = shared
-
-    @property
-    def environment(self) -> Environment:
-        """The environment that this lease gives access to."""
-        return self.shared.environment
-
-
-class Shared:
-    """An environment and its live leases."""
+    __slots__ = ("__weakref__", "environment")
 
     def __init__(self, environment: Environment) -> None:
-        """Start without leases."""
+        """Made by `Environment.lease`."""
         self.environment = environment
-        self.leases: weakref.WeakSet[Lease] = weakref.WeakSet()
 
-    @property
-    def is_used(self) -> bool:
-        """Whether any lease is alive; the set may still count one that is being deleted."""
-        return any(True for _ in self.leases)
+    def release(self) -> None:
+        """Give the lease back; a second call does nothing.  The last one closes its environment.
 
-    def lease(self) -> Lease:
-        """Make another lease."""
-        lease = Lease(self)
-        # When the process ends, the system closes everything.
-        weakref.finalize(lease, _close_unused, self).atexit = False
-        self.leases.add(lease)
-        return lease
+        BusyError if its transactions do not end in time; the environment then stays open.
+        """
+        with _lock:
+            environment = self.environment
+            if list(environment.leases) == [self]:
+                try:
+                    environment.close()
+                finally:
+                    if not environment.is_open:
+                        _forget(environment)
+            environment.leases.discard(self)
+
+    def abandon(self) -> None:
+        """Give the lease back while an exception is handled, which may hold transactions open.
+
+        If the environment cannot be closed now, it is closed when the exception and the lease are
+        deleted.
+        """
+        with suppress(BusyError):
+            self.release()
 
 
 def acquire(
@@ -823,12 +792,12 @@ def acquire(
     with _lock:
         state = os.stat(path)
         place = (state.st_dev, state.st_ino)
-        shared = _open.get(place)
-        if shared is not None and shared.is_used:
-            shared.environment.recover()
-        if shared is None or not _is_in_place(shared, path) or not shared.is_used:
-            if shared is not None and not shared.is_used:
-                _close_unused(shared)
+        known = _open.get(place)
+        if known is not None and known.is_used:
+            known.recover()
+        if known is None or not known.is_at(path) or not known.is_used:
+            if known is not None and not known.is_used:
+                _close_unused(known)
             environment = Environment(
                 os.path.abspath(path),
                 is_read_only=is_read_only,
@@ -836,78 +805,44 @@ def acquire(
                 map_bytes=map_bytes,
                 timeout=timeout,
             )
-            shared = Shared(environment)
             try:
-                _open[place] = shared
-                return shared.lease()
+                _open[place] = environment
+                return environment.lease()
             except BaseException:
                 # An interrupt: there may be no lease, and so no finaliser.
-                _close_unused(shared)
+                _close_unused(environment)
                 raise
-        lease, environment = shared.lease(), shared.environment
+        lease = known.lease()
         if not is_read_only:
-            if environment.is_read_only:
-                environment.durability = durability
-                environment.reopen(None, is_read_only=False)
-            elif environment.durability != durability:
+            if known.is_read_only:
+                known.durability = durability
+                known.reopen(None, is_read_only=False)
+            elif known.durability != durability:
                 raise OptionError(
-                    f"{path} is open in this process with durability={environment.durability!r};"
+                    f"{path} is open in this process with durability={known.durability!r};"
                     f" close it first, or open it with the same durability"
                 )
         return lease
 
 
-def release(lease: Lease) -> None:
-    """Give a lease back; a second call does nothing.  The last lease closes its environment.
-
-    BusyError if its transactions do not end in time; the environment then stays open.
-    """
-    with _lock:
-        shared = lease.shared
-        if list(shared.leases) == [lease]:
-            try:
-                shared.environment.close()
-            finally:
-                if not shared.environment.is_open:
-                    _forget(shared)
-        shared.leases.discard(lease)
-
-
-def abandon(lease: Lease) -> None:
-    """Give a lease back while an exception is handled, which may still hold transactions open.
-
-    If the environment cannot be closed now, it is closed when the exception and the lease are
-    deleted.
-    """
-    with suppress(BusyError):
-        release(lease)
-
-
-def _close_unused(shared: Shared) -> None:
+def _close_unused(environment: Environment) -> None:
     """Close an environment that has no lease any more."""
     with _lock:
-        if shared.is_used:
+        if environment.is_used:
             return
         try:
-            shared.environment.close()
+            environment.close()
         except Error:
             pass  # no caller is left to receive it
         finally:
-            _forget(shared)
+            _forget(environment)
 
 
-def _forget(shared: Shared) -> None:
-    shared.leases.clear()
+def _forget(environment: Environment) -> None:
+    environment.leases.clear()
     for place, each in list(_open.items()):
-        if each is shared:
+        if each is environment:
             del _open[place]
-
-
-def _is_in_place(shared: Shared, path: str) -> bool:
-    """Whether the open data file is the one at `path`, and not one of a removed directory."""
-    return shared.environment.is_open and shared.environment.presence.is_of(
-        os.path.join(path, DATA_FILE)
-    )
 
 
 def _forget_in_child() -> None:
@@ -915,8 +850,8 @@ def _forget_in_child() -> None:
     global _lock
     _lock = threading.RLock()
     Environment.process = os.getpid()
-    for shared in _open.values():
-        shared.environment.leave_to_parent()
+    for environment in _open.values():
+        environment.leave_to_parent()
     _open.clear()
 
 

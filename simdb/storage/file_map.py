@@ -173,6 +173,13 @@ def statistics_of(transaction: Any, handle: Any) -> dict[str, int]:
         _refuse(error)
 
 
+def pages_bytes(transaction: Any, handle: Any) -> int:
+    """Return the bytes of the pages of a sub-database."""
+    pages = statistics_of(transaction, handle)
+    count = pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]
+    return pages["psize"] * count
+
+
 @dataclass(frozen=True, slots=True)
 class Pages:
     """Whole pages of the data file in the map, from the address `start` to the address `stop`.

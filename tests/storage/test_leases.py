@@ -17,7 +17,7 @@ def open_files(folder):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files are read from /proc")
-@pytest.mark.parametrize("name", ["Lease.__init__", "Shared.lease"])
+@pytest.mark.parametrize("name", ["Lease.__init__", "Environment.lease"])
 def test_an_interrupt_before_there_is_a_lease_closes_the_environment(tmp_path, monkeypatch, name):
     def interrupted(*given):
         raise KeyboardInterrupt

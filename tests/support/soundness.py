@@ -20,7 +20,7 @@ def assert_sound(path):
         assert findings == [], findings
         assert stray_values(database) == []
         assert len(readers) <= 1, f"readers other than stats() itself: {readers}"
-    still_open = [shared.environment.path for shared in environment._open.values()]
+    still_open = [each.path for each in environment._open.values()]
     assert os.path.abspath(path) not in still_open
 
 

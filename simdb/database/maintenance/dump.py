@@ -52,7 +52,6 @@ from simdb.storage import (
     Segment,
     Source,
     StoredBatch,
-    abandon,
     acquire,
     as_segment,
     check_written,
@@ -71,7 +70,6 @@ from simdb.storage import (
     read_options,
     read_own_idf,
     read_resources,
-    release,
     stored_passages,
     table_names,
     taken,
@@ -271,9 +269,9 @@ def _fill(directory: str, parts: Iterator[transfer.Part], progress: Report | Non
         if head.notes:
             commit(store, lambda writer: write_notes(writer, head.notes))
     except BaseException:
-        abandon(lease)
+        lease.abandon()
         raise
-    release(lease)
+    lease.release()
     return filling.count
 
 

@@ -45,9 +45,9 @@ from simdb.storage import (
     is_stored,
     live_count,
     load,
+    pages_bytes,
     problems_of_pages,
     run_keys,
-    statistics_of,
     table_names,
 )
 
@@ -191,13 +191,9 @@ def _largest_of(fingerprints: U64) -> int:
 
 def _section_bytes(store: Store, source: Source) -> dict[str, int]:
     """Return the bytes of the pages of each sub-database."""
-    sizes: dict[str, int] = {}
-    for name in all_names(store.options):
-        handle = store.environment.subdatabase(name)
-        pages = statistics_of(source.transaction, handle)
-        count = pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]
-        sizes[name.decode()] = pages["psize"] * count
-    return sizes
+    subdatabase, transaction = store.environment.subdatabase, source.transaction
+    names = all_names(store.options)
+    return {name.decode(): pages_bytes(transaction, subdatabase(name)) for name in names}
 
 
 def _times(store: Store, state: State) -> dict[str, datetime]:

@@ -48,7 +48,6 @@ from simdb.storage import (
     Shard,
     ShardsFile,
     StoredBatch,
-    abandon,
     check_directory,
     concatenate,
     directory_of,
@@ -405,6 +404,6 @@ def _opened(directory: str, mode: ModeName, options: Options | None) -> Iterator
     try:
         yield store
     except BaseException:
-        abandon(store.lease)
+        store.lease.abandon()
         raise
     store.close()

@@ -36,7 +36,6 @@ from simdb.storage import (
     Environment,
     Lease,
     TemporaryFolder,
-    abandon,
     acquire,
     contents,
     directory_of,
@@ -151,7 +150,7 @@ def open_store(
         warn_of_changes(stored.sketch, resources, directory)
         return Store(lease, stored, resources, timeout=timeout, allowed=allowed)
     except BaseException as error:
-        abandon(lease)
+        lease.abandon()
         if isinstance(error, OSError) and not isinstance(error, Error):
             translate(error, directory)
         if isinstance(error, CorruptError) and REMEDY not in str(error):
@@ -207,7 +206,7 @@ def open_aside(
     try:
         made = created(lease, options, resources, allowed)
     except BaseException:
-        abandon(lease)
+        lease.abandon()
         folder.remove()
         raise
     made.folder = folder

@@ -34,7 +34,6 @@ from simdb.storage import (
     WriteRight,
     closed,
     contents as stored,
-    release,
     translated,
 )
 
@@ -137,7 +136,7 @@ class Store:
         self.end_lasting()
         self.forget_views()
         try:
-            release(self.lease)
+            self.lease.release()
         finally:
             self._is_closed = self.is_closed
         self._is_closed = True
