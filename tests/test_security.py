@@ -27,7 +27,7 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 # The modules that import others by name: tokenisers, when they are allowed; optional packages; and
 # modules of simdb and of the standard library that are loaded when first used.
 IMPORTING = {
-    "sketch/normalisation.py", "sketch/packages.py", "sketch/markup.py", "core/arrow.py",
+    "sketch/normalisation.py", "sketch/pipeline.py", "sketch/markup.py", "core/arrow.py",
     "core/cold.py", "core/checks.py", "sketch/projection.py",
     "core/previews.py", "jobs/report/page.py", "files/formats.py",
     "core/encoding_guess.py", "spark/frames.py", "core/progress.py",

@@ -4,11 +4,6 @@ from simdb.plan import (
     polytopes as polytopes,
     volatility as volatility,
 )
-from simdb.plan.arrangement import (
-    BLOCKS_MAX as BLOCKS_MAX,
-    check_arrangement as check_arrangement,
-    choose_tables as choose_tables,
-)
 from simdb.plan.banding import (
     Background as Background,
     Banding as Banding,
@@ -44,7 +39,13 @@ from simdb.plan.nearest import (
     worthwhile as worthwhile,
 )
 from simdb.plan.permutation import Permutations as Permutations
-from simdb.plan.pigeonhole import NOT_READ as NOT_READ, tables_read as tables_read
+from simdb.plan.pigeonhole import (
+    BLOCKS_MAX as BLOCKS_MAX,
+    NOT_READ as NOT_READ,
+    check_arrangement as check_arrangement,
+    choose_tables as choose_tables,
+    tables_read as tables_read,
+)
 from simdb.plan.planner import choose as choose, considered as considered, explained as explained
 from simdb.plan.polytopes import (
     ALL_SIGNS as ALL_SIGNS,

@@ -3,13 +3,6 @@ from simdb.sketch import (
     projection as projection,
     weighing as weighing,
 )
-from simdb.sketch.containment import (
-    ContainmentQuery as ContainmentQuery,
-    asked_of as asked_of,
-    containments as containments,
-    most_covered as most_covered,
-    spans_of as spans_of,
-)
 from simdb.sketch.document_kind import (
     TEXT_CONTENT as TEXT_CONTENT,
     as_vectors as as_vectors,
@@ -28,13 +21,13 @@ from simdb.sketch.minhash_sketcher import (
     narrowed as narrowed,
     permutations_of as permutations_of,
 )
-from simdb.sketch.packages import (
+from simdb.sketch.pipeline import (
     CONCERNS as CONCERNS,
+    NO_RESOURCES as NO_RESOURCES,
     installed_versions as installed_versions,
     take_resources as take_resources,
     warn_of_changes as warn_of_changes,
 )
-from simdb.sketch.pipeline import NO_RESOURCES as NO_RESOURCES
 from simdb.sketch.quantisation import ReadySketcher as ReadySketcher, widened as widened
 from simdb.sketch.sketcher import (
     AnySketcher as AnySketcher,
@@ -53,6 +46,11 @@ from simdb.sketch.tuning.sample import (
 from simdb.sketch.tuning.tune import FITTED_TEXTS as FITTED_TEXTS
 from simdb.sketch.winnowing import (
     WINDOW_GRAMS as WINDOW_GRAMS,
+    ContainmentQuery as ContainmentQuery,
     Winnower as Winnower,
     WordOrder as WordOrder,
+    asked_of as asked_of,
+    containments as containments,
+    most_covered as most_covered,
+    spans_of as spans_of,
 )

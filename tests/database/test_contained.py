@@ -18,7 +18,7 @@ from passage_oracle import (
 
 import simdb
 from simdb.database.passages import queries
-from simdb.sketch import containment as containment_of_texts
+from simdb.sketch import winnowing
 from simdb.storage import passages
 
 
@@ -126,7 +126,7 @@ def test_spans_are_the_same_words_in_both_texts():
 @pytest.mark.parametrize("most", [1, 8])
 def test_spans_of_a_text_that_repeats_a_run_cover_its_first_places(most, monkeypatch):
     """So a run that both texts repeat a thousand times makes no million pairs of places."""
-    monkeypatch.setattr(containment_of_texts, "PLACES_MOST", most)
+    monkeypatch.setattr(winnowing, "PLACES_MOST", most)
     run = drawn(random.Random(14), 15)
     query = " x ".join([" ".join(run)] * 9)
     with simdb.open(None, options=OPTIONS) as database:

@@ -9,7 +9,7 @@ from passage_oracle import OPTIONS, containment, drawn, mixed, texts_of
 
 import simdb
 from simdb.database.passages import pairs, queries
-from simdb.sketch import containment as sketch_containment
+from simdb.sketch import winnowing
 from simdb.storage import passages
 
 
@@ -23,7 +23,7 @@ def sizes(request, monkeypatch):
         monkeypatch.setattr(pairs, "MEASURED_TOGETHER", 5)
         monkeypatch.setattr(queries, "COMMON_LEAST", 2)
         monkeypatch.setattr(queries, "READ_TOGETHER", 3)
-        monkeypatch.setattr(sketch_containment, "MARKED", 50)
+        monkeypatch.setattr(winnowing, "MARKED", 50)
 
 
 def found_in(database, **how):

@@ -7,7 +7,7 @@ from over import over
 import simdb
 from simdb.core.bits import block_masks
 from simdb.database.clusters import arrays
-from simdb.plan.arrangement import Arrangement
+from simdb.plan.pigeonhole import Arrangement
 
 COPIES = 20_000
 

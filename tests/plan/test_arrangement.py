@@ -3,8 +3,8 @@ import pytest
 from over import over
 
 from simdb.core.errors import OptionError
-from simdb.plan import arrangement
-from simdb.plan.arrangement import check_arrangement, choose_tables
+from simdb.plan import pigeonhole
+from simdb.plan.pigeonhole import check_arrangement, choose_tables
 
 ALL = 2**64 - 1
 
@@ -26,7 +26,7 @@ def test_where_short_headers_are_alike_longer_ones_are_chosen_if_blocks_allow(mo
     skewed = random_fingerprints(100_000) & np.uint64(ALL >> 24)
 
     with_flips = choose_tables(skewed, blocks=4, distance=3)
-    monkeypatch.setattr(arrangement, "WORTH_COMPARING", np.inf)
+    monkeypatch.setattr(pigeonhole, "WORTH_COMPARING", np.inf)
 
     assert with_flips.flips[0] == -1  # all are alike in the first block
     assert sum(flips + 1 for flips in with_flips.flips) == 4
@@ -49,9 +49,9 @@ def test_so_many_blocks_that_their_tables_cannot_be_counted_are_no_hindrance():
     ("blocks", "distance", "message"),
     [
         (3, 3, "greater than distance"),
-        (65, 3, "1 .. 64"),
-        (0, 0, "1 .. 64"),
-        (4, -1, "distance must be 0 .. 63"),
+        (65, 3, "from 1 to 64"),
+        (0, 0, "from 1 to 64"),
+        (4, -1, "distance must be a whole number from 0 to 63"),
         (4.0, 3, "whole number"),
         (4, True, "whole number"),
     ],

@@ -7,7 +7,7 @@ import pytest
 
 import simdb
 from simdb.core import checks
-from simdb.sketch import markup, packages
+from simdb.sketch import markup, pipeline
 from simdb.storage import codec, layout
 
 stop_words = pytest.importorskip("stop_words")
@@ -29,7 +29,7 @@ def without_packages(monkeypatch):
         raise ImportError(f"No module named {name!r}")
 
     monkeypatch.setattr(checks, "import_module", fail)
-    monkeypatch.setattr(packages, "import_module", fail)
+    monkeypatch.setattr(pipeline, "import_module", fail)
     markup._load.cache_clear()
 
 
@@ -54,8 +54,8 @@ def test_a_database_is_opened_without_packages_and_asked_what_needs_none(
     monkeypatch.undo()
     open_database(options=ALL).insert(1, ["word"])
     with monkeypatch.context() as patched:
-        patched.setattr(packages, "import_module", None)
-        patched.setattr(packages, "snowball_version", lambda: "")
+        patched.setattr(pipeline, "import_module", None)
+        patched.setattr(pipeline, "snowball_version", lambda: "")
         database = open_database()
 
         assert len(database) == 1
@@ -72,10 +72,11 @@ def test_an_unknown_language_is_refused_with_those_there_are(tmp_path, option):
 
 def test_stop_words_stay_as_they_were_when_the_database_was_made(open_database, monkeypatch):
     open_database(options=ALL).insert(1, "the quick fox")
-    monkeypatch.setattr(packages, "stop_words_of", None)
     monkeypatch.setattr(stop_words, "get_stop_words", lambda _: ["quick"])
 
-    found = open_database().sketcher.fingerprints(["the quick fox"])
+    with monkeypatch.context() as patched:
+        patched.setattr(pipeline, "stop_words_of", None)
+        found = open_database().sketcher.fingerprints(["the quick fox"])
 
     assert found.bits[0] == open_database().get(1).fingerprint.bits
     changed = simdb.fingerprint("the quick fox", ALL.sketch)
@@ -88,13 +89,13 @@ def test_stop_words_stay_as_they_were_when_the_database_was_made(open_database, 
 )
 def test_another_version_of_a_package_is_warned_of(open_database, monkeypatch, name, version):
     with monkeypatch.context() as patched:
-        patched.setattr(packages, version, lambda: "1.2.3")
+        patched.setattr(pipeline, version, lambda: "1.2.3")
         open_database(options=ALL)
 
-    monkeypatch.setattr(packages, version, lambda: "1.3.0")
+    monkeypatch.setattr(pipeline, version, lambda: "1.3.0")
     with pytest.warns(RuntimeWarning, match=rf"{name} 1\.2\.3.*1\.3\.0 is installed"):
         open_database()
-    monkeypatch.setattr(packages, version, lambda: "1.2.9")
+    monkeypatch.setattr(pipeline, version, lambda: "1.2.9")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         open_database()
