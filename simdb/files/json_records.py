@@ -12,13 +12,12 @@ line must begin and end with the braces of an object; as many objects as lines a
 import codecs
 import io
 import json
-import os
 import re
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -32,7 +31,6 @@ from simdb.core.fields import fields_of
 from simdb.core.memory import block_bytes
 from simdb.core.threads import mapped, thread_count
 from simdb.files.content import (
-    AMOUNT,
     CONTENT_ERRORS,
     DOCUMENT_BYTES_MAX,
     explained,
@@ -66,12 +64,9 @@ WAITED_BYTES = 1 << 20
 REFUSED_BYTES = 1 << 14
 # A block of a plain file is read in so many pieces.
 PIECES = 4
-# After an error in the middle of a compressed file, no more than one piece before it is lost; and
-# if reading a plain file fails, the lines before are read in such pieces.
+# After an error in the middle of a compressed file, no more than one piece before it is lost.
 PIECE_BYTES = 1 << 16
 LINE_FEED = b"\n"
-# The end of a line is looked for in so many bytes at a time, and longer lines in more.
-SOUGHT_BYTES, SOUGHT_MOST = 1 << 12, 1 << 20
 # Some bytes of a block, and their columns; None if their lines or rows must be read one by one.
 # The positions and origins of columns are numbers of lines and places within these bytes, counted
 # from 0, their ids are what the id fields hold, and they have no sources yet.
@@ -94,24 +89,11 @@ def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
     own = None if is_recoded else stream
     if parser is None or origins is None or not origins.begin(own, parser.texts):
         origins = None
-    lines = _Lines(name, reading, origins, encoding)
     size, piece, threads = reading_sizes(stream, reading)
-
-    def made(start: int, content: bytes, failure: OSError | None = None) -> Parsed:
-        parts = [(content, None)] if parser is None else parser.parts(content)
-        return lines.parsed(start, content, parts, failure)
-
-    if not is_recoded and is_plain(stream):
-        # What threads can read by themselves no thread reads for the others.
-        descriptor = stream.fileno()
-        every = mapped(
-            lambda wanted: made(wanted.start, *read_range(descriptor, wanted)),
-            line_ranges(descriptor, size),
-            threads,
-        )
-    else:
-        every = mapped(lambda each: made(*each), blocks(read, size, piece), threads)
-    yield from lines.found(every)
+    parts = parser.parts if parser else lambda content: [(content, None)]
+    yield from _Lines(name, reading, origins, encoding, parts).found(
+        blocks(read, size, piece), threads
+    )
 
 
 def reading_sizes(stream: io.BufferedReader, reading: SourceOptions) -> tuple[int, int, int]:
@@ -122,28 +104,34 @@ def reading_sizes(stream: io.BufferedReader, reading: SourceOptions) -> tuple[in
     is_slow = may_wait(stream)
     threads = 1 if is_slow else thread_count(reading.threads)
     size = WAITED_BYTES if is_slow else block_bytes(reading.memory, threads)
-    return size, size // PIECES if is_plain(stream) else PIECE_BYTES, threads
+    return size, -(-size // PIECES) if is_plain(stream) else PIECE_BYTES, threads
 
 
 def blocks(
-    read: Callable[[int], bytes], least: int, piece_bytes: int = 0, *, is_ended: bool = True
+    read: Callable[[int], bytes],
+    least: int,
+    piece_bytes: int,
+    *,
+    start: int = 0,
+    is_ended: bool = True,
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the bytes of a stream in blocks of whole lines, and where in the stream each starts.
 
-    `read` returns the next bytes, at most so many, and none at the end.  A block has at least
-    `least` bytes, but for the last, and is read in pieces (0: of PIECE_BYTES).  Each line ends with
-    a line feed, which is added to the last line if it has none, unless `is_ended` is False.
+    `read` returns the next bytes, at most the number that it is given, and none at the end.  A
+    block has at least `least` bytes, except the last, and is read in pieces.  `start`: where the
+    first one starts.  Each line ends with a line feed, which is added to the last line if it has
+    none, unless `is_ended` is False.
 
     A line that is longer than DOCUMENT_BYTES_MAX is cut off somewhere after that length.  If
     reading fails, the whole lines before the failure are yielded first.
     """
     held: list[bytes] = []
     size = unended = 0  # bytes held, and those of them after the last line feed
-    start = stop = 0  # of the block, and of what was read
+    stop = start  # of what was read
     failure: Exception | None = None
     while True:
         try:
-            piece = read(piece_bytes or PIECE_BYTES)
+            piece = read(piece_bytes)
         except CONTENT_ERRORS as error:
             piece, failure = b"", error
         if not piece:
@@ -167,19 +155,6 @@ def blocks(
         yield start, rest if rest.endswith(b"\n") or not is_ended else rest + b"\n"
     if failure is not None:
         raise failure
-
-
-class Parsed(NamedTuple):
-    """A block of whole lines or rows: its start in the source, its checksum, and its parts.
-
-    `failure`: why what follows the block cannot be read.
-    """
-
-    start: int
-    size: int
-    checksum: int
-    parts: list[Part]
-    failure: OSError | None
 
 
 class ColumnParser:
@@ -292,15 +267,9 @@ def has_number(block: bytes, digits_max: int | None = None) -> bool:
         digits_max = getattr(sys, "get_int_max_str_digits", int)()
     if not digits_max:
         return False
-    for number, byte in enumerate(block[::digits_max]):
-        if byte in DIGITS:
-            place = number * digits_max
-            before = block[max(0, place - digits_max) : place]
-            after = block[place : place + digits_max + 1]
-            rest = len(before.rstrip(DIGITS)) + len(after.lstrip(DIGITS))
-            if len(before) + len(after) - rest > digits_max:
-                return True
-    return False
+    longer = re.compile(rb"\d{%d}" % (digits_max + 1))
+    places = (at * digits_max for at, byte in enumerate(block[::digits_max]) if byte in DIGITS)
+    return any(longer.search(block, max(0, at - digits_max), at + digits_max + 1) for at in places)
 
 
 @dataclass(slots=True)
@@ -308,55 +277,60 @@ class BlockReader:
     """The blocks of one source, one after the other, and the numbers of their lines.
 
     `encoding`: that of the blocks, which can differ from the encoding of the source.  `origins`:
-    takes the lines that can be read again; None if none can.  `first`: the number of the next line.
+    takes the lines that can be read again; None if none can.  `parts` yields the parts of a block.
+    `first`: the number of the next line.
     """
 
     name: str
     reading: SourceOptions
     origins: Origins | None
     encoding: str
+    parts: Callable[..., Iterable[Part]]
     first: int = 1
 
-    def parsed(
-        self, start: int, block: bytes, parts: Iterable[Part], failure: OSError | None = None
-    ) -> Parsed:
-        """Return a block with its `parts`; what is longer than a document may be has only one.
+    def found(self, blocks: Iterable[tuple[Any, ...]], threads: int) -> Found:
+        """Yield what blocks of whole lines or rows hold.
 
-        Several threads may call this.
+        A block is its start in the source, its bytes, and what else `parts` takes.
         """
-        parts = list(parts) if len(block) <= DOCUMENT_BYTES_MAX else [(block, None)]
+        with closing(mapped(self._parsed, blocks, threads)) as every:
+            for start, size, checksum, parts in every:
+                origin = NOWHERE
+                if self.origins is not None:
+                    origin = self.origins.add(start, size, checksum)
+                for content, columns in parts:
+                    if columns is None:
+                        yield from self.one_by_one(content)
+                    else:
+                        yield from self._with_places(content, columns, origin)
+                    origin += len(content)
+
+    def _parsed(self, block: tuple[Any, ...]) -> tuple[int, int, int, list[Part]]:
+        """Return a block's start, size, checksum and parts; several threads call this.
+
+        What is longer than a document may be has only one part.
+        """
+        start, content, *known = block
+        parts: list[Part] = [(content, None)]
+        if len(content) <= DOCUMENT_BYTES_MAX:
+            parts = list(self.parts(content, *known))
         if self.origins is not None:
-            self.origins.keep(start, block)
-        return Parsed(start, len(block), checksum_of(block), parts, failure)
+            self.origins.keep(start, content)
+        return start, len(content), checksum_of(content), parts
 
-    def found(self, every: Generator[Parsed]) -> Found:
-        """Yield what all blocks hold."""
-        with closing(every):
-            for block in every:
-                yield from self._found(block)
-                if block.failure is not None:
-                    raise block.failure
-
-    def _found(self, block: Parsed) -> Found:
-        again, origin = self.origins, NOWHERE
-        if again is not None:
-            origin = again.add(block.start, block.size, block.checksum)
-        for content, columns in block.parts:
-            if columns is None:
-                yield from self.one_by_one(content)
-            else:
-                assert columns.origins is not None, "parsers know them"
-                has_lines = self.reading.has_lines and again is None
-                batch = replace(
-                    columns,
-                    sources=[self.name] * len(columns),
-                    positions=self.first + columns.positions,
-                    lines=content.split(LINE_FEED)[:-1] if has_lines else None,
-                    origins=None if again is None else origin + columns.origins,
-                )
-                yield from with_ids(batch, self.reading)
-                self.first += content.count(LINE_FEED)
-            origin += len(content)
+    def _with_places(self, content: bytes, columns: Batch, origin: int) -> Found:
+        """Yield the columns of a part that starts at `origin`, with ids, places and lines."""
+        assert columns.origins is not None, "parsers know them"
+        has_lines = self.reading.has_lines and self.origins is None
+        batch = replace(
+            columns,
+            sources=[self.name] * len(columns),
+            positions=self.first + columns.positions,
+            lines=content.split(LINE_FEED)[:-1] if has_lines else None,
+            origins=None if self.origins is None else origin + columns.origins,
+        )
+        yield from with_ids(batch, self.reading)
+        self.first += content.count(LINE_FEED)
 
     def one_by_one(self, content: bytes) -> Found:
         """Yield what the standard library makes of each line or row."""
@@ -408,69 +382,6 @@ def _recoded(text: io.TextIOWrapper) -> Callable[[int], bytes]:
     return lambda size: text.readline(size // 4).encode("utf-8", "surrogatepass")
 
 
-class Range(NamedTuple):
-    """The bytes of a file from `start` up to, not including, `stop`, of which `size` are read.
-
-    What is not read is the rest of a line that is longer than DOCUMENT_BYTES_MAX.
-    """
-
-    start: int
-    stop: int
-    size: int
-
-
-def line_ranges(descriptor: int, size_least: int) -> Iterator[Range]:
-    """Yield ranges of whole lines of a file; each but the last has at least `size_least` bytes."""
-    start, is_last = 0, False
-    # What was looked at to learn the encoding has been counted.
-    counted = os.lseek(descriptor, 0, os.SEEK_CUR)
-    while not is_last:
-        stop, is_last = _line_end(descriptor, start + size_least)
-        if stop > start:
-            AMOUNT.add(max(stop, counted) - max(start, counted))
-            yield Range(start, stop, min(stop - start, size_least + DOCUMENT_BYTES_MAX + 1))
-        start = stop
-
-
-def read_range(descriptor: int, wanted: Range) -> tuple[bytes, OSError | None]:
-    """Return the whole lines of a range, and the error that kept those after them away.
-
-    A line feed is added if the last one has none.
-    """
-    found: list[bytes] = []
-    left = most = wanted.size
-    failure: OSError | None = None
-    while left:
-        try:
-            piece = os.pread(descriptor, min(left, most), wanted.start + wanted.size - left)
-        except OSError as error:
-            failure = error
-            if most <= PIECE_BYTES:
-                break
-            most = PIECE_BYTES
-            continue
-        if not piece:
-            break
-        found.append(piece)
-        left -= len(piece)
-    lines = found[0] if len(found) == 1 else b"".join(found)
-    if failure is not None and left:
-        return lines[: lines.rfind(LINE_FEED) + 1], failure
-    return lines if lines.endswith(LINE_FEED) or not lines else lines + LINE_FEED, None
-
-
-def _line_end(descriptor: int, at: int) -> tuple[int, bool]:
-    """Return where the line ends that has the byte before `at`, and whether the file ends there."""
-    start, size = at - 1, SOUGHT_BYTES
-    while some := os.pread(descriptor, size, start):
-        feed = some.find(LINE_FEED)
-        if feed >= 0:
-            return start + feed + 1, False
-        start += len(some)
-        size = min(2 * size, SOUGHT_MOST)
-    return min(start, os.fstat(descriptor).st_size), True
-
-
 def read_json(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
     """Yield the records of a stream of JSON lines or one JSON array."""
     if _begins_array(stream, reading.encoding):
@@ -490,26 +401,20 @@ def read_array(
     stream: io.BufferedReader, name: str, reading: SourceOptions
 ) -> Iterator[Record | InputProblem]:
     """Yield the record of each element of a stream that holds one JSON array."""
-    elements = _elements(io.TextIOWrapper(stream, reading.encoding, reading.stream_errors))
     position = 0
-    while True:
-        position += 1
-        where = f"{name}:{position}"
-        try:
-            value, source_text = next(elements)
-        except StopIteration:
-            return
-        except (ValueError, RecursionError, *CONTENT_ERRORS) as error:
-            reason = explained(error) if isinstance(error, CONTENT_ERRORS) else f"{error}"
-            yield InputProblem(
-                "", where, f"no valid JSON array from element {position} on: {reason}"
-            )
-            return
-        try:
-            size = byte_count(source_text)
-            yield make_record(value, reading, source=name, position=position, size_bytes=size)
-        except InputError as error:
-            yield InputProblem(name, where, str(error))
+    try:
+        text = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors)
+        for position, (value, source) in enumerate(_elements(text), 1):
+            try:
+                yield make_record(
+                    value, reading, source=name, position=position, size_bytes=byte_count(source)
+                )
+            except InputError as error:
+                yield InputProblem(name, place(name, position), str(error))
+    except (ValueError, RecursionError, *CONTENT_ERRORS) as error:
+        at, reason = position + 1, explained(error) if isinstance(error, CONTENT_ERRORS) else error
+        what = f"no valid JSON array from element {at} on: {reason}"
+        yield InputProblem("", place(name, at), what)
 
 
 def _elements(text: io.TextIOBase) -> Iterator[tuple[Any, str]]:
@@ -518,46 +423,30 @@ def _elements(text: io.TextIOBase) -> Iterator[tuple[Any, str]]:
     While the buffer does not contain a whole element, it doubles, so few elements are parsed twice.
     """
     decoder = json.JSONDecoder(object_pairs_hook=fields_of)
-    buffer = text.read(PARSED_CHARACTERS)
+    buffer, comma = text.read(PARSED_CHARACTERS), ""
     at = _after_space(buffer, 0) + 1  # past the bracket
-    is_first = True
     while True:
-        start = _element_start(buffer, at, is_first)
-        if start is not None and buffer[start] == "]" and (is_first or buffer[at] == "]"):
+        at = _after_space(buffer, at)
+        following = buffer[at : at + 1]
+        if following == "]":
             return
-        ended = None if start is None else _element_end(decoder, buffer, start)
-        if start is not None and ended is not None:
-            value, stop = ended
-            yield value, buffer[start:stop]
-            at, is_first = _after_space(buffer, stop), False
-            continue
+        if comma and following not in ("", comma):
+            raise ValueError(f"{following!r} instead of a comma")
+        start = _after_space(buffer, at + len(comma))
+        with suppress(json.JSONDecodeError):
+            value, stop = decoder.raw_decode(buffer, start)
+            if _after_space(buffer, stop) < len(buffer):  # more of a number could come
+                yield value, buffer[start:stop]
+                at, comma = stop, ","
+                continue
         more = text.read(max(PARSED_CHARACTERS, len(buffer) - at))
         if not more:
-            if start is not None:
+            if start < len(buffer):
                 decoder.raw_decode(buffer[start:])  # says what is wrong
             raise ValueError("the array does not end with ]")
         buffer, at = buffer[at:] + more, 0
         if len(buffer) > ELEMENT_CHARACTERS_MAX:
             raise ValueError(f"the element is longer than {ELEMENT_CHARACTERS_MAX >> 20} MiB")
-
-
-def _element_start(buffer: str, at: int, is_first: bool) -> int | None:
-    """Return where the next element, or the final bracket, begins; None if not in the buffer."""
-    start = _after_space(buffer, at)
-    if start < len(buffer) and not is_first and buffer[start] != "]":
-        if buffer[start] != ",":
-            raise ValueError(f"{buffer[start]!r} instead of a comma")
-        start = _after_space(buffer, start + 1)
-    return start if start < len(buffer) else None
-
-
-def _element_end(decoder: json.JSONDecoder, buffer: str, start: int) -> tuple[Any, int] | None:
-    """Return the element at `start` and its end; None unless the next character is there, too."""
-    try:
-        value, stop = decoder.raw_decode(buffer, start)
-    except json.JSONDecodeError:
-        return None
-    return (value, stop) if _after_space(buffer, stop) < len(buffer) else None
 
 
 def _after_space(buffer: str, start: int) -> int:

@@ -236,30 +236,30 @@ class TextSpool(ExitStack):
     So its memory does not grow with the number of texts.
     """
 
-    def __init__(self) -> None:
-        """Make the temporary files."""
+    def __init__(self, memory: int | None = 0) -> None:
+        """Make the temporary files; `memory`: see `Blocks`, for the ends."""
         super().__init__()
         self._file = self.enter_context(
             tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
         )
-        self._ends = self.enter_context(Blocks(0))
+        self._ends = self.enter_context(Blocks(memory))
         self._size = 0
 
     def add(self, texts: Sequence[str] | TextColumn) -> None:
         """Append texts, none of them a null."""
         if isinstance(texts, TextColumn):
-            lengths = np.maximum(texts.lengths, 0)
-            for part in texts.memory():
-                self._file.write(part)
+            self.append(np.maximum(texts.lengths, 0), texts.memory())
         else:
             contents = list(encoded(texts))
-            lengths = np.fromiter(map(len, contents), np.int64, len(contents))
-            self._file.write(b"".join(contents))
-        ends = self._size + np.cumsum(lengths)
-        self._ends.add(ends)
-        self._size = int(ends[-1]) if len(ends) else self._size
+            self.append(np.fromiter(map(len, contents), np.int64, len(contents)), contents)
 
-    def texts(self, positions: U32) -> TextColumn:
+    def append(self, lengths: I64, contents: Iterable[Any]) -> None:
+        """Append texts of some lengths, whose bytes are `contents`."""
+        self._file.writelines(contents)
+        self._ends.add(self._size + np.cumsum(lengths))
+        self._size += int(lengths.sum())
+
+    def texts(self, positions: U32 | I64) -> TextColumn:
         """Return the texts at some positions.
 
         They are read, not mapped: for each text that is read in a map, the system would map many
@@ -269,17 +269,16 @@ class TextSpool(ExitStack):
         places = positions.astype(np.int64)
         if not len(places):
             return TextColumn(np.empty(0, np.uint64), places, ())
+        if (places[1:] <= places[:-1]).any():  # files are read from their beginnings to their ends
+            distinct, back = np.unique(places, return_inverse=True)
+            return self.texts(distinct).chosen(back)
         every = self._ends.whole()
-        starts = np.where(places > 0, every[places - 1], 0)
-        lengths = every[places] - starts
-        ends = np.cumsum(lengths)
-        buffer = np.empty(int(ends[-1]), np.uint8)
-        file, view = self._file.fileno(), buffer.data
-        parts = zip(starts.tolist(), (ends - lengths).tolist(), ends.tolist(), strict=True)
-        for start, at, stop in parts:
-            os.preadv(file, [view[at:stop]], start)
-        addresses = (ends - lengths + buffer.ctypes.data).astype(np.uint64)
-        return TextColumn(addresses, lengths, (buffer,))
+        stops = every[places]
+        lengths = stops - np.where(places > 0, every[places - 1], 0)
+        ranges = (each[lengths > 0] for each in (stops - lengths, stops))
+        content = np.frombuffer(kernel.read_ranges(self._file.fileno(), *ranges), np.uint8)
+        addresses = np.cumsum(lengths) - lengths + content.ctypes.data
+        return TextColumn(addresses.astype(np.uint64), lengths, (content,))
 
 
 class Blocks(ExitStack):

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice, pairwise
-from mmap import ACCESS_READ, mmap
 
 import numpy as np
 
@@ -36,8 +35,6 @@ READ_DOCUMENTS = 1 << 16
 CHANGED_RECORDS = 1 << 10
 
 REPORTED_NAMES = 10
-# Ids are written to the system so many bytes at a time.
-WRITTEN_BYTES = 1 << 20
 
 
 class LinesAgain(ExitStack):
@@ -191,23 +188,16 @@ class TextsAgain(ExitStack):
         if len(positions) > 1 and (positions[1:] <= positions[:-1]).any():
             # Files are read from their beginnings to their ends, and each text once.
             distinct, back = np.unique(positions, return_inverse=True)
-            return self._ascending(distinct).chosen(back)
-        return self._ascending(positions)
-
-    def _ascending(self, positions: U32) -> TextColumn:
-        if not len(positions):
-            return self._spool.texts(positions)
-        places = self._places.whole()[positions]
-        starts = places["start"]
-        is_read = starts >= 0
-        if not is_read.any():
-            return self._spool.texts((-1 - starts).astype(np.uint32))
-        read = self._origins.texts(starts[is_read], places["size"][is_read])
-        if is_read.all():
-            return read
-        waiting = self._spool.texts((-1 - starts[~is_read]).astype(np.uint32))
-        places = np.where(is_read, np.cumsum(is_read), len(read) + np.cumsum(~is_read)) - 1
-        return joined([read, waiting]).chosen(places)
+            return self.texts(distinct).chosen(back)
+        places = self._places.whole()[positions] if len(positions) else np.empty(0, PLACE)
+        is_read = places["start"] >= 0
+        read, waiting = places[is_read], -1 - places["start"][~is_read]
+        found = [self._spool.texts(waiting)] if len(waiting) or not len(read) else []
+        if len(read):
+            found.insert(0, self._origins.texts(read["start"], read["size"]))
+        back = np.empty(len(places), np.intp)
+        back[np.argsort(~is_read, kind="stable")] = np.arange(len(places))
+        return joined(found).chosen(back)
 
 
 class Names(ExitStack):
@@ -222,11 +212,7 @@ class Names(ExitStack):
         """
         super().__init__()
         self._note = note
-        self._file = self.enter_context(
-            tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
-        )
-        self._size = 0
-        self._ends = self.enter_context(Blocks(memory))  # of stored ids in the file
+        self._ids = self.enter_context(TextSpool(memory))  # as the database stores them
         self._hashes = self.enter_context(Blocks(memory))
         self._positions: list[I64 | range] = []  # within their sources
         self._sources: list[list[str] | str] = []
@@ -243,10 +229,8 @@ class Names(ExitStack):
     def add(self, batch: Batch, renamed: Mapping[int, InputId] | None = None) -> None:
         """Take the documents of a batch; `renamed`: other ids of some, by their positions in it."""
         offsets, content, hashes = kernel.encode_ids(batch.ids, self._key)
-        self._ends.add(self._size + offsets[1:])
-        self._size += len(content)
+        self._ids.append(np.diff(offsets), [content.data])
         self._hashes.add(hashes)
-        self._file.write(content.data)
         first, stop = int(batch.positions[0]), int(batch.positions[0]) + len(batch)
         is_range = (batch.positions == np.arange(first, stop)).all()
         self._positions.append(range(first, stop) if is_range else batch.positions)
@@ -286,15 +270,9 @@ class Names(ExitStack):
         """Return the ids of documents at some positions, or those with which they were read."""
         if not len(positions):
             return []
-        self._file.flush()
-        ends = self._ends.whole()
-        starts, stops = np.where(positions > 0, ends[positions - 1], 0), ends[positions]
-        # An id is at most some bytes, and most are asked for, so they are mapped.
-        with mmap(self._file.fileno(), 0, access=ACCESS_READ) as mapped:
-            ranges = zip(starts.tolist(), stops.tolist(), strict=True)
-            content = b"".join([mapped[start:stop] for start, stop in ranges])
-        stored = np.frombuffer(content, np.uint8)
-        found: list[InputId] = kernel.decode_ids(offsets_of(stops - starts), stored)
+        column = self._ids.texts(positions)
+        stored = np.frombuffer(b"".join(column.contents()), np.uint8)
+        found: list[InputId] = kernel.decode_ids(offsets_of(column.lengths), stored)
         if self._renamed and not as_read:
             for place_in, at in enumerate(positions.tolist()):
                 found[place_in] = self._renamed.get(at, found[place_in])

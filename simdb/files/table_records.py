@@ -28,9 +28,8 @@ from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError
 from simdb.core.field_columns import field_column, field_values
 from simdb.core.fields import Field, distinct
-from simdb.core.threads import mapped
 from simdb.files.content import DOCUMENT_BYTES_MAX
-from simdb.files.json_records import BlockReader, Parsed, Part, blocks, reading_sizes
+from simdb.files.json_records import BlockReader, Part, blocks, reading_sizes
 from simdb.files.pieces import CsvHead
 from simdb.files.records import (
     Batch,
@@ -71,8 +70,8 @@ def read_table(
             origins = None
         if origins is not None or not reading.has_lines:
             first = 1 + table.header.count(b"\n")
-            reader = _Table(name, reading, origins, "utf-8", first, table=table)
-            yield from reader.rows(stream, parser)
+            reader = _Table(name, reading, origins, "utf-8", parser.parts, first, table=table)
+            yield from reader.rows(stream)
             return
     text = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors, newline="")
     head: list[str] = []
@@ -219,17 +218,13 @@ class _Table(BlockReader):
 
     table: CsvHead
 
-    def rows(self, stream: io.BufferedReader, parser: TableParser) -> Found:
+    def rows(self, stream: io.BufferedReader) -> Found:
         """Yield what the stream holds after its first row."""
         start = len(stream.read(self.table.start))
         size, piece, threads = reading_sizes(stream, self.reading)
-        every = TableBlocks(blocks(stream.read1, size, piece, is_ended=False), self.table.delimiter)
-
-        def made(block: tuple[int, bytes, I64 | None]) -> Parsed:
-            place, content, quotes = block
-            return self.parsed(start + place, content, parser.parts(content, quotes))
-
-        yield from self.found(mapped(made, every, threads))
+        lines = blocks(stream.read1, size, piece, start=start, is_ended=False)
+        every = TableBlocks(lines, self.table.delimiter)
+        yield from self.found(every, threads)
         yield from self._lines(every.rest)
 
     def one_by_one(self, content: bytes) -> Found:

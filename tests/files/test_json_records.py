@@ -173,7 +173,7 @@ def test_a_line_that_is_too_long_is_not_held_in_memory(monkeypatch, size):
     monkeypatch.setattr(json_records, "DOCUMENT_BYTES_MAX", 100)
     content = b'{"text": "a"}\n' + b"x" * 1000 + b'\n{"text": "b"}\n' + b"y" * 500
 
-    parts = [part for _, part in json_records.blocks(io.BytesIO(content).read1, size)]
+    parts = [part for _, part in json_records.blocks(io.BytesIO(content).read1, size, 10)]
     found = read(content)
 
     assert max(map(len, parts)) < 300

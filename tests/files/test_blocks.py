@@ -1,7 +1,6 @@
-"""Ranges of lines hold every line of a file once and whole, wherever a range or a piece ends."""
+"""Blocks of lines hold every line of a file once and whole, wherever a block or a piece ends."""
 
 import io
-import os
 import tempfile
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import example, given, strategies as st
 from simdb.core import memory
 from simdb.files import json_records
 from simdb.files.content import AMOUNT, open_counted
-from simdb.files.json_records import blocks, read_lines, read_range
+from simdb.files.json_records import blocks, read_lines
 from simdb.files.records import InputProblem, SourceOptions
 
 LINES = st.lists(st.binary(max_size=12).filter(lambda line: b"\n" not in line), max_size=30)
@@ -24,20 +23,19 @@ def written(content):
     return file
 
 
-@given(LINES, st.booleans(), st.integers(1, 40), st.integers(1, 9))
-@example([b"", b""], False, 1, 1)
-def test_ranges_hold_all_lines_once(lines, is_ended, size, sought):
+@given(LINES, st.booleans(), st.integers(1, 40), st.integers(1, 9), st.integers(0, 3))
+@example([b"", b""], False, 1, 1, 0)
+def test_blocks_hold_all_lines_once(lines, is_ended, size, piece, start):
     content = b"\n".join(lines) + b"\n" * is_ended
-    with pytest.MonkeyPatch.context() as patch, written(content) as file:
-        patch.setattr(json_records, "SOUGHT_BYTES", sought)
-        ranges = list(json_records.line_ranges(file.fileno(), size))
-        found = [read_range(file.fileno(), each) for each in ranges]
+
+    found = list(blocks(io.BytesIO(content).read1, size, piece, start=start))
 
     whole = content if content.endswith(b"\n") or not content else content + b"\n"
-    assert b"".join(each for each, _ in found) == whole
-    assert all(each.endswith(b"\n") and failure is None for each, failure in found)
-    assert [each.start for each in ranges] == [0, *(each.stop for each in ranges)][:-1]
-    assert all(len(each) >= size for each, _ in found[:-1])
+    assert b"".join(block for _, block in found) == whole
+    assert all(block.endswith(b"\n") for _, block in found)
+    stops = [at + len(block) for at, block in found]
+    assert [at for at, _ in found] == [start, *stops][: len(found)]
+    assert all(len(block) >= size for _, block in found[:-1])
 
 
 @given(LINES, st.booleans(), st.integers(1, 40), st.integers(1, 20))
@@ -70,30 +68,27 @@ def documents(found):
 
 def test_of_a_line_that_is_too_long_no_more_is_read_than_shows_it(monkeypatch):
     monkeypatch.setattr(json_records, "DOCUMENT_BYTES_MAX", 100)
-    with written(b"a\n" + b"x" * 1000 + b"\nb\n") as file:
-        ranges = list(json_records.line_ranges(file.fileno(), 2))
-        found = [read_range(file.fileno(), each)[0] for each in ranges]
+    content = b"a\n" + b"x" * 1000 + b"\nb\n"
 
-    assert found == [b"a\n", b"x" * 103 + b"\n", b"b\n"]
+    found = [block for _, block in blocks(io.BytesIO(content).read1, 2, 10)]
+
+    assert b"".join(found) == b"a\n" + b"x" * 108 + b"\nb\n"
 
 
-def test_the_lines_before_a_failure_are_returned_with_it(monkeypatch):
+def test_the_lines_before_a_failure_are_read_before_it_is_raised():
     content = b"".join(b"line %d\n" % at for at in range(100))
-    real = os.pread
+    stream = io.BytesIO(content)
 
-    def failing(descriptor, size, start):
-        if start + size > 300:
+    def failing(size):
+        if stream.tell() + size > 300:
             raise OSError(5, "Input/output error")
-        return real(descriptor, size, start)
+        return stream.read1(size)
 
-    monkeypatch.setattr(json_records, "PIECE_BYTES", 10)
-    with written(content) as file:
-        (wanted,) = json_records.line_ranges(file.fileno(), len(content))
-        monkeypatch.setattr(json_records.os, "pread", failing)
-        lines, failure = read_range(file.fileno(), wanted)
+    found = blocks(failing, 1000, 10)
 
-    assert lines == content[: content.rindex(b"\n", 0, 300) + 1]
-    assert failure.errno == 5
+    assert next(found) == (0, content[: content.rindex(b"\n", 0, 300) + 1])
+    with pytest.raises(OSError, match="Input/output error"):
+        next(found)
 
 
 def test_every_byte_is_counted_once(tmp_path):
@@ -108,12 +103,3 @@ def test_every_byte_is_counted_once(tmp_path):
             pass
 
     assert AMOUNT.share() == 1.0
-
-
-def test_blocks_of_a_stream_are_cut_in_another_way():
-    """Otherwise the comparison of files with streams would compare one way with itself."""
-    content = b"a\nbb\nccc\n"
-    with written(content) as file:
-        ranges = [each.stop - each.start for each in json_records.line_ranges(file.fileno(), 3)]
-
-    assert ranges != [len(block) for _, block in blocks(io.BytesIO(content).read1, 3)]
