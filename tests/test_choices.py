@@ -17,7 +17,7 @@ from simdb.database.clusters.find import POLICIES
 from simdb.database.search.judge import VERIFICATIONS
 from simdb.database.search.many import MATCHED
 from simdb.database.sharding.shards import MISSING
-from simdb.database.state.opening import MODES
+from simdb.database.state.store import MODES
 from simdb.database.write.conflicts import RULES
 from simdb.sketch.pipeline import ERRORS
 from simdb.storage.files import DURABILITIES

@@ -13,7 +13,7 @@ from simdb.core.stored_options import (
     decode_settings,
     encode_options,
 )
-from simdb.database.state.opening import settled
+from simdb.database.state.store import settled
 
 
 @over(

@@ -32,9 +32,8 @@ from simdb.core.options import Options
 from simdb.core.threads import thread_count
 from simdb.database import maintenance, write
 from simdb.database.reading import Reading
-from simdb.database.state.opening import Access, Handle, open_store, open_temporary
 from simdb.database.state.state import State
-from simdb.database.state.store import Store
+from simdb.database.state.store import Access, Handle, Store, open_store, open_temporary
 from simdb.database.writing import Writing
 from simdb.plan import Calibration
 from simdb.sketch import AnySketcher

@@ -3,6 +3,20 @@
 Tables are merged pair by pair, and in memory window by window, in ranges of keys: a table of
 millions of entries takes a while, and so the time is spread over several commits.  Columns by
 ordinal are joined in segments that are counted from the first ordinal of all runs.
+
+A large merge is carried out over several commits, in steps that write a few values each.  The new
+run is written value by value under its number, which the manifest names as unfinished, and its
+values are read by nothing but the merge.  With the last step it becomes live and the merged runs
+end.  A process that is killed leaves a merge that the next commit carries on.
+
+The steps, in this order: for the table of ids and then for each table of keys, its ordinals, its
+keys, and its directory; for each segment, all columns but the states and the vectors, and the
+vectors; the states of all segments.  So a run without states is known to be unfinished even if the
+manifest is lost.  The first step decides which documents leave the tables: those that are deleted
+by then.  Later steps read that from the ordinals that it wrote.
+
+The manifest has a checksum of the entries of each table, which their order does not change.  So a
+merge knows what it must have read before it stores a value, and a check reads a table only once.
 """
 
 import sys

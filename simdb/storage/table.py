@@ -3,6 +3,13 @@
 The sub-database of a table decides which documents are in it, and how wide its directory is:
 `table/NN` and `ids` have a directory for the number of their entries, and `polytope/NN` one whose
 headers consist of whole vertices.
+
+Several threads sort the tables of many words without scratch memory.  The words of a table,
+permuted to keys, are moved to bins by their leading bits, and then each bin is sorted where it is.
+Threads share the words while they are moved, and the bins while they are sorted.  A bin fits the
+cache, so this is also the faster way for a single thread.  Bins begin below the bits in which a
+sample of the keys agrees.  Keys that nearly all agree still give one large bin, which one thread
+sorts.
 """
 
 from bisect import bisect_right

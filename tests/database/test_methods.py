@@ -8,7 +8,7 @@ import simdb
 from simdb.core import options
 from simdb.database.search.lookup import METHODS
 from simdb.database.state.kinds import kind_of
-from simdb.database.state.opening import settled
+from simdb.database.state.store import settled
 from simdb.plan.planner import WAYS
 
 KINDS = {

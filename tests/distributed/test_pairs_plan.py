@@ -9,7 +9,7 @@ from over import over
 import simdb
 from simdb.core import kernel
 from simdb.core.vector_form import corrected, signs_of
-from simdb.database.state.opening import settled
+from simdb.database.state.store import settled
 from simdb.plan.banding import bands_of
 from simdb.spark.distributed import Cell, chunks_of, exchange, plan_pairs
 

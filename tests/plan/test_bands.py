@@ -5,7 +5,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.database.state.opening import settled
+from simdb.database.state.store import settled
 from simdb.plan.banding import (
     Background,
     Banding,

@@ -7,7 +7,7 @@ from over import over
 
 from simdb.core.bits import leading_masks
 from simdb.core.options import Minhash, Options
-from simdb.database.state.opening import settled
+from simdb.database.state.store import settled
 from simdb.plan.banding import bands_of
 from simdb.plan.cost import Paging, distinct_bits, pays_in_windows
 from simdb.plan.pigeonhole import tables_read

@@ -17,8 +17,8 @@ from forked import run
 
 import simdb
 from simdb.core.errors import ForkedError
-from simdb.database.state import opening
-from simdb.database.state.opening import open_store
+from simdb.database.state import store as opening
+from simdb.database.state.store import open_store
 
 
 def in_child(action, meanwhile=lambda: None):

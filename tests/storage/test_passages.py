@@ -10,7 +10,7 @@ from soundness import assert_sound
 from stored_values import change_value
 
 import simdb
-from simdb.database.write import passages as writing
+from simdb.database.write import commit as writing
 from simdb.storage import codec, layout, metadata, passages as stored
 from simdb.storage.passages import passage_keys
 
@@ -300,14 +300,14 @@ def test_without_its_manifest_a_database_loses_its_passages_only_if_it_may(datab
 CHILD = """
 import os, signal, sys
 import simdb
-from simdb.database.write import passages as writing, commit
+from simdb.database.write import commit as writing
 from simdb.storage import passages as stored
 
 path, verb, point = sys.argv[1], sys.argv[2], int(sys.argv[3])
 writing.AHEAD_ENTRIES, stored.WINDOW_ENTRIES = 90, 16
 database = simdb.open(path, "w")
 count = [0]
-put = commit.Writer.put
+put = writing.Writer.put
 
 def put_or_die(self, name, key, value):
     count[0] += name == b"passages"
@@ -315,7 +315,7 @@ def put_or_die(self, name, key, value):
         os.kill(os.getpid(), signal.SIGKILL)
     put(self, name, key, value)
 
-commit.Writer.put = put_or_die
+writing.Writer.put = put_or_die
 if verb == "insert_many":
     texts = [" ".join(f"v{word}" for word in range(at, at + 60)) for at in range(30)]
     database.insert_many([f"n{at}" for at in range(30)], texts)

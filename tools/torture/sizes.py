@@ -50,7 +50,7 @@ TINY = {
     "database.state.incoming": {"SKETCHED_DOCUMENTS": 3, "SKETCHED_READY": 3},
     "database.state.view": {"FEW": 1, "PLANS_MAX": 1, "ASKED_LEAST": 4, "MADE_BYTES": 4800},
     "database.write.writer": {"WAITING_BYTES": 500},
-    "database.write.passages": {"MERGED_MOST": 60, "AHEAD_ENTRIES": 90},
+    "database.write.commit": {"MERGED_MOST": 60, "AHEAD_ENTRIES": 90},
     "database.write.claim": {
         "GROUP_FIRST": 2, "GROUP_DOCUMENTS": 4, "LOOKED_UP": 3, "LOOKED_UP_LEAST": 2,
         "PLANNED_GROWTH": 1, "MATCHES_ENOUGH": 3, "JUDGED_FIRST": 1, "MATCHES_FIRST": 3,

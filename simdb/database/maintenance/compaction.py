@@ -30,10 +30,8 @@ from simdb.core.reports import Compaction
 from simdb.core.threads import mapped, parts_of
 from simdb.database.maintenance.calibration import covered_of, covering
 from simdb.database.state.kinds import kind_of
-from simdb.database.state.opening import settled
-from simdb.database.state.store import Store
-from simdb.database.write import passages
-from simdb.database.write.commit import drop_unfinished
+from simdb.database.state.store import Store, settled
+from simdb.database.write import commit
 from simdb.database.write.idf import copy_idf
 from simdb.database.write.writer import Ahead, Writer, drop_run, write, write_clusters
 from simdb.plan import compaction as policy
@@ -273,10 +271,10 @@ def _write_all(
             rows = [_make_tables(writer, options, base, source, manifest.next_run, threads)]
     for run in base.runs:
         drop_run(writer, run)
-    drop_unfinished(writer, manifest.unfinished)
+    commit.drop_unfinished(writer, manifest.unfinished)
     writer.clear(layout.DELTA)
     writer.clear(layout.DELETED)
-    rewritten = passages.rewrite(
+    rewritten = commit.rewrite_passages(
         ahead, writer, base.manifest.passages, source, renumbering(_kept(base)), count
     )
     handle = store.environment.subdatabase(layout.METADATA)
@@ -325,10 +323,10 @@ def _pieces(base: Contents) -> Iterator[rewriting.Piece]:
 def _write_passages_ahead(ahead: Ahead, base: Contents, source: Source) -> None:
     """Write the passages in commits of their own, if they are too much for one."""
     stored = stored_passages(base.manifest.passages)
-    if stored.entry_count >= passages.AHEAD_ENTRIES:
+    if stored.entry_count >= commit.AHEAD_ENTRIES:
         kept = _kept(base)
         change = renumbering(kept)
-        ahead.passages = passages.write_ahead(ahead, stored, (0, len(kept)), source, change)
+        ahead.passages = commit.write_passages_ahead(ahead, stored, (0, len(kept)), source, change)
 
 
 def _check_ahead(store: Store, rows: Sequence[RunInfo]) -> None:

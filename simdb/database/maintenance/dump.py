@@ -37,9 +37,8 @@ from simdb.database.maintenance.calibration import (
 )
 from simdb.database.maintenance.compaction import compact
 from simdb.database.state.incoming import rehashed, repeated
-from simdb.database.state.opening import created
 from simdb.database.state.state import State
-from simdb.database.state.store import Store
+from simdb.database.state.store import Store, created
 from simdb.database.write.commit import write_ahead, write_staged
 from simdb.database.write.staging import Staging
 from simdb.database.write.writer import Ahead, commit, put_clusters, write, write_notes

@@ -5,6 +5,10 @@ fingerprints and of ids, the counters and the maintained clusters follow from th
 become one run, as after `compact`.  If a column itself is damaged, nothing changes unless the
 caller gives up its documents.  All of it is one transaction: clusters are found in the new run
 before it is committed, so no reader ever sees documents without their clusters.
+
+A database that cannot be opened is rescued: what `Remains` finds in its pages becomes a temporary
+database, which is rebuilt like any other.  Only then does its data file take the place of the
+damaged one, while no other process has the database open.
 """
 
 import os
@@ -38,9 +42,8 @@ from simdb.database.maintenance.compaction import (
 )
 from simdb.database.search.question import of_maintained
 from simdb.database.state.kinds import kind_of
-from simdb.database.state.opening import open_aside, settled
 from simdb.database.state.state import State
-from simdb.database.state.store import Store
+from simdb.database.state.store import Store, open_aside, settled
 from simdb.database.state.view import Kind, View
 from simdb.database.write.writer import Writer, write, write_anew, write_notes
 from simdb.plan import decode_calibration

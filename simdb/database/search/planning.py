@@ -13,8 +13,8 @@ from simdb.core.reports import Plan
 from simdb.database.search.question import Question, of_any, of_pairs
 from simdb.database.search.searcher import Searcher
 from simdb.database.state.kinds import kind_of
-from simdb.database.state.opening import settled
 from simdb.database.state.state import State
+from simdb.database.state.store import settled
 from simdb.plan import (
     BandedPopulation,
     Calibration,

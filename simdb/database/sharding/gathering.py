@@ -18,8 +18,8 @@ from simdb.database.search.filters import Where, satisfying
 from simdb.database.search.searcher import parts_by_ids
 from simdb.database.sharding.shards import ShardSearcher
 from simdb.database.state.documents import known_ordinals, stored_sketches
-from simdb.database.state.opening import open_beside
 from simdb.database.state.state import State
+from simdb.database.state.store import open_beside
 from simdb.storage import StoredBatch
 
 # Documents in memory at a time, before they are stored.

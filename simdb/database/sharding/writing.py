@@ -40,8 +40,7 @@ from simdb.database.sharding.shard import (
     inspect,
     numbers_of,
 )
-from simdb.database.state.opening import Access, open_store
-from simdb.database.state.store import Store
+from simdb.database.state.store import Access, Store, open_store
 from simdb.storage import (
     LEFT_OVER,
     UNFINISHED,

@@ -1,4 +1,8 @@
-"""Incoming documents: checks and sketches them and lays them out in columns for staging."""
+"""Incoming documents: checks and sketches them and lays them out in columns for staging.
+
+What cannot be read or stored can be left out of a call: `Skipped` finds the documents that are to
+blame, and takes them with the reasons.
+"""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing

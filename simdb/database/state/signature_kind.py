@@ -2,6 +2,8 @@
 
 Documents with the same minima in a band have equal keys in the tables of that band.  A document
 that several bands find is measured once.
+
+The share of minima that agree in two signatures estimates the similarity of the documents.
 """
 
 from bisect import bisect_left

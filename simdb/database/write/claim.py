@@ -5,6 +5,15 @@ and compared with those documents of the group whose ids are stored already, so 
 claimed again matches what it matched before, and with those that match nothing stored.  Then they
 are decided one by one, since a document that is not stored must not keep the next one out.  What is
 refused is remembered until the call ends, so that its copies are refused, too.
+
+Only documents that stay can keep others out.  So where a document matches many others of its group,
+some documents at a time are compared with each other; those that none before them keeps out stay,
+and the whole group is compared with them.
+
+Tables find a share of the matches, and comparing one by one finds all of them.  So a call can
+refuse a document while its match is in the delta, and miss the same match for an equal document
+after the delta was sealed.  The call remembers what it has refused: a document with an equal sketch
+is compared with the match that was found before.
 """
 
 from collections.abc import Callable, Sequence
