@@ -23,16 +23,8 @@ import simdb
 from simdb import cli
 from simdb.cli import COMMANDS, NAMES, module_of
 from simdb.cli.options.declare import command_of
-from simdb.cli.output.render import (
-    BROKEN_PIPE,
-    DATABASE_ERROR,
-    INTERRUPTED,
-    TERMINATED,
-    WRONG_USE,
-    Exit,
-    in_words,
-    print_note,
-)
+from simdb.cli.output import render
+from simdb.cli.output.render import Exit, in_words, print_note
 from simdb.core.errors import full_disk
 from simdb.core.foreign import own_words
 
@@ -128,25 +120,30 @@ def _reported() -> Iterator[None]:
             sys.stdout.flush()
     except BrokenPipeError:
         _close_output()
-        raise Exit(BROKEN_PIPE) from None
+        raise Exit(render.BROKEN_PIPE) from None
     except KeyboardInterrupt:
-        raise Exit(_report("interrupted", INTERRUPTED)) from None
+        raise Exit(_report("interrupted", render.INTERRUPTED)) from None
     except simdb.Error as error:
         is_wrong = isinstance(error, simdb.OptionError | simdb.InputError)
         raise Exit(
-            _report(in_words(error.at_command), WRONG_USE if is_wrong else DATABASE_ERROR)
+            _report(
+                in_words(error.at_command),
+                render.WRONG_USE if is_wrong else render.DATABASE_ERROR,
+            )
         ) from None
     except OSError as error:
         _close_output()
         full = full_disk(error, error.filename or "standard output")
-        message, code = (str(full), DATABASE_ERROR) if full else (_advised(error), WRONG_USE)
+        message, code = (
+            (str(full), render.DATABASE_ERROR) if full else (_advised(error), render.WRONG_USE)
+        )
         raise Exit(_report(message, code)) from None
     except MemoryError:
-        raise Exit(_report(NO_MEMORY, DATABASE_ERROR)) from None
+        raise Exit(_report(NO_MEMORY, render.DATABASE_ERROR)) from None
     except AssertionError:
         # A mistake of ours, such as a record that was lost, is not the 1 of skipped input.
         sys.excepthook(*sys.exc_info())
-        raise Exit(DATABASE_ERROR) from None
+        raise Exit(render.DATABASE_ERROR) from None
 
 
 def _complete(context: click.Context, option: click.Parameter, shell: str | None) -> None:
@@ -185,7 +182,7 @@ def app() -> None:
 
 def main() -> None:
     """Run the program with the arguments of this process."""
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(TERMINATED))
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(render.TERMINATED))
     _open_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -9,16 +9,8 @@ from dataclasses import asdict
 import simdb
 from simdb.cli import output
 from simdb.cli.options.opening import open_either
-from simdb.cli.output.render import (
-    FINDINGS,
-    Exit,
-    in_words,
-    is_table,
-    print_one,
-    print_rows,
-    quantity,
-    row_in_words,
-)
+from simdb.cli.output import render
+from simdb.cli.output.render import is_table, print_one, print_rows, quantity
 from simdb.core.options import SEEN, Minhash
 from simdb.core.previews import size
 from simdb.core.text_sketch import differing_options
@@ -56,7 +48,7 @@ def stats(db: str, *, all: bool = False) -> None:
 def check(db: str, *, deep: bool = False) -> None:
     """Look for damage in a database, and say how to repair it."""
     if print_rows(_findings(db, deep), ("place", "message", "remedy")):
-        raise Exit(FINDINGS)
+        raise render.Exit(render.FINDINGS)
     note = "no problem found" if deep else "no problem found; --deep makes every table again"
     print(note, file=sys.stderr)
 
@@ -64,7 +56,7 @@ def check(db: str, *, deep: bool = False) -> None:
 def doctor(db: str) -> None:
     """Give advice on a database; change nothing."""
     if print_rows(_advice(db), ADVICE_COLUMNS):
-        raise Exit(FINDINGS)
+        raise render.Exit(render.FINDINGS)
     print("no advice; to look for damage, run simdb check", file=sys.stderr)
 
 
@@ -79,7 +71,10 @@ def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tupl
     if not isinstance(options.sketch, Minhash) and (
         numbers.bare_count or not options.sketch.store_volatility
     ):
-        yield "distance", f"{quantity(options.distance, 'bit')} or fewer match, without weights"
+        yield (
+            "distance",
+            f"{quantity(options.distance, 'bit')} or fewer match, without weights",
+        )
     yield "sketch", _sketch(options)
     if numbers.largest_group > 1:
         kind = "signature" if isinstance(options.sketch, Minhash) else "fingerprint"
@@ -164,7 +159,7 @@ def _to_do(advice: list[str]) -> Iterator[tuple[str, str]]:
     if not advice:
         yield "to do", "nothing; simdb check looks for damage"
     for at, each in enumerate(advice):
-        yield "" if at else "to do", in_words(each)
+        yield "" if at else "to do", render.in_words(each)
 
 
 def time_and_age(moment: float, now: float) -> str:
@@ -185,10 +180,10 @@ def age_in_words(seconds: float) -> str:
 def _findings(db: str, deep: bool) -> Iterator[Row]:
     try:
         with open_either(db) as database:
-            yield from (row_in_words(asdict(finding)) for finding in database.check(deep))
+            yield from (render.row_in_words(asdict(finding)) for finding in database.check(deep))
     except simdb.CorruptError as error:
         message = str(error).removesuffix(f"; {REMEDY}")
-        yield row_in_words({"place": "database", "message": message, "remedy": REMEDY})
+        yield render.row_in_words({"place": "database", "message": message, "remedy": REMEDY})
 
 
 def _advice(db: str) -> Iterator[Row]:
@@ -201,4 +196,4 @@ def _advice(db: str) -> Iterator[Row]:
 
 
 def _advice_row(advice: simdb.Advice) -> Row:
-    return row_in_words(asdict(advice))
+    return render.row_in_words(asdict(advice))

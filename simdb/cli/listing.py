@@ -5,16 +5,16 @@ gets its name when it is complete.
 """
 
 import io
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 
 import simdb
+from simdb import files
 from simdb.cli.options.declare import Positive
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import (
@@ -30,37 +30,15 @@ from simdb.core.choices import PolicyName, VerifyName
 from simdb.core.dtypes import Array
 from simdb.core.keeping import FIRST
 from simdb.database import ESTIMATE, EXACT
-from simdb.files import (
-    DELIMITERS,
-    PARQUET,
-    ROWS,
-    Format,
-    Row,
-    Unclosed,
-    check_outputs,
-    encoded,
-    output_format,
-    row_writer,
-    written,
-)
 
 Columns = dict[str, Array]
 
 
-class ListedColumns(NamedTuple):
-    """The columns of a table on a terminal, those with --show behind them, and of a file."""
-
-    shown: tuple[str, ...]
-    texts: tuple[str, ...]
-    written: tuple[str, ...]
-
-
-CLUSTERS = ListedColumns(
-    ("representative", "size", "ids"), ("texts",), ("id", "representative", "cluster")
-)
+# The columns of a table on a terminal, those with --show behind them, and of a file.
+CLUSTERS = ("representative", "size", "ids"), ("texts",), ("id", "representative", "cluster")
 MEASURED = ("left", "right", "distance", "similarity")
-PAIRS = ListedColumns(MEASURED, ("left_text", "right_text"), MEASURED)
-CONTAINED = PAIRS._replace(shown=(*MEASURED, "containment"), written=(*MEASURED, "containment"))
+CONTAINED = (*MEASURED, "containment")
+PAIR_TEXTS = ("left_text", "right_text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +70,9 @@ class StoredOptions(SearchOptions):
                 "--show does not apply to --output, whose rows have no texts; leave out one of the"
                 " two"
             )
-        check_outputs({"--output": self.output}, (), {"in --texts": self.texts}, [db])
+        files.check_outputs({"--output": self.output}, (), {"in --texts": self.texts}, [db])
         if self.output is not None:
-            output_format(self.output, "--output")
+            files.output_format(self.output, "--output")
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -144,7 +122,8 @@ def pairs(
 ) -> None:
     """Show all pairs of stored documents that match."""
     with _opened(db, wanted, inputs) as (database, texts):
-        columns, deciding = PAIRS, wanted.deciding(texts)
+        columns: tuple[str, ...] = MEASURED
+        deciding = wanted.deciding(texts)
         if contained is not None:
             columns = CONTAINED
             known = None if texts is None else texts.texts
@@ -154,7 +133,8 @@ def pairs(
             plan = found.plan
             reason = in_words(plan.reason)
             print(f"{plan.method}, recall {plan.recall:.4g}: {reason}", file=sys.stderr)
-        has_found = _list(wanted, listing, columns, found, _pair_rows(found), texts)
+        ways = columns, PAIR_TEXTS, columns
+        has_found = _list(wanted, listing, ways, found, _pair_rows(found), texts)
     listing.end(has_found=has_found)
 
 
@@ -171,7 +151,7 @@ def _opened(
         yield database, texts
 
 
-def _pair_rows(found: simdb.Pairs) -> Iterator[Row]:
+def _pair_rows(found: simdb.Pairs) -> Iterator[files.Row]:
     for pair in found:
         measured = {"distance": pair.distance, "similarity": rounded(pair.similarity)}
         if pair.containment is not None:
@@ -182,48 +162,44 @@ def _pair_rows(found: simdb.Pairs) -> Iterator[Row]:
 def _list(
     wanted: StoredOptions,
     listing: ListingOptions,
-    columns: "ListedColumns",
+    columns: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
     found: simdb.Pairs | simdb.Clusters,
-    rows: Iterable[Row],
+    rows: Iterable[files.Row],
     texts: TextsById | None,
 ) -> bool:
     """Write what was found to --output, or show its rows; return whether there is any."""
+    shown, of_texts, in_file = columns
     if wanted.output is not None:
-        count, note = export(found, wanted.output, columns.written, text_ids=wanted.text_ids)
-        print_note(note)
-    elif texts is None or wanted.show is None:
-        count = int(listing.show(rows, columns.shown))
+        has_found = _export(found, wanted.output, in_file, text_ids=wanted.text_ids)
     else:
-        shown = Shown(rows, texts.texts, wanted.show)
-        count = int(listing.show(shown, (*columns.shown, *columns.texts)))
-    if not count and wanted.output is None:
-        listing.note("nothing matches")
+        if texts is not None and wanted.show is not None:
+            rows, shown = Shown(rows, texts.texts, wanted.show), shown + of_texts
+        has_found = listing.show(rows, shown)
+        listing.note(None if has_found else "nothing matches")
     listing.note(verification_note(found.verification))
-    return count > 0
+    return has_found
 
 
-def export(
+def _export(
     found: simdb.Pairs | simdb.Clusters, path: str, columns: Sequence[str], *, text_ids: bool
-) -> tuple[int, str | None]:
-    """Write all rows, with these `columns`, to the file `path`.
-
-    Returns the number of rows, and a line that says so if there are none.
-    """
-    form = output_format(path, "--output")
-    with written(path, form) as target:
+) -> bool:
+    """Write all rows, with these `columns`, to the file `path`; return whether there are any."""
+    form = files.output_format(path, "--output")
+    with files.written(path, form) as target:
         if target is None or target.stream is None:
-            return 0, None
-        if form.kind in ROWS:
+            return False
+        if form.kind in files.ROWS:
             batches = found.to_batches(ids="text" if text_ids else "auto")
             target.rows = _write_batches(batches, form, target.stream)
         else:
             target.rows = _write_lines(found.column_chunks(), columns, form, target.stream)
-    return target.rows, target.note("nothing matches")
+    print_note(target.note("nothing matches"))
+    return target.rows > 0
 
 
-def _write_batches(reader: Any, form: Format, stream: IO[bytes]) -> int:
+def _write_batches(reader: Any, form: files.Format, stream: IO[bytes]) -> int:
     count = 0
-    if form.kind == PARQUET:
+    if form.kind == files.PARQUET:
         parquet = load_arrow("writing Parquet", "pyarrow.parquet")
         writer = parquet.ParquetWriter(stream, reader.schema)
     else:
@@ -236,31 +212,23 @@ def _write_batches(reader: Any, form: Format, stream: IO[bytes]) -> int:
 
 
 def _write_lines(
-    chunks: Iterable[Columns], columns: Sequence[str], form: Format, stream: IO[bytes]
+    chunks: Iterable[Columns], columns: Sequence[str], form: files.Format, stream: IO[bytes]
 ) -> int:
-    count = 0
-    binary = io.BufferedWriter(Unclosed(stream))
+    delimiter, count = files.DELIMITERS.get(form.kind), 0
+    binary = io.BufferedWriter(files.Unclosed(stream))
     with io.TextIOWrapper(binary, "utf-8", newline="") as file:
-        delimiter = DELIMITERS.get(form.kind)
-        table = row_writer(file, delimiter or ",")
+        table = files.row_writer(file, delimiter or ",")
         if delimiter:
             table.writerow(columns)
         for chunk in chunks:
+            rows = zip(*(map(_plain, each.tolist()) for each in chunk.values()), strict=True)
             if delimiter:
-                table.writerows(map(_cells, _rows(chunk)))
+                table.writerows(map(_cells, rows))
             else:
-                for row in _rows(chunk):
-                    line = json.dumps(
-                        dict(zip(chunk, row, strict=True)), ensure_ascii=False, default=encoded
-                    )
-                    file.write(line + "\n")
+                made = (dict(zip(chunk, row, strict=True)) for row in rows)
+                file.writelines(files.as_text(each, ensure_ascii=False) + "\n" for each in made)
             count += len(next(iter(chunk.values())))
     return count
-
-
-def _rows(chunk: Columns) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a chunk as plain values, with None for NaN."""
-    return zip(*(map(_plain, values.tolist()) for values in chunk.values()), strict=True)
 
 
 def _plain(value: Any) -> Any:

@@ -9,14 +9,7 @@ import simdb
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_memory
 from simdb.cli.options.sketch_options import MINHASH, SketchOptions, check_given, make_sketch
-from simdb.cli.output.render import (
-    MICROSECONDS,
-    is_table,
-    print_one,
-    print_rows,
-    row_in_words,
-    time_in_words,
-)
+from simdb.cli.output import render
 from simdb.core.choices import ClustersName, DistanceTablesName, TimesName
 from simdb.database import Question, plan_without_database
 from simdb.files import Row
@@ -108,35 +101,35 @@ def create(
         **given,
     )  # fmt: skip
     with simdb.open(db, "x", options=options) as database:
-        print_one({"path": db, "options": database.stats().options})
+        render.print_one({"path": db, "options": database.stats().options})
 
 
 def _print_plan(plan: simdb.Plan) -> None:
     """Print a plan, and all plans considered."""
-    words = row_in_words(
+    words = render.row_in_words(
         {"reason": plan.reason, "choice": plan.choice, "sketching": plan.sketching}
     )
     ways = [_way_row(way) for way in plan.considered]
     smallest = None if plan.smallest is None else _smallest_row(plan.smallest)
-    if not is_table():
+    if not render.is_table():
         whole = {**_way_row(plan), **words, "considered": ways, "smallest": smallest}
-        print_one(whole)
+        render.print_one(whole)
         return
-    print_one(_way_row(plan))
+    render.print_one(_way_row(plan))
     for name, each in words.items():
         print(f"\n{name.capitalize()}: {each}.")
     print("\nConsidered, best first (time and page reads of one query, bytes per document):")
-    print_rows(map(_in_words, ways), WAY_COLUMNS)
+    render.print_rows(map(_in_words, ways), WAY_COLUMNS)
     if smallest is not None:
         print(f"\nThe smallest database: {smallest['reason']}.\n{smallest['choice'].capitalize()}.")
-        print_rows([_in_words(smallest)], WAY_COLUMNS)
+        render.print_rows([_in_words(smallest)], WAY_COLUMNS)
 
 
 def _in_words(row: Row) -> Row:
     """Return the row with its time, page reads and bytes as a table shows them."""
     return {
         **row,
-        "time": time_in_words(row["microseconds"]),
+        "time": render.time_in_words(row["microseconds"]),
         "reads": f"{row.get('page_reads', 0.0):.3g}",
         "bytes": f"{row['bytes_per_document']:.1f}",
     }
@@ -154,13 +147,13 @@ def _way_row(plan: simdb.Plan) -> Row:
 
 
 def _smallest_row(plan: simdb.Plan) -> Row:
-    return {**_way_row(plan), **row_in_words({"reason": plan.reason, "choice": plan.choice})}
+    return {**_way_row(plan), **render.row_in_words({"reason": plan.reason, "choice": plan.choice})}
 
 
 def _speed(seconds: float) -> dict[str, Any]:
     """Return the time of a query and the queries per second of one core; None at no cost."""
     return {
-        "microseconds": round(seconds * MICROSECONDS, 4),
+        "microseconds": round(seconds * render.MICROSECONDS, 4),
         "queries_per_second": round(1 / seconds) if seconds > 0 else None,
     }
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb import files
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, in_words, quantity
 from simdb.core.choices import ERROR, RAISE
@@ -21,34 +22,6 @@ from simdb.core.errors import InputError
 from simdb.core.options import Options
 from simdb.core.skipped import Skipped, check_balance
 from simdb.core.text_sketch import TextSketch
-from simdb.files import (
-    AMOUNT,
-    FOLDER,
-    NO_FIELD,
-    NO_TEXT,
-    PATHS,
-    Batch,
-    Format,
-    Found,
-    InputProblem,
-    Outputs,
-    SourceOptions,
-    Staying,
-    SurvivorOutput,
-    Texts,
-    begin_counting,
-    columns_of,
-    holds_records,
-    joined,
-    keep_format,
-    left_out_note,
-    log_hint,
-    markup_hint,
-    page_position,
-    read_sources,
-    records_hint,
-    valid_name,
-)
 from simdb.sketch import SHORT_WORDS, TAG, AnySketcher, count_words
 
 BATCH_DOCUMENTS = 8192
@@ -85,12 +58,12 @@ class Intake:
     `dropped` counts records without a text that were left out because that was asked for.
     """
 
-    def __init__(self, found: Found, progress: Progress, on_null: str = "") -> None:
+    def __init__(self, found: files.Found, progress: Progress, on_null: str = "") -> None:
         """Take what the sources gave; `progress` shows the counts and reports the problems.
 
         `on_null`: that of the `Reading` of the sources.
         """
-        begin_counting()
+        files.begin_counting()
         self._found = found
         self.progress = progress
         self._problems: dict[tuple[str, str], _Alike] = {}
@@ -108,7 +81,7 @@ class Intake:
     def of(
         cls,
         sources: Collection[str],
-        reading: SourceOptions,
+        reading: files.SourceOptions,
         progress: Progress,
         *,
         excluded: Collection[str] = (),
@@ -118,10 +91,10 @@ class Intake:
 
         `has_parts`: the parts of documents are compared, so no hint is needed that says how.
         """
-        for hint in (records_hint(sources), has_parts or log_hint(sources, reading)):
+        for hint in (files.records_hint(sources), has_parts or files.log_hint(sources, reading)):
             if isinstance(hint, str):
                 progress.note(in_words(hint))
-        found = read_sources(sources, reading, excluded=excluded)
+        found = files.read_sources(sources, reading, excluded=excluded)
         return cls(found, progress, reading.on_null)
 
     def begin(self) -> None:
@@ -137,7 +110,9 @@ class Intake:
         self._found = chain(first, self._found)
         self._check_any()
 
-    def batches(self, sketch: TextSketch | None, *, notes_short: bool = False) -> Iterator[Batch]:
+    def batches(
+        self, sketch: TextSketch | None, *, notes_short: bool = False
+    ) -> Iterator[files.Batch]:
         """Yield all documents in batches of bounded size.
 
         `sketch` decides whether text that looks like HTML gets a hint; None for no hint, because
@@ -145,7 +120,7 @@ class Intake:
         at the end, where other notes do not hide them.
         """
         self._short_hint = ShortHint() if notes_short else None
-        held: list[Batch] = []
+        held: list[files.Batch] = []
         count = size = read = 0
         for each in self._found_some():
             self._look_at(each, sketch)
@@ -166,10 +141,10 @@ class Intake:
         check_balance(read, **{"passed on": self.documents, "refused": self._refused})
         self._check_any()
         short = None if self._short_hint is None else self._short_hint.note()
-        for note in filter(None, (self._markup_hint, short, guessed_note(), left_out_note())):
+        for note in filter(None, (self._markup_hint, short, guessed_note(), files.left_out_note())):
             self.progress.note(note)
 
-    def refusing(self, batch: Batch | None, on_error: str) -> Callable[[int, Any, str], None]:
+    def refusing(self, batch: files.Batch | None, on_error: str) -> Callable[[int, Any, str], None]:
         """Return what a verb calls with the row, id and reason of a document that it cannot read.
 
         Such a document counts as skipped; with on_error="raise", InputError names its place in a
@@ -182,13 +157,15 @@ class Intake:
                 raise InputError(f"{where}: {reason}")
             self.documents -= 1
             self._refused += 1
-            self.report(InputProblem("" if batch is None else batch.sources[row], where, reason))
+            self.report(
+                files.InputProblem("" if batch is None else batch.sources[row], where, reason)
+            )
 
         return refuse
 
     def readable(
-        self, batches: Iterable[Batch], sketcher: AnySketcher, on_error: str
-    ) -> Iterator[Batch]:
+        self, batches: Iterable[files.Batch], sketcher: AnySketcher, on_error: str
+    ) -> Iterator[files.Batch]:
         """Yield batches without the documents that a sketcher cannot read, see `refusing`."""
         for batch in batches:
             skipped = Skipped(self.refusing(batch, on_error))
@@ -206,12 +183,12 @@ class Intake:
             line += f"; {seconds:.2f} s, {speed:,.1f} MB/s"
         return line + self.skipped_note()
 
-    def spare(self, kept: SurvivorOutput | None) -> None:
+    def spare(self, kept: files.SurvivorOutput | None) -> None:
         """Let the output keep a source that it replaces, if something was skipped."""
         if kept is not None and self.skipped:
             kept.spare_source()
 
-    def check(self, survivors: SurvivorOutput | None = None, **places: int) -> None:
+    def check(self, survivors: files.SurvivorOutput | None = None, **places: int) -> None:
         """Raise AssertionError unless each document is in one of the places, or was not written.
 
         `survivors`: what has written those that are kept, before anybody sees it.
@@ -237,10 +214,10 @@ class Intake:
         what = "file or record" if self.skipped == 1 else "files or records"
         return f"; {self.skipped:,} {what} skipped, reported above"
 
-    def _found_some(self) -> Iterator[Batch]:
+    def _found_some(self) -> Iterator[files.Batch]:
         """Yield what is no problem, and report the problems."""
         for each in self._found:
-            if isinstance(each, InputProblem):
+            if isinstance(each, files.InputProblem):
                 self.report(each)
             else:
                 self._has_text |= len(each) > 0 and (each.nulls is None or not each.nulls.all())
@@ -256,35 +233,35 @@ class Intake:
                 f"{what} had to be skipped, as reported above, so nothing was done or written"
             )
 
-    def _cut(self, held: list[Batch]) -> Iterator[Batch]:
+    def _cut(self, held: list[files.Batch]) -> Iterator[files.Batch]:
         """Yield batches as one, in parts of at most `BATCH_DOCUMENTS` documents."""
-        whole = joined(held)
+        whole = files.joined(held)
         if len(whole) <= BATCH_DOCUMENTS:
             yield self._counted(whole)
             return
         for start in range(0, len(whole), BATCH_DOCUMENTS):
             yield self._counted(whole.part(start, start + BATCH_DOCUMENTS))
 
-    def _counted(self, batch: Batch) -> Batch:
+    def _counted(self, batch: files.Batch) -> files.Batch:
         self.documents += len(batch)
         self.size_bytes += int(batch.sizes.sum())
         if self._short_hint is not None:
             self._short_hint.look_at(batch.texts)
         megabytes = self.size_bytes / 1e6
         state = f"{quantity(self.documents, 'document')}, {megabytes:,.0f} MB"
-        self.progress.show(state, AMOUNT.share())
+        self.progress.show(state, files.AMOUNT.share())
         return batch
 
-    def _look_at(self, batch: Batch, sketch: TextSketch | None) -> None:
+    def _look_at(self, batch: files.Batch, sketch: TextSketch | None) -> None:
         if sketch is None or self._markup_hint:
             return
-        at = page_position(batch.texts)
+        at = files.page_position(batch.texts)
         if at is not None:
-            self._markup_hint = markup_hint(batch.texts[at], batch.where(at), sketch)
+            self._markup_hint = files.markup_hint(batch.texts[at], batch.where(at), sketch)
 
-    def report(self, problem: InputProblem) -> None:
+    def report(self, problem: files.InputProblem) -> None:
         """Count and show a file or record that is left out; InputError for a null, if asked for."""
-        if self._on_null and problem.reason.startswith(NO_TEXT):
+        if self._on_null and problem.reason.startswith(files.NO_TEXT):
             if self._on_null == ERROR:
                 raise InputError(f"{problem.where}: {problem.reason}")
             self.dropped += 1
@@ -294,7 +271,11 @@ class Intake:
             kind = problem.source, NUMBER.sub("", problem.reason.partition(";")[0])
             if kind not in self._problems and len(self._problems) >= KINDS_MAX:
                 kind = problem.source, ""
-            most = REPORTED_NO_FIELD if problem.reason.startswith(NO_FIELD) else REPORTED_PROBLEMS
+            most = (
+                REPORTED_NO_FIELD
+                if problem.reason.startswith(files.NO_FIELD)
+                else REPORTED_PROBLEMS
+            )
             alike = self._problems.setdefault(kind, _Alike(problem.where, most))
             alike.count += 1
             if alike.count > alike.reported:
@@ -320,7 +301,7 @@ class ShortHint:
         self._words: list[int] = []
         self._batches = 0
 
-    def look_at(self, texts: Texts) -> None:
+    def look_at(self, texts: files.Texts) -> None:
         """Count the words of some texts of a batch."""
         self._batches += 1
         if self._batches > FIRST_BATCHES and self._batches % LATER_BATCHES:
@@ -350,11 +331,15 @@ class KeptOutput(NamedTuple):
 
     sources: Sequence[str]
     path: str | None
-    form: Format | None
+    form: files.Format | None
 
     @classmethod
     def of(
-        cls, path: str | None, sources: Sequence[str], staying: Staying, reading: SourceOptions
+        cls,
+        path: str | None,
+        sources: Sequence[str],
+        staying: files.Staying,
+        reading: files.SourceOptions,
     ) -> "KeptOutput":
         """Return the output with its format; OptionError if the sources do not fit it.
 
@@ -362,27 +347,30 @@ class KeptOutput(NamedTuple):
         """
         if path is None:
             return cls(sources, path, None)
-        kinds = {source: holds_records(source, reading) for source in sources}
-        return cls(sources, path, keep_format(path, kinds, staying))
+        kinds = {source: files.holds_records(source, reading) for source in sources}
+        return cls(sources, path, files.keep_format(path, kinds, staying))
 
     @property
     def has_paths(self) -> bool:
         """Whether it lists or copies documents that are files."""
-        return self.form is not None and self.form.kind in (FOLDER, PATHS)
+        return self.form is not None and self.form.kind in (files.FOLDER, files.PATHS)
 
-    def reading(self, reading: SourceOptions) -> SourceOptions:
+    def reading(self, reading: files.SourceOptions) -> files.SourceOptions:
         """Return `reading` with the lines of documents that the output needs."""
         return replace(reading, has_lines=self.form is not None, has_paths=self.has_paths)
 
     def opened(
-        self, outputs: Outputs, reading: SourceOptions, *, has_links: bool = False
-    ) -> SurvivorOutput | None:
+        self, outputs: files.Outputs, reading: files.SourceOptions, *, has_links: bool = False
+    ) -> files.SurvivorOutput | None:
         """Return what fills the output; None if there is none.  See `SurvivorOutput`."""
-        names, columns = list(map(valid_name, self.sources)), partial(columns_of, reading)
+        names, columns = (
+            list(map(files.valid_name, self.sources)),
+            partial(files.columns_of, reading),
+        )
         target = outputs.open(self.path, self.form)
         if target is None:
             return None
-        return SurvivorOutput(
+        return files.SurvivorOutput(
             target, self.sources, names, columns=columns, has_links=has_links,
             delimiter=reading.delimiter,
         )  # fmt: skip
