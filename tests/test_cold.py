@@ -168,7 +168,7 @@ def test_commands_over_a_database_load_neither_the_main_job_nor_shards(command):
     loaded = modules_of_program(command, "--help")
 
     assert f"simdb.cli.{module_of(command)}" in loaded
-    parts = {"simdb.jobs.deduplication.dropping", "simdb.jobs.deduplication.run"}
+    parts = {"simdb.jobs.deduplication.job", "simdb.jobs.deduplication.sieve"}
     assert loaded.isdisjoint({*parts, "simdb.jobs.deduplication.result", "simdb.database.sharding"})
 
 

@@ -200,7 +200,7 @@ def _run(
             progress.begin("writing what is clean")
             kept = run.kept(leaks, job.action, job.kept.sources, job.reading.text_field)
             intake.spare(survivors)
-            run.write(kept, survivors)
+            run.lines.copy(kept, survivors)
         stay = int(np.count_nonzero(kept))
         intake.check(survivors, kept=stay, removed=len(kept) - stay)
         written_already = InMemory([], job.reading.text_field)

@@ -1,53 +1,102 @@
 """Command dedup: finds near-duplicates within the input, or against all earlier runs.
 
-Candidates that sketches find are decided by their texts, which are read again where they are, or
-wait in a spool.  Result rows wait in a spool, too, and the output of -o in a partial file,
-until all is stored.
+The options become a `DedupJob`, which does the work, and what it found is printed.  The output of
+-o and the rows wait in partial files until all is stored.
 """
 
-from collections.abc import Iterable
-from contextlib import ExitStack
-from dataclasses import replace
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import simdb
-from simdb.cli.duplicates import groups
-from simdb.cli.duplicates.increment import find_new, open_against
-from simdb.cli.duplicates.work import (
-    DedupJob,
-    DedupWork,
-    DuplicateOptions,
-    Outcome,
-    ResultOptions,
-    StoreOptions,
+from simdb.cli.options.declare import Positive
+from simdb.cli.options.intake import Intake, KeptOutput, is_default
+from simdb.cli.options.opening import begin_write, open_or_create
+from simdb.cli.options.option_groups import (
+    ListingOptions,
+    ReadingOptions,
+    SearchOptions,
+    given_memory,
+    given_search,
+    with_nulls,
 )
-from simdb.cli.options.intake import Intake, KeptOutput
-from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with_nulls
-from simdb.cli.options.sketch_options import SketchOptions, allowed
-from simdb.cli.options.texts import Shown, TextsById, beginnings_of, texts_by_id
+from simdb.cli.options.sketch_options import (
+    Given,
+    SketchOptions,
+    allowed,
+    check_given,
+    make_sketch,
+)
+from simdb.cli.options.texts import (
+    Beginnings,
+    Shown,
+    TextsById,
+    beginnings_of,
+    check_keep,
+    text_beginning,
+    texts_by_id,
+)
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import quantity
+from simdb.cli.output.render import print_note, quantity, verification_note
 from simdb.core import keeping
+from simdb.core.arrays import Id
+from simdb.core.checks import one_of, share
+from simdb.core.choices import KEEP, NullName, PolicyName, VerifyName
+from simdb.core.errors import OptionError
+from simdb.core.fields import checked_field
+from simdb.core.memory import check_memory
+from simdb.core.options import SEEN
+from simdb.core.text_sketch import UNITS as TOKEN_UNITS
+from simdb.core.threads import thread_count
+from simdb.database import STAR
 from simdb.files import (
     STANDARD_OUTPUT,
+    Batch,
+    Format,
     Origins,
     Outputs,
     Row,
     SourceOptions,
     Spool,
     SurvivorOutput,
+    Target,
+    begin_counting,
+    check_outputs,
     check_sources,
     expanded,
+    expected_documents,
+    is_remote,
+    is_stream,
+    output_format,
     read_sources,
+    remote_place,
+    side_files,
     write_results,
 )
 from simdb.jobs import (
     DOCUMENT,
+    NAMELESS,
     PAGE_FORM,
+    TEXT_CHARACTERS,
+    UNITS,
     DatabaseReference,
+    DedupJob,
+    DedupQuestion,
+    FileReference,
+    Outcome,
+    Reference,
+    check_apart,
+    check_page,
+    check_together,
+    checked_unit,
     fill_page,
-    render_removed,
-    rule_in_words,
+    run_job,
 )
+from simdb.sketch import AnySketcher
 from simdb.storage import is_database
 
 FLAT_COLUMNS = ("representative", "size", "id", "distance", "similarity")
@@ -57,6 +106,184 @@ FLAT_TEXT_COLUMNS = (
 GROUP_COLUMNS = ("representative", "size", "duplicates")
 PART_COLUMNS = ("id", "parts", "dropped", "left")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
+# From this number of documents on it is said if most are near-duplicates.
+MANY_DOCUMENTS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreOptions:
+    """The options of `simdb dedup` about the database of earlier runs."""
+
+    db: str | None = None
+    run: str | None = None
+    existing: bool = False
+    features: bool = False
+
+    def check(self) -> None:
+        """Raise OptionError for options of the database of --db without it."""
+        for is_given, says in (
+            (self.existing, "--existing says that the database of --db exists"),
+            (self.features, "--features says what the database of --db stores"),
+        ):
+            if is_given and self.db is None:
+                raise OptionError(f"{says}; give both, or neither")
+
+    def run_name(self, sources: Collection[str]) -> str | None:
+        """Return the name of a run: the given one, or one made of the places of its sources.
+
+        None without a database, or if a source is a stream, which can be anything when it is read
+        again.
+        """
+        if self.run is not None or self.db is None or any(map(is_stream, sources)):
+            return self.run
+        places = sorted(
+            {
+                os.fsencode(remote_place(each) if is_remote(each) else os.path.realpath(each))
+                for each in sources
+            }
+        )
+        return blake2b(b"\0".join(places), digest_size=16).hexdigest()
+
+    def opened(
+        self, sketch: Given, intake: Intake, allow: Collection[str], *, has_parts: bool
+    ) -> Callable[[Callable[[simdb.Database], object]], AbstractContextManager[simdb.Database]]:
+        """Return what opens the database, or creates it, see `open_or_create`.
+
+        Raises OptionError for a database with another sketch or without features, and NotFoundError
+        if there is none and --existing is given.
+        """
+        path = self.db or ""
+
+        def make_options() -> simdb.Options:
+            made = make_sketch(sketch)
+            if has_parts:
+                return simdb.Options(sketch=made)
+            # Documents that were not seen for long can then be dropped without foresight.
+            return simdb.Options(sketch=made, keep_times=SEEN, features=self.features)
+
+        def opened(
+            try_out: Callable[[simdb.Database], object],
+        ) -> AbstractContextManager[simdb.Database]:
+            def tried_out(database: simdb.Database) -> None:
+                check_given(sketch, database.options.sketch, path)
+                if self.features and not has_parts and not database.options.features:
+                    raise OptionError(
+                        f"{path} was created without --features, and what it has stored cannot get"
+                        " any; leave out --features, or begin a new database"
+                    )
+                try_out(database)
+
+            return open_or_create(
+                path, make_options=make_options, try_out=tried_out, intake=intake, allow=allow,
+                must_exist=self.existing,
+            )  # fmt: skip
+
+        return opened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateOptions(SearchOptions):
+    """The options of `simdb dedup` about duplicates."""
+
+    similarity: float | None = None
+    policy: PolicyName = STAR
+    against: list[str] | None = None
+    keep: str = keeping.FIRST
+    verify: VerifyName | None = None
+    texts: list[str] | None = None
+    on_null: NullName | None = None
+    max_share: float | None = None
+    memory: str | None = None
+    min_words: Positive | None = None
+
+    def question(self) -> DedupQuestion:
+        """Return when documents match, and how they are compared."""
+        memory = given_memory(self.memory)
+        check_memory("--memory", memory)
+        if self.max_share is not None:
+            share("--max-share", self.max_share)
+        return DedupQuestion(
+            self.similarity, self.distance, self.recall, self.verify, self.policy, self.max_share,
+            threads=thread_count(), search=given_search(self.search), memory=memory,
+        )  # fmt: skip
+
+    def check(self, db: str | None, against: Sequence[str], run: str | None) -> None:
+        """Raise OptionError for values that are wrong, with --db or without it."""
+        check_together(db, self.against, self.policy, run)
+        check_keep(self.keep)
+        if db is None and self.texts is not None and not any(map(is_database, against)):
+            raise OptionError(
+                "--texts works only with --db, or a database in --against; otherwise all texts are"
+                " in the input"
+            )
+
+    def least_words(self, unit: str, question: DedupQuestion, db: str | None) -> int:
+        """Return how many words a part must have to be dropped."""
+        others = {"--verify": self.verify is not None, "--texts": self.texts is not None}
+        given = self.min_words, question, self.keep, self.against, db, others
+        return checked_unit(unit, *given)
+
+    def reading(self, reading: SourceOptions, question: DedupQuestion) -> SourceOptions:
+        """Return how to read the sources, with what --on-null, --keep and --memory say."""
+        return replace(
+            with_nulls(reading, self.on_null, "keep"),
+            fields=tuple(filter(None, [keeping.parse(self.keep).field])), memory=question.memory,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultOptions:
+    """The options of `simdb dedup` about its results."""
+
+    output: str | None = None
+    in_place: bool = False
+    link: bool = False
+    show: Positive | None = None
+    groups: str | None = None
+    report: str | None = None
+
+    @property
+    def paths(self) -> dict[str, str | None]:
+        """The outputs by their options, None for each that was not asked for."""
+        return {"--output": self.output, "--groups": self.groups, "--report": self.report}
+
+    def check(self, unit: str) -> Format | None:
+        """Return the format of --groups; OptionError for a file that cannot be written."""
+        if self.groups == STANDARD_OUTPUT:
+            raise OptionError(
+                "--groups names a file; on standard output are the groups themselves, or with -o -"
+                " what is kept"
+            )
+        if self.report == STANDARD_OUTPUT:
+            raise OptionError("--report names a file, such as --report removed.html")
+        if self.report is not None:
+            check_page(self.report)
+        if self.show is not None and unit != DOCUMENT:
+            raise OptionError("--show shows texts that are alike; leave it out with --unit")
+        return None if self.groups is None else output_format(self.groups, "--groups")
+
+    def beginnings(self, db: str | None) -> AbstractContextManager[Beginnings | None]:
+        """Return what holds the beginnings of texts that are shown of a run with a database."""
+        held = [TEXT_CHARACTERS] if self.report is not None else []
+        held += [self.show] if self.show is not None else []
+        return beginnings_of(max(held) if db is not None and held else None)
+
+    def columns(
+        self, unit: str, *, has_database: bool, is_led: bool
+    ) -> tuple[tuple[str, ...], ...]:
+        """Return the columns of the rows for people, and of a table of --groups.
+
+        That has a row for each duplicate.  `is_led`: with --against.
+        """
+        has_texts = self.show is not None
+        if unit != DOCUMENT:
+            return PART_COLUMNS, PART_COLUMNS
+        if has_database:
+            columns = (*MATCH_COLUMNS, "text", "match_text") if has_texts else MATCH_COLUMNS
+            return columns, columns
+        led, text = (("reference",) if is_led else ()), (("text",) if has_texts else ())
+        flat = FLAT_TEXT_COLUMNS if has_texts else FLAT_COLUMNS
+        return (*GROUP_COLUMNS[:1], *text, *led, *GROUP_COLUMNS[1:]), (*flat[:1], *led, *flat[1:])
 
 
 def dedup(
@@ -72,161 +299,296 @@ def dedup(
 ) -> None:
     """Find near-duplicate documents in files, folders and records."""
     sketch = chosen.given()
-    sources, against = expanded(sources), expanded(duplicates.against or [])
-    read = [*sources, *(each for each in against if not is_database(each))]
-    check_sources([*read, *(duplicates.texts or [])], inputs.reading())
-    has_database = store.db is not None
-    duplicates.check(has_database=has_database)
-    groups.check_against(against, sources)
-    staying = {"in --against": against, "in --texts": duplicates.texts}
-    results.check_places(sources, staying, [store.db, *filter(is_database, against)])
-    unit = groups.taken_unit(sketch)
-    min_words = duplicates.least_words(unit, has_database=has_database)
-    store.check()
-    groups_form = results.check()
-    kept = KeptOutput.of(results.output, sources, staying, inputs.reading())
-    job = DedupJob(
-        sources=sources, against=against, sketch=sketch, allow=allowed(sketch, allow), unit=unit,
-        min_words=min_words, store=store, run=store.run_name(sources), given=duplicates,
-        results=results, listing=listing, kept=kept, groups_form=groups_form,
-        reading=_reading(kept.reading(inputs.reading()), duplicates),
-    )  # fmt: skip
-    outcome, skipped = _run(job)
-    listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
-
-
-def _reading(reading: SourceOptions, given: DuplicateOptions) -> SourceOptions:
-    """Return how to read the sources, with what --on-null, --keep and --memory say."""
-    return replace(
-        with_nulls(reading, given.on_null, "keep"),
-        fields=tuple(filter(None, [keeping.parse(given.keep).field])), memory=given.memory_bytes,
-    )  # fmt: skip
-
-
-def _run(job: DedupJob) -> tuple[Outcome, int]:
-    """Do the job; return its outcome, and how many files or records were skipped."""
-    results, listing, has_database = job.results, job.listing, job.store.db is not None
+    allow, has_database = allowed(sketch, allow), store.db is not None
+    given = _checked(sources, sketch, store, duplicates, results, inputs.reading())
     with (
         Outputs() as outputs,
         Progress("reading", is_quiet=listing.quiet) as progress,
-        Spool() as rows,
-        texts_by_id(job.given.texts) as older,
-        beginnings_of(results.characters(has_database=has_database)) as beginnings,
+        Spool() as spool,
+        texts_by_id(duplicates.texts) as older,
+        results.beginnings(store.db) as beginnings,
         Origins() as origins,
         ExitStack() as held,
-        groups.opened_against(job, progress) as against,
+        _opened_against(given, progress, allow) as (reference, other),
     ):
-        reading = replace(job.reading, origins=origins)
-        intake = Intake.of(
-            job.sources, reading, progress, excluded=job.own_files,
-            has_parts=job.unit != DOCUMENT,
+        reading, has_parts = replace(given.reading, origins=origins), given.unit != DOCUMENT
+        own = given.own_files
+        intake = Intake.of(given.sources, reading, progress, excluded=own, has_parts=has_parts)
+        survivors = given.kept.opened(outputs, reading, has_links=results.link)
+        is_led = bool(given.against)
+        columns, flat = results.columns(given.unit, has_database=has_database, is_led=is_led)
+        shown = ShownRows(
+            results, listing, intake, survivors, spool, beginnings,
+            outputs.open(results.groups, given.groups_form), flat,
+            outputs.open(results.report, PAGE_FORM), duplicates.similarity,
         )  # fmt: skip
-        shown: Iterable[Row] = rows
-        if beginnings is not None and results.show is not None:
-            shown = Shown(rows, beginnings.of, results.show)
-        survivors = job.kept.opened(outputs, reading, has_links=results.link)
-        row_file = outputs.open(results.groups, job.groups_form)
-        page = outputs.open(results.report, PAGE_FORM)
-
-        def complete(outcome: Outcome) -> None:
-            intake.spare(survivors)
-            found = shown if outcome.rows is None else outcome.rows
-            write_results(found, row_file, _columns(job, is_flat=True))
-            rows.flush()
-            if page is not None:
-                progress.begin("writing the page")
-                fill_page(_page(job, outcome, intake), page)
-
-        work = DedupWork(
-            job, intake, None if listing.quiet and row_file is None else rows, survivors, outputs,
-            complete, origins, held, beginnings, against.reference,
-        )  # fmt: skip
-        outcome = _found(work, older)
+        if beginnings is not None:
+            beginnings.earlier = older
+        known = partial(_known, older, duplicates.texts or [], reading, progress)
+        options = simdb.Options() if has_database else _options(sketch, reference, known)
+        opened = store.opened(sketch, intake, allow, has_parts=has_parts)
+        outcome = run_job(DedupJob(
+            sources=given.sources, origins=origins, held=held, options=options,
+            question=replace(given.question, watch=partial(_watch, progress)),
+            batches=partial(_batches, intake, duplicates, reading, has_parts=has_parts),
+            documents=lambda: intake.documents, rule=keeping.parse(duplicates.keep, "--keep"),
+            unit=given.unit, min_words=given.min_words, text=reading.text_field,
+            reference=reference, database=opened if has_database else None,
+            begin_write=lambda database: begin_write(database, progress),
+            run=store.run_name(given.sources) or (NAMELESS if has_parts else None),
+            known=known, beginnings=beginnings, output=survivors, outputs=outputs,
+            has_texts=results.show is not None or results.report is not None,
+            note=progress.note, begin=partial(_begin, progress), found=shown.add,
+        ))  # fmt: skip
         seconds = progress.elapsed_seconds
         progress.finish()
-        if results.output != STANDARD_OUTPUT:
-            listing.show(shown if outcome.rows is None else outcome.rows, _columns(job))
-        listing.note_stages(progress)
-        no_rows = None if row_file is None else row_file.note("there are no duplicates")
-        for note in filter(None, [*outcome.notes(), outcome.alike_note(intake.documents)]):
+        shown.print(outcome, duplicates.keep, columns)
+        progress.note(intake.summary(_counts(outcome, intake, has_database), seconds))
+    skipped = intake.skipped + (0 if other is None else other.skipped)
+    listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
+
+
+class GivenRun(NamedTuple):
+    """What the options of a run say, after all of them have been checked."""
+
+    sources: list[str]
+    against: list[str]
+    question: DedupQuestion
+    unit: str
+    min_words: int
+    kept: KeptOutput
+    groups_form: Format | None
+    reading: SourceOptions
+    own_files: Sequence[str]
+
+
+def _checked(
+    sources: list[str],
+    sketch: Given,
+    store: StoreOptions,
+    given: DuplicateOptions,
+    results: ResultOptions,
+    reading: SourceOptions,
+) -> GivenRun:
+    """Return what the options say; OptionError or InputError for what cannot be done."""
+    sources, against = expanded(sources), expanded(given.against or [])
+    databases = list(filter(is_database, against))
+    read = [*sources, *(each for each in against if each not in databases), *(given.texts or [])]
+    check_sources(read, reading)
+    question = given.question()
+    given.check(store.db, against, store.run)
+    if len(against) != 1 or not databases:
+        check_apart(sources, against)
+    staying = {"in --against": against, "in --texts": given.texts}
+    check_outputs(
+        results.paths, sources, staying, [store.db, *databases], kept=["--output"],
+        in_place=results.in_place,
+    )  # fmt: skip
+    unit = taken_unit(sketch)
+    min_words = given.least_words(unit, question, store.db)
+    store.check()
+    groups_form = results.check(unit)
+    kept = KeptOutput.of(results.output, sources, staying, reading)
+    reading = given.reading(kept.reading(reading), question)
+    if unit != DOCUMENT:
+        _check_parts(reading, kept)
+    own_files = [*filter(None, [store.db]), *side_files(*results.paths.values())]
+    return GivenRun(
+        sources, against, question, unit, min_words, kept, groups_form, reading, own_files
+    )
+
+
+@dataclass(slots=True)
+class ShownRows:
+    """The rows of a run, on their way to --groups, to --report and to standard output."""
+
+    results: ResultOptions
+    listing: ListingOptions
+    intake: Intake
+    survivors: SurvivorOutput | None
+    spool: Spool
+    beginnings: Beginnings | None
+    row_file: Target | None
+    flat: Sequence[str]
+    page: Target | None
+    similarity: float | None
+    rows: Iterable[Row] = ()
+
+    def add(self, outcome: Outcome) -> None:
+        """Take what was found, and write the files with it, before anything is stored."""
+        self.intake.spare(self.survivors)
+        self.rows, show = outcome.rows, self.results.show
+        if show is not None and self.beginnings is not None:
+            self.rows = Shown(outcome.rows, self.beginnings.of, show)
+        elif show is not None and not (self.listing.quiet and self.row_file is None):
+            # Texts are read where they are, which may be where survivors are written.
+            for row in outcome.rows.make(partial(text_beginning, characters=show)):
+                self.spool.add(row)
+            self.spool.flush()
+            self.rows = self.spool
+        write_results(self.rows, self.row_file, self.flat)
+        if self.page is not None:
+            self.intake.progress.begin("writing the page")
+            fill_page(outcome.page(self.intake.documents, self.similarity), self.page)
+
+    def print(self, outcome: Outcome, keep: str, columns: Sequence[str]) -> None:
+        """Print the rows, and notes about them."""
+        progress, count = self.intake.progress, self.intake.documents
+        if self.results.output != STANDARD_OUTPUT:
+            self.listing.show(self.rows, columns)
+        self.listing.note_stages(progress)
+        for note in filter(None, _notes(outcome, keep, count)):
             progress.note(note)
-        for note in filter(None, [_kept_note(survivors, intake), no_rows]):
-            progress.report(note)
-        counts = _counts(outcome, intake, has_database=has_database)
-        progress.note(intake.summary(counts, seconds))
-    return outcome, intake.skipped + against.skipped
+        none_new = f"none of {quantity(count, 'document')} is new"
+        if self.survivors is not None:
+            print_note(self.survivors.target.note(none_new if count else "no document was read"))
+        if self.row_file is not None:
+            print_note(self.row_file.note("there are no duplicates"))
 
 
-def _page(job: DedupJob, outcome: Outcome, intake: Intake) -> str:
-    """Return the page of --report."""
-    counts, measure, least = outcome.verification, None, job.given.similarity
-    if counts is not None:
-        measure, least = counts.measure, counts.least
-    rule = rule_in_words(measure, least)
-    return render_removed(intake.documents, outcome.duplicates, rule, outcome.pairs)
+def taken_unit(sketch: Given) -> str:
+    """Return the unit that --unit asks for, and take it from the options of the sketch.
+
+    There --unit says what a token is; then the unit is a document.
+    """
+    given = sketch.get("unit", DOCUMENT)
+    one_of("--unit", given, (*UNITS, *TOKEN_UNITS))
+    return DOCUMENT if given in TOKEN_UNITS else str(sketch.pop("unit", DOCUMENT))
 
 
-def _found(work: DedupWork, older: TextsById | None) -> Outcome:
-    """Find the duplicates; `older` takes the texts of --texts."""
-    job = work.job
-    if job.unit != DOCUMENT:
-        return groups.drop_parts(work)
-    if job.store.db is None:
-        if older is not None and isinstance(work.reference, DatabaseReference):
-            _read_texts(work, older, work.reference.held)
-            work.reference.known = older.texts
-        return groups.find_groups(work)
-    with open_against(work) as database:
-        if older is not None:
-            _read_texts(work, older, database)
-        if work.beginnings is not None:
-            work.beginnings.earlier = older
-        return find_new(work, database, older)
+def _check_parts(reading: SourceOptions, kept: KeptOutput) -> None:
+    """Raise OptionError for what has no meaning for parts of documents."""
+    checked_field("--text-field", reading.text_field, "--unit")
+    if kept.has_paths:
+        raise OptionError(
+            "with --unit, documents that are files are written as records, each with its id and"
+            " its text; let -o FILE end in .jsonl, .csv, .tsv or .parquet"
+        )
 
 
-def _read_texts(work: DedupWork, older: TextsById, database: simdb.Database) -> None:
-    """Read the texts of --texts, which are those of documents in a database."""
-    found = read_sources(work.job.given.texts or [], work.job.reading)
-    older.read(found, database.options.sketch, work.progress)
-
-
-def _columns(job: DedupJob, *, is_flat: bool = False) -> tuple[str, ...]:
-    """Return the columns of a table of the rows; `is_flat`: with a row for each duplicate."""
-    has_texts = job.results.show is not None
-    if job.unit != DOCUMENT:
-        return PART_COLUMNS
-    if job.store.db is not None:
-        return (*MATCH_COLUMNS, "text", "match_text") if has_texts else MATCH_COLUMNS
-    led = ("reference",) if job.against else ()
-    if is_flat:
-        columns = FLAT_TEXT_COLUMNS if has_texts else FLAT_COLUMNS
-        return (*columns[:1], *led, *columns[1:])
-    return (*GROUP_COLUMNS[:1], *(("text",) if has_texts else ()), *led, *GROUP_COLUMNS[1:])
-
-
-def _kept_note(kept: SurvivorOutput | None, intake: Intake) -> str | None:
-    """Return a line that says why there are no survivors; None if there are some."""
-    if kept is None:
-        return None
-    none_new = f"none of {quantity(intake.documents, 'document')} is new"
-    return kept.target.note(none_new if intake.documents else "no document was read")
-
-
-def _counts(outcome: Outcome, intake: Intake, *, has_database: bool) -> list[str]:
-    """Return the counts of a run in words; `has_database`: with one of --db."""
-    parts = [quantity(intake.documents, "document")]
-    if outcome.parts is not None:
-        parts += groups.parts_counts(outcome, outcome.parts)
-    elif has_database:
-        parts += [f"{outcome.stored:,} new", quantity(outcome.duplicates, "duplicate")]
+@contextmanager
+def _opened_against(
+    given: GivenRun, progress: Progress, allow: Collection[str]
+) -> Iterator[tuple[Reference | None, Intake | None]]:
+    """Yield what --against names, open until the input is compared, and how files are read."""
+    against, reading = given.against, given.reading
+    if not against:
+        yield None, None
+    elif is_database(against[0]):
+        with simdb.open(against[0], "r", allow=allow) as held:
+            yield DatabaseReference(held), None
     else:
-        parts += [quantity(outcome.groups, "group"), quantity(outcome.duplicates, "duplicate")]
+        origins = Origins()
+        own = replace(
+            reading, has_lines=False, has_paths=False, fields=(), on_null=KEEP,
+            given=tuple({reading.text_field} & {*reading.given}), origins=origins,
+        )  # fmt: skip
+        intake = Intake(read_sources(against, own, excluded=given.own_files), progress)
+
+        def batches() -> Iterator[Batch]:
+            yield from intake.batches(None)
+            begin_counting()  # of what is read next
+
+        expected = expected_documents(against)
+        yield FileReference(batches(), origins, expected, against), intake
+
+
+def _known(
+    older: TextsById | None,
+    texts: Collection[str],
+    reading: SourceOptions,
+    progress: Progress,
+    database: simdb.Database,
+) -> Callable[[Sequence[Id]], Sequence[Any]] | None:
+    """Read the texts of --texts, those of documents in a database; return what finds them."""
+    if older is None:
+        return None
+    found: Callable[[Sequence[Id]], Sequence[Any]] = older.texts
+    older.read(read_sources(texts, reading), database.options.sketch, progress)
+    return found
+
+
+def _options(
+    sketch: Given, reference: Reference | None, known: Callable[[simdb.Database], Any]
+) -> simdb.Options:
+    """Return the options of the database of --against, or those given."""
+    if not isinstance(reference, DatabaseReference):
+        return simdb.Options(sketch=make_sketch(sketch))
+    check_given(sketch, reference.held.options.sketch, reference.held.path)
+    reference.known = known(reference.held) or reference.known
+    return reference.held.options
+
+
+def _batches(
+    intake: Intake,
+    given: DuplicateOptions,
+    reading: SourceOptions,
+    options: simdb.Options,
+    sketcher: "AnySketcher | None",
+    *,
+    has_parts: bool,
+) -> Iterator[Batch]:
+    """Return the documents, without those that a function of the sketch refuses."""
+    notes_short = not has_parts and is_default(options, given.similarity, given.distance)
+    batches = intake.batches(options.sketch, notes_short=notes_short)
+    if options.sketch.tokeniser and sketcher is not None:  # a function that can refuse any text
+        return intake.readable(batches, sketcher, reading.on_error)
+    return batches
+
+
+def _watch(progress: Progress, pairs: int) -> None:
+    """Show how many pairs were compared so far."""
+    progress.show(f"{pairs:,} pairs compared")
+
+
+def _begin(progress: Progress, stage: str, way: str = "") -> None:
+    """Begin a stage; `way`: how the one before was done."""
+    progress.timings.note = way
+    progress.begin(stage)
+
+
+def _notes(outcome: Outcome, keep: str, documents: int) -> Iterator[str | None]:
+    """Yield lines about the run, None for each that has nothing to say."""
+    yield outcome.largest_note()
+    yield verification_note(outcome.verification)
+    if keep != keeping.FIRST and outcome.earlier:
+        yield (
+            f"--keep {keep} chose among the documents of this run;"
+            f" {quantity(outcome.earlier, 'document')} of it match documents of earlier runs, which"
+            " stay"
+        )
+    if outcome.again:
+        yield (
+            "this run is in the database already, and keeps again what it stored then"
+            f" ({quantity(outcome.again, 'document')}); --run NAME begins another run"
+        )
+    is_most = outcome.parts is None and 2 * outcome.duplicates > documents
+    if documents >= MANY_DOCUMENTS and is_most:
+        yield (
+            f"{outcome.duplicates:,} of {quantity(documents, 'document')} are near-duplicates of"
+            " others; if these are more than you expect, a higher --similarity or a longer"
+            " --shingle tells more documents apart, and --max-share ends such a run"
+        )
+
+
+def _counts(outcome: Outcome, intake: Intake, has_database: bool) -> list[str]:
+    """Return the counts of a run in words; `has_database`: with one of --db."""
+    found, parts = [quantity(intake.documents, "document")], outcome.parts
+    if parts is not None:
+        changed, left_out = int((parts.dropped > 0).sum()), len(parts.dropped) - outcome.stored
+        found.append(quantity(parts.seen, parts.unit))
+        found.append(f"{outcome.duplicates:,} dropped from {quantity(changed, 'document')}")
+        found += [f"{left_out:,} left out"] if left_out else []
+    elif has_database:
+        found += [f"{outcome.stored:,} new", quantity(outcome.duplicates, "duplicate")]
+    else:
+        found += [quantity(outcome.groups, "group"), quantity(outcome.duplicates, "duplicate")]
         if outcome.led is not None:
-            parts.append(f"{outcome.led:,} of them of --against")
+            found.append(f"{outcome.led:,} of them of --against")
     counts = {
         "kept again": outcome.again,
         "seen before": outcome.seen,
         "empty and kept": outcome.empty,
         "renamed": outcome.renamed,
     }
-    return parts + [f"{count:,} {name}" for name, count in counts.items() if count]
+    return found + [f"{count:,} {name}" for name, count in counts.items() if count]

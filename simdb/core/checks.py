@@ -134,15 +134,6 @@ def share(name: str, value: Any) -> None:
         raise OptionError(f"{name} must be above 0 and at most 1, got {shown(value)}{remedy}")
 
 
-def most_removed(max_share: float | None, removed: int, count: int, remedy: str) -> None:
-    """Raise OptionError if more than the share `max_share` of `count` documents are duplicates."""
-    if max_share is not None and removed > max_share * count:
-        raise OptionError(
-            f"{removed:,} of {count:,} documents are duplicates, which is {removed / count:.1%} and"
-            f" more than max_share={max_share:g}; {remedy}"
-        )
-
-
 def installed(module: str, need: str) -> Any:
     """Import a module of an optional package; raise OptionError with the text `need` without it."""
     try:

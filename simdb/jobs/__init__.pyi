@@ -11,14 +11,15 @@ from simdb.jobs.decontamination.search import (
     DecontaminationRun as DecontaminationRun,
     ItemSearch as ItemSearch,
 )
-from simdb.jobs.deduplication import repeat as repeat
-from simdb.jobs.deduplication.arrivals import Arrivals as Arrivals
-from simdb.jobs.deduplication.claims import Claims as Claims
-from simdb.jobs.deduplication.dropping import PartsRun as PartsRun
+from simdb.jobs.deduplication.job import (
+    DedupJob as DedupJob,
+    FoundRows as FoundRows,
+    Outcome as Outcome,
+    run_job as run_job,
+)
 from simdb.jobs.deduplication.question import (
-    Decided as Decided,
     DedupQuestion as DedupQuestion,
-    texts_at as texts_at,
+    check_together as check_together,
 )
 from simdb.jobs.deduplication.reference import (
     DatabaseReference as DatabaseReference,
@@ -26,16 +27,11 @@ from simdb.jobs.deduplication.reference import (
     Reference as Reference,
 )
 from simdb.jobs.deduplication.references import check_apart as check_apart
-from simdb.jobs.deduplication.repeat import Left as Left
-from simdb.jobs.deduplication.result import InMemory as InMemory, Parts as Parts
-from simdb.jobs.deduplication.run import DedupRun as DedupRun, SecondLook as SecondLook
+from simdb.jobs.deduplication.result import InMemory as InMemory
 from simdb.jobs.deduplication.sieve import (
     DOCUMENT as DOCUMENT,
     NAMELESS as NAMELESS,
     UNITS as UNITS,
-    Dropped as Dropped,
-    Sieve as Sieve,
-    UnitKeys as UnitKeys,
     checked_unit as checked_unit,
 )
 from simdb.jobs.deduplication.stars import decided_in_order as decided_in_order
@@ -43,12 +39,8 @@ from simdb.jobs.report.excerpts import TEXT_CHARACTERS as TEXT_CHARACTERS, compa
 from simdb.jobs.report.facts import Limits as Limits, gather as gather
 from simdb.jobs.report.page import (
     PAGE_FORM as PAGE_FORM,
-    TextPair as TextPair,
     check_page as check_page,
     fill_page as fill_page,
-    nearest_pairs as nearest_pairs,
     render as render,
-    render_removed as render_removed,
-    rule_in_words as rule_in_words,
     write_page as write_page,
 )

@@ -315,7 +315,7 @@ def test_groups_are_the_same_however_many_documents_are_taken_at_a_time(
     )  # fmt: skip
     options = ["--similarity", "0.5", "--verify", *deciding, "-o"]
     whole = simdb_run("dedup", "a.jsonl", *options, "whole.jsonl").rows
-    monkeypatch.setattr("simdb.cli.duplicates.groups.NAMED_DOCUMENTS", 3)
+    monkeypatch.setattr("simdb.jobs.deduplication.job.NAMED_DOCUMENTS", 3)
     monkeypatch.setattr("simdb.jobs.deduplication.alike.COMPARED_DOCUMENTS", 3)
     monkeypatch.setattr("simdb.jobs.deduplication.alike.STORED_DOCUMENTS", 2)
     monkeypatch.setattr("simdb.cli.options.intake.BATCH_DOCUMENTS", 2)

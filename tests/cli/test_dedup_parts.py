@@ -107,7 +107,7 @@ def test_exit_code_says_that_parts_were_dropped(simdb_run, source):
     [
         (["--unit", "lines"], "--unit must be one of 'document', 'paragraph'"),
         (["--min-words", "3"], "--min-words is for parts"),
-        (["--unit", "line", "--min-words", "0"], "--min-words must"),
+        (["--unit", "line", "--min-words", "0"], "'--min-words': 0 is not"),
         (
             ["--unit", "line", "--similarity", "0.5", "--db", "db"],
             "--similarity with --db is for whole documents",

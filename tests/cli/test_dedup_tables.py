@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from simdb.jobs.deduplication.run import DedupRun
+from simdb.jobs.deduplication.job import DedupRun
 
 FOX = "the quick brown fox jumps over the lazy dog near the river bank today"
 SKY = "a completely different sentence about clouds, weather and the blue sky"

@@ -147,8 +147,8 @@ def test_a_new_database_is_announced(run, verb):
 
 
 IN_THE_MIDDLE = [
-    (["dedup", "a.jsonl", "--db", "new"], "duplicates.increment.Claims.decide"),
-    (["insert", "new", "a.jsonl"], "insert.begin_write"),
+    (["dedup", "a.jsonl", "--db", "new"], "jobs.deduplication.claims.Claims.decide"),
+    (["insert", "new", "a.jsonl"], "cli.insert.begin_write"),
 ]
 
 
@@ -161,7 +161,7 @@ def test_a_first_run_that_is_interrupted_says_that_the_database_is_empty(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"simdb.cli.{place}", interrupted)
+        patch.setattr(f"simdb.{place}", interrupted)
         first, second = (run(*verb) for _ in range(2))
     third = run(*verb)
 

@@ -20,12 +20,7 @@ COUNTS = {"\u4e2d\u6587": 2}
 
 def sieved(texts, *, size=3, threads=1, min_words=2, sketch=WORDWISE, similarity=None):
     """Return what is left of each text, None of those that are dropped."""
-    alike = None
-    if similarity is not None:
-        alike = DedupQuestion(
-            similarity, None, None, "exact", "star", None, "strict", threads, None
-        )
-    sieve = Sieve(sketch, "line", min_words, errors="strict", threads=threads, alike=alike)
+    sieve = Sieve(sketch, "line", min_words, DedupQuestion(similarity, threads=threads))
     batches = (texts[start : start + size] for start in range(0, len(texts), size))
     assert sum(1 for _ in sieve.read(batches)) == -(-len(texts) // size)
     dropped = sieve.decide()
@@ -127,14 +122,14 @@ def test_a_part_that_occurs_again_in_its_own_document_is_dropped_there():
 
 
 def test_a_message_names_the_document():
-    sieve = Sieve(Simhash(), "line", 2, errors="strict", threads=1)
+    sieve = Sieve(Simhash(), "line", 2, DedupQuestion())
 
     with pytest.raises(InputError, match="document 3 "):
         list(sieve.read([["a\nb\nc", "d"], ["e\nf", "g\n\ud800"]]))
 
 
 def test_invalid_bytes_are_replaced_if_that_is_asked_for():
-    sieve = Sieve(Simhash(), "line", 1, errors="replace", threads=1)
+    sieve = Sieve(Simhash(), "line", 1, DedupQuestion(errors="replace"))
 
     list(sieve.read([[b"one \xff two\n", "one \ufffd two\nthree"]]))
 
@@ -142,7 +137,7 @@ def test_invalid_bytes_are_replaced_if_that_is_asked_for():
 
 
 def test_a_text_that_was_changed_is_refused():
-    sieve = Sieve(Simhash(), "line", 1, errors="strict", threads=1)
+    sieve = Sieve(Simhash(), "line", 1, DedupQuestion())
     list(sieve.read([["one\ntwo\none"]]))
 
     with pytest.raises(InputError, match="not what it was"):
@@ -151,4 +146,4 @@ def test_a_text_that_was_changed_is_refused():
 
 def test_a_sketch_without_words_is_refused():
     with pytest.raises(OptionError, match="no words"):
-        Sieve(Simhash(unit="characters"), "line", 1, errors="strict", threads=1)
+        Sieve(Simhash(unit="characters"), "line", 1, DedupQuestion())

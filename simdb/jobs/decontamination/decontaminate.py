@@ -304,7 +304,7 @@ def _of_files(
         kept = run.kept(leaks, action, list(files.sources), reading.text_field)
         if on_null == DROP_NULLS:
             kept &= ~files.nulls
-        survivors = KeptDocuments(files, run, kept, held.pop_all())
+        survivors = KeptDocuments(files, run.lines, kept, held.pop_all())
         return result(survivors, kept, run.named(leaks), search, skipped.named())
 
 

@@ -105,7 +105,7 @@ class DecontaminationRun(ExitStack):
         self._search, self._output = search, output
         self.names = self.enter_context(Names())
         self._texts = self.enter_context(TextsAgain(origins))
-        self._lines = self.enter_context(LinesAgain(origins, output))
+        self.lines = self.enter_context(LinesAgain(origins, output))
 
     def read(self, batches: Iterable[Batch]) -> Iterator[int]:
         """Take all batches; yield the number of documents so far."""
@@ -145,18 +145,14 @@ class DecontaminationRun(ExitStack):
             return wanted.replaced(row, rest)
 
         if self._output is not None:
-            self._lines.change(positions, sources, changed)
+            self.lines.change(positions, sources, changed)
         return is_kept
-
-    def write(self, is_kept: Bools, survivors: SurvivorOutput) -> None:
-        """Write the documents that stay: bool[n]; InputError if a file was changed since."""
-        self._lines.copy(is_kept, survivors)
 
     def _each(self, batches: Iterable[Batch]) -> Iterator[Any]:
         """Note what is needed later of each batch, and yield its texts."""
         for batch in batches:
             self.names.add(batch)
-            self._lines.add(batch)
+            self.lines.add(batch)
             self._texts.add(batch)
             yield batch.texts
 

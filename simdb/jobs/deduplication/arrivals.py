@@ -21,7 +21,7 @@ from simdb.core.matches import Matches, Verification
 from simdb.files import Blocks
 from simdb.jobs.deduplication.measures import apart
 from simdb.jobs.deduplication.newcomers import Sifted, lookups_of
-from simdb.jobs.deduplication.question import DedupQuestion, TextSource
+from simdb.jobs.deduplication.question import DedupQuestion, NamesAt, TextSource
 from simdb.jobs.deduplication.repeat import Left
 from simdb.jobs.deduplication.within import alone
 from simdb.sketch import TEXT_CONTENT
@@ -29,8 +29,6 @@ from simdb.sketch import TEXT_CONTENT
 # So many documents are stored at a time.
 STORED_DOCUMENTS = 1 << 16
 
-# From positions of documents to their ids.
-Names: TypeAlias = Callable[[I64], Sequence[Id]]
 # From ids of stored documents to their texts, None for one that is not known.
 KnownTexts: TypeAlias = Callable[[list[Id]], Sequence[Any]]
 
@@ -94,7 +92,7 @@ class Arrivals(ExitStack):
             errors=self._question.errors,
         )  # fmt: skip
 
-    def decide(self, order: I64 | None, texts: TextSource, names: Names) -> LeftOut:
+    def decide(self, order: I64 | None, texts: TextSource, names: NamesAt) -> LeftOut:
         """Return which documents are not stored, by their positions.
 
         `order` int64[n]: their positions, those to be preferred first; None for the order in which
@@ -113,7 +111,7 @@ class Arrivals(ExitStack):
         left = Left(object_array(list(names(positions))), *columns)
         return LeftOut(positions, left, len(positions) - len(removed), decided.verification)
 
-    def store(self, names: Names, texts: TextSource) -> Iterator[tuple[I64, Sequence[Id]]]:
+    def store(self, names: NamesAt, texts: TextSource) -> Iterator[tuple[I64, Sequence[Id]]]:
         """Store the documents that are not refused, and yield their positions and ids in portions.
 
         A portion is stored when it is yielded.  `names` and `texts`: see `decide`.

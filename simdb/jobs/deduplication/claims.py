@@ -27,9 +27,15 @@ from simdb.core.clusters import Clusters
 from simdb.core.dtypes import I64, U8, U64, Bools
 from simdb.core.errors import ExistsError, InputError
 from simdb.database import sketch_all
-from simdb.jobs.deduplication.arrivals import Arrivals, KnownTexts, LeftOut, Names
+from simdb.jobs.deduplication.arrivals import Arrivals, KnownTexts, LeftOut
 from simdb.jobs.deduplication.minima import SortedKeys
-from simdb.jobs.deduplication.question import DedupQuestion, Documents, TextSource, joined
+from simdb.jobs.deduplication.question import (
+    DedupQuestion,
+    Documents,
+    NamesAt,
+    TextSource,
+    joined,
+)
 from simdb.jobs.deduplication.repeat import NOTHING, Left, Repeat, hashes_of, name_of
 from simdb.jobs.deduplication.result import RowMatches
 from simdb.jobs.deduplication.texts import RowTexts
@@ -145,7 +151,7 @@ class Claims(ExitStack):
         """Add the texts of the documents to compare; see `Arrivals.add_all`."""
         return self._arrivals.add_all(parts, count, known)
 
-    def decide(self, order: I64 | None, texts: TextSource, names: Names) -> LeftOut:
+    def decide(self, order: I64 | None, texts: TextSource, names: NamesAt) -> LeftOut:
         """Return which documents are left out, now or again; see `Arrivals.decide`."""
         self._refused = refused = self._arrivals.decide(order, texts, names)
         own = joined(self._places)[refused.places]
@@ -154,7 +160,7 @@ class Claims(ExitStack):
         by_place = np.argsort(places)
         return refused._replace(places=places[by_place], found=found.taken(by_place))
 
-    def store(self, names: Names, texts: TextSource) -> I64:
+    def store(self, names: NamesAt, texts: TextSource) -> I64:
         """Store what is new, and the note of the run; return the places of what is new."""
         stored = []
         for positions, ids in self._arrivals.store(names, texts):

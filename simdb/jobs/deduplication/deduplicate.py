@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -15,7 +15,6 @@ from simdb.core.arrays import object_array
 from simdb.core.checks import instance, one_of, shown
 from simdb.core.choices import (
     DROP,
-    KEEP,
     ON_NULL,
     ErrorsName,
     NullName,
@@ -24,6 +23,7 @@ from simdb.core.choices import (
     PolicyName,
     VerifyName,
 )
+from simdb.core.clusters import Clusters
 from simdb.core.decoding import UTF8, known_encoding
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import FormatError, InputError, NotFoundError, OptionError
@@ -34,23 +34,33 @@ from simdb.core.progress import Progress, report_of
 from simdb.core.skipped import Skipped, check_balance
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import bounded, thread_count
-from simdb.database import EXACT, STAR, as_list, note_unstorable
+from simdb.database import as_list, note_unstorable
 from simdb.files import Staying
 from simdb.jobs.deduplication import claims, files, within
-from simdb.jobs.deduplication.dropping import Dropping, drop_from_files, drop_from_rows
-from simdb.jobs.deduplication.question import DedupQuestion, Evidence, least_of, refusal_of
-from simdb.jobs.deduplication.reference import Named, Reference, either, unknown
+from simdb.jobs.deduplication.files import KeptDocuments
+from simdb.jobs.deduplication.job import DedupJob, SecondLook, run_job
+from simdb.jobs.deduplication.question import (
+    DedupQuestion,
+    Evidence,
+    NamesAt,
+    TextSource,
+    check_together,
+    least_of,
+    refusal_of,
+)
+from simdb.jobs.deduplication.reference import Reference, either, unknown
 from simdb.jobs.deduplication.references import check_sketch, options_of, reference_of
-from simdb.jobs.deduplication.repeat import checked_name
 from simdb.jobs.deduplication.result import (
     Deduplicated,
     Given,
     InMemory,
+    Parts,
     RowMatches,
     Survivors,
+    found_of,
 )
 from simdb.jobs.deduplication.rows import DataRows, own_ids, rows_of
-from simdb.jobs.deduplication.sieve import DOCUMENT, UnitKeys, checked_unit
+from simdb.jobs.deduplication.sieve import DOCUMENT, Sieve, UnitKeys, checked_unit
 from simdb.jobs.deduplication.texts import RowTexts, Vectors, readable_texts
 
 DatabaseLike: TypeAlias = "database.Database | str | os.PathLike[str]"
@@ -106,121 +116,62 @@ def deduplicate(
     kept, or "drop", "error".  `max_share`: if more go, nothing is removed.  `memory`: bytes to
     hold.  Others: see `Database.query_many`.
     """
-    rule = _checked_rule(keep, on_null, run, policy, db, against)
+    check_together(db, against, policy, run)
+    one_of("on_null", on_null, ON_NULL)
     given, count = _options_of(sketch, options, db), thread_count(threads)
-    asked = similarity, distance, recall, verify, policy, max_share, errors, count
     more = report_of(progress), None, memory, known_encoding(encoding), Skipped(on_error)
-    question = DedupQuestion(*asked, *more)
-    if unit != DOCUMENT or min_words is not None:
-        least = checked_unit(unit, min_words, _of_documents(question, keep, against, db))
-        dropping = Dropping(unit, least, on_null, question)
-        return _without_parts(data, text, id, dropping, db, run, given)
-    with bounded(count), reference_of(against, data, text, id, question) as reference:
-        return _Dedup(text, id, keep, rule, db, run, given, question, on_null, reference).of(data)
-
-
-def _of_documents(
-    question: DedupQuestion, keep: keeping.Keep, against: object, db: object
-) -> dict[str, bool]:
-    """Return whether each argument is given that has a meaning only for whole documents."""
-    return {
-        "similarity= with db=": question.similarity is not None and db is not None,
-        "distance=": question.distance is not None,
-        "recall=": question.recall is not None,
-        "max_share=": question.max_share is not None,
-        "verify=": question.verify != EXACT,
-        "policy=": question.policy != STAR,
-        "keep=": keep != keeping.FIRST,
-        "against=": against is not None,
-    }
-
-
-def _without_parts(
-    data: Any,
-    text: FieldName,
-    id: Any,
-    dropping: Dropping,
-    db: "DatabaseLike | None",
-    run: str | None,
-    given: Options | None,
-) -> Deduplicated:
-    """Return what is left of data without the parts that occurred before."""
-    with bounded(dropping.question.threads), ExitStack() as held:
-        stored = None
-        if db is not None:
-            opened = held.enter_context(_opened(db, given))
-            given, transaction = opened.options, held.enter_context(opened.write())
-            stored = UnitKeys(transaction, dropping.unit, run)
-        sketch = None if given is None else given.sketch
-        if (paths := files.paths_of(data)) is not None:
-            return drop_from_files(paths, text, id, dropping, sketch, stored)
-        rows = rows_of(data, dropping.question.skipped)
-        texts = _texts_of(rows, text, dropping.question, sketch)
-        texts.checked_nulls(dropping.on_null)
-        skipped = dropping.question.skipped
-        skipped.named(_ids_of(rows, id, skipped, are_stored=True))
-        return drop_from_rows(rows, text, texts, dropping, sketch, stored)
+    asked = similarity, distance, recall, verify, policy, max_share, errors, count, *more
+    question = DedupQuestion(*asked)
+    own = keeping.parse(keep), unit, checked_unit(unit, min_words, question, keep, against, db)
+    with bounded(count), reference_of(against, data, text, id, question) as other:
+        how = question, on_null, *own, options_of(other, given), other
+        return _Call(text, id, keep, db, run, *how).of(data)
 
 
 @dataclass(frozen=True, slots=True)
-class _Dedup:
-    """The arguments of a call, see `deduplicate`; `rule`: what `keep` says."""
+class _Call:
+    """The arguments of a call, see `deduplicate`.
+
+    `rule`: what `keep` says.  `options`: those of the database of a reference, or those given.
+    """
 
     text: FieldName
     id: Any
     keep: keeping.Keep
-    rule: keeping.KeepRule
     db: "DatabaseLike | None"
     run: str | None
-    own_options: Options | None
     question: DedupQuestion
     on_null: NullName
+    rule: keeping.KeepRule
+    unit: str
+    min_words: int
+    options: Options | None
     reference: Reference | None
-
-    @property
-    def given(self) -> Options | None:
-        """The options of the database of a reference, or those that were given."""
-        return options_of(self.reference, self.own_options)
-
-    @property
-    def staying(self) -> Staying:
-        """The files of a reference, which no output replaces."""
-        return {} if self.reference is None else self.reference.staying
 
     def of(self, data: Any) -> Deduplicated:
         """Return what becomes of data."""
-        question, reference = self.question, self.reference
-        if (paths := files.paths_of(data)) is not None:
-            given = files.GivenFiles(
-                paths, self.text, self.id, self.keep, self.on_null, self.staying
-            )
-            if self.db is not None:
-                return self._of_files(files.FileRows(given, question))
-            options = Options() if self.given is None else self.given
-            return files.deduplicate_files(given, options, question, reference)
-        rows = rows_of(data, question.skipped)
-        if isinstance(rows, Vectors):
-            return self._of_vectors(rows)
-        ids = _ids_of(rows, self.id, question.skipped, are_stored=self.db is not None)
-        if self.db is not None and ids is not None:
-            note_unstorable(ids, question.skipped)
-        sketch = None if self.given is None else self.given.sketch
-        texts = _texts_of(rows, self.text, question, sketch)
-        is_null, order = texts.checked_nulls(self.on_null), self._order(rows, texts)
-        is_read = ~question.skipped.flags(len(rows))
-        names, found = self._found(texts, order[(is_read & ~is_null)[order]], ids)
-        kept = partial(_chosen, rows, self.text, question.threads, self.staying)
-        left_out = question.skipped.named(ids)
-        asked = self.on_null, question.silent, self.given, left_out, is_read, reference
-        return _GivenRows(kept, texts, names, is_null, *asked).result(found)
+        paths, has_parts = files.paths_of(data), self.unit != DOCUMENT
+        if has_parts:
+            checked_field("text", self.text, "unit=")
+        if paths is not None:
+            has_rows = self.db is not None and not has_parts
+            return self._of_stored_files(paths) if has_rows else self._of_files(paths)
+        rows = rows_of(data, self.question.skipped)
+        if has_parts:
+            return self._without_parts(rows)
+        return self._of_vectors(rows) if isinstance(rows, Vectors) else self._of_rows(rows)
 
-    def _of_files(self, rows: files.FileRows) -> Deduplicated[Any]:
-        """Return what becomes of the documents of files beside a database."""
-        order = rows.order[~rows.is_null[rows.order]]
-        names, found = self._found(rows, order, rows.ids)
-        question, is_read = self.question, np.ones(len(rows), np.bool_)
-        asked = self.on_null, question.silent, self.given, question.skipped.named(), is_read
-        return _GivenRows(rows.survivors, rows, names, rows.is_null, *asked).result(found)
+    def _of_rows(self, rows: DataRows) -> Deduplicated:
+        skipped = self.question.skipped
+        ids = _ids_of(rows, self.id, skipped, are_stored=self.db is not None)
+        if self.db is not None and ids is not None:
+            note_unstorable(ids, skipped)
+        texts = self._texts_of(rows)
+        is_null, order = texts.checked_nulls(self.on_null), self._order(rows, texts)
+        is_read = ~skipped.flags(len(rows))
+        names, found = self._found(texts, order[(is_read & ~is_null)[order]], ids)
+        chosen = partial(_chosen, rows, self.text, self.question.threads, self._staying)
+        return self._result(found, chosen, texts.at, names, is_null, is_read, ids)
 
     def _of_vectors(self, rows: Vectors) -> Deduplicated[Any]:
         """Return what becomes of vectors, which are compared by their cosine."""
@@ -229,34 +180,162 @@ class _Dedup:
         if self.reference is not None:
             raise OptionError("against= takes texts; Database.query_many compares vectors")
         ids = _ids_of(rows, self.id, self.question.skipped)
-        asked = rows.asked(self.question, self.given)
-        names = range(len(rows)) if ids is None else ids
+        asked = rows.asked(self.question, self.options)
+        names: Sequence[Any] = range(len(rows)) if ids is None else ids
         is_read, order = ~self.question.skipped.flags(len(rows)), self._order(rows, rows)
-        found = within.find_alike_vectors(rows, order[is_read[order]], self.given, asked)
+        found = within.find_alike_vectors(rows, order[is_read[order]], self.options, asked)
+        chosen = partial(_chosen, rows, rows.field, asked.threads, {})
+        call = replace(self, question=asked, on_null="keep")
         none = np.zeros(len(rows), np.bool_)
-        kept = partial(_chosen, rows, rows.field, asked.threads, {})
-        left_out = self.question.skipped.named(ids)
-        given = _GivenRows(
-            kept, rows, names, none, KEEP, asked.silent, self.given, left_out, is_read
-        )
-        return given.result(found.renamed(names))
+        own = partial(_named, names)
+        return call._result(found.renamed(own), chosen, rows.at, own, none, is_read, ids)
+
+    def _of_files(self, paths: files.Paths) -> Deduplicated[Any]:
+        """Return what becomes of the documents of files, without a text in memory."""
+        with ExitStack() as held:
+            read, job = self._job(paths, held)
+            outcome = run_job(job)
+            run, decided = outcome.run, outcome.decided
+            every = KeptDocuments(read, run.lines, outcome.kept, held.pop_all())
+        if outcome.parts is not None:
+            self.question.skipped.named()
+            return self._of_parts(every.chosen, outcome.kept, read.nulls, outcome.parts)
+        assert decided is not None, "no database decides"
+        found = found_of(decided, run.order).renamed(run.ids)
+        return self._result(found, every.chosen, run.texts, run.ids, read.nulls)
+
+    def _of_stored_files(self, paths: files.Paths) -> Deduplicated[Any]:
+        """Return what becomes of the documents of files next to a database.
+
+        Their ids name the run, so all are read before the first is looked up.
+        """
+        with ExitStack() as held:
+            read, job = self._job(paths, held)
+            again = held.enter_context(SecondLook(job))
+            for batch in job.batches(job.options, None):
+                again.add(batch)
+                again.lines.add(batch)
+            every = np.arange(read.count)
+            ids, order = again.names.of(every, as_read=True), again.order()
+            kept = KeptDocuments(read, again.lines, every >= 0, held.pop_all())
+        order = every if order is None else order
+        names, found = self._found(again, order[~read.nulls[order]], ids)
+        return self._result(found, kept.chosen, again.at, names, read.nulls)
+
+    def _job(self, paths: files.Paths, held: ExitStack) -> tuple[files.Files, DedupJob]:
+        """Return the documents of files, and what to do with them."""
+        question = self.question
+        if self.rule.kind == keeping.FUNCTION:
+            raise OptionError(
+                "keep= is a function, which needs rows in memory; of files give a rule"
+            )
+        reading = files.reading_of(
+            self.id, self.text, question.encoding, question.errors, self.on_null,
+            fields=filter(None, [self.rule.field]), threads=question.threads,
+            memory=question.memory,
+        )  # fmt: skip
+        read = files.opened(paths, reading, held, question.skipped, self._staying)
+        db = self.db if self.unit != DOCUMENT else None
+        return read, DedupJob(
+            sources=read.sources, batches=lambda *given: read.batches(),
+            documents=lambda: read.count, origins=read.origins, held=held,
+            question=question.silent, rule=self.rule,
+            options=Options() if self.options is None else self.options,
+            unit=self.unit, min_words=self.min_words, text=self.text, reference=self.reference,
+            database=None if db is None else lambda try_out: _opened(db, self.options),
+            run=self.run, output=read.survivors(None), has_texts=True, report=question.report,
+        )  # fmt: skip
+
+    def _without_parts(self, rows: DataRows) -> Deduplicated:
+        """Return what is left of rows without the parts that occurred before."""
+        question, skipped = self.question, self.question.skipped
+        texts = self._texts_of(rows)
+        is_null = texts.checked_nulls(self.on_null)
+        skipped.named(_ids_of(rows, self.id, skipped, are_stored=True))
+        with ExitStack() as held:
+            stored, options = None, Options() if self.options is None else self.options
+            if self.db is not None:
+                opened = held.enter_context(_opened(self.db, self.options))
+                options, transaction = opened.options, held.enter_context(opened.write())
+                stored = UnitKeys(transaction, self.unit, self.run)
+            sieve = Sieve(options.sketch, self.unit, self.min_words, question.silent, stored)
+            for done in sieve.read(texts.batches()):
+                question.report(done)
+            dropped = sieve.decide()
+            if len(dropped.changed):
+                whole = zip(dropped.changed.tolist(), texts.at(dropped.changed), strict=True)
+                rests = {at: sieve.rest(each, dropped.of(at)) for at, each in whole}
+                rows = rows_of(rows.with_field(self.text, texts.changed(rests)))
+            kept = dropped.kept & ~skipped.flags(len(rows))
+            chosen = partial(_chosen, rows, self.text, question.threads, {})
+            return self._of_parts(chosen, kept, is_null, sieve.parts(dropped))
+
+    def _of_parts(
+        self, survivors: Callable[[Bools], Survivors], kept: Bools, is_null: Bools, parts: Parts
+    ) -> Deduplicated:
+        """Return the result for documents that lost parts."""
+        if self.on_null == DROP:
+            kept = kept & ~is_null
+        none, nothing = np.empty(0, np.int64), object_array([])
+        evidence = Evidence(
+            removed=none, staying=none, texts=list, least=None, again=list,
+            refusal=f"at() judges whole documents, and {self.unit}s left these",
+        )  # fmt: skip
+        return Deduplicated(
+            survivors=survivors(kept), kept=kept, groups=Clusters(np.zeros(1, np.int64), nothing),
+            null_count=int(np.count_nonzero(is_null)), on_null=self.on_null, removed_ids=nothing,
+            representatives=nothing, similarities=np.empty(0, np.float32), evidence=evidence,
+            parts=parts, left_out=self.question.skipped,
+        )  # fmt: skip
 
     def _found(
-        self, texts: RowTexts | files.FileRows, order: I64, ids: Sequence[Any] | None
-    ) -> tuple[Sequence[Any], RowMatches]:
-        """Return the id of each row, and what a search has found out, by these ids."""
+        self, texts: RowTexts | SecondLook, order: I64, ids: Sequence[Any] | None
+    ) -> tuple[NamesAt, RowMatches]:
+        """Return what names rows, and what a search has found out, by these names."""
         question, reference = self.question, self.reference
         if self.db is not None:
-            with _opened(self.db, self.given) as held:
+            with _opened(self.db, self.options) as held:
                 question.check(held.options.sketch)
-                return claims.find_new(held, texts, order, ids, question, self.run)
-        options = Options() if self.given is None else self.given
+                names, found = claims.find_new(held, texts, order, ids, question, self.run)
+            return partial(_named, names), found
+        options = Options() if self.options is None else self.options
         question.check(options.sketch)
-        names: Sequence[Any] = range(len(texts)) if ids is None else ids
-        found = within.find_alike(texts, order, options, question, reference)
-        if reference is not None and found.leaders is not None:
-            names = Named(names, reference, found.leaders)
-        return names, found.renamed(names)
+        own: NamesAt = partial(_named, range(len(texts)) if ids is None else ids)
+        if reference is not None:
+            own = partial(either, own=own, other=reference.names)
+        return own, within.find_alike(texts, order, options, question, reference).renamed(own)
+
+    def _result(
+        self,
+        found: RowMatches,
+        survivors: Callable[[Bools], Survivors],
+        texts: TextSource,
+        names: NamesAt,
+        is_null: Bools,
+        is_read: Bools | None = None,
+        ids: Sequence[Any] | None = None,
+    ) -> Deduplicated[Any]:
+        """Return the result; see `_GivenRows`.  `ids` are those that were given."""
+        left_out, reference = self.question.skipped.named(ids), self.reference
+        if is_read is None:
+            is_read = np.ones(len(is_null), np.bool_)
+        texts = partial(either, own=texts, other=unknown if reference is None else reference.texts)
+        rows = _GivenRows(
+            survivors, texts, names, is_null, self.on_null, self.question.silent, self.options,
+            left_out, is_read, reference is not None,
+        )  # fmt: skip
+        return rows.result(found)
+
+    @property
+    def _staying(self) -> Staying:
+        """The files of a reference, which no output replaces."""
+        return {} if self.reference is None else self.reference.staying
+
+    def _texts_of(self, rows: DataRows) -> RowTexts:
+        """Return the texts of all rows; none have no fields."""
+        question, sketch = self.question, None if self.options is None else self.options.sketch
+        how = question.skipped, sketch, question.encoding, question.errors
+        return readable_texts(rows.texts(checked_field("text", self.text)), *how)
 
     def _order(self, rows: DataRows, texts: RowTexts | Vectors) -> I64:
         """Return the positions of all rows, those to be preferred first: int64[n]."""
@@ -271,40 +350,6 @@ class _Dedup:
             rule, len(texts), sizes=texts.sizes, values=values,
             where=lambda row: f"row {row} of data",
         )  # fmt: skip
-
-
-def _checked_rule(
-    keep: keeping.Keep, on_null: str, run: object, policy: str, db: object, against: object
-) -> keeping.KeepRule:
-    """Return what `keep` says; OptionError for a wrong word, or one that does not go with others.
-
-    `db`, `against`: None if they are not given.
-    """
-    one_of("on_null", on_null, ON_NULL)
-    if db is not None and against is not None:
-        raise OptionError(
-            "against= compares with a reference and stores nothing, and db= stores what is new;"
-            " give one of the two"
-        )
-    for name, value in {"db": db, "against": against}.items():
-        if value is not None and policy != STAR:
-            raise OptionError(
-                f"policy={policy!r} works only without {name}=, where rows are grouped; with it, a"
-                " row is removed if it matches one that stays"
-            )
-    if run is not None:
-        if db is None:
-            raise OptionError("run= names a run for db=; give both, or neither")
-        checked_name(run, "run=")
-    return keeping.parse(keep)
-
-
-def _texts_of(
-    rows: DataRows, text: FieldName, question: DedupQuestion, sketch: Simhash | Minhash | None
-) -> RowTexts:
-    """Return the texts of all rows; none have no fields."""
-    how = question.skipped, sketch, question.encoding, question.errors
-    return readable_texts(rows.texts(checked_field("text", text)), *how)
 
 
 def _ids_of(
@@ -387,26 +432,31 @@ def _chosen(
     return InMemory(rows.chosen(kept), text, threads, staying)
 
 
+def _named(names: Sequence[Any], rows: I64) -> list[Any]:
+    """Return the names of rows."""
+    return [names[row] for row in rows.tolist()]
+
+
 @dataclass(frozen=True, slots=True)
 class _GivenRows:
-    """Some rows with their texts and their names, which are ids or positions.
+    """Some rows, with what a result says of them.
 
-    `left_out`: what could not be read; `is_read` bool[n]: the rows that are not among it.
-    `survivors` returns the rows that stay; `is_null` bool[n]: the rows without a text, see
-    `on_null`; `question`, `options`: what a search was asked, and the options given; `reference`:
-    what they were compared with, None for nothing.
+    `survivors` returns the rows that stay; `texts` those of rows, below 0 of a reference, and
+    `names` their ids or positions.  `is_null` bool[n]: the rows without a text, see `on_null`;
+    `question`, `options`: what a search was asked, and the options given.  `left_out`: what could
+    not be read; `is_read` bool[n]: the rows that are not among it.  `is_led`: there is a reference.
     """
 
     survivors: Callable[[Bools], Survivors]
-    texts: RowTexts | files.FileRows | Vectors
-    names: Sequence[Any]
+    texts: TextSource
+    names: NamesAt
     is_null: Bools
     on_null: str
     question: DedupQuestion
     options: Options | None
     left_out: Skipped
     is_read: Bools
-    reference: Reference | None = None
+    is_led: bool
 
     def result(self, found: RowMatches) -> Deduplicated:
         """Return what becomes of the rows."""
@@ -420,6 +470,9 @@ class _GivenRows:
             len(kept), kept=int(np.count_nonzero(kept)), removed=len(found.removed),
             dropped=dropped, skipped=int(np.count_nonzero(~self.is_read)),
         )  # fmt: skip
+        options = Options() if self.options is None else self.options
+        # A database has options of its own.
+        usual = None if found.leaders is None else options.similarity
         return Deduplicated(
             survivors=self.survivors(kept),
             kept=kept,
@@ -427,37 +480,26 @@ class _GivenRows:
             groups=found.groups,
             null_count=int(np.count_nonzero(self.is_null)),
             on_null=self.on_null,
-            removed_ids=object_array([self.names[row] for row in found.removed.tolist()]),
+            removed_ids=object_array(list(self.names(found.removed))),
             representatives=object_array(found.representatives),
             similarities=found.similarities,
             evidence=Evidence(
-                found.removed, staying, self._texts_at, self._least(found),
+                found.removed, staying, self.texts,
+                least_of(self.question, found.groups.verification, usual),
                 partial(self._again, found),
                 refusal_of(self.question.policy, has_database=found.leaders is None),
                 None if self.options is None else self.options.sketch,
             ),
             verification=found.groups.verification,
-            is_reference=None if self.reference is None else staying < 0,
+            is_reference=staying < 0 if self.is_led else None,
         )  # fmt: skip
 
     def _again(self, found: RowMatches, is_chosen: Bools) -> Deduplicated:
         """Return the same result with only some of the duplicates removed."""
         return self.result(found.chosen(is_chosen, self.names))
 
-    def _texts_at(self, rows: I64) -> Any:
-        """Return the texts of rows, and of what is in the reference; None for stored documents."""
-        other = unknown if self.reference is None else self.reference.texts
-        return either(rows, self.texts.at, other)
-
-    def _least(self, found: RowMatches) -> float | None:
-        """Return the least similarity of rows that match; see `Evidence`."""
-        options = Options() if self.options is None else self.options
-        # A database has options of its own.
-        usual = None if found.leaders is None else options.similarity
-        return least_of(self.question, found.groups.verification, usual)
-
     def _staying(self, found: RowMatches, kept: Bools) -> I64:
         """Return the row with the id of each representative, -1 if no row that stays has it."""
-        row_of = {self.names[row]: row for row in np.flatnonzero(kept).tolist()}
-        rows = [row_of.get(id, -1) for id in found.representatives]
-        return np.array(rows, np.int64)
+        rows = np.flatnonzero(kept)
+        row_of = dict(zip(self.names(rows), rows.tolist(), strict=True))
+        return np.array([row_of.get(id, -1) for id in found.representatives], np.int64)

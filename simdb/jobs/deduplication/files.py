@@ -3,24 +3,20 @@
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 
-from simdb.core import keeping
-from simdb.core.arrays import object_array
 from simdb.core.arrow import load_arrow
-from simdb.core.choices import DROP, ERROR, KEEP, NullName
-from simdb.core.clusters import Clusters
-from simdb.core.dtypes import I64, Bools
+from simdb.core.choices import DROP, ERROR, KEEP
+from simdb.core.dtypes import Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.fields import FieldName, checked_field, field_named
-from simdb.core.options import Options
-from simdb.core.skipped import Skipped, check_balance
+from simdb.core.skipped import Skipped
 from simdb.core.threads import bounded, thread_count
 from simdb.files import (
     AMOUNT,
@@ -29,6 +25,7 @@ from simdb.files import (
     PATHS,
     Batch,
     InputProblem,
+    LinesAgain,
     Origins,
     SourceOptions,
     Staying,
@@ -46,10 +43,7 @@ from simdb.files import (
     valid_name,
     written,
 )
-from simdb.jobs.deduplication.question import Decided, DedupQuestion, Evidence, least_of, refusal_of
-from simdb.jobs.deduplication.reference import Reference, not_pickled
-from simdb.jobs.deduplication.result import Deduplicated, Survivors
-from simdb.jobs.deduplication.run import DedupRun, SecondLook
+from simdb.jobs.deduplication.reference import not_pickled
 from simdb.storage import TemporaryFolder
 
 USUAL_ID = "id"
@@ -74,91 +68,6 @@ def paths_of(data: Any) -> list[str] | None:
             ' [{"text": path} for path in data]'
         )
     return None
-
-
-class GivenFiles(NamedTuple):
-    """What a call of `simdb.deduplicate` says of files; `staying`: see `Files`."""
-
-    paths: Paths
-    text: FieldName
-    id: Any
-    keep: keeping.Keep
-    on_null: NullName
-    staying: Staying
-
-    def opened(self, question: DedupQuestion, held: ExitStack) -> tuple["Files", keeping.KeepRule]:
-        """Return the sources and what `keep` says; see `opened`."""
-        rule = keeping.parse(self.keep)
-        if rule.kind == keeping.FUNCTION:
-            raise OptionError(
-                "keep= is a function, which needs rows in memory; of files give a rule"
-            )
-        reading = reading_of(
-            self.id, self.text, question.encoding, question.errors, self.on_null,
-            fields=filter(None, [rule.field]), threads=question.threads, memory=question.memory,
-        )  # fmt: skip
-        return opened(self.paths, reading, held, question.skipped, self.staying), rule
-
-
-def deduplicate_files(
-    given: GivenFiles, options: Options, question: DedupQuestion, reference: Reference | None = None
-) -> Deduplicated:
-    """Return what `simdb.deduplicate` does of the documents in files and folders."""
-    with ExitStack() as held:
-        files, rule = given.opened(question, held)
-        run = held.enter_context(
-            DedupRun(
-                options, question.silent, rule, files.origins, has_texts=True,
-                output=files.survivors(None), reference=reference,
-            )
-        )  # fmt: skip
-        for done in run.read(files.batches(), files.sources):
-            question.report(done)
-        decided = run.decide()
-        question.check_share(len(decided.removed), files.count)
-        every = KeptDocuments(files, run, np.ones(files.count, np.bool_), held.pop_all())
-    evidence = partial(
-        Evidence, texts=run.texts,
-        least=least_of(question, decided.verification, options.similarity),
-        refusal=refusal_of(question.policy),
-    )  # fmt: skip
-    question.skipped.named()
-    return _result(files, run, decided, every, given.on_null, evidence)
-
-
-class FileRows:
-    """The documents of files, by their positions, whose texts are read again where they are.
-
-    Temporary files go with this object.
-    """
-
-    def __init__(self, given: GivenFiles, question: DedupQuestion) -> None:
-        """Read all documents; `order`: those first that `keep` prefers."""
-        with ExitStack() as held:
-            files, rule = given.opened(question, held)
-            again = held.enter_context(SecondLook(
-                rule, files.origins, files.survivors(None), memory=question.memory
-            ))  # fmt: skip
-            for batch in files.batches():
-                again.add(batch)
-                again.lines.add(batch)
-            every = np.arange(files.count)
-            self.ids, order = again.names.of(every, as_read=True), again.order()
-            self.order, self.is_null = every if order is None else order, files.nulls
-            self._again = again
-            self._every = KeptDocuments(files, again, every >= 0, held.pop_all())
-
-    def __len__(self) -> int:
-        """Count the documents."""
-        return len(self.ids)
-
-    def at(self, rows: I64) -> Any:
-        """Return the texts of some documents, in that order; InputError if a file was changed."""
-        return self._again.texts(rows)
-
-    def survivors(self, kept: Bools) -> Survivors:
-        """Return the documents that stay."""
-        return self._every.chosen(kept)
 
 
 def reading_of(
@@ -296,21 +205,14 @@ class Files:
         return Filling(target, self.sources, names, columns=partial(columns_of, self.reading))
 
 
-class DocumentWriter(Protocol):
-    """Whatever writes the documents of files that stay."""
-
-    def write(self, is_kept: Bools, survivors: Filling) -> None:
-        """Write them; InputError if a file was changed since."""
-
-
 class KeptDocuments:
     """The documents of files that stay; what is needed to read them goes with this object."""
 
     def __init__(
-        self, files: Files, run: DocumentWriter, kept: Bools, held: "ExitStack | KeptDocuments"
+        self, files: Files, lines: LinesAgain, kept: Bools, held: "ExitStack | KeptDocuments"
     ) -> None:
-        """Take `held`, which frees `run`, or share it with others of the same run."""
-        self._files, self._run, self._kept, self._held = files, run, kept, held
+        """Take `held`, which frees `lines`, or share it with others of the same run."""
+        self._files, self._lines, self._kept, self._held = files, lines, kept, held
         if isinstance(held, ExitStack):
             weakref.finalize(self, held.close)
 
@@ -320,7 +222,7 @@ class KeptDocuments:
 
     def chosen(self, kept: Bools) -> "KeptDocuments":
         """Return other documents of the same run."""
-        return KeptDocuments(self._files, self._run, kept, self)
+        return KeptDocuments(self._files, self._lines, kept, self)
 
     @property
     def staying(self) -> Staying:
@@ -344,7 +246,7 @@ class KeptDocuments:
             )
         with bounded(files.reading.threads), written(path, form) as target:
             assert target is not None, "a path and a format make a target"
-            self._run.write(self._kept, files.survivors(target))
+            self._lines.copy(self._kept, files.survivors(target))
 
     @property
     def data(self) -> Any:
@@ -356,39 +258,3 @@ class KeptDocuments:
             self.write(path)
             with parquet.ParquetFile(path) as file:
                 return file.read(use_threads=threads > 1)
-
-
-def _result(
-    files: Files,
-    run: DedupRun,
-    decided: Decided,
-    every: KeptDocuments,
-    on_null: str,
-    evidence: Callable[..., Evidence],
-) -> Deduplicated:
-    """Return what becomes of the documents; `every` has all, and `evidence` what is common."""
-    kept = np.ones(files.count, np.bool_)
-    kept[decided.removed] = False
-    dropped = 0
-    if on_null == DROP:
-        kept &= ~files.nulls
-        dropped = int(np.count_nonzero(files.nulls))
-    stay = int(np.count_nonzero(kept))
-    check_balance(files.count, kept=stay, removed=len(decided.removed), dropped=dropped)
-    offsets, members, _ = decided.groups(run.order)
-    name = run.ids
-
-    def again(is_chosen: Bools) -> Deduplicated:
-        return _result(files, run, decided.chosen(is_chosen), every, on_null, evidence)
-
-    return Deduplicated(
-        survivors=every.chosen(kept), kept=kept,
-        groups=Clusters(offsets, object_array(name(members)), decided.verification),
-        null_count=int(np.count_nonzero(files.nulls)), on_null=on_null,
-        removed_ids=object_array(name(decided.removed)),
-        representatives=object_array(name(decided.leaders)), similarities=decided.similarities,
-        evidence=evidence(removed=decided.removed, staying=decided.leaders, again=again),
-        verification=decided.verification,
-        is_reference=None if run.reference is None else decided.leaders < 0,
-        left_out=files.skipped,
-    )  # fmt: skip

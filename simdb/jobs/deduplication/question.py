@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 import numpy as np
 
 from simdb.core.arrays import offsets_of
-from simdb.core.checks import most_removed, one_of, share
+from simdb.core.checks import one_of, share
 from simdb.core.choices import ErrorsName, PolicyName, VerifyName
 from simdb.core.decoding import UTF8
 from simdb.core.dtypes import F32, I64, Bools
@@ -23,6 +23,7 @@ from simdb.core.skipped import Skipped
 from simdb.core.text_sketch import TextSketch
 from simdb.database import (
     ESTIMATE,
+    EXACT,
     NUMBERS,
     STAR,
     VERIFICATIONS,
@@ -30,6 +31,7 @@ from simdb.database import (
     question as searching,
 )
 from simdb.jobs import report
+from simdb.jobs.deduplication.repeat import checked_name
 from simdb.sketch import AnySketcher
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 # Returns the texts at some positions, in that order; several threads may call it.
 TextSource: TypeAlias = Callable[[I64], Any]
+# Returns the ids of documents at some positions.
+NamesAt: TypeAlias = Callable[[I64], Sequence[Any]]
 
 
 class Documents(Protocol):
@@ -53,15 +57,15 @@ class Documents(Protocol):
 class DedupQuestion:
     """The arguments of `simdb.deduplicate` and `simdb dedup` that a search takes."""
 
-    similarity: float | None
-    distance: int | None
-    recall: float | None
-    verify: VerifyName
-    policy: PolicyName
-    max_share: float | None
-    errors: ErrorsName
-    threads: int
-    progress: Report | None
+    similarity: float | None = None
+    distance: int | None = None
+    recall: float | None = None
+    verify: VerifyName | None = None  # None: the texts, wherever they can
+    policy: PolicyName = STAR
+    max_share: float | None = None
+    errors: ErrorsName = "strict"
+    threads: int = 1
+    progress: Report | None = None
     search: SearchLike | None = None
     memory: int | None = None
     encoding: str = UTF8
@@ -72,7 +76,8 @@ class DedupQuestion:
     def __post_init__(self) -> None:
         """Raise OptionError for a word that is not known, or no share."""
         check_policy(self.policy)
-        one_of("verify", self.verify, VERIFICATIONS)
+        if self.verify is not None:
+            one_of("verify", self.verify, VERIFICATIONS)
         check_memory("memory", self.memory)
         if self.max_share is not None:
             share("max_share", self.max_share)
@@ -115,6 +120,12 @@ class DedupQuestion:
         search = None if self.search is None else str(self.search)
         return [self.similarity, self.distance, self.recall, search, self.verify]
 
+    def of(self, sketch: TextSketch) -> "DedupQuestion":
+        """Return the same question, which says what decides about documents with a sketch."""
+        by_distance = self.distance is not None and self.similarity is None
+        usual: VerifyName = ESTIMATE if by_distance or sketch.unit == "moz" else EXACT
+        return self if self.verify is not None else replace(self, verify=usual)
+
     def check(self, sketch: TextSketch) -> None:
         """Raise OptionError if texts cannot decide."""
         if not self.is_exact:
@@ -127,13 +138,17 @@ class DedupQuestion:
         if sketch.unit == "moz":
             raise OptionError("unit='moz' has no exact similarity; give verify='estimate'")
 
-    def check_share(self, removed: int, count: int) -> None:
-        """Raise OptionError if too many of `count` rows would be removed."""
-        most_removed(
-            self.max_share, removed, count,
-            "nothing was removed or stored; look at .groups without max_share=, then give a larger"
-            " share or a higher similarity=",
-        )  # fmt: skip
+    def check_share(self, removed: int, count: int, more: str = "") -> None:
+        """Raise OptionError if too many of `count` rows would be removed; `more`: what is known."""
+        if self.max_share is not None and removed > self.max_share * count:
+            raise OptionError(
+                f"{removed:,} of {count:,} documents are duplicates, which is {removed / count:.1%}"
+                f" and more than max_share={self.max_share:g}",
+                python="nothing was removed or stored; look at .groups without max_share=, then"
+                " give a larger share or a higher similarity=",
+                command="nothing was written. Look at the groups without --output and --db, then"
+                f" give a larger share or --similarity{f' ({more})' if more else ''}",
+            )
 
     def report(self, count: int) -> None:
         """Tell the caller that `count` rows are done."""
@@ -159,6 +174,25 @@ class DedupQuestion:
             except InputError as own:
                 raise InputError(f"row {row} of {of}: {own}") from own
         raise error
+
+
+def check_together(db: object, against: object, policy: str, run: object = None) -> None:
+    """Raise OptionError for arguments that do not go together; None for one that is not given."""
+    if db is not None and against is not None:
+        raise OptionError(
+            "against= compares with a reference and stores nothing, and db= stores what is new;"
+            " give one of the two"
+        )
+    for name, value in {"db": db, "against": against}.items():
+        if value is not None and policy != STAR:
+            raise OptionError(
+                f"policy={policy!r} works only without {name}=, where documents are grouped; with"
+                " it, a document is removed if it matches one that stays"
+            )
+    if run is not None:
+        if db is None:
+            raise OptionError("run= names a run for db=; give both, or neither")
+        checked_name(run)
 
 
 @dataclass(frozen=True, slots=True)

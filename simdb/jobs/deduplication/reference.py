@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from simdb import database
-from simdb.core.arrays import Id, object_array, sorted_unique
+from simdb.core.arrays import Id, object_array
 from simdb.core.arrow import TextColumn, joined
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import NotPickledError
@@ -156,24 +156,6 @@ class DatabaseReference:
             if found[at] == len(self._ids):
                 self._ids.append(id)
         return found
-
-
-class Named(Sequence[Any]):
-    """The names of rows by their positions, and of a reference by its leaders."""
-
-    def __init__(self, names: Sequence[Any], reference: Reference, leaders: I64) -> None:
-        """Take the names of rows, and those that the `reference` has for the `leaders`."""
-        others = sorted_unique(leaders[leaders < 0])
-        self._names = names
-        self._others = dict(zip(others.tolist(), reference.names(-1 - others), strict=True))
-
-    def __len__(self) -> int:
-        """Count the rows."""
-        return len(self._names)
-
-    def __getitem__(self, row: Any) -> Any:
-        """Return the name of a row, or of a leader in the reference."""
-        return self._names[row] if row >= 0 else self._others[int(row)]
 
 
 def either(

@@ -188,12 +188,12 @@ class Repeat:
         return self._transaction.bits_many(left.matches.tolist())[1]
 
 
-def checked_name(run: object, argument: str) -> str:
-    """Return the name of a run; OptionError, with the `argument`, for what cannot name a note."""
+def checked_name(run: object) -> str:
+    """Return the name of a run; OptionError for what cannot name a note."""
     most = NOTE_NAME_BYTES_MAX - len(NOTE)
     if not isinstance(run, str) or not 0 < len(run.encode("utf-8", "surrogatepass")) <= most:
         shown = repr(run)[:40]
-        raise OptionError(f"{argument} needs a name of 1 to {most} bytes, got {shown}")
+        raise OptionError(f"run= needs a name of 1 to {most} bytes, got {shown}")
     return run
 
 

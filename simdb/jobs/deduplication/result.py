@@ -29,7 +29,7 @@ from simdb.core.skipped import Skipped
 from simdb.core.threads import bounded
 from simdb.files import Staying, check_staying, output_format, write_rows, written
 from simdb.jobs import report
-from simdb.jobs.deduplication.question import Decided, Evidence
+from simdb.jobs.deduplication.question import Decided, Evidence, NamesAt
 from simdb.jobs.deduplication.rows import rows_of
 
 if TYPE_CHECKING:
@@ -365,13 +365,14 @@ class RowMatches:
     leaders: I64 | None = None
     order: I64 | None = None
 
-    def renamed(self, names: Sequence[Any]) -> "RowMatches":
+    def renamed(self, names: NamesAt) -> "RowMatches":
         """Return the same by the names of the rows, where this has their positions."""
-        groups = replace(self.groups, ids=object_array([names[row] for row in self.groups.ids]))
-        representatives = [names[int(row)] for row in self.representatives]
-        return replace(self, representatives=representatives, groups=groups)
+        assert self.leaders is not None, "what stays is a row"
+        members = names(self.groups.ids.astype(np.int64))
+        groups = replace(self.groups, ids=object_array(list(members)))
+        return replace(self, representatives=list(names(self.leaders)), groups=groups)
 
-    def chosen(self, is_chosen: Bools, names: Sequence[Any]) -> "RowMatches":
+    def chosen(self, is_chosen: Bools, names: NamesAt) -> "RowMatches":
         """Return what would be found if only some of the duplicates were: bool[k]."""
         assert self.leaders is not None, "what stays is a row"
         decided = Decided(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.core import kernel
+from simdb.core import keeping, kernel
 from simdb.core.arrays import offsets_of, places_in, sums_of
 from simdb.core.checks import one_of, whole
 from simdb.core.dtypes import I64, U8, U64, Bools
@@ -16,7 +16,7 @@ from simdb.core.errors import InputError, OptionError
 from simdb.core.options import Options
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import mapped
-from simdb.database import numbered
+from simdb.database import EXACT, STAR, numbered
 from simdb.jobs.deduplication.minima import SortedKeys
 from simdb.jobs.deduplication.question import DedupQuestion, joined
 from simdb.jobs.deduplication.repeat import Noted, name_of
@@ -128,24 +128,22 @@ class Sieve:
         sketch: TextSketch,
         unit: str,
         min_words: int,
-        *,
-        errors: str,
-        threads: int,
+        question: DedupQuestion,
         stored: UnitKeys | None = None,
-        alike: DedupQuestion | None = None,
     ) -> None:
         """Cut texts into parts of one `unit`, and these into words as `sketch` says.
 
         A part of fewer than `min_words` words is never dropped.  `stored`: the keys in a
-        database, if there is one; then each key takes 8 bytes more.  `alike`: when parts with other
-        words are dropped, too; until that is decided, all different parts are in memory.
-        Raises OptionError for a sketch without words.
+        database, if there is one; then each key takes 8 bytes more.  If the `question` has a
+        similarity, it says when parts with other words are dropped, too; until that is decided, all
+        different parts are in memory.  Raises OptionError for a sketch without words.
         """
         self._order, self._unit, self._min_words = WordOrder(sketch), unit, min_words
-        self._errors, self._threads, self._stored = errors, threads, stored
-        self._sketch, self._alike = sketch, alike
-        if alike is not None:
-            alike.check(sketch)
+        self._errors, self._threads, self._stored = question.errors, question.threads, stored
+        self._sketch, self._alike = sketch, None
+        if question.similarity is not None:
+            self._alike = question.of(sketch)
+            self._alike.check(sketch)
         self._seen = SortedKeys()
         self._counts: list[I64] = []  # of parts
         self._spoken: list[I64] = []  # of parts with words
@@ -248,27 +246,40 @@ class Sieve:
 def checked_unit(
     unit: str,
     min_words: int | None,
-    others: Mapping[str, bool],
-    *,
-    names: tuple[str, str] = ("unit=", "min_words="),
+    question: DedupQuestion,
+    keep: object,
+    against: object,
+    db: object,
+    others: Mapping[str, bool] | None = None,
 ) -> int:
     """Return the least number of words of a part that can be dropped.
 
-    `others`: whether each other argument is given that has a meaning only for whole documents;
-    OptionError if one is.  `names`: of the first two arguments.
+    OptionError if something is asked that has a meaning only for whole documents, or one of the
+    `others`, by name, is given.  `against`, `db`: None for none.
     """
-    own, least = names
-    one_of(own.rstrip("="), unit, UNITS)
+    one_of("unit", unit, UNITS)
     if min_words is not None:
-        whole(least.rstrip("="), min_words, 1, MIN_WORDS_MOST)
+        whole("min_words", min_words, 1, MIN_WORDS_MOST)
         if unit == DOCUMENT:
             raise OptionError(
-                f"{least} is for parts of texts; give {own} with paragraph, line or sentence, too"
+                "min_words= is for parts of texts; give unit= with paragraph, line or sentence, too"
             )
-    for other, is_given in others.items():
+    refused = {
+        "similarity= with db=": question.similarity is not None and db is not None,
+        "distance=": question.distance is not None,
+        "recall=": question.recall is not None,
+        "search=": question.search is not None,
+        "max_share=": question.max_share is not None,
+        "verify=": question.verify not in (None, EXACT),
+        "policy=": question.policy != STAR,
+        "keep=": keep != keeping.FIRST,
+        "against=": against is not None,
+        **(others or {}),
+    }
+    for other, is_given in refused.items():
         if is_given and unit != DOCUMENT:
             raise OptionError(
-                f"{other} is for whole documents, but {own} cuts them into parts, of which those"
+                f"{other} is for whole documents, but unit= cuts them into parts, of which those"
                 " with the same words are equal and the first stays; leave out one of the two"
             )
     return MIN_WORDS if min_words is None else min_words

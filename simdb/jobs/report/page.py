@@ -49,8 +49,8 @@ SHOWN_PAIRS = 2000
 READ_PAIRS = 256
 
 # From positions of pairs to their ids, left and right, or to their texts, None for an unknown one.
-Ids = Callable[[I64], tuple[Sequence[Id], Sequence[Id]]]
-Texts = Callable[[I64], tuple[Sequence[Any], Sequence[Any]]]
+Ids = Callable[[I64], tuple[Sequence[Id], ...]]
+Texts = Callable[[I64], tuple[Sequence[Any], ...]]
 Excerpt = tuple[TextPiece, ...]
 
 

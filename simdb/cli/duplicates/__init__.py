@@ -1,1 +1,0 @@
-"""Duplicates: the work of `simdb dedup`, within the input or against earlier runs."""

@@ -1,0 +1,613 @@
+"""Job: one run of the main job over files and folders, from reading to what stays of them.
+
+`simdb.deduplicate` and `simdb dedup` both say in a `DedupJob` what they want, and `run_job` reads,
+decides, stores and writes.  Documents come in batches and are read once.  What is needed a second
+time is read again where it is, or waits in temporary files: in memory are some bytes of each
+document, and no text.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from simdb.core import keeping
+from simdb.core.arrays import object_array
+from simdb.core.arrow import TextColumn
+from simdb.core.dtypes import I64, Bools
+from simdb.core.fields import FieldName, field_named
+from simdb.core.matches import Verification
+from simdb.core.options import Options
+from simdb.core.previews import counted
+from simdb.core.skipped import check_balance
+from simdb.core.text_sketch import TextSketch
+from simdb.database import Database, WriteTransaction
+from simdb.files import (
+    AMOUNT,
+    Batch,
+    InputId,
+    LinesAgain,
+    Names,
+    Origins,
+    Outputs,
+    Row,
+    SurvivorOutput,
+    Texts,
+    TextsAgain,
+    expected_documents,
+    other_ids,
+)
+from simdb.jobs import report
+from simdb.jobs.deduplication.arrivals import Arrivals, KnownTexts
+from simdb.jobs.deduplication.claims import Claims
+from simdb.jobs.deduplication.question import Decided, DedupQuestion, texts_at
+from simdb.jobs.deduplication.reference import Reference, either
+from simdb.jobs.deduplication.repeat import Left
+from simdb.jobs.deduplication.result import Parts
+from simdb.jobs.deduplication.sieve import DOCUMENT, Dropped, Sieve, UnitKeys
+from simdb.jobs.deduplication.within import within
+from simdb.sketch import AnySketcher
+
+if TYPE_CHECKING:
+    from simdb.jobs.report.page import TextPair
+
+# The documents that get their names at a time.
+NAMED_DOCUMENTS = 1 << 14
+# Digits of a similarity in a row.
+DIGITS = 6
+LARGEST_SHOWN = 3
+# A group of fewer documents is not worth a line.
+LARGE_DOCUMENTS = 10
+
+# Opens or creates a database, for a `with` statement.  Before anything is read, its argument is
+# called with the database, or with one that is as the new one will be.
+OpenedDatabase: TypeAlias = Callable[
+    [Callable[[Database], object]], AbstractContextManager[Database]
+]
+
+
+def _ignored(*given: object) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedupJob:
+    """The settings of a run.
+
+    `batches` yields the documents of `sources` for options and what reads the texts; `documents`
+    returns how many it has yielded.  `origins`: where lines can be read again.  `held` frees what a
+    result needs.  `rule`: which document of a group stays, no function.  `unit`, `min_words`,
+    `text`: of the parts that are dropped, and the field with the texts.
+
+    `reference`: texts that documents are compared with, too.  `database` opens the one in which new
+    documents are stored, and `begin_write` begins to write there; `run`: the name of the run.
+    `known` returns the texts of stored documents, None if they are not known; `beginnings` takes
+    texts that are shown.
+
+    `output`: what documents are written to, now or, without a target, later.  It is one of the
+    `outputs`, which get their names in the end.  `has_texts`: texts will be asked for, though none
+    decide.  `note` takes lines about ids, `report` the number of documents so far, `begin` the name
+    of each stage and how the one before was done.  `found` is called when all is decided, before
+    anything is stored or written.
+    """
+
+    sources: Sequence[str]
+    batches: "Callable[[Options, AnySketcher | None], Iterable[Batch]]"
+    documents: Callable[[], int]
+    origins: Origins
+    held: ExitStack
+    question: DedupQuestion
+    options: Options
+    rule: keeping.KeepRule
+    unit: str
+    min_words: int
+    text: FieldName
+    reference: Reference | None = None
+    database: OpenedDatabase | None = None
+    begin_write: Callable[[Database], WriteTransaction] = Database.write
+    run: str | None = None
+    known: Callable[[Database], KnownTexts | None] = _ignored
+    beginnings: Any = None
+    output: SurvivorOutput | None = None
+    outputs: Outputs = field(default_factory=Outputs)
+    has_texts: bool = False
+    note: Callable[[str], None] | None = None
+    report: Callable[[int], None] = _ignored
+    begin: Callable[..., None] = _ignored
+    found: "Callable[[Outcome], None]" = _ignored
+
+    def sieve(self, sketch: TextSketch, stored: UnitKeys | None = None) -> Sieve:
+        """Return what finds parts; OptionError for a sketch that does not cut them into words."""
+        return Sieve(sketch, self.unit, self.min_words, self.question, stored)
+
+    def decided(self, outcome: "Outcome") -> None:
+        """Tell what was decided; OptionError if too many documents are duplicates."""
+        if outcome.parts is None:
+            count, largest = self.documents(), outcome.largest_note()
+            self.question.check_share(outcome.duplicates, count, largest or "")
+        self.found(outcome)
+
+    def write(self, lines: LinesAgain, outcome: "Outcome", what: str, **places: int) -> None:
+        """Write the documents that stay; each document that was read is in one of the `places`."""
+        output = None if self.output is None or self.output.target is None else self.output
+        if output is not None:
+            self.begin(f"writing what is {what}")
+            lines.copy(outcome.kept, output)
+        kept = int(np.count_nonzero(outcome.kept))
+        check_balance(self.documents(), kept=kept, **places)
+        if output is not None:
+            check_balance(kept, written=output.target.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """Rows that are made anew whenever they are read; `make` can take what they show of a text."""
+
+    make: Callable[..., Iterator[Row]]
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows, without texts."""
+        return self.make()
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What became of the documents of a run.
+
+    `kept` bool[n]: which stay; `stored`: how many of them are new.  `duplicates`: how many
+    documents go, or with `parts`, how many of these.  `groups`: how many, and `largest`: size and
+    representative of the largest, the largest first.  `led`: how many duplicates match a reference,
+    None without one.  `verification`: what texts have decided, None if they were not asked.
+    `earlier`: how many documents match one of an earlier run, which no rule replaces.  `renamed`,
+    `empty`, `seen`, `again`: how many got another id, have no features, were stored by another run,
+    or by this one before.  `rows`: one for each group, or each document that goes or loses
+    parts.  `decided` and `run`: without a database, by positions of documents.
+    """
+
+    rows: FoundRows
+    duplicates: int
+    kept: Bools = field(default_factory=lambda: np.empty(0, np.bool_))
+    stored: int = 0
+    groups: int = 0
+    largest: Sequence[tuple[int, str]] = ()
+    led: int | None = None
+    verification: Verification | None = None
+    earlier: int = 0
+    renamed: int = 0
+    empty: int = 0
+    seen: int = 0
+    again: int = 0
+    parts: Parts | None = None
+    pairs: "Callable[[], list[TextPair]]" = list
+    decided: Decided | None = None
+    run: Any = None
+
+    def page(self, documents: int, similarity: float | None) -> str:
+        """Return a page with each text that goes next to the one that stays for it.
+
+        `documents`: how many were read; `similarity`: the least one that was asked for.
+        """
+        counts, measure, least = self.verification, None, similarity
+        if counts is not None:
+            measure, least = counts.measure, counts.least
+        rule = report.page.rule_in_words(measure, least)
+        return report.page.render_removed(documents, self.duplicates, rule, self.pairs())
+
+    def largest_note(self) -> str | None:
+        """Return a line about the largest groups; None if all are small."""
+        large = [each for each in self.largest if each[0] >= LARGE_DOCUMENTS]
+        shown = ", ".join(f"{name} ({counted(size, 'document')})" for size, name in large)
+        return f"largest groups: {shown}" if large else None
+
+
+def run_job(job: DedupJob) -> Outcome:
+    """Do a job: read the documents, decide, store what is new and write what stays.
+
+    All outputs get their names and all that is new is stored, or, after an error, nothing.
+    """
+    if job.unit != DOCUMENT:
+        return _drop_parts(job)
+    return _find_groups(job) if job.database is None else _find_new(job, job.database)
+
+
+def _find_groups(job: DedupJob) -> Outcome:
+    """Keep one document of each group."""
+    question = job.question.of(job.options.sketch)
+    run = job.held.enter_context(DedupRun(job, question))
+    for done in run.read(job.batches(job.options, run.sketcher), job.sources):
+        job.report(done)
+    job.begin("finding groups")
+    decided = run.decide()
+    job.begin("naming the documents of groups", run.way)
+    leaders, sizes = np.unique(decided.leaders, return_counts=True)
+    largest = np.argsort(-sizes, kind="stable")[:LARGEST_SHOWN]
+    named = zip(sizes[largest].tolist(), run.ids(leaders[largest]), strict=True)
+    kept = np.ones(job.documents(), np.bool_)
+    kept[decided.removed] = False
+    outcome = Outcome(
+        rows=FoundRows(partial(_group_rows, decided, run)), duplicates=len(decided.removed),
+        kept=kept, stored=len(kept), groups=len(leaders),
+        largest=[(size + 1, str(name)) for size, name in named],
+        led=None if job.reference is None else int(np.count_nonzero(decided.leaders < 0)),
+        verification=decided.verification, renamed=run.names.renamed, empty=run.empty_count,
+        pairs=partial(_group_pairs, decided, run, job.options.sketch), decided=decided, run=run,
+    )  # fmt: skip
+    job.decided(outcome)
+    job.write(run.lines, outcome, "kept", removed=outcome.duplicates)
+    job.outputs.place()
+    return outcome
+
+
+def _find_new(job: DedupJob, opened: OpenedDatabase) -> Outcome:
+    """Store the documents that match nothing that is stored or kept; others leave.
+
+    If the sources give one id to several documents, all but the first get an id that contains the
+    name of their source.  A document that an earlier run stored with the same id and fingerprint
+    was seen, and is not stored again; if it was this run, on an earlier occasion, it is kept again.
+    What is stored already is kept, whatever the rule says.
+    """
+
+    def try_out(database: Database) -> None:
+        question = job.question.of(database.options.sketch)
+        with job.begin_write(database) as transaction, Arrivals(database, transaction, question):
+            pass
+
+    with opened(try_out) as database:
+        sketch, known = database.options.sketch, job.known(database)
+        question, empty = job.question.of(sketch), database.stats().empty_count
+        with (
+            job.begin_write(database) as transaction,
+            SecondLook(job) as again,
+            Claims(database, transaction, question, job.run) as claims,
+        ):
+            has_text: list[Bools] = [np.empty(0, np.bool_)]
+            batches = job.batches(database.options, database.sketcher)
+            compared = _compared(batches, claims, again, job.beginnings, has_text)
+            for done in claims.add_all(compared, lambda: AMOUNT.expected_documents, known):
+                job.report(done)
+            job.begin("finding duplicates")
+            removed = claims.decide(again.order(), again.at, again.names.of)
+            outcome = Outcome(
+                rows=FoundRows(partial(_left_rows, removed.found)), duplicates=len(removed.places),
+                verification=removed.verification, earlier=removed.earlier,
+                renamed=again.names.renamed, seen=len(claims.seen), again=len(claims.again),
+                pairs=partial(_left_pairs, removed.found, job.beginnings, sketch),
+            )  # fmt: skip
+            job.decided(outcome)
+            job.begin("storing what is new", claims.way)
+            new, is_text = claims.store(again.names.of, again.at), np.concatenate(has_text)
+            outcome.stored, outcome.kept, places = len(new), ~is_text, np.flatnonzero(is_text)
+            outcome.kept[places[new]] = outcome.kept[places[claims.again]] = True
+            gone = {"removed": outcome.duplicates, "seen": outcome.seen}
+            job.write(again.lines, outcome, "kept", **gone)
+            is_stored = lambda: any(id in database for id in claims.samples)  # noqa: E731
+            with job.outputs.placed(is_synced=True, is_stored=is_stored):
+                transaction.commit()
+        nulls = int(np.count_nonzero(~is_text))
+        outcome.empty = database.stats().empty_count - empty + nulls
+    return outcome
+
+
+def _drop_parts(job: DedupJob) -> Outcome:
+    """Drop the parts of documents that occurred before, or that a database has."""
+    with ExitStack() as held:
+        stored, options, transaction = None, job.options, None
+        if job.database is not None:
+            opened = job.database(lambda database: job.sieve(database.options.sketch))
+            database = held.enter_context(opened)
+            transaction = held.enter_context(job.begin_write(database))
+            options, stored = database.options, UnitKeys(transaction, job.unit, job.run)
+        sieve = job.sieve(options.sketch, stored)
+        names = job.held.enter_context(Names(job.note, job.question.memory))
+        run = job.held.enter_context(PartsRun(sieve, job, names))
+        for done in run.read(job.batches(options, None)):
+            job.report(done)
+        job.begin("finding parts that occurred before")
+        names.settle()
+        dropped = sieve.decide()
+        outcome = Outcome(
+            rows=FoundRows(partial(_part_rows, dropped, sieve, names)),
+            duplicates=int(dropped.counts.sum()),
+            kept=dropped.kept, stored=int(np.count_nonzero(dropped.kept)), renamed=names.renamed,
+            parts=sieve.parts(dropped), run=run,
+        )  # fmt: skip
+        job.decided(outcome)
+        if job.output is not None:
+            run.change(dropped, job.output.sources, job.text)
+        job.write(run.lines, outcome, "left", emptied=len(dropped.kept) - outcome.stored)
+        if stored is None or transaction is None:
+            job.outputs.place()
+            return outcome
+
+        def is_stored() -> bool:
+            with database.read() as snapshot:
+                return stored.are_stored(snapshot.note)
+
+        with job.outputs.placed(is_synced=True, is_stored=is_stored):
+            transaction.commit()
+    return outcome
+
+
+class DedupRun(ExitStack):
+    """The documents that are grouped, by their positions in the input; `with` frees them."""
+
+    def __init__(self, job: DedupJob, question: DedupQuestion) -> None:
+        """Decide by `question`, and keep of each group the document that the job prefers."""
+        super().__init__()
+        self.reference = job.reference
+        self.order: I64 | None = None
+        with ExitStack() as held:
+            self._documents = within(job.options, question, job.reference)
+            held.push(self._documents)
+            has_texts = job.has_texts or self._documents.needs_texts
+            self._again = held.enter_context(SecondLook(job, has_texts=has_texts))
+            self.push(held.pop_all())
+        self.names, self.lines = self._again.names, self._again.lines
+        self.sketcher = self._documents.sketcher
+
+    @property
+    def way(self) -> str:
+        """How candidates are found, in words."""
+        return self._documents.way
+
+    @property
+    def empty_count(self) -> int:
+        """How many documents have no features, and match nothing."""
+        return self._documents.empty_count
+
+    def read(self, batches: Iterable[Batch], sources: Collection[str]) -> Iterator[int]:
+        """Take all batches, which are read from `sources`; yield the number of documents."""
+        return self._documents.add_all(
+            map(self._noted, batches), lambda: expected_documents(sources), errors="strict"
+        )
+
+    def decide(self) -> Decided:
+        """Return what becomes of the documents, each of which has an id of its own then."""
+        self.names.settle()
+        self.order = self._again.order()
+        return self._documents.decide(self.order, self.texts)
+
+    def texts(self, positions: I64) -> Any:
+        """Return the texts at some positions, or of leaders; InputError if a file was changed."""
+        if self.reference is None:
+            return self._again.at(positions)
+        return either(positions, self._again.at, self.reference.texts)
+
+    def ids(self, positions: I64) -> Sequence[Any]:
+        """Return the ids of documents at some positions, or of leaders."""
+        if self.reference is None:
+            return self.names.of(positions)
+        return either(positions, self.names.of, self.reference.names)
+
+    def _noted(self, batch: Batch) -> Texts:
+        """Note what is needed later of a batch, and return its texts."""
+        self._again.add(batch)
+        self.lines.add(batch)
+        return batch.texts
+
+
+class SecondLook(ExitStack):
+    """The documents of a run by their positions: ids, texts and lines, and which are preferred.
+
+    `with` removes the files in which that waits.
+    """
+
+    def __init__(self, job: DedupJob, *, has_texts: bool = True) -> None:
+        """Prefer by the rule of a job; `has_texts`: texts will be asked for."""
+        super().__init__()
+        self.names = self.enter_context(Names(job.note, job.question.memory))
+        self.lines = self.enter_context(LinesAgain(job.origins, job.output))
+        self._texts = self.enter_context(TextsAgain(job.origins)) if has_texts else None
+        self._rule, self._note = job.rule, job.note
+        self._sizes: list[I64] = []
+        self._values: list[Any] = []
+        self._is_valued = False  # what is not compared has a value of the field
+        self._count = 0
+
+    def pass_by(self, batch: Batch) -> None:
+        """Note whether documents, some of which may not be compared, have what the rule names."""
+        if self._rule.field and not self._is_valued:
+            self._is_valued = not all(map(keeping.is_missing, self._values_of(batch)))
+
+    def add(self, batch: Batch, renamed: Mapping[int, Any] | None = None) -> None:
+        """Take documents, without their lines; `renamed`: see `Names.add`."""
+        self.names.add(batch, renamed)
+        self._count += len(batch)
+        if self._texts is not None:
+            self._texts.add(batch)
+        if self._rule.kind in keeping.BY_SIZE:
+            texts = batch.texts
+            lengths = texts.lengths if isinstance(texts, TextColumn) else map(len, batch.contents())
+            self._sizes.append(np.fromiter(lengths, np.int64, len(batch)))
+        elif self._rule.field:
+            self._values += self._values_of(batch)
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return self._count
+
+    def at(self, positions: I64) -> Any:
+        """Return the texts at some positions; InputError if a file was changed since."""
+        assert self._texts is not None, "texts were announced"
+        return self._texts.texts(positions.astype(np.uint32))
+
+    def order(self) -> I64 | None:
+        """Return the positions of all documents, those to be preferred first: int64[n].
+
+        None for the order of the input.
+        """
+        rule = self._rule
+        if rule.kind == keeping.FIRST:
+            return None
+        is_valued = self._is_valued or not all(map(keeping.is_missing, self._values))
+        if rule.field and self._count and not is_valued:
+            raise keeping.no_value(rule)
+        return keeping.order_of(
+            rule, self._count,
+            sizes=lambda: np.concatenate([np.empty(0, np.int64), *self._sizes]),
+            values=lambda: self._values, where=self.names.where, note=self._note,
+        )  # fmt: skip
+
+    def _values_of(self, batch: Batch) -> list[Any]:
+        fields = batch.fields or [None] * len(batch)
+        return [(each or {}).get(self._rule.field) for each in fields]
+
+
+class PartsRun(ExitStack):
+    """The documents that lose parts, by their positions in the input; `with` frees them."""
+
+    def __init__(self, sieve: Sieve, job: DedupJob, names: Names) -> None:
+        """Drop what `sieve` drops; `names` takes the ids."""
+        super().__init__()
+        self._sieve, self._names = sieve, names
+        self.lines = self.enter_context(LinesAgain(job.origins, job.output))
+
+    def read(self, batches: Iterable[Batch]) -> Iterator[int]:
+        """Take all batches; yield the number of documents so far."""
+        return self._sieve.read(map(self._noted, batches))
+
+    def change(self, dropped: Dropped, sources: Sequence[str], text: FieldName) -> None:
+        """Take what is dropped out of the field `text` of records; InputError like `write`."""
+        wanted = field_named(text)
+
+        def changed(position: int, row: Row) -> Row:
+            return wanted.replaced(row, self._sieve.rest(wanted.of(row), dropped.of(position)))
+
+        self.lines.change(dropped.changed, sources, changed)
+
+    def _noted(self, batch: Batch) -> Texts:
+        """Note where the documents of a batch lie, and return its texts."""
+        self._names.add(batch)
+        self.lines.add(batch)
+        return batch.texts
+
+
+def _compared(
+    batches: Iterable[Batch],
+    claims: Claims,
+    again: SecondLook,
+    beginnings: Any,
+    has_text: list[Bools],
+) -> Iterator[Texts]:
+    """Yield the texts to compare of each batch, and note what is needed of it later.
+
+    `has_text` takes which documents have a text.  The others are kept, and stored nowhere.
+    """
+    for whole in batches:
+        again.lines.add(whole)
+        again.pass_by(whole)
+        has_text.append(np.ones(len(whole), np.bool_) if whole.nulls is None else ~whole.nulls)
+        batch = whole if whole.nulls is None else whole.chosen(np.flatnonzero(has_text[-1]))
+        settled = claims.settle(batch.ids, batch.texts_at, partial(_other_ids, batch))
+        fresh = batch if len(settled.fresh) == len(batch) else batch.chosen(settled.fresh)
+        names = settled.names
+        if len(fresh):
+            places = enumerate(settled.fresh.tolist()) if names else ()
+            again.add(fresh, {place: names[at] for place, at in places if at in names})
+        if beginnings is not None:
+            ids = object_array(batch.ids)
+            ids[list(names)] = list(names.values())
+            ids[settled.left] = settled.found.ids
+            beginnings.add(ids.tolist(), batch.texts)
+        yield fresh.texts
+
+
+def _other_ids(batch: Batch, at: int) -> Iterator[InputId]:
+    """Yield ids, without end, for a document whose own id another document has."""
+    return other_ids(batch.ids[at], batch.sources[at], int(batch.positions[at]))
+
+
+def _group_rows(
+    decided: Decided, run: DedupRun, shown: Callable[[Any], Any] | None = None
+) -> Iterator[Row]:
+    """Yield a row for each group: its representative, its size and its other documents.
+
+    With a reference, the row also says whether the representative is of that.  `shown` returns what
+    the rows have of a text; None for nothing.
+    """
+    offsets, members, places = decided.groups(run.order)
+    for first, end in _portions(offsets):
+        part = slice(int(offsets[first]), int(offsets[end]))
+        found = _matches(decided, places[part], run.ids(members[part]))
+        if shown is not None:
+            for row, text in zip(found, run.texts(members[part]), strict=True):
+                row["text"] = shown(text)
+        for start, stop in pairwise(offsets[first : end + 1].tolist()):
+            one, *others = found[start - part.start : stop - part.start]
+            row = {"representative": one["id"]}
+            if shown is not None:
+                row["text"] = one["text"]
+            if run.reference is not None:
+                row["reference"] = bool(members[start] < 0)
+            yield {**row, "size": stop - start, "duplicates": others}
+
+
+def _portions(offsets: I64) -> Iterator[tuple[int, int]]:
+    """Yield the first group, and the one after the last, of groups of a bounded size in all."""
+    first, count = 0, len(offsets) - 1
+    while first < count:
+        end = int(np.searchsorted(offsets, offsets[first] + NAMED_DOCUMENTS, "right")) - 1
+        end = min(max(end, first + 1), count)
+        yield first, end
+        first = end
+
+
+def _matches(decided: Decided, places: I64, ids: Sequence[Any]) -> list[Row]:
+    """Return a row for each document of some groups; that of one that stays has only its id."""
+    if not len(decided.removed):
+        return []
+    # Documents that texts decide have no fingerprints.
+    distances = (
+        [None] * len(ids) if decided.distances is None else decided.distances[places].tolist()
+    )
+    shown = decided.similarities[places].astype(np.float64).round(DIGITS)
+    return [
+        {"id": id, "distance": distance, "similarity": similarity}
+        for id, distance, similarity in zip(ids, distances, shown.tolist(), strict=True)
+    ]
+
+
+def _group_pairs(decided: Decided, run: DedupRun, sketch: TextSketch) -> "list[TextPair]":
+    """Return the duplicates next to what stays for them, with their texts, for a page."""
+    sides = decided.removed, decided.leaders
+    return report.page.nearest_pairs(
+        decided.similarities,
+        lambda at: tuple(run.ids(side[at]) for side in sides),
+        lambda at: tuple(texts_at(run.texts, side[at]) for side in sides),
+        sketch,
+    )
+
+
+def _left_rows(left: Left) -> Iterator[Row]:
+    """Yield a row for each document that was left out."""
+    for id, match, distance, similarity in zip(
+        left.ids.tolist(), left.matches.tolist(), left.distances.tolist(),
+        left.similarities.tolist(), strict=True,
+    ):  # fmt: skip
+        known = None if similarity != similarity else round(similarity, DIGITS)
+        yield {"id": id, "match": match, "distance": distance, "similarity": known}
+
+
+def _left_pairs(left: Left, beginnings: Any, sketch: TextSketch) -> "list[TextPair]":
+    """Return the documents that are left out next to what they match, for a page."""
+    sides = left.ids, left.matches
+    return report.page.nearest_pairs(
+        left.similarities,
+        lambda at: tuple(side[at].tolist() for side in sides),
+        lambda at: tuple(beginnings.of(side[at].tolist()) for side in sides),
+        sketch,
+    )
+
+
+def _part_rows(dropped: Dropped, sieve: Sieve, names: Names) -> Iterator[Row]:
+    """Yield a row for each document that loses parts, in the order of the input."""
+    spoken, positions = sieve.spoken, np.flatnonzero(dropped.counts)
+    for start in range(0, len(positions), NAMED_DOCUMENTS):
+        some = positions[start : start + NAMED_DOCUMENTS]
+        columns = names.of(some), spoken[some].tolist(), dropped.counts[some].tolist()
+        for id, parts, lost in zip(*columns, strict=True):
+            yield {"id": id, "parts": parts, "dropped": lost, "left": parts - lost}
