@@ -227,10 +227,10 @@ def test_after_a_commit_that_failed_outputs_are_as_before(tmp_path, monkeypatch,
     assert state() == before
 
 
-def test_no_room_for_the_rows_that_wait_to_be_printed_is_noticed_before_the_commit(
+def test_no_room_for_the_rows_that_wait_to_be_printed_is_noticed_before_outputs_have_names(
     tmp_path, monkeypatch
 ):
-    """The rows were written to their file when they were printed: all was stored by then."""
+    """Rows with texts, which are where -o may write, wait in a file until they are printed."""
 
     def fails(spool):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -239,7 +239,8 @@ def test_no_room_for_the_rows_that_wait_to_be_printed_is_noticed_before_the_comm
     before = state()
     monkeypatch.setattr(Spool, "flush", fails)
 
-    ran = dedup(OUTPUTS["one"])
+    call = ["dedup", "a.jsonl", "b.jsonl", "--show", "9", *OUTPUTS["one"]]
+    ran = CliRunner().invoke(app, call)
 
     assert ran.exit_code == 3
     assert "no room on the disk of k.jsonl, or on that of temporary files" in ran.output
