@@ -7,7 +7,7 @@ import the names of these modules from the module, `from simdb.core.errors impor
 
 __all__ = [
     "arrays", "arrow", "bits", "checks", "choices", "clusters", "cold", "decoding", "documents",
-    "dtypes", "encoding_guess", "errors", "field_columns", "fields", "foreign", "keeping", "kernel",
+    "dtypes", "errors", "fields", "foreign", "keeping", "kernel",
     "matches", "memory", "options", "previews", "progress", "reports", "search", "skipped",
     "stored_options", "text_sketch", "threads", "vector_form",
 ]  # fmt: skip

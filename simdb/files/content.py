@@ -22,8 +22,18 @@ import numpy as np
 from simdb.core import kernel
 from simdb.core.arrow import TextColumn, load_arrow
 from simdb.core.checks import installed
-from simdb.core.decoding import UNORDERED, decoded, marked_or, without_mark
-from simdb.core.encoding_guess import GUESS, GUESSED, guessed, guessed_wide, hint, is_damaged
+from simdb.core.decoding import (
+    GUESS,
+    GUESSED,
+    UNORDERED,
+    decoded,
+    guessed,
+    guessed_wide,
+    hint,
+    is_damaged,
+    marked_or,
+    without_mark,
+)
 from simdb.core.errors import InputError, no_descriptor
 from simdb.core.text_sketch import TextSketch
 from simdb.files.formats import ARROW_MAGICS, BZIP2, COMPRESSIONS, GZIP, STANDARD_INPUT, XZ, ZSTD

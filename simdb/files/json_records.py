@@ -22,11 +22,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrow import TextColumn, load_arrow
+from simdb.core.arrow import TextColumn, field_column, field_values, fields_at, load_arrow
 from simdb.core.choices import KEEP
 from simdb.core.decoding import MARK, valid_column
 from simdb.core.errors import InputError
-from simdb.core.field_columns import field_column, field_values, fields_at
 from simdb.core.fields import fields_of
 from simdb.core.memory import block_bytes
 from simdb.core.threads import mapped, thread_count

@@ -15,12 +15,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.core.arrow import filtered_array, load_arrow, rows_with_bytes
+from simdb.core.arrow import (
+    field_column,
+    field_values,
+    filtered_array,
+    load_arrow,
+    rows_with_bytes,
+    shape_of,
+)
 from simdb.core.choices import KEEP
 from simdb.core.decoding import text_column
 from simdb.core.dtypes import Bools
 from simdb.core.errors import InputError
-from simdb.core.field_columns import field_column, field_values, shape_of
 from simdb.core.fields import field_named
 from simdb.core.threads import streamed, thread_count
 from simdb.files.content import AMOUNT, CONTENT_ERRORS, explained

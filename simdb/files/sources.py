@@ -37,8 +37,7 @@ from itertools import islice
 from typing import Any
 
 from simdb.core.arrow import load_arrow
-from simdb.core.decoding import MARK, MARKS
-from simdb.core.encoding_guess import GUESS, UTF8_MARKED
+from simdb.core.decoding import GUESS, MARK, MARKS, UTF8_MARKED
 from simdb.core.errors import FieldError, InputError, OptionError
 from simdb.core.fields import distinct, field_named
 from simdb.core.threads import mapped, read_ahead, thread_count

@@ -22,11 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrow import TextColumn, load_arrow
+from simdb.core.arrow import TextColumn, field_column, field_values, load_arrow
 from simdb.core.decoding import MARK, valid_column
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError
-from simdb.core.field_columns import field_column, field_values
 from simdb.core.fields import Field, distinct
 from simdb.files.content import DOCUMENT_BYTES_MAX
 from simdb.files.json_records import BlockReader, Part, blocks, reading_sizes

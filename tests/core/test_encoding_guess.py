@@ -5,8 +5,8 @@ import sys
 import pytest
 from over import over
 
-from simdb.core import encoding_guess
-from simdb.core.encoding_guess import encoding_of, guessed_wide, hint, is_damaged
+from simdb.core import decoding
+from simdb.core.decoding import encoding_of, guessed_wide, hint, is_damaged
 from simdb.core.errors import InputError
 
 pytest.importorskip("charset_normalizer")
@@ -86,7 +86,7 @@ def test_without_the_library_a_message_says_how_to_get_a_guess(monkeypatch):
 
 
 def test_only_so_many_messages_of_a_run_have_a_guess(monkeypatch):
-    monkeypatch.setattr(encoding_guess, "_hints", iter((0, encoding_guess.HINTS_MAX)))
+    monkeypatch.setattr(decoding, "_hints", iter((0, decoding.HINTS_MAX)))
 
     first, second = (hint(b"caf\xe9", 3) for _ in range(2))
 

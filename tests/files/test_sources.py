@@ -16,8 +16,7 @@ from batches import records_of
 from over import over
 
 import simdb
-from simdb.core.decoding import known_encoding
-from simdb.core.encoding_guess import hint
+from simdb.core.decoding import hint, known_encoding
 from simdb.files import content, json_records
 from simdb.files.records import Batch, InputProblem, SourceOptions
 from simdb.files.sources import check_sources, read_sources

@@ -17,7 +17,7 @@ from simdb import files
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, in_words, quantity
 from simdb.core.choices import ERROR, RAISE
-from simdb.core.encoding_guess import guessed_note
+from simdb.core.decoding import guessed_note
 from simdb.core.errors import InputError
 from simdb.core.options import Options
 from simdb.core.skipped import Skipped, check_balance

@@ -103,4 +103,3 @@ def one_state(
 ) -> "AbstractContextManager[Snapshot | ShardedDatabase]":
     """Return a snapshot of a database; a sharded one is written once, and is read as it is."""
     return database.read() if isinstance(database, simdb.Database) else nullcontext(database)
-
