@@ -4,14 +4,15 @@ With verify="exact", a `Verification` counts what texts have decided where sketc
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.core import arrow, previews
-from simdb.core.arrays import Id, IdT, IdT_co, RowSequence, object_array
+from simdb.core.arrays import Id, IdT, IdT_co, RowSequence, object_array, offsets_of
+from simdb.core.dtypes import I64
 from simdb.core.errors import ClosedError
 from simdb.core.skipped import Skipped
 
@@ -119,8 +120,8 @@ class ContainedMatch(Match[IdT_co]):
         """Hold the values."""
         # In Python 3.10 a dataclass has slots of its own also for the fields that it inherits.
         values = (id, distance, similarity, containment, spans)
-        for field, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, field.name, value)
+        for each, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, each.name, value)
 
 
 @dataclass(slots=True)
@@ -140,6 +141,7 @@ class Verification:
     unknown: int = 0
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Matches(RowSequence[list[Match[IdT]]]):
     """The matches of m queries as arrays, and as a sequence of lists of `Match`, best first.
 
@@ -151,37 +153,34 @@ class Matches(RowSequence[list[Match[IdT]]]):
     them as a table.
     """
 
-    __slots__ = (
-        "_ids", "_resolve", "containments", "distances", "left_out", "offsets", "ordinals",
-        "similarities", "spans", "verification",
-    )  # fmt: skip
-    KIND = "query"
+    KIND: ClassVar[str] = "query"
 
-    def __init__(
-        self,
-        offsets: npt.NDArray[np.int64],
-        ordinals: npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
-        distances: npt.NDArray[np.uint8],
-        similarities: npt.NDArray[np.float32],
-        resolve: Callable[[], list[Id]],
-        verification: Verification | None = None,
-    ) -> None:
-        """Hold the arrays; `resolve` makes the ids from copied bytes when they are first read."""
-        self.verification = verification
-        self.offsets = offsets
-        self.ordinals = ordinals
-        self.distances = distances
-        self.similarities = similarities
-        self._resolve = resolve
-        self._ids: npt.NDArray[np.object_] | None = None
-        self.containments: npt.NDArray[np.float64] | None = None
-        self.spans: list[tuple[SharedSpan, ...] | None] = []  # one for each containment
-        self.left_out = Skipped()
+    offsets: npt.NDArray[np.int64]
+    ordinals: npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
+    distances: npt.NDArray[np.uint8]
+    similarities: npt.NDArray[np.float32]
+    _resolve: Callable[[], list[Id]]  # makes the ids from copied bytes when they are first read
+    verification: Verification | None = None
+    containments: npt.NDArray[np.float64] | None = None
+    spans: list[tuple[SharedSpan, ...] | None] = field(default_factory=list)  # of containments
+    left_out: Skipped = field(default_factory=Skipped)
+    _ids: npt.NDArray[np.object_] | None = None
+
+    def chosen(self, places: I64, sizes: I64) -> "Matches[IdT]":
+        """Give the matches at some places, in rows of these sizes."""
+        found: Matches[IdT] = Matches(
+            offsets_of(sizes), self.ordinals[places], self.distances[places],
+            self.similarities[places], lambda: list(self.ids[places]),
+        )  # fmt: skip
+        if self.containments is not None:
+            found.containments = self.containments[places]
+            found.spans = [self.spans[at] for at in places.tolist()]
+        return found
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """Return what is pickled: the ids, not what makes them."""
-        names = (name for name in self.__slots__ if name not in ("_ids", "_resolve"))
-        return None, {name: getattr(self, name) for name in names} | {"_ids": self.ids}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return None, values | {"_ids": self.ids, "_resolve": None}
 
     @property
     def ids(self) -> npt.NDArray[np.object_]:

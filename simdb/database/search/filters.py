@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simdb.core.arrays import Id, IdT, offsets_of, sorted_unique
+from simdb.core.arrays import Id, IdT, sorted_unique
 from simdb.core.bits import bitmap
 from simdb.core.checks import shown
 from simdb.core.dtypes import U32
@@ -155,14 +155,9 @@ def accepted_many(
         places += [at[match.id] for match in found]
     chosen = np.array(places, np.int64)
     similarities = [np.nan if match.similarity is None else match.similarity for match in confirmed]
-    ids = [match.id for match in confirmed]
-    return Matches(
-        offsets_of(counts),
-        matches.ordinals[chosen],
-        matches.distances[chosen],
-        np.array(similarities, np.float32),
-        lambda: ids,
-    )
+    kept = matches.chosen(chosen, np.array(counts, np.int64))
+    kept.similarities = np.array(similarities, np.float32)
+    return kept
 
 
 def by_ids(name: str, given: Any) -> Callable[[list[Id]], Sequence[Any]]:

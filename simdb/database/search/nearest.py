@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from simdb.core.arrays import EMPTY, WEIGHTED, Id, IdT, Sketches, offsets_of
+from simdb.core.arrays import EMPTY, WEIGHTED, Id, IdT, Sketches
 from simdb.core.checks import shown
 from simdb.core.dtypes import F32, I64
 from simdb.core.errors import InputError, OptionError
@@ -353,13 +353,9 @@ class Reranking:
         order = np.lexsort((-similarities, rows))
         places = np.arange(len(rows)) - found.offsets[rows]
         order = order[places < k]
-        return Matches(
-            offsets_of(np.minimum(np.diff(found.offsets), k)),
-            found.ordinals[order],
-            found.distances[order],
-            similarities[order],
-            lambda: list(found.ids[order]),
-        )
+        nearest = found.chosen(order, np.minimum(np.diff(found.offsets), k))
+        nearest.similarities = similarities[order]
+        return nearest
 
     def _measure_some(
         self, found: Matches, queries: Sequence[Any], some: slice, similarities: F32

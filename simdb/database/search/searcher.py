@@ -207,13 +207,8 @@ def merged_matches(
     if limit is not None:
         starts = offsets_of(np.bincount(queries[order], minlength=count))
         order = order[np.arange(len(order)) - starts[queries[order]] < limit]
-    found = Matches(
-        offsets_of(np.bincount(queries[order], minlength=count)), ordinals[order],
-        joined.distances[order], joined.similarities[order], lambda: list(joined.ids[order]),
-    )  # fmt: skip
-    if joined.containments is not None:
-        found.containments = joined.containments[order]
-        found.spans = [joined.spans[at] for at in order.tolist()]
+    found = joined.chosen(order, np.bincount(queries[order], minlength=count))
+    found.ordinals = ordinals[order]
     return found
 
 
