@@ -14,7 +14,7 @@ import numpy.typing as npt
 from simdb.core import previews
 from simdb.core.arrow import fixed_rows
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
-from simdb.core.checks import shown
+from simdb.core.checks import is_whole, shown
 from simdb.core.errors import InputError
 from simdb.core.vector_form import DIMENSIONS, has_features, signs_of, unpack, width
 
@@ -333,7 +333,7 @@ def column_of(batch: Any, name: str) -> Any:
 
 def check_bits(bits: object) -> None:
     """Raise InputError unless `bits` is a whole number in 0 .. 2**64 - 1."""
-    if isinstance(bits, bool) or not isinstance(bits, int) or not 0 <= bits <= ALL_BITS:
+    if not isinstance(bits, int) or not is_whole(bits, 0, ALL_BITS):
         raise InputError(
             f"a ready fingerprint must be a whole number in 0 .. 2**64 - 1, got {shown(bits)}"
         )

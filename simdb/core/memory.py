@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from simdb.core.checks import shown
+from simdb.core.checks import is_whole, shown
 from simdb.core.errors import OptionError
 
 # Less would not hold the blocks of a few threads.
@@ -29,8 +29,7 @@ LIMITS = ((CONTROL, "memory.max"), (CONTROL / "memory", "memory.limit_in_bytes")
 
 def check_memory(name: str, memory: object) -> None:
     """Raise OptionError unless `memory`, the argument `name`, is None or a number of bytes."""
-    is_whole = isinstance(memory, int) and not isinstance(memory, bool)
-    if memory is not None and not (is_whole and memory >= MEMORY_LEAST):  # type: ignore[operator]
+    if memory is not None and not is_whole(memory, MEMORY_LEAST):
         raise OptionError(
             f"{name} must be a number of bytes from {MEMORY_LEAST} (64M) on, got {shown(memory)}"
         )

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from simdb.core import arrow
-from simdb.core.arrays import Fingerprints, object_array, offsets_of
+from simdb.core.arrays import Fingerprints, offsets_of
 from simdb.core.checks import is_one_of, shown
 from simdb.core.choices import RAISE, SKIP, OnError
 from simdb.core.documents import Signatures
@@ -138,16 +138,11 @@ class Skipped:
             )
 
     def table(self) -> Any:
-        """Return a pyarrow.Table of row int64, id and reason; without pyarrow, a dict of arrays."""
-        rows = self.rows
+        """Return a pyarrow.Table of row int64, id and reason."""
+        library, rows = arrow.load_arrow("a table of documents"), self.rows
         ids, reasons = ([column[row] for row in rows] for column in (self._ids, self._reasons))
-        columns: dict[str, Any] = {"row": np.array(rows, np.int64), "id": object_array(ids)}
-        try:
-            library = arrow.load_arrow("a table of documents")
-        except OptionError:
-            return {**columns, "reason": object_array(reasons)}
-        named = library.array(reasons, library.string())
-        return library.table({**columns, "id": arrow.id_array(ids), "reason": named})
+        columns = {"row": np.array(rows, np.int64), "id": arrow.id_array(ids)}
+        return library.table({**columns, "reason": library.array(reasons, library.string())})
 
     def _halved(
         self, read: Callable[[int, Any], Read], start: int, documents: Any

@@ -62,11 +62,7 @@ def filter_distance(similarity: float, loss: float, sign_count: int = bits.FINGE
 
     The distance is counted over `sign_count` of the sign bits.
     """
-    differs = math.acos(similarity) / math.pi
-    for distance in range(sign_count + 1):
-        if 1.0 - binomial_below(sign_count, differs, distance) <= loss:
-            return distance
-    return sign_count
+    return _least_exceeded(math.acos(similarity) / math.pi, loss, sign_count, 0)
 
 
 @lru_cache(REMEMBERED)
@@ -76,10 +72,8 @@ def odd_distance(similarity: float, loss: float, sign_count: int = bits.FINGERPR
     In a similar document one of n is missing, n is odd, and 1 / (1 - `similarity`**2).
     """
     differs = LEFT_OUT_SHARE * math.sqrt(1.0 - similarity * similarity)
-    for distance in range(filter_distance(similarity, loss, sign_count), sign_count):
-        if 1.0 - binomial_below(sign_count, differs, distance) <= loss:
-            return distance
-    return sign_count
+    least = filter_distance(similarity, loss, sign_count)
+    return _least_exceeded(differs, loss, sign_count, least)
 
 
 def odd_share(similarity: float, distance: int, sign_count: int) -> float:
@@ -101,10 +95,17 @@ def firm_distance(similarity: float, loss: float, sign_count: int = bits.FINGERP
     n = 1 / (1 - `similarity`).
     """
     differs = max(_firm_differing(similarity), REPLACED_SHARE * math.sqrt(1.0 - similarity))
-    for distance in range(FIRM_DISTANCE_LEAST, sign_count):
-        if 1.0 - binomial_below(sign_count, differs, distance) <= loss:
-            return distance
-    return sign_count
+    return _least_exceeded(differs, loss, sign_count, FIRM_DISTANCE_LEAST)
+
+
+def _least_exceeded(differs: float, loss: float, sign_count: int, least: int) -> int:
+    """Return the distance from `least` on that at most the share `loss` of documents exceeds.
+
+    Each of `sign_count` signs differs with the probability `differs`.
+    """
+    distances = range(least, sign_count)
+    able = (at for at in distances if 1.0 - binomial_below(sign_count, differs, at) <= loss)
+    return next(able, sign_count)
 
 
 def firm_within(similarity: float, distance: int, sign_count: int = bits.FINGERPRINT_BITS) -> float:
@@ -225,12 +226,15 @@ def share_within(similarity: float | None, distance: int | None, limit: int) -> 
 @lru_cache(REMEMBERED)
 def binomial_below(trials: int, probability: float, most: int) -> float:
     """Return P(X <= `most`) for a binomial X."""
-    total = 0.0
-    for count in range(min(most, trials) + 1):
-        total += (
-            math.comb(trials, count) * probability**count * (1 - probability) ** (trials - count)
-        )
-    return min(total, 1.0)
+    return min(sum(_binomials(trials, probability, most)), 1.0)
+
+
+def _binomials(trials: int, probability: float, most: int) -> list[float]:
+    """Return P(X = 0) .. P(X = `most`) for a binomial X."""
+    return [
+        math.comb(trials, count) * probability**count * (1 - probability) ** (trials - count)
+        for count in range(min(most, trials) + 1)
+    ]
 
 
 def _reach_of_combinations(widths: list[int], leading: int, differs: float, flips: int) -> float:
@@ -241,10 +245,7 @@ def _reach_of_combinations(widths: list[int], leading: int, differs: float, flip
     """
     ways = {(0,) * (flips + 1): 1.0}
     for width in widths:
-        below = [
-            math.comb(width, count) * differs**count * (1 - differs) ** (width - count)
-            for count in range(min(flips, width) + 1)
-        ]
+        below = _binomials(width, differs, flips)
         updated: dict[tuple[int, ...], float] = {}
         for counts, share in ways.items():
             updated[counts] = updated.get(counts, 0.0) + share * max(0.0, 1.0 - sum(below))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from simdb.core.bits import FINGERPRINT_BITS, rotated, rotation_amounts
-from simdb.core.checks import is_one_of, shown
+from simdb.core.checks import is_one_of, is_whole, shown
 from simdb.core.dtypes import F64, U64
 from simdb.core.errors import OptionError
 from simdb.core.options import ROTATION
@@ -34,8 +34,7 @@ def check_rotations(method: object, rotations: object) -> None:
     """Raise OptionError unless `rotations` is None, or 1 to 64 for search="rotation"."""
     if rotations is None:
         return
-    is_whole = isinstance(rotations, int | np.integer) and not isinstance(rotations, bool)
-    if not is_whole or not 1 <= rotations <= ROTATIONS_MAX:  # type: ignore[operator]
+    if not is_whole(rotations, 1, ROTATIONS_MAX):
         raise OptionError(
             f"rotations must be a whole number from 1 to {ROTATIONS_MAX}, or None,"
             f" got {shown(rotations)}"

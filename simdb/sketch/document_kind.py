@@ -4,8 +4,9 @@ Vectors are float arrays or CSR matrices.
 A CSR matrix is recognised by the attributes that scipy's have, so scipy is never imported.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,21 @@ def kind_of(document: Any, position: int) -> str:
     check_not_null(document, position)
     assert not isinstance(document, bytes), "whoever takes documents has decoded them"
     raise InputError(f"document {position} is {describe(document)}; a document is {KINDS}")
+
+
+def stretches(
+    documents: Sequence[Any], start: int, kind_of: Callable[[Any, int], str] = kind_of
+) -> Iterator[tuple[str, Sequence[Any], int]]:
+    """Yield each stretch of documents of one kind: kind, documents, position of the first."""
+    if isinstance(documents, TextColumn):
+        documents.check_known(start)
+    if isinstance(documents, TextColumn) or set(map(type, documents)) == {str}:
+        if len(documents):
+            yield "text", documents, start
+        return
+    for kind, group in groupby(enumerate(documents, start), lambda each: kind_of(each[1], each[0])):
+        positions, chosen = zip(*group, strict=True)
+        yield kind, chosen, positions[0]
 
 
 def check_not_null(document: Any, position: int) -> None:

@@ -14,10 +14,10 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import check_many, is_first
-from simdb.core.checks import shown
+from simdb.core.checks import whole
 from simdb.core.decoding import as_text, text_column
 from simdb.core.dtypes import U32, U64, Array
-from simdb.core.errors import InputError, OptionError
+from simdb.core.errors import InputError
 from simdb.core.progress import Progress, report_of
 from simdb.core.text_sketch import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
 from simdb.sketch.sketcher import Sketcher
@@ -51,11 +51,9 @@ def fit(
     if there are no documents.
     """
     report = report_of(progress)
-    most = FEATURES_MAX if features_max is None else features_max
-    if not isinstance(most, int) or isinstance(most, bool) or not 0 < most <= FEATURES_MAX:
-        raise OptionError(
-            f"features_max must be 1 to {FEATURES_MAX}, or None, not {shown(features_max)}"
-        )
+    most = FEATURES_MAX
+    if features_max is not None:
+        most = whole("features_max", features_max, 1, FEATURES_MAX)
     counted = Frequencies()
     done = 0
     for batch in batches(documents, errors):

@@ -9,7 +9,6 @@ signature, so that equal signatures have equal fingerprints.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,7 @@ from simdb.core.text_sketch import threads_for
 from simdb.core.threads import mapped, parts_of
 from simdb.core.vector_form import minimum_type, pack_minima
 from simdb.sketch import weighing
-from simdb.sketch.document_kind import check_not_null
+from simdb.sketch.document_kind import check_not_null, stretches
 from simdb.sketch.pipeline import NO_RESOURCES, Family, Pipeline, Signing, check_errors
 
 COUNTED_DOCUMENTS = 1024  # counted at a time, so that their features need little memory
@@ -132,7 +131,7 @@ class MinHashSketcher:
         is_empty = np.empty(len(listed), np.bool_)
 
         def sign(part: slice) -> None:
-            for kind, group, position in _by_kind(listed[part], start + part.start):
+            for kind, group, position in stretches(listed[part], start + part.start, _kind):
                 some = slice(position - start, position - start + len(group))
                 minima[some], is_empty[some] = self._one_kind(
                     kind, group, errors == "replace", position
@@ -305,21 +304,6 @@ def _as_sketches(signatures: Signatures) -> Sketches:
     hashes = kernel.band_keys(minima, bands=1, rows=minima.shape[1])[:, 0]
     states = np.where(signatures.is_empty, EMPTY, WEIGHTED).astype(np.uint8)
     return Sketches(np.ascontiguousarray(hashes), pack_minima(minima), states)
-
-
-def _by_kind(documents: Sequence[Any], start: int) -> Iterable[tuple[str, Sequence[Any], int]]:
-    """Yield each stretch of documents of one kind: kind, documents, position of the first."""
-    if isinstance(documents, TextColumn):
-        documents.check_known(start)
-        if len(documents):
-            yield "text", documents, start
-        return
-    if set(map(type, documents)) == {str}:
-        yield "text", documents, start
-        return
-    for kind, group in groupby(enumerate(documents, start), lambda each: _kind(each[1], each[0])):
-        positions, chosen = zip(*group, strict=True)
-        yield kind, chosen, positions[0]
 
 
 def _kind(document: Any, position: int) -> str:

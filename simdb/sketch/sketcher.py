@@ -6,7 +6,6 @@ each kind are sketched in one call, and the sketches are put in the order of the
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -47,6 +46,7 @@ from simdb.sketch.document_kind import (
     join_vectors,
     kind_of,
     kind_of_all,
+    stretches,
 )
 from simdb.sketch.pipeline import NO_RESOURCES, Counted, Pipeline, Projected, check_errors
 from simdb.sketch.quantisation import ReadySketcher, columns_of
@@ -198,23 +198,16 @@ class Sketcher:
         Error messages number the documents from `start`.
         """
         check_errors(errors)
-        if isinstance(documents, TextColumn):
-            documents.check_known(start)
-            return self._pipeline.count(documents, "text", replace=errors == "replace", start=start)
         parts = []
-        documents = as_texts(documents, errors=errors, start=start)
-        for kind, group in groupby(
-            enumerate(documents, start), lambda each: kind_of(each[1], each[0])
-        ):
-            places, chosen = zip(*group, strict=True)
+        for kind, some, place in stretches(as_texts(documents, errors=errors, start=start), start):
             if kind not in ("text", "tokens"):
                 raise InputError(
-                    f"document {places[0]} is {describe(chosen[0])}; features can only be counted"
-                    " in texts and lists of tokens"
+                    f"document {place} is {describe(some[0])}; features can only be counted in"
+                    " texts and lists of tokens"
                 )
-            parts.append(
-                self._pipeline.count(chosen, kind, replace=errors == "replace", start=places[0])
-            )
+            parts.append(self._pipeline.count(some, kind, replace=errors == "replace", start=place))
+        if len(parts) == 1:
+            return parts[0]
         counts = [np.diff(offsets) for offsets, _, _ in parts]
         return (
             offsets_of(np.concatenate([np.empty(0, np.int64), *counts])),
