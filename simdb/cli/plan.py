@@ -3,6 +3,7 @@
 `plan` without a database tries the options that `create` takes.
 """
 
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import simdb
@@ -24,26 +25,56 @@ WAY_COLUMNS = (
 OPTIONS = simdb.Options()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOptions:
+    """The options about the tables of a database."""
+
+    blocks: int | None = None
+    leading: int | None = None
+    bands: int | None = None
+    rows: int | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Return the options with a value by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedOptions(TableOptions):
+    """The options of a database that `simdb plan` imagines."""
+
+    header_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedOptions(TableOptions):
+    """The options of a database that `simdb create` makes."""
+
+    polytopes: int | None = None
+    distance_tables: DistanceTablesName | None = None
+    similarity: float | None = None
+    distance: int | None = None
+    recall: float = OPTIONS.recall
+    header_offset: int = OPTIONS.header_offset
+    keep_clusters: ClustersName = OPTIONS.keep_clusters
+    keep_times: TimesName = OPTIONS.keep_times
+    passages: bool = OPTIONS.passages
+    features: bool = OPTIONS.features
+
+
 def plan(
     db: str | None = None,
     *,
     chosen: SketchOptions,
     documents: float | None = None,
-    blocks: int | None = None,
-    leading: int | None = None,
-    bands: int | None = None,
-    rows: int | None = None,
-    header_offset: int | None = None,
+    tables: PlannedOptions,
     weights: bool | None = None,
     memory: str | None = None,
     wanted: SearchOptions,
     pairs: bool = False,
 ) -> None:
     """Show how a query would be answered, at what cost, and why no other method was chosen."""
-    sketch = chosen.given()
-    shape = {"blocks": blocks, "leading": leading, "bands": bands, "rows": rows}
-    shape |= {"header_offset": header_offset}
-    given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
+    sketch, given = chosen.given(), tables.given()
     if db is not None:
         if given or weights is not None or memory is not None:
             raise simdb.OptionError(
@@ -72,34 +103,12 @@ def create(
     chosen: SketchOptions,
     *,
     volatility: bool | None = None,
-    blocks: int | None = None,
-    leading: int | None = None,
-    bands: int | None = None,
-    rows: int | None = None,
-    polytopes: int | None = None,
-    distance_tables: DistanceTablesName | None = None,
-    similarity: float | None = None,
-    distance: int | None = None,
-    recall: float = OPTIONS.recall,
-    header_offset: int = OPTIONS.header_offset,
-    keep_clusters: ClustersName = OPTIONS.keep_clusters,
-    keep_times: TimesName = OPTIONS.keep_times,
-    passages: bool = OPTIONS.passages,
-    features: bool = OPTIONS.features,
+    made: CreatedOptions,
 ) -> None:
     """Create an empty database; its options are stored with it and cannot be changed."""
     sketch = chosen.given()
     stored = _stored_weights(volatility, is_minhash=MINHASH in sketch)
-    shape = {
-        "blocks": blocks, "leading": leading, "bands": bands, "rows": rows, "distance": distance,
-        "similarity": similarity, "polytopes": polytopes, "distance_tables": distance_tables,
-    }  # fmt: skip
-    given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
-    options = simdb.Options(
-        sketch=make_sketch(sketch | stored), recall=recall, header_offset=header_offset,
-        keep_clusters=keep_clusters, keep_times=keep_times, passages=passages, features=features,
-        **given,
-    )  # fmt: skip
+    options = simdb.Options(sketch=make_sketch(sketch | stored), **made.given())
     with simdb.open(db, "x", options=options) as database:
         render.print_one({"path": db, "options": database.stats().options})
 

@@ -15,14 +15,7 @@ from simdb import files
 from simdb.cli.options.declare import Natural
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
-from simdb.core.choices import (
-    SKIP,
-    ErrorsName,
-    FormatName,
-    MethodName,
-    NullName,
-    OnErrorName,
-)
+from simdb.core import choices
 from simdb.core.decoding import known_encoding
 from simdb.core.errors import OptionError
 from simdb.core.search import NAMES, Search, SearchLike
@@ -48,12 +41,8 @@ class SearchOptions:
     @property
     def criterion(self) -> dict[str, Any]:
         """Return them as arguments of the verbs that search."""
-        return {
-            "similarity": self.similarity,
-            "distance": self.distance,
-            "recall": self.recall,
-            "search": given_search(self.search),
-        }
+        given = {name: getattr(self, name) for name in ("similarity", "distance", "recall")}
+        return given | {"search": given_search(self.search)}
 
 
 def check_nearest(nearest: int | None, others: Mapping[str, object]) -> None:
@@ -77,7 +66,7 @@ def given_search(text: str | None) -> SearchLike | None:
     if "=" in first:
         first, others = "", [first, *others]
     elif not others:
-        return cast(MethodName, first)
+        return cast(choices.MethodName, first)
     values: dict[str, Any] = {"method": first or None}
     for each in others:
         name, _, value = each.partition("=")
@@ -112,13 +101,13 @@ class TextOptions:
 
     id_field: str | None = None
     text_field: str | None = None
-    format: FormatName | None = None
+    format: choices.FormatName | None = None
     delimiter: str | None = None
     no_header: bool = False
     pad_rows: bool = False
     encoding: str = "utf-8"
-    errors: ErrorsName = "strict"
-    on_error: OnErrorName = SKIP
+    errors: choices.ErrorsName = "strict"
+    on_error: choices.OnErrorName = choices.SKIP
 
     def reading(self) -> "SourceOptions":
         """Return how to read sources, only for ids and texts.
@@ -154,7 +143,9 @@ class ReadingOptions(TextOptions):
 
 
 def with_nulls(
-    reading: "SourceOptions", on_null: NullName | None, usual: NullName | Literal[""] = ""
+    reading: "SourceOptions",
+    on_null: choices.NullName | None,
+    usual: choices.NullName | Literal[""] = "",
 ) -> "SourceOptions":
     """Return `reading` with what --on-null says, the `usual` word if it is not given."""
     return replace(reading, on_null=on_null or usual, has_absent=on_null is not None)
@@ -180,12 +171,9 @@ class ListingOptions:
         No more rows are read than that takes.
         """
         source = iter(rows)
-        if self.quiet:
+        if self.quiet or self.limit == 0:
             return next(source, None) is not None
-        if self.limit == 0:
-            return next(source, None) is not None
-        shown = source if self.limit is None else islice(source, self.limit)
-        count = print_rows(shown, columns)
+        count = print_rows(islice(source, self.limit), columns)
         if count == self.limit and next(source, None) is not None:
             some = "one is" if count == 1 else f"{count:,} are"
             print_note(f"only the first {some} shown; --limit shows more")
