@@ -120,8 +120,12 @@ def fingerprint(
     found: Found = read_texts(sources or [], inputs.reading(), by_lines=lines)
     if text is not None:
         found = iter([given_batch("", text, has_int_ids=False)])
-    with Progress("reading") as progress, sketch_options.opened_sketcher(db, sketch, allow) as made:
-        sketcher = sketch_options.fingerprinting(made)
+    with Progress("reading") as progress, sketch_options.opened(db, sketch, allow) as database:
+        sketcher = database.sketcher
+        if not isinstance(sketcher, Sketcher):
+            raise simdb.OptionError(
+                "fingerprint does not work with MinHash signatures; use explain or query"
+            )
         intake = Intake(found, progress)
         rows = _fingerprint_rows(intake, sketcher, bits=bits, errors=inputs.errors)
         print_rows(rows, FINGERPRINT_COLUMNS)

@@ -7,7 +7,7 @@ dictionary by name, without the options that were not given.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import simdb
 from simdb.core.decoding import known_encoding
@@ -15,7 +15,6 @@ from simdb.core.errors import OptionError
 from simdb.core.options import Minhash, Simhash
 from simdb.core.text_sketch import TextSketch, differing_options
 from simdb.files import read_file
-from simdb.sketch import NO_RESOURCES, AnySketcher, Sketcher, sketcher_of
 
 Given = dict[str, Any]
 
@@ -103,24 +102,14 @@ def allowed(given: Given, allow: Sequence[str] | None) -> list[str]:
 
 
 @contextmanager
-def opened_sketcher(
-    db: str | None, given: Given, allow: Sequence[str] | None
-) -> Iterator[AnySketcher]:
-    """Yield the sketcher of the database `db`, or of the given options without a database."""
-    if db is None:
-        sketch = make_sketch(given)
-        yield sketcher_of(sketch, NO_RESOURCES, [sketch.tokeniser])
-        return
-    with simdb.open(db, "r", allow=allowed(given, allow)) as database:
-        check_given(given, database.options.sketch, db)
-        yield database.sketcher
-
-
-def fingerprinting(sketcher: AnySketcher) -> Sketcher:
-    """Return the sketcher if it makes fingerprints; raise OptionError if it makes signatures."""
-    if not isinstance(sketcher, Sketcher):
-        raise OptionError("fingerprint does not work with MinHash signatures; use explain or query")
-    return sketcher
+def opened(db: str | None, given: Given, allow: Sequence[str] | None) -> Iterator[simdb.Database]:
+    """Open the database `db`, which must have the given options, or one in memory with them."""
+    options = None if db is not None else simdb.Options(sketch=make_sketch(given))
+    mode: Literal["c", "r"] = "c" if db is None else "r"
+    with simdb.open(db, mode, options=options, allow=allowed(given, allow)) as database:
+        if db is not None:
+            check_given(given, database.options.sketch, db)
+        yield database
 
 
 def _preset(name: str) -> Given:
