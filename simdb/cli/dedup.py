@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import simdb
+from simdb import files, jobs
 from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake, KeptOutput, is_default
 from simdb.cli.options.opening import begin_write, open_or_create
@@ -53,49 +54,6 @@ from simdb.core.options import SEEN
 from simdb.core.text_sketch import UNITS as TOKEN_UNITS
 from simdb.core.threads import thread_count
 from simdb.database import STAR
-from simdb.files import (
-    STANDARD_OUTPUT,
-    Batch,
-    Format,
-    Origins,
-    Outputs,
-    Row,
-    SourceOptions,
-    Spool,
-    SurvivorOutput,
-    Target,
-    begin_counting,
-    check_outputs,
-    check_sources,
-    expanded,
-    expected_documents,
-    is_remote,
-    is_stream,
-    output_format,
-    read_sources,
-    remote_place,
-    side_files,
-    write_results,
-)
-from simdb.jobs import (
-    DOCUMENT,
-    NAMELESS,
-    PAGE_FORM,
-    TEXT_CHARACTERS,
-    UNITS,
-    DatabaseReference,
-    DedupJob,
-    DedupQuestion,
-    FileReference,
-    Outcome,
-    Reference,
-    check_apart,
-    check_page,
-    check_together,
-    checked_unit,
-    fill_page,
-    run_job,
-)
 from simdb.sketch import AnySketcher
 from simdb.storage import is_database
 
@@ -134,11 +92,13 @@ class StoreOptions:
         None without a database, or if a source is a stream, which can be anything when it is read
         again.
         """
-        if self.run is not None or self.db is None or any(map(is_stream, sources)):
+        if self.run is not None or self.db is None or any(map(files.is_stream, sources)):
             return self.run
         places = sorted(
             {
-                os.fsencode(remote_place(each) if is_remote(each) else os.path.realpath(each))
+                os.fsencode(
+                    files.remote_place(each) if files.is_remote(each) else os.path.realpath(each)
+                )
                 for each in sources
             }
         )
@@ -196,20 +156,20 @@ class DuplicateOptions(SearchOptions):
     memory: str | None = None
     min_words: Positive | None = None
 
-    def question(self) -> DedupQuestion:
+    def question(self) -> jobs.DedupQuestion:
         """Return when documents match, and how they are compared."""
         memory = given_memory(self.memory)
         check_memory("--memory", memory)
         if self.max_share is not None:
             share("--max-share", self.max_share)
-        return DedupQuestion(
+        return jobs.DedupQuestion(
             self.similarity, self.distance, self.recall, self.verify, self.policy, self.max_share,
             threads=thread_count(), search=given_search(self.search), memory=memory,
         )  # fmt: skip
 
     def check(self, db: str | None, against: Sequence[str], run: str | None) -> None:
         """Raise OptionError for values that are wrong, with --db or without it."""
-        check_together(db, self.against, self.policy, run)
+        jobs.check_together(db, self.against, self.policy, run)
         check_keep(self.keep)
         if db is None and self.texts is not None and not any(map(is_database, against)):
             raise OptionError(
@@ -217,13 +177,15 @@ class DuplicateOptions(SearchOptions):
                 " in the input"
             )
 
-    def least_words(self, unit: str, question: DedupQuestion, db: str | None) -> int:
+    def least_words(self, unit: str, question: jobs.DedupQuestion, db: str | None) -> int:
         """Return how many words a part must have to be dropped."""
         others = {"--verify": self.verify is not None, "--texts": self.texts is not None}
         given = self.min_words, question, self.keep, self.against, db, others
-        return checked_unit(unit, *given)
+        return jobs.checked_unit(unit, *given)
 
-    def reading(self, reading: SourceOptions, question: DedupQuestion) -> SourceOptions:
+    def reading(
+        self, reading: files.SourceOptions, question: jobs.DedupQuestion
+    ) -> files.SourceOptions:
         """Return how to read the sources, with what --on-null, --keep and --memory say."""
         return replace(
             with_nulls(reading, self.on_null, "keep"),
@@ -247,24 +209,24 @@ class ResultOptions:
         """The outputs by their options, None for each that was not asked for."""
         return {"--output": self.output, "--groups": self.groups, "--report": self.report}
 
-    def check(self, unit: str) -> Format | None:
+    def check(self, unit: str) -> files.Format | None:
         """Return the format of --groups; OptionError for a file that cannot be written."""
-        if self.groups == STANDARD_OUTPUT:
+        if self.groups == files.STANDARD_OUTPUT:
             raise OptionError(
                 "--groups names a file; on standard output are the groups themselves, or with -o -"
                 " what is kept"
             )
-        if self.report == STANDARD_OUTPUT:
+        if self.report == files.STANDARD_OUTPUT:
             raise OptionError("--report names a file, such as --report removed.html")
         if self.report is not None:
-            check_page(self.report)
-        if self.show is not None and unit != DOCUMENT:
+            jobs.check_page(self.report)
+        if self.show is not None and unit != jobs.DOCUMENT:
             raise OptionError("--show shows texts that are alike; leave it out with --unit")
-        return None if self.groups is None else output_format(self.groups, "--groups")
+        return None if self.groups is None else files.output_format(self.groups, "--groups")
 
     def beginnings(self, db: str | None) -> AbstractContextManager[Beginnings | None]:
         """Return what holds the beginnings of texts that are shown of a run with a database."""
-        held = [TEXT_CHARACTERS] if self.report is not None else []
+        held = [jobs.TEXT_CHARACTERS] if self.report is not None else []
         held += [self.show] if self.show is not None else []
         return beginnings_of(max(held) if db is not None and held else None)
 
@@ -276,7 +238,7 @@ class ResultOptions:
         That has a row for each duplicate.  `is_led`: with --against.
         """
         has_texts = self.show is not None
-        if unit != DOCUMENT:
+        if unit != jobs.DOCUMENT:
             return PART_COLUMNS, PART_COLUMNS
         if has_database:
             columns = (*MATCH_COLUMNS, "text", "match_text") if has_texts else MATCH_COLUMNS
@@ -302,16 +264,16 @@ def dedup(
     allow, has_database = allowed(sketch, allow), store.db is not None
     given = _checked(sources, sketch, store, duplicates, results, inputs.reading())
     with (
-        Outputs() as outputs,
+        files.Outputs() as outputs,
         Progress("reading", is_quiet=listing.quiet) as progress,
-        Spool() as spool,
+        files.Spool() as spool,
         texts_by_id(duplicates.texts) as older,
         results.beginnings(store.db) as beginnings,
-        Origins() as origins,
+        files.Origins() as origins,
         ExitStack() as held,
         _opened_against(given, progress, allow) as (reference, other),
     ):
-        reading, has_parts = replace(given.reading, origins=origins), given.unit != DOCUMENT
+        reading, has_parts = replace(given.reading, origins=origins), given.unit != jobs.DOCUMENT
         own = given.own_files
         intake = Intake.of(given.sources, reading, progress, excluded=own, has_parts=has_parts)
         survivors = given.kept.opened(outputs, reading, has_links=results.link)
@@ -320,14 +282,14 @@ def dedup(
         shown = ShownRows(
             results, listing, intake, survivors, spool, beginnings,
             outputs.open(results.groups, given.groups_form), flat,
-            outputs.open(results.report, PAGE_FORM), duplicates.similarity,
+            outputs.open(results.report, jobs.PAGE_FORM), duplicates.similarity,
         )  # fmt: skip
         if beginnings is not None:
             beginnings.earlier = older
         known = partial(_known, older, duplicates.texts or [], reading, progress)
         options = simdb.Options() if has_database else _options(sketch, reference, known)
         opened = store.opened(sketch, intake, allow, has_parts=has_parts)
-        outcome = run_job(DedupJob(
+        outcome = jobs.run_job(jobs.DedupJob(
             sources=given.sources, origins=origins, held=held, options=options,
             question=replace(given.question, watch=partial(_watch, progress)),
             batches=partial(_batches, intake, duplicates, reading, has_parts=has_parts),
@@ -335,7 +297,7 @@ def dedup(
             unit=given.unit, min_words=given.min_words, text=reading.text_field,
             reference=reference, database=opened if has_database else None,
             begin_write=lambda database: begin_write(database, progress),
-            run=store.run_name(given.sources) or (NAMELESS if has_parts else None),
+            run=store.run_name(given.sources) or (jobs.NAMELESS if has_parts else None),
             known=known, beginnings=beginnings, output=survivors, outputs=outputs,
             has_texts=results.show is not None or results.report is not None,
             note=progress.note, begin=partial(_begin, progress), found=shown.add,
@@ -353,12 +315,12 @@ class GivenRun(NamedTuple):
 
     sources: list[str]
     against: list[str]
-    question: DedupQuestion
+    question: jobs.DedupQuestion
     unit: str
     min_words: int
     kept: KeptOutput
-    groups_form: Format | None
-    reading: SourceOptions
+    groups_form: files.Format | None
+    reading: files.SourceOptions
     own_files: Sequence[str]
 
 
@@ -368,19 +330,19 @@ def _checked(
     store: StoreOptions,
     given: DuplicateOptions,
     results: ResultOptions,
-    reading: SourceOptions,
+    reading: files.SourceOptions,
 ) -> GivenRun:
     """Return what the options say; OptionError or InputError for what cannot be done."""
-    sources, against = expanded(sources), expanded(given.against or [])
+    sources, against = files.expanded(sources), files.expanded(given.against or [])
     databases = list(filter(is_database, against))
     read = [*sources, *(each for each in against if each not in databases), *(given.texts or [])]
-    check_sources(read, reading)
+    files.check_sources(read, reading)
     question = given.question()
     given.check(store.db, against, store.run)
     if len(against) != 1 or not databases:
-        check_apart(sources, against)
+        jobs.check_apart(sources, against)
     staying = {"in --against": against, "in --texts": given.texts}
-    check_outputs(
+    files.check_outputs(
         results.paths, sources, staying, [store.db, *databases], kept=["--output"],
         in_place=results.in_place,
     )  # fmt: skip
@@ -390,9 +352,9 @@ def _checked(
     groups_form = results.check(unit)
     kept = KeptOutput.of(results.output, sources, staying, reading)
     reading = given.reading(kept.reading(reading), question)
-    if unit != DOCUMENT:
+    if unit != jobs.DOCUMENT:
         _check_parts(reading, kept)
-    own_files = [*filter(None, [store.db]), *side_files(*results.paths.values())]
+    own_files = [*filter(None, [store.db]), *files.side_files(*results.paths.values())]
     return GivenRun(
         sources, against, question, unit, min_words, kept, groups_form, reading, own_files
     )
@@ -405,16 +367,16 @@ class ShownRows:
     results: ResultOptions
     listing: ListingOptions
     intake: Intake
-    survivors: SurvivorOutput | None
-    spool: Spool
+    survivors: files.SurvivorOutput | None
+    spool: files.Spool
     beginnings: Beginnings | None
-    row_file: Target | None
+    row_file: files.Target | None
     flat: Sequence[str]
-    page: Target | None
+    page: files.Target | None
     similarity: float | None
-    rows: Iterable[Row] = ()
+    rows: Iterable[files.Row] = ()
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: jobs.Outcome) -> None:
         """Take what was found, and write the files with it, before anything is stored."""
         self.intake.spare(self.survivors)
         self.rows, show = outcome.rows, self.results.show
@@ -426,15 +388,15 @@ class ShownRows:
                 self.spool.add(row)
             self.spool.flush()
             self.rows = self.spool
-        write_results(self.rows, self.row_file, self.flat)
+        files.write_results(self.rows, self.row_file, self.flat)
         if self.page is not None:
             self.intake.progress.begin("writing the page")
-            fill_page(outcome.page(self.intake.documents, self.similarity), self.page)
+            jobs.fill_page(outcome.page(self.intake.documents, self.similarity), self.page)
 
-    def print(self, outcome: Outcome, keep: str, columns: Sequence[str]) -> None:
+    def print(self, outcome: jobs.Outcome, keep: str, columns: Sequence[str]) -> None:
         """Print the rows, and notes about them."""
         progress, count = self.intake.progress, self.intake.documents
-        if self.results.output != STANDARD_OUTPUT:
+        if self.results.output != files.STANDARD_OUTPUT:
             self.listing.show(self.rows, columns)
         self.listing.note_stages(progress)
         for note in filter(None, _notes(outcome, keep, count)):
@@ -451,12 +413,12 @@ def taken_unit(sketch: Given) -> str:
 
     There --unit says what a token is; then the unit is a document.
     """
-    given = sketch.get("unit", DOCUMENT)
-    one_of("--unit", given, (*UNITS, *TOKEN_UNITS))
-    return DOCUMENT if given in TOKEN_UNITS else str(sketch.pop("unit", DOCUMENT))
+    given = sketch.get("unit", jobs.DOCUMENT)
+    one_of("--unit", given, (*jobs.UNITS, *TOKEN_UNITS))
+    return jobs.DOCUMENT if given in TOKEN_UNITS else str(sketch.pop("unit", jobs.DOCUMENT))
 
 
-def _check_parts(reading: SourceOptions, kept: KeptOutput) -> None:
+def _check_parts(reading: files.SourceOptions, kept: KeptOutput) -> None:
     """Raise OptionError for what has no meaning for parts of documents."""
     checked_field("--text-field", reading.text_field, "--unit")
     if kept.has_paths:
@@ -469,34 +431,34 @@ def _check_parts(reading: SourceOptions, kept: KeptOutput) -> None:
 @contextmanager
 def _opened_against(
     given: GivenRun, progress: Progress, allow: Collection[str]
-) -> Iterator[tuple[Reference | None, Intake | None]]:
+) -> Iterator[tuple[jobs.Reference | None, Intake | None]]:
     """Yield what --against names, open until the input is compared, and how files are read."""
     against, reading = given.against, given.reading
     if not against:
         yield None, None
     elif is_database(against[0]):
         with simdb.open(against[0], "r", allow=allow) as held:
-            yield DatabaseReference(held), None
+            yield jobs.DatabaseReference(held), None
     else:
-        origins = Origins()
+        origins = files.Origins()
         own = replace(
             reading, has_lines=False, has_paths=False, fields=(), on_null=KEEP,
             given=tuple({reading.text_field} & {*reading.given}), origins=origins,
         )  # fmt: skip
-        intake = Intake(read_sources(against, own, excluded=given.own_files), progress)
+        intake = Intake(files.read_sources(against, own, excluded=given.own_files), progress)
 
-        def batches() -> Iterator[Batch]:
+        def batches() -> Iterator[files.Batch]:
             yield from intake.batches(None)
-            begin_counting()  # of what is read next
+            files.begin_counting()  # of what is read next
 
-        expected = expected_documents(against)
-        yield FileReference(batches(), origins, expected, against), intake
+        expected = files.expected_documents(against)
+        yield jobs.FileReference(batches(), origins, expected, against), intake
 
 
 def _known(
     older: TextsById | None,
     texts: Collection[str],
-    reading: SourceOptions,
+    reading: files.SourceOptions,
     progress: Progress,
     database: simdb.Database,
 ) -> Callable[[Sequence[Id]], Sequence[Any]] | None:
@@ -504,15 +466,15 @@ def _known(
     if older is None:
         return None
     found: Callable[[Sequence[Id]], Sequence[Any]] = older.texts
-    older.read(read_sources(texts, reading), database.options.sketch, progress)
+    older.read(files.read_sources(texts, reading), database.options.sketch, progress)
     return found
 
 
 def _options(
-    sketch: Given, reference: Reference | None, known: Callable[[simdb.Database], Any]
+    sketch: Given, reference: jobs.Reference | None, known: Callable[[simdb.Database], Any]
 ) -> simdb.Options:
     """Return the options of the database of --against, or those given."""
-    if not isinstance(reference, DatabaseReference):
+    if not isinstance(reference, jobs.DatabaseReference):
         return simdb.Options(sketch=make_sketch(sketch))
     check_given(sketch, reference.held.options.sketch, reference.held.path)
     reference.known = known(reference.held) or reference.known
@@ -522,12 +484,12 @@ def _options(
 def _batches(
     intake: Intake,
     given: DuplicateOptions,
-    reading: SourceOptions,
+    reading: files.SourceOptions,
     options: simdb.Options,
     sketcher: "AnySketcher | None",
     *,
     has_parts: bool,
-) -> Iterator[Batch]:
+) -> Iterator[files.Batch]:
     """Return the documents, without those that a function of the sketch refuses."""
     notes_short = not has_parts and is_default(options, given.similarity, given.distance)
     batches = intake.batches(options.sketch, notes_short=notes_short)
@@ -547,7 +509,7 @@ def _begin(progress: Progress, stage: str, way: str = "") -> None:
     progress.begin(stage)
 
 
-def _notes(outcome: Outcome, keep: str, documents: int) -> Iterator[str | None]:
+def _notes(outcome: jobs.Outcome, keep: str, documents: int) -> Iterator[str | None]:
     """Yield lines about the run, None for each that has nothing to say."""
     yield outcome.largest_note()
     yield verification_note(outcome.verification)
@@ -571,7 +533,7 @@ def _notes(outcome: Outcome, keep: str, documents: int) -> Iterator[str | None]:
         )
 
 
-def _counts(outcome: Outcome, intake: Intake, has_database: bool) -> list[str]:
+def _counts(outcome: jobs.Outcome, intake: Intake, has_database: bool) -> list[str]:
     """Return the counts of a run in words; `has_database`: with one of --db."""
     found, parts = [quantity(intake.documents, "document")], outcome.parts
     if parts is not None:
