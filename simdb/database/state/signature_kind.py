@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ SORTING_QUERIES = 64
 TRIED = 64
 LOWER_BITS = np.uint64(2**32 - 1)
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 # Returns the documents with the keys uint64[n, bands] of some queries, packed by `_coupled`; only
 # ordinals greater than after[i] for query i; of each query so many are enough, 0 for all.
 Find = Callable[[U64, U32 | None, int], U64]
@@ -81,35 +82,21 @@ class SignatureVectors:
 
     def of_pairs(self, queries: U8, which: npt.NDArray[np.integer], ordinals: U32) -> F32:
         """Return the similarities of queries[which[i]] and ordinals[i]."""
-        found = np.empty(len(ordinals), np.uint16)
-        for start in range(0, len(ordinals), self._group):
-            part = slice(start, start + self._group)
-            found[part] = self._agreements(queries[which[part]], self.gather(ordinals[part]))
+        found = self._compared(self._agreements, lambda part: queries[which[part]], ordinals)
         return estimates(found, self._bands.sketch)
 
     def between(self, left: U32, right: U32) -> F32:
         """Return the similarities of the stored signatures left[i] and right[i]."""
-        found = np.empty(len(left), np.uint16)
-        for start in range(0, len(left), self._group):
-            part = slice(start, start + self._group)
-            found[part] = self._agreements(self.gather(left[part]), self.gather(right[part]))
+        found = self._compared(self._agreements, lambda part: self.gather(left[part]), right)
         return estimates(found, self._bands.sketch)
 
     def shared_bands(self, left: U32, right: U32) -> Bools:
         """Return which bands of the stored signatures left[i], right[i] agree: bool[n, bands]."""
-        found = np.empty((len(left), self._bands.table_count), np.bool_)
-        for start in range(0, len(left), self._group):
-            part = slice(start, start + self._group)
-            found[part] = self._bands.agreeing(self.gather(left[part]), self.gather(right[part]))
-        return found
+        return self._compared(self._bands.agreeing, lambda part: self.gather(left[part]), right)
 
     def bands_of_pairs(self, queries: U8, which: npt.NDArray[np.integer], ordinals: U32) -> Bools:
         """Return which bands of queries[which[i]] and ordinals[i] agree: bool[n, bands]."""
-        found = np.empty((len(ordinals), self._bands.table_count), np.bool_)
-        for start in range(0, len(ordinals), self._group):
-            part = slice(start, start + self._group)
-            found[part] = self._bands.agreeing(queries[which[part]], self.gather(ordinals[part]))
-        return found
+        return self._compared(self._bands.agreeing, lambda part: queries[which[part]], ordinals)
 
     def scan(
         self, queries: U8, *, similarity: float, skip: U8 | None, after: U32 | None, first: int = 0
@@ -175,6 +162,17 @@ class SignatureVectors:
     def _least(self, similarity: float) -> int:
         """Return in how many minima signatures of at least that similarity agree, at least."""
         return bisect_left(self._estimates, float(np.float32(similarity)))
+
+    def _compared(
+        self,
+        compare: Callable[[U8, U8], npt.NDArray[Scalar]],
+        left_of: Callable[[slice], U8],
+        right: U32,
+    ) -> npt.NDArray[Scalar]:
+        """Compare stored signatures with others, of which `left_of` returns a part at a time."""
+        starts = range(0, max(len(right), 1), self._group)
+        parts = [slice(start, start + self._group) for start in starts]
+        return np.concatenate([compare(left_of(part), self.gather(right[part])) for part in parts])
 
     def _agreements(self, left: U8, right: U8) -> U16:
         bands = self._bands
