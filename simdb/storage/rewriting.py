@@ -7,6 +7,11 @@ then its documents get new ordinals without gaps.
 
 A compaction cuts all documents into pieces, so that no run, and nothing that is made at once, is
 larger than the memory should be.
+
+`write_one_run` makes every table from the columns alone.  So tables can be made after the old ones
+were damaged, or for options that ask for other tables than are stored.  In memory are the keys of
+all documents: 8 bytes each for the block permutations and for each cross-polytope table.  Of up to
+`THREADED_MOST` documents each thread makes a table; of more, all threads sort one table at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED
 from simdb.core.dtypes import U8, U32, U64
 from simdb.core.errors import CorruptError
@@ -36,7 +42,7 @@ from simdb.storage.merge import (
     taken,
     written_entries,
 )
-from simdb.storage.run import Run, Segment, as_segment, encoded_column
+from simdb.storage.run import Run, Segment, as_segment, encoded_column, put_segment, stored_ids
 from simdb.storage.table import (
     Entries,
     Put,
@@ -59,6 +65,8 @@ THREADED_DOCUMENTS = 1 << 14
 THREADED_MOST = 1 << 22
 # Documents whose keys in the cross-polytope tables are made at a time.
 KEYED_DOCUMENTS = 1 << 16
+# Documents whose ids are hashed at a time.
+HASHED_DOCUMENTS = 1 << 16
 # The keys of fewer documents are not worth a thread.
 KEYED_LEAST = 1 << 12
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
@@ -244,25 +252,110 @@ def seal(delta: DeltaView, keying: Keying, header_offset: int, threads: int = 1)
     `header_offset`: see `header_bits`.
     """
     batch = delta.batch
+    weighted = np.flatnonzero(batch.states == WEIGHTED).astype(np.uint32)
+    # Nothing is copied where all documents have weights.
+    vectors = batch.vectors if len(weighted) == len(batch) else batch.vectors[weighted]
+    keys = keys_by_weights(vectors, keying, threads)
     every = np.arange(delta.start, delta.stop, dtype=np.uint32)
-    weighted = np.flatnonzero(batch.states == WEIGHTED)
-
-    def makings() -> Iterator[Making]:
-        is_whole = len(weighted) == len(batch)  # nothing is copied then
-        vectors = batch.vectors if is_whole else batch.vectors[weighted]
-        if not is_lean(keying, len(delta.searchable), len(weighted)):
-            yield from keyed(delta.searchable, delta.ordinals, keying)
-        if len(weighted):
-            keys = keys_by_weights(vectors, keying, threads)
-            yield from keyed_by_weights([keys], every if is_whole else every[weighted])
-        yield lambda: (layout.IDS, codec.allocated(batch.hashes), every)
-
+    makings = _makings(
+        keying, [delta.searchable], delta.ordinals, [keys], every[weighted], [batch.hashes], every
+    )
     # Where there are more threads than tables, several sort each.
     of_each = max(threads // (keying.polytopes.table_count + 1), 1)
-    made = list(made_tables(makings(), header_offset, threads, of_each=of_each))
+    made = list(made_tables(makings, header_offset, threads, of_each=of_each))
     entries = {name: each for name, each, _ in made}
     info = run_info(-1, delta.start, delta.stop, entries, len(weighted))
     return Run(info, {name: table for name, _, table in made}, list(_cut(delta.start, batch)))
+
+
+def write_one_run(
+    parts: Sequence[Segment],
+    kept: U32,
+    number: int,
+    put: Put,
+    *,
+    keying: Keying,
+    offset: int,
+    id_key: bytes,
+    threads: int,
+) -> tuple[RunInfo, U8]:
+    """Write run `number` of the documents `kept`; return its row and the states of its documents.
+
+    `parts` hold at least the documents `kept`, which are ordinals in ascending order.  `keying`
+    decides which tables it has, `offset` how wide their directories are, and `id_key` is the key of
+    the hash of ids; `threads` make the keys, and sort the tables.
+    """
+    weighted_count = sum(int(np.count_nonzero(_states(part, kept) == WEIGHTED)) for part in parts)
+    found_states, searchable, keys = [], [], []
+    hashes: list[U64] = []
+    for at, segment in enumerate(kept_segments(lambda *_: parts, kept, 0, threads)):
+        put_segment(
+            number, at, segment, put,
+            has_vectors=weighted_count > 0, may_be_even=keying.may_be_lean,
+        )  # fmt: skip
+        own, vectors = segment.columns[layout.STATE], segment.columns[layout.VECTOR]
+        chosen = slice(None) if (own != EMPTY).all() else own != EMPTY
+        searched = segment.columns[layout.FINGERPRINT][chosen], vectors[chosen]
+        searchable.append(keying.searchable(*searched))
+        chosen = slice(None) if (own == WEIGHTED).all() else own == WEIGHTED
+        keys.append(keys_by_weights(vectors[chosen], keying, threads))
+        hashes += _hashes(segment, id_key, threads)
+        found_states.append(own)
+    states = np.concatenate(found_states)
+    ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)
+    weighted = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
+    every = np.arange(len(states), dtype=np.uint32)
+    makings = _makings(keying, searchable, ordinals, keys, weighted, hashes, every)
+    # Of very many documents only one table at a time is in memory.
+    at_a_time, of_each = (threads, 1) if len(kept) <= THREADED_MOST else (1, threads)
+    entries = {}
+    for name, own_entries, table in made_tables(makings, offset, at_a_time, of_each=of_each):
+        entries[name] = own_entries
+        for stored in encoded_table(name, number, table):
+            put(*stored)
+    return run_info(number, 0, len(kept), entries, weighted_count), states
+
+
+def _states(part: Segment, kept: U32) -> U8:
+    """Return the states of the documents of a segment that are kept."""
+    low, high = np.searchsorted(kept, [part.start, part.stop])
+    found: U8 = part.columns[layout.STATE][kept[low:high] - np.uint32(part.start)]
+    return found
+
+
+def _hashes(segment: Segment, id_key: bytes, threads: int) -> Iterator[U64]:
+    """Yield hashes of the ids, some thousands at a time."""
+    offsets, content = stored_ids(segment)
+
+    def hashed(part: slice) -> U64:
+        found: U64 = kernel.hash_ids(offsets[part.start : part.stop + 1], content, id_key)
+        return found
+
+    return mapped(hashed, parts_of(len(segment), threads, most=HASHED_DOCUMENTS), threads)
+
+
+def _makings(
+    keying: Keying,
+    searchable: Sequence[U64],
+    ordinals: U32,
+    keys: Sequence[U64],
+    weighted: U32,
+    hashes: Sequence[U64],
+    every: U32,
+) -> Iterator[Making]:
+    """Yield what makes the columns of each table of some documents.
+
+    In parts: what is `searchable` of the documents `ordinals`, the keys of those with weights, see
+    `keyed_by_weights`, and the hashes of the ids of all.
+    """
+    if not is_lean(keying, len(ordinals), len(weighted)):
+        whole = searchable[0] if len(searchable) == 1 else np.concatenate(searchable)
+        yield from keyed(whole, ordinals, keying)
+    if len(weighted):
+        yield from keyed_by_weights(keys, weighted)
+    own = codec.allocate(np.uint64, len(every))
+    np.concatenate(hashes, out=own)
+    yield lambda: (layout.IDS, own, every)
 
 
 def is_lean(keying: Keying, searchable: int, weighted: int) -> bool:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from simdb.core.arrays import EMPTY, WEIGHTED
-from simdb.core.dtypes import I64, U32, Array
+from simdb.core.dtypes import I64, U8, U32, Array
 from simdb.core.errors import CorruptError
 from simdb.core.threads import mapped
 from simdb.storage import codec, file_map, layout
@@ -76,6 +76,15 @@ class Segment:
             parts[layout.OFFSET] = offsets - offsets[0]
             parts[layout.ID] = self.columns[layout.ID][int(offsets[0]) : int(offsets[-1])]
         return Segment(self.start + start, parts)
+
+
+def stored_ids(segment: Segment) -> tuple[I64, U8]:
+    """Return where each stored id of a segment is, and the bytes; CorruptError if it is nowhere."""
+    offsets = segment.columns[layout.OFFSET].astype(np.int64)
+    content = segment.columns[layout.ID]
+    if len(offsets) and (offsets[0] or offsets[-1] != len(content) or (np.diff(offsets) < 0).any()):
+        raise CorruptError("the offsets of the ids do not fit their bytes")
+    return offsets, content
 
 
 def as_segment(start: int, batch: StoredBatch, offsets: U32 | None = None) -> Segment:

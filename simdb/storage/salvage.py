@@ -26,7 +26,7 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import BARE, ORDINALS_MAX, WEIGHTED
-from simdb.core.dtypes import I64, U8, U32, U64, Bools
+from simdb.core.dtypes import U32, U64, Bools
 from simdb.core.errors import CorruptError, FormatError
 from simdb.storage import codec, layout
 from simdb.storage.contents import has_open, read_manifest
@@ -54,7 +54,7 @@ from simdb.storage.pages import (
     read_meta,
 )
 from simdb.storage.passages import passage_differences
-from simdb.storage.run import Run, Segment, as_segment
+from simdb.storage.run import Run, Segment, as_segment, stored_ids
 from simdb.storage.tombstones import decode_chunk, is_deleted
 
 LOST_META = (
@@ -483,15 +483,6 @@ def sound_times(source: Source, count: int) -> U32:
 def ids_of(segment: Segment) -> list[Any]:
     """Return the ids of a segment; CorruptError if they cannot be decoded."""
     return kernel.decode_ids(*stored_ids(segment))
-
-
-def stored_ids(segment: Segment) -> tuple[I64, U8]:
-    """Return where each stored id of a segment is, and the bytes; CorruptError if it is nowhere."""
-    offsets = segment.columns[layout.OFFSET].astype(np.int64)
-    content = segment.columns[layout.ID]
-    if len(offsets) and (offsets[0] or offsets[-1] != len(content) or (np.diff(offsets) < 0).any()):
-        raise CorruptError("the offsets of the ids do not fit their bytes")
-    return offsets, content
 
 
 def _look_at_run(found: Salvage, run: Run, source: Source) -> None:

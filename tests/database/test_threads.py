@@ -105,7 +105,7 @@ def values_in(database):
 def test_remade_tables_are_the_same_to_the_byte(open_database, tmp_path, kind, most, monkeypatch):
     monkeypatch.setattr("simdb.storage.rewriting.THREADED_MOST", most)
     monkeypatch.setattr("simdb.storage.merge.COPIED_BYTES", 300)
-    monkeypatch.setattr("simdb.database.maintenance.compaction.HASHED_DOCUMENTS", 50)
+    monkeypatch.setattr("simdb.storage.rewriting.HASHED_DOCUMENTS", 50)
     monkeypatch.setattr("simdb.storage.table.BINNED_ENTRIES", 20)
     monkeypatch.setattr("simdb.storage.table.BIN_ENTRIES", 10)
     one, many = (filled(open_database, tmp_path, kind, each) for each in (1, 3))

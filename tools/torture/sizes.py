@@ -23,7 +23,7 @@ TINY = {
         "BATCH_FIRST": 2, "BATCH_DOCUMENTS": 3, "COMPARED_MAX": 2, "COMPARED_PAIRS": 3,
     },
     "database.maintenance.calibration": {"PAIRS_MAX": 5, "PART_QUERIES": 2},
-    "database.maintenance.compaction": {"HASHED_DOCUMENTS": 3, "METADATA_GROUP": 2},
+    "database.maintenance.compaction": {"METADATA_GROUP": 2},
     "database.maintenance.dump": {"COMMIT_DOCUMENTS": 7, "GROUP_DOCUMENTS": 3, "IDF_BYTES": 10},
     "database.passages.pairs": {
         "FOUND_TOGETHER": 7, "COMPARED_TOGETHER": 3, "MEASURED_TOGETHER": 2,
@@ -79,7 +79,7 @@ TINY = {
     },
     "storage.rewriting": {
         "THREADED_DOCUMENTS": 4, "WINDOW_ENTRIES": 3, "THREADED_MOST": 10,
-        "KEYED_DOCUMENTS": 3, "KEYED_LEAST": 2,
+        "KEYED_DOCUMENTS": 3, "KEYED_LEAST": 2, "HASHED_DOCUMENTS": 3,
     },
     "storage.table": {
         "POLYTOPE_ENTRIES": (4, 9, 20), "BINNED_ENTRIES": 2, "BIN_ENTRIES": 3, "SAMPLED_KEYS":

@@ -5,11 +5,6 @@ become several runs, and large runs are written ahead of the commit that makes t
 memory is bounded.  LMDB keeps the pages that this frees inside its file.  So the file is then
 copied without them, and the copy replaces it; this is possible only while no other process has the
 database open.
-
-`write_one_run` makes every table from the columns alone.  So tables can be made after the old ones
-were damaged, or for options that ask for other tables than are stored.  In memory are the keys of
-all documents: 8 bytes each for the block permutations and for each cross-polytope table.  Of up to
-`THREADED_MOST` documents each thread makes a table; of more, all threads sort one table at a time.
 """
 
 import os
@@ -20,14 +15,11 @@ from itertools import islice
 
 import numpy as np
 
-from simdb.core import kernel
-from simdb.core.arrays import EMPTY, WEIGHTED
-from simdb.core.dtypes import U8, U32, U64
+from simdb.core.dtypes import U32
 from simdb.core.errors import BusyError, FullError
 from simdb.core.memory import memory_bytes
 from simdb.core.options import Options
 from simdb.core.reports import Compaction
-from simdb.core.threads import mapped, parts_of
 from simdb.database.maintenance.calibration import covered_of, covering
 from simdb.database.state.kinds import kind_of
 from simdb.database.state.store import Store, settled
@@ -39,7 +31,6 @@ from simdb.storage import (
     COPY_FILE,
     DATA_FILE,
     Contents,
-    Keying,
     Manifest,
     MapFull,
     Membership,
@@ -47,30 +38,24 @@ from simdb.storage import (
     Put,
     Run,
     RunInfo,
-    Segment,
     Source,
     WriteRight,
     as_segment,
     check_written,
-    codec,
     column_differences,
     contents,
     differences,
-    encoded_table,
     layout,
     live_count,
     live_ordinals,
     made_beside,
     make_room_for,
     metadata,
-    put_segment,
     renumbered,
     renumbered_features,
     renumbering,
     rewriting,
-    run_info,
     statistics_of,
-    stored_ids,
     stored_passages,
     table_differences,
     table_names,
@@ -80,7 +65,6 @@ from simdb.storage import (
 
 UNFINISHED = ".copying"
 METADATA_GROUP = 4096
-HASHED_DOCUMENTS = 1 << 16
 
 
 def compact(store: Store, threads: int = 1) -> Compaction:
@@ -132,44 +116,6 @@ def shrink(store: Store, right: WriteRight) -> str:
             with suppress(OSError):  # a copy that stays is removed the next time
                 _remove(copy)
     return ""
-
-
-def write_one_run(
-    parts: Sequence[Segment],
-    kept: U32,
-    number: int,
-    put: Put,
-    *,
-    options: Options,
-    id_key: bytes,
-    threads: int,
-) -> tuple[RunInfo, U8]:
-    """Write run `number` of the documents `kept`; return its row and the states of its documents.
-
-    `parts` hold at least the documents `kept`, which are ordinals in ascending order.  `options`
-    decide which tables it has, `id_key` is the key of the hash of ids; `threads` make the keys, and
-    sort the tables.
-    """
-    weighted_count = _weighted_count(parts, kept)
-    keying = kind_of(options).keying
-    columns = _TableSources(keying, id_key, threads)
-    for at, segment in enumerate(rewriting.kept_segments(lambda *_: parts, kept, 0, threads)):
-        put_segment(
-            number, at, segment, put,
-            has_vectors=weighted_count > 0, may_be_even=keying.may_be_lean,
-        )  # fmt: skip
-        columns.add(segment)
-    states = np.concatenate(columns.states)
-    entries = {}
-    # Of very many documents only one table at a time is in memory.
-    at_a_time, of_each = (threads, 1) if len(kept) <= rewriting.THREADED_MOST else (1, threads)
-    makings = columns.makings(states)
-    offset = options.header_offset
-    for name, own, table in rewriting.made_tables(makings, offset, at_a_time, of_each=of_each):
-        entries[name] = own
-        for stored in encoded_table(name, number, table):
-            put(*stored)
-    return run_info(number, 0, len(kept), entries, weighted_count), states
 
 
 def store_open(writer: Writer, manifest: Manifest, options: Options) -> Manifest:
@@ -375,15 +321,10 @@ def _make_tables(
     ]
     if len(base.delta.batch):
         segments.append(as_segment(base.delta.start, base.delta.batch))
-    info, _ = write_one_run(
-        segments,
-        _kept(base),
-        number,
-        writer.put,
-        options=options,
-        id_key=base.manifest.id_key,
-        threads=threads,
-    )
+    info, _ = rewriting.write_one_run(
+        segments, _kept(base), number, writer.put, keying=kind_of(options).keying,
+        offset=options.header_offset, id_key=base.manifest.id_key, threads=threads,
+    )  # fmt: skip
     return info
 
 
@@ -408,62 +349,3 @@ def _renumber_clusters(writer: Writer, source: Source, kept: U32, manifest: Mani
 def _remove(path: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(path)
-
-
-class _TableSources:
-    """What the tables of documents are made from, segment by segment."""
-
-    def __init__(self, keying: Keying, id_key: bytes, threads: int) -> None:
-        self._keying, self._id_key, self._threads = keying, id_key, threads
-        self.states: list[U8] = []
-        self._searchable: list[U64] = []
-        self._weighted: list[U64] = []
-        self._hashes: list[U64] = []
-
-    def add(self, segment: Segment) -> None:
-        """Add the next documents."""
-        states, vectors = segment.columns[layout.STATE], segment.columns[layout.VECTOR]
-        fingerprints = segment.columns[layout.FINGERPRINT]
-        chosen = states != EMPTY
-        if not chosen.all():
-            searched = fingerprints[chosen], vectors[chosen]
-        else:
-            searched = fingerprints, vectors
-        self._searchable.append(self._keying.searchable(*searched))
-        chosen = states == WEIGHTED
-        weighted = vectors if chosen.all() else vectors[chosen]
-        self._weighted.append(rewriting.keys_by_weights(weighted, self._keying, self._threads))
-        self._hashes += _hashes(segment, self._id_key, self._threads)
-        self.states.append(states)
-
-    def makings(self, states: U8) -> Iterator[rewriting.Making]:
-        """Yield what makes the columns of each table; `states` of all documents."""
-        ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)
-        weighted = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
-        if not rewriting.is_lean(self._keying, len(ordinals), len(weighted)):
-            yield from rewriting.keyed(np.concatenate(self._searchable), ordinals, self._keying)
-        yield from rewriting.keyed_by_weights(self._weighted, weighted)
-        every = np.arange(len(states), dtype=np.uint32)
-        hashes = codec.allocate(np.uint64, len(every))
-        np.concatenate(self._hashes, out=hashes)
-        yield lambda: (layout.IDS, hashes, every)
-
-
-def _weighted_count(parts: Sequence[Segment], kept: U32) -> int:
-    count = 0
-    for part in parts:
-        low, high = np.searchsorted(kept, [part.start, part.stop])
-        states = part.columns[layout.STATE][kept[low:high] - np.uint32(part.start)]
-        count += int(np.count_nonzero(states == WEIGHTED))
-    return count
-
-
-def _hashes(segment: Segment, id_key: bytes, threads: int) -> Iterator[U64]:
-    """Yield hashes of the ids, some thousands at a time."""
-    offsets, content = stored_ids(segment)
-
-    def hashed(part: slice) -> U64:
-        found: U64 = kernel.hash_ids(offsets[part.start : part.stop + 1], content, id_key)
-        return found
-
-    return mapped(hashed, parts_of(len(segment), threads, most=HASHED_DOCUMENTS), threads)

@@ -38,7 +38,6 @@ from simdb.database.maintenance.compaction import (
     renumber_metadata,
     shrink,
     store_open,
-    write_one_run,
 )
 from simdb.database.search.question import of_maintained
 from simdb.database.state.kinds import kind_of
@@ -78,6 +77,7 @@ from simdb.storage import (
     problems_of_pages,
     renumbered,
     renumbering,
+    rewriting,
     salvaged,
     salvaged_idf,
     sound_metadata,
@@ -322,9 +322,9 @@ def _write(
     states = np.empty(0, np.uint8)
     rows: tuple[RunInfo, ...] = ()
     if len(kept):
-        info, states = write_one_run(
-            found.parts, kept, manifest.next_run, writer.put,
-            options=options, id_key=manifest.id_key, threads=threads,
+        info, states = rewriting.write_one_run(
+            found.parts, kept, manifest.next_run, writer.put, keying=kind.keying,
+            offset=options.header_offset, id_key=manifest.id_key, threads=threads,
         )  # fmt: skip
         rows = (info,)
     writer.clear(layout.METADATA)
