@@ -272,9 +272,10 @@ class Database(Writing[IdT]):
         """Write the whole database, as of now, to a path or a binary stream.
 
         The form is portable: `simdb.load` makes a database of it with any later version, on any
-        machine.  Documents are written in order of insertion, a few thousand in memory at a time;
-        other writers may go on.  A file gets its name when it is complete, and only its owner may
-        read it.  `progress(done)` is called with the number of documents written.  Returns that
+        machine.  It is an Arrow IPC stream with a row for each document.  Documents are written in
+        order of insertion, a few thousand in memory at a time; other writers may go on.  A file
+        gets its name when it is complete, and only its owner may read it.  `progress(done)` is
+        called with the number of documents written.  Returns that
         number.  Raises CorruptError if stored values are damaged.
         """
         self._check_open()
