@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from simdb.core import bits
 from simdb.core.errors import OptionError
@@ -17,6 +17,9 @@ from simdb.plan.calibration import Calibration
 from simdb.plan.chance import filter_distance
 from simdb.plan.cost import ALL_IN_MEMORY, FINGERPRINT_BYTES, Delays, Paging
 from simdb.plan.recall import FlipEvidence
+
+if TYPE_CHECKING:
+    from simdb.plan.banding import Bands
 
 # The shares of matches that a filter by distance can lose; it is used only for a recall below 1.
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
@@ -190,24 +193,6 @@ def header_widths(blocks: int, leading: int, most: int) -> tuple[int, ...]:
     return tuple(min(mask.bit_count(), most) for mask in bits.leading_masks(blocks, leading))
 
 
-class Curve(Protocol):
-    """The shares that bands find, which depend on the similarity alone."""
-
-    @property
-    def table_count(self) -> int:
-        """Number of bands."""
-
-    @property
-    def rows(self) -> int:
-        """Number of minima in each band."""
-
-    def reach(self, similarity: float) -> float:
-        """Return the share that is found of documents with exactly that similarity."""
-
-    def candidates(self, documents: int) -> float:
-        """Return how many of `documents` an average query finds although they are not similar."""
-
-
 @dataclass(frozen=True, slots=True)
 class BandedPopulation:
     """A population of signatures to search: `count` of `vector_bytes` each, a table per band."""
@@ -215,7 +200,7 @@ class BandedPopulation:
     STORES: ClassVar[str] = "signatures"
 
     count: int
-    curve: Curve
+    curve: "Bands"  # which find a share of documents that depends on the similarity alone
     directory_bits: int  # width of the widest directory
     vector_bytes: int
     is_swept: bool = False  # the search is for all pairs, each found from one of its documents
