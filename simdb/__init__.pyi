@@ -41,7 +41,12 @@ from simdb.core.matches import (
     SharedSpan as SharedSpan,
     Verification as Verification,
 )
-from simdb.core.options import Minhash as Minhash, Options as Options, Simhash as Simhash
+from simdb.core.options import (
+    Minhash as Minhash,
+    Options as Options,
+    Search as Search,
+    Simhash as Simhash,
+)
 from simdb.core.reports import (
     Advice as Advice,
     Compaction as Compaction,
@@ -56,7 +61,6 @@ from simdb.core.reports import (
     ShardedStatistics as ShardedStatistics,
     Statistics as Statistics,
 )
-from simdb.core.search import Search as Search
 from simdb.core.text_sketch import IdfTable as IdfTable, TextSketch as TextSketch
 from simdb.database.database import Database as Database, open as open, rebuild as rebuild
 from simdb.database.functions import (

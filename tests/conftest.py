@@ -13,7 +13,7 @@ from soundness import TINY, assert_sound
 import simdb
 from simdb.database.maintenance import calibration
 from simdb.database.search import many
-from simdb.plan.cost import USUAL_DELAYS
+from simdb.plan.calibration import USUAL_DELAYS
 from simdb.storage import gate
 
 settings.register_profile(

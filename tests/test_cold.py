@@ -197,7 +197,7 @@ def test_lines_of_json_are_read_without_pandas(tmp_path):
 
 @pytest.mark.more
 def test_a_name_that_is_gone_stays_so_when_a_package_of_this_name_is_loaded():
-    code = "import simdb.plan.cost; print('is_gone', not hasattr(simdb, 'plan'))"
+    code = "import simdb.plan.problem; print('is_gone', not hasattr(simdb, 'plan'))"
 
     assert "True" in modules_after(code)
 

@@ -23,8 +23,8 @@ from simdb.core.errors import InputError, OptionError
 from simdb.core.foreign import answering, hinting
 from simdb.core.keeping import Keep
 from simdb.core.matches import Match, Matches, PairArrays
+from simdb.core.options import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.core.reports import Plan
-from simdb.core.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.core.skipped import Skipped
 from simdb.core.threads import thread_count
 from simdb.database import clusters, passages, search as searches, state as states

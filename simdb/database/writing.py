@@ -21,7 +21,7 @@ from simdb.core.choices import (
 from simdb.core.errors import NotFoundError, OptionError
 from simdb.core.foreign import answering
 from simdb.core.matches import Match, Matches
-from simdb.core.search import OF_BATCHES, Search
+from simdb.core.options import OF_BATCHES, Search
 from simdb.core.skipped import Skipped
 from simdb.core.threads import crew
 from simdb.database import search as searches, state as states, write

@@ -17,20 +17,15 @@ from simdb.plan.banding import (
 from simdb.plan.calibration import (
     QUERIES_LEAST as QUERIES_LEAST,
     SAMPLED_DISTANCE as SAMPLED_DISTANCE,
+    USUAL_DELAYS as USUAL_DELAYS,
     Calibration as Calibration,
+    Delays as Delays,
     covered_by as covered_by,
     decode_calibration as decode_calibration,
     delays_of as delays_of,
     encode_calibration as encode_calibration,
 )
 from simdb.plan.chance import firm_distance as firm_distance, odd_distance as odd_distance
-from simdb.plan.cost import (
-    FINGERPRINT_BYTES as FINGERPRINT_BYTES,
-    USUAL_DELAYS as USUAL_DELAYS,
-    Delays as Delays,
-    Paging as Paging,
-    pays_in_windows as pays_in_windows,
-)
 from simdb.plan.nearest import (
     NearestStep as NearestStep,
     Steps as Steps,
@@ -63,11 +58,14 @@ from simdb.plan.probing import (
     wants_glimpse as wants_glimpse,
 )
 from simdb.plan.problem import (
+    FINGERPRINT_BYTES as FINGERPRINT_BYTES,
     BandedPopulation as BandedPopulation,
     Criterion as Criterion,
+    Paging as Paging,
     PolytopeRun as PolytopeRun,
     Population as Population,
     Problem as Problem,
+    pays_in_windows as pays_in_windows,
 )
 from simdb.plan.recall import (
     FlipEvidence as FlipEvidence,

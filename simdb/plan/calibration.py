@@ -23,7 +23,6 @@ from simdb.core.checks import a_map, a_number, a_whole, expecting
 from simdb.core.dtypes import F32, Bools
 from simdb.core.errors import CorruptError
 from simdb.plan import recall, volatility
-from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.recall import FlipEvidence, SampledPairs
 from simdb.plan.volatility import VolatilityModel
 
@@ -45,6 +44,28 @@ DISTANCE_CAUTION = 4
 ORDINAL_COUNT_MAX = 1 << 32
 # One pair in this many is near by accident, and its bits differ in no order.
 ACCIDENTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """The seconds that each step of a search takes on one core.
+
+    The defaults are from one fast machine; `Database.calibrate` measures the machine that it runs
+    on.  The first five are delta_R, delta_L, delta_P, delta_V and delta_S of Sood & Loguinov 2011,
+    equations (8) to (26).  The planner needs the other three for steps that they do not count.
+    """
+
+    memory: float = 20e-9  # one random access to main memory, prefetched
+    compare: float = 0.12e-9  # the Hamming distance of one fingerprint in a linear scan
+    permute: float = 0.6e-9  # bringing the bits of one fingerprint into the order of a table
+    flip: float = 2.3e-9  # finding one flip set, times log2 of the number of sets
+    sort: float = 0.85e-9  # sorting one fingerprint, times log2 of the number of fingerprints
+    measure: float = 4.5e-9  # the similarity of one stored volatility vector, in stored order
+    candidate: float = 120e-9  # collecting and measuring one candidate within the distance
+    prepare: float = 60e-9  # preparing the search for the likely headers of one table
+
+
+USUAL_DELAYS = Delays()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

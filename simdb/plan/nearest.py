@@ -25,7 +25,7 @@ from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.options import BANDING, EXHAUSTIVE
 from simdb.core.reports import Plan
 from simdb.plan import bands, polytopes, tables
-from simdb.plan.cost import Delays
+from simdb.plan.calibration import Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem
 
 # The similarities of possible steps.

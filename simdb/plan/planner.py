@@ -12,8 +12,7 @@ from simdb.core.options import AUTO
 from simdb.core.reports import Plan
 from simdb.core.text_sketch import TextSketch
 from simdb.plan import bands, polytopes, probing, rotation, tables
-from simdb.plan.calibration import Calibration
-from simdb.plan.cost import USUAL_DELAYS, Delays
+from simdb.plan.calibration import USUAL_DELAYS, Calibration, Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem, Way
 
 # The ways to search fingerprints, and those to search signatures.

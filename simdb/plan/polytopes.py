@@ -22,8 +22,14 @@ from simdb.core.errors import OptionError
 from simdb.core.options import POLYTOPE
 from simdb.core.reports import Plan
 from simdb.plan.chance import firm_distance, firm_within, flipped_share, odd_distance, odd_share
-from simdb.plan.cost import PAGE_ENTRIES, TABLE_PAGES
-from simdb.plan.problem import Criterion, PolytopeRun, Population, Problem
+from simdb.plan.problem import (
+    PAGE_ENTRIES,
+    TABLE_PAGES,
+    Criterion,
+    PolytopeRun,
+    Population,
+    Problem,
+)
 
 METHODS = (POLYTOPE,)
 # The sign bits by which a candidate is judged before its vector is read: in a key, and in a table

@@ -21,10 +21,9 @@ from simdb.core import bits
 from simdb.core.errors import OptionError
 from simdb.core.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
 from simdb.core.reports import Plan, Probing
-from simdb.plan.calibration import Calibration, edits, evidence
+from simdb.plan.calibration import Calibration, Delays, edits, evidence
 from simdb.plan.chance import binomial_below, share_of_reached, share_within
-from simdb.plan.cost import Delays, distinct_bits
-from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
+from simdb.plan.problem import Criterion, Population, Problem, candidate_distances, distinct_bits
 from simdb.plan.recall import FlipEvidence, Reach, least_reached, mean_count, reach, recall_of
 from simdb.plan.volatility import COST_UNIT
 

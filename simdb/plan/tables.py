@@ -24,9 +24,15 @@ from simdb.plan.chance import (
     share_of_reached,
     share_within,
 )
-from simdb.plan.cost import FINGERPRINT_BYTES, distinct_bits
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
-from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
+from simdb.plan.problem import (
+    FINGERPRINT_BYTES,
+    Criterion,
+    Population,
+    Problem,
+    candidate_distances,
+    distinct_bits,
+)
 
 METHODS = (EXHAUSTIVE, BPHS)
 SORTED_SECONDS = 15e-9  # sorting one document into a table and finding its header's group

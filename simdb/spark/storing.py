@@ -19,8 +19,7 @@ from simdb.core.checks import instance
 from simdb.core.choices import OnErrorName
 from simdb.core.documents import Signatures
 from simdb.core.errors import InputError, OptionError
-from simdb.core.options import Minhash, Options, Simhash
-from simdb.core.search import SearchLike
+from simdb.core.options import Minhash, Options, SearchLike, Simhash
 from simdb.core.vector_form import unpack_minima
 from simdb.database import (
     Database,

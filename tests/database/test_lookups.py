@@ -12,7 +12,7 @@ from simdb.database.search.question import Question
 from simdb.database.state import polytope_tables
 from simdb.database.stored import Lookups
 from simdb.database.write import claim
-from simdb.plan.cost import USUAL_DELAYS
+from simdb.plan.calibration import USUAL_DELAYS
 from simdb.plan.polytopes import plans
 from simdb.plan.problem import PolytopeRun, Problem
 

@@ -7,8 +7,7 @@ import pytest
 
 import simdb
 from simdb.database.maintenance import calibration
-from simdb.plan.calibration import decode_calibration, encode_calibration
-from simdb.plan.cost import USUAL_DELAYS
+from simdb.plan.calibration import USUAL_DELAYS, decode_calibration, encode_calibration
 
 
 def random_documents(count):

@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from simdb.plan.cost import USUAL_DELAYS, Delays
+from simdb.plan.calibration import USUAL_DELAYS, Delays
 
 cost_model = importlib.import_module("cost_model")
 attempts_max, best_bphs, leading_max = (

@@ -8,7 +8,7 @@ import pytest
 from simdb.core.options import Minhash
 from simdb.core.reports import Plan
 from simdb.plan.banding import Banding, Bands
-from simdb.plan.cost import USUAL_DELAYS
+from simdb.plan.calibration import USUAL_DELAYS
 from simdb.plan.nearest import (
     NearestStep,
     doubling,

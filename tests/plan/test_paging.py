@@ -9,10 +9,17 @@ from simdb.core.bits import leading_masks
 from simdb.core.options import Minhash, Options
 from simdb.database.state.store import settled
 from simdb.plan.banding import bands_of
-from simdb.plan.cost import Paging, distinct_bits, pays_in_windows
 from simdb.plan.pigeonhole import tables_read
 from simdb.plan.planner import choose, considered
-from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
+from simdb.plan.problem import (
+    BandedPopulation,
+    Criterion,
+    Paging,
+    PolytopeRun,
+    Population,
+    distinct_bits,
+    pays_in_windows,
+)
 
 COUNT = 10_000_000
 STORED = Population(

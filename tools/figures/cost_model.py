@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.options import TABLES_MAX, Options
-from simdb.plan.calibration import edits
-from simdb.plan.cost import FINGERPRINT_BYTES, USUAL_DELAYS, Delays
+from simdb.plan.calibration import USUAL_DELAYS, Delays, edits
+from simdb.plan.problem import FINGERPRINT_BYTES
 from simdb.plan.recall import reach
 
 # The largest batch of the paper's experiments, and how fast one disk is read.

@@ -10,7 +10,7 @@ import lmdb
 import simdb
 from simdb.database.maintenance import calibration
 from simdb.database.state import staged
-from simdb.plan.cost import USUAL_DELAYS
+from simdb.plan.calibration import USUAL_DELAYS
 from simdb.storage import codec, layout
 from simdb.storage.files import DATA_FILE, IDF_FILE
 

@@ -21,7 +21,7 @@ from simdb.core.memory import memory_bytes
 from simdb.database.maintenance import calibration
 from simdb.database.state import staged
 from simdb.plan import compaction
-from simdb.plan.cost import USUAL_DELAYS
+from simdb.plan.calibration import USUAL_DELAYS
 from simdb.storage import gate
 from sizes import SHARES, shrunk
 

@@ -18,7 +18,7 @@ from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
 from simdb.core import choices
 from simdb.core.decoding import known_encoding
 from simdb.core.errors import OptionError
-from simdb.core.search import NAMES, Search, SearchLike
+from simdb.core.options import SEARCH_NAMES, Search, SearchLike
 from simdb.files import Row
 
 if TYPE_CHECKING:
@@ -72,9 +72,10 @@ def given_search(text: str | None) -> SearchLike | None:
         name, _, value = each.partition("=")
         name = name.strip().replace("-", "_")
         number = given_size(value)
-        if name not in NAMES[1:] or number is None:
+        names = SEARCH_NAMES[1:]
+        if name not in names or number is None:
             raise OptionError(
-                f"--search takes the name of a method and NAME=NUMBER of {', '.join(NAMES[1:])},"
+                f"--search takes the name of a method and NAME=NUMBER of {', '.join(names)},"
                 f" such as psm,attempts=64 or memory_limit=2G; got {text[:80]!r}"
             )
         values[name] = number

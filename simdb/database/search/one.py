@@ -15,9 +15,8 @@ from simdb.core.arrays import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, ch
 from simdb.core.bits import ALL_BITS
 from simdb.core.errors import InputError
 from simdb.core.matches import Match
-from simdb.core.options import EXHAUSTIVE
+from simdb.core.options import EXHAUSTIVE, Search
 from simdb.core.reports import Plan
-from simdb.core.search import Search
 from simdb.database import search
 from simdb.database.search.filters import kept_matches
 from simdb.database.search.lookup import as_list, method_of

@@ -20,10 +20,13 @@ from simdb.core.options import (
     BY_SIMILARITY,
     METHODS,
     MINHASH_METHODS,
+    OF_QUERIES,
     PROBING_METHODS,
     Options,
+    Search,
+    SearchLike,
+    search_of,
 )
-from simdb.core.search import OF_QUERIES, Search, SearchLike, search_of
 from simdb.database.state.staged import LiveCounts
 from simdb.plan import ATTEMPTS_MAX, Criterion, check_rotations
 

@@ -17,8 +17,8 @@ from simdb.core.dtypes import F32, I64, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import Verification
 from simdb.core.memory import check_memory
+from simdb.core.options import SearchLike
 from simdb.core.progress import Report
-from simdb.core.search import SearchLike
 from simdb.core.skipped import Skipped
 from simdb.core.text_sketch import TextSketch
 from simdb.database import (

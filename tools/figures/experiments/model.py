@@ -20,7 +20,7 @@ from claim import Claim, Section
 from scene import World
 from simdb.database.search.planning import plan_without_database
 from simdb.database.search.question import Question
-from simdb.plan.cost import USUAL_DELAYS, Delays
+from simdb.plan.calibration import USUAL_DELAYS, Delays
 
 PREDICTED = Claim(
     "Sood & Loguinov, equations (9), (14), (19), (21)",
