@@ -114,13 +114,9 @@ def _path(given: Any, what: str) -> str:
 
 def _dump_to(store: Store, stream: BinaryIO, progress: Report | None) -> int:
     with store.state() as state:
-        source, options, count = state.source, store.options, 0
-        contents = store.contents(source)
-        kept = (options.keeps_clusters, options.keeps_times, options.passages, options.features)
-        columns = [name for name, is_kept in zip(transfer.OPTIONAL, kept, strict=True) if is_kept]
-        writer = transfer.DumpWriter(stream, _head(store, source, contents), store.width, columns)
-        _write_rest(store, source, contents, writer)
-        for group in document_groups(store, source, contents):
+        contents, count = store.contents(state.source), 0
+        writer = _begun(store, state.source, contents, stream)
+        for group in document_groups(store, state.source, contents):
             writer.put_documents(group)
             count += len(group.batch)
             if progress is not None:
@@ -129,35 +125,40 @@ def _dump_to(store: Store, stream: BinaryIO, progress: Report | None) -> int:
         return count
 
 
-def _head(store: Store, source: Source, contents: Contents) -> dict[str, Any]:
-    environment = store.environment
+def _begun(
+    store: Store, source: Source, contents: Contents, stream: BinaryIO
+) -> transfer.DumpWriter:
+    """Write everything but the documents."""
+    environment, manifest = store.environment, contents.manifest
     options = read_options(environment, source.transaction)
     checksum = idf_checksum(environment, source.transaction)
-    return {
+    head = {
         "options": encode_options(options, checksum),
         "resources": encode_resources(read_resources(environment)),
-        "documents": contents.manifest.document_count,
-        "content": contents.manifest.content,
+        "documents": manifest.document_count,
+        "content": manifest.content,
     }
-
-
-def _write_rest(
-    store: Store, source: Source, contents: Contents, writer: transfer.DumpWriter
-) -> None:
-    """Write what is neither options nor documents."""
-    checksum = idf_checksum(store.environment, source.transaction)
+    kept = zip(transfer.OPTIONAL, _are_kept(options), strict=True)
+    columns = [name for name, is_kept in kept if is_kept]
+    writer = transfer.DumpWriter(stream, head, store.width, columns)
     if checksum is not None:
-        read_own_idf(store.environment.path, checksum, is_verified=True)
-        with open(os.path.join(store.environment.path, IDF_FILE), "rb") as file:
+        read_own_idf(environment.path, checksum, is_verified=True)
+        with open(os.path.join(environment.path, IDF_FILE), "rb") as file:
             while part := file.read(IDF_BYTES):
                 writer.put(transfer.IDF, part)
     if contents.calibration is not None:
-        covered = covered_of(contents.calibration, contents.manifest)
-        left = live_count(contents.dead, covered)
+        left = live_count(contents.dead, covered_of(contents.calibration, manifest))
         writer.put(transfer.CALIBRATION, codec.pack(covering(contents.calibration, left)))
     for key in metadata.note_keys(source):
         note = codec.pack(metadata.read_note(source, key))
         writer.put(transfer.NOTE, codec.pack([metadata.note_name(key), note]))
+    return writer
+
+
+def _are_kept(options: Options) -> list[bool]:
+    """Return which of `transfer.OPTIONAL` a database with these options keeps."""
+    beside = options.keeps_clusters, options.keeps_times, options.passages, options.features
+    return list(beside)
 
 
 def document_groups(
@@ -397,11 +398,10 @@ class _Filling:
 
     def _check(self, group: transfer.Documents) -> None:
         """Raise CorruptError unless the options can have made what is beside the documents."""
-        options, batch, count = self._store.options, group.batch, len(group.batch)
-        kept = (options.keeps_clusters, options.keeps_times, options.passages, options.features)
+        batch, count = group.batch, len(group.batch)
         beside = (group.clusters, group.times, batch.grains, batch.features)
         lengths = [None if each is None else len(each) for each in beside]
-        if lengths != [count if is_kept else None for is_kept in kept]:
+        if lengths != [count if kept else None for kept in _are_kept(self._store.options)]:
             raise CorruptError(f"{self._place} has other columns than the options say")
         if batch.vectors.shape[1] != self._store.width:
             raise CorruptError(
