@@ -89,6 +89,16 @@ def decode_array(
     return array.view(dtype)
 
 
+def decode_numbers(
+    kind: bytes, key: bytes, value: Any, dtype: npt.DTypeLike, count: int
+) -> npt.NDArray[Any]:
+    """Return the `count` numbers in a stored value; CorruptError for another count or checksum."""
+    array = decode_array(kind, key, value, dtype, verify=True)
+    if len(array) != count:
+        raise CorruptError(f"{name(kind, key)} has {len(array)} numbers, not {count}")
+    return array
+
+
 def encode_even(key: bytes, array: npt.NDArray[Any]) -> bytes | None:
     """Return the stored form of an array whose numbers ascend by equal steps; None for others."""
     if len(array) < 2:

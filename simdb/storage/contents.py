@@ -61,16 +61,11 @@ class Contents(NamedTuple):
 
     def after(self, number: int, manifest: Manifest, buffer: Delta, dead: U8 | None) -> "Contents":
         """Return what the transaction `number` has written on top of these contents."""
-        return Contents(
-            number,
-            self.generation,
-            manifest,
-            _known_runs(manifest, self),
-            buffer.view(),
-            dead if manifest.deleted_count else None,
-            buffer,
-            self.calibration,
-        )
+        runs, dead = _known_runs(manifest, self), dead if manifest.deleted_count else None
+        return self._replace(
+            transaction_number=number, manifest=manifest, runs=runs, delta=buffer.view(), dead=dead,
+            buffer=buffer,
+        )  # fmt: skip
 
 
 def create(
@@ -89,11 +84,8 @@ def create(
         )
     environment.create_subdatabases(all_names(options), transaction)
     stored = {"version": codec.FORMAT_VERSION, "engine": ".".join(map(str, lmdb.version()))}
-    value = codec.encode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, stored)
-    put_twice(environment, transaction, layout.FORMAT_KEY, value)
-    key, kind = layout.RESOURCES_KEY, layout.RESOURCES_KIND
-    value = codec.encode_object(kind, key, encode_resources(resources))
-    put_twice(environment, transaction, key, value)
+    put_twice(environment, transaction, layout.FORMAT_KEY, stored)
+    put_twice(environment, transaction, layout.RESOURCES_KEY, encode_resources(resources))
     put_options(environment, transaction, options)
     manifest = environment.subdatabase(layout.MANIFEST)
     value = encode_manifest(Manifest(id_key=kernel.new_id_key()))
@@ -101,8 +93,9 @@ def create(
     return True
 
 
-def put_twice(environment: Environment, transaction: Any, key: bytes, value: Any) -> None:
-    """Store a value of which nothing else tells the content in two places; see `remains`."""
+def put_twice(environment: Environment, transaction: Any, key: bytes, content: Any) -> None:
+    """Store an object of which nothing else tells the content in two places; see `Remains`."""
+    value = codec.encode_object(layout.OBJECT_KINDS[key], key, content)
     for name in (layout.META, layout.MANIFEST):
         transaction.put(key, value, db=environment.subdatabase(name))
 
@@ -144,10 +137,7 @@ def put_options(environment: Environment, transaction: Any, options: Options) ->
     """
     idf = options.sketch.idf
     checksum = None if idf is None else write_own_idf(environment.path, idf)
-    value = codec.encode_object(
-        layout.OPTIONS_KIND, layout.OPTIONS_KEY, encode_options(options, checksum)
-    )
-    put_twice(environment, transaction, layout.OPTIONS_KEY, value)
+    put_twice(environment, transaction, layout.OPTIONS_KEY, encode_options(options, checksum))
 
 
 def with_stored(environment: Environment, transaction: Any, options: Options) -> Options:
@@ -170,9 +160,7 @@ def replace_open(environment: Environment, transaction: Any, wanted: Options) ->
     changed = kept | encoded_open(wanted)
     if changed == options:
         return False
-    options = changed
-    value = codec.encode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, options)
-    put_twice(environment, transaction, layout.OPTIONS_KEY, value)
+    put_twice(environment, transaction, layout.OPTIONS_KEY, changed)
     return True
 
 
@@ -191,12 +179,8 @@ def attach(environment: Environment) -> Options:
 def read_resources(environment: Environment) -> Resources:
     """Return the stored data of packages; empty if an older simdb made the database."""
     with environment.reading() as transaction:
-        meta = environment.subdatabase(layout.META)
-        value = get_value(transaction, meta, layout.RESOURCES_KEY)
-        if value is None:
-            return Resources()
-        key, kind = layout.RESOURCES_KEY, layout.RESOURCES_KIND
-        return decode_resources(codec.decode_object(kind, key, value))
+        stored = _stored(environment, transaction, layout.RESOURCES_KEY)
+        return Resources() if stored is None else decode_resources(stored)
 
 
 def read_options(environment: Environment, transaction: Any) -> Options:
@@ -228,26 +212,29 @@ def read_manifest(environment: Environment, transaction: Any) -> Manifest:
 
 def stored_options(environment: Environment, transaction: Any) -> tuple[dict[str, Any], int | None]:
     """Return the options just as they are stored, and the checksum of the IDF table, if any."""
-    meta = environment.subdatabase(layout.META)
-    value = get_value(transaction, meta, layout.FORMAT_KEY)
-    if value is None:
-        raise FormatError(f"{environment.path} is an LMDB directory, but no simdb database")
     with expecting("the format of the database"):
-        version = a_map(codec.decode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, value))[
-            "version"
-        ]
+        stored = _stored(environment, transaction, layout.FORMAT_KEY)
+        if stored is None:
+            raise FormatError(f"{environment.path} is an LMDB directory, but no simdb database")
+        version = a_map(stored)["version"]
     if not isinstance(version, int) or version > codec.FORMAT_VERSION:
         raise FormatError(
             f"{environment.path} has format version {version}; this simdb reads up to"
             f" {codec.FORMAT_VERSION}: open it with a newer simdb"
         )
-    value = get_value(transaction, meta, layout.OPTIONS_KEY)
-    if value is None:
-        raise CorruptError(f"{environment.path} has lost its options")
     with expecting("the options of the database"):
-        options = a_map(codec.decode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, value))
+        stored = _stored(environment, transaction, layout.OPTIONS_KEY)
+        if stored is None:
+            raise CorruptError(f"{environment.path} has lost its options")
+        options = a_map(stored)
         checksum = a_map(options.get("sketch", {})).get("idf")
         return dict(options), None if checksum is None else a_whole(checksum, 1 << 64)
+
+
+def _stored(environment: Environment, transaction: Any, key: bytes) -> Any:
+    """Return an object of the sub-database `meta`; None if there is none."""
+    value = get_value(transaction, environment.subdatabase(layout.META), key)
+    return None if value is None else codec.decode_object(layout.OBJECT_KINDS[key], key, value)
 
 
 def load(
@@ -292,12 +279,11 @@ def _load_calibration(
         return None
     if previous is not None and previous.manifest.calibration == manifest.calibration:
         return previous.calibration
-    key, kind = layout.CALIBRATION_KEY, layout.CALIBRATION_KIND
-    value = get_value(transaction, environment.subdatabase(layout.META), key)
-    if value is None:
-        raise CorruptError(f"{environment.path} has lost its calibration")
     with expecting("the stored calibration"):
-        return dict(a_map(codec.decode_object(kind, key, value)))
+        stored = _stored(environment, transaction, layout.CALIBRATION_KEY)
+        if stored is None:
+            raise CorruptError(f"{environment.path} has lost its calibration")
+        return dict(a_map(stored))
 
 
 def _load_delta(

@@ -277,36 +277,32 @@ def changed_times(
     """
     numbers = sorted_unique(np.concatenate([ordinals for ordinals, _ in changes]) // TIME_ORDINALS)
     times = np.zeros((len(numbers), TIME_ORDINALS), np.uint32)
-    keys = [layout.number_key(number) for number in numbers.tolist()]
-    for at, key in enumerate(keys):
+    for chunk, key in zip(times, map(layout.number_key, numbers.tolist()), strict=True):
         value = get_value(transaction, handle, key)
         if value is not None:
-            times[at] = decode_times(key, value)
+            chunk[:] = decode_times(key, value)
     for ordinals, seconds in changes:
         places = np.searchsorted(numbers, ordinals // TIME_ORDINALS), ordinals % TIME_ORDINALS
         times[places] = np.maximum(times[places], seconds)
-    for key, chunk in zip(keys, times, strict=True):
-        yield key, codec.encode_array(layout.TIMES_KIND, key, chunk)
+    return _encoded_times(numbers.tolist(), times)
 
 
 def whole_times(times: U32) -> Iterator[tuple[bytes, Any]]:
     """Yield the keys and values of all chunks, given the time of every ordinal."""
-    for number in range(-(-len(times) // TIME_ORDINALS)):
+    chunks = np.zeros((-(-len(times) // TIME_ORDINALS), TIME_ORDINALS), np.uint32)
+    chunks.reshape(-1)[: len(times)] = times
+    return _encoded_times(range(len(chunks)), chunks)
+
+
+def _encoded_times(numbers: Iterable[int], chunks: U32) -> Iterator[tuple[bytes, Any]]:
+    for number, chunk in zip(numbers, chunks, strict=True):
         key = layout.number_key(number)
-        chunk = np.zeros(TIME_ORDINALS, np.uint32)
-        part = times[number * TIME_ORDINALS : (number + 1) * TIME_ORDINALS]
-        chunk[: len(part)] = part
         yield key, codec.encode_array(layout.TIMES_KIND, key, chunk)
 
 
 def decode_times(key: bytes, value: Any) -> U32:
     """Return the times in one stored chunk; CorruptError."""
-    times = codec.decode_array(layout.TIMES_KIND, key, value, np.uint32, verify=True)
-    if len(times) != TIME_ORDINALS:
-        raise CorruptError(
-            f"{codec.name(layout.TIMES_KIND, key)} has {len(times)} times, not {TIME_ORDINALS}"
-        )
-    return times
+    return codec.decode_numbers(layout.TIMES_KIND, key, value, np.uint32, TIME_ORDINALS)
 
 
 def note_key(name: object) -> bytes:

@@ -120,6 +120,11 @@ class Remains:
         value = self.values.get(name, {}).get(key)
         return value if value is not None and _is_sound(key, value) else None
 
+    def object(self, key: bytes) -> Any:
+        """Return an object of the sub-database `meta`; None if it cannot be read."""
+        value = self.value(layout.META, key)
+        return None if value is None else codec.decode_object(layout.OBJECT_KINDS[key], key, value)
+
     def _last_commit(self, metas: list[Meta]) -> "_Commit":
         self.notes = [] if len(metas) == META_PAGES else [LOST_META]
         metas.sort(key=lambda meta: meta.transaction, reverse=True)

@@ -180,12 +180,7 @@ def encode_chunks(bitmap: Bitmap, ordinals: U32) -> Iterator[tuple[bytes, Any]]:
 
 def decode_chunk(key: bytes, value: Any) -> Bitmap:
     """Return the bits of one stored chunk; CorruptError."""
-    bits = codec.decode_array(layout.DELETED_KIND, key, value, np.uint8, verify=True)
-    if len(bits) != CHUNK_BYTES:
-        raise CorruptError(
-            f"{codec.name(layout.DELETED_KIND, key)} has {len(bits)} bytes, not {CHUNK_BYTES}"
-        )
-    return bits
+    return codec.decode_numbers(layout.DELETED_KIND, key, value, np.uint8, CHUNK_BYTES)
 
 
 def is_deleted(bitmap: Bitmap | None, ordinals: U32) -> Bools:

@@ -476,12 +476,7 @@ def rescue(path: str, problem: Error, *, drop_damaged: bool, **asked: Any) -> Re
 
 def _settings(path: str, remains: Remains, problem: Error) -> tuple[Options, Resources, list[Loss]]:
     """Return options and resources, and what of them is lost."""
-    kinds = (layout.FORMAT_KIND, layout.OPTIONS_KIND, layout.RESOURCES_KIND)
-    values = [remains.value(layout.META, key) for key in layout.KEPT_TWICE]
-    form, stored, kept = (
-        None if value is None else codec.decode_object(kind, key, value)
-        for kind, key, value in zip(kinds, layout.KEPT_TWICE, values, strict=True)
-    )
+    form, stored, kept = map(remains.object, layout.KEPT_TWICE)
     if form is not None and form["version"] > codec.FORMAT_VERSION:
         raise problem
     has_documents = remains.values.get(layout.DOCUMENTS) or remains.values.get(layout.DELTA)

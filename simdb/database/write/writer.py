@@ -98,8 +98,8 @@ class Writer:
 
     def put_calibration(self, manifest: Manifest, stored: dict[str, Any]) -> Manifest:
         """Replace the stored calibration; returns the manifest with its new version."""
-        key, kind = layout.CALIBRATION_KEY, layout.CALIBRATION_KIND
-        self.put(layout.META, key, encode_object(kind, key, stored))
+        key = layout.CALIBRATION_KEY
+        self.put(layout.META, key, encode_object(layout.OBJECT_KINDS[key], key, stored))
         return replace(manifest, calibration=manifest.calibration + 1)
 
     def put_manifest(self, manifest: Manifest) -> None:
