@@ -107,6 +107,7 @@ from simdb.storage.merge import (
     check_written as check_written,
     column_differences as column_differences,
     differences as differences,
+    joined as joined,
     merge_tables as merge_tables,
     steps_of as steps_of,
     table_differences as table_differences,
@@ -119,13 +120,14 @@ from simdb.storage.metadata import (
     TimeChange as TimeChange,
     changed_blocks as changed_blocks,
     changed_times as changed_times,
-    check_features as check_features,
+    check_packed as check_packed,
     damaged_notes as damaged_notes,
     encode_blocks as encode_blocks,
     encode_features as encode_features,
     encode_note as encode_note,
     note_key as note_key,
     note_name as note_name,
+    pack as pack,
     pack_every as pack_every,
     packed_note as packed_note,
     read_all as read_all,
@@ -134,9 +136,12 @@ from simdb.storage.metadata import (
     read_note as read_note,
     read_times as read_times,
     renumbered_features as renumbered_features,
+    unpack as unpack,
+    unpack_block as unpack_block,
     unpacked as unpacked,
     unpacked_note as unpacked_note,
     whole_blocks as whole_blocks,
+    whole_times as whole_times,
 )
 from simdb.storage.open_files import OpenFiles as OpenFiles
 from simdb.storage.pages import REMEDY as REMEDY, problems_of_pages as problems_of_pages
@@ -145,7 +150,6 @@ from simdb.storage.passages import (
     Change as Change,
     GrainsByOrdinal as GrainsByOrdinal,
     Passages as Passages,
-    check_passages as check_passages,
     check_rewritten as check_rewritten,
     entries_of_grains as entries_of_grains,
     living as living,
@@ -168,6 +172,7 @@ from simdb.storage.run import (
     Segment as Segment,
     as_segment as as_segment,
     followed_parts as followed_parts,
+    put_segment as put_segment,
     run_keys as run_keys,
     sealed_parts as sealed_parts,
 )
@@ -181,6 +186,7 @@ from simdb.storage.salvage import (
     salvaged as salvaged,
     sound_metadata as sound_metadata,
     sound_times as sound_times,
+    stored_ids as stored_ids,
 )
 from simdb.storage.shards_file import (
     LEFT_OVER as LEFT_OVER,
@@ -200,10 +206,12 @@ from simdb.storage.table import (
     Put as Put,
     Sorting as Sorting,
     Table as Table,
+    encoded_table as encoded_table,
     header_bits as header_bits,
     is_stored as is_stored,
     make_table as make_table,
     polytope_header_bits as polytope_header_bits,
+    run_info as run_info,
     sorted_table as sorted_table,
 )
 from simdb.storage.tombstones import (

@@ -9,7 +9,6 @@ columns.
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -17,21 +16,18 @@ from simdb.core import kernel
 from simdb.core.arrays import BARE, EMPTY, WEIGHTED
 from simdb.core.dtypes import U8, U32, U64
 from simdb.core.errors import CorruptError, FormatError
+from simdb.core.options import Options
 from simdb.core.reports import Finding
 from simdb.storage import codec, layout
-from simdb.storage.contents import Contents
-from simdb.storage.delta import Keying
+from simdb.storage.contents import Contents, all_names, idf_checksum, table_names
 from simdb.storage.environment import (
-    Environment,
     Source,
-)
-from simdb.storage.file_map import (
-    values_from,
 )
 from simdb.storage.files import IDF_FILE
 from simdb.storage.idf_file import problems_of
 from simdb.storage.merge import differences, written_keys
-from simdb.storage.metadata import decode_block, decode_times
+from simdb.storage.metadata import check_features, decode_block, decode_times
+from simdb.storage.passages import check_passages
 from simdb.storage.run import Run, run_keys
 from simdb.storage.table import Table, stored_bits
 from simdb.storage.tombstones import is_deleted
@@ -43,14 +39,11 @@ RESTORE = (
 REBUILD = "build it again from the stored columns: rebuild(), simdb rebuild"
 
 
-def check_values(
-    environment: Environment, transaction: Any, names: list[bytes]
-) -> Iterator[Finding]:
+def check_values(source: Source, options: Options) -> Iterator[Finding]:
     """Yield a finding for every stored value whose checksum differs."""
-    for name in names:
+    for name in all_names(options):
         try:
-            handle = environment.subdatabase(name)
-            for key, value in values_from(transaction, handle):
+            for key, value in source.every(name):
                 try:
                     codec.verify_value(key, value)
                 except CorruptError as error:
@@ -59,20 +52,64 @@ def check_values(
             yield Finding(name.decode(), str(error), _remedy(name))
 
 
-def check_written_values(
-    contents: Contents, source: Source, table_names: Sequence[bytes]
-) -> Iterator[Finding]:
+def check_written_values(contents: Contents, source: Source, options: Options) -> Iterator[Finding]:
     """Yield findings if values of runs are missing, or are not those that were written."""
-    for name, problem in differences(contents.manifest.runs, source, table_names):
+    tables = table_names(options)
+    for name, problem in differences(contents.manifest.runs, source, tables):
         yield Finding(name.decode(), problem, _remedy(name))
     if contents.manifest.unfinished is not None:
-        for name, key in written_keys(contents.manifest.unfinished, table_names):
+        for name, key in written_keys(contents.manifest.unfinished, tables):
             if source.find(name, key) is None:
                 message = f"the unfinished merge has lost its value under key {key.hex()}"
                 yield Finding(name.decode(), message, REBUILD)
 
 
-def check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
+def check_records(
+    contents: Contents,
+    source: Source,
+    options: Options,
+    *,
+    packed_bytes: int,
+    counts: bool,
+    deep: bool,
+) -> Iterator[Finding]:
+    """Yield findings about passages, features and the IDF table, and with `counts` the counters.
+
+    `packed_bytes`: those of one packed feature.
+    """
+    environment, manifest = source.environment, contents.manifest
+    yield from check_passages(manifest, source, deep=deep)
+    if options.features:
+        yield from check_features(source, manifest.next_ordinal, packed_bytes, deep=deep)
+    if counts:
+        yield from _check_counts(contents, source)
+    checksum = idf_checksum(environment, source.transaction)
+    if checksum is not None:
+        for problem in problems_of(os.path.join(environment.path, IDF_FILE), checksum):
+            yield Finding(IDF_FILE, problem, RESTORE)
+
+
+def check_entries(contents: Contents, source: Source, options: Options) -> Iterator[Finding]:
+    """Yield findings about what values say: in metadata, times, the delta and the tables of runs.
+
+    Tables of a run must be sorted and fit its columns.
+    """
+    yield from _check_metadata(contents, source)
+    if options.keeps_times:
+        yield from _check_times(contents, source)
+    yield from _check_delta(contents)
+    yield from _check_strays(contents, source, table_names(options))
+    keying = source.keying
+    for run in contents.runs:
+        for table in range(0 if run.info.is_lean else keying.table_count):
+            name = layout.table_name(table)
+            yield from _guarded(name, partial(_check_table, run, table, source, contents))
+        if keying.polytopes.table_count:
+            yield from _check_polytopes(run, source, contents)
+        yield from _guarded(layout.IDS, partial(_check_ids, run, source, contents))
+
+
+def _check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
     """Yield findings if the manifest's counters differ from the stored documents."""
     manifest = contents.manifest
     sealed = [_states_of(run, source) for run in contents.runs]
@@ -92,25 +129,7 @@ def check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
             yield Finding("manifest", message, REBUILD)
 
 
-def check_idf(directory: str, checksum: int | None) -> Iterator[Finding]:
-    """Yield findings if the IDF table is another one than the options name, or damaged."""
-    if checksum is not None:
-        for problem in problems_of(os.path.join(directory, IDF_FILE), checksum):
-            yield Finding(IDF_FILE, problem, RESTORE)
-
-
-def check_runs(contents: Contents, source: Source, keying: Keying) -> Iterator[Finding]:
-    """Yield findings if tables of a run are unsorted, or differ from its columns."""
-    for run in contents.runs:
-        for table in range(0 if run.info.is_lean else keying.table_count):
-            name = layout.table_name(table)
-            yield from _guarded(name, partial(_check_table, run, table, source, keying, contents))
-        if keying.polytopes.table_count:
-            yield from _check_polytopes(run, source, keying, contents)
-        yield from _guarded(layout.IDS, partial(_check_ids, run, source, contents))
-
-
-def check_strays(
+def _check_strays(
     contents: Contents, source: Source, table_names: Sequence[bytes]
 ) -> Iterator[Finding]:
     """Yield findings for stored values of no run, which would never be read or removed.
@@ -129,7 +148,7 @@ def check_strays(
                 yield Finding(name.decode(), message, REBUILD)
 
 
-def check_delta(contents: Contents) -> Iterator[Finding]:
+def _check_delta(contents: Contents) -> Iterator[Finding]:
     """Yield findings if ids of the delta cannot be decoded, or if their hashes differ."""
     batch, key = contents.delta.batch, contents.manifest.id_key
     try:
@@ -141,13 +160,10 @@ def check_delta(contents: Contents) -> Iterator[Finding]:
         yield Finding("delta", "has hashes that do not fit its ids", REBUILD)
 
 
-def check_metadata(
-    environment: Environment, transaction: Any, contents: Contents
-) -> Iterator[Finding]:
+def _check_metadata(contents: Contents, source: Source) -> Iterator[Finding]:
     """Yield findings if metadata have ordinals that do not exist or are out of order."""
-    handle = environment.subdatabase(layout.METADATA)
     last = -1
-    for key, value in values_from(transaction, handle):
+    for key, value in source.every(layout.METADATA):
         try:
             for ordinal, packed in decode_block(key, value):
                 if not last < ordinal < contents.manifest.next_ordinal:
@@ -159,7 +175,7 @@ def check_metadata(
             yield Finding("metadata", str(error), RESTORE)
 
 
-def check_times(contents: Contents, source: Source) -> Iterator[Finding]:
+def _check_times(contents: Contents, source: Source) -> Iterator[Finding]:
     """Yield findings if chunks of times are missing, damaged or beyond the last ordinal."""
     missing = set(range(-(-contents.manifest.next_ordinal // layout.TIME_ORDINALS)))
     for key, value in source.every(layout.TIMES):
@@ -189,11 +205,9 @@ def _guarded(name: bytes, check: Callable[[], Iterator[Finding]]) -> Iterator[Fi
         yield Finding(name.decode(), str(error), _remedy(name))
 
 
-def _check_table(
-    run: Run, number: int, source: Source, keying: Keying, contents: Contents
-) -> Iterator[Finding]:
+def _check_table(run: Run, number: int, source: Source, contents: Contents) -> Iterator[Finding]:
     """Compare a table of keys with the columns."""
-    name = layout.table_name(number)
+    name, keying = layout.table_name(number), source.keying
     states = _states_of(run, source)
     keys = np.empty(len(states), np.uint64)
     for segment in range(run.segment_count):
@@ -205,16 +219,14 @@ def _check_table(
     yield from _check_entries(name, keys, expected, run, source, contents)
 
 
-def _check_polytopes(
-    run: Run, source: Source, keying: Keying, contents: Contents
-) -> Iterator[Finding]:
+def _check_polytopes(run: Run, source: Source, contents: Contents) -> Iterator[Finding]:
     """Compare the cross-polytope tables with the vectors of the documents with weights."""
     states = _states_of(run, source)
-    every = np.empty((keying.polytopes.table_count, len(states)), np.uint64)
+    every = np.empty((source.keying.polytopes.table_count, len(states)), np.uint64)
     for segment in range(run.segment_count):
         vectors = run.segment(segment, source, (layout.VECTOR,)).columns[layout.VECTOR]
         start = segment * layout.SEGMENT_ORDINALS
-        every[:, start : start + len(vectors)] = keying.polytopes.keys(vectors)
+        every[:, start : start + len(vectors)] = source.keying.polytopes.keys(vectors)
     expected = np.flatnonzero(states == WEIGHTED).astype(np.uint32) + np.uint32(run.info.start)
     for number, keys in enumerate(every):
         name = layout.polytope_name(number)

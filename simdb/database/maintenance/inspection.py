@@ -36,11 +36,8 @@ from simdb.storage import (
     Source,
     all_names,
     check as checks,
-    check_features,
-    check_passages,
     codec,
     get_value,
-    idf_checksum,
     is_deleted,
     is_stored,
     live_count,
@@ -106,7 +103,7 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
     with suppress(CorruptError, FormatError):
         store.take_options()
     with store.source() as source:
-        transaction, names = source.transaction, all_names(store.options)
+        options = store.options
         try:
             store.environment.presence.check()
         except ReplacedError as error:
@@ -118,36 +115,30 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
             yield from (Finding(DATA_FILE, problem, checks.RESTORE) for problem in problems)
             if problems:
                 return  # LMDB would follow the pages wherever they lead
-            yield from checks.check_values(store.environment, transaction, names)
+            yield from checks.check_values(source, options)
         try:
-            contents = load(store.environment, transaction, store.width, store.keying, None)
-            tables = table_names(store.options)
-            broken = list(checks.check_written_values(contents, source, tables))
+            contents = load(store.environment, source.transaction, store.width, store.keying, None)
+            broken = list(checks.check_written_values(contents, source, options))
             yield from broken
-            yield from check_passages(contents.manifest, source, deep=deep)
-            if store.options.features:
-                entry, count = store.exact_similarity().packed_bytes, contents.manifest.next_ordinal
-                yield from check_features(source, count, entry, deep=deep)
-            if not broken:
-                yield from checks.check_counts(contents, source)
+            packed_bytes = store.exact_similarity().packed_bytes if options.features else 0
+            yield from checks.check_records(
+                contents,
+                source,
+                options,
+                packed_bytes=packed_bytes,
+                counts=not broken,
+                deep=deep,
+            )
             problem = problem_of(contents.calibration)
             if problem is not None:
                 yield Finding("calibration", problem, CALIBRATE)
-            yield from checks.check_idf(
-                store.environment.path, idf_checksum(store.environment, transaction)
-            )
-            if store.options.keeps_clusters and not broken:
+            if options.keeps_clusters and not broken:
                 state = State(store, store.view_of(contents), source, contents.manifest)
                 yield from check_clusters(
-                    state, contents.manifest, of_maintained(store.options), deep=deep
+                    state, contents.manifest, of_maintained(options), deep=deep
                 )
             if deep:
-                yield from checks.check_metadata(store.environment, transaction, contents)
-                if store.options.keeps_times:
-                    yield from checks.check_times(contents, source)
-                yield from checks.check_delta(contents)
-                yield from checks.check_strays(contents, source, tables)
-                yield from checks.check_runs(contents, source, store.keying)
+                yield from checks.check_entries(contents, source, options)
         except (CorruptError, FormatError) as error:
             yield Finding("database", str(error), f"{checks.REBUILD}; or {checks.RESTORE}")
 
