@@ -18,7 +18,8 @@ import os
 import struct
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import pairwise
 from mmap import ACCESS_READ, mmap
 from typing import Any
 
@@ -430,6 +431,12 @@ class Salvage:
     torn: Collection[bytes] = ()
     is_guessed: bool = False
 
+    def lose(self, why: str, start: int, stop: int, what: str = "") -> None:
+        """Report a loss; `what`: what these documents lose, if they stay without it."""
+        if what:
+            why = f"{why}; documents of {start} .. {stop} lose their {what}"
+        self.losses.append(Loss(why, start, stop, takes_documents=not what))
+
 
 def salvaged(environment: Environment, source: Source, torn: Collection[bytes] = ()) -> Salvage:
     """Verify everything except the tables; return what can be read, and what cannot.
@@ -455,8 +462,7 @@ def salvaged(environment: Environment, source: Source, torn: Collection[bytes] =
         _look_at_passages(found, source)
     if layout.FEATURES in environment.handles:
         for why, start, stop in damage(source, found.next_ordinal):
-            message = f"{why}; documents of {start} .. {stop} lose their features"
-            found.losses.append(Loss(message, start, stop, takes_documents=False))
+            found.lose(why, start, stop, "features")
     for name in TORN.keys() & set(torn):
         message = f"whole pages of {name.decode()} are lost: {TORN[name]}"
         found.losses.append(Loss(message, 0, 0, takes_documents=False))
@@ -498,15 +504,15 @@ def _look_at_run(found: Salvage, run: Run, source: Source) -> None:
             try:
                 run.verify_column(column, number, source)
             except (CorruptError, FormatError) as error:
-                found.losses.append(Loss(str(error), start, stop))
+                found.lose(str(error), start, stop)
         try:
             named = _only_ids(run, number, source)
             ids_of(named)
             found.named.append(named)
         except (CorruptError, FormatError) as error:
             if len(found.losses) == before:
-                message = f"the ids of segment {number} of run {run.info.number}: {error}"
-                found.losses.append(Loss(message, start, stop))
+                why = f"the ids of segment {number} of run {run.info.number}: {error}"
+                found.lose(why, start, stop)
         if len(found.losses) == before:
             found.parts.append(run.segment(number, source))
 
@@ -531,7 +537,7 @@ def _look_at_delta(found: Salvage, source: Source) -> None:
                 raise CorruptError(f"the delta has documents at ordinal {start} that do not fit")
             ids_of(segment)
         except (CorruptError, FormatError) as error:
-            found.losses.append(Loss(str(error), start, start))
+            found.lose(str(error), start, start)
             continue
         _close_gap(found, at, start)
         found.parts.append(segment)
@@ -547,14 +553,15 @@ def _numbered(found: Salvage, source: Source, name: bytes) -> Iterator[tuple[byt
         if len(key) == layout.NUMBER_BYTES:
             yield key, value
         else:
-            message = f"{name.decode()} has a value under {key.hex()}, which cannot be its key"
-            found.losses.append(Loss(message, 0, 0))
+            why = f"{name.decode()} has a value under {key.hex()}, which cannot be its key"
+            found.lose(why, 0, 0)
 
 
 def _close_gap(found: Salvage, start: int, stop: int) -> None:
     if start < stop:
-        message = f"the delta has no readable documents from ordinal {start} to {stop}"
-        found.losses.append(Loss(message, start, stop))
+        found.lose(
+            f"the delta has no readable documents from ordinal {start} to {stop}", start, stop
+        )
 
 
 def _look_at_tombstones(found: Salvage, source: Source) -> None:
@@ -590,27 +597,22 @@ def _look_at_tombstones(found: Salvage, source: Source) -> None:
 
 def _note_deletions(found: Salvage, why: str, start: int, stop: int) -> None:
     """Report documents of which it is not known which were deleted: none may come back."""
-    message = f"{why}; deletions among the documents {start} .. {stop} are not known"
-    found.losses.append(Loss(message, min(start, stop), stop))
+    why = f"{why}; deletions among the documents {start} .. {stop} are not known"
+    found.lose(why, min(start, stop), stop)
 
 
 def _look_at_metadata(found: Salvage, source: Source) -> None:
-    broken: tuple[int, str] | None = None
+    problems = []
     for key, value in _numbered(found, source, layout.METADATA):
-        start = layout.key_number(key)
-        _note_metadata(found, broken, start)
-        broken = None
+        problem = ""
         try:
             _readable_block(key, value)
         except (CorruptError, FormatError) as error:
-            broken = (start, str(error))
-    _note_metadata(found, broken, found.next_ordinal)
-
-
-def _note_metadata(found: Salvage, broken: tuple[int, str] | None, stop: int) -> None:
-    if broken is not None:
-        message = f"{broken[1]}; documents of {broken[0]} .. {stop} lose their metadata"
-        found.losses.append(Loss(message, broken[0], stop, takes_documents=False))
+            problem = str(error)
+        problems.append((layout.key_number(key), problem))
+    for (start, problem), (stop, _) in pairwise([*problems, (found.next_ordinal, "")]):
+        if problem:
+            found.lose(problem, start, stop, "metadata")
 
 
 def _look_at_times(found: Salvage, source: Source) -> None:
@@ -630,8 +632,7 @@ def _look_at_times(found: Salvage, source: Source) -> None:
 def _note_times(found: Salvage, why: str, number: int) -> None:
     start = min(number * layout.TIME_ORDINALS, found.next_ordinal)
     stop = min(start + layout.TIME_ORDINALS, found.next_ordinal)
-    message = f"{why}; documents of {start} .. {stop} lose their times"
-    found.losses.append(Loss(message, start, stop, takes_documents=False))
+    found.lose(why, start, stop, "times")
 
 
 def _look_at_passages(found: Salvage, source: Source) -> None:
@@ -641,8 +642,7 @@ def _look_at_passages(found: Salvage, source: Source) -> None:
         if not problems:
             found.passages.append(row)
         for problem in problems:
-            message = f"{problem}; documents of {row.start} .. {row.stop} lose their passages"
-            found.losses.append(Loss(message, row.start, row.stop, takes_documents=False))
+            found.lose(problem, row.start, row.stop, "passages")
     if found.next_ordinal and not found.manifest.passages:
         message = "the manifest is lost, and with it which passages count; all of them are lost"
         found.losses.append(Loss(message, 0, found.next_ordinal, takes_documents=False))
@@ -688,8 +688,7 @@ def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
     # No stored counter exceeds the number of commits, so readers see that these have changed.
     commits = int(source.transaction.id()) + 1
     has_changed = has_open(environment, source.transaction)
-    return replace(
-        Manifest(),
+    return Manifest(
         runs=tuple(rows),
         next_run=max([commits, *(run + 1 for run in found)]),
         next_ordinal=at,
