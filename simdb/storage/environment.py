@@ -51,7 +51,7 @@ from simdb.storage.file_map import (
     values_from,
 )
 from simdb.storage.files import DATA_FILE, MapFull, closed, pauses, translate, translated
-from simdb.storage.gate import Alone, Gate, Holder, Turn, WriteRight
+from simdb.storage.gate import Gate, Holder, Turn, WriteRight
 from simdb.storage.open_files import OpenFiles
 
 # Another process can commit between the two reads.  A commit writes first the file and then the
@@ -519,7 +519,7 @@ class Environment:
         """Whether the parent of this process opened the environment."""
         return self._pid != os.getpid()
 
-    def _alone(self, why: str, right: WriteRight | None) -> Alone:
+    def _alone(self, why: str, right: WriteRight | None) -> AbstractContextManager[None]:
         """Return a `with` context in which no other holder is inside the gate.
 
         `right` stays inside; None means the write right of this thread, if it has one.

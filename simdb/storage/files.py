@@ -42,7 +42,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timezone
 from functools import partial
 from glob import escape, glob
-from typing import BinaryIO, NoReturn, Protocol, TypeVar
+from typing import BinaryIO, NoReturn, TypeVar
 
 import lmdb
 
@@ -340,7 +340,7 @@ class FileLock:
 
         A process that has waited long goes before one that comes.
         """
-        board = Processes(self._file)
+        board = Board(self._file)
         if not wait(self.try_take, timeout, board, longest_seconds=LONGEST_PAUSE_SECONDS):
             raise self._busy(timeout, "writing")
 
@@ -452,41 +452,22 @@ def open_lock(path: str, is_read_only: bool) -> FileLock | None:
         translate(error, path)
 
 
-class Board(Protocol):
-    """A place for one note: when a caller came, and when it was last seen, both in seconds."""
+class Board:
+    """A place for one note: when a caller came, and when it was last seen, both in seconds.
 
-    def read(self) -> tuple[float, float]:
-        """Return the note; two zeros for none."""
+    In memory for the threads of one process, or in the first bytes of an open file, whose time of
+    change stays, for processes.
+    """
 
-    def write(self, came: float, seen: float) -> None:
-        """Replace the note."""
-
-
-class Threads:
-    """A board for the threads of one process."""
-
-    def __init__(self) -> None:
-        """Start without a note."""
+    def __init__(self, file: BinaryIO | None = None) -> None:
+        """Start without a note; `file`: use its first bytes."""
         self._note = NO_NOTE
-
-    def read(self) -> tuple[float, float]:
-        """Return the note."""
-        return self._note
-
-    def write(self, came: float, seen: float) -> None:
-        """Replace the note."""
-        self._note = came, seen
-
-
-class Processes:
-    """A board for processes, in a file that they have open; its time of change stays."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        """Use the first bytes of an open file."""
         self._file = file
 
     def read(self) -> tuple[float, float]:
-        """Return the note."""
+        """Return the note; two zeros for none."""
+        if self._file is None:
+            return self._note
         data = os.pread(self._file.fileno(), NOTE.size, 0)
         if len(data) < NOTE.size:
             return NO_NOTE
@@ -495,6 +476,9 @@ class Processes:
 
     def write(self, came: float, seen: float) -> None:
         """Replace the note."""
+        if self._file is None:
+            self._note = came, seen
+            return
         # By its object, not by its number: that of a closed file can be another file's.
         descriptor = self._file.fileno()
         before = os.fstat(descriptor)

@@ -20,11 +20,13 @@ One thread of one process has the right to write, from its first read to its com
 import os
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
 
 from simdb.core.errors import BusyError
-from simdb.storage.files import FileLock, Threads, pauses, wait
+from simdb.storage.files import Board, FileLock, pauses, wait
 
 WAIT_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 0.005
@@ -52,7 +54,7 @@ class Turn:
         """Start free."""
         self._lock = threading.Lock()  # held for moments only, and always with `with`
         self._owner: weakref.ref[Holder] | None = None
-        self._board = Threads()
+        self._board = Board()
 
     @property
     def owner(self) -> Holder | None:
@@ -117,20 +119,32 @@ class Gate:
         holder.thread = 0
         self._idle.append(holder)
 
-    def held(self) -> "GateHold":
-        """Return a `with` context that is inside the gate."""
-        return GateHold(self)
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Be inside the gate for a `with` statement."""
+        holder = self.enter()
+        try:
+            yield
+        finally:
+            self.leave(holder)
 
+    @contextmanager
     def alone(
         self, why: str, *, besides: Holder | None = None, is_patient: bool = False
-    ) -> "Alone":
-        """Return a `with` context in which only `besides` is inside, and no holder can enter.
+    ) -> Iterator[None]:
+        """Let only `besides` be inside for a `with` statement, and no holder enter.
 
         BusyError if other holders stay for `WAIT_SECONDS`, or for the timeout of the gate if
         `is_patient`.  BusyError at once if this thread itself is inside, in the middle of a verb
         that has called back.
         """
-        return Alone(self, why, besides, self._timeout if is_patient else WAIT_SECONDS)
+        owner = Holder()
+        owner.thread = get_ident()
+        self.block(owner, why, besides, self._timeout if is_patient else WAIT_SECONDS)
+        try:
+            yield
+        finally:
+            self.unblock(owner)
 
     def block(self, owner: Holder, why: str, besides: Holder | None, timeout: float | None) -> None:
         """Let `owner`, a holder that is not inside, be alone; see `alone`."""
@@ -229,45 +243,6 @@ class Gate:
                     f"{why}, but {self._count(besides)} of the {self._inside} are still open;"
                     " close them first"
                 )
-
-
-class GateHold:
-    """A `with` context that is inside a gate."""
-
-    __slots__ = ("_gate", "_holder")
-
-    def __init__(self, gate: Gate) -> None:
-        """Made by `Gate.held`."""
-        self._gate = gate
-
-    def __enter__(self) -> None:
-        """Enter the gate."""
-        self._holder = self._gate.enter()
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Leave the gate."""
-        self._gate.leave(self._holder)
-
-
-class Alone:
-    """A `with` context that is alone in a gate."""
-
-    __slots__ = ("_asked", "_gate", "_owner")
-
-    def __init__(self, gate: Gate, why: str, besides: Holder | None, timeout: float | None) -> None:
-        """Made by `Gate.alone`."""
-        self._gate = gate
-        self._asked = (why, besides, timeout)
-        self._owner = Holder()
-
-    def __enter__(self) -> None:
-        """Wait until no other holder is inside."""
-        self._owner.thread = get_ident()
-        self._gate.block(self._owner, *self._asked)
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Let others enter again."""
-        self._gate.unblock(self._owner)
 
 
 class WriteRight:

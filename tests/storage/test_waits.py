@@ -9,7 +9,7 @@ import pytest
 
 import simdb
 from simdb.storage import files
-from simdb.storage.files import NO_NOTE, Processes, Threads, wait
+from simdb.storage.files import NO_NOTE, Board, wait
 
 # The lock is held for longer than any pause between two tries, and free for a moment.
 HELD_SECONDS = 0.1
@@ -17,14 +17,14 @@ HELD_SECONDS = 0.1
 OVERTAKEN_MOST = 10
 
 
-@pytest.fixture(params=[Threads, Processes])
+@pytest.fixture(params=["threads", "processes"])
 def board(request, tmp_path):
     """A board without a note."""
-    if request.param is Threads:
-        yield Threads()
+    if request.param == "threads":
+        yield Board()
         return
     with (tmp_path / "lock").open("w+b") as file:
-        yield Processes(file)
+        yield Board(file)
 
 
 def test_a_board_keeps_the_last_note(board):
@@ -41,7 +41,7 @@ def test_a_note_leaves_the_time_of_the_file_as_it_was(tmp_path):
     with path.open("w+b") as file:
         os.utime(path, ns=(1_000_000_007, 2_000_000_009))
 
-        Processes(file).write(5, 7)
+        Board(file).write(5, 7)
 
         assert path.stat().st_mtime_ns == 2_000_000_009
 
