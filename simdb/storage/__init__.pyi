@@ -41,10 +41,7 @@ from simdb.storage.file_map import (
     DEFAULT_MAP_BYTES as DEFAULT_MAP_BYTES,
     LEAST_MAP_BYTES as LEAST_MAP_BYTES,
     MOST_MAP_BYTES as MOST_MAP_BYTES,
-    get_value as get_value,
     keys_from as keys_from,
-    pages_bytes as pages_bytes,
-    statistics_of as statistics_of,
 )
 from simdb.storage.files import (
     COPY_FILE as COPY_FILE,
@@ -107,7 +104,6 @@ from simdb.storage.merge import (
     check_written as check_written,
     column_differences as column_differences,
     differences as differences,
-    joined as joined,
     merge_tables as merge_tables,
     steps_of as steps_of,
     table_differences as table_differences,
@@ -120,14 +116,12 @@ from simdb.storage.metadata import (
     TimeChange as TimeChange,
     changed_blocks as changed_blocks,
     changed_times as changed_times,
-    check_packed as check_packed,
     damaged_notes as damaged_notes,
     encode_blocks as encode_blocks,
     encode_features as encode_features,
     encode_note as encode_note,
     note_key as note_key,
     note_name as note_name,
-    pack as pack,
     pack_every as pack_every,
     packed_note as packed_note,
     read_all as read_all,
@@ -136,12 +130,9 @@ from simdb.storage.metadata import (
     read_note as read_note,
     read_times as read_times,
     renumbered_features as renumbered_features,
-    unpack as unpack,
-    unpack_block as unpack_block,
     unpacked as unpacked,
     unpacked_note as unpacked_note,
     whole_blocks as whole_blocks,
-    whole_times as whole_times,
 )
 from simdb.storage.open_files import OpenFiles as OpenFiles
 from simdb.storage.pages import REMEDY as REMEDY, problems_of_pages as problems_of_pages

@@ -24,13 +24,10 @@ from simdb.core.stored_options import (
     encoded_open,
 )
 from simdb.storage import codec, layout
-from simdb.storage.delta import Delta, DeltaView, Keying, decode_batch
-from simdb.storage.environment import (
-    Environment,
-)
+from simdb.storage.delta import Delta, DeltaView, decode_batch
+from simdb.storage.environment import Environment, Source
 from simdb.storage.file_map import (
     get_value,
-    values_from,
 )
 from simdb.storage.idf_file import read_own_idf, write_own_idf
 from simdb.storage.manifest import Manifest, decode_manifest, encode_manifest
@@ -237,32 +234,29 @@ def _stored(environment: Environment, transaction: Any, key: bytes) -> Any:
     return None if value is None else codec.decode_object(layout.OBJECT_KINDS[key], key, value)
 
 
-def load(
-    environment: Environment,
-    transaction: Any,
-    width: int,
-    keying: Keying,
-    previous: Contents | None,
-) -> Contents:
-    """Return what `transaction` sees; `width` is the bytes of a vector."""
-    manifest = read_manifest(environment, transaction)
+def load(source: Source, previous: Contents | None) -> Contents:
+    """Return what `source` sees."""
+    environment, manifest = (
+        source.environment,
+        read_manifest(source.environment, source.transaction),
+    )
     if previous is not None and previous.generation != environment.generation:
         previous = None
-    buffer = _load_delta(environment, transaction, manifest, width, keying, previous)
+    buffer = _load_delta(source, manifest, previous)
     delta = buffer.view()
     if delta.stop != manifest.next_ordinal:
         raise CorruptError(
             f"the delta ends at ordinal {delta.stop}, but the manifest says {manifest.next_ordinal}"
         )
     return Contents(
-        transaction.id(),
+        source.transaction.id(),
         environment.generation,
         manifest,
         _known_runs(manifest, previous),
         delta,
-        _load_dead(environment, transaction, manifest, previous),
+        _load_dead(source, manifest, previous),
         buffer,
-        _load_calibration(environment, transaction, manifest, previous),
+        _load_calibration(source, manifest, previous),
     )
 
 
@@ -273,27 +267,20 @@ def _known_runs(manifest: Manifest, previous: Contents | None) -> tuple[Run, ...
 
 
 def _load_calibration(
-    environment: Environment, transaction: Any, manifest: Manifest, previous: Contents | None
+    source: Source, manifest: Manifest, previous: Contents | None
 ) -> dict[str, Any] | None:
     if manifest.calibration == 0:
         return None
     if previous is not None and previous.manifest.calibration == manifest.calibration:
         return previous.calibration
     with expecting("the stored calibration"):
-        stored = _stored(environment, transaction, layout.CALIBRATION_KEY)
+        stored = _stored(source.environment, source.transaction, layout.CALIBRATION_KEY)
         if stored is None:
-            raise CorruptError(f"{environment.path} has lost its calibration")
+            raise CorruptError(f"{source.environment.path} has lost its calibration")
         return dict(a_map(stored))
 
 
-def _load_delta(
-    environment: Environment,
-    transaction: Any,
-    manifest: Manifest,
-    width: int,
-    keying: Keying,
-    previous: Contents | None,
-) -> Delta:
+def _load_delta(source: Source, manifest: Manifest, previous: Contents | None) -> Delta:
     """Return the delta: a branch of that of `previous` with later documents, or a new one."""
     goes_on = (
         previous is not None
@@ -303,28 +290,24 @@ def _load_delta(
     if goes_on and previous is not None:
         buffer = previous.buffer.branch()
     else:
-        buffer = Delta(manifest.delta_start, width, keying)
+        buffer = Delta(manifest.delta_start, source.width, source.keying)
     at = buffer.start + len(buffer)
     if at == manifest.next_ordinal:
         return buffer
-    handle = environment.subdatabase(layout.DELTA)
-    for key, value in values_from(transaction, handle, layout.number_key(at)):
+    for key, value in source.every(layout.DELTA, layout.number_key(at)):
         batch = decode_batch(key, value)
-        if layout.key_number(key) != at or batch.vectors.shape[1] != width:
+        if layout.key_number(key) != at or batch.vectors.shape[1] != source.width:
             raise CorruptError(f"the delta has no documents at ordinal {at}")
         buffer.append(batch)
         at += len(batch)
     return buffer
 
 
-def _load_dead(
-    environment: Environment, transaction: Any, manifest: Manifest, previous: Contents | None
-) -> U8 | None:
+def _load_dead(source: Source, manifest: Manifest, previous: Contents | None) -> U8 | None:
     if manifest.deleted_count == 0:
         return None
     if previous is not None and previous.manifest.deleted_version == manifest.deleted_version:
         bitmap = previous.dead
         if bitmap is not None and 8 * len(bitmap) >= manifest.next_ordinal:
             return bitmap
-    handle = environment.subdatabase(layout.DELETED)
-    return read_tombstones(transaction, handle, manifest.next_ordinal)
+    return read_tombstones(source.every(layout.DELETED), manifest.next_ordinal)

@@ -48,6 +48,7 @@ from simdb.storage.file_map import (
     get_value,
     open_map,
     pages_bytes,
+    value_at_or_before,
     values_from,
 )
 from simdb.storage.files import DATA_FILE, MapFull, closed, pauses, translate, translated
@@ -741,9 +742,17 @@ class Source:
         """Return LMDB's handle of a sub-database."""
         return self.environment.subdatabase(name)
 
-    def every(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
-        """Yield every key of a sub-database, in order, with the bytes stored under it."""
-        return values_from(self.transaction, self.environment.subdatabase(name))
+    def every(self, name: bytes, start: bytes = b"") -> Iterator[tuple[bytes, Any]]:
+        """Yield keys of a sub-database and the bytes under them, in order, from `start` on."""
+        return values_from(self.transaction, self.handle(name), start)
+
+    def before(self, name: bytes, key: bytes) -> tuple[bytes, Any] | None:
+        """Return the last key at or before `key`, and the bytes under it; None if none is."""
+        return value_at_or_before(self.transaction, self.handle(name), key)
+
+    def pages_bytes(self, name: bytes) -> int:
+        """Return the bytes of the pages of a sub-database."""
+        return pages_bytes(self.transaction, self.handle(name))
 
 
 class Lease:

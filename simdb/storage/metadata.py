@@ -55,11 +55,6 @@ from simdb.storage.delta import stored_offsets
 from simdb.storage.environment import (
     Source,
 )
-from simdb.storage.file_map import (
-    get_value,
-    value_at_or_before,
-    values_from,
-)
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX, TIME_ORDINALS
 
 BLOCK_DOCUMENTS = 256
@@ -147,9 +142,7 @@ def encode_blocks(entries: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, Any
         yield key, codec.encode_array(layout.METADATA_KIND, key, array)
 
 
-def changed_blocks(
-    transaction: Any, handle: Any, changes: Mapping[int, bytes]
-) -> Iterator[tuple[bytes, Any]]:
+def changed_blocks(source: Source, changes: Mapping[int, bytes]) -> Iterator[tuple[bytes, Any]]:
     """Yield the keys and values to store so that metadata change; None for a value to remove.
 
     `changes`: the packed metadata of some ordinals, `NO_METADATA` for none.  Each block is read
@@ -158,8 +151,8 @@ def changed_blocks(
     ordinals = sorted(changes)
     start = 0
     while start < len(ordinals):
-        block = value_at_or_before(transaction, handle, layout.number_key(ordinals[start]))
-        stop = bisect_left(ordinals, _next_block(transaction, handle, ordinals[start]))
+        block = source.before(layout.METADATA, layout.number_key(ordinals[start]))
+        stop = bisect_left(ordinals, _next_block(source, ordinals[start]))
         entries = {} if block is None else dict(decode_block(*block))
         entries.update((ordinal, changes[ordinal]) for ordinal in ordinals[start:stop])
         kept = sorted(entry for entry in entries.items() if entry[1] != NO_METADATA)
@@ -190,30 +183,30 @@ def unpacked(packed: Mapping[int, bytes], ordinal: int) -> Any:
     return None if found is None else codec.unpack(found, f"metadata of ordinal {ordinal}")
 
 
-def read_many(transaction: Any, handle: Any, ordinals: Iterable[int]) -> dict[int, bytes]:
+def read_many(source: Source, ordinals: Iterable[int]) -> dict[int, bytes]:
     """Return the packed metadata of those `ordinals` that have any; each block is read once."""
     found: dict[int, bytes] = {}
     block: dict[int, bytes] = {}
     stop = 0  # the metadata of ordinals below this one would be in the block
     for ordinal in sorted(ordinals):
         if ordinal >= stop:
-            stored = value_at_or_before(transaction, handle, layout.number_key(ordinal))
+            stored = source.before(layout.METADATA, layout.number_key(ordinal))
             block = {} if stored is None else dict(decode_block(*stored))
-            stop = _next_block(transaction, handle, ordinal)
+            stop = _next_block(source, ordinal)
         if ordinal in block:
             found[ordinal] = block[ordinal]
     return found
 
 
-def _next_block(transaction: Any, handle: Any, ordinal: int) -> int:
+def _next_block(source: Source, ordinal: int) -> int:
     """Return the first ordinal of the block after that of `ordinal`; beyond all if it is last."""
-    later = values_from(transaction, handle, layout.number_key(ordinal + 1))
+    later = source.every(layout.METADATA, layout.number_key(ordinal + 1))
     return next((layout.key_number(key) for key, _ in later), ORDINALS_MAX + 1)
 
 
-def read_all(transaction: Any, handle: Any) -> Iterator[tuple[int, bytes]]:
+def read_all(source: Source) -> Iterator[tuple[int, bytes]]:
     """Yield (ordinal, packed metadata) of every document that has any, by ordinal."""
-    for key, value in values_from(transaction, handle):
+    for key, value in source.every(layout.METADATA):
         yield from decode_block(key, value)
 
 
@@ -268,9 +261,7 @@ def read_times(chunks: Iterable[tuple[bytes, Any]], count: int) -> U32:
     return times[:count]
 
 
-def changed_times(
-    transaction: Any, handle: Any, changes: Sequence[TimeChange]
-) -> Iterator[tuple[bytes, Any]]:
+def changed_times(source: Source, changes: Sequence[TimeChange]) -> Iterator[tuple[bytes, Any]]:
     """Yield the keys and values to store so that times change; no time becomes earlier.
 
     A claim while the clock is slow would otherwise let documents expire that were seen of late.
@@ -278,7 +269,7 @@ def changed_times(
     numbers = sorted_unique(np.concatenate([ordinals for ordinals, _ in changes]) // TIME_ORDINALS)
     times = np.zeros((len(numbers), TIME_ORDINALS), np.uint32)
     for chunk, key in zip(times, map(layout.number_key, numbers.tolist()), strict=True):
-        value = get_value(transaction, handle, key)
+        value = source.find(layout.TIMES, key)
         if value is not None:
             chunk[:] = decode_times(key, value)
     for ordinals, seconds in changes:
@@ -357,8 +348,7 @@ def note_name(key: bytes) -> str:
 
 def note_keys(source: Source) -> list[bytes]:
     """Return the keys of all notes, in order."""
-    handle = source.handle(layout.META)
-    keys = (key for key, _ in values_from(source.transaction, handle, layout.NOTE_PREFIX))
+    keys = (key for key, _ in source.every(layout.META, layout.NOTE_PREFIX))
     return [key for key in keys if key.startswith(layout.NOTE_PREFIX)]
 
 
@@ -483,10 +473,10 @@ def unpack(payload: U8, place: str) -> PackedFeatures:
 
 def read_features(source: Source, ordinals: U32) -> PackedFeatures:
     """Return the features of documents, whose ordinals ascend; CorruptError if some are lost."""
-    handle, at, parts = source.handle(layout.FEATURES), 0, [NO_FEATURES]
+    at, parts = 0, [NO_FEATURES]
     while at < len(ordinals):
         ordinal = int(ordinals[at])
-        found = value_at_or_before(source.transaction, handle, layout.number_key(ordinal))
+        found = source.before(layout.FEATURES, layout.number_key(ordinal))
         first, block = (ordinal, NO_FEATURES) if found is None else decode_features(*found)
         stop = int(np.searchsorted(ordinals, first + len(block)))
         if stop <= at:

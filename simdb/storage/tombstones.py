@@ -8,7 +8,7 @@ keeps the bitmap before the last deletion and knows what is missing in it.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,6 @@ from simdb.core.bits import is_set
 from simdb.core.dtypes import U8, U32, Bools
 from simdb.core.errors import CorruptError
 from simdb.storage import codec, layout
-from simdb.storage.file_map import (
-    values_from,
-)
 
 CHUNK_BYTES = layout.CHUNK_ORDINALS // 8
 SPARE_BYTES = 8 * CHUNK_BYTES
@@ -130,10 +127,10 @@ class Tombstones:
         self._is_own = True
 
 
-def read_tombstones(transaction: Any, handle: Any, ordinal_count: int) -> Bitmap:
-    """Return the bitmap of all ordinals below `ordinal_count`, with spare room."""
+def read_tombstones(chunks: Iterable[tuple[bytes, Any]], ordinal_count: int) -> Bitmap:
+    """Return the bitmap of all ordinals below `ordinal_count`, with spare room, from its chunks."""
     bitmap = np.zeros(_capacity(ordinal_count), np.uint8)
-    for key, value in values_from(transaction, handle):
+    for key, value in chunks:
         chunk = layout.key_number(key)
         bits = decode_chunk(key, value)
         start = chunk * CHUNK_BYTES

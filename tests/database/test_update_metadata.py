@@ -161,10 +161,8 @@ def test_blocks_stay_in_order_without_overlap(database):
     database.update_metadata(0, "first")
     database.update_metadata(500, "between")
 
-    environment = database._store.environment
-    with environment.reading() as transaction:
-        handle = environment.subdatabase(layout.METADATA)
-        ordinals = [ordinal for ordinal, _ in read_all(transaction, handle)]
+    with database._store.source() as source:
+        ordinals = [ordinal for ordinal, _ in read_all(source)]
 
     assert ordinals == sorted({*range(1, 1000, 2), 0, 500})
 

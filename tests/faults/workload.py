@@ -151,13 +151,11 @@ def _columns(database):
     with database:
         database.compact()
         store = database._store
-        environment = store.environment
         names = table_names(store.options)
-        with environment.reading() as transaction:
-            handle = environment.subdatabase(layout.METADATA)
+        with store.source() as source:
             columns = {
                 (name, bytes(key)[4:]): bytes(value)[48:]
                 for name in [*names, layout.DOCUMENTS, layout.VOLATILITY]
-                for key, value in transaction.cursor(environment.subdatabase(name))
+                for key, value in source.every(name)
             }
-            return columns, list(read_all(transaction, handle))
+            return columns, list(read_all(source))

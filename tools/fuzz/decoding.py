@@ -87,31 +87,16 @@ def dump(data):
 
 
 class OneValue:
-    """A transaction, and its cursor, that sees a single value."""
+    """A source that sees a single value."""
 
     def __init__(self, key, value):
         self._pair = (key, value)
 
-    def cursor(self, handle):
-        return self
+    def every(self, name, start=b""):
+        return iter([self._pair] if self._pair[0] >= start else [])
 
-    def __iter__(self):
-        return iter([self._pair])
-
-    def set_range(self, key):
-        return self._pair[0] >= key
-
-    def last(self):
-        return True
-
-    def prev(self):
-        return False
-
-    def key(self):
-        return self._pair[0]
-
-    def value(self):
-        return self._pair[1]
+    def before(self, name, key):
+        return self._pair
 
 
 @harness(kind_of(layout.METADATA_KIND))
@@ -119,7 +104,7 @@ def metadata(data):
     """Decode a block of metadata, and the objects in it."""
     stored = with_checksum(layout.METADATA_KIND, KEY, data)
     for ordinal, _ in decode_block(KEY, stored):
-        unpacked(read_many(OneValue(KEY, stored), None, [ordinal]), ordinal)
+        unpacked(read_many(OneValue(KEY, stored), [ordinal]), ordinal)
 
 
 @harness(kind_of(layout.DELETED_KIND, bytes(4)))
@@ -127,7 +112,7 @@ def tombstones(data):
     taking = Taking(data)
     key = taking.bytes(4).ljust(4, b"\0")
     stored = with_checksum(layout.DELETED_KIND, key, taking.rest())
-    read_tombstones(OneValue(key, stored), None, 1000)
+    read_tombstones([(key, stored)], 1000)
 
 
 @harness(kind_of(layout.TIMES_KIND, bytes(4)))

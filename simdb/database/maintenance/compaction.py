@@ -55,7 +55,6 @@ from simdb.storage import (
     renumbered_features,
     renumbering,
     rewriting,
-    statistics_of,
     stored_passages,
     table_differences,
     table_names,
@@ -223,10 +222,9 @@ def _write_all(
     rewritten = commit.rewrite_passages(
         ahead, writer, base.manifest.passages, source, renumbering(_kept(base)), count
     )
-    handle = store.environment.subdatabase(layout.METADATA)
-    if statistics_of(source.transaction, handle)["entries"]:
+    if next(source.every(layout.METADATA), None) is not None:
         writer.clear(layout.METADATA)
-        renumber_metadata(writer, metadata.read_all(source.transaction, handle), _kept(base))
+        renumber_metadata(writer, metadata.read_all(source), _kept(base))
     if store.options.features and base.manifest.deleted_count:
         put_features(writer, whole_blocks(source), _kept(base))
     if store.options.keeps_times:
@@ -235,7 +233,7 @@ def _write_all(
     if store.options.keeps_clusters:
         manifest = _renumber_clusters(writer, source, _kept(base), manifest)
     # Last, since nothing may change what was written before it is committed.
-    written = store.source(inside=writer.transaction)
+    written = writer.source()
     if ahead.rows:
         check_written(
             each for row in rows for each in column_differences(Run(row), written, [layout.STATE])

@@ -165,7 +165,6 @@ def document_groups(
     store: Store, source: Source, contents: Contents
 ) -> Iterator[transfer.Documents]:
     """Yield all live documents in order, in small groups; CorruptError for damage."""
-    handle = store.environment.subdatabase(layout.METADATA)
     membership = Membership(source) if store.options.keeps_clusters else None
     times = None
     if store.options.keeps_times:
@@ -180,7 +179,7 @@ def document_groups(
         ordinals = every[live]
         if not len(live):
             continue
-        own = metadata.read_many(source.transaction, handle, ordinals.tolist())
+        own = metadata.read_many(source, ordinals.tolist())
         places = np.searchsorted(ordinals, [*own]).tolist()
         segment, grains, features = taken(group, live).columns, None, None
         if passages is not None:

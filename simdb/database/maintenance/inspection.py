@@ -37,12 +37,10 @@ from simdb.storage import (
     all_names,
     check as checks,
     codec,
-    get_value,
     is_deleted,
     is_stored,
     live_count,
     load,
-    pages_bytes,
     problems_of_pages,
     run_keys,
     table_names,
@@ -117,7 +115,7 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
                 return  # LMDB would follow the pages wherever they lead
             yield from checks.check_values(source, options)
         try:
-            contents = load(store.environment, source.transaction, store.width, store.keying, None)
+            contents = load(source, None)
             broken = list(checks.check_written_values(contents, source, options))
             yield from broken
             packed_bytes = store.exact_similarity().packed_bytes if options.features else 0
@@ -182,9 +180,7 @@ def _largest_of(fingerprints: U64) -> int:
 
 def _section_bytes(store: Store, source: Source) -> dict[str, int]:
     """Return the bytes of the pages of each sub-database."""
-    subdatabase, transaction = store.environment.subdatabase, source.transaction
-    names = all_names(store.options)
-    return {name.decode(): pages_bytes(transaction, subdatabase(name)) for name in names}
+    return {name.decode(): source.pages_bytes(name) for name in all_names(store.options)}
 
 
 def _times(store: Store, state: State) -> dict[str, datetime]:
@@ -204,8 +200,7 @@ def _times(store: Store, state: State) -> dict[str, datetime]:
 def _run_statistics(store: Store, run: Run, source: Source) -> RunStatistics:
     total = 0
     for name, key in run_keys(run, table_names(store.options), store.width):
-        handle = store.environment.subdatabase(name)
-        total += len(get_value(source.transaction, handle, key) or b"")
+        total += len(source.find(name, key) or b"")
     return RunStatistics(run.info.number, len(run.info), run.info.entry_count, total)
 
 

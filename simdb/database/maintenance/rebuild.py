@@ -339,7 +339,7 @@ def _write(
     moved = _move_passages(writer, source, found, kept) if options.passages else ()
     count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0
     # Last, since nothing may change what was written before it is committed.
-    written = store.source(inside=writer.transaction)
+    written = writer.source()
     check_written(differences(rows, written, contents.table_names(options)))
     writer.put_manifest(
         replace(
@@ -362,7 +362,7 @@ def _move_passages(
     passages, number = stored_passages(found.passages), found.manifest.next_passage
     change, span = renumbering(kept), (0, len(kept))
     row = write_passages(passages, number, span, source, writer.put, change)
-    check_rewritten([row], writer.store.source(inside=writer.transaction))
+    check_rewritten([row], writer.source())
     return (row,)
 
 
@@ -409,7 +409,7 @@ def _write_clusters(
     transaction that has just written it.
     """
     store = writer.store
-    written = store.source(inside=writer.transaction)
+    written = writer.source()
     if numbers is None:
         count = rows[0].stop if rows else 0
         delta = Delta(count, store.width, kind.keying).view()

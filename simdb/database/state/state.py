@@ -264,7 +264,7 @@ class State:
     def metadata_of_many(self, ordinals: Iterable[int]) -> dict[int, bytes]:
         """Return the packed metadata of those `ordinals` that have any."""
         source = self.source
-        found = read_many(source.transaction, source.handle(layout.METADATA), ordinals)
+        found = read_many(source, ordinals)
         if self._staged is None:
             return found
         staged = self._staged.changes.metadata
@@ -277,7 +277,7 @@ class State:
         Ordinals ascend.
         """
         source = self.source
-        stored = read_all(source.transaction, source.handle(layout.METADATA))
+        stored = read_all(source)
         return stored if self._staged is None else self._staged.changes.metadata.over(stored)
 
     def times(self) -> U32:

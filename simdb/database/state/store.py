@@ -238,7 +238,7 @@ class Store:
             try:
                 transaction, latest = holder.transaction, self._latest
                 if latest is None or latest[0] != (transaction.id(), environment.generation):
-                    latest = self._refreshed(transaction)
+                    latest = self._refreshed(self.source_of(holder))
                 manifest, view = latest[1].manifest, latest[2]
                 if manifest.options_version == self._options_version and view.kind is self.kind:
                     return State(self, view, None, manifest, holder)
@@ -290,7 +290,7 @@ class Store:
 
     def contents(self, source: Source) -> Contents:
         """Return the stored contents that `source` sees."""
-        return self._refreshed(source.transaction)[1]
+        return self._refreshed(source)[1]
 
     def view_of(self, contents: Contents, kept: KeptParts | None = None) -> View:
         """Return a view of stored contents; `kept`: of an earlier view, see `View`."""
@@ -364,17 +364,17 @@ class Store:
             known = self._calibrated = (stored, decoded)
         return known[1]
 
-    def _refreshed(self, transaction: Any) -> Latest:
-        """Return the contents that `transaction` sees and the view of them."""
+    def _refreshed(self, source: Source) -> Latest:
+        """Return the contents that `source` sees and the view of them."""
         with self._lock:
             latest = self._latest
-            stamp = (transaction.id(), self.environment.generation)
+            stamp = (source.transaction.id(), self.environment.generation)
             if latest is not None and latest[0] == stamp:
                 return latest
             with translated(self.environment.path):
                 self.environment.presence.check_readable()
             previous = None if latest is None else latest[1]
-            found = contents.load(self.environment, transaction, self.width, self.keying, previous)
+            found = contents.load(source, previous)
             kept = None if latest is None else latest[2].kept
             newest = (stamp, found, self.view_of(found, kept))
             self._keep(newest)

@@ -129,9 +129,7 @@ def write_staged(
         first, made = base.manifest.next_ordinal, staging.staged_features.whole()
         writer.put_all(layout.FEATURES, encode_features(first, made))
     if staging.times:
-        handle = store.environment.subdatabase(layout.TIMES)
-        times = changed_times(writer.transaction, handle, staging.times.changes)
-        writer.put_all(layout.TIMES, times)
+        writer.put_all(layout.TIMES, changed_times(writer.source(), staging.times.changes))
     write_notes(writer, staging.notes)
     if staging.sealed:
         manifest = _write_sealed(writer, manifest, base, staging, source, ahead.rows)
@@ -235,10 +233,8 @@ def _write_metadata(writer: Writer, first: int, metadata: StagedMetadata) -> Non
     """Store the metadata of new documents, from the ordinal `first`, and changes of older ones."""
     changes = metadata.changed_before(first)
     if changes:
-        environment = writer.store.environment
-        environment.watch.walk_rarely(frozenset({layout.METADATA}))
-        handle = environment.subdatabase(layout.METADATA)
-        writer.put_all(layout.METADATA, changed_blocks(writer.transaction, handle, changes))
+        writer.store.environment.watch.walk_rarely(frozenset({layout.METADATA}))
+        writer.put_all(layout.METADATA, changed_blocks(writer.source(), changes))
     writer.put_all(layout.METADATA, encode_blocks(metadata.new_from(first)))
 
 
@@ -419,7 +415,7 @@ def rewrite_passages(
         number = ahead.manifest.next_passage
         passages = stored_passages(rows)
         row = write_passages(passages, number, (0, count), source, writer.put, change)
-        check_rewritten([row], writer.store.source(inside=writer.transaction))
+        check_rewritten([row], writer.source())
     drop_passages(writer, rows)
     return () if row is None or not count else (row,)
 

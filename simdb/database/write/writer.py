@@ -55,6 +55,10 @@ class Writer:
     store: Store
     transaction: Any
 
+    def source(self) -> Source:
+        """Return what the transaction sees, with what it has written; see `Store.source`."""
+        return self.store.source(inside=self.transaction)
+
     def put(self, name: bytes, key: bytes, value: Any) -> None:
         """Store a value; FullError if it is longer than LMDB can hold."""
         if len(value) > layout.VALUE_BYTES_MAX:
@@ -128,7 +132,7 @@ def write_clusters(writer: Writer, membership: Membership) -> None:
 
 def put_clusters(writer: Writer, numbers: U32) -> None:
     """Make these the clusters of a database, see `write_anew`."""
-    count = write_anew(writer, writer.store.source(inside=writer.transaction), numbers)
+    count = write_anew(writer, writer.source(), numbers)
     writer.put_manifest(replace(writer.manifest(), cluster_count=count, last_cluster=count))
 
 
