@@ -163,7 +163,6 @@ from simdb.storage.run import (
     Segment as Segment,
     as_segment as as_segment,
     followed_parts as followed_parts,
-    put_segment as put_segment,
     run_keys as run_keys,
     sealed_parts as sealed_parts,
 )
@@ -177,7 +176,6 @@ from simdb.storage.salvage import (
     salvaged as salvaged,
     sound_metadata as sound_metadata,
     sound_times as sound_times,
-    stored_ids as stored_ids,
 )
 from simdb.storage.shards_file import (
     LEFT_OVER as LEFT_OVER,
@@ -197,12 +195,10 @@ from simdb.storage.table import (
     Put as Put,
     Sorting as Sorting,
     Table as Table,
-    encoded_table as encoded_table,
     header_bits as header_bits,
     is_stored as is_stored,
     make_table as make_table,
     polytope_header_bits as polytope_header_bits,
-    run_info as run_info,
     sorted_table as sorted_table,
 )
 from simdb.storage.tombstones import (
