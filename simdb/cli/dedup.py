@@ -4,7 +4,6 @@ The options become a `DedupJob`, which does the work, and what it found is print
 -o and the rows wait in partial files until all is stored.
 """
 
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -92,16 +91,11 @@ class StoreOptions:
         None without a database, or if a source is a stream, which can be anything when it is read
         again.
         """
-        if self.run is not None or self.db is None or any(map(files.is_stream, sources)):
+        if self.run is not None or self.db is None:
             return self.run
-        places = sorted(
-            {
-                os.fsencode(
-                    files.remote_place(each) if files.is_remote(each) else os.path.realpath(each)
-                )
-                for each in sources
-            }
-        )
+        places = files.source_places(sources)
+        if places is None:
+            return None
         return blake2b(b"\0".join(places), digest_size=16).hexdigest()
 
     def opened(
@@ -449,9 +443,9 @@ def _opened_against(
 
         def batches() -> Iterator[files.Batch]:
             yield from intake.batches(None)
-            files.begin_counting()  # of what is read next
+            files.AMOUNT.begin()  # of what is read next
 
-        expected = files.expected_documents(against)
+        expected = files.AMOUNT.expected_documents(against)
         yield jobs.FileReference(batches(), origins, expected, against), intake
 
 

@@ -10,8 +10,7 @@ from simdb.cli.options.opening import one_state, open_either, open_idle
 from simdb.cli.options.option_groups import given_age, given_condition, given_ids
 from simdb.cli.output.render import DATABASE_ERROR, Exit, plain, print_one
 from simdb.core.arrays import Id
-from simdb.core.errors import InputError
-from simdb.files import Row, content
+from simdb.files import Row, read_file
 
 SHOWN_IDS = 20
 
@@ -110,12 +109,7 @@ def read_ids(path: str) -> list[str]:
 
     Raises InputError if it cannot be read as text.
     """
-    try:
-        with content.opened(path) as stream:
-            encoding = content.settled_encoding(stream, "utf-8-sig")
-            text = stream.read().decode(encoding)
-    except content.CONTENT_ERRORS as error:
-        raise InputError(f"{path}: {content.explained(error)}") from error
+    text = read_file(path, "utf-8-sig", "strict", is_document=False)
     # Other separators of lines, which splitlines knows, can be part of an id.
     lines = (line.removesuffix("\r") for line in text.split("\n"))
     return [line for line in lines if line]

@@ -4,12 +4,11 @@ The end of the name of a file says its format: Parquet, Arrow, JSON lines, CSV o
 gets its name when it is complete.
 """
 
-import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,6 @@ from simdb.cli.options.option_groups import (
 )
 from simdb.cli.options.texts import Shown, TextsById, check_keep, stored_texts
 from simdb.cli.output.render import in_words, print_note, rounded, verification_note
-from simdb.core.arrow import id_text, load_arrow
 from simdb.core.choices import PolicyName, VerifyName
 from simdb.core.dtypes import Array
 from simdb.core.keeping import FIRST
@@ -186,56 +184,22 @@ def _export(
     """Write all rows, with these `columns`, to the file `path`; return whether there are any."""
     form = files.output_format(path, "--output")
     with files.written(path, form) as target:
-        if target is None or target.stream is None:
+        if target is None:
             return False
-        if form.kind in files.ROWS:
-            batches = found.to_batches(ids="text" if text_ids else "auto")
-            target.rows = _write_batches(batches, form, target.stream)
+        if form.has_types:
+            files.write_batches(found.to_batches(ids="text" if text_ids else "auto"), target)
         else:
-            target.rows = _write_lines(found.column_chunks(), columns, form, target.stream)
+            files.write_cells(columns, _rows(found), target)
     print_note(target.note("nothing matches"))
     return target.rows > 0
 
 
-def _write_batches(reader: Any, form: files.Format, stream: IO[bytes]) -> int:
-    count = 0
-    if form.kind == files.PARQUET:
-        parquet = load_arrow("writing Parquet", "pyarrow.parquet")
-        writer = parquet.ParquetWriter(stream, reader.schema)
-    else:
-        writer = load_arrow("writing Arrow", "pyarrow.ipc").new_file(stream, reader.schema)
-    with writer:
-        for batch in reader:
-            writer.write_batch(batch)
-            count += batch.num_rows
-    return count
-
-
-def _write_lines(
-    chunks: Iterable[Columns], columns: Sequence[str], form: files.Format, stream: IO[bytes]
-) -> int:
-    delimiter, count = files.DELIMITERS.get(form.kind), 0
-    binary = io.BufferedWriter(files.Unclosed(stream))
-    with io.TextIOWrapper(binary, "utf-8", newline="") as file:
-        table = files.row_writer(file, delimiter or ",")
-        if delimiter:
-            table.writerow(columns)
-        for chunk in chunks:
-            rows = zip(*(map(_plain, each.tolist()) for each in chunk.values()), strict=True)
-            if delimiter:
-                table.writerows(map(_cells, rows))
-            else:
-                made = (dict(zip(chunk, row, strict=True)) for row in rows)
-                file.writelines(files.as_text(each, ensure_ascii=False) + "\n" for each in made)
-            count += len(next(iter(chunk.values())))
-    return count
+def _rows(found: simdb.Pairs | simdb.Clusters) -> Iterator[tuple[Any, ...]]:
+    for chunk in found.column_chunks():
+        yield from zip(*(map(_plain, each.tolist()) for each in chunk.values()), strict=True)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return None if np.isnan(value) else rounded(value)
     return value
-
-
-def _cells(row: tuple[Any, ...]) -> list[Any]:
-    return [id_text(each) if isinstance(each, bytes) else each for each in row]

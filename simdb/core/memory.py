@@ -6,11 +6,18 @@ for columns that have a place for each document; what is more of a column waits 
 
 import os
 import resource
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import cache
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
 
 from simdb.core.checks import is_whole, shown
+from simdb.core.dtypes import U32, Array
 from simdb.core.errors import OptionError
 
 # Less would not hold the blocks of a few threads.
@@ -78,3 +85,67 @@ def _resource_limits() -> Iterator[int]:
         limit, _ = resource.getrlimit(kind)
         if limit != resource.RLIM_INFINITY:
             yield limit
+
+
+class Blocks(ExitStack):
+    """Arrays, one after the other, in memory or, if they are large, in a temporary file.
+
+    `with` frees both.
+    """
+
+    def __init__(self, memory: int | None = None) -> None:
+        """Begin without arrays; `memory`: that of the run, 0 to hold nothing of them."""
+        super().__init__()
+        self._held_bytes = column_bytes(memory)
+        self._held: list[Array] = []
+        self._mapped: list[Array] = []  # the whole file, if it was asked for
+        for arrays in (self._held, self._mapped):
+            self.callback(arrays.clear)
+        self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file
+        self._size = 0
+        self._file: Any = None
+
+    def add(self, block: Array) -> None:
+        """Append an array."""
+        self._held.append(block)
+        self._size += block.nbytes
+        if self._size > self._held_bytes:
+            self._spill()
+
+    def row(self, number: int) -> U32:
+        """Return one row of each array, of keys, one after the other; threads may call this."""
+        held, waiting = [block[number] for block in self._held], self._waiting
+        ends = np.cumsum([0, *(count for _, (_, count) in waiting)]).tolist()
+        found = np.empty(ends[-1] + sum(map(len, held)), np.uint32)
+        for (start, stop), (place, _) in zip(pairwise(ends), waiting, strict=True):
+            part = found[start:stop]
+            os.preadv(self._file.fileno(), [part.data], place + number * part.nbytes)
+        np.concatenate([found[:0], *held], out=found[ends[-1] :])
+        return found
+
+    def whole(self) -> Array:
+        """Return the arrays, of rows of one width, as one."""
+        if self._waiting:
+            if self._held:
+                self._spill()
+            if not self._mapped:
+                # A plain array is read faster than a memmap.
+                every = np.asarray(np.memmap(self._file, self._dtype, "r"))
+                self._mapped.append(every.reshape(-1, *self._waiting[0][1][1:]))
+            return self._mapped[0]
+        if len(self._held) > 1:
+            self._held[:] = [np.concatenate(self._held)]
+        return self._held[0]
+
+    def _spill(self) -> None:
+        """Move what is in memory into the file."""
+        if self._file is None:
+            self._file = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
+        for block in self._held:
+            self._dtype = block.dtype
+            self._waiting.append((self._file.tell(), block.shape))
+            self._file.write(block.data)
+        self._file.flush()
+        self._held.clear()
+        self._mapped.clear()
+        self._size = 0

@@ -77,7 +77,8 @@ class Amount:
         self.begin()
 
     def begin(self) -> None:
-        """Start again at nothing, before sources are read."""
+        """Start again at nothing, and forget what was guessed, before sources are read."""
+        GUESSED.clear()
         self.read_bytes = 0
         self._total_bytes: int | None = None
         self._is_expected = False
@@ -96,10 +97,10 @@ class Amount:
         """Count bytes that were read."""
         self.read_bytes += count
 
-    @property
-    def expected_documents(self) -> float:
-        """About how many documents there are, by the sizes of the sources."""
-        return _documents_in(self._total_bytes)
+    def expected_documents(self, sources: Collection[str] | None = None) -> float:
+        """Return about how many documents there are in `sources`, or in all, by their sizes."""
+        size = self._total_bytes if sources is None else _bytes_of(sources)
+        return USUAL_DOCUMENTS if size is None else max(size / USUAL_BYTES, 1.0)
 
     def share(self) -> float | None:
         """Return the share of the total that was read, 0 to 1; None if it is not known."""
@@ -111,24 +112,9 @@ class Amount:
 AMOUNT = Amount()
 
 
-def begin_counting() -> None:
-    """Forget what was read and guessed, before other sources are read."""
-    AMOUNT.begin()
-    GUESSED.clear()
-
-
-def expected_documents(sources: Collection[str]) -> float:
-    """Return about how many documents there are in `sources`, by their sizes."""
-    return _documents_in(_bytes_of(sources))
-
-
 def _bytes_of(sources: Collection[str]) -> int | None:
     places = {os.path.realpath(source) for source in sources}
     return sum(map(os.path.getsize, places)) if all(map(os.path.isfile, places)) else None
-
-
-def _documents_in(size: int | None) -> float:
-    return USUAL_DOCUMENTS if size is None else max(size / USUAL_BYTES, 1.0)
 
 
 def open_counted(path: str) -> io.BufferedReader:
@@ -224,22 +210,27 @@ def _checked(stream: io.BufferedReader, encoding: str) -> str:
     return settled
 
 
-def read_text(stream: io.BufferedReader, encoding: str, errors: str) -> tuple[str, int]:
-    """Return the whole text of a stream, see `decoded`, and its bytes."""
+def read_text(
+    stream: io.BufferedReader, encoding: str, errors: str, *, is_document: bool = True
+) -> tuple[str, int]:
+    """Return the whole text of a stream, see `decoded`, and its bytes; InputError for binary.
+
+    Also for a document that is too long.
+    """
     _checked(stream, encoding)
-    content = stream.read(DOCUMENT_BYTES_MAX + 1)
-    if len(content) > DOCUMENT_BYTES_MAX:
+    content = stream.read(DOCUMENT_BYTES_MAX + 1 if is_document else -1)
+    if is_document and len(content) > DOCUMENT_BYTES_MAX:
         raise InputError(
             f"more than {DOCUMENT_BYTES_MAX >> 20} MiB, too long for one document; split it"
         )
     return decoded(content, encoding, errors), len(content)
 
 
-def read_file(path: str, encoding: str, errors: str) -> str:
+def read_file(path: str, encoding: str, errors: str, *, is_document: bool = True) -> str:
     """Return the text of one file, or of standard input for `-`; raise InputError if unreadable."""
     try:
         with opened(path) as stream:
-            return read_text(stream, encoding, errors)[0]
+            return read_text(stream, encoding, errors, is_document=is_document)[0]
     except CONTENT_ERRORS as error:
         raise InputError(f"{path}: {explained(error)}") from error
 

@@ -17,7 +17,7 @@ TEXT, LINES = "text", "lines"
 # What the first bytes must show when they are read.
 UNDECIDED = ""
 # Of outputs only.
-ARROW_STREAM, PAGE, PATHS, FOLDER, SHARDS = "Arrow stream", "HTML", "paths", "folder", "shards"
+ARROW_STREAM, PATHS, FOLDER, SHARDS = "Arrow stream", "paths", "folder", "shards"
 ENDINGS = {
     ".jsonl": JSONL, ".ndjson": JSONL, ".jl": JSONL, ".jsonlines": JSONL, ".json": JSON,
     ".csv": CSV, ".tsv": TSV, ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW,
@@ -47,6 +47,16 @@ class Format(NamedTuple):
 
     kind: str
     compression: str = ""
+
+    @property
+    def has_types(self) -> bool:
+        """Whether its columns have types."""
+        return self.kind in ROWS
+
+    @property
+    def has_paths(self) -> bool:
+        """Whether it lists or copies documents that are files."""
+        return self.kind in (FOLDER, PATHS)
 
 
 def output_format(path: str, option: str, endings: Mapping[str, str] = TABLES) -> Format:
@@ -85,6 +95,11 @@ def named(source: str) -> str:
     inner = unpacked(source)
     kind = ENDINGS.get(os.path.splitext(inner)[1], UNDECIDED)
     return UNDECIDED if kind in ROWS and inner != source.lower() else kind
+
+
+def names_output(name: str) -> bool:
+    """Return whether a name ends like the file or folder of an output."""
+    return name.lower().endswith((*TABLES, *COMPRESSIONS, ".txt", "/"))
 
 
 def unpacked(source: str) -> str:

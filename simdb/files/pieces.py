@@ -5,8 +5,7 @@ reads many ranges of lines, and what was left out between them into a place that
 that is faster than one call for each range, and as fast as copying inside the system if the ranges
 are long.
 
-A *spool* is a temporary file in which results, lines or texts wait, and `Blocks` are arrays that
-wait in one if they are large.
+A *spool* is a temporary file in which results, lines or texts wait.
 """
 
 import io
@@ -16,17 +15,16 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrow import TextColumn, encoded
-from simdb.core.dtypes import I64, U32, Array
+from simdb.core.dtypes import I64, U32
 from simdb.core.errors import Error, InputError, no_descriptor
-from simdb.core.memory import column_bytes
-from simdb.core.threads import mapped, thread_count
+from simdb.core.memory import Blocks
+from simdb.core.threads import mapped
 from simdb.files import rows
 
 BLOCK_BYTES = 1 << 20
@@ -279,78 +277,6 @@ class TextSpool(ExitStack):
         content = np.frombuffer(kernel.read_ranges(self._file.fileno(), *ranges), np.uint8)
         addresses = np.cumsum(lengths) - lengths + content.ctypes.data
         return TextColumn(addresses.astype(np.uint64), lengths, (content,))
-
-
-class Blocks(ExitStack):
-    """Arrays, one after the other, in memory or, if they are large, in a temporary file.
-
-    `with` frees both.
-    """
-
-    def __init__(self, memory: int | None = None) -> None:
-        """Begin without arrays; `memory`: that of the run, 0 to hold nothing of them."""
-        super().__init__()
-        self._held_bytes = column_bytes(memory)
-        self._held: list[Array] = []
-        self._mapped: list[Array] = []  # the whole file, if it was asked for
-        for arrays in (self._held, self._mapped):
-            self.callback(arrays.clear)
-        self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file
-        self._size = 0
-        self._file: Any = None
-
-    def add(self, block: Array) -> None:
-        """Append an array."""
-        self._held.append(block)
-        self._size += block.nbytes
-        if self._size > self._held_bytes:
-            self._spill()
-
-    def row(self, number: int) -> U32:
-        """Return one row of each array, of keys, one after the other; threads may call this."""
-        held, waiting = [block[number] for block in self._held], self._waiting
-        ends = np.cumsum([0, *(count for _, (_, count) in waiting)]).tolist()
-        found = np.empty(ends[-1] + sum(map(len, held)), np.uint32)
-        for (start, stop), (place, _) in zip(pairwise(ends), waiting, strict=True):
-            part = found[start:stop]
-            os.preadv(self._file.fileno(), [part.data], place + number * part.nbytes)
-        np.concatenate([found[:0], *held], out=found[ends[-1] :])
-        return found
-
-    def whole(self) -> Array:
-        """Return the arrays, of rows of one width, as one."""
-        if self._waiting:
-            if self._held:
-                self._spill()
-            if not self._mapped:
-                # A plain array is read faster than a memmap.
-                every = np.asarray(np.memmap(self._file, self._dtype, "r"))
-                self._mapped.append(every.reshape(-1, *self._waiting[0][1][1:]))
-            return self._mapped[0]
-        if len(self._held) > 1:
-            first, ends = self._held[0], np.cumsum([0, *map(len, self._held)]).tolist()
-            whole = np.empty((ends[-1], *first.shape[1:]), first.dtype)
-
-            def fill(number: int) -> None:
-                whole[ends[number] : ends[number + 1]] = self._held[number]
-
-            for _ in mapped(fill, range(len(self._held)), thread_count()):
-                pass
-            self._held[:] = [whole]
-        return self._held[0]
-
-    def _spill(self) -> None:
-        """Move what is in memory into the file."""
-        if self._file is None:
-            self._file = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
-        for block in self._held:
-            self._dtype = block.dtype
-            self._waiting.append((self._file.tell(), block.shape))
-            self._file.write(block.data)
-        self._file.flush()
-        self._held.clear()
-        self._mapped.clear()
-        self._size = 0
 
 
 def _read(lines: Lines, block: LineBytes) -> bytes:

@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from itertools import count, islice, pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrays import ID_BYTES_MAX, offsets_of, sorted_unique
+from simdb.core.arrays import offsets_of, sorted_unique
 from simdb.core.arrow import TextColumn, joined
 from simdb.core.dtypes import I64, U32, Bools
+from simdb.core.memory import Blocks
 from simdb.files.origins import NOWHERE, Origins
-from simdb.files.pieces import Blocks, LineSpool, Piece, RowRange, TextSpool, merged
-from simdb.files.records import Batch, InputId, place
+from simdb.files.pieces import LineSpool, Piece, RowRange, TextSpool, merged
+from simdb.files.records import Batch, InputId, other_ids, place
 from simdb.files.rows import Row, WaitingLine, waiting_line
 from simdb.files.survivors import SurvivorOutput, all_rows
 
@@ -292,17 +293,3 @@ class Names(ExitStack):
         inside, sources = at - self._firsts[number], self._sources[number]
         source = sources if isinstance(sources, str) else sources[inside]
         return source, int(self._positions[number][inside])
-
-
-def other_ids(own: InputId, source: str, position: int) -> Iterator[InputId]:
-    """Yield ids for a document whose own id is taken, without end."""
-    base = f"{own}"
-    if position:
-        base = f"{source}:{position}:{own}"
-        short = f"{source}:{own}"
-        if len(base.encode()) + len("#9999") > ID_BYTES_MAX:
-            base = short = f"{source}:{position}"
-        yield short
-        yield base
-    for number in count(2):
-        yield f"{base}#{number}"

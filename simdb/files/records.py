@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, count
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -20,7 +20,8 @@ from simdb.core.decoding import decoded, without_mark
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import FieldError, InputError
 from simdb.core.fields import Field, FieldName, RepeatedNames, field_named
-from simdb.files.content import explained
+from simdb.core.text_sketch import TextSketch
+from simdb.files.content import explained, markup_hint, page_position
 from simdb.files.origins import NOWHERE, Origins
 from simdb.files.rows import text_form, waiting_line
 
@@ -167,6 +168,16 @@ class InputProblem:
     where: str
     reason: str
 
+    @property
+    def is_null(self) -> bool:
+        """Whether it is a record with a null instead of a text."""
+        return self.reason.startswith(NO_TEXT)
+
+    @property
+    def is_lacking(self) -> bool:
+        """Whether it is a record without a field."""
+        return self.reason.startswith(NO_FIELD)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Batch:
@@ -226,6 +237,33 @@ class Batch:
             )
         )
 
+    @staticmethod
+    def joined(batches: Sequence["Batch"]) -> "Batch":
+        """Return consecutive batches, at least one, as one batch."""
+        if len(batches) == 1:
+            return batches[0]
+        return Batch(
+            ids=_chained(each.ids for each in batches),
+            texts=_joined_texts([each.texts for each in batches]),
+            sources=_chained(each.sources for each in batches),
+            positions=np.concatenate([each.positions for each in batches]),
+            sizes=np.concatenate([each.sizes for each in batches]),
+            lines=_known(_chained(each.lines or [None] * len(each) for each in batches)),
+            fields=_known(_chained(each.fields or [None] * len(each) for each in batches)),
+            origins=_joined_arrays(batches, "origins", NOWHERE),
+            nulls=_joined_arrays(batches, "nulls", False),
+            lacks=_common([each.lacks for each in batches]),
+        )
+
+    def markup_hint(self, sketch: TextSketch) -> str | None:
+        """Return the hint for the first text that begins like HTML, see there; or None."""
+        at = page_position(self.texts)
+        return None if at is None else markup_hint(self.texts[at], self.where(at), sketch)
+
+    def other_ids(self, at: int) -> Iterator[InputId]:
+        """Yield ids for a document whose own id is taken, without end."""
+        return other_ids(self.ids[at], self.sources[at], int(self.positions[at]))
+
     def _columns(self, change: Callable[[Any], Any]) -> "Batch":
         """Return a batch with `change` applied to every column."""
         columns = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -280,24 +318,6 @@ def batched(found: Iterable[Record | InputProblem]) -> Found:
         yield batch_of(records)
 
 
-def joined(batches: Sequence[Batch]) -> Batch:
-    """Return consecutive batches, at least one, as one batch."""
-    if len(batches) == 1:
-        return batches[0]
-    return Batch(
-        ids=_chained(each.ids for each in batches),
-        texts=_joined_texts([each.texts for each in batches]),
-        sources=_chained(each.sources for each in batches),
-        positions=np.concatenate([each.positions for each in batches]),
-        sizes=np.concatenate([each.sizes for each in batches]),
-        lines=_known(_chained(each.lines or [None] * len(each) for each in batches)),
-        fields=_known(_chained(each.fields or [None] * len(each) for each in batches)),
-        origins=_joined_arrays(batches, "origins", NOWHERE),
-        nulls=_joined_arrays(batches, "nulls", False),
-        lacks=_common([each.lacks for each in batches]),
-    )
-
-
 def checked(
     found: Found, reading: SourceOptions, names: Collection[FieldName] | None = None
 ) -> Found:
@@ -321,7 +341,7 @@ def checked(
             present |= known - own.keys()
         elif isinstance(each, InputProblem):
             lack = each.reason.removeprefix(ABSENT)
-            is_null = reading.on_null and each.reason.startswith(NO_TEXT)
+            is_null = reading.on_null and each.is_null
             if reading.on_error == RAISE and not is_null:
                 raise InputError(f"{each.where}: {lack}")
             is_given = reading.text_field in reading.given
@@ -637,3 +657,17 @@ def _plain_ids(batch: Batch, reading: SourceOptions) -> list[InputId] | None:
         name = batch.sources[0]
         return [place(name, position) for position in batch.positions.tolist()]
     return None
+
+
+def other_ids(own: InputId, source: str, position: int) -> Iterator[InputId]:
+    """Yield ids for a document whose own id is taken, without end."""
+    base = f"{own}"
+    if position:
+        base = f"{source}:{position}:{own}"
+        short = f"{source}:{own}"
+        if len(base.encode()) + len("#9999") > ID_BYTES_MAX:
+            base = short = f"{source}:{position}"
+        yield short
+        yield base
+    for number in count(2):
+        yield f"{base}#{number}"

@@ -69,7 +69,13 @@ from simdb.files.records import (
     valid_name,
     valid_text,
 )
-from simdb.files.remote import check_remote, has_remote_pattern, is_remote, matching_files
+from simdb.files.remote import (
+    check_remote,
+    has_remote_pattern,
+    is_remote,
+    matching_files,
+    remote_place,
+)
 from simdb.files.row_files import read_rows
 from simdb.files.rows import as_line
 from simdb.files.table_records import read_table
@@ -163,29 +169,34 @@ def expanded(sources: Iterable[str]) -> list[str]:
     return [file for name in names for file in (_record_files(name) or [name])]
 
 
-def records_hint(sources: Iterable[str]) -> str | None:
-    """Return the hint for the first folder in which files of records lie, or None."""
+def source_hints(
+    sources: Collection[str], reading: SourceOptions, *, notes_logs: bool = True
+) -> Iterator[str]:
+    """Yield a hint for the first folder in which files of records lie, and for the first log.
+
+    `notes_logs`: a log that is read as one document gets a hint.
+    """
     # Remote names are no folders, and a pattern of them would be looked up once more.
-    for source in filter(os.path.isdir, expanded(each for each in sources if not is_remote(each))):
-        with suppress(OSError), os.scandir(source) as entries:
-            found = next(filter(None, (_records_ending(entry.name) for entry in entries)), None)
-            if found is not None:
-                return (
-                    f"{valid_name(source)}: in a folder each file is one document, also those that"
-                    f" end in {found}, unless all of them hold records; for their records name the"
-                    f" files: {shlex.quote(os.path.join(valid_name(source), '*' + found))}"
-                )
-    return None
-
-
-def log_hint(sources: Iterable[str], reading: SourceOptions) -> str | None:
-    """Return the hint for the first log that is read as one document, or None."""
-    for source in sources:
+    folders = filter(os.path.isdir, expanded(each for each in sources if not is_remote(each)))
+    yield from islice(filter(None, map(_records_hint, folders)), 1)
+    for source in sources if notes_logs else ():
         is_log = formats.unpacked(source).endswith(".log")
         if is_log and not holds_records(source, reading):
-            return (
+            yield (
                 f"{valid_name(source)} is read as one document; a list of its lines, or --format"
                 " lines, has a document in each, and unit='line' drops lines that occur again"
+            )
+            return
+
+
+def _records_hint(folder: str) -> str | None:
+    with suppress(OSError), os.scandir(folder) as entries:
+        found = next(filter(None, (_records_ending(entry.name) for entry in entries)), None)
+        if found is not None:
+            return (
+                f"{valid_name(folder)}: in a folder each file is one document, also those that end"
+                f" in {found}, unless all of them hold records; for their records name the files:"
+                f" {shlex.quote(os.path.join(valid_name(folder), '*' + found))}"
             )
     return None
 
@@ -340,9 +351,21 @@ def columns_of(reading: SourceOptions, sources: Collection[str]) -> dict[str, st
     return found or dict(zip(usual, usual, strict=True))
 
 
+def source_places(sources: Collection[str]) -> list[bytes] | None:
+    """Return the places of sources, sorted; None if one is a stream, which can be anything."""
+    if any(map(is_stream, sources)):
+        return None
+    places = (remote_place(each) if is_remote(each) else os.path.realpath(each) for each in sources)
+    return sorted(set(map(os.fsencode, places)))
+
+
 def is_under(place: str, passed: Collection[str]) -> bool:
     """Return whether a path is in `passed`, or inside a folder in `passed`."""
-    return any(place == each or place.startswith(each.rstrip("/") + "/") for each in passed)
+    while place not in passed:
+        place, inner = os.path.dirname(place), place
+        if place == inner:
+            return False
+    return True
 
 
 def _all_sources(

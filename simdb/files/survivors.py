@@ -7,7 +7,7 @@ copied byte for byte.  For a table the pieces are read twice, since it needs its
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import IO, Protocol
 
@@ -20,9 +20,11 @@ from simdb.core.threads import read_ahead, thread_count
 from simdb.files import formats, table_file
 from simdb.files.outputs import BEFORE, Staying, Target, check_staying, written
 from simdb.files.pieces import LINE_FEED, Piece, RowRange, contents, copy, split_lines
+from simdb.files.records import SourceOptions, valid_name
 from simdb.files.remote import is_remote
 from simdb.files.row_files import chosen_rows, is_arrow_stream
 from simdb.files.rows import Row, as_line, may_have_odd_numbers, waiting_line
+from simdb.files.sources import columns_of, holds_records
 
 # Marks a line feed in a path, which cannot contain this character.
 NUL = b"\0"
@@ -35,29 +37,30 @@ class KeptPlaces(Protocol):
         """Yield those of one source, by its number, or those of all sources."""
 
 
-def keep_format(output: str, sources: Mapping[str, bool], staying: Staying) -> formats.Format:
+def keep_format(
+    output: str, sources: Sequence[str], reading: SourceOptions, staying: Staying
+) -> formats.Format:
     """Return the format of the survivors; raise OptionError if the sources do not fit it.
 
-    `sources`: whether each source holds records; otherwise it is a folder or one document.
     `staying`: files and folders that no survivors replace, see `check_staying`.
     """
+    records = [source for source in sources if holds_records(source, reading)]
     if output == formats.STANDARD_OUTPUT:
-        return formats.Format(formats.JSONL if any(sources.values()) else formats.PATHS)
+        return formats.Format(formats.JSONL if records else formats.PATHS)
     is_folder = output.endswith("/") or os.path.isdir(output)
     if is_folder and is_remote(output):
         raise OptionError(f"-o {output}: a remote folder cannot be written; name a file")
     if is_folder and os.path.lexists(output.rstrip("/")) and not os.path.isdir(output):
         raise OptionError(f"-o {output}: it is a file; name a new folder")
-    if is_folder and sources and all(sources.values()):
-        check_staying(_check_shards(output, list(sources)), staying, has_folders=True)
+    if is_folder and records and len(records) == len(sources):
+        check_staying(_check_shards(output, sources), staying, has_folders=True)
         return formats.Format(formats.SHARDS)
     form = (
         formats.Format(formats.FOLDER)
         if is_folder
         else formats.output_format(output, "--output", {**formats.TABLES, ".txt": formats.PATHS})
     )
-    records = [source for source, has_records in sources.items() if has_records]
-    if form.kind in (formats.FOLDER, formats.PATHS) and records:
+    if form.has_paths and records:
         what = "a .txt file lists documents that are files"
         if is_folder:
             what = "a folder takes either documents that are files, or files of records"
@@ -70,7 +73,7 @@ def keep_format(output: str, sources: Mapping[str, bool], staying: Staying) -> f
     if is_folder:
         for source in filter(is_remote, sources):
             raise OptionError(f"-o {output}: {source} is remote, and cannot be copied into it")
-        _check_folder(output, list(sources))
+        _check_folder(output, sources)
     return form
 
 
@@ -84,28 +87,23 @@ class SurvivorOutput:
         self,
         target: Target,
         sources: Sequence[str],
-        names: Sequence[str],
+        reading: SourceOptions,
         *,
-        columns: Callable[[Sequence[str]], Mapping[str, str | None]],
         has_links: bool = False,
-        delimiter: str = "",
     ) -> None:
-        """Fill `target`; `has_links`: link files into a folder, and do not copy them.
+        """Fill `target` with documents that were read as `reading` says.
 
-        Without a target it only says which source a document is from.
-
-        `names`: what readers call the `sources`.  `columns` returns the fields of the tables among
-        some sources, and what these call them.  `delimiter`: that of CSV, if it is not the usual.
+        Without a target it only says which source a document is from.  `has_links`: link files into
+        a folder, and do not copy them.
         """
         self.target = target
         self.sources = sources
-        self._has_links = has_links
-        self._columns, self._delimiter = columns, delimiter
+        self._has_links, self._reading = has_links, reading
         if target is not None:
             target.is_source = os.path.realpath(target.path) in map(os.path.realpath, sources)
         self._numbers: dict[str, int] = {}
-        for number, name in enumerate(names):
-            self._numbers.setdefault(name, number)
+        for number, source in enumerate(sources):
+            self._numbers.setdefault(valid_name(source), number)
 
     @property
     def folder(self) -> str | None:
@@ -150,12 +148,12 @@ class SurvivorOutput:
         names: Mapping[str, str | None] = {}
         if kind in formats.ROWS or kind in formats.DELIMITERS:
             target.rows = sum(each.count for each in pieces())
-            names = self._columns(sources)
+            names = columns_of(self._reading, sources)
         if kind in formats.ROWS:
             files = list(filter(_holds_rows, sources))
             table_file.write_parquet(lambda: _parts(pieces()), stream, files, names, kind=kind)
         elif kind in formats.DELIMITERS:
-            own = (kind == formats.CSV and self._delimiter) or formats.DELIMITERS[kind]
+            own = (kind == formats.CSV and self._reading.delimiter) or formats.DELIMITERS[kind]
             table = table_file.shared_table(pieces(), own)
             if table is not None:
                 table_file.copy_rows(pieces(), table, stream)

@@ -16,7 +16,7 @@ from typing import IO, Any, TextIO
 
 import numpy as np
 
-from simdb.core.arrow import load_arrow, rows_with_bytes
+from simdb.core.arrow import id_text, load_arrow, rows_with_bytes
 from simdb.core.checks import shown
 from simdb.core.errors import InputError
 from simdb.core.fields import distinct, fields_of
@@ -25,7 +25,7 @@ from simdb.files import formats
 from simdb.files.outputs import Target, Unclosed
 from simdb.files.pieces import CsvHead, Lines, Piece, RowRange, contents, split_lines
 from simdb.files.row_files import chosen_rows, known_schema, schema_of
-from simdb.files.rows import Row, as_line, text_form
+from simdb.files.rows import Row, as_line, as_text, text_form
 
 # What each duplicate of a group has of it.
 GROUP_FIELDS = ("representative", "reference", "size")
@@ -111,6 +111,38 @@ def write_separated(
         count += 1
     lines.close()
     return count
+
+
+def write_cells(columns: Sequence[str], rows: Iterable[Sequence[Any]], target: Target) -> None:
+    """Write rows of ids, numbers and None as JSON lines or CSV."""
+    assert target.stream is not None, "only folders have no stream"
+    delimiter = formats.DELIMITERS.get(target.form.kind)
+    binary = io.BufferedWriter(Unclosed(target.stream))
+    with io.TextIOWrapper(binary, "utf-8", newline="") as lines:
+        table = row_writer(lines, delimiter or ",")
+        if delimiter:
+            table.writerow(columns)
+        for row in rows:
+            target.rows += 1
+            if delimiter:
+                table.writerow([id_text(each) if isinstance(each, bytes) else each for each in row])
+            else:
+                made = dict(zip(columns, row, strict=True))
+                lines.write(as_text(made, ensure_ascii=False) + "\n")
+
+
+def write_batches(reader: Any, target: Target) -> None:
+    """Write the record batches of a reader of pyarrow as a file of Parquet or Arrow."""
+    with _typed_writer(target.form.kind, target.stream, reader.schema) as writer:
+        for batch in reader:
+            writer.write(batch)
+            target.rows += batch.num_rows
+
+
+def _typed_writer(kind: str, stream: IO[bytes] | None, schema: Any) -> Any:
+    """Return a writer of pyarrow for Parquet or, as `kind` says, for Arrow."""
+    module, name = WRITERS[kind]
+    return getattr(load_arrow(f"writing {kind.capitalize()}", module), name)(stream, schema)
 
 
 def shared_table(pieces: Iterable[Piece], delimiter: str) -> CsvHead | None:
@@ -214,8 +246,6 @@ def write_parquet(
     files, the `sources`, or `names`, which hold text.
     """
     arrow = load_arrow(f"writing {kind.capitalize()}")
-    module, name = WRITERS[kind]
-    make = getattr(load_arrow(f"writing {kind.capitalize()}", module), name)
     columns = _FileColumns(arrow)
     for some in _grouped(parts()):
         if isinstance(some, RowRange):
@@ -228,11 +258,11 @@ def write_parquet(
     if not columns.types:
         columns.types = dict.fromkeys(names, arrow.string())
     try:
-        with make(stream, columns.schema()) as writer:
+        with _typed_writer(kind, stream, columns.schema()) as writer:
             count = 0
             # While one thread writes a row group, another makes the next.
             for table in read_ahead(_groups(arrow, _batches(parts(), columns)), thread_count()):
-                writer.write_table(table)
+                writer.write(table)
                 count += table.num_rows
             return count
     except (arrow.ArrowException, OverflowError, UnicodeError) as error:

@@ -5,7 +5,6 @@ from over import over
 
 import simdb
 from simdb.core import memory
-from simdb.files import pieces
 
 
 @pytest.mark.parametrize("threads", [1, 2, 16, 256])
@@ -57,14 +56,14 @@ def test_a_limit_changes_no_answer(simdb_run, write_lines):
 @pytest.mark.parametrize(("arguments", "tried"), [([], 0), (["--db", "db"], 3)])
 def test_all_columns_of_a_run_are_limited(monkeypatch, simdb_run, write_lines, arguments, tried):
     write_lines("a.jsonl", *({"id": f"{at}", "text": f"a text {at % 3}"} for at in range(9)))
-    asked = []
+    asked, limited = [], memory.column_bytes
 
     def column_bytes(limit):
         if limit != 0:  # some columns are in files alone
             asked.append(limit)
-        return memory.column_bytes(limit)
+        return limited(limit)
 
-    monkeypatch.setattr(pieces, "column_bytes", column_bytes)
+    monkeypatch.setattr(memory, "column_bytes", column_bytes)
     ran = simdb_run("dedup", "a.jsonl", "-o", "-", "--memory", "64M", *arguments)
 
     assert ran.code == 0

@@ -16,7 +16,7 @@ from simdb.files import json_records, origins
 from simdb.files.content import open_counted, opened
 from simdb.files.origins import NOWHERE, Origins
 from simdb.files.pieces import contents, split_lines
-from simdb.files.records import Batch, InputProblem, SourceOptions, joined
+from simdb.files.records import Batch, InputProblem, SourceOptions
 
 LINES = [b'{"id": "%d", "text": "%s"}' % (at, b"word " * (at % 7)) for at in range(60)]
 
@@ -290,8 +290,8 @@ def test_batches_keep_the_origins_of_their_documents():
     one = Batch(ids=["a", "b", "c"], texts=["x"] * 3, origins=origins, **columns)
     other = Batch(ids=["d", "e", "f"], texts=["x"] * 3, **columns)
 
-    assert joined([one, other]).origins.tolist() == [5, NOWHERE, 7, *[NOWHERE] * 3]
-    assert joined([other, other]).origins is None
+    assert Batch.joined([one, other]).origins.tolist() == [5, NOWHERE, 7, *[NOWHERE] * 3]
+    assert Batch.joined([other, other]).origins is None
     assert one.part(1, 3).origins.tolist() == [NOWHERE, 7]
     assert one.chosen([2, 0]).origins.tolist() == [7, 5]
     assert other.part(0, 2).origins is None

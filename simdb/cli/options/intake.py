@@ -7,7 +7,6 @@ go into an output as they are.
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ import numpy as np
 from simdb import files
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, in_words, quantity
+from simdb.core.arrow import Texts
 from simdb.core.choices import ERROR, RAISE
 from simdb.core.decoding import guessed_note
 from simdb.core.errors import InputError
@@ -63,7 +63,7 @@ class Intake:
 
         `on_null`: that of the `Reading` of the sources.
         """
-        files.begin_counting()
+        files.AMOUNT.begin()
         self._found = found
         self.progress = progress
         self._problems: dict[tuple[str, str], _Alike] = {}
@@ -91,9 +91,8 @@ class Intake:
 
         `has_parts`: the parts of documents are compared, so no hint is needed that says how.
         """
-        for hint in (files.records_hint(sources), has_parts or files.log_hint(sources, reading)):
-            if isinstance(hint, str):
-                progress.note(in_words(hint))
+        for hint in files.source_hints(sources, reading, notes_logs=not has_parts):
+            progress.note(in_words(hint))
         found = files.read_sources(sources, reading, excluded=excluded)
         return cls(found, progress, reading.on_null)
 
@@ -235,7 +234,7 @@ class Intake:
 
     def _cut(self, held: list[files.Batch]) -> Iterator[files.Batch]:
         """Yield batches as one, in parts of at most `BATCH_DOCUMENTS` documents."""
-        whole = files.joined(held)
+        whole = files.Batch.joined(held)
         if len(whole) <= BATCH_DOCUMENTS:
             yield self._counted(whole)
             return
@@ -253,15 +252,12 @@ class Intake:
         return batch
 
     def _look_at(self, batch: files.Batch, sketch: TextSketch | None) -> None:
-        if sketch is None or self._markup_hint:
-            return
-        at = files.page_position(batch.texts)
-        if at is not None:
-            self._markup_hint = files.markup_hint(batch.texts[at], batch.where(at), sketch)
+        if sketch is not None and not self._markup_hint:
+            self._markup_hint = batch.markup_hint(sketch)
 
     def report(self, problem: files.InputProblem) -> None:
         """Count and show a file or record that is left out; InputError for a null, if asked for."""
-        if self._on_null and problem.reason.startswith(files.NO_TEXT):
+        if self._on_null and problem.is_null:
             if self._on_null == ERROR:
                 raise InputError(f"{problem.where}: {problem.reason}")
             self.dropped += 1
@@ -271,11 +267,7 @@ class Intake:
             kind = problem.source, NUMBER.sub("", problem.reason.partition(";")[0])
             if kind not in self._problems and len(self._problems) >= KINDS_MAX:
                 kind = problem.source, ""
-            most = (
-                REPORTED_NO_FIELD
-                if problem.reason.startswith(files.NO_FIELD)
-                else REPORTED_PROBLEMS
-            )
+            most = REPORTED_NO_FIELD if problem.is_lacking else REPORTED_PROBLEMS
             alike = self._problems.setdefault(kind, _Alike(problem.where, most))
             alike.count += 1
             if alike.count > alike.reported:
@@ -301,7 +293,7 @@ class ShortHint:
         self._words: list[int] = []
         self._batches = 0
 
-    def look_at(self, texts: files.Texts) -> None:
+    def look_at(self, texts: Texts) -> None:
         """Count the words of some texts of a batch."""
         self._batches += 1
         if self._batches > FIRST_BATCHES and self._batches % LATER_BATCHES:
@@ -347,13 +339,12 @@ class KeptOutput(NamedTuple):
         """
         if path is None:
             return cls(sources, path, None)
-        kinds = {source: files.holds_records(source, reading) for source in sources}
-        return cls(sources, path, files.keep_format(path, kinds, staying))
+        return cls(sources, path, files.keep_format(path, sources, reading, staying))
 
     @property
     def has_paths(self) -> bool:
         """Whether it lists or copies documents that are files."""
-        return self.form is not None and self.form.kind in (files.FOLDER, files.PATHS)
+        return self.form is not None and self.form.has_paths
 
     def reading(self, reading: files.SourceOptions) -> files.SourceOptions:
         """Return `reading` with the lines of documents that the output needs."""
@@ -363,14 +354,7 @@ class KeptOutput(NamedTuple):
         self, outputs: files.Outputs, reading: files.SourceOptions, *, has_links: bool = False
     ) -> files.SurvivorOutput | None:
         """Return what fills the output; None if there is none.  See `SurvivorOutput`."""
-        names, columns = (
-            list(map(files.valid_name, self.sources)),
-            partial(files.columns_of, reading),
-        )
         target = outputs.open(self.path, self.form)
         if target is None:
             return None
-        return files.SurvivorOutput(
-            target, self.sources, names, columns=columns, has_links=has_links,
-            delimiter=reading.delimiter,
-        )  # fmt: skip
+        return files.SurvivorOutput(target, self.sources, reading, has_links=has_links)

@@ -204,7 +204,7 @@ def given_batch(id: str, text: str, has_int_ids: bool) -> "Batch":
         texts=[text],
         sources=["--text"],
         positions=np.zeros(1, np.int64),
-        sizes=np.array([files.byte_count(text)]),
+        sizes=np.array([len(text.encode("utf-8", "surrogatepass"))]),
     )
 
 

@@ -20,7 +20,7 @@ from simdb.core.arrow import TextColumn
 from simdb.core.dtypes import U64
 from simdb.core.errors import OptionError
 from simdb.core.text_sketch import TextSketch
-from simdb.files import COMPRESSIONS, TABLES, Found, Row, TextSpool, check_sources, read_sources
+from simdb.files import Found, Row, TextSpool, check_sources, names_output, read_sources
 
 # So many rows get their texts at a time.
 PORTION_ROWS = 512
@@ -186,8 +186,7 @@ def _decoded(text: Any) -> str | None:
 
 def check_keep(keep: str) -> None:
     """Raise OptionError unless --keep has a rule; a file there says that its place is -o."""
-    endings = (*TABLES, *COMPRESSIONS, ".txt", "/")
-    if keep.lower().endswith(endings) and not keep.startswith(("max:", "min:")):
+    if names_output(keep) and not keep.startswith(("max:", "min:")):
         raise OptionError(
             f"--keep {keep} names a file, and --keep says which document of a group stays, such as"
             f" longest; what stays is written by -o {keep}"

@@ -18,7 +18,7 @@ from simdb import database
 from simdb.core.arrays import Id, Sketches, object_array
 from simdb.core.dtypes import I64, U8
 from simdb.core.matches import Matches, Verification
-from simdb.files import Blocks
+from simdb.core.memory import Blocks
 from simdb.jobs.deduplication.measures import apart
 from simdb.jobs.deduplication.newcomers import Sifted, lookups_of
 from simdb.jobs.deduplication.question import DedupQuestion, NamesAt, TextSource

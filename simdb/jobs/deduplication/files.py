@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,9 +19,6 @@ from simdb.core.skipped import Skipped
 from simdb.core.threads import bounded, thread_count
 from simdb.files import (
     AMOUNT,
-    FOLDER,
-    NO_TEXT,
-    PATHS,
     Batch,
     InputProblem,
     LinesAgain,
@@ -32,15 +28,11 @@ from simdb.files import (
     SurvivorOutput as Filling,
     check_outputs,
     check_sources,
-    columns_of,
     expanded,
-    holds_records,
     keep_format,
     left_out_note,
-    log_hint,
     read_sources,
-    records_hint,
-    valid_name,
+    source_hints,
     written,
 )
 from simdb.jobs.deduplication.reference import not_pickled
@@ -124,7 +116,7 @@ def sources_of(paths: Paths, reading: SourceOptions) -> list[str]:
         check_sources(sources, reading)
     except InputError as error:
         raise InputError(str(error), python="a text goes into a list: [text]") from error
-    for hint in filter(None, (records_hint(sources), log_hint(sources, reading))):
+    for hint in source_hints(sources, reading):
         warnings.warn(hint, RuntimeWarning, stacklevel=2)
     return sources
 
@@ -186,7 +178,7 @@ class Files:
         AMOUNT.begin()
         for each in read_sources(self.sources, self.reading):
             if isinstance(each, InputProblem):
-                is_null = self.reading.on_null == ERROR and each.reason.startswith(NO_TEXT)
+                is_null = self.reading.on_null == ERROR and each.is_null
                 if is_null or not self.skipped.is_allowed:
                     raise InputError(f"{each.where}: {each.reason}")
                 row = self.count + len(self.skipped)
@@ -201,8 +193,7 @@ class Files:
 
     def survivors(self, target: Any) -> Filling:
         """Return what fills a target with documents."""
-        names = list(map(valid_name, self.sources))
-        return Filling(target, self.sources, names, columns=partial(columns_of, self.reading))
+        return Filling(target, self.sources, self.reading)
 
 
 class KeptDocuments:
@@ -237,9 +228,8 @@ class KeptDocuments:
             {"path": path}, files.sources, files.staying, kept=["path"], in_place=in_place,
             remedy="in_place=True",
         )  # fmt: skip
-        kinds = {each: holds_records(each, files.reading) for each in files.sources}
-        form = keep_format(path, kinds, files.staying)
-        if form.kind in (FOLDER, PATHS):
+        form = keep_format(path, files.sources, files.reading, files.staying)
+        if form.has_paths:
             raise OptionError(
                 f"{path}: documents that are files are written as records, each with its path and"
                 " its text; let the name end in .jsonl, .csv, .tsv or .parquet"

@@ -17,7 +17,7 @@ import numpy as np
 
 from simdb.core import keeping
 from simdb.core.arrays import object_array
-from simdb.core.arrow import TextColumn
+from simdb.core.arrow import TextColumn, Texts
 from simdb.core.dtypes import I64, Bools
 from simdb.core.fields import FieldName, field_named
 from simdb.core.matches import Verification
@@ -29,17 +29,13 @@ from simdb.database import Database, WriteTransaction
 from simdb.files import (
     AMOUNT,
     Batch,
-    InputId,
     LinesAgain,
     Names,
     Origins,
     Outputs,
     Row,
     SurvivorOutput,
-    Texts,
     TextsAgain,
-    expected_documents,
-    other_ids,
 )
 from simdb.jobs import report
 from simdb.jobs.deduplication.arrivals import Arrivals, KnownTexts
@@ -267,7 +263,7 @@ def _find_new(job: DedupJob, opened: OpenedDatabase) -> Outcome:
             has_text: list[Bools] = [np.empty(0, np.bool_)]
             batches = job.batches(database.options, database.sketcher)
             compared = _compared(batches, claims, again, job.beginnings, has_text)
-            for done in claims.add_all(compared, lambda: AMOUNT.expected_documents, known):
+            for done in claims.add_all(compared, AMOUNT.expected_documents, known):
                 job.report(done)
             job.begin("finding duplicates")
             removed = claims.decide(again.order(), again.at, again.names.of)
@@ -362,7 +358,7 @@ class DedupRun(ExitStack):
     def read(self, batches: Iterable[Batch], sources: Collection[str]) -> Iterator[int]:
         """Take all batches, which are read from `sources`; yield the number of documents."""
         return self._documents.add_all(
-            map(self._noted, batches), lambda: expected_documents(sources), errors="strict"
+            map(self._noted, batches), lambda: AMOUNT.expected_documents(sources), errors="strict"
         )
 
     def decide(self) -> Decided:
@@ -502,7 +498,7 @@ def _compared(
         again.pass_by(whole)
         has_text.append(np.ones(len(whole), np.bool_) if whole.nulls is None else ~whole.nulls)
         batch = whole if whole.nulls is None else whole.chosen(np.flatnonzero(has_text[-1]))
-        settled = claims.settle(batch.ids, batch.texts_at, partial(_other_ids, batch))
+        settled = claims.settle(batch.ids, batch.texts_at, batch.other_ids)
         fresh = batch if len(settled.fresh) == len(batch) else batch.chosen(settled.fresh)
         names = settled.names
         if len(fresh):
@@ -514,11 +510,6 @@ def _compared(
             ids[settled.left] = settled.found.ids
             beginnings.add(ids.tolist(), batch.texts)
         yield fresh.texts
-
-
-def _other_ids(batch: Batch, at: int) -> Iterator[InputId]:
-    """Yield ids, without end, for a document whose own id another document has."""
-    return other_ids(batch.ids[at], batch.sources[at], int(batch.positions[at]))
 
 
 def _group_rows(

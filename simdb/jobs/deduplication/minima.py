@@ -21,12 +21,12 @@ from simdb.core.bits import fmix64
 from simdb.core.choices import ErrorsName
 from simdb.core.documents import Signatures
 from simdb.core.dtypes import I64, U8, U32, U64, Bools
+from simdb.core.memory import Blocks
 from simdb.core.options import BAG, PERMUTATIONS_MOST, SET, Minhash, Simhash
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import threads_for
 from simdb.core.threads import mapped, parts_of
 from simdb.database import SKETCHED_DOCUMENTS, joined as joined_sketches
-from simdb.files import Blocks
 from simdb.plan import (
     Background,
     Banding,

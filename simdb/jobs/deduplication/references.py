@@ -14,7 +14,7 @@ from simdb.core.errors import InputError, OptionError
 from simdb.core.fields import FieldName
 from simdb.core.options import Options
 from simdb.core.skipped import Skipped
-from simdb.files import STANDARD_INPUT, Origins, expanded, expected_documents, is_under, valid_name
+from simdb.files import AMOUNT, STANDARD_INPUT, Origins, expanded, is_under, valid_name
 from simdb.jobs.deduplication.files import Files, paths_of, reading_of, sources_of
 from simdb.jobs.deduplication.question import DedupQuestion
 from simdb.jobs.deduplication.reference import DatabaseReference, FileReference, Listed, Reference
@@ -152,7 +152,7 @@ def _read(
             remedy = f"; {_same(text)}" if "text=" in str(error) else ""
             raise InputError(f"against: {error}{remedy}") from error
 
-    return FileReference(batches(), origins, expected_documents(sources), sources)
+    return FileReference(batches(), origins, AMOUNT.expected_documents(sources), sources)
 
 
 def _same(text: FieldName) -> str:

@@ -32,7 +32,7 @@ from simdb.core.errors import OptionError
 from simdb.core.previews import counted, size
 from simdb.core.reports import HeaderFill
 from simdb.core.text_sketch import TextSketch
-from simdb.files import PAGE, STANDARD_OUTPUT, Format, Target, check_place, written
+from simdb.files import STANDARD_OUTPUT, Format, Target, check_place, written
 from simdb.jobs.report.excerpts import TEXT_CHARACTERS, TextPiece, beginning, beside, visible
 from simdb.jobs.report.facts import Drawn, Facts, SizeBin, table_group, threshold_in_words
 from simdb.sketch import as_read
@@ -40,7 +40,7 @@ from simdb.sketch import as_read
 FOLDER = Path(__file__).parent
 STYLE, PAIRS_SCRIPT = "page.css", "pairs.js"
 ID_CHARACTERS = 120
-PAGE_FORM = Format(PAGE)
+PAGE_FORM = Format("HTML")
 # Two standard deviations, which the true share exceeds once in twenty samples.
 DEVIATIONS = 2
 # A page of so many pairs has a few megabytes.
