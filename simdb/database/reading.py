@@ -27,7 +27,7 @@ from simdb.core.options import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.core.reports import Plan
 from simdb.core.skipped import Skipped
 from simdb.core.threads import thread_count
-from simdb.database import clusters, passages, search as searches, state as states
+from simdb.database import clusters, passages, search as searches
 from simdb.database.search import filters, one
 from simdb.database.search.question import Question, bounded, check_limit, is_maintained
 from simdb.database.search.searcher import Queries, Searcher, drawn_ids, in_order, parts_by_ids
@@ -45,6 +45,7 @@ from simdb.database.state.documents import (
     sketch_columns,
     stored_bits,
 )
+from simdb.database.state.incoming import Sketching, as_list, as_lists, without_unreadable
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.storage import note_key
@@ -197,15 +198,13 @@ class Reading(Protocol[IdT]):
         )  # fmt: skip
         check_limit(limit)
         filters.check_filters(where, accept)
-        documents, accept = states.incoming.without_unreadable(
-            self._store.sketcher, documents, skipped, errors, count, accept, known
-        )
-        listed = None if ids is None else states.incoming.as_list(ids, "ids")
-        queries = Queries(documents, listed, known, errors)
+        how = Sketching(self._store.sketcher, errors, count, known)
+        documents, accept = without_unreadable(how, skipped, documents, accept)
+        queries = Queries(how, documents, None if ids is None else as_list(ids, "ids"))
         if question.is_contained:
             most = 1 if match == "first" else limit
             asked = question._replace(limit=most, accept=accept)
-            return skipped.spread(self._containing(queries, asked, count, is_of_many=True))
+            return skipped.spread(self._containing(queries, asked, is_of_many=True))
         batch = searches.many.QueryBatch.checked(question, match)
         with self._searcher() as searcher:
             searcher.threads = count
@@ -294,13 +293,11 @@ class Reading(Protocol[IdT]):
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
         ranking = searches.nearest.ranking_of(vectors, texts, self._store)
-        documents, _ = states.incoming.without_unreadable(
-            self._store.sketcher, documents, skipped, errors, count
-        )
+        how = Sketching(self._store.sketcher, errors, count)
+        documents, _ = without_unreadable(how, skipped, documents)
         if ranking is not None and documents is not None and not isinstance(documents, np.ndarray):
-            documents = states.incoming.as_list(documents, "documents")  # they are read twice
-        listed = None if ids is None else states.incoming.as_list(ids, "ids")
-        queries = Queries(documents, listed, errors=errors)
+            documents = as_list(documents, "documents")  # they are read twice
+        queries = Queries(how, documents, None if ids is None else as_list(ids, "ids"))
         with self._searcher() as searcher:
             searcher.threads = count
             asked = wanted if ranking is None else wanted.ranked_from
@@ -520,7 +517,7 @@ class Reading(Protocol[IdT]):
         """
         options, count = self._store.options, thread_count(threads)
         is_exact = searches.judge.check_verification(verify, texts, options)
-        both = states.incoming.as_lists(left, right)
+        both = as_lists(left, right)
         with self._chosen(None, count, ids=[*both[0], *both[1]]) as state:
             ordinals = [known_ordinals(state, ids) for ids in both]
             found = searches.couples.compared(state, *ordinals)
@@ -548,7 +545,7 @@ class Reading(Protocol[IdT]):
 
     def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
         """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
-        listed = states.incoming.as_list(ids, "ids")
+        listed = as_list(ids, "ids")
         with self._searcher() as searcher:
             found: list[Document[IdT]] = in_order(parts_by_ids(searcher, listed, known_documents))
             return found
@@ -587,7 +584,7 @@ class Reading(Protocol[IdT]):
 
     def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
         """Return whether each of `ids` is the id of a stored document: bool[n]."""
-        listed = states.incoming.as_list(ids, "ids")
+        listed = as_list(ids, "ids")
         with self._searcher() as searcher:
             found: npt.NDArray[np.bool_] = in_order(parts_by_ids(searcher, listed, are_stored))
             return found
@@ -597,7 +594,7 @@ class Reading(Protocol[IdT]):
 
         It is much faster than `get_many`.  The bits of an unknown id are 0.
         """
-        listed = states.incoming.as_list(ids, "ids")
+        listed = as_list(ids, "ids")
         with self._searcher() as searcher:
             found: npt.NDArray[np.uint64] = in_order(parts_by_ids(searcher, listed, stored_bits))
             return found[:, 0] > 0, found[:, 1].copy()
@@ -614,7 +611,7 @@ class Reading(Protocol[IdT]):
                 f"{self._store.environment.path} keeps no times of documents; create a database"
                 " with Options(keep_times='inserted') or 'seen' and insert the documents there"
             )
-        listed = states.incoming.as_list(ids, "ids")
+        listed = as_list(ids, "ids")
         with self._searcher() as searcher:
             seconds = in_order(parts_by_ids(searcher, listed, known_times))
         times: npt.NDArray[np.datetime64] = seconds.astype("datetime64[s]")
@@ -726,9 +723,10 @@ class Reading(Protocol[IdT]):
         filters.check_filters(where, accept)
         if question.contained is not None or question.texts is not None:
             asked = question._replace(limit=1 if first else limit)
-            one_document = None if document is None else [document]
-            queries = Queries(one_document, None if id is None else [id], errors=errors)
-            return self._containing(queries, asked, count)[0]
+            how = Sketching(self._store.sketcher, errors, count)
+            documents = None if document is None else [document]
+            queries = Queries(how, documents, None if id is None else [id])
+            return self._containing(queries, asked)[0]
         asked = question if accept is None else question._replace(limit=None)
         with self._searcher() as searcher:
             searcher.threads = count
@@ -739,12 +737,12 @@ class Reading(Protocol[IdT]):
         return filters.accepted(found, accept, least, limit, first=first)
 
     def _containing(
-        self, queries: Queries, question: Question, threads: int, *, is_of_many: bool = False
+        self, queries: Queries, question: Question, *, is_of_many: bool = False
     ) -> Matches[IdT]:
         """Return the documents that contain each query."""
         asked = passages.queries.question_of(self._store, question, is_of_many=is_of_many)
         with self._searcher() as searcher:
-            searcher.threads = threads
+            searcher.threads = queries.how.threads
             return passages.queries.find(searcher, queries, asked)
 
     def _each_part(self, size: int, read: Callable[[State, U32], list[Read]]) -> Iterator[Read]:

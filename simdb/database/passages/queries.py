@@ -126,9 +126,10 @@ def find(searcher: Searcher, queries: Queries, question: ContainedQuestion) -> M
         raise InputError("a query needs either a document or the id= of a stored document")
     every: Sequence[_Query]
     if queries.ids is None:
-        texts = _as_texts(queries.documents, queries.encoding, queries.errors)
-        sketches = searcher.store.sketcher.sketch(texts, errors=queries.errors)
-        every = _of_texts(texts, question, queries.errors)
+        how = queries.how
+        texts = _as_texts(queries.documents, how.encoding, how.errors)
+        sketches = how.sketcher.sketch(texts, errors=how.errors)
+        every = _of_texts(texts, question, how.errors)
     else:
         sketches, _ = stored_queries(searcher, queries.ids)
         every = _of_stored(searcher, queries.ids, question)

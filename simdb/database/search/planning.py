@@ -17,7 +17,6 @@ from simdb.database.state.state import State
 from simdb.database.state.store import settled
 from simdb.plan import (
     BandedPopulation,
-    Calibration,
     Criterion,
     Paging,
     Population,
@@ -62,21 +61,21 @@ class Scale(NamedTuple):
 
 def planned(
     options: Options,
-    criterion: Criterion,
-    population: Population | BandedPopulation,
-    calibration: Calibration | None,
+    problem: Problem[Any],
     count: float | None = None,
     *,
     databases: int = 1,
     memory: float | None = None,
 ) -> Plan:
-    """Return the planner's choice with its reasons.
+    """Return the planner's choice for a problem with its reasons.
 
-    `count`: plan as if this many documents were stored, all in one run; None for `population`.
-    `databases`: so many share the documents, of which `population` has one, and all are searched;
-    more of them if they cannot hold so many documents.  `memory`: with `count`, the bytes of memory
-    that can hold tables and vectors; None for what this process may use.
+    `count`: plan as if this many documents were stored, all in one run; None for the population of
+    the problem.  `databases`: the number of databases that share the documents, of which the
+    population has one, and all are searched; more of them if they cannot hold `count` documents.
+    `memory`: with `count`, the bytes of memory that can hold tables and vectors; None for what this
+    process may use.
     """
+    criterion, population, delays = problem.criterion, problem.population, problem.delays
     scale = None
     if count is not None:
         count = _whole_count(count)
@@ -84,9 +83,8 @@ def planned(
         memory = float(memory_bytes()) if memory is None else memory
         scale = Scale(-(-count // databases), databases, memory)
         population = scale.grown(population, criterion, options)
-    delays = delays_of(calibration)
-    plan = choose(criterion, population, calibration, delays)
-    ways = considered(criterion, population, calibration, delays)
+    given = criterion, population, problem.calibration, delays
+    plan, ways = choose(*given), considered(*given)
     plan = explained(plan, criterion, population, ways, options.sketch)
     if count is not None and scale is not None:
         smallest = _smallest(plan, Problem(criterion, population, None, delays), options, scale)
@@ -113,9 +111,9 @@ def planned_for(
         criterion = (of_pairs if is_swept else of_any)(options, totals, question)
         population = state.population(criterion, is_swept=is_swept)
         # The database that finds the pairs of shards is new and has no calibration.
-        calibration = state.calibration if is_one or not is_swept else None
-        several = 1 if is_swept else databases
-        return planned(options, criterion, population, calibration, count, databases=several)
+        known = state.calibration if is_one or not is_swept else None
+        problem = Problem(criterion, population, known, delays_of(known))
+        return planned(options, problem, count, databases=1 if is_swept else databases)
 
     return searcher.ask(largest, plan)
 
@@ -144,7 +142,8 @@ def plan_without_database(
     """Return the plan for a number of documents, without a calibration; `memory`: see `planned`."""
     criterion = question.criterion(options, is_weighted=has_weights)
     population = kind_of(settled(options)).empty_population(has_weights=has_weights)
-    return planned(options, criterion, population, None, documents, memory=memory)
+    problem = Problem(criterion, population, None, delays_of(None))
+    return planned(options, problem, documents, memory=memory)
 
 
 def _smallest(plan: Plan, problem: Problem[Any], options: Options, scale: Scale) -> Plan | None:

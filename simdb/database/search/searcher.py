@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.core.arrays import Id, Sketches, object_array, offsets_of, sorted_unique
-from simdb.core.decoding import UTF8
 from simdb.core.dtypes import I64, U32, Bools
 from simdb.core.errors import NotFoundError
 from simdb.core.matches import Match, Matches
@@ -76,20 +75,16 @@ class Searcher(Protocol):
 class Queries(NamedTuple):
     """Documents as queries, or the `ids` of stored ones, and how they are read."""
 
+    how: incoming.Sketching
     documents: Any = None
     ids: list[Id] | None = None
-    encoding: str = UTF8
-    errors: str = "strict"
 
     def sketched(
         self, searcher: Searcher, size: int | None
     ) -> tuple[Iterator[Sketches], Ordinals | None]:
         """Return sketches in slices of at most `size`, and the ordinals of stored documents."""
         if self.ids is None:
-            return incoming.sketch_slices(
-                searcher.store.sketcher, self.documents, None, size, errors=self.errors,
-                threads=searcher.threads, encoding=self.encoding,
-            ), None  # fmt: skip
+            return incoming.sketch_slices(self.how, self.documents, size), None
         sketches, ordinals = stored_queries(searcher, self.ids)
         step = size or max(len(ordinals), 1)
         starts = range(0, max(len(ordinals), 1), step)

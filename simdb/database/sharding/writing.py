@@ -308,10 +308,10 @@ class Filling:
         first, listed = self._read, states.incoming.as_list(ids, "ids")
         self._read += len(listed)
         own = Skipped(lambda row, id, reason: self._skipped.add(first + row, id, reason))
-        found = states.incoming.readable(
-            self._sketcher, (listed, documents, metadata), own, errors=self._errors,
-            threads=self._threads, beside=self._beside,
-        )  # fmt: skip
+        how = states.incoming.Sketching(
+            self._sketcher, self._errors, self._threads, beside=self._beside
+        )
+        found = states.incoming.readable(how, (listed, documents, metadata), own)
         own.named(listed)
         return found
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from operator import length_hint
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -171,13 +171,28 @@ def repeated(hashes: U64, offsets: I64, content: U8) -> dict[int, int]:
     return found
 
 
+class Sketching(NamedTuple):
+    """How documents become sketches.
+
+    `beside`: makes what is stored beside them.  `skipped` takes documents that cannot be read;
+    without it they raise InputError.
+    """
+
+    sketcher: AnySketcher
+    errors: str = "strict"
+    threads: int = 1
+    encoding: str = UTF8
+    beside: Beside | None = None
+    skipped: Skipped | None = None
+
+
 def sketch_all(
     sketcher: AnySketcher, documents: Any, count: int, *, errors: str, threads: int,
     beside: Beside | None = None,
 ) -> Sketches:  # fmt: skip
     """Return sketches of exactly `count` documents; see `sketched` and `collected`."""
-    given = sketcher, documents, None, errors, threads, beside
-    with closing(sketched(*given, begins=True)) as parts:
+    how = Sketching(sketcher, errors, threads, beside=beside)
+    with closing(sketched(how, documents, begins=True)) as parts:
         return collected(sketcher, parts, count, None)
 
 
@@ -217,35 +232,24 @@ def collected(
 
 
 def sketch_slices(
-    sketcher: AnySketcher,
-    documents: Any,
-    count: int | None,
-    size: int | None,
-    *,
-    errors: str,
-    threads: int,
-    encoding: str = UTF8,
-    beside: Beside | None = None,
+    how: Sketching, documents: Any, size: int | None, count: int | None = None
 ) -> Iterator[Sketches]:
     """Yield query sketches of documents, at most `size` at a time or, if None, all at once.
 
     There is always one slice.  `count`: how many documents are required, None for any number.
-    `beside`: makes what is stored beside their sketches.
     """
     held: list[Sketches] = []
     done = 0
-    given = sketcher, documents, size, errors, threads, beside
-    found = sketched(*given, encoding=encoding, is_query=True)
-    for sketches in found:
+    for sketches in sketched(how, documents, size, is_query=True):
         if held and size is not None and sum(map(len, held)) + len(sketches) > size:
-            yield joined(sketcher, held, is_query=True)
+            yield joined(how.sketcher, held, is_query=True)
             held = []
         held.append(sketches)
         done += len(sketches)
         if count is not None and done > count:
             break
     check_count(done, done if count is None else count)
-    yield joined(sketcher, held, is_query=True)
+    yield joined(how.sketcher, held, is_query=True)
 
 
 def as_inserted(sketcher: AnySketcher, queries: Sketches) -> Sketches:
@@ -258,8 +262,8 @@ def as_inserted(sketcher: AnySketcher, queries: Sketches) -> Sketches:
 
 def sketch_queries(sketcher: AnySketcher, documents: Any, errors: str) -> Sketches:
     """Return the sketches of all queries in an iterable or an array."""
-    parts = list(sketched(sketcher, documents, None, errors, thread_count(), is_query=True))
-    return joined(sketcher, parts, is_query=True)
+    how = Sketching(sketcher, errors, thread_count())
+    return joined(sketcher, list(sketched(how, documents, is_query=True)), is_query=True)
 
 
 def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False) -> Sketches:
@@ -361,25 +365,20 @@ def check_count(done: int, count: int) -> None:
 
 
 def sketched(
-    sketcher: AnySketcher,
+    how: Sketching,
     documents: Any,
-    most: int | None,
-    errors: str,
-    threads: int,
-    beside: Beside | None = None,
+    most: int | None = None,
     *,
-    encoding: str = UTF8,
     is_query: bool = False,
     begins: bool = False,
-    skipped: Skipped | None = None,
 ) -> Generator[Sketches]:
     """Yield the sketches of consecutive documents, of at most `most` at a time.
 
     Documents can be `Sketches` that the same sketcher has made; an iterable is read in parts.
-    `beside`: see `Beside`.  `begins`: several threads begin at once, except with an iterator, so
-    that the caller can do something else first; the caller then closes the result.  `skipped` takes
-    documents that cannot be read; without it they raise InputError.
+    `begins`: several threads begin at once, except with an iterator, so that the caller can do
+    something else first; the caller then closes the result.
     """
+    sketcher, errors, threads, encoding, beside, skipped = how
     if isinstance(documents, Sketches):
         return (each for each in [documents])
 
@@ -452,20 +451,13 @@ def _chunks(documents: Any, most: int | None, threads: int) -> Iterator[Any]:
 
 
 def readable(
-    sketcher: AnySketcher,
-    given: tuple[Any, Any, Any],
-    skipped: Skipped,
-    *,
-    errors: str,
-    threads: int,
-    encoding: str = UTF8,
-    beside: Beside | None = None,
-    progress: Progress | None = None,
+    how: Sketching, given: tuple[Any, Any, Any], skipped: Skipped, progress: Progress | None = None
 ) -> tuple[Any, Sketches, Any]:
     """Return the ids, sketches and metadata of the documents that can be read and stored.
 
     `given`: ids, documents, which are read once, and metadata.  `skipped` takes the others.
     """
+    how, sketcher = how._replace(skipped=skipped), how.sketcher
     ids, documents, metadata = as_list(given[0], "ids"), given[1], given[2]
     report, parts, done = report_of(progress), [], 0
     if metadata is not None and not isinstance(metadata, Mapping):
@@ -476,9 +468,7 @@ def readable(
     if metadata is not None:
         pack = lambda at, some: pack_all(some, ids[at : at + len(some)])  # noqa: E731
         skipped.note(pack, 0, metadata)
-    for part in sketched(
-        sketcher, documents, None, errors, threads, beside, encoding=encoding, skipped=skipped
-    ):
+    for part in sketched(how, documents):
         parts.append(part)
         done += len(part)
         if report is not None:
@@ -511,13 +501,10 @@ def listed_documents(documents: Any) -> Any:
 
 
 def without_unreadable(
-    sketcher: AnySketcher,
-    documents: Any,
+    how: Sketching,
     skipped: Skipped,
-    errors: str,
-    threads: int,
+    documents: Any,
     accept: Callable[[int, Any], Any] | None = None,
-    encoding: str = UTF8,
 ) -> tuple[Any, Callable[[int, Any], Any] | None]:
     """Return the documents that can be read; `skipped` takes the others, if it is allowed.
 
@@ -526,8 +513,7 @@ def without_unreadable(
     if not skipped.is_allowed or documents is None:
         return documents, accept
     documents = listed_documents(documents)
-    given = sketcher, documents, None, errors, threads
-    for _ in sketched(*given, encoding=encoding, skipped=skipped):
+    for _ in sketched(how._replace(skipped=skipped), documents):
         pass
     rows = np.flatnonzero(~skipped.flags(len(documents)))
     by_row = None if accept is None else lambda at, id: accept(int(rows[at]), id)

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -291,6 +291,16 @@ class SignatureKind:
         return Signature(minima, self.keying.sketch, bool(sketches.states[at] == EMPTY))
 
 
+class _Asked(NamedTuple):
+    """The queries of a search: their keys and vectors, and which documents match."""
+
+    keys: U64
+    vectors: U8
+    measure: Measure
+    similarity: float
+    after: U32 | None
+
+
 class BandTables:
     """The tables of all bands of one state, ready for look-up."""
 
@@ -333,12 +343,13 @@ class BandTables:
         if first == 1:
             return self._first(keys, vectors, measure, similarity, after)
         every = np.arange(len(keys))
-        found, counts = self._matches(every, keys, vectors, measure, similarity, first, after)
+        asked = _Asked(keys, vectors, measure, similarity, after)
+        found, counts = self._matches(every, asked, first)
         if first:
             matches = np.bincount(found[0], minlength=len(keys))
             is_unsure = (counts >= first) & (matches < sure)
             unsure = np.flatnonzero(is_unsure)
-            more, _ = self._matches(unsure, keys, vectors, measure, similarity, 0, after)
+            more, _ = self._matches(unsure, asked, 0)
             is_sure = ~is_unsure[found[0]]
             found = (
                 np.append(found[0][is_sure], more[0]),
@@ -397,15 +408,13 @@ class BandTables:
                 pending = pending[has_more & ~found[pending]]
         return offsets_of(found), ordinals[found], similarities[found]
 
-    def _matches(
-        self, asking: I64, keys: U64, vectors: U8, measure: Measure, similarity: float,
-        first: int, after: U32 | None,
-    ) -> tuple[tuple[I64, U32, F32], I64]:  # fmt: skip
+    def _matches(self, asking: I64, asked: _Asked, first: int) -> tuple[tuple[I64, U32, F32], I64]:
         """Return queries, ordinals and similarities, and the candidates of each query in a band.
 
         `asking`: the positions of the queries to search for.  `first`: a query that has so many
         candidates in one band gets no more, 0 for all.  Their greatest number is returned.
         """
+        keys, vectors, measure, similarity, after = asked
         counts = np.zeros(len(keys), np.int64)
         parts = [np.empty(0, np.uint64)]
         for band, find in self._finders(len(asking)):

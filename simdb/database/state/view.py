@@ -125,9 +125,9 @@ class Sealed:
         self,
         runs: Sequence[Run],
         kind: "Kind",
-        window: tuple[int, int] | None,
-        segment: int | None,
-        lean: Collection[Run] | None,
+        window: tuple[int, int] | None = None,
+        segment: int | None = None,
+        lean: Collection[Run] | None = None,
     ) -> None:
         """Take runs that follow each other; `window`, `segment` and `lean`: see `View.only`."""
         self.runs = list(runs)
@@ -201,25 +201,22 @@ class View:
 
     def __init__(
         self,
-        runs: Sequence[Run],
+        runs: Sequence[Run] | Sealed,
         delta: DeltaView,
         dead: Bitmap | None,
         kind: "Kind",
         calibration: Calibration | None,
-        window: tuple[int, int] | None = None,
-        segment: int | None = None,
         *,
-        lean: Collection[Run] | None = None,
         kept: KeptParts | None = None,
     ) -> None:
         """`runs` cover the ordinals below delta.start; `dead` can be shorter than all ordinals.
 
-        For a part of a view with a single run, `window` or `segment` chooses a part of that run,
-        and `lean` says whether it is compared; see `only`.  `kept`: of an earlier view; what still
-        holds is used.
+        `kept`: of an earlier view; what still holds is used.
         """
-        if kept is None or not kept.sealed.is_of(runs):
-            self.sealed = Sealed(runs, kind, window, segment, lean)
+        if isinstance(runs, Sealed):
+            self.sealed = runs
+        elif kept is None or not kept.sealed.is_of(runs):
+            self.sealed = Sealed(runs, kind)
         else:
             self.sealed = kept.sealed
         self.runs = self.sealed.runs
@@ -304,8 +301,8 @@ class View:
         `segment` the columns of one segment.  The documents of the runs `lean` are compared; None
         for those of the runs that have no tables now.
         """
-        dead, kind, known = self.dead, self.kind, self.calibration
-        return View(runs, delta, dead, kind, known, window, segment, lean=lean)
+        sealed = Sealed(runs, self.kind, window, segment, lean)
+        return View(sealed, delta, self.dead, self.kind, self.calibration)
 
     @property
     def extent(self) -> Extent:

@@ -28,6 +28,7 @@ from simdb.database.write.write_state import WriteState
 if TYPE_CHECKING:
     from simdb.database.search.judge import Texts
     from simdb.database.search.many import QueryBatch
+    from simdb.database.state.store import Store
 
 
 class Call(NamedTuple):
@@ -42,6 +43,11 @@ class Call(NamedTuple):
     threads: int | None = 1
     progress: Progress | None = None
     skipped: Skipped = Skipped()
+
+    def sketching(self, store: "Store") -> incoming.Sketching:
+        """Return how the documents become sketches of a database."""
+        threads = thread_count(self.threads)
+        return incoming.Sketching(store.sketcher, self.errors, threads, self.encoding, store.beside)
 
 
 def insert_one(writing: WriteState, call: Call) -> None:
@@ -118,10 +124,9 @@ def insert_batch(writing: WriteState, call: Call, batch: "QueryBatch") -> Matche
     whole, store = _checked(call), writing.store
     call = _readable(writing, whole, is_read_again=True)
     given, state = _arriving(writing, call), writing.current(writing.staging.threads)
-    slices = incoming.sketch_slices(
-        store.sketcher, call.documents, len(given.ids), batch.query_count(store.width),
-        errors=call.errors, threads=state.threads, encoding=call.encoding, beside=store.beside,
-    )  # fmt: skip
+    how = call.sketching(store)._replace(threads=state.threads)
+    size = batch.query_count(store.width)
+    slices = incoming.sketch_slices(how, call.documents, size, len(given.ids))
     rows, sketches = search.many.match_batch(state, slices, batch, call.progress)
     matches = lookup.as_matches(state, rows)
     if len(given.ids):
@@ -160,15 +165,12 @@ def _readable(writing: WriteState, call: Call, *, is_read_again: bool = False) -
 
     It has sketches in place of its documents, unless these are read again.
     """
-    skipped, store = call.skipped, writing.store
+    skipped = call.skipped
     if not skipped.is_allowed:
         return call
     documents = incoming.listed_documents(call.documents) if is_read_again else call.documents
-    ids, sketches, metadata = incoming.readable(
-        store.sketcher, (call.ids, documents, call.metadata), skipped, errors=call.errors,
-        threads=thread_count(call.threads), encoding=call.encoding, beside=store.beside,
-        progress=call.progress,
-    )  # fmt: skip
+    how, given = call.sketching(writing.store), (call.ids, documents, call.metadata)
+    ids, sketches, metadata = incoming.readable(how, given, skipped, call.progress)
     if is_read_again:
         rows = np.flatnonzero(~skipped.flags(len(documents)))
         return call._replace(ids=ids, metadata=metadata, documents=part_of(documents, rows))
@@ -193,14 +195,11 @@ def _sketched(
     writing: WriteState, call: Call, progress: Progress | None = None
 ) -> tuple[conflicts.Arriving, Sketches]:
     """Return what arrives with a call, and sketches; errors of the ids come first."""
-    store, count = writing.store, thread_count(call.threads)
-    how = None, call.errors, count, store.beside
-    parts = incoming.sketched(
-        store.sketcher, call.documents, *how, encoding=call.encoding, begins=True
-    )
+    how = call.sketching(writing.store)
+    parts = incoming.sketched(how, call.documents, begins=True)
     with closing(parts):
         given = _arriving(writing, call)
-        sketches = incoming.collected(store.sketcher, parts, len(call.ids), progress)
+        sketches = incoming.collected(how.sketcher, parts, len(call.ids), progress)
         return given, writing.staging.settle(sketches)
 
 

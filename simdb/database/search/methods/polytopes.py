@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,8 +56,7 @@ def search(
     after: U32 | None,
 ) -> Rows:
     """Return the matches of every sketch; see `Method`."""
-    vectors = sketches.vectors
-    return _search(state, vectors, criterion, either=False, first=first, after=after)
+    return _search(state, sketches.vectors, _How(criterion), first=first, after=after)
 
 
 def search_one(
@@ -94,9 +94,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     for runs, stored in _runs_of(state, plan):
         for ordinals, either in ((stored, True), (recent, False)):
             first_found = partial(_first_found, runs, criterion, either=either)
-            yield from _looked_up(
-                state, runs, criterion, ordinals, either=either, choose=first_found
-            )
+            yield from _looked_up(state, runs, ordinals, _How(criterion, either), first_found)
     if not len(recent):
         return
     for couples in links_among(state, criterion, plan, recent):
@@ -115,19 +113,14 @@ def joining(
     recent = searched(rest, is_measured=True).ordinals
     # Recent documents that match each other come first: if they also match a crowd, the pairs of
     # one of them connect all.
-    yield from _looked_up(state, rest, criterion, recent, either=False, forest=forest)
+    yield from _looked_up(state, rest, recent, _How(criterion, False, forest))
     for runs, stored in _runs_of(state, plan):
         for ordinals, either in ((stored, True), (recent, False)):
-            crowds = Crowds(forest)
-            yield from _looked_up(
-                state, runs, criterion, ordinals, either=either, forest=forest, crowds=crowds
-            )
+            crowds, how = Crowds(forest), _How(criterion, either, forest)
+            yield from _looked_up(state, runs, ordinals, how, crowds=crowds)
             for members, is_member in crowds.groups():
                 # No name holds the tables without a crowd while the next ones are made.
-                yield from _looked_up(
-                    state, _without(runs, is_member, len(members)), criterion, members,
-                    either=either, forest=forest,
-                )  # fmt: skip
+                yield from _looked_up(state, _without(runs, is_member, len(members)), members, how)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
@@ -169,11 +162,22 @@ def _differing_vertices(own: int, probed: int, width: int) -> int:
     return count
 
 
+class _How(NamedTuple):
+    """How documents are looked up: by thresholds of a query, or of `either` of two documents.
+
+    `forest`: matches in the component of the document are left out.
+    """
+
+    criterion: Criterion
+    either: bool = False
+    forest: kernel.Forest | None = None
+
+
 def _search(
-    state: State, vectors: U8, criterion: Criterion, *, either: bool,
-    first: int = 0, after: U32 | None = None, members: U32 | None = None,
-    forest: kernel.Forest | None = None,
+    state: State, vectors: U8, how: _How, *, first: int = 0, after: U32 | None = None,
+    members: U32 | None = None,
 ) -> Rows:  # fmt: skip
+    criterion, either, forest = how
     limits = limits_of(state, criterion, either=either)
     found = polytopes_of(state).search(
         vectors,
@@ -194,19 +198,16 @@ def _search(
 def _looked_up(
     state: State,
     among: State,
-    criterion: Criterion,
     ordinals: U32,
-    *,
-    either: bool,
-    forest: kernel.Forest | None = None,
-    crowds: Crowds | None = None,
+    how: _How,
     choose: Chosen | None = None,
+    *,
+    crowds: Crowds | None = None,
 ) -> Iterator[Couples]:
     """Yield documents with their matches in `among`, themselves left out, batch by batch.
 
-    `ordinals`: documents of `state`.  `forest`: matches in the component of the document are left
-    out, too.  `crowds`: puts off the documents that are in crowds.  `choose` returns those pairs
-    that are yielded; None for all.
+    `ordinals`: documents of `state`.  `crowds`: puts off the documents that are in crowds.
+    `choose` returns the pairs that are yielded; None for all.
     """
     batches = Batches(ordinals, state.threads, None if crowds is None else 1)
     for batch in batches:
@@ -215,7 +216,7 @@ def _looked_up(
         def look_up(part: slice, queries: U32 = queries) -> tuple[int, Couples]:
             asking = queries[part]
             vectors = state.vectors(asking).gather(asking)
-            rows = _search(among, vectors, criterion, either=either, members=asking, forest=forest)
+            rows = _search(among, vectors, how, members=asking)
             state.check_known(rows.ordinals)
             couples = couples_of(asking, rows)
             return len(couples), couples if choose is None else choose(couples)
