@@ -111,7 +111,7 @@ def by_command(rows, rule, folder):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.filterwarnings("ignore:.* are no numbers")
 def test_every_front_end_keeps_the_same_documents_of_the_same_groups(rule, tmp_path, monkeypatch):
-    monkeypatch.setattr("simdb.database.clusters.order.READ_TOGETHER", 7)
+    monkeypatch.setattr("simdb.database.clusters.find.READ_TOGETHER", 7)
     rows = rows_of(RULES.index(rule))
 
     found = [by_deduplicate(rows, rule), by_database(rows, rule), by_command(rows, rule, tmp_path)]

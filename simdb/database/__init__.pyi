@@ -7,10 +7,9 @@ from simdb.database.clusters.arrays import (
 from simdb.database.clusters.find import (
     CONNECTED as CONNECTED,
     STAR as STAR,
+    Places as Places,
     check_policy as check_policy,
 )
-from simdb.database.clusters.labels import first_equal_rows as first_equal_rows
-from simdb.database.clusters.order import Places as Places
 from simdb.database.database import Database as Database, Mergeable as Mergeable, open as open
 from simdb.database.functions import (
     distance as distance,
@@ -20,6 +19,7 @@ from simdb.database.functions import (
 )
 from simdb.database.reading import Reading as Reading
 from simdb.database.search import buckets as buckets, question as question
+from simdb.database.search.buckets import first_equal_rows as first_equal_rows
 from simdb.database.search.couples import (
     Batches as Batches,
     Couples as Couples,

@@ -27,7 +27,7 @@ from simdb.core.options import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.core.reports import Plan
 from simdb.core.skipped import Skipped
 from simdb.core.threads import thread_count
-from simdb.database import clusters, passages, search as searches
+from simdb.database import clusters, search as searches
 from simdb.database.search import filters, one
 from simdb.database.search.question import Question, bounded, check_limit, is_maintained
 from simdb.database.search.searcher import Queries, Searcher, drawn_ids, in_order, parts_by_ids
@@ -409,11 +409,11 @@ class Reading(Protocol[IdT]):
         )
         filters.check_filters(where)
         if contained is not None:
-            passages.queries.check_verify(verify)
+            searches.contained.check_verify(verify)
             asked = question._replace(contained=contained, texts=texts)
-            containing = passages.queries.question_of(self._store, asked, is_of_many=True)
+            containing = searches.contained.question_of(self._store, asked, is_of_many=True)
             return self._streamed(
-                where, count, lambda state: passages.pairs.pairs_of(state, containing)
+                where, count, lambda state: searches.contained.pairs_of(state, containing)
             )
         is_exact = searches.judge.check_verification(verify, texts, options)
         question.criterion(options, is_weighted=True)
@@ -461,19 +461,19 @@ class Reading(Protocol[IdT]):
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         options, count = self._store.options, thread_count(threads)
         is_exact = searches.judge.check_verification(verify, texts, options)
-        clusters.order.check_keep(keep, has_texts=is_exact and texts is not None)
+        clusters.find.check_keep(keep, has_texts=is_exact and texts is not None)
         is_asked = question.has_bound or (verify, texts) != (None, None)
         is_exact &= is_asked or not options.keeps_clusters
         question = question if is_exact else bounded(options, question)
         is_stored = policy == clusters.find.CONNECTED and is_maintained(options, question)
         with self._chosen(where, count, keep) as state:
             if is_stored and not is_exact and where is None:
-                places = clusters.order.places_by(state, keep, None)
+                places = clusters.find.places_by(state, keep, None)
                 numbers, _ = state.membership().whole(state.next_ordinal)
-                labels = clusters.labels.labels_of(numbers)
+                labels = searches.buckets.labels_of(numbers)
                 return clusters.find.as_clusters(state, labels, places)
             criterion, judge = searches.judge.for_pairs(state, question, texts, is_exact=is_exact)
-            places = clusters.order.places_by(state, keep, judge)
+            places = clusters.find.places_by(state, keep, judge)
             find = clusters.find.find_clusters
             return find(state, criterion, policy=policy, places=places, judge=judge)
 
@@ -740,10 +740,10 @@ class Reading(Protocol[IdT]):
         self, queries: Queries, question: Question, *, is_of_many: bool = False
     ) -> Matches[IdT]:
         """Return the documents that contain each query."""
-        asked = passages.queries.question_of(self._store, question, is_of_many=is_of_many)
+        asked = searches.contained.question_of(self._store, question, is_of_many=is_of_many)
         with self._searcher() as searcher:
             searcher.threads = queries.how.threads
-            return passages.queries.find(searcher, queries, asked)
+            return searches.contained.find(searcher, queries, asked)
 
     def _each_part(self, size: int, read: Callable[[State, U32], list[Read]]) -> Iterator[Read]:
         """Yield what `read` returns for the documents stored now, `size` documents at a time."""

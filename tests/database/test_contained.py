@@ -17,7 +17,7 @@ from passage_oracle import (
 )
 
 import simdb
-from simdb.database.passages import queries
+from simdb.database.search import contained
 from simdb.sketch import winnowing
 from simdb.storage import passages
 
@@ -375,9 +375,9 @@ def test_a_query_that_shares_nothing_finds_nothing_in_runs_of_several_parts(monk
 
 @over(("least", "limit"), [(0.05, 1), (0.3, 4), (0.8, 2), (1.0, 1), (0.5, 500)])
 def test_a_limit_gives_the_first_of_all_matches(monkeypatch, least, limit):
-    monkeypatch.setattr(queries, "READ_TOGETHER", 3)
-    monkeypatch.setattr(queries, "COMMON_LEAST", 2)
-    monkeypatch.setattr(queries, "COVERED", 9)
+    monkeypatch.setattr(contained, "READ_TOGETHER", 3)
+    monkeypatch.setattr(contained, "COMMON_LEAST", 2)
+    monkeypatch.setattr(contained, "COVERED", 9)
     texts = texts_of(mixed(8))
     known = {id: text for at, (id, text) in enumerate(texts.items()) if at % 5}
     with simdb.open(None, options=OPTIONS) as database:
@@ -394,7 +394,7 @@ def test_a_limit_gives_the_first_of_all_matches(monkeypatch, least, limit):
 
 def test_what_all_documents_have_is_asked_without_reading_all_texts(monkeypatch):
     # A part of a licence, asked of a million texts that all end with it, took 460 seconds.
-    monkeypatch.setattr(queries, "READ_TOGETHER", 4)
+    monkeypatch.setattr(contained, "READ_TOGETHER", 4)
     chance = random.Random(9)
     licence = drawn(chance, 60)
     texts = {at: " ".join([*drawn(chance, 20), *licence]) for at in range(200)}
@@ -412,10 +412,10 @@ def test_what_all_documents_have_is_asked_without_reading_all_texts(monkeypatch)
 
 
 def test_documents_without_a_text_are_estimated_once(monkeypatch):
-    monkeypatch.setattr(queries, "READ_TOGETHER", 1)
+    monkeypatch.setattr(contained, "READ_TOGETHER", 1)
     estimated = []
-    once = queries.estimated
-    monkeypatch.setattr(queries, "estimated", lambda *given: estimated.append(1) or once(*given))
+    once = contained.estimated
+    monkeypatch.setattr(contained, "estimated", lambda *given: estimated.append(1) or once(*given))
     texts = texts_of(mixed(10))
     with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(texts)

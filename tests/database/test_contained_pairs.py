@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from passage_oracle import OPTIONS, containment, drawn, mixed, texts_of
 
 import simdb
-from simdb.database.passages import pairs, queries
+from simdb.database.search import contained
 from simdb.sketch import winnowing
 from simdb.storage import passages
 
@@ -18,11 +18,11 @@ def sizes(request, monkeypatch):
     """The constants as they are, and so small that there are many blocks and portions."""
     if request.param == "tiny":
         monkeypatch.setattr(passages, "BLOCK_ENTRIES", 64)
-        monkeypatch.setattr(pairs, "FOUND_TOGETHER", 8)
-        monkeypatch.setattr(pairs, "COMPARED_TOGETHER", 3)
-        monkeypatch.setattr(pairs, "MEASURED_TOGETHER", 5)
-        monkeypatch.setattr(queries, "COMMON_LEAST", 2)
-        monkeypatch.setattr(queries, "READ_TOGETHER", 3)
+        monkeypatch.setattr(contained, "FOUND_TOGETHER", 8)
+        monkeypatch.setattr(contained, "COMPARED_TOGETHER", 3)
+        monkeypatch.setattr(contained, "MEASURED_TOGETHER", 5)
+        monkeypatch.setattr(contained, "COMMON_LEAST", 2)
+        monkeypatch.setattr(contained, "READ_TOGETHER", 3)
         monkeypatch.setattr(winnowing, "MARKED", 50)
 
 
@@ -97,14 +97,14 @@ def test_a_footer_of_all_documents_makes_no_candidates_and_loses_no_match(monkey
     stored = {number: [*drawn(chance, 100), *footer] for number in range(300)}
     stored["copy"] = [*stored[5][:90], *drawn(chance, 10), *footer]
     compared = []
-    shares = pairs._shares
+    shares = contained._shares
 
     def counted(left, first, right, second):
         compared.append(len(first))
         return shares(left, first, right, second)
 
-    monkeypatch.setattr(pairs, "_shares", counted)
-    monkeypatch.setattr(queries, "COMMON_LEAST", 8)
+    monkeypatch.setattr(contained, "_shares", counted)
+    monkeypatch.setattr(contained, "COMMON_LEAST", 8)
     with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(texts_of(stored))
 
@@ -125,7 +125,7 @@ def test_a_footer_of_all_documents_makes_no_candidates_and_loses_no_match(monkey
 
 @given(count=st.integers(0, 500), least=st.floats(1e-6, 1))
 def test_so_many_things_reach_a_share_and_one_fewer_do_not(count, least):
-    (most,) = pairs.needed(np.array([count]), least).tolist()
+    (most,) = contained.needed(np.array([count]), least).tolist()
 
     if count:
         assert most / count >= least

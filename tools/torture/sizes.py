@@ -25,10 +25,10 @@ TINY = {
     "database.maintenance.calibration": {"PAIRS_MAX": 5, "PART_QUERIES": 2},
     "database.maintenance.compaction": {"METADATA_GROUP": 2},
     "database.maintenance.dump": {"COMMIT_DOCUMENTS": 7, "GROUP_DOCUMENTS": 3, "IDF_BYTES": 10},
-    "database.passages.pairs": {
-        "FOUND_TOGETHER": 7, "COMPARED_TOGETHER": 3, "MEASURED_TOGETHER": 2,
+    "database.search.contained": {
+        "FOUND_TOGETHER": 7, "COMPARED_TOGETHER": 3, "MEASURED_TOGETHER": 2, "READ_TOGETHER": 2,
+        "COMMON_LEAST": 2, "COVERED": 9,
     },
-    "database.passages.queries": {"READ_TOGETHER": 2, "COMMON_LEAST": 2, "COVERED": 9},
     "database.search.couples": {
         "CHUNK_PAIRS": 128, "SWEPT_ROWS": 4, "LOOKUP_QUERIES": 3, "LOOKUP_QUERIES_FIRST": 2,
         "LOOKUP_PARTS": 2,

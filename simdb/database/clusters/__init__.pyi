@@ -1,1 +1,1 @@
-from simdb.database.clusters import find as find, labels as labels, order as order
+from simdb.database.clusters import find as find

@@ -25,7 +25,7 @@ from simdb.core.clusters import ArrayClusters, PairPositions
 from simdb.core.dtypes import U32, U64
 from simdb.core.errors import InputError
 from simdb.core.threads import mapped, parts_of
-from simdb.database.clusters.labels import grouped
+from simdb.database.search.buckets import grouped
 from simdb.database.search.couples import Searched, sweep_tables
 from simdb.plan import check_arrangement, choose_tables
 from simdb.storage import Sorting, Table

@@ -3,21 +3,28 @@
 Equal documents are linked to each other first, and one of them takes part in the search, so a
 thousand copies make a thousand links and not half a million pairs.  Where connected components are
 wanted, documents that are connected already are not compared.
+
+The first member of a cluster in the order of a rule is the one that is kept; see
+`simdb.core.keeping`.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
-from simdb.core import kernel
+from simdb.core import keeping, kernel
 from simdb.core.arrays import object_array, sorted_unique
+from simdb.core.arrow import TextColumn
 from simdb.core.checks import one_of
 from simdb.core.clusters import Clusters
 from simdb.core.dtypes import I64, U32
+from simdb.core.errors import OptionError
 from simdb.core.reports import Plan
-from simdb.database.clusters.labels import first_equal_rows, grouped
+from simdb.database.search.buckets import first_equal_rows, grouped
 from simdb.database.search.couples import Couples, couples_of, matching, table_of_equals
 from simdb.database.search.judge import Judge
 from simdb.database.search.lookup import method_of, search
@@ -25,7 +32,7 @@ from simdb.database.search.pairs import join_links
 from simdb.database.state.documents import stored_sketches
 from simdb.database.state.state import State
 from simdb.plan import Criterion
-from simdb.storage import Bitmap, with_deleted
+from simdb.storage import Bitmap, codec, with_deleted
 
 CONNECTED: Final = "connected"
 STAR: Final = "star"
@@ -41,6 +48,8 @@ COMPARED_MAX = 256
 COMPARED_PAIRS = 1 << 20
 # Representatives that can be in more pairs claim their documents some after the others.
 CLAIMED_PAIRS = 1 << 21
+# The texts of so many documents are read at a time.
+READ_TOGETHER = 1 << 12
 
 
 def check_policy(policy: object) -> None:
@@ -257,3 +266,89 @@ def _claim(owners: I64, left: U32, right: U32) -> None:
         if owners[leader] == leader:
             claimed = right[start:stop]
             owners[claimed[owners[claimed] == claimed]] = leader
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """An order that is known already, in place of a rule: the place of each ordinal, uint32[n]."""
+
+    of_each: U32
+
+
+def check_keep(keep: object, *, has_texts: bool) -> None:
+    """Raise OptionError unless `keep` is a rule, and one that needs no texts where none are."""
+    if isinstance(keep, Places):
+        return
+    rule = keeping.parse(keep)
+    if rule.kind in keeping.BY_SIZE and not has_texts:
+        raise OptionError(
+            f"keep={keep!r} compares texts, and a database stores none; give texts=, or store"
+            " sizes as metadata and give keep='max:FIELD' or 'min:FIELD'"
+        )
+
+
+def places_by(state: State, keep: "keeping.Keep | Places", judge: Judge | None) -> U32 | None:
+    """Return the place of every ordinal in the order by `keep`: uint32[next ordinal].
+
+    None for the order of insertion.  `keep` can be `Places`.  `judge` has the texts.  Raises
+    OptionError if no live document has the field of a rule, InputError for values that cannot be
+    compared with each other.
+    """
+    if isinstance(keep, Places):
+        return keep.of_each
+    rule, count = keeping.parse(keep), state.next_ordinal
+    if rule.kind == keeping.FIRST:
+        return None
+    order = keeping.order_of(
+        rule, count,
+        sizes=lambda: _sizes(state, judge), values=lambda: _values(state, rule, keep),
+        where=lambda ordinal: f"document {state.id_of(ordinal)!r}",
+    )  # fmt: skip
+    places = np.empty(count, np.uint32)
+    places[order] = np.arange(count, dtype=np.uint32)
+    return places
+
+
+def _values(state: State, rule: keeping.KeepRule, keep: keeping.Keep) -> Sequence[Any]:
+    """Return what a rule compares, by ordinal; None for deleted documents."""
+    get = partial(_field, rule.field) if isinstance(keep, str) else keep
+    values: list[Any] = [None] * state.next_ordinal
+    is_left = np.zeros(state.next_ordinal, np.bool_)
+    is_left[state.live()] = True
+    for ordinal, packed in state.all_metadata():
+        if is_left[ordinal]:
+            is_left[ordinal] = False
+            values[ordinal] = get(codec.unpack(packed, f"metadata of ordinal {ordinal}"))
+    for ordinal in np.flatnonzero(is_left).tolist():
+        values[ordinal] = get(None)
+    if isinstance(keep, str) and len(state.live()) and all(map(keeping.is_missing, values)):
+        raise keeping.no_value(rule)
+    return values
+
+
+def _field(name: str, metadata: Any) -> Any:
+    return metadata.get(name) if isinstance(metadata, dict) else None
+
+
+def _sizes(state: State, judge: Judge | None) -> I64:
+    """Return the bytes in UTF-8 of the text of every ordinal, -1 where it is not known."""
+    assert judge is not None, "check_keep has refused that"
+    sizes = np.full(state.next_ordinal, -1, np.int64)
+    live = state.live()
+    for start in range(0, len(live), READ_TOGETHER):
+        some = live[start : start + READ_TOGETHER]
+        texts = judge.texts(state, some)
+        if isinstance(texts, TextColumn):
+            sizes[some] = texts.lengths
+        else:
+            sizes[some] = list(map(_size, texts))
+    return sizes
+
+
+def _size(text: Any) -> int:
+    """Return the bytes of a text, or of all tokens of one; -1 for None."""
+    if text is None:
+        return -1
+    if isinstance(text, str):
+        return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return len(text) if isinstance(text, bytes) else sum(map(_size, text))

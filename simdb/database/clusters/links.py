@@ -20,7 +20,7 @@ from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
 from simdb.core.dtypes import F32, I64, U32, Bools
 from simdb.core.options import AUTO
-from simdb.database.clusters.labels import first_equal
+from simdb.database.search.buckets import first_equal
 from simdb.database.search.lookup import search
 from simdb.database.search.pairs import join_links, look_up
 from simdb.database.state.documents import stored_sketches

@@ -17,8 +17,8 @@ from simdb.core.arrays import ORDINALS_MAX
 from simdb.core.dtypes import I64, U32
 from simdb.core.errors import CorruptError, FullError
 from simdb.database.clusters.find import connected_labels
-from simdb.database.clusters.labels import grouped
 from simdb.database.clusters.links import labels_after, links_of, parts_of
+from simdb.database.search.buckets import grouped
 from simdb.database.state.state import State
 from simdb.plan import Criterion
 from simdb.storage import Manifest, Membership, groups_of, is_deleted, rings

@@ -19,9 +19,9 @@ from simdb.core.errors import CorruptError, FormatError, ReplacedError
 from simdb.core.reports import Finding, HeaderFill, ReaderStatistics, RunStatistics, Statistics
 from simdb.core.stored_options import encode_options
 from simdb.database.clusters.find import connected_labels
-from simdb.database.clusters.labels import labels_of
 from simdb.database.clusters.links import EXACT_MAX, parts_of
 from simdb.database.maintenance.calibration import problem_of
+from simdb.database.search.buckets import labels_of
 from simdb.database.search.couples import searched_parts
 from simdb.database.search.question import of_maintained
 from simdb.database.state.state import State

@@ -1,4 +1,6 @@
 from simdb.database.search import (
+    buckets as buckets,
+    contained as contained,
     couples as couples,
     explanation as explanation,
     judge as judge,

@@ -1,1 +1,0 @@
-from simdb.database.passages import pairs as pairs, queries as queries
