@@ -160,8 +160,7 @@ def find(searcher: Searcher, queries: Queries, question: ContainedQuestion) -> M
     answers = searcher.every(partial(_find, every, sketches, question))
     at = np.arange(len(sketches))
     parts = [StateMatches(number, at, found) for number, found in answers]
-    limit = question.limit if len(parts) > 1 else None
-    return merged_matches(len(sketches), parts, None, limit=limit)
+    return merged_matches(len(sketches), parts, None, limit=question.limit)
 
 
 def _find(

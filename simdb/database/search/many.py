@@ -114,8 +114,7 @@ def find(searcher: Searcher, queries: Queries, batch: QueryBatch) -> Matches:
         ask = _first_of_each if more.first == 1 else _all_of_each
         parts = ask(searcher, sketches, more, known)
         measured = np.full(len(sketches), by_similarity)
-        most = None if len(parts) == 1 and own is None else limit
-        found.append(merged_matches(len(sketches), parts, measured, limit=most, left_out=own))
+        found.append(merged_matches(len(sketches), parts, measured, limit=limit, left_out=own))
         start = stop
     return joined_matches(found)
 

@@ -137,8 +137,7 @@ def _find_all(
     every = np.arange(len(sketches))
     parts = [StateMatches(number, every, found) for number, found in searcher.every(ask)]
     has_weights = (sketches.states == WEIGHTED) & (searcher.store.options.sketch.vector_bytes > 0)
-    limit = None if len(parts) == 1 and own is None else wanted.k
-    return merged_matches(len(sketches), parts, has_weights, limit=limit, left_out=own)
+    return merged_matches(len(sketches), parts, has_weights, limit=wanted.k, left_out=own)
 
 
 def of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
@@ -352,10 +351,8 @@ class Reranking:
         rows = np.repeat(np.arange(len(found)), np.diff(found.offsets))
         order = np.lexsort((-similarities, rows))
         places = np.arange(len(rows)) - found.offsets[rows]
-        order = order[places < k]
-        nearest = found.chosen(order, np.minimum(np.diff(found.offsets), k))
-        nearest.similarities = similarities[order]
-        return nearest
+        found.similarities = similarities
+        return found.chosen(order[places < k], np.minimum(np.diff(found.offsets), k))
 
     def _measure_some(
         self, found: Matches, queries: Sequence[Any], some: slice, similarities: F32

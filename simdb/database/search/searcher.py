@@ -179,15 +179,15 @@ def merged_matches(
     """Return the matches of `count` queries in all states; `parts`: of each, in their order.
 
     `by_similarity` bool[count]: whether similarity decides for each query, or distance; None if
-    containment does.  `limit`: at most this many for each query.  `left_out`: for each query, the
-    ordinal of the document that it is itself.
+    containment does.  `limit`: at most this many for each query, as in each part.  `left_out`: for
+    each query, the ordinal of the document that it is itself.
     """
-    if len(parts) == 1 and limit is None and left_out is None:
-        return parts[0].matches
-    every = [part.matches for part in parts]
-    queries = np.concatenate([np.repeat(of, np.diff(each.offsets)) for _, of, each in parts])
+    joined = joined_matches([part.matches for part in parts])
     ordinals = np.concatenate([of_all(number, each.ordinals) for number, _, each in parts])
-    joined = joined_matches(every)
+    joined.ordinals = ordinals
+    if len(parts) == 1 and left_out is None:
+        return joined
+    queries = np.concatenate([np.repeat(of, np.diff(each.offsets)) for _, of, each in parts])
     if joined.containments is not None:
         far = -joined.containments
     else:
@@ -202,9 +202,7 @@ def merged_matches(
     if limit is not None:
         starts = offsets_of(np.bincount(queries[order], minlength=count))
         order = order[np.arange(len(order)) - starts[queries[order]] < limit]
-    found = joined.chosen(order, np.bincount(queries[order], minlength=count))
-    found.ordinals = ordinals[order]
-    return found
+    return joined.chosen(order, np.bincount(queries[order], minlength=count))
 
 
 def joined_matches(slices: Sequence[Matches]) -> Matches:
