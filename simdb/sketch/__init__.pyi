@@ -1,12 +1,6 @@
 from simdb.sketch import (
     minhash_sketcher as minhash_sketcher,
-    projection as projection,
     weighing as weighing,
-)
-from simdb.sketch.document_kind import (
-    TEXT_CONTENT as TEXT_CONTENT,
-    as_vectors as as_vectors,
-    check_content as check_content,
 )
 from simdb.sketch.exact_pairs import ExactPairs as ExactPairs, RecurringPairs as RecurringPairs
 from simdb.sketch.exact_similarity import (
@@ -28,11 +22,14 @@ from simdb.sketch.pipeline import (
     take_resources as take_resources,
     warn_of_changes as warn_of_changes,
 )
-from simdb.sketch.quantisation import ReadySketcher as ReadySketcher, widened as widened
 from simdb.sketch.sketcher import (
+    TEXT_CONTENT as TEXT_CONTENT,
     AnySketcher as AnySketcher,
+    ReadySketcher as ReadySketcher,
     Sketcher as Sketcher,
+    check_content as check_content,
     sketcher_of as sketcher_of,
+    widened as widened,
 )
 from simdb.sketch.tuning.judged import Share as Share
 from simdb.sketch.tuning.sample import (
@@ -44,6 +41,7 @@ from simdb.sketch.tuning.sample import (
     median_features as median_features,
 )
 from simdb.sketch.tuning.tune import FITTED_TEXTS as FITTED_TEXTS
+from simdb.sketch.vectors import as_vectors as as_vectors
 from simdb.sketch.winnowing import (
     WINDOW_GRAMS as WINDOW_GRAMS,
     ContainmentQuery as ContainmentQuery,

@@ -44,8 +44,15 @@ from simdb.core.text_sketch import threads_for
 from simdb.core.threads import mapped, parts_of
 from simdb.core.vector_form import minimum_type, pack_minima
 from simdb.sketch import weighing
-from simdb.sketch.document_kind import check_not_null, stretches
-from simdb.sketch.pipeline import NO_RESOURCES, Family, Pipeline, Signing, check_errors
+from simdb.sketch.pipeline import (
+    NO_RESOURCES,
+    Family,
+    Pipeline,
+    Signing,
+    check_errors,
+    check_not_null,
+    stretches,
+)
 
 COUNTED_DOCUMENTS = 1024  # counted at a time, so that their features need little memory
 SIGNED_DOCUMENTS = 4096  # by one thread at a time

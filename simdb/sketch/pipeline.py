@@ -9,15 +9,16 @@ words provide is stored in a new database, which later warns of other versions.
 """
 
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib import import_module
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
 
 from simdb import sketch as modules
 from simdb.core import kernel
-from simdb.core.arrow import Texts
+from simdb.core.arrow import TextColumn, Texts
 from simdb.core.checks import installed, is_one_of, shown
 from simdb.core.cold import MadeOnce
 from simdb.core.documents import NamedFeatures
@@ -312,6 +313,31 @@ def check_errors(errors: str) -> None:
     """Raise InputError for an unknown value of `errors`."""
     if not is_one_of(errors, ERRORS):
         raise InputError(f"errors must be 'strict' or 'replace', not {shown(errors)}")
+
+
+def stretches(
+    documents: Sequence[Any], start: int, kind_of: Callable[[Any, int], str]
+) -> Iterator[tuple[str, Sequence[Any], int]]:
+    """Yield each stretch of documents of one kind: kind, documents, position of the first."""
+    if isinstance(documents, TextColumn):
+        documents.check_known(start)
+    if isinstance(documents, TextColumn) or set(map(type, documents)) == {str}:
+        if len(documents):
+            yield "text", documents, start
+        return
+    for kind, group in groupby(enumerate(documents, start), lambda each: kind_of(each[1], each[0])):
+        positions, chosen = zip(*group, strict=True)
+        yield kind, chosen, positions[0]
+
+
+def check_not_null(document: Any, position: int) -> None:
+    """Raise InputError for None and NaN, which are what a column has where a text is missing."""
+    if document is None or (isinstance(document, float) and document != document):
+        kind = "NoneType" if document is None else "nan"
+        raise InputError(
+            f"document {position} is {kind} (a null); leave nulls out, or fill them with empty"
+            " texts"
+        )
 
 
 def _check_tokens(documents: Sequence[Sequence[Any]], start: int) -> None:

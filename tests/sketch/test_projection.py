@@ -10,10 +10,9 @@ import pytest
 from over import over
 
 import simdb
-from simdb.sketch import projection
-from simdb.sketch.document_kind import as_vectors
-from simdb.sketch.projection import Projection, normal_quantiles
+from simdb.sketch import vectors
 from simdb.sketch.sketcher import Sketcher
+from simdb.sketch.vectors import Projection, as_vectors, normal_quantiles
 
 MASK = 2**64 - 1
 
@@ -126,10 +125,10 @@ def test_dense_and_sparse_give_the_same_weights(length, dimensions):
 def test_how_rows_are_cut_up_does_not_matter(monkeypatch):
     rows = random_rows(30, 300)
     whole = Projection(0, 128).project(rows)
-    monkeypatch.setattr(projection, "BLOCK", 7)
-    monkeypatch.setattr(projection, "CACHED_BLOCKS", 5)
-    monkeypatch.setattr(projection, "ROWS_AT_ONCE", 4)
-    monkeypatch.setattr(projection, "ENTRIES_AT_ONCE", 11)
+    monkeypatch.setattr(vectors, "BLOCK", 7)
+    monkeypatch.setattr(vectors, "CACHED_BLOCKS", 5)
+    monkeypatch.setattr(vectors, "ROWS_AT_ONCE", 4)
+    monkeypatch.setattr(vectors, "ENTRIES_AT_ONCE", 11)
 
     dense = Projection(0, 128).project(rows)
     sparse = Projection(0, 128).project(as_vectors(Csr(rows)))

@@ -23,8 +23,7 @@ from simdb.core.errors import InputError
 from simdb.core.options import Simhash
 from simdb.core.previews import counted
 from simdb.core.vector_form import corrected, unpack
-from simdb.sketch.quantisation import widened
-from simdb.sketch.sketcher import Sketcher
+from simdb.sketch.sketcher import Sketcher, widened
 from simdb.sketch.tuning.sample import as_text
 
 # More judged pairs than these do not change the choice.
