@@ -63,7 +63,7 @@ from simdb.database.state.incoming import (
     numbered as numbered,
     sketch_all as sketch_all,
 )
-from simdb.database.state.polytope_tables import with_fingerprints as with_fingerprints
+from simdb.database.state.kinds import with_fingerprints as with_fingerprints
 from simdb.database.state.store import settled as settled
 from simdb.database.stored import (
     Lookups as Lookups,

@@ -11,7 +11,7 @@ from simdb.core.options import SEEN
 from simdb.database.search.question import Question
 from simdb.database.snapshot import Snapshot
 from simdb.database.state.documents import known_ordinals
-from simdb.database.state.polytope_tables import with_sealed
+from simdb.database.state.kinds import with_sealed
 from simdb.database.state.state import State
 from simdb.database.state.view import Sealed
 from simdb.database.transaction import WriteTransaction
@@ -26,7 +26,7 @@ class Lookups(Generic[IdT]):
     """Looks up the documents of one run among the stored ones, portion by portion.
 
     The tables of all stored documents are gathered in memory for it, if as many documents as
-    `expected` are worth that; see `database/state/polytope_tables.py`.  They are freed with the
+    `expected` are worth that; see `database/state/kinds.py`.  They are freed with the
     object.
     """
 

@@ -11,7 +11,7 @@ from soundness import TINY, assert_sound, everything, stray_values
 
 import simdb
 from simdb.database.maintenance import compaction
-from simdb.database.write.writer import Ahead
+from simdb.database.write.commit import Ahead
 from simdb.storage import layout
 from simdb.storage.run import Run
 

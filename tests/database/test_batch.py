@@ -8,7 +8,7 @@ from oracle import Oracle, Stored
 from soundness import TINY
 
 import simdb
-from simdb.database.write import writer
+from simdb.database.write import commit
 from simdb.storage import layout
 
 pytestmark = pytest.mark.usefixtures("any_limit")
@@ -337,14 +337,14 @@ def test_a_commit_that_fails_leaves_everything_as_it_was(open_database, monkeypa
     database = open_database(options=TINY)
     database.insert_many(range(20), near_each_other(1, 20))
     calls = iter(range(1, 1000))
-    put = writer.Writer.put
+    put = commit.Writer.put
 
     def put_or_fail(self, name, key, value):
         if next(calls) == number:
             raise OSError("the disk is gone")
         put(self, name, key, value)
 
-    monkeypatch.setattr(writer.Writer, "put", put_or_fail)
+    monkeypatch.setattr(commit.Writer, "put", put_or_fail)
     with pytest.raises(simdb.Error, match=r"db: the disk is gone"):
         database.insert_batch(
             range(20, 40), near_each_other(2, 20), search=simdb.Search(memory_limit=1500)

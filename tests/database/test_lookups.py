@@ -9,7 +9,7 @@ import pytest
 import simdb
 from simdb.core.vector_form import fingerprints_of
 from simdb.database.search.question import Question
-from simdb.database.state import polytope_tables
+from simdb.database.state import kinds
 from simdb.database.stored import Lookups
 from simdb.database.write import claim
 from simdb.plan.calibration import USUAL_DELAYS
@@ -138,7 +138,7 @@ def test_more_tables_are_made_where_many_look_ups_pay_for_them(database):
     with database.read() as snapshot, snapshot._state() as state:
         population = state.population(criterion)
         known = [
-            polytope_tables.looked_up(population, state.view, state.source, expected)
+            kinds.looked_up(population, state.view, state.source, expected)
             for expected in (0, 3, 9e5)
         ]
 
@@ -157,7 +157,7 @@ def test_more_tables_are_made_where_many_look_ups_pay_for_them(database):
 
 
 def test_what_does_not_fit_is_looked_up_as_it_is_stored(database, weights, monkeypatch):
-    monkeypatch.setattr(polytope_tables, "GATHERED_BYTES", COUNT * 12)
+    monkeypatch.setattr(kinds, "GATHERED_BYTES", COUNT * 12)
     sketches = sketches_of(database, weights)
     with database.read() as snapshot:
         lookups = Lookups(snapshot, ASKED, None, is_exact=False, expected=10**6, threads=1)

@@ -10,7 +10,7 @@ from soundness import TINY
 import simdb
 from simdb.database.maintenance import dump
 from simdb.database.maintenance.compaction import put_times
-from simdb.database.write.writer import commit
+from simdb.database.write.commit import commit
 
 WORDS = [f"w{number}" for number in range(300)]
 

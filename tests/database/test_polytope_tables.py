@@ -7,8 +7,8 @@ import pytest
 
 import simdb
 from simdb.core.vector_form import fingerprints_of
-from simdb.database.state import polytope_tables
-from simdb.database.state.polytope_tables import polytopes_of, polytopes_without
+from simdb.database.state import kinds
+from simdb.database.state.kinds import polytopes_of, polytopes_without
 from simdb.plan import polytopes
 
 COUNT = 300
@@ -67,10 +67,10 @@ def test_damaged_tables_give_documents_that_match_or_none(state, monkeypatch):
     is_left_out = np.arange(251) % 2 == 0
     whole = polytopes_of(state)
     one = [[(keys, ordinals, damaged)] * 3]
-    monkeypatch.setattr(polytope_tables, "_all_parts", lambda *given: one)
+    monkeypatch.setattr(kinds, "_all_parts", lambda *given: one)
     rest = polytopes_without(state.view, state.source, is_left_out)
     other = [[(keys, beyond, directory)] * 3]
-    monkeypatch.setattr(polytope_tables, "_all_parts", lambda *given: other)
+    monkeypatch.setattr(kinds, "_all_parts", lambda *given: other)
     unknown = polytopes_without(state.view, state.source, is_left_out)
 
     found = rest.search(queries_of(state), **ASKED)
@@ -138,14 +138,14 @@ def clusters_of(database, asked):
 def test_tables_gathered_in_turns_give_the_pairs_of_all_together(
     database, monkeypatch, at_once, made
 ):
-    monkeypatch.setattr(polytope_tables, "GATHERED_TABLES", (made,) if made > 4 else ())
+    monkeypatch.setattr(kinds, "GATHERED_TABLES", (made,) if made > 4 else ())
     monkeypatch.setattr(polytopes, "GATHERED_SECONDS", -1.0)
     database.insert_many(range(1260, 1280), [f"a recent text {at} {at}" for at in range(20)])
     whole, clusters = list_of_pairs(database), clusters_of(database, SWEPT)
     with database._state() as state:
         count = sum(run.info.polytope_count for run in state.runs)
-    monkeypatch.setattr(polytope_tables, "GATHERED_BYTES", count * 12)
-    monkeypatch.setattr(polytope_tables, "GATHERED_AT_ONCE", at_once)
+    monkeypatch.setattr(kinds, "GATHERED_BYTES", count * 12)
+    monkeypatch.setattr(kinds, "GATHERED_AT_ONCE", at_once)
 
     found = list_of_pairs(database)
 
@@ -159,9 +159,9 @@ def test_tables_gathered_in_turns_give_the_pairs_of_all_together(
 @pytest.mark.parametrize("tables", [4, 8, 16])
 def test_pairs_are_found_by_tables_that_are_made_for_them(database, monkeypatch, tables):
     """Some 20,000 pairs match; with a recall of .9, that fewer than .85 are found is hopeless."""
-    monkeypatch.setattr(polytope_tables, "GATHERED_TABLES", (tables,) if tables > 4 else ())
+    monkeypatch.setattr(kinds, "GATHERED_TABLES", (tables,) if tables > 4 else ())
     monkeypatch.setattr(polytopes, "GATHERED_SECONDS", -1.0)
-    monkeypatch.setattr(polytope_tables, "KEYED_DOCUMENTS", 100)
+    monkeypatch.setattr(kinds, "KEYED_DOCUMENTS", 100)
     asked = {"similarity": 0.8, "recall": 0.9, "search": "polytope"}
     every = pairs_of(database, similarity=0.8, search="exhaustive")
 

@@ -9,7 +9,7 @@ from oracle import Oracle, Stored
 from soundness import TINY, assert_sound, everything, stray_values
 
 import simdb
-from simdb.database.write import writer
+from simdb.database.write import commit
 from simdb.storage import codec, layout, merge
 from simdb.storage.files import MapFull
 
@@ -327,7 +327,7 @@ def test_a_commit_that_fails_in_a_step_is_done_again(open_database, monkeypatch,
     database = open_database(options=TINY)
     insert(database, 0, 60)
     database.delete_many(range(1, 60, 7))
-    put, count = writer.Writer.put, []
+    put, count = commit.Writer.put, []
 
     def put_or_fail(self, name, key, value):
         count.append(name)
@@ -335,7 +335,7 @@ def test_a_commit_that_fails_in_a_step_is_done_again(open_database, monkeypatch,
             raise StopError
         put(self, name, key, value)
 
-    monkeypatch.setattr(writer.Writer, "put", put_or_fail)
+    monkeypatch.setattr(commit.Writer, "put", put_or_fail)
     with pytest.raises(StopError):
         insert(database, 60, 100)
     stored = len(database)
@@ -368,7 +368,7 @@ def test_a_step_of_a_commit_that_is_done_again_writes_the_same(open_database, mo
     database = open_database(options=TINY, map_size=1 << 20)
     insert(database, 0, 20)
     database.delete_many(range(1, 20, 7))
-    put_manifest, failed = writer.Writer.put_manifest, set()
+    put_manifest, failed = commit.Writer.put_manifest, set()
 
     def fail_first(self, manifest):
         merge = manifest.unfinished
@@ -378,7 +378,7 @@ def test_a_step_of_a_commit_that_is_done_again_writes_the_same(open_database, mo
         put_manifest(self, manifest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(writer.Writer, "put_manifest", fail_first)
+        patch.setattr(commit.Writer, "put_manifest", fail_first)
         insert(database, 20, 35)
     insert(database, 35, 80)
 

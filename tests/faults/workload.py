@@ -13,7 +13,7 @@ from typing import Any
 from oracle import Oracle
 
 import simdb
-from simdb.database.write import writer
+from simdb.database.write import commit
 from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import table_names
@@ -44,7 +44,7 @@ def merge_slowly():
     """
     compaction.AT_ONCE_DELTAS = compaction.PACE = 1
     compaction.AHEAD_LEAST, compaction.STAGED_MOST, compaction.COMPACTED_MOST = 24, 16, 32
-    writer.WAITING_BYTES = 400
+    commit.WAITING_BYTES = 400
 
 
 def changes(seed, step):

@@ -21,7 +21,7 @@ import numpy as np
 import simdb
 from simdb.database.maintenance import compaction
 from simdb.database.search import many
-from simdb.database.write import writer
+from simdb.database.write import commit
 from simdb.plan import compaction as policy
 from simdb.storage import environment
 from simdb.storage import open_files
@@ -42,14 +42,14 @@ def die_before_commit(self, change, **settings):
     return write(self, change_then_die, **settings)
 
 def die_at_put(number):
-    put = writer.Writer.put
+    put = commit.Writer.put
     count = [0]
     def put_or_die(self, name, key, value):
         count[0] += 1
         if count[0] == number:
             die()
         put(self, name, key, value)
-    writer.Writer.put = put_or_die
+    commit.Writer.put = put_or_die
 
 def die_at_chunk(number):
     opened = many.opened
@@ -80,7 +80,7 @@ else:
 if verb == "compact":
     database.compact()
 elif verb == "compact ahead":
-    policy.AHEAD_LEAST, policy.COMPACTED_MOST, writer.WAITING_BYTES = 1, 8, 1
+    policy.AHEAD_LEAST, policy.COMPACTED_MOST, commit.WAITING_BYTES = 1, 8, 1
     database.compact()
 elif verb == "rebuild":
     database.rebuild()

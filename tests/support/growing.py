@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from simdb.database.write import writer
+from simdb.database.write import commit
 from simdb.plan import compaction
 
 
@@ -21,5 +21,5 @@ def writing_ahead(least=10, staged=8, longest=16, compacted=24):
         patch.setattr(compaction, "LENGTH_MOST", longest)
         patch.setattr(compaction, "BULK_MOST", longest)
         patch.setattr(compaction, "COMPACTED_MOST", compacted)
-        patch.setattr(writer, "WAITING_BYTES", 1)
+        patch.setattr(commit, "WAITING_BYTES", 1)
         yield

@@ -43,14 +43,12 @@ TINY = {
     "database.search.filters": {"FOUND_TOGETHER": 2, "READ_TOGETHER": 3},
     "database.state.glimpse": {"PART": 3},
     "database.state.signature_kind": {"SORTING_QUERIES": 2, "TRIED": 2, "COMPARED_BYTES": 300},
-    "database.state.kinds": {"CROWD_SAMPLE": 4},
-    "database.state.polytope_tables": {
-        "GATHERED_BYTES": 60, "GATHERED_AT_ONCE": 1, "REPLACED_KEYS": 3
+    "database.state.kinds": {
+        "CROWD_SAMPLE": 4, "GATHERED_BYTES": 60, "GATHERED_AT_ONCE": 1, "REPLACED_KEYS": 3,
     },
     "database.state.incoming": {"SKETCHED_DOCUMENTS": 3, "SKETCHED_READY": 3},
     "database.state.view": {"FEW": 1, "PLANS_MAX": 1, "ASKED_LEAST": 4, "MADE_BYTES": 4800},
-    "database.write.writer": {"WAITING_BYTES": 500},
-    "database.write.commit": {"MERGED_MOST": 60, "AHEAD_ENTRIES": 90},
+    "database.write.commit": {"MERGED_MOST": 60, "AHEAD_ENTRIES": 90, "WAITING_BYTES": 500},
     "database.write.claim": {
         "GROUP_FIRST": 2, "GROUP_DOCUMENTS": 4, "LOOKED_UP": 3, "LOOKED_UP_LEAST": 2,
         "PLANNED_GROWTH": 1, "MATCHES_ENOUGH": 3, "JUDGED_FIRST": 1, "MATCHES_FIRST": 3,

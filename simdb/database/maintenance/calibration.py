@@ -32,7 +32,7 @@ from simdb.database.state.documents import stored_sketches
 from simdb.database.state.incoming import sketch_queries
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
-from simdb.database.write.writer import commit
+from simdb.database.write.commit import commit
 from simdb.plan import (
     QUERIES_LEAST,
     SAMPLED_DISTANCE,

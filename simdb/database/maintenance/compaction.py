@@ -24,8 +24,8 @@ from simdb.database.maintenance.calibration import covered_of, covering
 from simdb.database.state.kinds import kind_of
 from simdb.database.state.store import Store, settled
 from simdb.database.write import commit
+from simdb.database.write.commit import Ahead, Writer, drop_run, write, write_clusters
 from simdb.database.write.idf import copy_idf
-from simdb.database.write.writer import Ahead, Writer, drop_run, write, write_clusters
 from simdb.plan import compaction as policy
 from simdb.storage import (
     COPY_FILE,

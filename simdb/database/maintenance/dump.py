@@ -39,9 +39,16 @@ from simdb.database.maintenance.compaction import compact
 from simdb.database.state.incoming import rehashed, repeated
 from simdb.database.state.state import State
 from simdb.database.state.store import Store, created
-from simdb.database.write.commit import write_ahead, write_staged
+from simdb.database.write.commit import (
+    Ahead,
+    commit,
+    put_clusters,
+    write,
+    write_ahead,
+    write_notes,
+    write_staged,
+)
 from simdb.database.write.staging import Staging
-from simdb.database.write.writer import Ahead, commit, put_clusters, write, write_notes
 from simdb.storage import (
     DEFAULT_MAP_BYTES,
     IDF_FILE,

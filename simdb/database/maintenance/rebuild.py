@@ -44,7 +44,7 @@ from simdb.database.state.kinds import kind_of
 from simdb.database.state.state import State
 from simdb.database.state.store import Store, open_aside, settled
 from simdb.database.state.view import Kind, View
-from simdb.database.write.writer import Writer, write, write_anew, write_notes
+from simdb.database.write.commit import Writer, write, write_anew, write_notes
 from simdb.plan import decode_calibration
 from simdb.sketch import take_resources
 from simdb.storage import (

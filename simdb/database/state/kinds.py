@@ -2,11 +2,20 @@
 
 A database of fingerprints has tables by block permutations (BPHS, PSM).  Databases of signatures
 are in `signature_kind.py`.
+
+Every run has cross-polytope tables of its own, and so a threshold of its own (`plan/polytopes.py`).
+A search of all documents gathers the tables of all runs in memory first, since two runs need nearly
+twice the probes of one: as many tables at a time as the memory for them holds, and at least one.
+In them, whole fingerprints take the places of the keys, since the directory has the codes already.
+So 64 bits judge a candidate and not 42, and a tenth of the candidates pass or fewer; each that
+passes costs a read of a vector.  Documents that are in no run yet are compared one by one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,19 +23,378 @@ import numpy as np
 from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED, Fingerprint, Sketches
 from simdb.core.bits import FINGERPRINT_BITS
-from simdb.core.dtypes import F32, U8
+from simdb.core.dtypes import F32, I64, U8, U32, U64, Bools
 from simdb.core.options import Options
+from simdb.core.threads import mapped
 from simdb.core.vector_form import corrected, corrected_one, unpack
 from simdb.database import state
-from simdb.database.state.polytope_tables import gathered_tables, polytope_runs, swept_runs
-from simdb.database.state.view import FINGERPRINTS, Kind, Sealed, View
-from simdb.plan import Criterion, Permutations, Population
-from simdb.storage import NO_DOCUMENTS, Run, Source, Table, header_bits
+from simdb.database.state.view import FINGERPRINTS, GatheredTables, KeptParts, Kind, Sealed, View
+from simdb.plan import (
+    ALL_SIGNS,
+    KEY_SIGNS,
+    Criterion,
+    Permutations,
+    PolytopeRun,
+    Population,
+    sign_limits,
+    table_share,
+    thresholds,
+)
+from simdb.storage import (
+    ENTRY_BYTES,
+    NO_DOCUMENTS,
+    Run,
+    Source,
+    Table,
+    header_bits,
+    layout,
+    make_table,
+    merge_tables,
+    polytope_header_bits,
+    sorted_table,
+)
 
 if TYPE_CHECKING:
     from simdb.core.documents import Signature
 
+# So much memory may the tables take that are gathered at a time, or so many tables if that is more:
+# each search takes some time whatever the tables.  A key and an ordinal are an entry.
+GATHERED_BYTES = 1 << 30
+GATHERED_AT_ONCE = 3
+# At a low similarity more tables need fewer probes in all; the kernel has rotations for so many.
+GATHERED_TABLES = (8, 16)
+# The keys of so many documents are made by one thread at a time, and so many are written over.
+KEYED_DOCUMENTS = 1 << 14
+REPLACED_KEYS = 1 << 18
+
+Item = TypeVar("Item")
+
 CROWD_SAMPLE = 256  # documents of each table that tell how crowded its headers are
+
+
+class PolytopeLimits(NamedTuple):
+    """How far a search goes: the threshold of each run, and the least similarity of a match.
+
+    `signs`: how far the signs of a candidate may differ; see `sign_limits`.
+    """
+
+    thresholds: F32
+    least: float
+    signs: tuple[tuple[int, int, float], tuple[int, int, float]]
+
+
+class SourcedView(Protocol):
+    """A view under a transaction, as a state gives it: its source is made when it is needed."""
+
+    view: View
+
+    @property
+    def source(self) -> Source:
+        """The read transaction, from which stored values are fetched."""
+
+
+def polytopes_of(state: SourcedView) -> Any:
+    """Return the cross-polytope tables of a view, ready for look-up."""
+    view = state.view
+    if view.polytopes is None:
+        view.polytopes = _made(view, state.source)
+    return view.polytopes
+
+
+def polytopes_without(view: View, source: Source, is_left_out: Bools) -> Any:
+    """Return copies of the tables, and the delta of a view, without the entries of some documents.
+
+    `is_left_out`: by ordinal, of the documents in runs.
+    """
+    runs = [[_thinned(*part, is_left_out) for part in parts] for parts in _all_parts(view, source)]
+    made = _prepared(view, source, runs)
+    return made.over(_weighted_delta(view), view.dead, view.vectors.over(source, None))
+
+
+def limits_of(state: SourcedView, criterion: Criterion, *, either: bool) -> PolytopeLimits:
+    """Return how far a search by similarity must go; `either`: see `thresholds`."""
+    known = state.view.sealed.limits
+    key = (criterion.similarity, criterion.floor, criterion.recall, either)
+    found = known.get(key)
+    if found is None:
+        found = known[key] = _limits(state.view, state.source, criterion, either)
+    return found
+
+
+def gathered(
+    view: View, source: Source, tables: int, ordinals: U32, threads: int
+) -> Iterator[View]:
+    """Yield the same view with some of `tables` cross-polytope tables of all its runs in memory.
+
+    Each table is in one of the views, which no longer has it when the next one is asked for.
+    `ordinals`: the documents of the runs that have weights.  Yields `view` itself if it is a part
+    of a run.
+    """
+    stored = view.kind.keying.polytopes.table_count
+    if not view.runs or not _is_whole(view):
+        yield view
+        return
+    fingerprints = _fingerprints(view, source)
+    at_once = max(GATHERED_BYTES // max(len(ordinals) * ENTRY_BYTES, 1), GATHERED_AT_ONCE)
+    for first in range(0, tables, at_once):
+        numbers = range(first, min(first + at_once, tables))
+        made = (
+            _joined(view, source, numbers, threads)
+            if tables == stored
+            else _keyed(view, source, numbers, ordinals, threads)
+        )
+        made = _of_each(partial(with_fingerprints, fingerprints), made, threads)
+        sealed = _with_tables(view, made, first, tables)
+        part = with_sealed(view, sealed)
+        yield part
+        # Whoever asks for the next view may still hold this one.
+        part.polytopes, sealed.polytopes, sealed.gathered = None, None, None
+        made.clear()
+
+
+def gathered_whole(view: View, source: Source, tables: int, threads: int) -> Sealed | None:
+    """Return the runs of a view with so many cross-polytope tables of all documents in memory.
+
+    Those that are not stored are made.  None if the view has no tables or is a part of a run, or if
+    the memory does not hold so many.
+    """
+    stored = view.kind.keying.polytopes.table_count
+    if not _held_tables(view, (tables,)):
+        return None
+    made = _joined(view, source, range(stored), threads)
+    if tables > stored:
+        made += _keyed(view, source, range(stored, tables), np.sort(made[0].ordinals), threads)
+    made = _of_each(partial(with_fingerprints, _fingerprints(view, source)), made, threads)
+    return _with_tables(view, made, 0, tables)
+
+
+def looked_up(population: Any, view: View, source: Source, expected: float) -> Any:
+    """Return the population of a view as the planner must know it for `gathered_whole`.
+
+    `expected`: how many documents will be looked up.
+    """
+    tables, runs = _held_tables(view, gathered_tables(view, source)), swept_runs(view, source)
+    share = sum(run.count for run in runs) / max(expected, 1.0)
+    return replace(population, gathered_tables=tables, polytope_runs=runs, gathered_share=share)
+
+
+def with_sealed(view: View, sealed: Sealed) -> View:
+    """Return the same view with its runs as `sealed` has them."""
+    kept = KeptParts(sealed, view.plans)
+    return View(view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept)
+
+
+def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
+    """Return what the planner must know of the cross-polytope tables of each run."""
+    sealed = view.sealed
+    if sealed.polytope_runs is None:
+        described: list[PolytopeRun] = []
+        if sealed.gathered is not None:
+            table = sealed.gathered.tables[0]
+            described = [PolytopeRun(len(table.keys), table.width)]
+        elif view.kind.keying.polytopes.table_count:
+            described = [
+                PolytopeRun(run.info.polytope_count, run.polytope_table(0, source).width)
+                for run in view.runs
+            ]
+        sealed.polytope_runs = tuple(described)
+    return sealed.polytope_runs
+
+
+def swept_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
+    """Return what the planner must know of the tables in which all documents are looked up.
+
+    That is one run if there are several.
+    """
+    runs = polytope_runs(view, source)
+    if len(runs) < 2 or not _is_whole(view):
+        return runs
+    count = sum(run.count for run in runs)
+    return (PolytopeRun(count, polytope_header_bits(count)),)
+
+
+def gathered_tables(view: View, source: Source) -> tuple[int, ...]:
+    """Return numbers of tables, more than are stored, that can be made for many look-ups."""
+    stored = view.kind.keying.polytopes.table_count
+    return tuple(each for each in GATHERED_TABLES if 0 < stored < each and _is_whole(view))
+
+
+def table_count(view: View) -> int:
+    """Return how many cross-polytope tables are searched, in this view and others of `gathered`."""
+    gathered = view.sealed.gathered
+    return view.kind.keying.polytopes.table_count if gathered is None else gathered.total
+
+
+def searched_tables(view: View) -> range:
+    """Return the numbers of the cross-polytope tables that are searched in this view."""
+    gathered = view.sealed.gathered
+    if gathered is None:
+        return range(view.kind.keying.polytopes.table_count)
+    return range(gathered.first, gathered.first + len(gathered.tables))
+
+
+def with_fingerprints(fingerprints: U64, table: Table, threads: int) -> Table:
+    """Return the same table with the fingerprints of its documents in place of keys.
+
+    `fingerprints`: of all documents, by ordinal.  They are written over keys that are not
+    read-only, so a table that was made for this must not be used any more.
+    """
+    keys = table.keys if table.keys.flags.writeable else np.empty_like(table.keys)
+
+    def fill(start: int) -> None:
+        some = slice(start, start + REPLACED_KEYS)
+        # A damaged table may have ordinals beyond all documents.
+        np.take(fingerprints, table.ordinals[some], out=keys[some], mode="clip")
+
+    for _ in mapped(fill, range(0, len(keys), REPLACED_KEYS), threads):
+        pass
+    return table._replace(keys=keys)
+
+
+def is_gathered(view: View) -> bool:
+    """Return whether the tables of a view have whole fingerprints in place of keys."""
+    return view.sealed.gathered is not None
+
+
+def run_of(view: View, ordinals: U32) -> I64:
+    """Return the number of the run whose tables have each of some documents."""
+    if view.sealed.gathered is not None:
+        return np.zeros(len(ordinals), np.int64)
+    starts = np.array([run.info.start for run in view.runs], np.int64)
+    return np.searchsorted(starts, ordinals, side="right") - 1
+
+
+def _with_tables(view: View, tables: list[Table], first: int, total: int) -> Sealed:
+    """Return the runs of a view with some of `total` tables in memory, those from `first` on."""
+    sealed = copy(view.sealed)
+    sealed.gathered = GatheredTables(tables, first, total)
+    sealed.polytopes, sealed.polytope_runs, sealed.limits = None, None, {}
+    return sealed
+
+
+def _made(view: View, source: Source) -> Any:
+    sealed = view.sealed
+    if sealed.polytopes is None:
+        sealed.polytopes = _prepared(view, source, _all_parts(view, source))
+    vectors = view.vectors.over(source, None)
+    return sealed.polytopes.over(_weighted_delta(view), view.dead, vectors)
+
+
+def _prepared(view: View, source: Source, runs: Sequence[Sequence[Any]]) -> Any:
+    """Return the tables `runs` of a view, ready for look-up, without vectors and delta."""
+    first = searched_tables(view).start
+    return kernel.Polytopes(
+        source.width, [], runs, NO_DOCUMENTS, None, view.windows, first_table=first,
+        are_whole=is_gathered(view),
+    )  # fmt: skip
+
+
+def _limits(view: View, source: Source, criterion: Criterion, either: bool) -> PolytopeLimits:
+    similarity, least, recall = criterion.similarity, criterion.least, criterion.recall
+    assert similarity is not None
+    assert least is not None
+    each = thresholds(
+        polytope_runs(view, source), similarity, table_share(recall), tables=table_count(view),
+        either=either,
+    )  # fmt: skip
+    signs = ALL_SIGNS if is_gathered(view) else KEY_SIGNS
+    return PolytopeLimits(np.array(each, np.float32), least, sign_limits(least, recall, signs))
+
+
+def _held_tables(view: View, tables: tuple[int, ...]) -> tuple[int, ...]:
+    """Return those numbers of tables, of all documents of whole runs, that the memory holds."""
+    count = sum(run.info.polytope_count for run in view.runs) if _is_whole(view) else 0
+    return tuple(each for each in tables if 0 < each * count * ENTRY_BYTES <= GATHERED_BYTES)
+
+
+def _is_whole(view: View) -> bool:
+    """Return whether a view has whole runs, not a part of one."""
+    return view.windows is None and not view.sealed.is_segment
+
+
+def _joined(view: View, source: Source, numbers: range, threads: int) -> list[Table]:
+    """Return some of the stored tables, each merged from those of all runs."""
+    every = [[run.polytope_table(table, source) for run in view.runs] for table in numbers]
+    merged = _of_each(lambda parts, few: merge_tables(parts, threads=few), every, threads)
+    return _with_directories(merged, threads)
+
+
+def _fingerprints(view: View, source: Source) -> U64:
+    """Return the fingerprints of the documents in runs, by ordinal."""
+    parts = [part.column(layout.FINGERPRINT, source) for part in view.sealed.parts]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: int) -> list[Table]:
+    """Return some tables that are not stored, made from the stored weights."""
+    vectors = view.vectors.over(source, None)
+    keys = [np.empty(len(ordinals), np.uint64) for _ in numbers]
+
+    def fill(start: int) -> None:
+        some = slice(start, start + KEYED_DOCUMENTS)
+        some_vectors = vectors.gather(ordinals[some])
+        made = kernel.polytope_keys(some_vectors, len(numbers), numbers.start)
+        for own, part in zip(keys, made, strict=True):
+            own[some] = part
+
+    for _ in mapped(fill, range(0, len(ordinals), KEYED_DOCUMENTS), threads):
+        pass
+
+    def sort(at: int, few: int) -> Table:
+        own, keys[at] = keys[at], keys[at][:0].copy()  # let go when they are sorted
+        return sorted_table(own, ordinals, few)
+
+    return _with_directories(_of_each(sort, range(len(keys)), threads), threads)
+
+
+def _of_each(
+    make: Callable[[Item, int], Table], given: Sequence[Item], threads: int
+) -> list[Table]:
+    """Return `make(each, threads)` of all: a thread makes each, or all make one after the other."""
+    if len(given) < threads:
+        return [make(each, threads) for each in given]
+    return list(mapped(lambda each: make(each, 1), given, threads))
+
+
+def _with_directories(tables: Sequence[Table], threads: int) -> list[Table]:
+    """Return the same tables, with directories where they have none."""
+
+    def make(table: Table) -> Table:
+        if len(table.directory):
+            return table
+        width = polytope_header_bits(len(table.keys))
+        return make_table(table.keys, table.ordinals, width, is_sorted=True)
+
+    return list(mapped(make, tables, threads))
+
+
+def _all_parts(view: View, source: Source) -> list[list[Table]]:
+    """Return the tables of each run, or of all together if they are gathered."""
+    if view.sealed.gathered is not None:
+        return [view.sealed.gathered.tables]
+    tables = range(view.kind.keying.polytopes.table_count)
+    return [[run.polytope_table(table, source) for table in tables] for run in view.runs]
+
+
+def _thinned(keys: U64, ordinals: U32, directory: U32, is_left_out: Bools) -> tuple[U64, U32, U32]:
+    """Return a table without the entries of some documents; unknown ordinals stay."""
+    is_kept = np.ones(len(ordinals), np.bool_)
+    known = ordinals < len(is_left_out)
+    is_kept[known] = ~is_left_out[ordinals[known]]
+    before = np.zeros(len(keys) + 1, np.uint32)
+    np.cumsum(is_kept, out=before[1:])
+    moved = before[np.minimum(directory, len(keys))]
+    return keys[is_kept], ordinals[is_kept], moved
+
+
+def _weighted_delta(view: View) -> tuple[U64, U32]:
+    """Return the fingerprints and ordinals of the documents of the delta that have weights."""
+    delta = view.delta
+    if delta.weighted_count == len(delta.batch):
+        return delta.batch.fingerprints, delta.ordinals
+    chosen = np.flatnonzero(delta.batch.states == WEIGHTED)
+    ordinals = (chosen + delta.start).astype(np.uint32)
+    return np.ascontiguousarray(delta.batch.fingerprints[chosen]), ordinals
 
 
 def kind_of(options: Options) -> Kind:

@@ -38,7 +38,7 @@ from simdb.database.search.question import Question, criterion_of
 from simdb.database.search.rows import Rows, gathered, joined, merged, no_rows
 from simdb.database.state.documents import find_ids, stored_sketches
 from simdb.database.state.incoming import EncodedIds, chosen_batch, make_batch
-from simdb.database.state.polytope_tables import gathered_whole, looked_up, with_sealed
+from simdb.database.state.kinds import gathered_whole, looked_up, with_sealed
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS, Sealed, View
 from simdb.database.write.conflicts import Conflicts, StoredGroup
@@ -391,7 +391,7 @@ def gathered_of(state: State, criterion: Criterion, expected: float) -> Sealed |
     """Return the tables of all documents in runs, gathered for about `expected` look-ups.
 
     As many tables as cost least; None if the look-ups are not worth it.  See
-    `database/state/polytope_tables.py`.
+    `database/state/kinds.py`.
     """
     view, source = state.view, state.source
     if expected * GATHERED_STORED < view.delta.start or state.plan(criterion).method != POLYTOPE:

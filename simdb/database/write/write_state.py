@@ -21,9 +21,8 @@ from simdb.database.state.incoming import rehashed, repeated
 from simdb.database.state.state import State
 from simdb.database.state.store import GROWTH_BYTES, Store
 from simdb.database.state.view import View
-from simdb.database.write.commit import write_ahead, write_staged
+from simdb.database.write.commit import Ahead, Writer, write_ahead, write_staged
 from simdb.database.write.staging import Saved, Staging
-from simdb.database.write.writer import Ahead, Writer
 from simdb.storage import Gate, Holder, Manifest, MapFull, Membership, StoredBatch
 
 

@@ -29,7 +29,7 @@ from simdb.database.search.couples import (
 from simdb.database.search.method import Method, PairMember
 from simdb.database.search.methods.exhaustive import links_among
 from simdb.database.search.rows import MANY, Rows
-from simdb.database.state.polytope_tables import (
+from simdb.database.state.kinds import (
     gathered,
     limits_of,
     polytope_runs,
