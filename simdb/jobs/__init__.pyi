@@ -1,16 +1,13 @@
 from simdb.jobs.decontamination.decontaminate import (
-    checked_rule as checked_rule,
-    parts_of_files as parts_of_files,
-    result as result,
-)
-from simdb.jobs.decontamination.result import COLUMNS as COLUMNS, Decontaminated as Decontaminated
-from simdb.jobs.decontamination.search import (
     CUT as CUT,
     DROP as DROP,
     MARK as MARK,
     DecontaminationRun as DecontaminationRun,
     ItemSearch as ItemSearch,
+    parts_of_files as parts_of_files,
 )
+from simdb.jobs.decontamination.items import LeakRule as LeakRule
+from simdb.jobs.decontamination.result import Decontaminated as Decontaminated
 from simdb.jobs.deduplication.job import (
     DedupJob as DedupJob,
     FoundRows as FoundRows,

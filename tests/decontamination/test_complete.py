@@ -12,7 +12,7 @@ import simdb
 ANY_RUN = {"common": 1.0, "coverage": 1e-9, "min_hits": 1}
 PORTIONS = (
     "simdb.jobs.deduplication.texts.READ_ROWS",
-    "simdb.jobs.decontamination.search.JUDGED_DOCUMENTS",
+    "simdb.jobs.decontamination.decontaminate.JUDGED_DOCUMENTS",
 )
 
 

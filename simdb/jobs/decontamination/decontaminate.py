@@ -1,16 +1,19 @@
 """Decontaminate: whether the test is in the training data, in one call, for data of any kind."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import groupby
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
+from simdb import files
 from simdb.core import keeping
-from simdb.core.arrow import ByteColumn, id_text
-from simdb.core.checks import instance, one_of, share, whole
+from simdb.core.arrow import ByteColumn, Texts, id_text
+from simdb.core.checks import instance, one_of
 from simdb.core.choices import (
     DROP as DROP_NULLS,
     KEEP,
@@ -21,35 +24,29 @@ from simdb.core.choices import (
     OnError,
 )
 from simdb.core.decoding import UTF8, as_text, known_encoding
-from simdb.core.dtypes import Bools
+from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError, OptionError
-from simdb.core.fields import FieldName, checked_field, field_named, value_text
+from simdb.core.fields import Field, FieldName, checked_field, field_named, value_text
 from simdb.core.memory import check_memory
 from simdb.core.options import Minhash, Simhash
 from simdb.core.progress import Progress, Report, report_of
 from simdb.core.skipped import Skipped
 from simdb.core.text_sketch import TextSketch
-from simdb.core.threads import thread_count
-from simdb.files import SourceOptions, Staying, expanded
-from simdb.jobs.decontamination.items import ItemPart, LeakRule
-from simdb.jobs.decontamination.result import Decontaminated, Leak, marks, without
-from simdb.jobs.decontamination.search import (
-    ACTIONS,
-    CUT,
-    DROP,
-    MARK,
-    MARKS_FIELD,
-    DecontaminationRun,
-    ItemSearch,
-    by_document,
-)
+from simdb.core.threads import mapped, thread_count
+from simdb.database import numbered
+from simdb.jobs.decontamination.items import ItemPart, Items, LeakJudge, LeakRule, Scan
+from simdb.jobs.decontamination.result import Decontaminated, Leak, leaks_of, marks, without
 from simdb.jobs.deduplication.files import KeptDocuments, opened, paths_of, reading_of, records_of
 from simdb.jobs.deduplication.references import ids_in
 from simdb.jobs.deduplication.result import InMemory, Survivors
 from simdb.jobs.deduplication.rows import DataRows, Records, Values, own_ids, rows_of
 from simdb.jobs.deduplication.texts import RowTexts, readable_texts
+from simdb.sketch import WordOrder
 
-NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
+# The documents that one thread compares with items at a time.
+JUDGED_DOCUMENTS = 256
+ACTIONS = DROP, CUT, MARK = ("drop", "cut", "mark")
+MARKS_FIELD = "leaks"  # which a marked record has
 
 
 def decontaminate(
@@ -94,7 +91,7 @@ def decontaminate(
     their texts, and leaves out what is empty then; "mark" adds the field "leaks".  `sketch`: how
     texts are cut and cleaned.  Others: see `deduplicate`; a warning tells of items left out.
     """
-    rule = checked_rule(ngram, coverage, min_hits, common)
+    rule = LeakRule(ngram, coverage, min_hits, common)
     one_of("action", action, ACTIONS)
     one_of("on_null", on_null, ON_NULL)
     check_memory("memory", memory)
@@ -104,8 +101,8 @@ def decontaminate(
     skipped, how = Skipped(on_error), (known_encoding(encoding), errors)
     parts = parts_of(against, text, id, fields, *how, skipped.other())
     report, count = report_of(progress), thread_count(threads)
-    search = ItemSearch(parts, cutting, rule, ngram=ngram, errors=errors, threads=count)
-    staying = {"in against=": expanded(paths_of(against) or ())}
+    search = ItemSearch(parts, cutting, rule, errors=errors, threads=count)
+    staying = {"in against=": files.expanded(paths_of(against) or ())}
     if (paths := paths_of(data)) is not None:
         reading = reading_of(id, text, *how, on_null, threads=threads, memory=memory)
         return _of_files(paths, reading, search, action, on_null, report, staying, skipped)
@@ -114,13 +111,137 @@ def decontaminate(
     return _of_rows(rows, texts, text, id, search, action, on_null, report, staying, skipped)
 
 
-def checked_rule(ngram: int, coverage: float, min_hits: int, common: float) -> LeakRule:
-    """Return the rule that the arguments mean; OptionError for a wrong one."""
-    whole("ngram", ngram, NGRAM_LEAST, NGRAM_MOST)
-    share("coverage", coverage)
-    whole("min_hits", min_hits, 1, 1 << 20)
-    share("common", common)
-    return LeakRule(coverage, min_hits, common)
+class ItemSearch:
+    """The items, and what was found of them in the documents so far."""
+
+    def __init__(
+        self,
+        parts: Sequence[ItemPart],
+        sketch: TextSketch,
+        rule: LeakRule,
+        *,
+        errors: str,
+        threads: int,
+    ) -> None:
+        """Look for `parts`; OptionError for a sketch without words, InputError for a part."""
+        self._order = WordOrder(sketch)
+        self.items = Items(parts, self._order, rule.ngram, errors)
+        self._rule, self._threads = rule, threads
+        self._scan = Scan(self.items, self._order, errors)
+        self.documents = 0
+
+    @property
+    def words(self) -> int:
+        """How many words the documents have."""
+        return self._scan.words
+
+    def read(self, batches: Iterable[Texts]) -> Iterator[int]:
+        """Take all documents; yield how many were taken."""
+        for found in mapped(lambda some: self._scan.look(*some), numbered(batches), self._threads):
+            self._scan.add(found)
+            self.documents += len(found[0].has_any)
+            yield self.documents
+
+    def leaks(self, texts: Callable[[I64], Texts]) -> list[Leak]:
+        """Return the leaks by document, the id of each is the position of its document.
+
+        `texts` returns the texts at some positions.
+        """
+        judge = LeakJudge(self.items, self._order, self._scan, self.documents, self._rule)
+        positions = np.flatnonzero(self._scan.has_any)
+        cuts = range(0, len(positions), JUDGED_DOCUMENTS)
+        parts = (positions[at : at + JUDGED_DOCUMENTS] for at in cuts)
+        leaks: list[Leak] = []
+        for found in mapped(
+            lambda some: self._judged(judge, *some),
+            ((part, texts(part)) for part in parts),
+            self._threads,
+        ):
+            leaks += found
+        return leaks
+
+    def _judged(self, judge: LeakJudge, positions: I64, texts: Texts) -> list[Leak]:
+        found = judge.judge(texts, positions)
+        places = {position: at for at, position in enumerate(positions.tolist())}
+        return [
+            leak
+            for document, own in groupby(found, key=lambda each: each.document)
+            for leak in leaks_of(own, texts[places[document]], self.items, self._order)
+        ]
+
+
+class DecontaminationRun(ExitStack):
+    """The documents of one run, by their positions in the input; `with` frees them."""
+
+    def __init__(
+        self, search: ItemSearch, origins: files.Origins, output: files.SurvivorOutput | None
+    ) -> None:
+        """Look for what `search` looks for.
+
+        `origins`: where lines can be read again.  `output`: what documents will be written to, None
+        if none will.
+        """
+        super().__init__()
+        self._search, self._output = search, output
+        self.names = self.enter_context(files.Names())
+        self._texts = self.enter_context(files.TextsAgain(origins))
+        self.lines = self.enter_context(files.LinesAgain(origins, output))
+
+    def clean(
+        self,
+        batches: Iterable[files.Batch],
+        action: str,
+        sources: Sequence[str],
+        text: FieldName,
+        *,
+        report: Callable[[int], object] | None = None,
+        begin: Callable[[str], object] | None = None,
+    ) -> Bools:
+        """Read all documents, and return which of them stay, bool[n].
+
+        The records that `action` changes are changed.  `sources`, `text`: where the documents are,
+        and the field with the text.  `report` takes the number of documents so far, and `begin` the
+        name of the second stage.
+        """
+        for done in self._search.read(map(self._noted, batches)):
+            if report is not None:
+                report(done)
+        if begin is not None:
+            begin("comparing documents with items")
+        leaks = self._search.leaks(lambda places: self._texts.texts(places.astype(np.uint32)))
+        self._own = by_document(leaks)
+        positions = np.array([leak.id for leak in leaks], np.int64)
+        ids = self.names.of(positions, as_read=True)
+        self._leaks = [replace(leak, id=id) for leak, id in zip(leaks, ids, strict=True)]
+        return self._kept(action, sources, field_named(text))
+
+    def result(self, survivors: Survivors, kept: Bools, left_out: Skipped) -> Decontaminated:
+        """Return the result, given what stays."""
+        return _result(survivors, kept, self._leaks, self._search, left_out)
+
+    def _kept(self, action: str, sources: Sequence[str], wanted: Field) -> Bools:
+        own, positions = self._own, np.array(sorted(self._own), np.int64)
+        is_kept = np.ones(self._search.documents, np.bool_)
+        if action == DROP:
+            is_kept[positions] = False
+            return is_kept
+
+        def changed(position: int, row: files.Row) -> files.Row:
+            if action == MARK:
+                return {**row, MARKS_FIELD: marks(own[position])}
+            rest = without(wanted.of(row), own[position])
+            is_kept[position] = bool(rest.strip())
+            return wanted.replaced(row, rest)
+
+        if self._output is not None:
+            self.lines.change(positions, sources, changed)
+        return is_kept
+
+    def _noted(self, batch: files.Batch) -> Texts:
+        """Note what is needed later of a batch, and return its texts."""
+        for each in (self.names, self.lines, self._texts):
+            each.add(batch)
+        return batch.texts
 
 
 def parts_of(
@@ -152,7 +273,7 @@ def parts_of(
 
 
 def parts_of_files(
-    paths: Sequence[str], names: Sequence[FieldName], reading: SourceOptions, skipped: Skipped
+    paths: Sequence[str], names: Sequence[FieldName], reading: files.SourceOptions, skipped: Skipped
 ) -> list[ItemPart]:
     """Return the items in files, by the fields `names`; InputError for what cannot be read.
 
@@ -230,7 +351,7 @@ def _of_rows(
     action: str,
     on_null: str,
     report: Report | None,
-    staying: Staying,
+    staying: files.Staying,
     skipped: Skipped,
 ) -> Decontaminated:
     is_null = texts.checked_nulls(on_null)
@@ -249,7 +370,7 @@ def _of_rows(
     data = _changed_rows(rows, texts, text, own, action, kept)
     named = leaks if ids is None else [replace(leak, id=ids[leak.id]) for leak in leaks]
     held = InMemory(data, text, staying=staying)
-    return result(held, kept, named, search, skipped.named(ids))
+    return _result(held, kept, named, search, skipped.named(ids))
 
 
 def _changed_rows(
@@ -286,29 +407,26 @@ def _of_one_type(own: dict[Any, list[Leak]]) -> dict[Any, list[Leak]]:
 
 def _of_files(
     paths: Sequence[str],
-    reading: SourceOptions,
+    reading: files.SourceOptions,
     search: ItemSearch,
     action: str,
     on_null: str,
     report: Report | None,
-    staying: Staying,
+    staying: files.Staying,
     skipped: Skipped,
 ) -> Decontaminated:
     with ExitStack() as held:
-        files = opened(paths, reading, held, skipped, staying)
-        run = held.enter_context(DecontaminationRun(search, files.origins, files.survivors(None)))
-        for done in run.read(files.batches()):
-            if report is not None:
-                report(done)
-        leaks = run.leaks()
-        kept = run.kept(leaks, action, list(files.sources), reading.text_field)
+        read = opened(paths, reading, held, skipped, staying)
+        run = held.enter_context(DecontaminationRun(search, read.origins, read.survivors(None)))
+        batches, text = read.batches(), reading.text_field
+        kept = run.clean(batches, action, read.sources, text, report=report)
         if on_null == DROP_NULLS:
-            kept &= ~files.nulls
-        survivors = KeptDocuments(files, run.lines, kept, held.pop_all())
-        return result(survivors, kept, run.named(leaks), search, skipped.named())
+            kept &= ~read.nulls
+        survivors = KeptDocuments(read, run.lines, kept, held.pop_all())
+        return run.result(survivors, kept, skipped.named())
 
 
-def result(
+def _result(
     survivors: Survivors, kept: Bools, leaks: Sequence[Leak], search: ItemSearch, left_out: Skipped
 ) -> Decontaminated:
     """Return the result of a search, given what stays and the leaks by ids."""
@@ -319,3 +437,11 @@ def result(
         survivors=survivors, kept=kept, found=leaks, items=len(items.ids), leaked=leaked,
         short=items.short, words=search.words, left_out=left_out,
     )  # fmt: skip
+
+
+def by_document(leaks: Iterable[Leak]) -> dict[Any, list[Leak]]:
+    """Return the leaks of each document."""
+    found: dict[Any, list[Leak]] = defaultdict(list)
+    for leak in leaks:
+        found[leak.id].append(leak)
+    return dict(found)

@@ -19,10 +19,12 @@ import numpy.typing as npt
 from simdb.core import kernel
 from simdb.core.arrays import ranges, sorted_unique, sums_of
 from simdb.core.arrow import Texts
+from simdb.core.checks import share, whole
 from simdb.core.cold import MadeOnce
 from simdb.core.dtypes import F64, I64, U32, Bools
 from simdb.sketch import WordOrder
 
+NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
 # An item of fewer words, such as a name or a number, says nothing: every collection has it.
 LEAST_WORDS = 5
 
@@ -176,9 +178,17 @@ class Scan:
 class LeakRule:
     """When an item is in a document; see `simdb.decontaminate`."""
 
+    ngram: int
     coverage: float
     min_hits: int
     common: float
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for a number out of its range."""
+        whole("ngram", self.ngram, NGRAM_LEAST, NGRAM_MOST)
+        share("coverage", self.coverage)
+        whole("min_hits", self.min_hits, 1, 1 << 20)
+        share("common", self.common)
 
 
 class Passage(NamedTuple):

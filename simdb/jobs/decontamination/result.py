@@ -11,7 +11,7 @@ import numpy.typing as npt
 from simdb.core.arrow import id_array, load_arrow
 from simdb.core.previews import counted
 from simdb.core.skipped import Skipped
-from simdb.files import check_staying, output_format, write_rows, written
+from simdb.files import Target, check_staying, output_format, write_rows, written
 from simdb.jobs import report
 from simdb.jobs.decontamination.items import FoundItem, Items
 from simdb.jobs.deduplication.result import Survivors
@@ -208,8 +208,12 @@ class Decontaminated:
         check_staying([name], self.survivors.staying, has_folders=True)
         with written(name, output_format(name, "path")) as target:
             assert target is not None, "a path and a format make a target"
-            write_rows(lambda: (leak.row for leak in self.found), target, COLUMNS)
-            target.finish()
+            self.fill_leaks(target)
+
+    def fill_leaks(self, target: Target) -> None:
+        """Write the rows of `leaks` to an output."""
+        write_rows(lambda: (leak.row for leak in self.found), target, COLUMNS)
+        target.finish()
 
     def report(self, path: "str | os.PathLike[str]") -> None:
         """Write a page with each leak: the passage of the document beside the item.
