@@ -99,9 +99,14 @@ class StoreOptions:
         return blake2b(b"\0".join(places), digest_size=16).hexdigest()
 
     def opened(
-        self, sketch: Given, intake: Intake, allow: Collection[str], *, has_parts: bool
-    ) -> Callable[[Callable[[simdb.Database], object]], AbstractContextManager[simdb.Database]]:
-        """Return what opens the database, or creates it, see `open_or_create`.
+        self,
+        sketch: Given,
+        intake: Intake,
+        allow: Collection[str],
+        has_parts: bool,
+        try_out: Callable[[simdb.Database], object],
+    ) -> AbstractContextManager[simdb.Database]:
+        """Open the database for a `with` statement, or create it; see `open_or_create`.
 
         Raises OptionError for a database with another sketch or without features, and NotFoundError
         if there is none and --existing is given.
@@ -115,24 +120,19 @@ class StoreOptions:
             # Documents that were not seen for long can then be dropped without foresight.
             return simdb.Options(sketch=made, keep_times=SEEN, features=self.features)
 
-        def opened(
-            try_out: Callable[[simdb.Database], object],
-        ) -> AbstractContextManager[simdb.Database]:
-            def tried_out(database: simdb.Database) -> None:
-                check_given(sketch, database.options.sketch, path)
-                if self.features and not has_parts and not database.options.features:
-                    raise OptionError(
-                        f"{path} was created without --features, and what it has stored cannot get"
-                        " any; leave out --features, or begin a new database"
-                    )
-                try_out(database)
+        def tried_out(database: simdb.Database) -> None:
+            check_given(sketch, database.options.sketch, path)
+            if self.features and not has_parts and not database.options.features:
+                raise OptionError(
+                    f"{path} was created without --features, and what it has stored cannot get any;"
+                    " leave out --features, or begin a new database"
+                )
+            try_out(database)
 
-            return open_or_create(
-                path, make_options=make_options, try_out=tried_out, intake=intake, allow=allow,
-                must_exist=self.existing,
-            )  # fmt: skip
-
-        return opened
+        return open_or_create(
+            path, make_options=make_options, try_out=tried_out, intake=intake, allow=allow,
+            must_exist=self.existing,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,7 +282,7 @@ def dedup(
             beginnings.earlier = older
         known = partial(_known, older, duplicates.texts or [], reading, progress)
         options = simdb.Options() if has_database else _options(sketch, reference, known)
-        opened = store.opened(sketch, intake, allow, has_parts=has_parts)
+        opened = partial(store.opened, sketch, intake, allow, has_parts)
         outcome = jobs.run_job(jobs.DedupJob(
             sources=given.sources, origins=origins, held=held, options=options,
             question=replace(given.question, watch=partial(_watch, progress)),

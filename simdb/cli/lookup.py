@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 import simdb
+from simdb import files
 from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake, KeptOutput, is_default
 from simdb.cli.options.opening import one_state, open_either
@@ -29,26 +30,6 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
 from simdb.core.choices import RAISE, NullName, OnError
 from simdb.core.dtypes import Bools
-from simdb.files import (
-    STANDARD_OUTPUT,
-    Batch,
-    Format,
-    LinesAgain,
-    Origins,
-    Outputs,
-    Row,
-    SourceOptions,
-    Spool,
-    Staying,
-    SurvivorOutput,
-    check_outputs,
-    check_sources,
-    expanded,
-    output_format,
-    read_sources,
-    side_files,
-    write_results,
-)
 
 COLUMNS = ("id", "match", "distance", "similarity")
 SHOWN_COLUMNS = (*COLUMNS, "text", "match_text")
@@ -105,9 +86,9 @@ class LookupOutputs:
 
     def own_files(self, db: str) -> list[str]:
         """Return the paths that the run itself uses."""
-        return [db, *side_files(*self.paths.values())]
+        return [db, *files.side_files(*self.paths.values())]
 
-    def check(self, nearest: int | None) -> Format | None:
+    def check(self, nearest: int | None) -> files.Format | None:
         """Return the format of the rows, None if they are not written.
 
         Raises OptionError for outputs that --nearest does not have.
@@ -117,12 +98,12 @@ class LookupOutputs:
                 "--new and --found write documents by whether they have a match, and --nearest"
                 " shows documents whether they match or not; leave out one of the two"
             )
-        return None if self.output is None else output_format(self.output, "--output")
+        return None if self.output is None else files.output_format(self.output, "--output")
 
     def check_places(self, sources: Sequence[str], texts: Sequence[str] | None, db: str) -> None:
         """Raise OptionError for outputs that cannot be written together, see `check_outputs`."""
         staying, kept = {"in --texts": texts}, ["--new", "--found"]
-        check_outputs(self.paths, sources, staying, [db], kept=kept, in_place=self.in_place)
+        files.check_outputs(self.paths, sources, staying, [db], kept=kept, in_place=self.in_place)
 
 
 def lookup(
@@ -141,31 +122,33 @@ def lookup(
     """Show which documents a database has already, and store nothing."""
     wanted.check()
     form = outputs.check(wanted.nearest)
-    sources = expanded(sources)
-    check_sources([*sources, *(texts or [])], inputs.reading())
+    sources = files.expanded(sources)
+    files.check_sources([*sources, *(texts or [])], inputs.reading())
     outputs.check_places(sources, texts, db)
     reading = with_nulls(inputs.reading(), on_null)
     with (
-        Outputs() as held,
+        files.Outputs() as held,
         open_either(db, allow or []) as database,
         Progress("looking up", is_quiet=listing.quiet) as progress,
-        Spool() as rows,
+        files.Spool() as rows,
         texts_by_id(texts) as earlier,
     ):
         with split_into(held, outputs, sources, reading, {"in --texts": texts}) as (documents, own):
             target = held.open(outputs.output, form)
             wanted.found(database, [])  # finds wrong options before anything is read
             if earlier is not None:
-                earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
+                earlier.read(
+                    files.read_sources(texts or [], reading), database.options.sketch, progress
+                )
             intake = Intake.of(sources, own, progress, excluded=outputs.own_files(db))
             beside = partial(_beside, show, earlier)
             count = _look_up(database, intake, wanted, rows, beside, documents, own.on_error)
-            write_results(rows, target, _columns(show))
+            files.write_results(rows, target, _columns(show))
             documents.write(intake)
             rows.flush()
             held.place()
         progress.finish()
-        quiet = listing.quiet or STANDARD_OUTPUT in outputs.paths.values()
+        quiet = listing.quiet or files.STANDARD_OUTPUT in outputs.paths.values()
         has_rows = replace(listing, quiet=quiet).show(rows, _columns(show))
         no_rows = None if target is None else target.note("nothing matches")
         for note in filter(None, [no_rows, *documents.notes()]):
@@ -181,7 +164,9 @@ def _columns(show: int | None) -> tuple[str, ...]:
 class LookupSplit:
     """The documents that are looked up, on their way to the outputs."""
 
-    def __init__(self, outputs: Mapping[bool, SurvivorOutput], lines: LinesAgain) -> None:
+    def __init__(
+        self, outputs: Mapping[bool, files.SurvivorOutput], lines: files.LinesAgain
+    ) -> None:
         """Fill the outputs of documents by whether they have a match, of which there can be none.
 
         `lines` takes where documents lie.
@@ -189,7 +174,7 @@ class LookupSplit:
         self._outputs, self._lines = outputs, lines
         self._found: list[Bools] = []
 
-    def add(self, batch: Batch, is_found: Bools) -> None:
+    def add(self, batch: files.Batch, is_found: Bools) -> None:
         """Take documents, and which of them have a match."""
         if self._outputs:
             self._lines.add(batch)
@@ -213,9 +198,9 @@ class LookupSplit:
 def _beside(
     show: int | None,
     earlier: TextsById | None,
-    batch: Batch,
+    batch: files.Batch,
     found: Sequence[tuple[int, simdb.Match]],
-) -> list[Row]:
+) -> list[files.Row]:
     """Return the fields with texts for each match, given by the position of its document.
 
     `show`: so many characters of each, None for no texts; `earlier`: those of stored documents.
@@ -232,12 +217,12 @@ def _beside(
 
 @contextmanager
 def split_into(
-    outputs: Outputs,
+    outputs: files.Outputs,
     given: LookupOutputs,
     sources: Sequence[str],
-    reading: SourceOptions,
-    staying: Staying,
-) -> Iterator[tuple[LookupSplit, SourceOptions]]:
+    reading: files.SourceOptions,
+    staying: files.Staying,
+) -> Iterator[tuple[LookupSplit, files.SourceOptions]]:
     """Yield what splits the documents of `sources`, and how to read these for it.
 
     Raises OptionError for an output that the sources do not fit, or that would replace a file that
@@ -252,11 +237,11 @@ def split_into(
             " as records; let both names end alike"
         )
     with ExitStack() as held:
-        origins = held.enter_context(Origins())
+        origins = held.enter_context(files.Origins())
         own = (found if new.path is None else new).reading(replace(reading, origins=origins))
         both = {False: new.opened(outputs, own), True: found.opened(outputs, own)}
         wanted = {is_found: each for is_found, each in both.items() if each is not None}
-        lines = held.enter_context(LinesAgain(origins, next(iter(wanted.values()), None)))
+        lines = held.enter_context(files.LinesAgain(origins, next(iter(wanted.values()), None)))
         yield LookupSplit(wanted, lines), own
 
 
@@ -264,8 +249,8 @@ def _look_up(
     database: "simdb.Database | simdb.ShardedDatabase",
     intake: Intake,
     wanted: LookupOptions,
-    rows: Spool,
-    texts: Callable[[Batch, Sequence[tuple[int, simdb.Match]]], list[Row]],
+    rows: files.Spool,
+    texts: Callable[[files.Batch, Sequence[tuple[int, simdb.Match]]], list[files.Row]],
     documents: LookupSplit,
     on_error: str,
 ) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from simdb import files
 from simdb.core import keeping
 from simdb.core.arrays import object_array
 from simdb.core.arrow import TextColumn, Texts
@@ -26,17 +27,6 @@ from simdb.core.previews import counted
 from simdb.core.skipped import check_balance
 from simdb.core.text_sketch import TextSketch
 from simdb.database import Database, WriteTransaction
-from simdb.files import (
-    AMOUNT,
-    Batch,
-    LinesAgain,
-    Names,
-    Origins,
-    Outputs,
-    Row,
-    SurvivorOutput,
-    TextsAgain,
-)
 from simdb.jobs import report
 from simdb.jobs.deduplication.arrivals import Arrivals, KnownTexts
 from simdb.jobs.deduplication.claims import Claims
@@ -92,9 +82,9 @@ class DedupJob:
     """
 
     sources: Sequence[str]
-    batches: "Callable[[Options, AnySketcher | None], Iterable[Batch]]"
+    batches: "Callable[[Options, AnySketcher | None], Iterable[files.Batch]]"
     documents: Callable[[], int]
-    origins: Origins
+    origins: files.Origins
     held: ExitStack
     question: DedupQuestion
     options: Options
@@ -108,8 +98,8 @@ class DedupJob:
     run: str | None = None
     known: Callable[[Database], KnownTexts | None] = _ignored
     beginnings: Any = None
-    output: SurvivorOutput | None = None
-    outputs: Outputs = field(default_factory=Outputs)
+    output: files.SurvivorOutput | None = None
+    outputs: files.Outputs = field(default_factory=files.Outputs)
     has_texts: bool = False
     note: Callable[[str], None] | None = None
     report: Callable[[int], None] = _ignored
@@ -127,7 +117,7 @@ class DedupJob:
             self.question.check_share(outcome.duplicates, count, largest or "")
         self.found(outcome)
 
-    def write(self, lines: LinesAgain, outcome: "Outcome", what: str, **places: int) -> None:
+    def write(self, lines: files.LinesAgain, outcome: "Outcome", what: str, **places: int) -> None:
         """Write the documents that stay; each document that was read is in one of the `places`."""
         output = None if self.output is None or self.output.target is None else self.output
         if output is not None:
@@ -143,9 +133,9 @@ class DedupJob:
 class FoundRows:
     """Rows that are made anew whenever they are read; `make` can take what they show of a text."""
 
-    make: Callable[..., Iterator[Row]]
+    make: Callable[..., Iterator[files.Row]]
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[files.Row]:
         """Yield the rows, without texts."""
         return self.make()
 
@@ -263,7 +253,7 @@ def _find_new(job: DedupJob, opened: OpenedDatabase) -> Outcome:
             has_text: list[Bools] = [np.empty(0, np.bool_)]
             batches = job.batches(database.options, database.sketcher)
             compared = _compared(batches, claims, again, job.beginnings, has_text)
-            for done in claims.add_all(compared, AMOUNT.expected_documents, known):
+            for done in claims.add_all(compared, files.AMOUNT.expected_documents, known):
                 job.report(done)
             job.begin("finding duplicates")
             removed = claims.decide(again.order(), again.at, again.names.of)
@@ -298,7 +288,7 @@ def _drop_parts(job: DedupJob) -> Outcome:
             transaction = held.enter_context(job.begin_write(database))
             options, stored = database.options, UnitKeys(transaction, job.unit, job.run)
         sieve = job.sieve(options.sketch, stored)
-        names = job.held.enter_context(Names(job.note, job.question.memory))
+        names = job.held.enter_context(files.Names(job.note, job.question.memory))
         run = job.held.enter_context(PartsRun(sieve, job, names))
         for done in run.read(job.batches(options, None)):
             job.report(done)
@@ -355,11 +345,10 @@ class DedupRun(ExitStack):
         """How many documents have no features, and match nothing."""
         return self._documents.empty_count
 
-    def read(self, batches: Iterable[Batch], sources: Collection[str]) -> Iterator[int]:
+    def read(self, batches: Iterable[files.Batch], sources: Collection[str]) -> Iterator[int]:
         """Take all batches, which are read from `sources`; yield the number of documents."""
-        return self._documents.add_all(
-            map(self._noted, batches), lambda: AMOUNT.expected_documents(sources), errors="strict"
-        )
+        count = partial(files.AMOUNT.expected_documents, sources)
+        return self._documents.add_all(map(self._noted, batches), count, errors="strict")
 
     def decide(self) -> Decided:
         """Return what becomes of the documents, each of which has an id of its own then."""
@@ -379,7 +368,7 @@ class DedupRun(ExitStack):
             return self.names.of(positions)
         return either(positions, self.names.of, self.reference.names)
 
-    def _noted(self, batch: Batch) -> Texts:
+    def _noted(self, batch: files.Batch) -> Texts:
         """Note what is needed later of a batch, and return its texts."""
         self._again.add(batch)
         self.lines.add(batch)
@@ -395,21 +384,21 @@ class SecondLook(ExitStack):
     def __init__(self, job: DedupJob, *, has_texts: bool = True) -> None:
         """Prefer by the rule of a job; `has_texts`: texts will be asked for."""
         super().__init__()
-        self.names = self.enter_context(Names(job.note, job.question.memory))
-        self.lines = self.enter_context(LinesAgain(job.origins, job.output))
-        self._texts = self.enter_context(TextsAgain(job.origins)) if has_texts else None
+        self.names = self.enter_context(files.Names(job.note, job.question.memory))
+        self.lines = self.enter_context(files.LinesAgain(job.origins, job.output))
+        self._texts = self.enter_context(files.TextsAgain(job.origins)) if has_texts else None
         self._rule, self._note = job.rule, job.note
         self._sizes: list[I64] = []
         self._values: list[Any] = []
         self._is_valued = False  # what is not compared has a value of the field
         self._count = 0
 
-    def pass_by(self, batch: Batch) -> None:
+    def pass_by(self, batch: files.Batch) -> None:
         """Note whether documents, some of which may not be compared, have what the rule names."""
         if self._rule.field and not self._is_valued:
             self._is_valued = not all(map(keeping.is_missing, self._values_of(batch)))
 
-    def add(self, batch: Batch, renamed: Mapping[int, Any] | None = None) -> None:
+    def add(self, batch: files.Batch, renamed: Mapping[int, Any] | None = None) -> None:
         """Take documents, without their lines; `renamed`: see `Names.add`."""
         self.names.add(batch, renamed)
         self._count += len(batch)
@@ -448,7 +437,7 @@ class SecondLook(ExitStack):
             values=lambda: self._values, where=self.names.where, note=self._note,
         )  # fmt: skip
 
-    def _values_of(self, batch: Batch) -> list[Any]:
+    def _values_of(self, batch: files.Batch) -> list[Any]:
         fields = batch.fields or [None] * len(batch)
         return [(each or {}).get(self._rule.field) for each in fields]
 
@@ -456,13 +445,13 @@ class SecondLook(ExitStack):
 class PartsRun(ExitStack):
     """The documents that lose parts, by their positions in the input; `with` frees them."""
 
-    def __init__(self, sieve: Sieve, job: DedupJob, names: Names) -> None:
+    def __init__(self, sieve: Sieve, job: DedupJob, names: files.Names) -> None:
         """Drop what `sieve` drops; `names` takes the ids."""
         super().__init__()
         self._sieve, self._names = sieve, names
-        self.lines = self.enter_context(LinesAgain(job.origins, job.output))
+        self.lines = self.enter_context(files.LinesAgain(job.origins, job.output))
 
-    def read(self, batches: Iterable[Batch]) -> Iterator[int]:
+    def read(self, batches: Iterable[files.Batch]) -> Iterator[int]:
         """Take all batches; yield the number of documents so far."""
         return self._sieve.read(map(self._noted, batches))
 
@@ -470,12 +459,12 @@ class PartsRun(ExitStack):
         """Take what is dropped out of the field `text` of records; InputError like `write`."""
         wanted = field_named(text)
 
-        def changed(position: int, row: Row) -> Row:
+        def changed(position: int, row: files.Row) -> files.Row:
             return wanted.replaced(row, self._sieve.rest(wanted.of(row), dropped.of(position)))
 
         self.lines.change(dropped.changed, sources, changed)
 
-    def _noted(self, batch: Batch) -> Texts:
+    def _noted(self, batch: files.Batch) -> Texts:
         """Note where the documents of a batch lie, and return its texts."""
         self._names.add(batch)
         self.lines.add(batch)
@@ -483,7 +472,7 @@ class PartsRun(ExitStack):
 
 
 def _compared(
-    batches: Iterable[Batch],
+    batches: Iterable[files.Batch],
     claims: Claims,
     again: SecondLook,
     beginnings: Any,
@@ -514,7 +503,7 @@ def _compared(
 
 def _group_rows(
     decided: Decided, run: DedupRun, shown: Callable[[Any], Any] | None = None
-) -> Iterator[Row]:
+) -> Iterator[files.Row]:
     """Yield a row for each group: its representative, its size and its other documents.
 
     With a reference, the row also says whether the representative is of that.  `shown` returns what
@@ -547,7 +536,7 @@ def _portions(offsets: I64) -> Iterator[tuple[int, int]]:
         first = end
 
 
-def _matches(decided: Decided, places: I64, ids: Sequence[Any]) -> list[Row]:
+def _matches(decided: Decided, places: I64, ids: Sequence[Any]) -> list[files.Row]:
     """Return a row for each document of some groups; that of one that stays has only its id."""
     if not len(decided.removed):
         return []
@@ -573,7 +562,7 @@ def _group_pairs(decided: Decided, run: DedupRun, sketch: TextSketch) -> "list[T
     )
 
 
-def _left_rows(left: Left) -> Iterator[Row]:
+def _left_rows(left: Left) -> Iterator[files.Row]:
     """Yield a row for each document that was left out."""
     for id, match, distance, similarity in zip(
         left.ids.tolist(), left.matches.tolist(), left.distances.tolist(),
@@ -594,7 +583,7 @@ def _left_pairs(left: Left, beginnings: Any, sketch: TextSketch) -> "list[TextPa
     )
 
 
-def _part_rows(dropped: Dropped, sieve: Sieve, names: Names) -> Iterator[Row]:
+def _part_rows(dropped: Dropped, sieve: Sieve, names: files.Names) -> Iterator[files.Row]:
     """Yield a row for each document that loses parts, in the order of the input."""
     spoken, positions = sieve.spoken, np.flatnonzero(dropped.counts)
     for start in range(0, len(positions), NAMED_DOCUMENTS):
