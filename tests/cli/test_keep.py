@@ -192,7 +192,7 @@ def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rul
 def test_with_a_database_the_best_of_each_text_is_kept(
     simdb_run, write_lines, monkeypatch, rule, batch
 ):
-    monkeypatch.setattr("simdb.jobs.deduplication.arrivals.STORED_DOCUMENTS", batch)
+    monkeypatch.setattr("simdb.jobs.deduplication.claims.STORED_DOCUMENTS", batch)
     random = Random(5)
     texts = [" ".join(f"t{kind}w{number}" for number in range(40)) for kind in range(20)]
     given = [

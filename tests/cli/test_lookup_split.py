@@ -121,7 +121,7 @@ def test_after_an_error_both_outputs_are_as_they_were(look, monkeypatch):
 
     for place in (
         "simdb.files.survivors.SurvivorOutput._write",
-        "simdb.cli.lookup.write_results",
+        "simdb.files.write_results",
     ):
         with monkeypatch.context() as patch:
             patch.setattr(place, fail)

@@ -10,8 +10,8 @@ import simdb
 from simdb.core import memory
 from simdb.core.decoding import text_column
 from simdb.database.state import staged
-from simdb.jobs.deduplication import arrivals
-from simdb.jobs.deduplication.arrivals import Arrivals
+from simdb.jobs.deduplication import claims
+from simdb.jobs.deduplication.claims import Arrivals
 from simdb.jobs.deduplication.minima import Minima
 from simdb.jobs.deduplication.question import DedupQuestion
 
@@ -75,7 +75,7 @@ def column_of(texts):
 def test_what_is_like_a_stored_one_or_one_that_stays_is_refused(
     database, monkeypatch, verify, size, column
 ):
-    monkeypatch.setattr(arrivals, "STORED_DOCUMENTS", 2)
+    monkeypatch.setattr(claims, "STORED_DOCUMENTS", 2)
     monkeypatch.setattr(memory, "COLUMN_BYTES", 0 if size == 1 else 1 << 20)
 
     refused, stored = decided(database, question_of(verify), size=size, column=column)

@@ -34,7 +34,7 @@ PORTIONS = (
     "simdb.jobs.deduplication.within.TAKEN_ROWS",
     "simdb.jobs.deduplication.alike.STORED_DOCUMENTS",
     "simdb.cli.options.intake.BATCH_DOCUMENTS",
-    "simdb.jobs.deduplication.arrivals.STORED_DOCUMENTS",
+    "simdb.jobs.deduplication.claims.STORED_DOCUMENTS",
 )
 
 

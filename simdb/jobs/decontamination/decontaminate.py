@@ -37,7 +37,7 @@ from simdb.database import numbered
 from simdb.jobs.decontamination.items import ItemPart, Items, LeakJudge, LeakRule, Scan
 from simdb.jobs.decontamination.result import Decontaminated, Leak, leaks_of, marks, without
 from simdb.jobs.deduplication.files import KeptDocuments, opened, paths_of, reading_of, records_of
-from simdb.jobs.deduplication.references import ids_in
+from simdb.jobs.deduplication.reference import ids_in
 from simdb.jobs.deduplication.result import InMemory, Survivors
 from simdb.jobs.deduplication.rows import DataRows, Records, Values, own_ids, rows_of
 from simdb.jobs.deduplication.texts import RowTexts, readable_texts

@@ -48,8 +48,14 @@ from simdb.jobs.deduplication.question import (
     least_of,
     refusal_of,
 )
-from simdb.jobs.deduplication.reference import Reference, either, unknown
-from simdb.jobs.deduplication.references import check_sketch, options_of, reference_of
+from simdb.jobs.deduplication.reference import (
+    Reference,
+    check_sketch,
+    either,
+    options_of,
+    reference_of,
+    unknown,
+)
 from simdb.jobs.deduplication.result import (
     Deduplicated,
     Given,

@@ -13,7 +13,7 @@ import numpy as np
 from simdb.core.arrow import load_arrow
 from simdb.core.choices import DROP, ERROR, KEEP
 from simdb.core.dtypes import Bools
-from simdb.core.errors import InputError, OptionError
+from simdb.core.errors import InputError, NotPickledError, OptionError
 from simdb.core.fields import FieldName, checked_field, field_named
 from simdb.core.skipped import Skipped
 from simdb.core.threads import bounded, thread_count
@@ -35,7 +35,6 @@ from simdb.files import (
     source_hints,
     written,
 )
-from simdb.jobs.deduplication.reference import not_pickled
 from simdb.storage import TemporaryFolder
 
 USUAL_ID = "id"
@@ -194,6 +193,14 @@ class Files:
     def survivors(self, target: Any) -> Filling:
         """Return what fills a target with documents."""
         return Filling(target, self.sources, self.reading)
+
+
+def not_pickled() -> NotPickledError:
+    """Return the error for a result that has no copy, because it reads texts again."""
+    return NotPickledError(
+        "this result cannot be pickled or copied, because it reads texts again in their files; take"
+        " what you need of it, such as data and kept"
+    )
 
 
 class KeptDocuments:

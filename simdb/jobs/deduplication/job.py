@@ -28,8 +28,7 @@ from simdb.core.skipped import check_balance
 from simdb.core.text_sketch import TextSketch
 from simdb.database import Database, WriteTransaction
 from simdb.jobs import report
-from simdb.jobs.deduplication.arrivals import Arrivals, KnownTexts
-from simdb.jobs.deduplication.claims import Claims
+from simdb.jobs.deduplication.claims import Arrivals, Claims, KnownTexts
 from simdb.jobs.deduplication.question import Decided, DedupQuestion, texts_at
 from simdb.jobs.deduplication.reference import Reference, either
 from simdb.jobs.deduplication.repeat import Left

@@ -3,24 +3,342 @@
 Where the similarity is Jaccard's, of sets or of weights, candidates come from minima, and there is
 no database; where it is the cosine of weights, or fingerprints decide by their distance, they come
 from a temporary one.
+
+Of a reference all documents stay.  `Newcomers` are looked up in a database, each by itself, and
+those that match nothing there are compared with each other.  `Followers` are compared together with
+the texts of a reference, which come first.
 """
 
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import TypeAlias
+from itertools import chain
+from typing import Any, TypeAlias
 
+import numpy as np
+
+from simdb import database
+from simdb.core.arrays import Sketches
+from simdb.core.arrow import TextColumn
+from simdb.core.choices import ErrorsName
 from simdb.core.dtypes import I64
 from simdb.core.errors import InputError
+from simdb.core.matches import Matches
 from simdb.core.options import Options
+from simdb.database import sketch_all
 from simdb.jobs.deduplication.alike import Alike, ByDatabase
 from simdb.jobs.deduplication.by_cosine import ByCosine
-from simdb.jobs.deduplication.newcomers import Followers, Gathered, Newcomers
-from simdb.jobs.deduplication.question import DedupQuestion, Documents, by_table
-from simdb.jobs.deduplication.reference import DatabaseReference, Reference
+from simdb.jobs.deduplication.minima import Signed
+from simdb.jobs.deduplication.question import (
+    Decided,
+    DedupQuestion,
+    Documents,
+    TextSource,
+    by_table,
+    joined,
+)
+from simdb.jobs.deduplication.reference import DatabaseReference, Listed, Reference, either
 from simdb.jobs.deduplication.result import RowMatches, found_of
 from simdb.jobs.deduplication.texts import Vectors
+from simdb.sketch import AnySketcher
 
-# So many rows are taken at a time.
+# The rows taken at a time.
 TAKEN_ROWS = 1 << 12
+
+
+class Gathered(ExitStack):
+    """A temporary database with the texts of a reference, where their positions are ids.
+
+    `with` removes it.
+    """
+
+    def __init__(self, reference: Reference, options: Options, question: DedupQuestion) -> None:
+        """Begin without documents; OptionError for a question that cannot be answered."""
+        super().__init__()
+        self._own, self._reference = self.enter_context(ByDatabase(options, question)), reference
+        self.held, self.texts = self._own.held, reference.texts
+
+    def numbers(self, ids: Sequence[Any]) -> I64:
+        """Return the ids, which are the positions in the reference."""
+        return np.array(ids, np.int64)
+
+    def fill(self, errors: ErrorsName) -> None:
+        """Store the reference."""
+        reference = self._reference
+        try:
+            for _ in self._own.add_all(
+                reference.portions(), lambda: reference.expected, errors=errors
+            ):
+                pass
+        except InputError as error:
+            raise InputError(f"against: {error}") from error
+
+
+def lookups_of(
+    held: Any,
+    question: DedupQuestion,
+    known: Callable[[list[Any]], Sequence[Any]] | None,
+    expected: float,
+) -> "database.Lookups[Any]":
+    """Return what looks up about `expected` documents in `held`, a snapshot or a transaction.
+
+    `known` returns the texts of stored documents by their ids; None if no text is known.
+    """
+    is_exact = question.is_exact
+    return database.Lookups(
+        held, question.asked, known if is_exact else None, is_exact=is_exact, expected=expected,
+        threads=question.threads,
+    )  # fmt: skip
+
+
+class Newcomers(ExitStack):
+    """The documents of one run, in the order in which they are added; `with` frees them."""
+
+    def __init__(
+        self,
+        documents: Alike | ByDatabase,
+        question: DedupQuestion,
+        holding: Gathered | DatabaseReference,
+    ) -> None:
+        """Compare with what is in `holding`, and the rest as `documents`, which are freed, too.
+
+        Raises OptionError for a question that the database cannot answer.
+        """
+        super().__init__()
+        self._documents, self._question, self._holding = documents, question, holding
+        self.needs_texts = documents.needs_texts
+        self._sifted = Sifted(documents, question.threads)
+        with ExitStack() as held:
+            held.push(documents)
+            if isinstance(holding, Gathered):
+                held.push(holding)
+            self.sketcher = holding.held.sketcher
+            self.sketcher.prepare()
+            with holding.held.read() as snapshot:
+                self._lookups(snapshot, 0).find([], self.sketcher.sketch([]))
+            self.push(held.pop_all())
+
+    @property
+    def way(self) -> str:
+        """How candidates among the documents themselves are found, in words."""
+        return self._documents.way
+
+    @property
+    def empty_count(self) -> int:
+        """How many documents have no features, and are like nothing."""
+        return self._documents.empty_count
+
+    def add_all(
+        self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
+    ) -> Iterator[int]:
+        """Add the texts of all parts, about `count()` in all; yield how many there are so far."""
+        if isinstance(self._holding, Gathered):
+            self._holding.fill(errors)
+        with self._holding.held.read() as snapshot:
+            lookups = self._lookups(snapshot, count())
+
+            def find(texts: Any) -> tuple[Matches[Any] | None, Any]:
+                if not len(snapshot) or not len(texts):
+                    return None, texts
+                sketches, rest = self._sifted.sketched(self.sketcher, texts, count(), errors)
+                return lookups.find(texts, sketches), rest
+
+            yield from self._sifted.add_all(parts, count, find, errors=errors)
+
+    def decide(self, order: I64 | None, texts: TextSource) -> Decided:
+        """Return what becomes of the documents; see `Alike`."""
+        decided = self._sifted.decide(order, texts)
+        found = self._sifted.found
+        leaders = [-1 - self._holding.numbers(each.ids.tolist()) for each in found]
+        distances = None
+        if decided.distances is not None:
+            apart = [each.distances.astype(np.int64) for each in found]
+            distances = np.concatenate([decided.distances, *apart])
+        similarities = [decided.similarities, *(each.similarities for each in found)]
+        return replace(
+            decided, removed=np.concatenate([decided.removed, *self._sifted.matched]),
+            leaders=np.concatenate([decided.leaders, *leaders]),
+            similarities=np.concatenate(similarities), distances=distances,
+        ).ascending()  # fmt: skip
+
+    def _lookups(self, snapshot: Any, expected: float) -> "database.Lookups[Any]":
+        return lookups_of(snapshot, self._question, self._known, expected)
+
+    def _known(self, ids: list[Any]) -> Sequence[Any]:
+        """Return the texts of stored documents."""
+        found: Sequence[Any] = self._holding.texts(self._holding.numbers(ids))
+        return found
+
+
+class Sifted:
+    """The documents of one run, by their positions: those that match something, and the rest.
+
+    The rest goes on to a search among the documents themselves.  `matched`: positions of documents
+    in portions; `found`: one match of each of them, in such portions.
+    """
+
+    def __init__(self, documents: Alike | ByDatabase, threads: int) -> None:
+        """Begin without documents; those that match nothing are added to `documents`."""
+        self._documents, self._threads = documents, threads
+        self.matched: list[I64] = []
+        self.found: list[Matches[Any]] = []
+        self._count = 0
+        self._fresh: list[I64] = []
+
+    @property
+    def fresh(self) -> I64:
+        """The positions of documents that match nothing, ascending."""
+        return joined(self._fresh)
+
+    def add_all(
+        self,
+        parts: Iterable[Any],
+        count: Callable[[], float],
+        find: Callable[[Any], tuple[Matches[Any] | None, Any]],
+        *,
+        errors: ErrorsName,
+    ) -> Iterator[int]:
+        """Add the texts of all parts, about `count()` in all; yield how many there are so far.
+
+        `find` returns at most one match of each text, None if there are none; and the texts or, in
+        their place, what `sketched` returned.
+        """
+        # Some parts are looked up ahead of those that are added.
+        totals: deque[int] = deque()
+
+        def unknown() -> Iterator[Any]:
+            for texts in parts:
+                rest = self._sift(*find(texts))
+                totals.append(self._count)
+                yield rest
+
+        for _ in self._documents.add_all(unknown(), count, errors=errors):
+            yield totals.popleft()
+
+    def sketched(
+        self, sketcher: AnySketcher, texts: Any, count: float, errors: ErrorsName
+    ) -> tuple[Sketches, Any]:
+        """Return the sketches of some of about `count` texts, and what may go on in their place."""
+        documents = self._documents
+        if isinstance(documents, Alike):
+            made = documents.sketch_and_sign(sketcher, texts, count, errors)
+            if made is not None:
+                return made
+        sketches = sketch_all(sketcher, texts, len(texts), errors=errors, threads=self._threads)
+        return sketches, texts
+
+    def decide(self, order: I64 | None, texts: TextSource) -> Decided:
+        """Return what becomes of those that match nothing, by positions among all documents.
+
+        `order`: all documents, those to be preferred first.  Its verification is that of all.
+        """
+        fresh = self.fresh
+        decided = self._documents.decide(
+            _places_in(fresh, order), lambda places: texts(fresh[places])
+        )
+        counts = decided.verification
+        if counts is not None:
+            for each in self.found:
+                if each.verification is not None:
+                    counts.judged += each.verification.judged
+                    counts.overruled += each.verification.overruled
+                    counts.unknown += each.verification.unknown
+        return replace(decided, removed=fresh[decided.removed], leaders=fresh[decided.leaders])
+
+    def _sift(self, found: Matches[Any] | None, texts: Any) -> Any:
+        """Take some texts and their matches; return the texts that match nothing."""
+        positions = np.arange(self._count, self._count + len(texts))
+        self._count += len(texts)
+        if found is None or not len(found.ordinals):
+            self._fresh.append(positions)
+            return texts
+        is_match = np.diff(found.offsets) > 0
+        self.matched.append(positions[is_match])
+        self.found.append(found)
+        self._fresh.append(positions[~is_match])
+        chosen = np.flatnonzero(~is_match)
+        if isinstance(texts, TextColumn | Signed):
+            return texts.chosen(chosen)
+        return [texts[at] for at in chosen.tolist()]
+
+
+def _places_in(fresh: I64, order: I64 | None) -> I64 | None:
+    """Return the places in `fresh`, which ascends, of those in `order` that it has, in order.
+
+    None for the order in which documents came.
+    """
+    if order is None:
+        return None
+    places = np.full(int(order.max(initial=-1)) + 1, -1, np.int64)
+    places[fresh] = np.arange(len(fresh))
+    found = places[order]
+    return found[found >= 0]
+
+
+class Followers(ExitStack):
+    """The documents of one run, in the order in which they are added; `with` frees them."""
+
+    needs_texts = True
+
+    def __init__(self, documents: Alike, question: DedupQuestion, reference: Reference) -> None:
+        """Add the `reference`, and then what is given, to `documents`."""
+        super().__init__()
+        self._documents, self._question = self.enter_context(documents), question
+        self.sketcher = documents.sketcher
+        self._reference, self._leading = reference, 0
+
+    @property
+    def way(self) -> str:
+        """How candidates are found, in words."""
+        return self._documents.way
+
+    @property
+    def empty_count(self) -> int:
+        """How many documents have no features, and are like nothing."""
+        return int(np.count_nonzero(self._documents.is_empty[self._leading :]))
+
+    def add_all(
+        self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
+    ) -> Iterator[int]:
+        """Add the texts of all parts; yield how many there are after each; see `Alike`."""
+        reference, done = self._reference, 0
+        every = chain(self._led(), parts)
+        try:
+            for done in self._documents.add_all(
+                every, lambda: count() + reference.expected, errors=errors
+            ):
+                if done > self._leading:
+                    yield done - self._leading
+        except InputError as error:
+            if done < self._leading and isinstance(reference, Listed):
+                rows = np.arange(done, self._leading)
+                self._question.refuse(error, self.sketcher, reference.rows, rows, of="against")
+            raise
+
+    def decide(self, order: I64 | None, texts: TextSource) -> Decided:
+        """Return what becomes of the documents; see `Alike`."""
+        leading = self._leading
+        if order is not None:
+            order = np.concatenate([np.arange(leading), order + leading])
+
+        def both(positions: I64) -> Any:
+            places = np.where(positions < leading, -1 - positions, positions - leading)
+            return either(places, texts, self._reference.texts)
+
+        decided = self._documents.decide(order, both, leading=leading)
+        leaders = decided.leaders
+        return replace(
+            decided, removed=decided.removed - leading,
+            leaders=np.where(leaders < leading, -1 - leaders, leaders - leading),
+        )  # fmt: skip
+
+    def _led(self) -> Iterator[Any]:
+        """Yield the texts of the reference, and count them."""
+        for texts in self._reference.portions():
+            self._leading += len(texts)
+            yield texts
+
 
 Within: TypeAlias = Alike | ByDatabase | Followers | Newcomers
 
