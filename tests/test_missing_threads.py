@@ -23,13 +23,13 @@ import io, os, resource
 import numpy, zstandard, simdb
 from simdb.files.content import packed_file
 from simdb.files.formats import ZSTD
-from simdb.files.outputs import ZstdWriter
+from simdb.files.outputs import zstd_writer
 
 def answers():
     with simdb.open(None) as database:
         database.insert_many(range(3000), [f"a text of some words {at}" for at in range(3000)])
         found = len(database), len(simdb.deduplicate(["a b c d e f"] * 5000, threads=4).data)
-    with ZstdWriter(file := io.BytesIO()) as stream:
+    with zstd_writer(file := io.BytesIO(), 4) as stream:
         stream.write(b"some bytes")
     file.seek(0)
     return found, packed_file(file, ZSTD).read(99)

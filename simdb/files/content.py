@@ -117,20 +117,17 @@ def _bytes_of(sources: Collection[str]) -> int | None:
     return sum(map(os.path.getsize, places)) if all(map(os.path.isfile, places)) else None
 
 
-def open_counted(path: str) -> io.BufferedReader:
-    """Open a file for reading; what is read of it adds to the amount."""
-    return io.BufferedReader(_Counted(path), BUFFER_BYTES)
-
-
-class _Counted(io.FileIO):
+class CountedFile(io.FileIO):
     """A file that adds to the amount what is read of it."""
 
     def readinto(self, buffer: Any) -> int | None:
+        """Read some bytes, and count them."""
         count = super().readinto(buffer)
         AMOUNT.add(count or 0)
         return count
 
     def readall(self) -> bytes:
+        """Read all that is left, and count it."""
         content = super().readall()
         AMOUNT.add(len(content))
         return content
@@ -153,7 +150,8 @@ def opened(path: str, *, is_counted: bool = True) -> Iterator[io.BufferedReader]
         if path == STANDARD_INPUT:
             file = io.BufferedReader(_Waiting(sys.stdin.buffer), BUFFER_BYTES)
         else:
-            file = held.enter_context(_opened_whole(path, is_counted=is_counted))
+            kind = open_remote if is_remote(path) else CountedFile if is_counted else io.FileIO
+            file = held.enter_context(io.BufferedReader(kind(path), BUFFER_BYTES))
             if isinstance(file.raw, io.FileIO) and not _is_regular(file.fileno()):
                 file = io.BufferedReader(_Waiting(file), BUFFER_BYTES)
         head, name = file.peek(SNIFFED_BYTES), path.lower()
@@ -177,13 +175,6 @@ def is_plain(stream: io.BufferedReader) -> bool:
 
 def _is_regular(descriptor: int) -> bool:
     return stat.S_ISREG(os.fstat(descriptor).st_mode)
-
-
-def _opened_whole(path: str, *, is_counted: bool) -> io.BufferedReader:
-    """Open a local or remote file; what is read of a local one can be counted."""
-    if is_remote(path):
-        return io.BufferedReader(open_remote(path), BUFFER_BYTES)
-    return open_counted(path) if is_counted else io.BufferedReader(io.FileIO(path), BUFFER_BYTES)
 
 
 def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:

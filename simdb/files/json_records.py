@@ -347,27 +347,20 @@ class _Lines(BlockReader):
 
     def _records(self, lines: list[bytes]) -> Iterator[Record | InputProblem]:
         for line in lines:
+            size = len(line) + 1
             try:
-                found = self._record(line) if line and not line.isspace() else None
-                if found is not None:
-                    yield found
+                if size > DOCUMENT_BYTES_MAX and not line.isspace():
+                    limit = DOCUMENT_BYTES_MAX >> 20
+                    raise InputError(f"the line is longer than {limit} MiB; split it")
+                text = line.decode(self.encoding, self.reading.errors)
+                if text.strip():
+                    yield make_record(
+                        _loaded(text.strip()), self.reading, source=self.name, position=self.first,
+                        size_bytes=size, line=text,
+                    )  # fmt: skip
             except CONTENT_ERRORS as error:
                 yield InputProblem(self.name, place(self.name, self.first), explained(error))
             self.first += 1
-
-    def _record(self, line: bytes) -> Record | None:
-        """Parse one line with the standard library; return None for an empty line."""
-        size = len(line) + 1
-        if size > DOCUMENT_BYTES_MAX:
-            limit = DOCUMENT_BYTES_MAX >> 20
-            raise InputError(f"the line is longer than {limit} MiB; split it")
-        text = line.decode(self.encoding, self.reading.errors)
-        if not text.strip():
-            return None
-        return make_record(
-            _loaded(text.strip()), self.reading, source=self.name, position=self.first,
-            size_bytes=size, line=text,
-        )  # fmt: skip
 
 
 def _loaded(text: str) -> Any:

@@ -606,7 +606,7 @@ def _packing(file: IO[bytes], compression: str) -> IO[bytes]:
     if compression == GZIP:
         return GzipWriter(file)  # type: ignore[return-value]
     if compression == ZSTD:
-        return ZstdWriter(file)  # type: ignore[return-value]
+        return zstd_writer(file, thread_count())  # type: ignore[no-any-return]
     return packed_file(file, compression, "wb") if compression else file
 
 
@@ -624,30 +624,6 @@ class Unclosed(io.RawIOBase):
     def write(self, content: Any, /) -> int:
         """Write some bytes; return their number."""
         return self._file.write(content)
-
-
-class ZstdWriter(Unclosed):
-    """A stream that compresses what is written into another stream, which stays open.
-
-    It makes one frame, since many programs read no more than the first frame of a file.  The
-    library compresses parts of the frame in threads of its own, which end with the stream.
-    """
-
-    def __init__(self, file: IO[bytes]) -> None:
-        """Begin a frame at the end of `file`."""
-        super().__init__(file)
-        self._frame = _compressing(load_zstd("writing .zst"), thread_count())
-
-    def write(self, content: Any, /) -> int:
-        """Compress some bytes; return their number."""
-        self._file.write(self._frame.compress(content))
-        return len(content)
-
-    def close(self) -> None:
-        """End the frame."""
-        if not self.closed:
-            super().close()
-            self._file.write(self._frame.flush())
 
 
 class GzipWriter(Unclosed):
@@ -684,22 +660,27 @@ class GzipWriter(Unclosed):
             self._file.write(member)
 
 
-def _compressing(module: Any, threads: int) -> Any:
-    """Return an object that compresses one frame, piece by piece.
+def zstd_writer(file: IO[bytes], threads: int) -> Any:
+    """Return a stream that compresses what is written into another stream, which stays open.
 
-    If the system does not have so many threads, the thread that writes compresses.
+    It makes one frame, since many programs read no more than the first frame of a file.  The
+    library compresses parts of the frame in threads of its own, which end with the stream.  If the
+    system does not have so many threads, the thread that writes compresses.
     """
+    module = load_zstd("writing .zst")
     if hasattr(module, "CompressionParameter"):
         workers = module.CompressionParameter.nb_workers
         options = {workers: min(threads, workers.bounds()[1])}
-        make = partial(module.ZstdCompressor, options=options)
+        begin = partial(module.ZstdCompressor, options=options)
+        stream = partial(module.ZstdFile, file, "wb", options=options)
     else:
-        make = module.ZstdCompressor(threads=threads).compressobj
+        begin = module.ZstdCompressor(threads=threads).compressobj
+        stream = partial(module.ZstdCompressor(threads=threads).stream_writer, file, closefd=False)
     try:
-        make().compress(b" ")  # starts the threads
+        begin().compress(b" ")  # starts the threads
     except module.ZstdError:
-        return _compressing(module, 0)
-    return make()
+        return zstd_writer(file, 0)
+    return stream()
 
 
 def _member(content: bytes) -> bytes:

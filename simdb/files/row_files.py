@@ -143,15 +143,6 @@ def _head(path: str) -> bytes:
 
 
 def schema_of(path: str) -> Any:
-    """Return the schema of a Parquet or Arrow file, without columns if it is unreadable."""
-    arrow = load_arrow("reading Parquet")
-    try:
-        return known_schema(path)
-    except (arrow.ArrowException, OSError):
-        return arrow.schema([])
-
-
-def known_schema(path: str) -> Any:
     """Return the schema of a Parquet or Arrow file."""
     with opened_rows(path) as file:
         return file.schema

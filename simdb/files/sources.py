@@ -41,19 +41,7 @@ from simdb.core.decoding import GUESS, MARK, MARKS, UTF8_MARKED
 from simdb.core.errors import FieldError, InputError, OptionError
 from simdb.core.fields import distinct, field_named
 from simdb.core.threads import mapped, read_ahead, thread_count
-from simdb.files import formats
-from simdb.files.content import (
-    AMOUNT,
-    BUFFER_BYTES,
-    CONTENT_ERRORS,
-    PARQUET_MAGIC,
-    SNIFFED_BYTES,
-    explained,
-    is_plain,
-    opened,
-    read_text as read_content,
-    settled_encoding,
-)
+from simdb.files import content, formats
 from simdb.files.json_records import read_json, read_lines as read_json_lines
 from simdb.files.origins import Origins
 from simdb.files.records import (
@@ -230,7 +218,7 @@ def read_texts(sources: Collection[str], reading: SourceOptions, *, by_lines: bo
     `by_lines`: each line of a source is a document.
     """
     every = expanded(sources)
-    AMOUNT.expect(every)
+    content.AMOUNT.expect(every)
     for source in every:
         if by_lines or source == formats.STANDARD_INPUT:
             kind = formats.LINES if by_lines else formats.TEXT
@@ -306,7 +294,7 @@ def walk(
             try:
                 found, aside = _entries(path, has_links=has_links)
             except OSError as error:
-                yield InputProblem("", valid_name(path), explained(error))
+                yield InputProblem("", valid_name(path), content.explained(error))
                 continue
             pending += found
             _leave_out(folder, aside)
@@ -317,10 +305,10 @@ def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
     name = valid_name(path)
     try:
         check_id(name)
-        with opened(path) as stream:
-            text, size = read_content(stream, reading.encoding, reading.errors)
-    except CONTENT_ERRORS as error:
-        return InputProblem("", name, explained(error))
+        with content.opened(path) as stream:
+            text, size = content.read_text(stream, reading.encoding, reading.errors)
+    except content.CONTENT_ERRORS as error:
+        return InputProblem("", name, content.explained(error))
     return Record(
         id=name,
         text=text,
@@ -373,7 +361,7 @@ def _all_sources(
 ) -> Found:
     """Yield what `read_sources` does."""
     every = expanded(sources)
-    AMOUNT.expect(every)
+    content.AMOUNT.expect(every)
     threads = thread_count(reading.threads)
     passed: set[str] = set()
     hidden = {os.path.realpath(path) for path in excluded}
@@ -417,13 +405,13 @@ def _records(path: str, name: str, kind: str, reading: SourceOptions) -> Found:
     if kind in formats.ROWS and not is_stream(path):
         yield from read_rows(path, name, reading)
         return
-    with opened(path) as stream, ExitStack() as held:
+    with content.opened(path) as stream, ExitStack() as held:
         kind = kind or stream_kind(stream, name, reading)
         if kind in formats.ROWS:
             origins = reading.origins or held.enter_context(Origins())
             yield from read_rows(origins.spooled(path, stream), name, reading)
         else:
-            encoding = settled_encoding(stream, reading.encoding)
+            encoding = content.settled_encoding(stream, reading.encoding)
             yield from READERS[kind](stream, name, replace(reading, encoding=encoding))
 
 
@@ -433,8 +421,8 @@ def _guarded(name: str, found: Found) -> Found:
         yield from found
     except FieldError:
         raise
-    except CONTENT_ERRORS as error:
-        yield InputProblem("", name, explained(error))
+    except content.CONTENT_ERRORS as error:
+        yield InputProblem("", name, content.explained(error))
 
 
 def _record_files(folder: str) -> list[str]:
@@ -552,11 +540,13 @@ def kind_of(source: str, reading: SourceOptions) -> str:
     if known or is_stream(source):
         return known
     try:
-        with opened(source, is_counted=False) as stream:
+        with content.opened(source, is_counted=False) as stream:
             kind = _sniffed(stream, reading, is_named=bool(os.path.splitext(source)[1]))
-            return kind if kind not in formats.ROWS or is_plain(stream) else formats.UNDECIDED
-    except CONTENT_ERRORS as error:
-        explained(error)  # raises what is no fault of the source
+            return (
+                kind if kind not in formats.ROWS or content.is_plain(stream) else formats.UNDECIDED
+            )
+    except content.CONTENT_ERRORS as error:
+        content.explained(error)  # raises what is no fault of the source
         return formats.TEXT  # and whoever reads it says what is wrong
 
 
@@ -570,11 +560,11 @@ def holds_records(source: str, reading: SourceOptions) -> bool:
 def read_one(path: str, reading: SourceOptions) -> str:
     """Return the text of a file or a stream that is one document; InputError for records."""
     try:
-        with opened(path) as stream:
+        with content.opened(path) as stream:
             if _sniffed(stream, reading, is_named=True) == formats.TEXT:
-                return read_content(stream, reading.encoding, reading.errors)[0]
-    except CONTENT_ERRORS as error:
-        raise InputError(f"{valid_name(path)}: {explained(error)}") from error
+                return content.read_text(stream, reading.encoding, reading.errors)[0]
+    except content.CONTENT_ERRORS as error:
+        raise InputError(f"{valid_name(path)}: {content.explained(error)}") from error
     raise InputError(f"{valid_name(path)} holds records, not one text; look them up by lookup")
 
 
@@ -586,7 +576,7 @@ def stream_kind(stream: io.BufferedReader, name: str, reading: SourceOptions) ->
     kind = _sniffed(stream, reading, is_named=None)
     if kind:
         return kind
-    settled_encoding(stream, reading.encoding)
+    content.settled_encoding(stream, reading.encoding)
     raise OptionError(
         f"{name}: the first bytes do not show whether these are records, with the field"
         f" {field_named(reading.text_field).label!r}, or text",
@@ -603,13 +593,13 @@ def _sniffed(stream: io.BufferedReader, reading: SourceOptions, *, is_named: boo
     `is_named`: whether the name of a file has an ending, which then is not known; None for a
     stream, whose kind stays `UNDECIDED` where a file is a document.
     """
-    head = stream.peek(SNIFFED_BYTES)
-    if head.startswith(PARQUET_MAGIC):
+    head = stream.peek(content.SNIFFED_BYTES)
+    if head.startswith(content.PARQUET_MAGIC):
         return formats.PARQUET
     if head.startswith(formats.ARROW_MAGICS):
         return formats.ARROW
     text = _decoded(head, reading.encoding)
-    is_whole = is_named is not None and len(head) < BUFFER_BYTES
+    is_whole = is_named is not None and len(head) < content.BUFFER_BYTES
     whole = text if is_whole else text.rpartition("\n")[0] or text  # the last line may be cut off
     first = text.lstrip()
     if is_named is None:

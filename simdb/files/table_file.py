@@ -11,6 +11,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby, islice
 from typing import IO, Any, TextIO
 
@@ -24,7 +25,7 @@ from simdb.core.threads import read_ahead, thread_count
 from simdb.files import formats
 from simdb.files.outputs import Target, Unclosed
 from simdb.files.pieces import CsvHead, Lines, Piece, RowRange, contents, split_lines
-from simdb.files.row_files import chosen_rows, known_schema, schema_of
+from simdb.files.row_files import chosen_rows, schema_of
 from simdb.files.rows import Row, as_line, as_text, text_form
 
 # What each duplicate of a group has of it.
@@ -249,12 +250,13 @@ def write_parquet(
     columns = _FileColumns(arrow)
     for some in _grouped(parts()):
         if isinstance(some, RowRange):
-            columns.add_schema(known_schema(some.path))
+            columns.add_schema(schema_of(some.path))
         else:
             columns.add_rows(some)
     if not columns.types:
-        for schema in filter(None, map(schema_of, sources)):
-            columns.add_schema(schema)
+        for path in sources:
+            with suppress(arrow.ArrowException, OSError):  # those that cannot be read have none
+                columns.add_schema(schema_of(path))
     if not columns.types:
         columns.types = dict.fromkeys(names, arrow.string())
     try:

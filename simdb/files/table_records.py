@@ -73,18 +73,16 @@ def read_table(
             yield from reader.rows(stream)
             return
     text = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors, newline="")
-    head: list[str] = []
-    firsts = csv.reader(_noted(text, head), delimiter=delimiter)
-    header: Sequence[str] | None = _next_row(firsts)
+    rows = _Rows(text, delimiter)
+    header = rows.next()
     while header == [] and not reading.has_header:
-        header = _next_row(firsts)
+        header = rows.next()
     if header is None:
         return
-    rows = _Rows(text, delimiter, 1 + len(head))
-    if not reading.has_header:
-        header, rows = numbered(header), _Rows(chain(head, text), delimiter)
-    check_columns(header, reading, name)
-    yield from batched(rows.records(header, reading, name))
+    columns = header if reading.has_header else numbered(header)
+    check_columns(columns, reading, name)
+    held = None if reading.has_header else header
+    yield from batched(rows.records(columns, reading, name, held))
 
 
 def _table(stream: io.BufferedReader, reading: SourceOptions, delimiter: str) -> CsvHead | None:
@@ -241,52 +239,48 @@ class _Table(BlockReader):
         self.first = rows.line
 
 
-def _noted(lines: Iterable[str], noted: list[str]) -> Iterator[str]:
-    for line in lines:
-        noted.append(line)
-        yield line
-
-
-def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
-    try:
-        return next(rows, None)
-    except csv.Error as error:
-        raise InputError(f"not a valid row ({error}); correct it") from error
-
-
 class _Rows:
-    """The rows of lines, as the standard library reads them."""
+    """The rows of lines, as the standard library reads them.
+
+    `line`: the number of the first line of the last row that was read.
+    """
 
     def __init__(self, lines: Iterable[str], delimiter: str, first: int = 1) -> None:
         """`first`: the number of the first line."""
         self._rows = csv.reader(self._counted(lines), delimiter=delimiter)
-        self._first = first
+        self._first = self.line = first
         self._size = 0
         self._is_over = False
 
-    @property
-    def line(self) -> int:
-        """The number of the next line."""
-        return self._first + self._rows.line_num
+    def next(self) -> list[str] | None:
+        """Return the next row, None at the end; InputError if it is no valid one."""
+        self.line, self._size = self._first + self._rows.line_num, 0
+        try:
+            return next(self._rows, None)
+        except csv.Error as error:
+            raise InputError(f"not a valid row ({error}); correct it") from error
 
     def records(
-        self, header: Sequence[str], reading: SourceOptions, name: str
+        self,
+        header: Sequence[str],
+        reading: SourceOptions,
+        name: str,
+        held: list[str] | None = None,
     ) -> Iterator[Record | InputProblem]:
-        """Yield a record for each row that is not empty."""
+        """Yield a record for each row that is not empty; `held`: the one that was read last."""
         header = distinct(header)
         while True:
-            line, self._size = self.line, 0
             try:
-                row = _next_row(self._rows)
+                row, held = self.next() if held is None else held, None
                 if row is None:
                     return
                 if row:
-                    yield self._record(row, header, reading, name, line)
+                    yield self._record(row, header, reading, name)
             except InputError as error:
-                yield InputProblem(name, place(name, line), str(error))
+                yield InputProblem(name, place(name, self.line), str(error))
 
     def _record(
-        self, row: list[str], header: Sequence[str], reading: SourceOptions, name: str, line: int
+        self, row: list[str], header: Sequence[str], reading: SourceOptions, name: str
     ) -> Record:
         """Return a row as a record."""
         if self._is_over:  # a row that was closed asks for no line after its last one
@@ -299,7 +293,7 @@ class _Rows:
         if len(row) != len(header):
             raise InputError(f"{len(row)} fields, but {len(header)} columns; correct the row")
         value = dict(zip(header, row, strict=True))
-        return make_record(value, reading, source=name, position=line, size_bytes=self._size)
+        return make_record(value, reading, source=name, position=self.line, size_bytes=self._size)
 
     def _counted(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield lines, and add up their sizes, each with a line feed."""

@@ -37,7 +37,7 @@ def contents():
     ["insert", "d", "a.jsonl", "--match", "all"],
 ])  # fmt: skip
 def test_wrong_options_are_refused_before_anything_is_read(run, monkeypatch, verb):
-    monkeypatch.setattr(content, "open_counted", lambda path: pytest.fail(f"{path} was read"))
+    monkeypatch.setattr(content, "CountedFile", lambda path: pytest.fail(f"{path} was read"))
 
     for name, value in (
         ("similarity", 80), ("similarity", 0), ("distance", 65), ("recall", 2), ("search", "fast"),
@@ -60,7 +60,7 @@ def test_an_output_that_cannot_be_is_named_before_anything_is_read(run, monkeypa
     monkeypatch.setattr(
         os, "access", lambda path, mode: not str(path).endswith("closed") and may(path, mode)
     )
-    monkeypatch.setattr(content, "open_counted", lambda path: pytest.fail(f"{path} was read"))
+    monkeypatch.setattr(content, "CountedFile", lambda path: pytest.fail(f"{path} was read"))
 
     for place, reason in (
         ("no/such/o.jsonl", "there is no folder "),

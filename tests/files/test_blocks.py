@@ -8,7 +8,7 @@ from hypothesis import example, given, strategies as st
 
 from simdb.core import memory
 from simdb.files import json_records
-from simdb.files.content import AMOUNT, open_counted
+from simdb.files.content import AMOUNT, CountedFile
 from simdb.files.json_records import blocks, read_lines
 from simdb.files.records import InputProblem, SourceOptions
 
@@ -96,7 +96,7 @@ def test_every_byte_is_counted_once(tmp_path):
     path.write_bytes(b'{"text": "a"}\n' * 20_000)
     AMOUNT.begin()
     AMOUNT.expect([str(path)])
-    with open_counted(str(path)) as stream:
+    with io.BufferedReader(CountedFile(str(path))) as stream:
         stream.peek(10)
 
         for _ in read_lines(stream, "a.jsonl", SourceOptions(text_field="text")):

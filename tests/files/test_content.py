@@ -17,7 +17,7 @@ from simdb.cli.output.progress import Progress
 from simdb.core import memory
 from simdb.core.decoding import text_column
 from simdb.core.options import Simhash
-from simdb.files.content import AMOUNT, MAY_BEGIN, open_counted, page_position
+from simdb.files.content import AMOUNT, MAY_BEGIN, CountedFile, page_position
 from simdb.files.records import SourceOptions
 from simdb.files.sources import read_sources, read_texts
 
@@ -129,7 +129,7 @@ def test_a_counted_file_reads_like_any_other(size):
         file.write(content)
     AMOUNT.begin()
 
-    with open_counted("file") as file:
+    with io.BufferedReader(CountedFile("file")) as file:
         parts = file.peek(10)[:10], file.read(7), file.readline(), file.read()
 
     assert b"".join(parts[1:]) == content

@@ -13,7 +13,7 @@ import pytest
 import simdb
 from simdb.core import memory
 from simdb.files import json_records, origins
-from simdb.files.content import open_counted, opened
+from simdb.files.content import CountedFile, opened
 from simdb.files.origins import NOWHERE, Origins
 from simdb.files.pieces import contents, split_lines
 from simdb.files.records import Batch, InputProblem, SourceOptions
@@ -145,7 +145,7 @@ def test_what_is_no_plain_file_has_no_origin_if_nobody_reads_it_again(tmp_path, 
         assert {place[2] for place in places(piped)} == {NOWHERE}
         os.mkfifo(tmp_path / "pipe")
         both = os.open(tmp_path / "pipe", os.O_RDWR)  # so that the next open does not wait
-        with open_counted(str(tmp_path / "pipe")) as stream:
+        with io.BufferedReader(CountedFile(str(tmp_path / "pipe"))) as stream:
             assert not row.begin(stream, lambda block, count: None)
         os.close(both)
         (tmp_path / "wide").write_bytes(content.decode().encode("utf-16-le"))
