@@ -32,7 +32,9 @@ from simdb.sketch import (
     fit,
     widened,
 )
-from simdb.storage import read_idf, write_idf
+from simdb.storage import (
+    idf_file,
+)
 
 Kind = TypeVar("Kind", Simhash, Minhash)
 
@@ -128,7 +130,7 @@ def save_idf(table: IdfTable, path: str | os.PathLike[str]) -> None:
     """Write an IDF table to the file `path`; an existing file is replaced once all is written."""
     place = os.fsdecode(path)
     temporary = f"{place}.{os.getpid()}-{threading.get_ident()}.new"
-    write_idf(place, table, temporary=temporary, mode=0o666)
+    idf_file.write_idf(place, table, temporary=temporary, mode=0o666)
 
 
 def load_idf(path: str | os.PathLike[str]) -> IdfTable:
@@ -138,7 +140,7 @@ def load_idf(path: str | os.PathLike[str]) -> IdfTable:
     NotFoundError if there is no file, FormatError if the file is not an IDF table, and CorruptError
     if it is damaged.
     """
-    table, _ = read_idf(os.fsdecode(path), is_verified=True)
+    table, _ = idf_file.read_idf(os.fsdecode(path), is_verified=True)
     return table
 
 

@@ -48,7 +48,9 @@ from simdb.database.state.documents import (
 from simdb.database.state.incoming import Sketching, as_list, as_lists, without_unreadable
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
-from simdb.storage import note_key
+from simdb.storage import (
+    metadata as records,
+)
 
 if TYPE_CHECKING:
     from simdb.core.clusters import Clusters
@@ -655,7 +657,7 @@ class Reading(Protocol[IdT]):
 
         Raises InputError for an invalid name, CorruptError if the stored note is damaged.
         """
-        key = note_key(name)
+        key = records.note_key(name)
         with self._state() as state:
             return state.note(key)
 

@@ -11,7 +11,10 @@ from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.database.write.write_state import Change, WriteState
 from simdb.database.writing import Writing
-from simdb.storage import Holder, note_key, packed_note
+from simdb.storage import (
+    Holder,
+    metadata as records,
+)
 
 
 class LostChangesWarning(ResourceWarning, RuntimeWarning):
@@ -45,7 +48,7 @@ class WriteTransaction(Writing[IdT]):
 
     def set_note(self, name: str, content: Any) -> None:
         """Store a note of plain types, which `note` reads; None removes it.  See `note`."""
-        key, packed = note_key(name), packed_note(content)
+        key, packed = records.note_key(name), records.packed_note(content)
         with self._changing("set a note") as writing:
             writing.staging.notes[key] = packed
 

@@ -30,7 +30,9 @@ from simdb.database.search.filters import check_filters, check_where
 from simdb.database.search.question import Question
 from simdb.database.state.documents import known_ordinals
 from simdb.database.state.staged import seconds_of
-from simdb.storage import NO_METADATA
+from simdb.storage import (
+    metadata as records,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -237,7 +239,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         with self._changing("change metadata") as writing:
             packed = states.incoming.pack_all([metadata], [id])
             ordinals = known_ordinals(writing.current(), [id])
-            changed = packed[0][1] if packed else NO_METADATA
+            changed = packed[0][1] if packed else records.NO_METADATA
             writing.staging.metadata.change(int(ordinals[0]), changed)
 
     def delete(self, id: IdT) -> None:

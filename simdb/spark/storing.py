@@ -32,7 +32,10 @@ from simdb.database import (
 )
 from simdb.spark import frames, sketching
 from simdb.spark.finding import partitions_of
-from simdb.storage import Shard, has_shards_file
+from simdb.storage import (
+    Shard,
+    shards_file,
+)
 
 # Documents that travel together are of one shard and one chunk of it; about so many have one chunk.
 CHUNK_DOCUMENTS = 1 << 18
@@ -243,7 +246,7 @@ def query(
 
 
 def _opened(path: str) -> Database[Any] | ShardedDatabase[Any]:
-    return open_sharded(path) if has_shards_file(path) else database.open(path, "r")
+    return open_sharded(path) if shards_file.has_shards_file(path) else database.open(path, "r")
 
 
 def _look_up(path: str, asked: Asked, batches: Iterable[Any]) -> Iterator[Any]:

@@ -3,9 +3,13 @@ from simdb.storage import (
     codec as codec,
     contents as contents,
     file_map as file_map,
+    idf_file as idf_file,
     layout as layout,
+    merge as merge,
     metadata as metadata,
     rewriting as rewriting,
+    salvage as salvage,
+    shards_file as shards_file,
     transfer as transfer,
 )
 from simdb.storage.codec import checksum_of as checksum_of, encode_object as encode_object
@@ -71,13 +75,6 @@ from simdb.storage.files import (
     write_whole as write_whole,
 )
 from simdb.storage.gate import Gate as Gate, Holder as Holder, WriteRight as WriteRight
-from simdb.storage.idf_file import (
-    read_idf as read_idf,
-    read_own_idf as read_own_idf,
-    salvaged_idf as salvaged_idf,
-    write_idf as write_idf,
-    write_own_idf as write_own_idf,
-)
 from simdb.storage.layout import (
     NOTE_NAME_BYTES_MAX as NOTE_NAME_BYTES_MAX,
     lean_names as lean_names,
@@ -97,42 +94,6 @@ from simdb.storage.membership import (
     Membership as Membership,
     groups_of as groups_of,
     rings as rings,
-)
-from simdb.storage.merge import (
-    MergedRuns as MergedRuns,
-    Merging as Merging,
-    check_written as check_written,
-    column_differences as column_differences,
-    differences as differences,
-    merge_tables as merge_tables,
-    steps_of as steps_of,
-    table_differences as table_differences,
-    taken as taken,
-    written_keys as written_keys,
-)
-from simdb.storage.metadata import (
-    NO_METADATA as NO_METADATA,
-    Numbered as Numbered,
-    TimeChange as TimeChange,
-    changed_blocks as changed_blocks,
-    changed_times as changed_times,
-    damaged_notes as damaged_notes,
-    encode_blocks as encode_blocks,
-    encode_features as encode_features,
-    encode_note as encode_note,
-    note_key as note_key,
-    note_name as note_name,
-    pack_every as pack_every,
-    packed_note as packed_note,
-    read_all as read_all,
-    read_features as read_features,
-    read_many as read_many,
-    read_note as read_note,
-    read_times as read_times,
-    renumbered_features as renumbered_features,
-    unpacked as unpacked,
-    unpacked_note as unpacked_note,
-    whole_blocks as whole_blocks,
 )
 from simdb.storage.open_files import OpenFiles as OpenFiles
 from simdb.storage.pages import REMEDY as REMEDY, problems_of_pages as problems_of_pages
@@ -166,30 +127,7 @@ from simdb.storage.run import (
     run_keys as run_keys,
     sealed_parts as sealed_parts,
 )
-from simdb.storage.salvage import (
-    COLUMN_KEY_BYTES as COLUMN_KEY_BYTES,
-    COLUMN_PLACES as COLUMN_PLACES,
-    Loss as Loss,
-    Remains as Remains,
-    Salvage as Salvage,
-    ids_of as ids_of,
-    salvaged as salvaged,
-    sound_metadata as sound_metadata,
-    sound_times as sound_times,
-)
-from simdb.storage.shards_file import (
-    LEFT_OVER as LEFT_OVER,
-    SHARDS_MAX as SHARDS_MAX,
-    UNFINISHED as UNFINISHED,
-    Shard as Shard,
-    ShardsFile as ShardsFile,
-    digest_of as digest_of,
-    has_shards_file as has_shards_file,
-    read_shards_file as read_shards_file,
-    shard_name as shard_name,
-    strange_directories as strange_directories,
-    write_shards_file as write_shards_file,
-)
+from simdb.storage.shards_file import Shard as Shard
 from simdb.storage.table import (
     ENTRY_BYTES as ENTRY_BYTES,
     Put as Put,

@@ -34,31 +34,25 @@ from simdb.storage import (
     Manifest,
     MapFull,
     Membership,
-    Numbered,
     Put,
     Run,
     RunInfo,
     Source,
     WriteRight,
     as_segment,
-    check_written,
-    column_differences,
     contents,
-    differences,
     layout,
     live_count,
     live_ordinals,
     made_beside,
     make_room_for,
+    merge as merges,
     metadata,
     renumbered,
-    renumbered_features,
     renumbering,
     rewriting,
     stored_passages,
-    table_differences,
     table_names,
-    whole_blocks,
     with_passages,
 )
 
@@ -148,10 +142,10 @@ def put_times(writer: Writer, times: U32) -> None:
     writer.put_all(layout.TIMES, metadata.whole_times(times))
 
 
-def put_features(writer: Writer, blocks: Iterator[Numbered], kept: U32) -> None:
+def put_features(writer: Writer, blocks: Iterator[metadata.Numbered], kept: U32) -> None:
     """Replace all stored features by those in `blocks` of the documents `kept`."""
     writer.clear(layout.FEATURES)
-    writer.put_all(layout.FEATURES, renumbered_features(blocks, kept))
+    writer.put_all(layout.FEATURES, metadata.renumbered_features(blocks, kept))
 
 
 def file_bytes(store: Store) -> int:
@@ -226,7 +220,7 @@ def _write_all(
         writer.clear(layout.METADATA)
         renumber_metadata(writer, metadata.read_all(source), _kept(base))
     if store.options.features and base.manifest.deleted_count:
-        put_features(writer, whole_blocks(source), _kept(base))
+        put_features(writer, metadata.whole_blocks(source), _kept(base))
     if store.options.keeps_times:
         times = metadata.read_times(source.every(layout.TIMES), manifest.next_ordinal)
         put_times(writer, times[_kept(base)])
@@ -235,11 +229,13 @@ def _write_all(
     # Last, since nothing may change what was written before it is committed.
     written = writer.source()
     if ahead.rows:
-        check_written(
-            each for row in rows for each in column_differences(Run(row), written, [layout.STATE])
+        merges.check_written(
+            each
+            for row in rows
+            for each in merges.column_differences(Run(row), written, [layout.STATE])
         )
     else:
-        check_written(differences(rows, written, table_names(options)))
+        merges.check_written(merges.differences(rows, written, table_names(options)))
     manifest = with_passages(renumbered(manifest, tuple(rows), count), rewritten)
     if base.calibration is not None:
         covered = live_count(base.dead, covered_of(base.calibration, base.manifest))
@@ -281,8 +277,10 @@ def _check_ahead(store: Store, rows: Sequence[RunInfo]) -> None:
     columns = [column for column in layout.COLUMN_KINDS if column != layout.STATE]
     with store.source() as source:
         for row in rows:
-            check_written(table_differences(Run(row), source, table_names(store.options)))
-            check_written(column_differences(Run(row), source, columns))
+            merges.check_written(
+                merges.table_differences(Run(row), source, table_names(store.options))
+            )
+            merges.check_written(merges.column_differences(Run(row), source, columns))
 
 
 def _merge_runs(

@@ -60,25 +60,21 @@ from simdb.storage import (
     StoredBatch,
     acquire,
     as_segment,
-    check_written,
     codec,
     concatenate,
-    differences,
     idf_checksum,
+    idf_file,
     is_deleted,
     layout,
     live_count,
     made_beside,
+    merge as merges,
     metadata,
     prepare,
-    read_features,
-    read_idf,
     read_options,
-    read_own_idf,
     read_resources,
     stored_passages,
     table_names,
-    taken,
     transfer,
     translate,
     write_whole,
@@ -149,7 +145,7 @@ def _begun(
     columns = [name for name, is_kept in kept if is_kept]
     writer = transfer.DumpWriter(stream, head, store.width, columns)
     if checksum is not None:
-        read_own_idf(environment.path, checksum, is_verified=True)
+        idf_file.read_own_idf(environment.path, checksum, is_verified=True)
         with open(os.path.join(environment.path, IDF_FILE), "rb") as file:
             while part := file.read(IDF_BYTES):
                 writer.put(transfer.IDF, part)
@@ -188,11 +184,11 @@ def document_groups(
             continue
         own = metadata.read_many(source, ordinals.tolist())
         places = np.searchsorted(ordinals, [*own]).tolist()
-        segment, grains, features = taken(group, live).columns, None, None
+        segment, grains, features = merges.taken(group, live).columns, None, None
         if passages is not None:
             grains = passages.grains(group.start, group.start + len(group)).taken(live)
         if store.options.features:
-            features = read_features(source, ordinals)
+            features = metadata.read_features(source, ordinals)
         yield transfer.Documents(
             StoredBatch(
                 segment[layout.FINGERPRINT], segment[layout.STATE], segment[layout.VECTOR],
@@ -287,7 +283,7 @@ def _check_loaded(store: Store, count: int, said: int) -> None:
         raise CorruptError(f"the dump has {count} documents, but its head says {said}")
     with store.source() as source:
         manifest = store.contents(source).manifest
-        check_written(differences(manifest.runs, source, table_names(store.options)))
+        merges.check_written(merges.differences(manifest.runs, source, table_names(store.options)))
     if manifest.document_count != count:
         raise CorruptError(
             f"the dump has {count} documents, but {manifest.document_count} were stored; nothing"
@@ -327,7 +323,7 @@ def _read_head(
         else:
             parts = chain([part], parts)
             break
-    idf, found = read_idf(path, is_verified=True) if os.path.exists(path) else (None, None)
+    idf, found = idf_file.read_idf(path, is_verified=True) if os.path.exists(path) else (None, None)
     with expecting(head.place):
         stored = a_map(head.payload)
         options = a_map(stored["options"])

@@ -48,45 +48,33 @@ from simdb.database.write.commit import Writer, write, write_anew, write_notes
 from simdb.plan import decode_calibration
 from simdb.sketch import take_resources
 from simdb.storage import (
-    COLUMN_KEY_BYTES,
-    COLUMN_PLACES,
     COPY_FILE,
     DATA_FILE,
     Delta,
-    Loss,
     Manifest,
     Membership,
     OpenFiles,
     PassageInfo,
-    Remains,
     Run,
     RunInfo,
-    Salvage,
     Source,
     WriteRight,
     check_rewritten,
-    check_written,
     codec,
     contents,
-    damaged_notes,
     decode_manifest,
-    differences,
-    ids_of,
+    idf_file,
     layout,
-    note_name,
+    merge as merges,
+    metadata as records,
     problems_of_pages,
     renumbered,
     renumbering,
     rewriting,
-    salvaged,
-    salvaged_idf,
-    sound_metadata,
-    sound_times,
+    salvage,
     stored_passages,
     translate,
-    whole_blocks,
     with_passages,
-    write_own_idf,
     write_passages,
 )
 
@@ -108,7 +96,7 @@ def rebuild(
     drop_damaged: bool,
     threads: int = 1,
     torn: Collection[bytes] = (),
-    losses: Sequence[Loss] = (),
+    losses: Sequence[salvage.Loss] = (),
     **changed: Any,
 ) -> Rebuild:
     """Make all tables again; CorruptError, and nothing changes, if documents would be lost.
@@ -153,12 +141,12 @@ def _try_to_rebuild(
     store: Store,
     options: Options,
     drop_damaged: bool,
-    known: tuple[Collection[bytes], Sequence[Loss]],
+    known: tuple[Collection[bytes], Sequence[salvage.Loss]],
     threads: int,
 ) -> Rebuild:
     """Rebuild and return the report; `MapFull` if the map has no space for it."""
     with store.source() as source:
-        found = salvaged(store.environment, source, known[0])
+        found = salvage.salvaged(store.environment, source, known[0])
         found.losses[:0] = known[1]
         options = _with_sound_idf(store, source, options, found)
         if found.losses and not drop_damaged:
@@ -182,7 +170,7 @@ def _try_to_rebuild(
         )
 
 
-def _refusal(found: Salvage) -> CorruptError:
+def _refusal(found: salvage.Salvage) -> CorruptError:
     shown = "; ".join(loss.message for loss in found.losses[:SHOWN_LOSSES])
     more = len(found.losses) - SHOWN_LOSSES
     others = f"; and {more} more" if more > 0 else ""
@@ -193,37 +181,39 @@ def _refusal(found: Salvage) -> CorruptError:
     )
 
 
-def _with_sound_idf(store: Store, source: Source, options: Options, found: Salvage) -> Options:
+def _with_sound_idf(
+    store: Store, source: Source, options: Options, found: salvage.Salvage
+) -> Options:
     """Return the options with what can be used of the IDF table; what is lost becomes a loss."""
     checksum = contents.idf_checksum(store.environment, source.transaction)
     if checksum is None:
         return options
-    table, problem = salvaged_idf(store.environment.path, checksum)
+    table, problem = idf_file.salvaged_idf(store.environment.path, checksum)
     if not problem:
         return options
     found.losses.append(idf_loss(table, problem))
     return replace(options, sketch=replace(options.sketch, idf=table))
 
 
-def idf_loss(table: IdfTable | None, problem: str) -> Loss:
+def idf_loss(table: IdfTable | None, problem: str) -> salvage.Loss:
     """Return the sentence on a damaged table, of which `table` can be used."""
     then = (
         "texts cannot be read until set_idf gives the database an equal table"
         if table is None
         else "the other features weigh from now on what unknown ones do"
     )
-    return Loss(f"{problem}; documents keep their sketches, but {then}", 0, 0, False)
+    return salvage.Loss(f"{problem}; documents keep their sketches, but {then}", 0, 0, False)
 
 
-def _other_damage(source: Source, found: Salvage) -> Iterator[str]:
+def _other_damage(source: Source, found: salvage.Salvage) -> Iterator[str]:
     """Yield damage that does not affect any document."""
     stored, problem = _calibration(source)
     if stored is None and problem is None and found.manifest.calibration and not found.is_guessed:
         problem = "it is missing"
     if problem is not None:
         yield f"the calibration was removed, calibrate again: {problem}"
-    for key, reason in damaged_notes(source):
-        yield f"the note {note_name(key)!r} was removed: {reason}"
+    for key, reason in records.damaged_notes(source):
+        yield f"the note {records.note_name(key)!r} was removed: {reason}"
 
 
 def _calibration(source: Source) -> tuple[dict[str, Any] | None, str | None]:
@@ -238,7 +228,7 @@ def _calibration(source: Source) -> tuple[dict[str, Any] | None, str | None]:
     return (stored, None) if problem is None else (None, problem)
 
 
-def _kept(found: Salvage) -> U32:
+def _kept(found: salvage.Salvage) -> U32:
     """Return the ordinals of all documents that stay."""
     is_kept = np.zeros(found.next_ordinal, np.bool_)
     for part in found.parts:
@@ -249,7 +239,7 @@ def _kept(found: Salvage) -> U32:
     return np.flatnonzero(is_kept & ~found.is_dead).astype(np.uint32)
 
 
-def _dropped(found: Salvage, kept: U32) -> tuple[list[Any], int]:
+def _dropped(found: salvage.Salvage, kept: U32) -> tuple[list[Any], int]:
     """Return the known ids of the documents to drop, and how many ids are unknown."""
     is_lost = ~found.is_dead
     is_lost[kept] = False
@@ -257,14 +247,14 @@ def _dropped(found: Salvage, kept: U32) -> tuple[list[Any], int]:
     for part in found.named:
         chosen = np.flatnonzero(is_lost[part.start : part.stop])
         if len(chosen):
-            known = ids_of(part)
+            known = salvage.ids_of(part)
             ids += [known[at] for at in chosen]
             is_lost[part.start : part.stop] = False
     return ids, int(np.count_nonzero(is_lost))
 
 
 def _lost(
-    found: Salvage, kept: U32, dropped: Sequence[Any], unknown: int
+    found: salvage.Salvage, kept: U32, dropped: Sequence[Any], unknown: int
 ) -> tuple[int, Iterator[str]]:
     """Return the number of documents that are lost, and a sentence on them if there are any.
 
@@ -306,7 +296,12 @@ def _keep_meta(writer: Writer, source: Source, options: Options) -> None:
 
 
 def _write(
-    writer: Writer, options: Options, source: Source, found: Salvage, kept: U32, threads: int
+    writer: Writer,
+    options: Options,
+    source: Source,
+    found: salvage.Salvage,
+    kept: U32,
+    threads: int,
 ) -> None:
     store, kind = writer.store, kind_of(options)
     store.environment.watch.walk()
@@ -315,7 +310,7 @@ def _write(
     manifest = found.manifest
     _keep_meta(writer, source, options)
     numbers = _readable_clusters(store, source, found, kept)
-    times = sound_times(source, found.next_ordinal) if options.keeps_times else None
+    times = salvage.sound_times(source, found.next_ordinal) if options.keeps_times else None
     for name in {*contents.all_names(store.options), *contents.all_names(options)}:
         if name not in (layout.META, layout.MANIFEST, layout.METADATA):
             writer.clear(name)
@@ -328,19 +323,19 @@ def _write(
         )  # fmt: skip
         rows = (info,)
     writer.clear(layout.METADATA)
-    renumber_metadata(writer, sound_metadata(source), kept)
+    renumber_metadata(writer, salvage.sound_metadata(source), kept)
     if options.features:
-        put_features(writer, whole_blocks(source, skips_damage=True), kept)
+        put_features(writer, records.whole_blocks(source, skips_damage=True), kept)
     if times is not None:
         put_times(writer, times[kept])
-    write_notes(writer, dict.fromkeys(key for key, _ in damaged_notes(source)))
+    write_notes(writer, dict.fromkeys(key for key, _ in records.damaged_notes(source)))
     manifest = _keep_calibration(writer, source, found, kept)
     manifest = store_open(writer, manifest, options)
     moved = _move_passages(writer, source, found, kept) if options.passages else ()
     count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0
     # Last, since nothing may change what was written before it is committed.
     written = writer.source()
-    check_written(differences(rows, written, contents.table_names(options)))
+    merges.check_written(merges.differences(rows, written, contents.table_names(options)))
     writer.put_manifest(
         replace(
             with_passages(renumbered(manifest, rows, len(kept)), moved),
@@ -354,7 +349,7 @@ def _write(
 
 
 def _move_passages(
-    writer: Writer, source: Source, found: Salvage, kept: U32
+    writer: Writer, source: Source, found: salvage.Salvage, kept: U32
 ) -> tuple[PassageInfo, ...]:
     """Store the sound passages of the documents `kept` as one run: only texts make them anew."""
     if not len(kept):
@@ -366,7 +361,9 @@ def _move_passages(
     return (row,)
 
 
-def _keep_calibration(writer: Writer, source: Source, found: Salvage, kept: U32) -> Manifest:
+def _keep_calibration(
+    writer: Writer, source: Source, found: salvage.Salvage, kept: U32
+) -> Manifest:
     """Keep a readable calibration and remove a damaged one; returns the manifest.
 
     If the manifest, and with it the ordinals, had to be guessed, it covers no documents.
@@ -381,7 +378,9 @@ def _keep_calibration(writer: Writer, source: Source, found: Salvage, kept: U32)
     return writer.put_calibration(manifest, covering(stored, covered))
 
 
-def _readable_clusters(store: Store, source: Source, found: Salvage, kept: U32) -> U32 | None:
+def _readable_clusters(
+    store: Store, source: Source, found: salvage.Salvage, kept: U32
+) -> U32 | None:
     """Return the cluster number of each kept document; None if clusters must be found again.
 
     They are always found again if the documents alone decide them, or if any were lost.
@@ -449,7 +448,7 @@ def rescue(path: str, problem: Error, *, drop_damaged: bool, **asked: Any) -> Re
                 ) from problem
             before = files.presence.data_bytes
             try:
-                remains = Remains(os.path.join(path, DATA_FILE))
+                remains = salvage.Remains(os.path.join(path, DATA_FILE))
             except CorruptError as error:
                 raise problem from error
             options, resources, losses = _settings(path, remains, problem)
@@ -474,7 +473,9 @@ def rescue(path: str, problem: Error, *, drop_damaged: bool, **asked: Any) -> Re
         files.close()
 
 
-def _settings(path: str, remains: Remains, problem: Error) -> tuple[Options, Resources, list[Loss]]:
+def _settings(
+    path: str, remains: salvage.Remains, problem: Error
+) -> tuple[Options, Resources, list[salvage.Loss]]:
     """Return options and resources, and what of them is lost."""
     form, stored, kept = map(remains.object, layout.KEPT_TWICE)
     if form is not None and form["version"] > codec.FORMAT_VERSION:
@@ -490,9 +491,9 @@ def _settings(path: str, remains: Remains, problem: Error) -> tuple[Options, Res
     manifest = remains.value(layout.MANIFEST, layout.MANIFEST_KEY)
     if not has_documents and (manifest is None or decode_manifest(manifest).next_ordinal):
         raise CorruptError(f"{path} has no document that can be read; restore it from a copy")
-    losses: list[Loss] = []
+    losses: list[salvage.Loss] = []
     checksum = stored.get("sketch", {}).get("idf")
-    table, wrong = (None, "") if checksum is None else salvaged_idf(path, checksum)
+    table, wrong = (None, "") if checksum is None else idf_file.salvaged_idf(path, checksum)
     if wrong:
         losses.append(idf_loss(table, wrong))
     options = decode_options(stored, table)
@@ -503,7 +504,7 @@ def _settings(path: str, remains: Remains, problem: Error) -> tuple[Options, Res
     return options, resources, losses
 
 
-def _fill(store: Store, remains: Remains) -> None:
+def _fill(store: Store, remains: salvage.Remains) -> None:
     """Store what `remains` has in the new database of `store`, except what can be made again."""
     values = [
         (layout.META, key, value)
@@ -513,7 +514,9 @@ def _fill(store: Store, remains: Remains) -> None:
     made_again = {*contents.table_names(store.options), *DERIVED}
     for name in contents.all_names(store.options):
         if name not in made_again:
-            size = COLUMN_KEY_BYTES if name in COLUMN_PLACES else layout.NUMBER_BYTES
+            size = (
+                salvage.COLUMN_KEY_BYTES if name in salvage.COLUMN_PLACES else layout.NUMBER_BYTES
+            )
             found = remains.values.get(name, {}).items()
             values += [(name, key, each) for key, each in found if len(key) == size]
     manifest = remains.value(layout.MANIFEST, layout.MANIFEST_KEY)  # None removes it
@@ -539,7 +542,7 @@ def _put_in_place(store: Store, path: str, files: OpenFiles, *, has_new_idf: boo
             os.unlink(copy)
         store.environment.copy_to(copy)
         if has_new_idf and store.options.sketch.idf is not None:
-            write_own_idf(path, store.options.sketch.idf)
+            idf_file.write_own_idf(path, store.options.sketch.idf)
         files.put_in_place(copy)
     except OSError as error:
         translate(error, path)

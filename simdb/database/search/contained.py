@@ -65,7 +65,12 @@ from simdb.sketch import (
     most_covered,
     spans_of,
 )
-from simdb.storage import GrainsByOrdinal, is_deleted, layout, unpacked
+from simdb.storage import (
+    GrainsByOrdinal,
+    is_deleted,
+    layout,
+    metadata as records,
+)
 
 OTHERS = ("similarity", "distance", "recall", "search")
 # The texts of so many candidates are read at once.
@@ -412,7 +417,7 @@ def _kept(
             break
         if question.where is not None:
             packed = state.metadata_of_many([ordinal])
-            if not question.where(unpacked(packed, ordinal)):
+            if not question.where(records.unpacked(packed, ordinal)):
                 continue
         if question.accept is not None:
             of_query = (query,) if question.is_of_many else ()

@@ -16,7 +16,13 @@ from simdb.database.search.rows import Rows
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS
 from simdb.plan import Criterion
-from simdb.storage import Table, is_deleted, layout, merge_tables, sorted_table
+from simdb.storage import (
+    Table,
+    is_deleted,
+    layout,
+    merge as merges,
+    sorted_table,
+)
 
 CHUNK_PAIRS = 1 << 16
 # The states and fingerprints of so many documents are read at a time.
@@ -264,7 +270,7 @@ def whole_table(state: State, number: int) -> Table:
         ordinals = delta.ordinals.copy()
         kernel.sort(keys, ordinals)
         runs.append(Table(keys, ordinals, np.empty(0, np.uint32)))
-    merged = merge_tables(runs, threads=state.threads)
+    merged = merges.merge_tables(runs, threads=state.threads)
     state.check_known(merged.ordinals)
     if state.dead is None:
         return merged

@@ -21,7 +21,9 @@ from simdb.core.matches import Match, Matches
 from simdb.database.search.rows import Rows
 from simdb.database.state.documents import find_ids
 from simdb.database.state.state import State
-from simdb.storage import unpacked
+from simdb.storage import (
+    metadata as records,
+)
 
 # Called with the metadata of a document, None if it has none; true if the document is meant.
 Where: TypeAlias = Callable[[Any], Any]
@@ -64,7 +66,7 @@ def satisfying(state: State, ordinals: U32, where: Where) -> U32:
         part = ordinals[start : start + READ_TOGETHER].tolist()
         packed = state.metadata_of_many(part)
         for at, ordinal in enumerate(part, start):
-            is_meant[at] = bool(where(unpacked(packed, ordinal)))
+            is_meant[at] = bool(where(records.unpacked(packed, ordinal)))
     return ordinals[is_meant]
 
 
@@ -87,7 +89,7 @@ def kept_matches(
         for match, ordinal in zip(part, ordinals, strict=True):
             if len(chosen) == limit:
                 return chosen
-            if where(unpacked(packed, ordinal)):
+            if where(records.unpacked(packed, ordinal)):
                 chosen.append(match)
     return chosen
 
@@ -114,7 +116,7 @@ def kept(
                 packed = state.metadata_of_many(sorted_unique(rows.ordinals[at:read_stop]).tolist())
             ordinal = int(rows.ordinals[at])
             if ordinal not in known:
-                known[ordinal] = bool(where(unpacked(packed, ordinal)))
+                known[ordinal] = bool(where(records.unpacked(packed, ordinal)))
             if known[ordinal]:
                 chosen.append(at)
                 count += 1

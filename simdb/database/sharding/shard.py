@@ -24,12 +24,10 @@ from simdb.database.state.documents import stored_sketches
 from simdb.database.state.incoming import as_list
 from simdb.database.state.store import Store
 from simdb.storage import (
-    SHARDS_MAX,
     Shard,
     check_directory,
-    digest_of,
     read_resources,
-    shard_name,
+    shards_file,
     stored_options,
 )
 
@@ -55,7 +53,7 @@ def numbers_of(hashes: U64, shards: int) -> I64:
 
 def check_shards(shards: Any) -> None:
     """Raise OptionError unless `shards` can be a number of shards."""
-    whole("shards", shards, 1, SHARDS_MAX)
+    whole("shards", shards, 1, shards_file.SHARDS_MAX)
 
 
 class OpenShard:
@@ -91,7 +89,7 @@ def inspect(
     shard.  `deep`: compare every checksum and table too.  `place`: the directory of a shard that
     does not have its name yet.
     """
-    name = shard_name(number)
+    name = shards_file.shard_name(number)
     try:
         shard = OpenShard(place or os.path.join(directory, name))
         with shard.database as opened:
@@ -110,7 +108,7 @@ def content_of(shard: OpenShard, number: int, shards: int) -> Shard:
     for hashes, ids, sketches in _documents(shard.store):
         _check_numbers(numbers_of(hashes, shards), ids, number, shards)
         content.add(hashes, sketches)
-    return Shard(shard_name(number), content.count, content.digest)
+    return Shard(shards_file.shard_name(number), content.count, content.digest)
 
 
 class ContentDigest:
@@ -157,7 +155,7 @@ def options_digest(store: Store) -> str:
     for name in OPEN:
         plain.pop(name, None)
     words = read_resources(store.environment).stop_words
-    return digest_of(json.dumps([plain, words], sort_keys=True).encode())
+    return shards_file.digest_of(json.dumps([plain, words], sort_keys=True).encode())
 
 
 def _documents(store: Store) -> Iterator[tuple[U64, list[Any], Sketches]]:
@@ -175,6 +173,6 @@ def _check_numbers(numbers: I64, ids: list[Any], number: int, shards: int) -> No
     if len(wrong):
         at = int(wrong[0])
         raise InputError(
-            f"the id {ids[at]!r} belongs to {shard_name(int(numbers[at]))} of {shards}; distribute"
-            f" ids by simdb.shard_of(ids, {shards})"
+            f"the id {ids[at]!r} belongs to {shards_file.shard_name(int(numbers[at]))} of {shards};"
+            f" distribute ids by simdb.shard_of(ids, {shards})"
         )

@@ -22,7 +22,10 @@ from simdb.database.sharding import gathering
 from simdb.database.sharding.shards import Shards, ShardSearcher
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
-from simdb.storage import directory_of, shard_name
+from simdb.storage import (
+    directory_of,
+    shards_file,
+)
 
 if TYPE_CHECKING:
     from simdb.database.search.filters import Where
@@ -72,7 +75,7 @@ class ShardedDatabase(Reading[IdT]):
     def skipped(self) -> dict[str, str]:
         """Why a shard is left out, by its name; only with missing="skip"."""
         failures = sorted(self._shards.failures.items())
-        return {shard_name(number): str(error) for number, error in failures}
+        return {shards_file.shard_name(number): str(error) for number, error in failures}
 
     @property
     def is_closed(self) -> bool:
@@ -113,10 +116,10 @@ class ShardedDatabase(Reading[IdT]):
             yield Finding(name, reason, "restore the shard from a copy, or write it again")
         for number, found in self._shards.each(lambda shard: list(shard.database.check(deep))):
             for one in found:
-                yield replace(one, place=f"{shard_name(number)}: {one.place}")
+                yield replace(one, place=f"{shards_file.shard_name(number)}: {one.place}")
             if not found and (message := self._shards.change_of(number)):
                 yield Finding(
-                    shard_name(number), message,
+                    shards_file.shard_name(number), message,
                     "restore the shard from a copy, or take it as it is with finish_sharded",
                 )  # fmt: skip
 
@@ -124,7 +127,7 @@ class ShardedDatabase(Reading[IdT]):
         """Yield what would improve a shard, and why; see `Database.advice`."""
         for number, found in self._shards.each(lambda shard: list(shard.database.advice())):
             for one in found:
-                yield replace(one, message=f"{shard_name(number)}: {one.message}")
+                yield replace(one, message=f"{shards_file.shard_name(number)}: {one.message}")
 
     def __enter__(self) -> "ShardedDatabase[IdT]":
         """Return the sharded database itself."""

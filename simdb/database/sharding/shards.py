@@ -35,15 +35,11 @@ from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.storage import (
     DATA_FILE,
-    LEFT_OVER,
     SHARDS_FILE,
     Shard,
     check_directory,
     closed,
-    has_shards_file,
-    read_shards_file,
-    shard_name,
-    strange_directories,
+    shards_file,
 )
 
 ERROR, SKIP = "error", "skip"
@@ -97,7 +93,7 @@ class Shards:
             try:
                 shard.database.close()
             except Error as error:
-                raise named(error, shard_name(number), self.path) from error
+                raise named(error, shards_file.shard_name(number), self.path) from error
         self.is_closed = True
 
     @property
@@ -116,7 +112,7 @@ class Shards:
         try:
             yield self._open[number]
         except (*LASTING, *PASSING) as error:
-            raise named(error, shard_name(number), self.path) from error
+            raise named(error, shards_file.shard_name(number), self.path) from error
 
     def ask(self, number: int, function: Callable[[OpenShard], Result]) -> Result:
         """Return the answer of one shard; an error, if it fails or was left out."""
@@ -237,16 +233,16 @@ def _listed(path: str) -> tuple[tuple[Shard, ...], str]:
     """Return the shards that a directory must have, and the digest of their options."""
     if not check_directory(path):
         raise NotFoundError(f"there is no sharded database at {path}; write_sharded makes one")
-    if not has_shards_file(path):
+    if not shards_file.has_shards_file(path):
         if os.path.lexists(os.path.join(path, DATA_FILE)):
             raise FormatError(f"{path} is one database and not sharded; open it with simdb.open")
         raise NotFoundError(
             f"there is no {SHARDS_FILE} in {path}, so its shards are not complete;"
             " finish_sharded checks them and writes it"
         )
-    content = read_shards_file(path)
-    directories = strange_directories(path, len(content.shards))
-    unknown = [name for name in directories if not LEFT_OVER.fullmatch(name)]
+    content = shards_file.read_shards_file(path)
+    directories = shards_file.strange_directories(path, len(content.shards))
+    unknown = [name for name in directories if not shards_file.LEFT_OVER.fullmatch(name)]
     if unknown:
         raise FormatError(
             f"{path} has a directory {unknown[0]!r} that is none of its {len(content.shards)}"
@@ -288,14 +284,14 @@ def _compare(shard: OpenShard, path: str, entry: Shard, digest: str) -> None:
 
 def _check_place(shard: OpenShard, path: str, number: int, shards: int) -> None:
     """Raise CorruptError if the first id of a shard belongs to another of so many."""
-    name = shard_name(number)
+    name = shards_file.shard_name(number)
     try:
         first = next(iter(shard.database), None)
         numbers = shard_of([] if first is None else [first], shards)
     except LASTING as error:
         raise named(error, name, path) from error
     if (numbers != number).any():
-        other = shard_name(int(numbers[0]))
+        other = shards_file.shard_name(int(numbers[0]))
         raise CorruptError(
             f"{name} of {path} has documents of {other}; put each shard back into its own place,"
             " or restore it from a copy"

@@ -42,19 +42,14 @@ from simdb.database.sharding.shard import (
 )
 from simdb.database.state.store import Access, Store, open_store
 from simdb.storage import (
-    LEFT_OVER,
-    UNFINISHED,
     Shard,
-    ShardsFile,
     StoredBatch,
     check_directory,
     concatenate,
     directory_of,
     made_beside,
-    shard_name,
-    strange_directories,
+    shards_file,
     sync_directory,
-    write_shards_file,
 )
 
 # Documents, and bytes of them and their metadata, that are in memory before they are committed.
@@ -92,17 +87,20 @@ def write_sharded(
     count, place, skipped = thread_count(threads), _checked_path(path), Skipped(on_error)
 
     def make(directory: str) -> int:
-        places = {number: os.path.join(directory, shard_name(number)) for number in range(shards)}
+        places = {
+            number: os.path.join(directory, shards_file.shard_name(number))
+            for number in range(shards)
+        }
         filling = Filling(places, shards, options, skipped, errors=errors, threads=count)
         filling.add_all(batches, progress)
         written = filling.finish()
         reports = [
-            Shard(shard_name(number), content.count, content.digest)
+            Shard(shards_file.shard_name(number), content.count, content.digest)
             for number, content in written.items()
         ]
         return finish_sharded(directory, shards, reports=reports, threads=count)
 
-    written = made_beside(place, UNFINISHED, make)
+    written = made_beside(place, shards_file.UNFINISHED, make)
     skipped.named().warn()
     return written
 
@@ -135,7 +133,7 @@ def write_shard(
     check_shards(shards)
     whole("number", number, 0, shards - 1)
     count, directory, skipped = thread_count(threads), _checked_path(path), Skipped(on_error)
-    name = shard_name(number)
+    name = shards_file.shard_name(number)
 
     def make(place: str) -> Inspected:
         filling = Filling({number: place}, shards, options, skipped, errors=errors, threads=count)
@@ -154,7 +152,9 @@ def write_shard(
             )
         return there
 
-    found = made_beside(os.path.join(directory, name), UNFINISHED, make, settle=settle).shard
+    found = made_beside(
+        os.path.join(directory, name), shards_file.UNFINISHED, make, settle=settle
+    ).shard
     skipped.named().warn()
     return found
 
@@ -200,8 +200,8 @@ def finish_sharded(
                 f" {'; '.join(differing) or 'other stop words, or another IDF table'}; remove it"
                 " and write it again with the same options"
             )
-    content = ShardsFile(found[0].options_digest, tuple(each.shard for each in found))
-    write_shards_file(directory, content)
+    content = shards_file.ShardsFile(found[0].options_digest, tuple(each.shard for each in found))
+    shards_file.write_shards_file(directory, content)
     return content.document_count
 
 
@@ -331,8 +331,9 @@ class Filling:
         for at in np.flatnonzero(~np.isin(numbers, list(self._waiting))).tolist():
             (own,) = self._waiting
             raise InputError(
-                f"the id {ids[at]!r} belongs to {shard_name(int(numbers[at]))} and not to"
-                f" {shard_name(own)}; distribute ids by simdb.shard_of(ids, {self._shards})"
+                f"the id {ids[at]!r} belongs to {shards_file.shard_name(int(numbers[at]))} and not"
+                f" to {shards_file.shard_name(own)}; distribute ids by"
+                f" simdb.shard_of(ids, {self._shards})"
             )
 
 
@@ -365,7 +366,7 @@ def _expected(reports: Iterable[Shard] | None, shards: int) -> dict[str, Shard]:
     for each in listed:
         if by_name[each.name] != each:
             raise InputError(f"two reports of {each.name} differ; write it again")
-    missing = [name for name in map(shard_name, range(shards)) if name not in by_name]
+    missing = [name for name in map(shards_file.shard_name, range(shards)) if name not in by_name]
     if missing or len(by_name) > shards:
         which = missing[0] if missing else max(by_name)
         raise InputError(
@@ -379,16 +380,16 @@ def _check_names(directory: str, shards: int) -> None:
     """Raise an error if a shard is missing or another directory is there; remove leftovers."""
     if not check_directory(directory):
         raise NotFoundError(f"there is no directory {directory}")
-    wanted = {shard_name(number) for number in range(shards)}
+    wanted = {shards_file.shard_name(number) for number in range(shards)}
     for name in sorted(wanted):
         if not check_directory(os.path.join(directory, name)):
             raise NotFoundError(
                 f"{name} of {directory} is missing; write it with write_shard, with batches=[] if"
                 " it has no documents"
             )
-    for name in strange_directories(directory, shards):
+    for name in shards_file.strange_directories(directory, shards):
         place = os.path.join(directory, name)
-        if not LEFT_OVER.fullmatch(name) or os.path.islink(place):
+        if not shards_file.LEFT_OVER.fullmatch(name) or os.path.islink(place):
             raise FormatError(
                 f"{directory} has a directory {name!r} that is none of its {shards} shards; move it"
                 " away"

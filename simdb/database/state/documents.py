@@ -14,7 +14,10 @@ from simdb.core.errors import NotFoundError
 from simdb.core.vector_form import NO_WEIGHTS, signs_of
 from simdb.database.state.state import State
 from simdb.database.state.view import SIGNATURES
-from simdb.storage import layout, unpacked
+from simdb.storage import (
+    layout,
+    metadata as records,
+)
 
 # Vectors have at least so many bytes.
 WIDTH_LEAST = 32
@@ -94,7 +97,7 @@ def documents_of(state: State, ids: list[Any], ordinals: U32) -> list[Document[A
         Document(
             id,
             state.kind.fingerprint_of(sketches, at),
-            unpacked(packed, ordinal),
+            records.unpacked(packed, ordinal),
             state.kind.signature_of(sketches, at),
         )
         for at, (id, ordinal) in enumerate(zip(ids, listed, strict=True))

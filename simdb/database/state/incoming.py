@@ -41,7 +41,11 @@ from simdb.core.text_sketch import threads_for
 from simdb.core.threads import begun, mapped, parts_of, thread_count
 from simdb.database.state.store import Beside
 from simdb.sketch import AnySketcher, as_vectors, check_content
-from simdb.storage import StoredBatch, codec, pack_every
+from simdb.storage import (
+    StoredBatch,
+    codec,
+    metadata as records,
+)
 
 SKETCHED_DOCUMENTS = 8192
 SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller limits memory
@@ -327,7 +331,7 @@ def pack_all(metadata: Any, ids: Sequence[Any] | EncodedIds) -> list[tuple[int, 
     values = as_list(metadata, "metadata")
     if len(values) != len(ids):
         raise InputError(f"there are {len(ids)} ids but metadata of {len(values)} document(s)")
-    return pack_every(values, lambda at: f"document {ids[at]!r}")
+    return records.pack_every(values, lambda at: f"document {ids[at]!r}")
 
 
 def moved(

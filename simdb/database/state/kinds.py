@@ -49,7 +49,7 @@ from simdb.storage import (
     header_bits,
     layout,
     make_table,
-    merge_tables,
+    merge as merges,
     polytope_header_bits,
     sorted_table,
 )
@@ -315,7 +315,7 @@ def _is_whole(view: View) -> bool:
 def _joined(view: View, source: Source, numbers: range, threads: int) -> list[Table]:
     """Return some of the stored tables, each merged from those of all runs."""
     every = [[run.polytope_table(table, source) for run in view.runs] for table in numbers]
-    merged = _of_each(lambda parts, few: merge_tables(parts, threads=few), every, threads)
+    merged = _of_each(lambda parts, few: merges.merge_tables(parts, threads=few), every, threads)
     return _with_directories(merged, threads)
 
 

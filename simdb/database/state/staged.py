@@ -23,13 +23,12 @@ from simdb.core.checks import shown
 from simdb.core.dtypes import U32
 from simdb.core.errors import InputError
 from simdb.storage import (
-    NO_METADATA,
     NO_TABLE,
     Membership,
     PassageInfo,
     Table,
-    TimeChange,
     entries_of_grains,
+    metadata as records,
 )
 
 SECONDS_MAX = 2**32 - 1
@@ -121,7 +120,7 @@ class StagedTimes:
 
     def __init__(self) -> None:
         """Begin without changes."""
-        self.changes: list[TimeChange] = []
+        self.changes: list[records.TimeChange] = []
 
     def __len__(self) -> int:
         """Number of changes, for `restore`."""
@@ -205,7 +204,7 @@ class StagedMetadata:
         """Yield all metadata, by ordinal, given the `stored` ones by ordinal."""
         staged = sorted({**dict(self._new), **self._changed}.items())
         kept = (entry for entry in stored if entry[0] not in self._changed)
-        return (entry for entry in merge(kept, staged) if entry[1] != NO_METADATA)
+        return (entry for entry in merge(kept, staged) if entry[1] != records.NO_METADATA)
 
     def new_from(self, first: int) -> list[Entry]:
         """Return the metadata of documents from the ordinal `first` on, by ordinal."""

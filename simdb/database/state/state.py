@@ -47,7 +47,6 @@ from simdb.plan import (
 from simdb.sketch import check_content
 from simdb.storage import (
     NO_DOCUMENTS,
-    NO_METADATA,
     Bitmap,
     ColumnParts,
     DeltaView,
@@ -60,13 +59,8 @@ from simdb.storage import (
     Run,
     Source,
     layout,
-    read_all,
-    read_features,
-    read_many,
-    read_note,
-    read_times,
+    metadata as records,
     stored_passages,
-    unpacked_note,
 )
 
 if TYPE_CHECKING:
@@ -259,17 +253,21 @@ class State:
     def note(self, key: bytes) -> Any:
         """Return the content of the note under `key`; None if there is none."""
         notes = {} if self._staged is None else self._staged.changes.notes
-        return unpacked_note(notes[key]) if key in notes else read_note(self.source, key)
+        return (
+            records.unpacked_note(notes[key])
+            if key in notes
+            else records.read_note(self.source, key)
+        )
 
     def metadata_of_many(self, ordinals: Iterable[int]) -> dict[int, bytes]:
         """Return the packed metadata of those `ordinals` that have any."""
         source = self.source
-        found = read_many(source, ordinals)
+        found = records.read_many(source, ordinals)
         if self._staged is None:
             return found
         staged = self._staged.changes.metadata
         each = ((ordinal, staged.of(ordinal) or found.get(ordinal)) for ordinal in ordinals)
-        return {at: packed for at, packed in each if packed and packed != NO_METADATA}
+        return {at: packed for at, packed in each if packed and packed != records.NO_METADATA}
 
     def all_metadata(self) -> Iterator[tuple[int, bytes]]:
         """Yield (ordinal, packed metadata) of every document that has any, deleted or not.
@@ -277,12 +275,12 @@ class State:
         Ordinals ascend.
         """
         source = self.source
-        stored = read_all(source)
+        stored = records.read_all(source)
         return stored if self._staged is None else self._staged.changes.metadata.over(stored)
 
     def times(self) -> U32:
         """Return the time of every ordinal: uint32[next_ordinal], 0 for no time."""
-        stored = read_times(self.source.every(layout.TIMES), self.next_ordinal)
+        stored = records.read_times(self.source.every(layout.TIMES), self.next_ordinal)
         staged = None if self._staged is None else self._staged.changes.times
         return stored if staged is None else staged.over(stored)
 
@@ -298,9 +296,9 @@ class State:
         """Return the packed features of documents, whose ordinals ascend, deleted or not."""
         staged = None if self._staged is None else self._staged.changes.staged_features
         if staged is None:
-            return read_features(self.source, ordinals)
+            return records.read_features(self.source, ordinals)
         count = int(np.searchsorted(ordinals, staged.first))
-        stored = read_features(self.source, ordinals[:count])
+        stored = records.read_features(self.source, ordinals[:count])
         return joined_ragged([stored, staged.of(ordinals[count:])]) or NO_FEATURES
 
     def tables(self, asked: int = 0) -> Any:

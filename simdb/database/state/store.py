@@ -50,6 +50,7 @@ from simdb.storage import (
     Holder,
     Lease,
     MapFull,
+    Membership,
     Source,
     Spare,
     TemporaryFolder,
@@ -59,6 +60,7 @@ from simdb.storage import (
     contents,
     directory_of,
     is_new,
+    merge as merges,
     prepare,
     translate,
     translated,
@@ -66,7 +68,6 @@ from simdb.storage import (
 
 if TYPE_CHECKING:
     from simdb.sketch import ExactSimilarity, Winnower
-    from simdb.storage import Membership, Merging
 
 # The least growth of a map that is too small; the map at least doubles anyway.
 GROWTH_BYTES = 1 << 20
@@ -144,7 +145,7 @@ class Store:
         # number of that transaction and the generation of the map.
         self.membership: tuple[tuple[int, int], Membership] | None = None
         # The same for what it left in memory of the unfinished merge.
-        self.merging: tuple[tuple[int, int], Merging] | None = None
+        self.merging: tuple[tuple[int, int], merges.Merging] | None = None
         # A bitmap that the last deletion of this process has replaced, see `Tombstones`.
         self.spare = Spare()
         self._lasting: weakref.WeakSet[Lasting] = weakref.WeakSet()

@@ -39,39 +39,33 @@ from simdb.storage import (
     Manifest,
     MapFull,
     Membership,
-    MergedRuns,
     PassageInfo,
     Passages,
     Run,
     RunInfo,
     Source,
     Unfinished,
-    changed_blocks,
-    changed_times,
     check_rewritten,
     codec,
     encode_batch,
-    encode_blocks,
     encode_chunks,
-    encode_features,
     encode_manifest,
-    encode_note,
     encode_object,
     groups_of,
     keys_from,
     layout,
     living,
+    merge as merges,
     merged_into,
+    metadata as records,
     passage_keys,
     read_manifest,
     rings,
     run_keys,
-    steps_of,
     stored_passages,
     table_names,
     write_passages,
     write_run,
-    written_keys,
 )
 
 # Besides the tables, the sub-databases that lose values when runs are sealed and merged.
@@ -200,7 +194,9 @@ def write_notes(writer: Writer, notes: Mapping[bytes, bytes | None]) -> None:
         # LMDB frees the pages of the notes that are replaced.
         writer.store.environment.watch.walk(frozenset({layout.META}))
     for key, packed in notes.items():
-        writer.put_all(layout.META, [(key, None if packed is None else encode_note(key, packed))])
+        writer.put_all(
+            layout.META, [(key, None if packed is None else records.encode_note(key, packed))]
+        )
 
 
 def drop_run(writer: Writer, run: Run) -> None:
@@ -368,9 +364,9 @@ def write_staged(
     _write_metadata(writer, base.manifest.next_ordinal, staging.metadata)
     if staging.staged_features is not None:
         first, made = base.manifest.next_ordinal, staging.staged_features.whole()
-        writer.put_all(layout.FEATURES, encode_features(first, made))
+        writer.put_all(layout.FEATURES, records.encode_features(first, made))
     if staging.times:
-        writer.put_all(layout.TIMES, changed_times(writer.source(), staging.times.changes))
+        writer.put_all(layout.TIMES, records.changed_times(writer.source(), staging.times.changes))
     write_notes(writer, staging.notes)
     if staging.sealed:
         manifest = _write_sealed(writer, manifest, base, staging, source, ahead.rows)
@@ -410,7 +406,7 @@ def begin_merge(manifest: Manifest, growth: int, inserted: int) -> Manifest:
 def drop_unfinished(writer: Writer, merge: Unfinished | None) -> None:
     """Remove every value that an unfinished merge has written."""
     if merge is not None:
-        for name, key in written_keys(merge, table_names(writer.store.options)):
+        for name, key in merges.written_keys(merge, table_names(writer.store.options)):
             writer.delete(name, key)
 
 
@@ -430,7 +426,7 @@ def _step_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) 
         def write(writer: Writer, at: int = at) -> Manifest:
             merge = ahead.manifest.unfinished
             assert merge is not None
-            merged = MergedRuns(work.runs, source, base.dead)
+            merged = merges.MergedRuns(work.runs, source, base.dead)
             run = staging.merging_of(merge).write(work.steps[at], merge.run, merged, writer.put)
             return replace(ahead.manifest, unfinished=Unfinished(run, at + 1, merge.begun))
 
@@ -451,7 +447,7 @@ def _carry_on(
     assert merge is not None
     work, merging = _Work(writer.store, base, merge), staging.merging_of(merge)
     run, runs, steps, due = merge.run, work.runs, work.steps, work.due(manifest.next_ordinal)
-    merged = MergedRuns(runs, source, staging.dead)
+    merged = merges.MergedRuns(runs, source, staging.dead)
     if merge.done >= due:
         merging.prepare(steps[merge.done], run, merged)
         return manifest
@@ -475,8 +471,8 @@ def _write_metadata(writer: Writer, first: int, metadata: StagedMetadata) -> Non
     changes = metadata.changed_before(first)
     if changes:
         writer.store.environment.watch.walk_rarely(frozenset({layout.METADATA}))
-        writer.put_all(layout.METADATA, changed_blocks(writer.source(), changes))
-    writer.put_all(layout.METADATA, encode_blocks(metadata.new_from(first)))
+        writer.put_all(layout.METADATA, records.changed_blocks(writer.source(), changes))
+    writer.put_all(layout.METADATA, records.encode_blocks(metadata.new_from(first)))
 
 
 def _append_to_delta(writer: Writer, staging: Staging) -> None:
@@ -558,7 +554,7 @@ class _Work:
         self._merge = merge
         self.rows = merged_into(merge.run, base.manifest.runs)
         self.runs = [each for each in base.runs if each.info in self.rows]
-        self.steps = steps_of(merge.run, table_names(store.options))
+        self.steps = merges.steps_of(merge.run, table_names(store.options))
         if merge.done >= len(self.steps):
             raise CorruptError(
                 f"the unfinished merge into run {merge.run.number} has {merge.done} steps"

@@ -15,7 +15,10 @@ from simdb.core.progress import Progress
 from simdb.core.text_sketch import IdfTable
 from simdb.database.state.store import Store
 from simdb.sketch import fit
-from simdb.storage import contents, read_own_idf, write_own_idf
+from simdb.storage import (
+    contents,
+    idf_file,
+)
 
 # The options are one small value.
 GROWTH_BYTES = 1 << 16
@@ -85,8 +88,8 @@ def copy_idf(store: Store, target: str) -> None:
     with store.environment.reading() as transaction:
         checksum = contents.idf_checksum(store.environment, transaction)
     if checksum is not None:
-        table = read_own_idf(store.environment.path, checksum, is_verified=True)
-        write_own_idf(target, table)
+        table = idf_file.read_own_idf(store.environment.path, checksum, is_verified=True)
+        idf_file.write_own_idf(target, table)
 
 
 def _set_in(store: Store, transaction: Any, wanted: Options) -> None:

@@ -29,7 +29,6 @@ from simdb.storage import (
     DeltaView,
     Manifest,
     Membership,
-    Merging,
     PassageInfo,
     Run,
     Source,
@@ -38,6 +37,7 @@ from simdb.storage import (
     Unfinished,
     concatenate,
     delta_view,
+    merge as merges,
     merge_in_memory,
     seal,
     table_names,
@@ -280,10 +280,10 @@ class Staging:
             self.sealed, self.new_start, self.new_count = sealed, start, 0
             self._batches, self._joined = [], None
 
-    def merging_of(self, merge: Unfinished) -> Merging:
+    def merging_of(self, merge: Unfinished) -> merges.Merging:
         """Return what is in memory of an unfinished merge."""
         if self.merging is None or self.merging.number != merge.run.number:
-            self.merging = Merging(merge.run.number, table_names(self._store.options))
+            self.merging = merges.Merging(merge.run.number, table_names(self._store.options))
         return self.merging
 
     def give_back(self) -> None:
@@ -299,7 +299,7 @@ class Staging:
         """What tells whether another process has written since, or the map has moved."""
         return self._base.transaction_number, self._base.generation
 
-    def _take_merging(self) -> Merging | None:
+    def _take_merging(self) -> merges.Merging | None:
         """Return what the last transaction left in memory of a merge; None if it is of no use."""
         known, self._store.merging = self._store.merging, None
         return known[1] if known is not None and known[0] == self._stamp else None
