@@ -70,7 +70,7 @@ class WriteTransaction(Writing[IdT]):
 
     def __enter__(self) -> "WriteTransaction[IdT]":
         """Return the transaction itself."""
-        self._outer = self._writing.inside()
+        self._outer = self._writing.gate.inside()
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -80,7 +80,7 @@ class WriteTransaction(Writing[IdT]):
         if kind is None:
             self.commit()
         else:
-            self._writing.forgive(self._outer)
+            self._writing.gate.forgive(self._outer)
             self.abort()
 
     def __repr__(self) -> str:

@@ -292,16 +292,9 @@ def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False)
 
 def make_batch(ids: EncodedIds, sketches: Sketches) -> StoredBatch:
     """Return the columns of these documents."""
-    return StoredBatch(
-        codec.allocated(sketches.bits),  # the bits can be the caller's own array
-        sketches.states,
-        sketches.vectors,
-        ids.hashes,
-        ids.offsets,
-        ids.content,
-        sketches.grains,
-        sketches.features,
-    )
+    form = ids.offsets, ids.content, ids.hashes
+    # The bits can be the caller's own array.
+    return batch_of_one(form, replace(sketches, bits=codec.allocated(sketches.bits)))
 
 
 def rehashed(batch: StoredBatch, key: bytes) -> StoredBatch:

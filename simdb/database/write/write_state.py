@@ -33,7 +33,7 @@ class WriteState:
         """Wait for the write lock, and begin."""
         self.is_ended = True
         self.store = store
-        self._gate = Gate("verbs of this transaction", timeout=store.timeout)
+        self.gate = Gate("verbs of this transaction", timeout=store.timeout)
         self._preparing = threading.RLock()  # reading prepares what is staged for the kernel
         self._is_torn = False
         self._has_written = False  # or has tried to
@@ -49,24 +49,6 @@ class WriteState:
     def alone(self, why: str) -> "Change":
         """Keep all other verbs out for a `with` statement; an exception undoes its changes."""
         return Change(self, why)
-
-    def begin_change(self, owner: Holder, why: str) -> Saved:
-        """Keep all verbs but that of `owner` out; returns the changes staged now."""
-        self._gate.block(owner, why, None, self.store.timeout)
-        try:
-            self.check_open()
-            return self.staging.saved()
-        except BaseException:
-            self._gate.unblock(owner)
-            raise
-
-    def end_change(self, owner: Holder, failed: Saved | None) -> None:
-        """Let other verbs in; changes staged since `failed`, if given, are taken back first."""
-        try:
-            if failed is not None and not self.is_ended:
-                self._take_back(failed)
-        finally:
-            self._gate.unblock(owner)
 
     def state(self) -> State:
         """Return the state with all staged changes, for the length of a verb."""
@@ -101,7 +83,7 @@ class WriteState:
 
     def commit(self) -> None:
         """Make all staged changes durable and visible, and end, even if that fails."""
-        with self._gate.alone("the transaction must be idle to commit", is_patient=True):
+        with self.gate.alone("the transaction must be idle to commit", is_patient=True):
             self.check_open()
             try:
                 self._check_whole()
@@ -112,14 +94,6 @@ class WriteState:
             finally:
                 self.end()
 
-    def inside(self) -> set[Holder]:
-        """Return the verbs of this thread that are running."""
-        return self._gate.inside()
-
-    def forgive(self, outer: set[Holder]) -> None:
-        """Count the verbs of this thread as ended, except `outer`; see `Gate.forgive`."""
-        self._gate.forgive(outer)
-
     def abort(self) -> None:
         """Discard all staged changes, and end; aborting again does nothing."""
         if self.is_ended:
@@ -127,7 +101,7 @@ class WriteState:
         if self.store.environment.is_foreign:
             self.is_ended = True
             return
-        with self._gate.alone("the transaction must be idle to abort"):
+        with self.gate.alone("the transaction must be idle to abort"):
             self.end()
 
     def end(self) -> None:
@@ -156,7 +130,7 @@ class WriteState:
             return self.staging.view(self._base_view)
 
     def _entered(self, view: Callable[[], View]) -> State:
-        gate = self._gate
+        gate = self.gate
         holder = gate.enter(get_ident())
         try:
             self.check_open()
@@ -174,7 +148,7 @@ class WriteState:
                 " transaction, and begin a new one"
             )
 
-    def _take_back(self, saved: Saved) -> None:
+    def take_back(self, saved: Saved) -> None:
         """Discard the changes staged since `saved`."""
         with self._preparing:
             # Clusters settled since then include documents that are now taken back.
@@ -242,13 +216,24 @@ class Change:
 
     def __enter__(self) -> WriteState:
         """Wait until no other verb is running, and return the transaction."""
-        self._owner.thread = get_ident()
-        self._saved = self._writing.begin_change(self._owner, self._why)
-        return self._writing
+        writing, self._owner.thread = self._writing, get_ident()
+        writing.gate.block(self._owner, self._why, None, writing.store.timeout)
+        try:
+            writing.check_open()
+            self._saved = writing.staging.saved()
+        except BaseException:
+            writing.gate.unblock(self._owner)
+            raise
+        return writing
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Let other verbs in, after taking back the changes if there was an exception."""
-        self._writing.end_change(self._owner, None if kind is None else self._saved)
+        writing = self._writing
+        try:
+            if kind is not None and self._saved is not None and not writing.is_ended:
+                writing.take_back(self._saved)
+        finally:
+            writing.gate.unblock(self._owner)
 
 
 def store_batch(
