@@ -11,7 +11,7 @@ import simdb
 # With these nothing is common, and one shared run is enough.
 ANY_RUN = {"common": 1.0, "coverage": 1e-9, "min_hits": 1}
 PORTIONS = (
-    "simdb.jobs.deduplication.texts.READ_ROWS",
+    "simdb.jobs.deduplication.rows.READ_ROWS",
     "simdb.jobs.decontamination.decontaminate.JUDGED_DOCUMENTS",
 )
 

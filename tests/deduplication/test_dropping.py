@@ -48,7 +48,7 @@ KINDS = {
 
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch):
-    monkeypatch.setattr("simdb.jobs.deduplication.texts.READ_ROWS", 7)
+    monkeypatch.setattr("simdb.jobs.deduplication.rows.READ_ROWS", 7)
     monkeypatch.setattr(read_again, "CHANGED_RECORDS", 3)
     assert 3 < len(KEPT) < len(RECORDS)
 

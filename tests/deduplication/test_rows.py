@@ -13,7 +13,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.jobs.deduplication.texts import RowTexts
+from simdb.jobs.deduplication.rows import RowTexts
 
 PAGE = Path(__file__).parents[2] / "docs" / "site" / "how-to" / "tables.md"
 CHANCE = random.Random(5)

@@ -39,8 +39,15 @@ from simdb.jobs.decontamination.result import Decontaminated, Leak, leaks_of, ma
 from simdb.jobs.deduplication.files import KeptDocuments, opened, paths_of, reading_of, records_of
 from simdb.jobs.deduplication.reference import ids_in
 from simdb.jobs.deduplication.result import InMemory, Survivors
-from simdb.jobs.deduplication.rows import DataRows, Records, Values, own_ids, rows_of
-from simdb.jobs.deduplication.texts import RowTexts, readable_texts
+from simdb.jobs.deduplication.rows import (
+    DataRows,
+    Records,
+    RowTexts,
+    Values,
+    own_ids,
+    readable_texts,
+    rows_of,
+)
 from simdb.sketch import WordOrder
 
 # The documents that one thread compares with items at a time.

@@ -45,7 +45,7 @@ from simdb.jobs.deduplication.question import (
 )
 from simdb.jobs.deduplication.repeat import NOTHING, Left, Repeat, hashes_of, name_of
 from simdb.jobs.deduplication.result import RowMatches
-from simdb.jobs.deduplication.texts import RowTexts
+from simdb.jobs.deduplication.rows import RowTexts
 from simdb.jobs.deduplication.within import Sifted, alone, lookups_of
 from simdb.sketch import TEXT_CONTENT, AnySketcher
 

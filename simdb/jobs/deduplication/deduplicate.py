@@ -65,9 +65,15 @@ from simdb.jobs.deduplication.result import (
     Survivors,
     found_of,
 )
-from simdb.jobs.deduplication.rows import DataRows, own_ids, rows_of
+from simdb.jobs.deduplication.rows import (
+    DataRows,
+    RowTexts,
+    Vectors,
+    own_ids,
+    readable_texts,
+    rows_of,
+)
 from simdb.jobs.deduplication.sieve import DOCUMENT, Sieve, UnitKeys, checked_unit
-from simdb.jobs.deduplication.texts import RowTexts, Vectors, readable_texts
 
 DatabaseLike: TypeAlias = "database.Database | str | os.PathLike[str]"
 

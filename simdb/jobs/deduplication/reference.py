@@ -37,8 +37,14 @@ from simdb.files import (
 )
 from simdb.jobs.deduplication.files import Files, not_pickled, paths_of, reading_of, sources_of
 from simdb.jobs.deduplication.question import DedupQuestion
-from simdb.jobs.deduplication.rows import DataRows, Values, own_ids, rows_of
-from simdb.jobs.deduplication.texts import RowTexts, readable_texts
+from simdb.jobs.deduplication.rows import (
+    DataRows,
+    RowTexts,
+    Values,
+    own_ids,
+    readable_texts,
+    rows_of,
+)
 from simdb.storage import is_database
 
 

@@ -2,34 +2,58 @@
 
 pandas, polars, pyarrow and datasets are never imported: data can be an object of theirs only if the
 program has loaded them.  Each kind of data knows how to give a column, the rows as records, and
-the chosen rows as data of the same kind.
+the chosen rows as data of the same kind; `RowTexts` has the text of each row, with nulls.
+
+Rows can also be vectors of floats, such as embeddings, which are compared by their cosine, or ready
+fingerprints, which are compared by their distance.
 """
 
+import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, compress
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from simdb.core.arrays import class_of, is_table, object_array
-from simdb.core.arrow import STREAM, load_arrow, python_values
-from simdb.core.checks import shown
-from simdb.core.dtypes import Bools
+from simdb.core.arrays import Fingerprints, class_of, is_table, object_array
+from simdb.core.arrow import (
+    STREAM,
+    ByteColumn,
+    TextColumn,
+    encoded,
+    filtered_array,
+    joined,
+    load_arrow,
+    python_values,
+)
+from simdb.core.checks import share, shown
+from simdb.core.choices import ERROR
+from simdb.core.decoding import UTF8, as_text, byte_column, decoded_column
+from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.fields import Field, FieldName, distinct, field_named
 from simdb.core.keeping import is_missing
+from simdb.core.options import Minhash, Options, Simhash
+from simdb.core.previews import counted
 from simdb.core.skipped import Skipped
-from simdb.jobs.deduplication.texts import (
-    Undecoded,
-    filtered,
-    is_of,
-    joined_texts,
-    listed,
-    text_values,
-    vectors_of,
-)
+from simdb.core.threads import mapped, thread_count
+from simdb.database import ESTIMATE, NUMBERS
+from simdb.jobs.deduplication.question import DedupQuestion
+from simdb.sketch import NO_RESOURCES, sketcher_of
+
+DIGEST_BYTES = 16
+ROW = "row {} of data"
+# The texts read at a time.
+READ_ROWS = 4096
+Floats = npt.NDArray[np.floating]
+# What `RowTexts` decodes.
+Undecoded: TypeAlias = TextColumn | ByteColumn | Sequence[Any]
+# The least cosine of vectors that match, if nothing is said.
+SIMILARITY = 0.95
+WANTED = "vectors are an array float[n, d], or a list of arrays float[d]"
 
 REMEDY = (
     "data must be texts or rows: a list of str, a dict of texts by their ids, a DataFrame or Series"
@@ -308,8 +332,13 @@ class Frame:
         return known[0] if wanted.plain is None else wanted.plain
 
     def _column(self, name: str) -> Any:
-        """Return the column `name`; OptionError if there is none."""
-        raise NotImplementedError
+        """Return the column `name`; OptionError if there is none, or several."""
+        names = list(self.names)
+        if name not in names:
+            _refuse(name, names)
+        if names.count(name) > 1:
+            raise OptionError(f"data has several columns with the name {name!r}; rename them")
+        return self.data[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,14 +357,6 @@ class PandasFrame(Frame):
     def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
         """Return a frame with a new column."""
         return self.data.assign(**{self._one(name): object_array(values)})
-
-    def _column(self, name: str) -> Any:
-        if name not in self.data.columns:
-            _refuse(name, self.data.columns)
-        series = self.data[name]
-        if getattr(series, "ndim", 1) != 1:
-            raise OptionError(f"data has several columns with the name {name!r}; rename them")
-        return series
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,11 +380,6 @@ class PolarsFrame(Frame):
 
     def _given(self, frame: Any) -> Any:
         return frame.lazy() if self.is_lazy else frame
-
-    def _column(self, name: str) -> Any:
-        if name not in self.data.columns:
-            _refuse(name, self.data.columns)
-        return self.data[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,14 +406,6 @@ class ArrowTable(Frame):
             return self.data.append_column(name, column)
         return self.data.set_column(names.index(name), name, column)
 
-    def _column(self, name: str) -> Any:
-        names = self.data.schema.names
-        if name not in names:
-            _refuse(name, names)
-        if names.count(name) > 1:
-            raise OptionError(f"data has several columns with the name {name!r}; rename them")
-        return self.data.column(name)
-
     def _values(self, name: str) -> list[Any]:
         """Return one column."""
         return python_values(self._column(name))
@@ -423,8 +431,8 @@ class HubDataset(Frame):
         return others.add_column(name, list(values))
 
     def _column(self, name: str) -> Any:
-        if name not in self.data.column_names:
-            _refuse(name, self.data.column_names)
+        if name not in self.names:
+            _refuse(name, self.names)
         return self.data.with_format("arrow", columns=[name])[:].column(name)
 
 
@@ -487,3 +495,436 @@ def _check_fields(wanted: Field, rows: Sequence[Any], names: Iterable[Any]) -> N
 def _refuse(name: Any, names: Iterable[Any]) -> None:
     known = ", ".join(map(repr, names)) or "none"
     raise OptionError(f"there is no field {name!r} in data; its fields are {known}")
+
+
+class RowTexts:
+    """The texts of rows, decoded; `is_null` bool[n] says which rows have none."""
+
+    def __init__(
+        self, values: Undecoded, encoding: str = UTF8, errors: str = "strict", start: int = 0
+    ) -> None:
+        """Decode `values`, one for each row; InputError names a row without text or null.
+
+        Error messages number the rows from `start`.
+        """
+        self._given = values
+        if isinstance(values, ByteColumn):
+            values = decoded_column(values, encoding, errors, start, ROW)
+        self._values: TextColumn | Sequence[Any] = values
+        if isinstance(values, TextColumn):
+            self.is_null: Bools = values.lengths < 0
+            return
+        self.is_null = np.zeros(len(values), np.bool_)
+        kinds = set(map(type, values))
+        if kinds <= {str}:  # the usual case, many times faster
+            return
+        if bytes in kinds:
+            rows = enumerate(values, start)
+            values = [as_text(each, encoding, errors, ROW.format(row)) for row, each in rows]
+            self._values = values
+        for row, value in enumerate(values, start):
+            if is_missing(value):
+                self.is_null[row - start] = True
+            elif not isinstance(value, str):
+                remedy = f"; {WANTED}" if isinstance(value, list | np.ndarray) else ""
+                if isinstance(value, int):
+                    remedy = "; ready fingerprints are an array uint64[n]"
+                raise InputError(
+                    f"row {row} has {shown(value)} ({type(value).__name__}) where a text should"
+                    f" be; text= names the field with the texts{remedy}"
+                )
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.is_null)
+
+    def every(self) -> TextColumn | Sequence[Any]:
+        """Return the texts of all rows, None for a null."""
+        return self._values
+
+    def at(self, rows: I64) -> TextColumn | list[Any]:
+        """Return the texts of some rows, in that order."""
+        if isinstance(self._values, TextColumn):
+            return self._values.chosen(rows)
+        return [self._values[row] for row in rows.tolist()]
+
+    def filled(self, rows: I64) -> TextColumn | list[Any]:
+        """Return the texts of some rows, in that order, with an empty one for each null."""
+        found = self.at(rows)
+        if isinstance(found, TextColumn):
+            return found.filled()
+        return [each if isinstance(each, str) else "" for each in found]
+
+    def changed(self, rests: Mapping[int, str]) -> list[Any]:
+        """Return the texts as they were given, but for `rests` by rows: in bytes, UTF-8."""
+        given = self._given
+        is_binary = isinstance(given, ByteColumn) and not given.is_string
+        values = [given[at] for at in range(len(self))] if is_binary else list(self._values)
+        if not isinstance(given, ByteColumn):
+            values = list(given)
+        for at, rest in rests.items():
+            values[at] = rest.encode() if isinstance(values[at], bytes) else rest
+        return values
+
+    def batches(self) -> Iterator[TextColumn | list[Any]]:
+        """Yield the texts of all rows in portions, with an empty one for each null."""
+        for start in range(0, len(self), READ_ROWS):
+            yield self.filled(np.arange(start, min(start + READ_ROWS, len(self))))
+
+    def checked_nulls(self, on_null: str) -> Bools:
+        """Return which rows have no text; InputError if any has none and `on_null` is "error"."""
+        if on_null == ERROR and self.is_null.any():
+            row, count = int(self.is_null.argmax()), int(np.count_nonzero(self.is_null))
+            raise InputError(
+                f"row {row} has no text ({count} of {len(self)} rows have none); on_null='keep'"
+                " keeps such rows, and on_null='drop' removes them"
+            )
+        return self.is_null
+
+    def contents_at(self, rows: I64) -> Iterator[bytes]:
+        """Yield the texts of some rows, none of them null, in UTF-8."""
+        return encoded(self.at(rows))
+
+    def sizes(self) -> I64:
+        """Return the bytes of each text in UTF-8, 0 for a null: int64[n]."""
+        if isinstance(self._values, TextColumn):
+            return np.maximum(self._values.lengths, 0)
+        return np.fromiter(map(len, self._contents()), np.int64, len(self))
+
+    def digests(self) -> list[str]:
+        """Return a name of each row, which follows from its text: the same text, the same name.
+
+        The second row with a text gets a name of its own, and so on.  The name of a null is empty.
+        """
+        counts: dict[str, int] = {}
+        names = []
+        for content, has_none in zip(self._contents(), self.is_null.tolist(), strict=True):
+            if has_none:
+                names.append("")
+                continue
+            digest = hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
+            number = counts[digest] = counts.get(digest, 0) + 1
+            names.append(digest if number == 1 else f"{digest}-{number}")
+        return names
+
+    def _contents(self) -> Iterator[bytes]:
+        """Yield each text in UTF-8, nothing of a null."""
+        if isinstance(self._values, TextColumn):
+            return encoded(self._values)
+        nulls = zip(self._values, self.is_null.tolist(), strict=True)
+        return encoded("" if has_none else value for value, has_none in nulls)
+
+
+def readable_texts(
+    values: Undecoded,
+    skipped: Skipped,
+    sketch: Simhash | Minhash | None,
+    encoding: str,
+    errors: str,
+) -> RowTexts:
+    """Return the texts of rows, with an empty one in each row that cannot be read.
+
+    `skipped` takes these rows, if it is allowed; otherwise InputError names the first that has no
+    text at all.  `sketch`: what reads the texts, None for a usual one.
+    """
+    if not skipped.is_allowed:
+        return RowTexts(values, encoding, errors)
+    sketcher = None
+    if sketch is not None and sketch.tokeniser:  # a function that can refuse any text
+        sketcher = sketcher_of(sketch, NO_RESOURCES, [sketch.tokeniser])
+
+    def read(row: int, some: Any) -> None:
+        found = RowTexts(some, encoding, errors, row)
+        texts = found.filled(np.arange(len(found)))
+        if sketcher is not None:
+            sketcher.sketch(texts, errors=errors)
+        elif errors == "strict" and not isinstance(texts, TextColumn):
+            for each in texts:
+                try:
+                    each.encode()
+                except UnicodeError as error:
+                    raise InputError(f"document {row} is not valid Unicode: {error}") from error
+
+    for start in range(0, len(values), READ_ROWS):
+        skipped.note(read, start, values[start : start + READ_ROWS])
+    if not len(skipped):
+        return RowTexts(values, encoding, errors)
+    flags = skipped.flags(len(values))
+    if isinstance(values, TextColumn | ByteColumn):
+        left = replace(values, lengths=np.where(flags, 0, values.lengths))
+        return RowTexts(left, encoding, errors)
+    pairs = zip(values, flags.tolist(), strict=True)
+    return RowTexts(["" if is_bad else value for value, is_bad in pairs], encoding, errors)
+
+
+def is_of(data: Any, module: str, name: str) -> bool:
+    """Tell whether `data` is of a class of a package that the program has loaded."""
+    return isinstance(data, getattr(sys.modules.get(module), name, ()))
+
+
+def text_values(values: Any) -> Undecoded:
+    """Return a column of any library as texts: without a Python object for each, if that can be."""
+    # Python objects in a Series are texts already; Arrow would copy them.
+    column = None if str(getattr(values, "dtype", "")) == "object" else byte_column(values)
+    return listed(values) if column is None else column
+
+
+def joined_texts(parts: list[Undecoded]) -> Undecoded:
+    """Return the texts of several columns as one."""
+    filled = [part for part in parts if len(part)]
+    columns = [part for part in filled if isinstance(part, ByteColumn)]
+    if columns and len(columns) == len(filled):
+        return joined(columns)
+    return [part[at] for part in filled for at in range(len(part))]
+
+
+def listed(values: Any) -> Sequence[Any]:
+    """Return a column of any library as Python objects."""
+    if isinstance(values, list | tuple):
+        return values
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(values, method):
+            return list(getattr(values, method)())
+    return list(values)
+
+
+def filtered(values: Any, is_chosen: Bools) -> Any:
+    """Return some values of a Series or an array, or some rows of an Arrow table."""
+    if type(values).__module__.partition(".")[0] == "pyarrow":
+        return _arrow_filtered(values, load_arrow("an Arrow table").array(is_chosen))
+    is_polars = is_of(values, "polars", "Series")
+    return values[np.flatnonzero(is_chosen) if is_polars else is_chosen]
+
+
+def _arrow_filtered(values: Any, is_chosen: Any) -> Any:
+    """Return some values of an Arrow array, or some rows of a table or batch."""
+    if hasattr(values, "schema"):
+        columns = [_arrow_filtered(column, is_chosen) for column in values.columns]
+        return type(values).from_arrays(columns, schema=values.schema)
+    if hasattr(values, "chunks"):
+        starts = np.cumsum([0, *map(len, values.chunks)]).tolist()
+        parts = zip(values.chunks, starts, strict=False)
+        chosen = mapped(
+            lambda part: _arrow_filtered(part[0], is_chosen[part[1] : part[1] + len(part[0])]),
+            parts, thread_count(),
+        )  # fmt: skip
+        return load_arrow("an Arrow table").chunked_array(list(chosen), values.type)
+    return filtered_array(values, is_chosen)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectors:
+    """Vectors as they were given, and `values` real[n, d], of which none is zero."""
+
+    names: ClassVar[Sequence[Any]] = ()
+    field: ClassVar[str] = "vector"  # what they are called in a file of records
+    data: Any
+    values: Any
+
+    def __len__(self) -> int:
+        """Count the vectors."""
+        return len(self.values)
+
+    def texts(self, name: FieldName) -> NoReturn:
+        """Raise InputError: a vector is no text."""
+        raise InputError("data are vectors, but this needs texts, or rows with a field of texts")
+
+    def column(self, name: FieldName) -> NoReturn:
+        """Raise OptionError: vectors have no fields."""
+        raise OptionError(
+            f"there is no field {name!r}, because data are vectors; ids are given as a list,"
+            ' id=[...], and keep= is "first", "last" or a function of a vector'
+        )
+
+    def records(self) -> Iterator[Any]:
+        """Yield each vector as an array."""
+        return iter(self.values)
+
+    def chosen(self, is_chosen: Bools) -> Any:
+        """Return some vectors, as an array or a list."""
+        if isinstance(self.data, np.ndarray):
+            return self.data[is_chosen]
+        return type(self.data)([self.data[row] for row in np.flatnonzero(is_chosen).tolist()])
+
+    def with_field(self, name: FieldName, values: Sequence[Any]) -> NoReturn:
+        """Raise as `column` does."""
+        self.column(name)
+
+    def at(self, rows: I64) -> NoReturn:
+        """Raise OptionError where the texts of rows are wanted."""
+        raise OptionError("report() shows texts, and these rows are vectors; look at .removed")
+
+    @property
+    def documents(self) -> "VectorValues":
+        """The values, as a search takes them."""
+        return VectorValues(self.values)
+
+    @property
+    def fitting(self) -> Options:
+        """The options of a database of such vectors."""
+        return Options(sketch=Simhash(vector_length=self.values.shape[1]))
+
+    def asked(self, question: DedupQuestion, options: Options | None) -> DedupQuestion:
+        """Return what is asked of vectors; OptionError for what is only asked of texts."""
+        if question.verify == NUMBERS:
+            raise OptionError("verify='numbers' compares texts, and data are vectors")
+        if question.is_exact:
+            refused = {
+                f"policy={question.policy!r}": not question.is_star,
+                "distance=": question.distance is not None,
+                "sketch= and options=": options is not None,
+            }
+            for name, is_given in refused.items():
+                if is_given:
+                    raise OptionError(f"of vectors, {name} needs verify='estimate'")
+            for name, value in (("similarity", question.similarity), ("recall", question.recall)):
+                if value is not None:
+                    share(name, value)
+        if question.similarity is not None or question.distance is not None:
+            return question
+        return replace(question, similarity=SIMILARITY)
+
+    def sizes(self) -> NoReturn:
+        """Raise OptionError where the lengths of texts are wanted."""
+        raise OptionError('vectors have one length; keep= is "first", "last" or a function')
+
+
+class ReadyRows(Vectors):
+    """Ready fingerprints, `values`: uint64[n], or `Fingerprints`."""
+
+    field = "fingerprint"
+
+    def records(self) -> Iterator[Any]:
+        """Yield the bits of each."""
+        values = self.values.bits if isinstance(self.values, Fingerprints) else self.values
+        return iter(values.tolist())
+
+    def chosen(self, is_chosen: Bools) -> Any:
+        """Return some fingerprints, as they were given."""
+        return self.documents.at(np.flatnonzero(is_chosen))
+
+    @property
+    def fitting(self) -> Options:
+        """The options of a database of such fingerprints."""
+        return Options()
+
+    def asked(self, question: DedupQuestion, options: Options | None) -> DedupQuestion:
+        """Return what is asked: no text decides; OptionError for what needs weights or texts."""
+        values = self.values
+        is_bare = not isinstance(values, Fingerprints) or (
+            values.weights is None and values.vectors is None
+        )
+        if question.verify == NUMBERS:
+            raise OptionError("verify='numbers' compares texts, and data are ready fingerprints")
+        if is_bare and (question.distance is None or question.similarity is not None):
+            raise OptionError(
+                "data are ready fingerprints without weights, which are alike by their distance"
+                " alone; give distance=, such as distance=3, and no similarity="
+            )
+        return replace(question, verify=ESTIMATE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorValues:
+    """The values of vectors, real[n, d], or fingerprints."""
+
+    values: Any
+
+    def __len__(self) -> int:
+        """Count the vectors."""
+        return len(self.values)
+
+    def at(self, rows: I64) -> Any:
+        """Return some of them."""
+        return (
+            self.values.taken(rows) if isinstance(self.values, Fingerprints) else self.values[rows]
+        )
+
+
+def vectors_of(data: Any, skipped: Skipped) -> Vectors | None:
+    """Return the vectors that data are, None if they are something else.
+
+    InputError names the first row that is no vector, or has no direction; `skipped` takes the rows
+    without a direction instead, if it is allowed.
+    """
+    if hasattr(data, "tocsr"):
+        raise InputError(f"data is a sparse matrix; {WANTED}: give data.toarray()")
+    if isinstance(data, Fingerprints):
+        return ReadyRows(data, data)
+    if isinstance(data, np.ndarray):
+        return _of_array(data, skipped)
+    first = data[0] if isinstance(data, list | tuple) and len(data) else None
+    if isinstance(first, np.ndarray) and first.ndim:
+        return Vectors(data, _checked(_stacked(data), skipped))
+    if isinstance(first, list | tuple) and first and isinstance(first[0], float):
+        stacked = _stacked([_array(row, at) for at, row in enumerate(data)])
+        return Vectors(data, _checked(stacked, skipped))
+    return None
+
+
+def _of_array(data: npt.NDArray[Any], skipped: Skipped) -> Vectors | None:
+    if data.dtype.kind == "f" and data.ndim == 2:
+        return Vectors(data, _checked(data, skipped))
+    if data.dtype == np.uint64 and data.ndim == 1:
+        return ReadyRows(data, data)
+    if data.dtype.kind in "iu" and data.ndim == 1 and len(data):
+        raise InputError(
+            f"data is an array of {data.dtype}; ready fingerprints are uint64[n], and texts are str"
+        )
+    if data.dtype.kind == "f" or (data.dtype.kind in "iub" and data.ndim > 1):
+        cast = "" if data.dtype.kind == "f" else "; whole numbers need .astype(numpy.float32)"
+        raise InputError(
+            f"data is an array of {data.dtype} with the shape {data.shape}; {WANTED}{cast}"
+        )
+    return None
+
+
+def _array(row: Any, at: int) -> Floats:
+    """Return a list of numbers as an array."""
+    try:
+        return np.array(row, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"row {at} of data is {shown(row)}; {WANTED}") from error
+
+
+def _stacked(rows: Sequence[Any]) -> Floats:
+    """Return rows as one array; InputError for one that is no vector, or of another length."""
+    length = len(rows[0])
+    for at, row in enumerate(rows):
+        if not isinstance(row, np.ndarray) or row.ndim != 1 or row.dtype.kind != "f":
+            found = f"{row.dtype} of the shape {row.shape}" if hasattr(row, "dtype") else shown(row)
+            raise InputError(f"row {at} of data is {found}; {WANTED}")
+        if len(row) != length:
+            raise InputError(
+                f"row {at} of data has {len(row)} coordinates, but row 0 has {length};"
+                " vectors of one model have one length"
+            )
+    return np.stack(rows)
+
+
+def _checked(values: Floats, skipped: Skipped) -> Floats:
+    """Return real[n, d]; InputError for a row without a direction, unless it may be skipped.
+
+    Then there is another vector in its place.
+    """
+    if not values.shape[1]:
+        raise InputError("data are vectors without coordinates; they need 1 or more")
+    if skipped.is_allowed:
+        skipped.note(lambda row, some: _checked(some, Skipped()), 0, values)
+        return np.where(skipped.flags(len(values))[:, None], values.dtype.type(1), values)
+    wrong = np.logical_not(np.isfinite(values).all(axis=1))
+    if wrong.any():
+        row = int(wrong.argmax())
+        column = int((~np.isfinite(values[row])).argmax())
+        raise InputError(
+            f"row {row} of data has {values[row, column]} at coordinate {column}"
+            f" ({counted(int(wrong.sum()), 'such row')}); leave them out:"
+            " data[numpy.isfinite(data).all(axis=1)]"
+        )
+    zero = np.logical_not(values.any(axis=1))
+    if zero.any():
+        raise InputError(
+            f"row {int(zero.argmax())} of data is all zeros, which have no direction"
+            f" ({counted(int(zero.sum()), 'such row')}); leave them out: data[data.any(axis=1)]"
+        )
+    return values

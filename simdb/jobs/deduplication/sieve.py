@@ -21,7 +21,7 @@ from simdb.jobs.deduplication.minima import SortedKeys
 from simdb.jobs.deduplication.question import DedupQuestion, joined
 from simdb.jobs.deduplication.repeat import Noted, name_of
 from simdb.jobs.deduplication.result import Parts
-from simdb.jobs.deduplication.texts import RowTexts
+from simdb.jobs.deduplication.rows import RowTexts
 from simdb.jobs.deduplication.within import find_alike
 from simdb.sketch import WordOrder
 

@@ -40,7 +40,7 @@ from simdb.jobs.deduplication.question import (
 )
 from simdb.jobs.deduplication.reference import DatabaseReference, Listed, Reference, either
 from simdb.jobs.deduplication.result import RowMatches, found_of
-from simdb.jobs.deduplication.texts import Vectors
+from simdb.jobs.deduplication.rows import Vectors
 from simdb.sketch import AnySketcher
 
 # The rows taken at a time.
