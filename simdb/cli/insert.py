@@ -62,7 +62,8 @@ def insert(
                 progress.note(
                     f"{quantity(intake.documents, 'document')} inserted{intake.skipped_note()}"
                 )
-        intake.note_dropped()
+        if intake.dropped:
+            progress.note(f"{quantity(intake.dropped, 'record')} without a text left out")
     intake.end()
 
 
@@ -143,13 +144,10 @@ def _insert_matched(
                 ids[id] = None
                 texts.add(batch.texts[at])
             fields += _metadata(batch) or [None] * len(batch)
-
-        def show(done: int) -> None:
-            intake.progress.show(f"{quantity(done, 'document')} looked up")
-
+        intake.progress.begin("looking up")
         found = transaction.insert_batch(
             list(ids), iter(texts), fields if metadata else None, match=match, on_error=refuse,
-            progress=show, **criterion,
+            progress=intake.progress.documents, **criterion,
         )  # fmt: skip
     intake.progress.finish()
     return (

@@ -4,6 +4,7 @@ import os
 import sys
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 import simdb
@@ -72,11 +73,7 @@ def merge(
         for each in others:
             given.append(other := open_either(each))
             held.callback(other.close)
-
-        def show(count: int) -> None:
-            progress.show(quantity(count, "document"))
-
-        count = database.merge(given, on_conflict=on_conflict, progress=show)
+        count = database.merge(given, on_conflict=on_conflict, progress=progress.documents)
         row = {"path": db, "merged": count, "documents": len(database)}
     print_one(row)
 
@@ -89,12 +86,7 @@ def dump(db: str, *, output: str = STANDARD_OUTPUT) -> None:
         )
     check_outputs({"--output": output}, (), {}, [db])
     with Progress("dumping") as progress, simdb.open(db, "r") as database:
-        stored = max(len(database), 1)
-
-        def show(count: int) -> None:
-            # Other processes can keep writing, so that there are more by now.
-            progress.show(quantity(count, "document"), min(count / stored, 1.0))
-
+        show = partial(progress.documents, whole=len(database))
         if output == STANDARD_OUTPUT:
             count = database.dump(sys.stdout.buffer, show)
             sys.stdout.buffer.flush()
@@ -113,7 +105,7 @@ def load(db: str, source: Annotated[str, "FILE"]) -> None:
         count = simdb.load(
             sys.stdin.buffer if source == "-" else source,
             db,
-            progress=lambda done: progress.show(quantity(done, "document")),
+            progress=progress.documents,
         )
     print_one({"path": db, "documents": count})
 

@@ -201,11 +201,6 @@ class Intake:
         if self.skipped:
             raise Exit(FINDINGS)
 
-    def note_dropped(self) -> None:
-        """Report how many records without a text were left out, if there were some."""
-        if self.dropped:
-            self.progress.note(f"{quantity(self.dropped, 'record')} without a text left out")
-
     def skipped_note(self) -> str:
         """Return the part of the summary about skipped input, empty if nothing was skipped."""
         if not self.skipped:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from simdb.cli import output
-from simdb.cli.output.render import plain, print_note, wants_json, wrapped
+from simdb.cli.output.render import plain, print_note, quantity, wants_json, wrapped
 from simdb.core.progress import Stage, Timings
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ class Progress:
                 return
             self._line = output.terminal.ProgressLine(self.elapsed_seconds)
         self._line.show(f"{self._doing}: {state}" if state else self._doing, share)
+
+    def documents(self, done: int, whole: int = 0) -> None:
+        """Show the number of documents that are done, of the `whole` if that is known."""
+        # Other processes can keep writing, so that there are more by now.
+        self.show(quantity(done, "document"), min(done / whole, 1.0) if whole else None)
 
     def begin(self, doing: str) -> None:
         """Begin another part of the work, such as `finding groups`, and show it."""

@@ -1,4 +1,4 @@
-"""The terminal: result rows as tables, the line of a running command, and the texts of --help.
+"""The terminal: result rows as tables, and the line of a running command.
 
 All of it is as wide as the terminal.
 """
@@ -13,10 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 BAR_WIDTH = 20
-ARGUMENTS_PANEL = "Arguments"
-OPTIONS_PANEL = "Options"
-NAME, NEGATIVE, SHORT = "bold cyan", "bold magenta", "bold green"
-VALUE, REQUIRED = "bold yellow", "red"
 
 
 class ProgressLine:
