@@ -86,7 +86,7 @@ def test_a_stored_document_and_a_file_are_explained(simdb_run):
     ("wrong", "code", "message"),
     [
         (["fox.txt"], 2, "explain needs two files"),
-        (["fox.txt", "cat.txt", "--document", "cat.txt"], 3, "fox.txt is a file, and a database"),
+        (["fox.txt", "cat.txt", "--document", "cat.txt"], 3, "fox.txt is a file; a database"),
         (["nowhere", "fox.txt", "cat.txt"], 3, "there is no database at nowhere"),
         (["db"], 2, "after the database db, explain needs the ids of two documents"),
         (["db", "fox.txt"], 2, "or one id and --document FILE; got 1 id"),

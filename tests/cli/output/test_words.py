@@ -68,6 +68,8 @@ ONLY_IN_PROGRAMS = re.compile(
             "is Features with weights",
             "another thread",
             "finish_sharded",
+            "has no argument|unexpected keyword argument",
+            "--search rotation,rotations=64",
             "^(?:x, m|t|k)=",
             "^documents are missing",
             "^decontaminate needs against=",
