@@ -209,7 +209,8 @@ def test_merge_names_what_is_in_the_way(simdb_run, db):
     itself = simdb_run("merge", db, db)
 
     assert (stored.code, sketched.code, itself.code) == (3, 2, 2)
-    assert "the id 'x' is stored already; --on-conflict replace" in stored.notes
+    assert "a document with the id 'x' is stored already" in stored.notes
+    assert "--on-conflict replace replaces" in stored.notes
     assert "sketch.shingle is 3, not 1" in sketched.notes
     assert "cannot be merged into itself" in itself.notes
     assert "Traceback" not in stored.notes + sketched.notes + itself.notes
