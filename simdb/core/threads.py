@@ -292,12 +292,13 @@ def _taken(
         return new, True
     except Exception as error:
         # What failed is the item; it waits for its turn like any result.
-        return [*new, _Call.failed(error)], True
+        failed: _Call[Any, Any] = _Call(_raise, error)
+        return [*new, failed], True
     return new, False
 
 
-def _nothing(item: None) -> None:
-    """Return nothing."""
+def _raise(error: Exception) -> None:
+    raise error
 
 
 class _Call(Generic[Item, Result]):
@@ -314,14 +315,6 @@ class _Call(Generic[Item, Result]):
         self._runs.acquire()
         self._error: BaseException | None = None
         self._result: Result
-
-    @classmethod
-    def failed(cls, error: BaseException) -> "_Call[Any, Any]":
-        """Return a call that has raised an error already."""
-        call: _Call[Any, Any] = _Call(_nothing, None)
-        call._error = error
-        call.give_up()
-        return call
 
     def make(self) -> None:
         """Make the call, unless it was made, is being made or was given up."""

@@ -14,6 +14,7 @@ from simdb.plan.banding import (
     expected_candidates as expected_candidates,
     fewest_bands as fewest_bands,
 )
+from simdb.plan.bands import BandedPopulation as BandedPopulation
 from simdb.plan.calibration import (
     QUERIES_LEAST as QUERIES_LEAST,
     SAMPLED_DISTANCE as SAMPLED_DISTANCE,
@@ -33,7 +34,6 @@ from simdb.plan.nearest import (
     steps_by_similarity as steps_by_similarity,
     worthwhile as worthwhile,
 )
-from simdb.plan.permutation import Permutations as Permutations
 from simdb.plan.pigeonhole import (
     BLOCKS_MAX as BLOCKS_MAX,
     NOT_READ as NOT_READ,
@@ -59,7 +59,6 @@ from simdb.plan.probing import (
 )
 from simdb.plan.problem import (
     FINGERPRINT_BYTES as FINGERPRINT_BYTES,
-    BandedPopulation as BandedPopulation,
     Criterion as Criterion,
     Paging as Paging,
     PolytopeRun as PolytopeRun,
@@ -76,7 +75,7 @@ from simdb.plan.recall import (
     perturbed as perturbed,
 )
 from simdb.plan.rotation import WINDOW as WINDOW, check_rotations as check_rotations
-from simdb.plan.tables import unlike_share as unlike_share
+from simdb.plan.tables import Permutations as Permutations, unlike_share as unlike_share
 from simdb.plan.volatility import (
     NEVER as NEVER,
     STORED_STEP as STORED_STEP,

@@ -25,7 +25,7 @@ from simdb.core.dtypes import F64, U8, U64
 from simdb.core.errors import OptionError
 from simdb.core.options import Minhash, Options
 from simdb.core.vector_form import unpack_minima
-from simdb.plan.permutation import Polytopes
+from simdb.plan.polytopes import Polytopes
 
 STEPS = 400  # steps of similarity, from 0 to 1, in a background
 # The middle of eight collections of texts with word 3-shingles: most pairs share next to nothing,

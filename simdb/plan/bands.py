@@ -6,11 +6,25 @@ it holds for a kind of documents that all are.  Costs are seconds of one core wi
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 from simdb.core.errors import OptionError
 from simdb.core.options import BANDING, EXHAUSTIVE
 from simdb.core.reports import Plan
-from simdb.plan.problem import BandedPopulation, Criterion, Problem
+from simdb.plan.problem import (
+    ALL_IN_MEMORY,
+    HEADER_BYTES,
+    KEY_BYTES,
+    ORDINAL_BYTES,
+    Criterion,
+    Paging,
+    Problem,
+)
+from simdb.plan.recall import FlipEvidence
+
+if TYPE_CHECKING:
+    from simdb.plan.banding import Bands
 
 METHODS = (BANDING, EXHAUSTIVE)
 LOOKUP_SECONDS = 90e-9  # one band of one query
@@ -18,6 +32,40 @@ MEASURED_SECONDS = 150e-9  # fetching and comparing one candidate
 SCANNED_BYTE_SECONDS = 0.05e-9  # comparing one byte of signatures that lie in a row
 SORTED_SECONDS = 20e-9  # sorting one document into a table and finding its group of equal keys
 UNLIMITED_DISTANCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class BandedPopulation:
+    """A population of signatures to search: `count` of `vector_bytes` each, a table per band."""
+
+    STORES: ClassVar[str] = "signatures"
+
+    count: int
+    curve: "Bands"  # which find a share of documents that depends on the similarity alone
+    directory_bits: int  # width of the widest directory
+    vector_bytes: int
+    is_swept: bool = False  # the search is for all pairs, each found from one of its documents
+    paging: Paging = ALL_IN_MEMORY
+
+    def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "BandedPopulation":
+        """Return the same tables with `count` documents in one run; see `Population.grown`."""
+        return replace(self, count=count, directory_bits=directory_bits, paging=ALL_IN_MEMORY)
+
+    def with_glimpse(self, glimpse: FlipEvidence | None) -> "BandedPopulation":
+        """Return the same population: the recall of bands depends on no sample."""
+        return self
+
+    def check(self, criterion: Criterion) -> None:
+        """Accept every criterion: all signatures can be measured."""
+
+    def bytes_read(self, criterion: Criterion) -> float:
+        """Return the bytes per document of all tables and signatures."""
+        return self.bytes_of(self.curve.table_count)
+
+    def bytes_of(self, tables: int) -> float:
+        """Return the bytes per document that a search in `tables` tables reads from."""
+        headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
+        return tables * (KEY_BYTES + ORDINAL_BYTES + headers) + self.vector_bytes
 
 
 def plans(problem: Problem[BandedPopulation]) -> list[Plan]:

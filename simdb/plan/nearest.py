@@ -25,8 +25,9 @@ from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.options import BANDING, EXHAUSTIVE
 from simdb.core.reports import Plan
 from simdb.plan import bands, polytopes, tables
+from simdb.plan.bands import BandedPopulation
 from simdb.plan.calibration import Delays
-from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem
+from simdb.plan.problem import Criterion, Population, Problem
 
 # The similarities of possible steps.
 SIMILARITIES = tuple(percent / 100 for percent in range(99, 19, -1))

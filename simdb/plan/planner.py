@@ -12,8 +12,9 @@ from simdb.core.options import AUTO
 from simdb.core.reports import Plan
 from simdb.core.text_sketch import TextSketch
 from simdb.plan import bands, polytopes, probing, rotation, tables
+from simdb.plan.bands import BandedPopulation
 from simdb.plan.calibration import USUAL_DELAYS, Calibration, Delays
-from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem, Way
+from simdb.plan.problem import Criterion, Population, Problem, Way
 
 # The ways to search fingerprints, and those to search signatures.
 WAYS: dict[type[Population | BandedPopulation], tuple[Way[Any], ...]] = {

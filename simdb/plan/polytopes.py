@@ -1,7 +1,11 @@
-"""Search by cross-polytope tables: plans that look up the likely headers of a query's weights.
+"""Cross-polytope tables: their keys, and plans that look up the likely headers of a query.
 
-See Andoni, Indyk, Laarhoven, Razenshteyn & Schmidt 2015.  A header names the largest coordinates of
-the rotated weights.  The search looks up, in all tables, every header that costs the query at most
+See Andoni, Indyk, Laarhoven, Razenshteyn & Schmidt 2015.  Each table rotates the weights of a
+document by a rotation of its own, and the key begins with a header: the numbers of the largest
+coordinates of the rotated weights, the vertices of cross-polytopes that are nearest to them.
+Similar documents have the same vertices, or vertices that are nearly as near.  The sign bits of the
+weights follow in the low bits of the key.  `polytope_keys` in `simdb_ext/_search.pyi` defines the
+keys.  The search looks up, in all tables, every header that costs the query at most
 one threshold (`polytope_costs` in `simdb_ext/_search.pyi` defines costs).  Each run has a threshold
 of its own, by the width of its headers.
 
@@ -18,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+from simdb.core import kernel
+from simdb.core.dtypes import U8, U64
 from simdb.core.errors import OptionError
 from simdb.core.options import POLYTOPE
 from simdb.core.reports import Plan
@@ -54,6 +60,21 @@ SIMILARITY_CAUTION = 0.002
 # One document sees the header of the other, either sees that of the other, both see some header.
 SEEN, EITHER, MEETING = "costs", "least_costs", "meeting_costs"
 SIMULATED = Path(__file__).with_name("polytope_costs.txt")
+
+
+class Polytopes:
+    """The cross-polytope tables of a database; only documents with weights are in them."""
+
+    def __init__(self, table_count: int) -> None:
+        """Make `table_count` tables; 0 for a database without any."""
+        self.table_count = table_count
+
+    def keys(self, vectors: U8) -> U64:
+        """Return the keys of volatility vectors uint8[n, width]: uint64[tables, n]."""
+        if not self.table_count:
+            return np.empty((0, len(vectors)), np.uint64)
+        found: U64 = kernel.polytope_keys(vectors, self.table_count)
+        return found
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:

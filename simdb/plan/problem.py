@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from simdb.core import bits
 from simdb.core.errors import OptionError
@@ -21,9 +21,6 @@ from simdb.core.reports import Plan
 from simdb.plan.calibration import Calibration, Delays
 from simdb.plan.chance import filter_distance
 from simdb.plan.recall import FlipEvidence
-
-if TYPE_CHECKING:
-    from simdb.plan.banding import Bands
 
 # The shares of matches that a filter by distance can lose; it is used only for a recall below 1.
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
@@ -270,40 +267,6 @@ class Population:
 def header_widths(blocks: int, leading: int, most: int) -> tuple[int, ...]:
     """Return the number of leading bits of each table, at most `most`."""
     return tuple(min(mask.bit_count(), most) for mask in bits.leading_masks(blocks, leading))
-
-
-@dataclass(frozen=True, slots=True)
-class BandedPopulation:
-    """A population of signatures to search: `count` of `vector_bytes` each, a table per band."""
-
-    STORES: ClassVar[str] = "signatures"
-
-    count: int
-    curve: "Bands"  # which find a share of documents that depends on the similarity alone
-    directory_bits: int  # width of the widest directory
-    vector_bytes: int
-    is_swept: bool = False  # the search is for all pairs, each found from one of its documents
-    paging: Paging = ALL_IN_MEMORY
-
-    def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "BandedPopulation":
-        """Return the same tables with `count` documents in one run; see `Population.grown`."""
-        return replace(self, count=count, directory_bits=directory_bits, paging=ALL_IN_MEMORY)
-
-    def with_glimpse(self, glimpse: FlipEvidence | None) -> "BandedPopulation":
-        """Return the same population: the recall of bands depends on no sample."""
-        return self
-
-    def check(self, criterion: Criterion) -> None:
-        """Accept every criterion: all signatures can be measured."""
-
-    def bytes_read(self, criterion: Criterion) -> float:
-        """Return the bytes per document of all tables and signatures."""
-        return self.bytes_of(self.curve.table_count)
-
-    def bytes_of(self, tables: int) -> float:
-        """Return the bytes per document that a search in `tables` tables reads from."""
-        headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
-        return tables * (KEY_BYTES + ORDINAL_BYTES + headers) + self.vector_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,11 @@
-"""Search by block tables (BPHS): plans that look up the query's header, and flipped ones, in them.
+"""Block tables (BPHS): their keys, and plans that look up the query's header, and flipped ones.
 
-Other plans compare all fingerprints, or measure all volatility vectors.
+Block permutations are the tables of block-permuted Hamming search; see Manku, Jain & Das Sarma
+2007.  The key of a table is the fingerprint with some blocks of its bits moved to the front.  If
+few bits differ, then in some table none of them is in front: there the leading bits of the stored
+key and of the query agree, and the stored fingerprint lies in the short range of keys that the
+table's directory gives for these bits.  Other plans compare all fingerprints, or measure all
+volatility vectors.
 
 By the pigeonhole principle, some flips of each table are certain to find all fingerprints within a
 distance; `pigeonhole.py` chooses the cheapest.  For a similarity every table gets the same flips,
@@ -10,7 +15,8 @@ and the share of matches that they find follows from the angle between the docum
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from simdb.core import bits
+from simdb.core import bits, kernel
+from simdb.core.dtypes import U8, U64
 from simdb.core.errors import OptionError
 from simdb.core.options import BPHS, EXHAUSTIVE
 from simdb.core.previews import counted
@@ -25,6 +31,7 @@ from simdb.plan.chance import (
     share_within,
 )
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
+from simdb.plan.polytopes import Polytopes
 from simdb.plan.problem import (
     FINGERPRINT_BYTES,
     Criterion,
@@ -40,6 +47,46 @@ SORTED_SECONDS = 15e-9  # sorting one document into a table and finding its head
 VISITED_SECONDS = 12e-9
 FLIPS_MAX = 4
 SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints during a walk over one table
+
+
+class Permutations:
+    """The block permutations of a database: one table each."""
+
+    def __init__(
+        self, blocks: int, leading: int, polytope_count: int = 0, *, may_be_lean: bool = False
+    ) -> None:
+        """Make C(`blocks`, `leading`) tables: one for each choice of leading blocks.
+
+        Beside them the database has `polytope_count` cross-polytope tables.  `may_be_lean`: runs
+        whose documents are all in these have no tables of block permutations.
+        """
+        self.may_be_lean = may_be_lean and polytope_count > 0
+        self.blocks = blocks
+        self.leading = leading
+        self.polytopes = Polytopes(polytope_count)
+        self.masks = bits.leading_masks(blocks, leading)
+
+    @property
+    def table_count(self) -> int:
+        """Number of tables."""
+        return len(self.masks)
+
+    @property
+    def header_bits(self) -> int:
+        """Number of leading bits of a key; the smallest of all tables if blocks differ in width."""
+        return min(mask.bit_count() for mask in self.masks)
+
+    def searchable(self, fingerprints: U64, vectors: U8) -> U64:
+        """Return what the keys of documents are made from: their fingerprints."""
+        return fingerprints
+
+    def write_keys(self, searchable: U64, keys: U64, table: int) -> None:
+        """Write the keys of one table into `keys`, in the order of the fingerprints."""
+        kernel.permute(searchable, self.masks[table], keys)
+
+    def distance_served(self, flips: int) -> int:
+        """Return the largest distance that is certainly found with up to `flips` flipped bits."""
+        return bits.distance_served(self.blocks, self.leading, flips)
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:

@@ -110,12 +110,8 @@ class WordOrder:
         return np.stack([starts, stops], axis=1).astype(np.int64)
 
 
-class Winnower:
+class Winnower(WordOrder):
     """The grains and words of texts as the sketch of a database cuts them."""
-
-    def __init__(self, sketch: TextSketch) -> None:
-        """Cut texts as `sketch` says; OptionError if it does not cut words."""
-        self.order = WordOrder(sketch)
 
     def grains(self, documents: Sequence[object], *, errors: str, start: int = 0) -> Grains:
         """Return the grains of texts; InputError for another document, numbered from `start`."""
@@ -131,7 +127,7 @@ class Winnower:
                         " are of words: give str or bytes, or use a database without"
                         " Options(passages=True)"
                     )
-        return self.order.words(documents, errors=errors, start=start)  # type: ignore[arg-type]
+        return super().words(documents, errors=errors, start=start)  # type: ignore[arg-type]
 
 
 def grams_of(offsets: I64, words: U64) -> tuple[I64, U64]:
@@ -283,7 +279,7 @@ def spans_of(
     pair, bounds = np.zeros((1, 2), np.int64), np.array([0, len(runs)])
     both = (offsets, words), (np.array([0, len(asked.words)]), asked.words)
     passages = kernel.align(*both, pair, bounds, runs)[0]
-    places = winnower.order.places(query), winnower.order.places(document)
+    places = winnower.places(query), winnower.places(document)
     return sorted(
         SharedSpan(
             int(places[0][each["item_start"]][0]),

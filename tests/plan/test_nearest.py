@@ -8,6 +8,7 @@ import pytest
 from simdb.core.options import Minhash
 from simdb.core.reports import Plan
 from simdb.plan.banding import Banding, Bands
+from simdb.plan.bands import BandedPopulation
 from simdb.plan.calibration import USUAL_DELAYS
 from simdb.plan.nearest import (
     NearestStep,
@@ -16,7 +17,7 @@ from simdb.plan.nearest import (
     steps_by_similarity,
     worthwhile,
 )
-from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
+from simdb.plan.problem import Criterion, PolytopeRun, Population
 
 MILLION = 1_000_000
 

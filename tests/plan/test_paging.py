@@ -9,10 +9,10 @@ from simdb.core.bits import leading_masks
 from simdb.core.options import Minhash, Options
 from simdb.database.state.store import settled
 from simdb.plan.banding import bands_of
+from simdb.plan.bands import BandedPopulation
 from simdb.plan.pigeonhole import tables_read
 from simdb.plan.planner import choose, considered
 from simdb.plan.problem import (
-    BandedPopulation,
     Criterion,
     Paging,
     PolytopeRun,

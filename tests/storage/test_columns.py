@@ -10,7 +10,7 @@ from strategies import fingerprints, ids
 
 import simdb
 from simdb.core import kernel
-from simdb.plan.permutation import Permutations
+from simdb.plan.tables import Permutations
 from simdb.storage import codec, layout
 from simdb.storage.delta import Delta, StoredBatch, decode_batch, encode_batch
 from simdb.storage.manifest import Manifest, RunInfo, Unfinished, decode_manifest, encode_manifest

@@ -5,7 +5,7 @@ import pytest
 
 from simdb.core import kernel
 from simdb.core.arrays import BARE, EMPTY, WEIGHTED
-from simdb.plan.permutation import Permutations
+from simdb.plan.tables import Permutations
 from simdb.storage.delta import Delta, StoredBatch
 
 

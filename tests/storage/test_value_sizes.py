@@ -7,7 +7,7 @@ import pytest
 
 import simdb
 from simdb.core.errors import FullError
-from simdb.plan.permutation import Permutations
+from simdb.plan.tables import Permutations
 from simdb.storage import layout
 from simdb.storage.delta import StoredBatch, delta_view, encode_batch
 from simdb.storage.merge import joined

@@ -3,7 +3,7 @@ from hypothesis import given, strategies as st
 from over import over
 from strategies import SHAPES, fingerprints
 
-from simdb.plan.permutation import Permutations
+from simdb.plan.tables import Permutations
 
 
 def keys_of(permutations, values, table):
