@@ -33,7 +33,7 @@ from simdb.storage.files import (
     IDF_TEMPORARY,
     OWN_MODE,
     share_files,
-    translate,
+    translated,
     write_whole,
 )
 
@@ -53,10 +53,8 @@ def write_idf(path: str, table: IdfTable, *, temporary: str, mode: int) -> int:
 
     The file is written as `temporary`, in the same directory, until it is on the disk.
     """
-    try:
+    with translated(path):
         return write_whole(path, temporary, lambda file: _write(file, table), mode=mode)
-    except OSError as error:
-        translate(error, path)
 
 
 def read_idf(path: str, *, is_verified: bool) -> tuple[IdfTable, int]:

@@ -13,7 +13,7 @@ from time import monotonic
 
 import lmdb
 
-from simdb.core.errors import CorruptError, Error, NotFoundError, ReplacedError
+from simdb.core.errors import CorruptError, NotFoundError, ReplacedError
 from simdb.storage.files import (
     DATA_FILE,
     LMDB_LOCK,
@@ -121,12 +121,13 @@ class Presence:
         self._data: FileLock  # from `_try_enter`
         self._lock: FileLock | None = None
         tries = pauses(WAIT_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
-        while not self._entered(is_read_only):
-            if not next(tries, False):
-                raise ReplacedError(
-                    f"a lock file of {path} is gone while another process has the database open;"
-                    " end that process, then open it again"
-                )
+        with translated(path):
+            while not self._try_enter(is_read_only):
+                if not next(tries, False):
+                    raise ReplacedError(
+                        f"a lock file of {path} is gone while another process has the database"
+                        " open; end that process, then open it again"
+                    )
         self._files = {DATA_FILE: os.fstat(self._data.descriptor)}
         self._length: tuple[FileLock | None, int] = (None, 0)
         self._trusted = (0, 0, 0)
@@ -217,15 +218,6 @@ class Presence:
         self._data.close()
         if self._lock is not None:
             self._lock.close()
-
-    def _entered(self, is_read_only: bool) -> bool:
-        """Try to share both locks, and translate errors of the system; return whether it worked."""
-        try:
-            return self._try_enter(is_read_only)
-        except Error:
-            raise
-        except OSError as error:
-            translate(error, self._path)
 
     def _try_enter(self, is_read_only: bool) -> bool:
         """Try to share both locks; return False if the next try may work."""
@@ -424,10 +416,8 @@ class Watch:
         self._is_own = False
 
     def _now(self) -> Stamp:
-        try:
+        with translated(self._path):
             found = os.fstat(self._descriptor)
-        except OSError as error:
-            translate(error, self._path)
         # The change time, which no program can set, and the size.
         return found.st_ctime_ns, found.st_size
 

@@ -16,7 +16,7 @@ To find the grains of any documents takes a look at all entries.  So the grains 
 documents are found at once and kept until others are asked for (`GrainsByOrdinal`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,10 +56,10 @@ Change = Callable[[Table], Table]
 class PassageRun:
     """A stored passage run, whose parts are fetched when they are first needed."""
 
-    def __init__(self, info: PassageInfo) -> None:
-        """`info`: its row in the manifest."""
+    def __init__(self, info: PassageInfo, parts: Mapping[int, Table] | None = None) -> None:
+        """`info`: its row in the manifest; `parts`: known entries."""
         self.info = info
-        self._parts: dict[int, Table] = {}
+        self._parts: dict[int, Table] = dict(parts or {})
 
     @property
     def bits(self) -> int:
@@ -157,30 +157,26 @@ class Passages:
 
     def __init__(self, runs: Sequence[PassageRun], staged: Table = NO_TABLE) -> None:
         """`runs` in the order of ordinals; `staged`: of later documents, sorted."""
-        self.runs = runs
-        self._staged = staged
+        self._staged, self._rows = staged, [run.info for run in runs]
+        self.runs = list(runs)
+        if len(staged.keys):
+            info = PassageInfo(0, 0, ORDINALS_MAX, (len(staged.keys),), checksum=0)
+            self.runs.append(PassageRun(info, {0: staged}))
 
     @property
     def entry_count(self) -> int:
         """Number of entries."""
-        return sum(run.info.entry_count for run in self.runs) + len(self._staged.keys)
+        return sum(run.info.entry_count for run in self.runs)
 
     @property
     def written(self) -> Entries:
         """Number and sum of the entries as they were written."""
-        rows = (run.info for run in self.runs)
-        stored = (Entries(row.entry_count, row.checksum) for row in rows)
+        stored = (Entries(row.entry_count, row.checksum) for row in self._rows)
         return joint([self._staged.entries, *stored])
 
     def find(self, keys: U64, source: Source) -> tuple[I64, U32]:
         """Return places in `keys`, which ascend strictly, and ordinals of all entries with them."""
-        staged = self._staged
         found = [run.find(keys, source) for run in self.runs]
-        if len(staged.keys) and len(keys):
-            places = np.searchsorted(keys, staged.keys)
-            places[places == len(keys)] = 0
-            at = np.flatnonzero(keys[places] == staged.keys)
-            found.append((places[at], staged.ordinals[at]))
         if len(found) == 1:
             return found[0]
         places = np.concatenate([np.empty(0, np.int64), *(each for each, _ in found)])
@@ -189,23 +185,16 @@ class Passages:
 
     def counts(self, keys: U64, source: Source) -> I64:
         """Return how many entries have each of `keys`, which ascend strictly."""
-        staged = self._staged.keys
-        found = np.searchsorted(staged, keys, side="right") - np.searchsorted(staged, keys)
+        found = np.zeros(len(keys), np.int64)
         for run in self.runs:
             found += run.counts(keys, source)
-        return np.asarray(found, np.int64)
+        return found
 
     def windows(self, source: Source) -> Iterator[Table]:
         """Yield all entries, sorted, in windows that end between two keys."""
         bits = bits_for(self.entry_count)
-        starts = np.zeros(1, np.uint64)
-        if bits:
-            starts = np.arange(1 << bits, dtype=np.uint64) << np.uint64(KEY_BITS - bits)
-        bounds = [*np.searchsorted(self._staged.keys, starts), len(self._staged.keys)]
         for number in range(1 << bits):
-            inside = slice(bounds[number], bounds[number + 1])
-            staged = Table(self._staged.keys[inside], self._staged.ordinals[inside])
-            tables = [*(run.window(number, bits, source) for run in self.runs), staged]
+            tables = [run.window(number, bits, source) for run in self.runs]
             yield merge_tables([each for each in tables if len(each.keys)] or [NO_TABLE])
 
     def grains_of(self, ordinals: U32, source: Source) -> Grains:
@@ -223,7 +212,6 @@ class Passages:
             if run.info.start < stop and start < run.info.stop:
                 for number in range(len(run.info.counts)):
                     yield run.part(number, source)
-        yield self._staged
 
 
 def stored_passages(rows: Sequence[PassageInfo]) -> Passages:

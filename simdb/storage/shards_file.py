@@ -21,7 +21,7 @@ import xxhash
 
 from simdb.core.checks import a_map, a_text, a_whole, expecting
 from simdb.core.errors import CorruptError, FormatError, NotFoundError
-from simdb.storage.files import SHARDS_FILE, open_regular, translate, write_whole
+from simdb.storage.files import SHARDS_FILE, open_regular, translate, translated, write_whole
 
 # The name of the unfinished file, which is moved into place when it is complete.
 SHARDS_TEMPORARY = "shards.json.new"
@@ -100,10 +100,8 @@ def write_shards_file(path: str, content: ShardsFile) -> None:
     }
     text = json.dumps({**plain, "checksum": _checksum(plain)}, indent=1) + "\n"
     target, temporary = (os.path.join(path, name) for name in (SHARDS_FILE, SHARDS_TEMPORARY))
-    try:
+    with translated(target):
         write_whole(target, temporary, lambda file: file.write(text.encode()))
-    except OSError as error:
-        translate(error, target)
 
 
 def read_shards_file(path: str) -> ShardsFile:

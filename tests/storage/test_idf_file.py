@@ -274,17 +274,12 @@ COUNT = len(TABLE.entries)
 def test_entries_are_in_order_from_one_part_to_the_next(path, monkeypatch, part, place):
     monkeypatch.setattr(idf_file, "CHECKED_ENTRIES", part)
     assert list(problems_of(str(path), None)) == []
-    monkeypatch.setattr(
-        idf_file, "read_idf", lambda path, is_verified: (_Turned(read_table(path), place), 0)
-    )
+    turned = _Turned(simdb.load_idf(path), place)
+    monkeypatch.setattr(idf_file, "read_idf", lambda path, is_verified: (turned, 0))
 
     (problem,) = problems_of(str(path), None)
 
     assert "out of order from entry" in problem
-
-
-def read_table(path):
-    return simdb.load_idf(path)
 
 
 class _Turned:
