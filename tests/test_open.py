@@ -51,7 +51,7 @@ def test_a_durability_that_cannot_be_is_refused(tmp_path):
 
 
 def test_options_that_are_no_options_are_refused(tmp_path):
-    with pytest.raises(simdb.OptionError, match="dict"):
+    with pytest.raises(simdb.OptionError, match=r"a simdb.Options, .*got .*blocks"):
         simdb.open(tmp_path / "db", options={"blocks": 4})
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from simdb import plan, sketch as sketching
 from simdb.core.arrays import Sketches
-from simdb.core.checks import one_of, share, shown
+from simdb.core.checks import instance, one_of, share, shown, whole
 from simdb.core.errors import (
     CorruptError,
     Error,
@@ -459,16 +459,13 @@ def open_store(
 ) -> Store:
     """Return the store of the database at `path`; `mode` can create it, see `simdb.open`."""
     one_of("mode", mode, MODES)
-    if options is not None and not isinstance(options, Options):
-        raise OptionError(f"options must be a simdb.Options, got {type(options).__name__}")
+    if options is not None:
+        instance("options", options, Options, "simdb.Options()")
     durability, map_size, timeout, allow = access
     one_of("durability", durability, DURABILITIES)
-    size = DEFAULT_MAP_BYTES if map_size is None else map_size
-    if not isinstance(size, int) or not LEAST_MAP_BYTES <= size <= MOST_MAP_BYTES:
-        raise OptionError(
-            f"map_size must be a number of bytes from {LEAST_MAP_BYTES} to {MOST_MAP_BYTES},"
-            f" got {shown(map_size)}"
-        )
+    size = DEFAULT_MAP_BYTES
+    if map_size is not None:
+        size = whole("map_size", map_size, LEAST_MAP_BYTES, MOST_MAP_BYTES)
     if timeout is not None and not (_is_number(timeout) and timeout >= 0):
         raise OptionError(
             f"timeout must be a number of seconds from 0 on, or None, got {shown(timeout)}"

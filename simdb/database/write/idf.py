@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from simdb.core.checks import instance
 from simdb.core.errors import OptionError
 from simdb.core.options import Options
 from simdb.core.progress import Progress
@@ -20,6 +21,7 @@ from simdb.storage import (
     idf_file,
 )
 
+ALREADY = "has an IDF table already, which cannot change; for another table create another database"
 # The options are one small value.
 GROWTH_BYTES = 1 << 16
 
@@ -43,10 +45,7 @@ def fit_own_idf(
         )
     with store.environment.reading() as transaction:
         if contents.idf_checksum(store.environment, transaction) is not None:
-            raise OptionError(
-                f"{store.environment.path} has an IDF table already, which cannot change; for"
-                " another table create another database"
-            )
+            raise OptionError(f"{store.environment.path} {ALREADY}")
         _check_unused(store, transaction)
     table = fit(
         documents,
@@ -66,10 +65,7 @@ def set_idf(store: Store, table: IdfTable) -> None:
     Raises OptionError if the weighting needs no table, if the table was fitted with other options,
     if the database has another table, or if documents were inserted before.
     """
-    if not isinstance(table, IdfTable):
-        raise OptionError(
-            f"table must be an IdfTable from simdb.fit_idf, got {type(table).__name__}"
-        )
+    instance("table", table, IdfTable, "simdb.fit_idf(documents)")
     wanted = replace(store.options, sketch=replace(store.options.sketch, idf=table))
     with store.begin_write() as right:
         store.with_room(
@@ -98,10 +94,7 @@ def _set_in(store: Store, transaction: Any, wanted: Options) -> None:
     stored = contents.read_options(environment, transaction)
     if stored.sketch.idf is not None:
         if stored.sketch.idf != wanted.sketch.idf:
-            raise OptionError(
-                f"{environment.path} has an IDF table already, {stored.sketch.idf!r}, which cannot"
-                " change; for another table create another database"
-            )
+            raise OptionError(f"{environment.path} {ALREADY}")
         return
     _check_unused(store, transaction)
     # The other options may have been replaced since the database was opened.
