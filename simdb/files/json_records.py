@@ -266,9 +266,16 @@ def has_number(block: bytes, digits_max: int | None = None) -> bool:
         digits_max = getattr(sys, "get_int_max_str_digits", int)()
     if not digits_max:
         return False
-    longer = re.compile(rb"\d{%d}" % (digits_max + 1))
-    places = (at * digits_max for at, byte in enumerate(block[::digits_max]) if byte in DIGITS)
-    return any(longer.search(block, max(0, at - digits_max), at + digits_max + 1) for at in places)
+    for number, byte in enumerate(block[::digits_max]):
+        if byte not in DIGITS:
+            continue
+        at = number * digits_max
+        before, after = block[max(0, at - digits_max) : at], block[at : at + digits_max + 1]
+        # A regular expression would begin anew at each digit of the two.
+        rest = len(before.rstrip(DIGITS)) + len(after.lstrip(DIGITS))
+        if len(before) + len(after) - rest > digits_max:
+            return True
+    return False
 
 
 @dataclass(slots=True)
