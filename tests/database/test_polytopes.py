@@ -169,7 +169,7 @@ def test_a_database_without_vectors_of_weights_never_has_them(open_database, ske
     database.compact()
     database.rebuild()
 
-    with pytest.raises(simdb.OptionError, match="polytopes=2 works only with a Simhash"):
+    with pytest.raises(simdb.OptionError, match="polytopes=2 works only with fingerprints"):
         database.rebuild(polytopes=2)
 
     assert database.options.polytopes is None

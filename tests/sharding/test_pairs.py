@@ -13,7 +13,7 @@ import sharded
 from hypothesis import given as drawn, settings, strategies
 
 import simdb
-from simdb.database.sharding import gathering
+from simdb.database.sharding import sharded_database
 from simdb.storage import files
 
 OPTIONS = {"simhash": sharded.SIMHASH, "bare": sharded.BARE, "minhash": sharded.MINHASH}
@@ -50,7 +50,7 @@ def both(request, tmp_path_factory):
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch):
     """Copy few documents at a time."""
-    monkeypatch.setattr(gathering, "COPIED_DOCUMENTS", 3)
+    monkeypatch.setattr(sharded_database, "COPIED_DOCUMENTS", 3)
 
 
 def pairs_of(found):
@@ -279,7 +279,7 @@ def test_times_that_are_not_kept_are_an_error(both):
 @pytest.mark.few(1)
 def test_too_many_documents_for_one_database_are_refused(both, monkeypatch):
     _, many, one, _ = both
-    monkeypatch.setattr(gathering, "ORDINALS_MAX", 20)
+    monkeypatch.setattr(sharded_database, "ORDINALS_MAX", 20)
 
     with pytest.raises(simdb.FullError, match="at most 20 documents of all shards together"):
         many.find_all()
@@ -329,7 +329,7 @@ def test_a_shard_that_fails_while_it_is_copied_is_named_or_left_out(tmp_path, mo
     simdb.write_sharded(
         tmp_path / "many", sharded.batches(ids, texts, 8), 3, options=sharded.SIMHASH
     )
-    documents = gathering._documents
+    documents = sharded_database._documents
 
     def failing(state, ordinals, has_metadata):
         found = documents(state, ordinals, has_metadata)
@@ -338,7 +338,7 @@ def test_a_shard_that_fails_while_it_is_copied_is_named_or_left_out(tmp_path, mo
             raise simdb.CorruptError("the second part is damaged")
         yield from found
 
-    monkeypatch.setattr(gathering, "_documents", failing)
+    monkeypatch.setattr(sharded_database, "_documents", failing)
     with (
         simdb.open_sharded(tmp_path / "many") as strict,
         pytest.raises(simdb.CorruptError, match=r"shard-00001 of .* is damaged"),

@@ -37,7 +37,7 @@ from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import Matches, PairArrays, SharedSpan
 from simdb.core.reports import Plan
 from simdb.database.search.couples import as_pairs, compared
-from simdb.database.search.filters import by_ids, check_filters
+from simdb.database.search.filters import by_ids, check_filters, exact_value
 from simdb.database.search.lookup import as_matches
 from simdb.database.search.method import estimates
 from simdb.database.search.pairs import FoundPairs
@@ -88,19 +88,17 @@ Spans = tuple[SharedSpan, ...] | None
 
 
 class ContainedQuestion(NamedTuple):
-    """The arguments of a query by containment.
+    """The arguments of a query by containment: how many documents `given` asks for, and which.
 
     `least`: the least containment of a match.  `texts`: what gives the texts of documents by their
     ids; None if the grains estimate.  `is_of_many`: there is a list of queries, whose positions
-    `accept` takes, too.
+    `given.accept` takes, too.
     """
 
     winnower: Winnower
     least: float
     texts: Callable[[list[Any]], Sequence[Any]] | None
-    limit: int | None
-    where: Any
-    accept: Any
+    given: Question
     is_of_many: bool
 
 
@@ -143,10 +141,7 @@ def question_of(store: Store, question: Question, *, is_of_many: bool) -> Contai
     check_limit(question.limit)
     check_filters(question.where, question.accept)
     read = None if texts is None else by_ids("texts", texts)
-    return ContainedQuestion(
-        winnower, float(contained), read, question.limit, question.where, question.accept,
-        is_of_many,
-    )  # fmt: skip
+    return ContainedQuestion(winnower, float(contained), read, question, is_of_many)
 
 
 def find(searcher: Searcher, queries: Queries, question: ContainedQuestion) -> Matches[Any]:
@@ -165,7 +160,7 @@ def find(searcher: Searcher, queries: Queries, question: ContainedQuestion) -> M
     answers = searcher.every(partial(_find, every, sketches, question))
     at = np.arange(len(sketches))
     parts = [StateMatches(number, at, found) for number, found in answers]
-    return merged_matches(len(sketches), parts, None, limit=question.limit)
+    return merged_matches(len(sketches), parts, None, limit=question.given.limit)
 
 
 def _find(
@@ -240,7 +235,8 @@ def measured(
         is_meant &= distinct != left_out
     distinct, most = distinct[is_meant], most[is_meant]
     order = np.argsort(-most, kind="stable")
-    enough = question.limit if question.where is None and question.accept is None else None
+    limit, where, accept = question.given[4:7]
+    enough = limit if where is None and accept is None else None
     values = np.zeros(len(distinct))
     best = order[:0]  # as many as are enough, best first
     estimates: F64 | None = None
@@ -406,44 +402,31 @@ def _kept(
 
     A number that `accept` returns is the exact containment.
     """
-    if question.where is None and question.accept is None:
-        return found.chosen(slice(question.limit))
+    limit, where, accept = question.given[4:7]
+    if where is None and accept is None:
+        return found.chosen(slice(limit))
     values = found.containments.copy()
     chosen: list[int] = []
-    ids = state.identifiers(found.ordinals).decode(found.ordinals) if question.accept else []
-    enough = question.limit if question.accept is None else None
+    ids = state.identifiers(found.ordinals).decode(found.ordinals) if accept else []
+    enough = limit if accept is None else None
     for at, ordinal in enumerate(found.ordinals.tolist()):
         if len(chosen) == enough:
             break
-        if question.where is not None:
+        if where is not None:
             packed = state.metadata_of_many([ordinal])
-            if not question.where(records.unpacked(packed, ordinal)):
+            if not where(records.unpacked(packed, ordinal)):
                 continue
-        if question.accept is not None:
+        if accept is not None:
             of_query = (query,) if question.is_of_many else ()
-            verdict = question.accept(*of_query, ids[at])
+            verdict = accept(*of_query, ids[at])
             if not isinstance(verdict, bool | np.bool_):
-                values[at] = _as_containment(verdict, ids[at])
+                values[at] = exact_value(verdict, ids[at], "containment")
                 verdict = values[at] >= question.least
             if not verdict:
                 continue
         chosen.append(at)
-    kept = (
-        ContainedDocuments(found.ordinals, values, found.texts)
-        .chosen(np.array(chosen, np.int64))
-        .best()
-    )
-    return kept.chosen(slice(question.limit))
-
-
-def _as_containment(verdict: Any, id: Any) -> float:
-    is_number = isinstance(verdict, int | float | np.floating | np.integer)
-    if not is_number or verdict != verdict:
-        raise InputError(
-            f"accept must return True, False or the exact containment as a number, got {verdict!r}"
-            f" for {id!r}"
-        )
-    return float(verdict)
+    passed = ContainedDocuments(found.ordinals, values, found.texts)
+    return passed.chosen(np.array(chosen, np.int64)).best().chosen(slice(limit))
 
 
 def _spans(

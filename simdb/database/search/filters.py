@@ -185,12 +185,18 @@ def by_ids(name: str, given: Any) -> Callable[[list[Id]], Sequence[Any]]:
 def _judged(match: Match, verdict: Any, least: float | None) -> Match | None:
     if isinstance(verdict, bool | np.bool_):
         return match if verdict else None
+    similarity = exact_value(verdict, match.id, "similarity")
+    if least is not None and similarity < least:
+        return None
+    return replace(match, similarity=similarity)
+
+
+def exact_value(verdict: Any, id: Any, what: str) -> float:
+    """Return the number that `accept` has returned for a match; InputError for anything else."""
     is_number = isinstance(verdict, int | float | np.floating | np.integer)
     if not is_number or verdict != verdict:
         raise InputError(
-            f"accept must return True, False or the exact similarity as a number, got {verdict!r}"
-            f" for {match.id!r}"
+            f"accept must return True, False or the exact {what} as a number, got {verdict!r}"
+            f" for {id!r}"
         )
-    if least is not None and verdict < least:
-        return None
-    return replace(match, similarity=float(verdict))
+    return float(verdict)
