@@ -62,13 +62,19 @@ def find(
 
     The best match comes first; at most `question.limit` are returned.  `first`: any one match.
     """
-    if isinstance(searcher, State) and question.where is None:
-        if type(document) is int and searcher.store.takes_bits and id is None:
-            prepared = prepare(searcher, question, ANY_BITS, BARE)
+    is_alone = isinstance(searcher, State) and question.where is None
+    if is_alone and (document is None) != (id is None):
+        state: State = searcher  # type: ignore[assignment]
+        if id is not None:
+            ordinals = known_ordinals(state, [id])
+            return _find(state, stored_sketches(state, ordinals), question, first, int(ordinals[0]))
+        if type(document) is int and state.store.takes_bits:
+            prepared = prepare(state, question, ANY_BITS, BARE)
             if not 0 <= document <= ALL_BITS:
                 check_bits(document)
-            return _search_bits(searcher, document, prepared, first, question.limit)
-        return _find(_query_of(searcher, document, id, errors), question, first, searcher)
+            return _search_bits(state, document, prepared, first, question.limit)
+        sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
+        return _find(state, state.checked(sketches), question, first)
     query = _query_of(searcher, document, id, errors)
     ask = partial(_find_satisfying, query, question, first)
     if first:
@@ -104,22 +110,24 @@ def _stored_query(state: State, ids: list[Id]) -> OneQuery:
 
 def _find_satisfying(query: OneQuery, question: Question, first: bool, state: State) -> list[Match]:
     """Return the matches of a query in one state that satisfy `question.where`, if it is given."""
-    if question.where is None:
-        return _find(query, question, first, state)
-    every = _find(query, question._replace(limit=None), False, state)
-    return kept_matches(state, every, question.where, 1 if first else question.limit)
-
-
-def _find(query: OneQuery, question: Question, first: bool, state: State) -> list[Match]:
-    """Return the matches of a query in one state, at most `question.limit`, best first."""
+    where, limit = question.where, question.limit
+    asked, any_one = question, first
+    if where is not None:
+        asked, any_one = question._replace(limit=None), False
     if query.bits is not None:
-        prepared = prepare(state, question, ANY_BITS, BARE)
-        return _search_bits(state, query.bits, prepared, first, question.limit)
-    sketches, left_out = query.sketches, query.ordinal
-    if left_out is None:
-        state.checked(sketches)
-    elif query.store is not state.store:
-        left_out = None
+        prepared = prepare(state, asked, ANY_BITS, BARE)
+        found = _search_bits(state, query.bits, prepared, any_one, asked.limit)
+    else:
+        own = query.ordinal if query.store is state.store else None
+        sketches = state.checked(query.sketches) if query.ordinal is None else query.sketches
+        found = _find(state, sketches, asked, any_one, own)
+    return found if where is None else kept_matches(state, found, where, 1 if first else limit)
+
+
+def _find(
+    state: State, sketches: Sketches, question: Question, first: bool, left_out: int | None = None
+) -> list[Match]:
+    """Return the matches of a document in one state without `left_out`, best first."""
     document_state = int(sketches.states[0])
     prepared = prepare(state, question, sketches, document_state)
     if document_state == EMPTY:
