@@ -25,8 +25,9 @@ from simdb.core import kernel
 from simdb.core.arrow import TextColumn, field_column, field_values, fields_at, load_arrow
 from simdb.core.choices import KEEP
 from simdb.core.decoding import MARK, valid_column
+from simdb.core.dtypes import I64
 from simdb.core.errors import InputError
-from simdb.core.fields import fields_of
+from simdb.core.fields import Field, fields_of
 from simdb.core.memory import block_bytes
 from simdb.core.threads import mapped, thread_count
 from simdb.files.content import (
@@ -42,7 +43,6 @@ from simdb.files.records import (
     Batch,
     Found,
     InputProblem,
-    Lacks,
     Record,
     SourceOptions,
     batched,
@@ -156,54 +156,60 @@ def blocks(
         raise failure
 
 
-class ColumnParser:
-    """Parses blocks of whole lines; several threads may use one."""
+class BlockParser:
+    """Parses blocks of whole lines or rows by pyarrow; several threads may use one."""
 
-    def __init__(self, reading: SourceOptions) -> None:
+    def __init__(self, reading: SourceOptions, purpose: str) -> None:
         """Read the fields that `reading` names; OptionError if pyarrow is missing."""
-        self._reading = reading
-        self._arrow = load_arrow(PURPOSE)
-        self._json = load_arrow(PURPOSE, "pyarrow.json")
+        self._arrow = load_arrow(purpose)
         text, self._id, *_ = reading.asked
-        assert text is not None, "without texts, lines are parsed one by one"
+        assert text is not None, "without texts, records are parsed one by one"
         self._text = text
         self._keeps_nulls = reading.on_null == KEEP and reading.has_absent
-        # Most files have ids of one type.  What the last block had is tried first.
-        self._kinds = [self._arrow.string(), self._arrow.int64()]
 
-    def parse(self, block: bytes) -> Batch | None:
+    def texts(self, block: bytes, count: int) -> TextColumn | None:
+        """Return the texts of `count` lines or rows; None unless each of them has one."""
+        table = self.table(block, self._text)
+        found = None if table is None else valid_column(field_column(table, self._text))
+        if found is None or len(found) != count:
+            return None
+        return found.filled() if self._keeps_nulls or (found.lengths >= 0).all() else None
+
+    def batch(self, block: bytes, sizes: I64, positions: I64, origins: I64) -> Batch | None:
         """Return the columns of a block, see `Part`; None if it must be read record by record.
 
-        Each line ends with a line feed, and has a text or a null that is kept; one has a text.
+        Each line or row has a text or a null that is kept, and one of them has a text.
         """
-        sizes = kernel.object_sizes(block)
-        if sizes is None or not kernel.is_utf8(block) or has_number(block):
-            return None
-        table = self._table(block)
-        if table is None or table.num_rows != len(sizes):
-            return None
-        texts = valid_column(field_column(table, self._text))
-        if texts is None:
+        table = self.table(block, self._text, self._id)
+        texts = None if table is None else valid_column(field_column(table, self._text))
+        if texts is None or len(texts) != len(sizes):
             return None
         nulls = texts.lengths < 0
         has_nulls = bool(nulls.any())
         # pyarrow does not tell a null from a field that is not there.
         if has_nulls and (not self._keeps_nulls or nulls.all()):
             return None
-        texts = texts.filled() if has_nulls else texts
-        ids, lacks = field_values(table, self._id), Lacks()
-        if self._reading.id_field in self._reading.given and not any(id is not None for id in ids):
-            lacks = lacks_of(_loaded(block[: block.find(LINE_FEED)].decode()), self._reading)
         return Batch(
-            ids=ids,
-            texts=texts,
-            sources=[],
-            positions=np.arange(len(sizes)),
-            sizes=sizes,
-            origins=np.cumsum(sizes) - sizes,
+            ids=field_values(table, self._id), texts=texts.filled() if has_nulls else texts,
+            sources=[], positions=positions, sizes=sizes, origins=origins,
             nulls=nulls if has_nulls else None,
-            lacks=lacks,
-        )
+        )  # fmt: skip
+
+    def table(self, block: bytes, *fields: Field) -> Any:
+        """Return the columns of fields as a table; None if pyarrow refuses the block."""
+        raise NotImplementedError
+
+
+class ColumnParser(BlockParser):
+    """Parses blocks of JSON lines."""
+
+    def __init__(self, reading: SourceOptions) -> None:
+        """Read the fields that `reading` names; OptionError if pyarrow is missing."""
+        super().__init__(reading, PURPOSE)
+        self._reading = reading
+        self._json = load_arrow(PURPOSE, "pyarrow.json")
+        # Most files have ids of one type.  What the last block had is tried first.
+        self._kinds = [self._arrow.string(), self._arrow.int64()]
 
     def parts(self, block: bytes) -> Iterator[Part]:
         """Yield a block, or if it is refused its halves, so that a bad line has few neighbours."""
@@ -217,43 +223,40 @@ class ColumnParser:
         yield from self.parts(block[:middle])
         yield from self.parts(block[middle:])
 
-    def texts(self, block: bytes, count: int) -> TextColumn | None:
-        """Return the texts of `count` lines with line feeds; None unless each line has one."""
-        try:
-            table = self._read(block, None)
-        except self._arrow.ArrowException:
+    def parse(self, block: bytes) -> Batch | None:
+        """Return the columns of a block, in which each line ends with a line feed; see `batch`."""
+        sizes = kernel.object_sizes(block)
+        if sizes is None or not kernel.is_utf8(block) or has_number(block):
             return None
-        found = valid_column(field_column(table, self._text))
-        if found is None or len(found) != count:
-            return None
-        return found.filled() if self._keeps_nulls or (found.lengths >= 0).all() else None
+        found = self.batch(block, sizes, np.arange(len(sizes)), np.cumsum(sizes) - sizes)
+        is_given = self._reading.id_field in self._reading.given
+        if found is None or not is_given or any(id is not None for id in found.ids):
+            return found
+        first = _loaded(block[: block.find(LINE_FEED)].decode())
+        return replace(found, lacks=lacks_of(first, self._reading))
 
-    def _table(self, block: bytes) -> Any:
-        """Return the fields of a block; None if pyarrow refuses it."""
+    def table(self, block: bytes, *fields: Field) -> Any:
+        """Return the columns of fields as a table; None if pyarrow refuses the block."""
         for kind in list(self._kinds):
+            # If one field is both, it is the text.
+            kinds = dict.fromkeys(self._id.paths, kind) if self._id in fields else {}
+            kinds |= dict.fromkeys(self._text.paths, self._arrow.large_string())
             try:
-                found = self._read(block, kind)
+                found = self._json.read_json(
+                    self._arrow.BufferReader(block),
+                    # One block, so that nobody else looks for the ends of its lines.
+                    self._json.ReadOptions(use_threads=False, block_size=len(block) + 1),
+                    self._json.ParseOptions(
+                        explicit_schema=self._arrow.schema(fields_at(kinds)),
+                        unexpected_field_behavior="ignore",
+                    ),
+                )
             except self._arrow.ArrowException:
                 continue
             if kind is not self._kinds[0]:
                 self._kinds = [kind, *(each for each in self._kinds if each is not kind)]
             return found
         return None
-
-    def _read(self, block: bytes, kind: Any) -> Any:
-        """Return the fields of a block; `kind`: the type of the ids, None to leave them out."""
-        # If one field is both, it is the text.
-        kinds = {} if kind is None else dict.fromkeys(self._id.paths, kind)
-        kinds |= dict.fromkeys(self._text.paths, self._arrow.large_string())
-        return self._json.read_json(
-            self._arrow.BufferReader(block),
-            # One block, so that nobody else looks for the ends of its lines.
-            read_options=self._json.ReadOptions(use_threads=False, block_size=len(block) + 1),
-            parse_options=self._json.ParseOptions(
-                explicit_schema=self._arrow.schema(fields_at(kinds)),
-                unexpected_field_behavior="ignore",
-            ),
-        )
 
 
 def has_number(block: bytes, digits_max: int | None = None) -> bool:
@@ -366,7 +369,7 @@ class _Lines(BlockReader):
                         size_bytes=size, line=text,
                     )  # fmt: skip
             except CONTENT_ERRORS as error:
-                yield InputProblem(self.name, place(self.name, self.first), explained(error))
+                yield InputProblem.at(self.name, self.first, error)
             self.first += 1
 
 
@@ -409,7 +412,7 @@ def read_array(
                     value, reading, source=name, position=position, size_bytes=byte_count(source)
                 )
             except InputError as error:
-                yield InputProblem(name, place(name, position), str(error))
+                yield InputProblem.at(name, position, error)
     except (ValueError, RecursionError, *CONTENT_ERRORS) as error:
         at, reason = position + 1, explained(error) if isinstance(error, CONTENT_ERRORS) else error
         what = f"no valid JSON array from element {at} on: {reason}"

@@ -168,6 +168,11 @@ class InputProblem:
     where: str
     reason: str
 
+    @classmethod
+    def at(cls, source: str, position: int, error: BaseException) -> "InputProblem":
+        """Return the problem of one record; other errors than of its content are raised."""
+        return cls(source, place(source, position), explained(error))
+
     @property
     def is_null(self) -> bool:
         """Whether it is a record with a null instead of a text."""

@@ -29,7 +29,7 @@ from simdb.core.dtypes import Bools
 from simdb.core.errors import InputError
 from simdb.core.fields import field_named
 from simdb.core.threads import streamed, thread_count
-from simdb.files.content import AMOUNT, CONTENT_ERRORS, explained
+from simdb.files.content import AMOUNT, CONTENT_ERRORS
 from simdb.files.formats import ARROW, ARROW_FILE, ARROW_MAGICS, PARQUET, ROWS, named
 from simdb.files.pieces import RowRange, changed
 from simdb.files.records import (
@@ -42,7 +42,6 @@ from simdb.files.records import (
     byte_count,
     check_columns,
     make_record,
-    place,
     with_ids,
 )
 from simdb.files.remote import is_remote, open_remote
@@ -265,4 +264,4 @@ def _records(
             size = byte_count(text) if isinstance(text, str) else 0
             yield make_record(row, reading, source=name, position=position, size_bytes=size)
         except CONTENT_ERRORS as error:
-            yield InputProblem(name, place(name, position), explained(error))
+            yield InputProblem.at(name, position, error)

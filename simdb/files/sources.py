@@ -237,7 +237,7 @@ def read_lines(
         try:
             text = valid_text(line.rstrip("\n"), "", reading)
         except InputError as error:
-            yield InputProblem(name, where, str(error))
+            yield InputProblem.at(name, position, error)
             continue
         yield Record(
             id=where, text=text, source=name, position=position, size_bytes=byte_count(line),

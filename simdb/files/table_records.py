@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrow import TextColumn, field_column, field_values, load_arrow
-from simdb.core.decoding import MARK, valid_column
+from simdb.core.arrow import load_arrow
+from simdb.core.decoding import MARK
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError
 from simdb.core.fields import Field, distinct
 from simdb.files.content import DOCUMENT_BYTES_MAX
-from simdb.files.json_records import BlockReader, Part, blocks, reading_sizes
+from simdb.files.json_records import BlockParser, BlockReader, Part, blocks, reading_sizes
 from simdb.files.pieces import CsvHead
 from simdb.files.records import (
     Batch,
@@ -40,7 +40,6 @@ from simdb.files.records import (
     byte_count,
     check_columns,
     make_record,
-    place,
 )
 
 # One field can hold a long text; the default limit of the csv module is 128 KiB.
@@ -122,16 +121,13 @@ class BlockRows(NamedTuple):
     lines: I64
 
 
-class TableParser:
-    """Parses blocks of whole rows; several threads may use one."""
+class TableParser(BlockParser):
+    """Parses blocks of whole rows."""
 
     def __init__(self, header: Sequence[str], reading: SourceOptions, delimiter: str) -> None:
         """Read the columns that `reading` names; there is one with the texts."""
-        self._arrow = load_arrow(PURPOSE)
+        super().__init__(reading, PURPOSE)
         self._csv = load_arrow(PURPOSE, "pyarrow.csv")
-        text, self._id, *_ = reading.asked
-        assert text is not None, "without texts, rows are read one by one"
-        self._text = text
         self._names = distinct(header)
         self._parsing = self._csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
@@ -141,12 +137,6 @@ class TableParser:
             yield content, None
         else:
             yield from self._parts(content, rows_of(content, quotes))
-
-    def texts(self, content: bytes, count: int) -> TextColumn | None:
-        """Return the texts of `count` rows; None unless there are so many."""
-        table = self._table(content, self._text)
-        found = None if table is None else valid_column(field_column(table, self._text))
-        return None if found is None or len(found) != count else found
 
     def _parts(self, content: bytes, rows: BlockRows) -> Iterator[Part]:
         """Yield the block, or if it is refused its halves, so that a bad row has few neighbours."""
@@ -168,34 +158,22 @@ class TableParser:
         # The standard library ends a row at a lone return, and counts it as a line.
         if b"\r" in content and content.count(b"\r") != content.count(b"\r\n"):
             return None
-        table = self._table(content, self._text, self._id)
-        if table is None or table.num_rows != len(rows.starts):
-            return None
-        texts = valid_column(field_column(table, self._text))
-        assert texts is not None, "the type of the column says so"
-        return Batch(
-            ids=field_values(table, self._id),
-            texts=texts,
-            sources=[],
-            positions=rows.lines,
-            sizes=rows.stops - rows.starts,
-            origins=rows.starts,
-        )
+        return self.batch(content, rows.stops - rows.starts, rows.lines, rows.starts)
 
-    def _table(self, content: bytes, *fields: Field) -> Any:
-        """Return the columns of some fields of rows; None if pyarrow refuses the rows."""
+    def table(self, block: bytes, *fields: Field) -> Any:
+        """Return the columns of fields as a table; None if pyarrow refuses the block."""
         wanted = {name for each in fields for name in each.tops}
         names = [name for name in self._names if name in wanted]
-        if content.startswith(BYTE_ORDER_MARK):
+        if block.startswith(BYTE_ORDER_MARK):
             # The mark belongs to a cell.  An empty line is no row, and keeps pyarrow from it.
-            content = b"\n" + content
+            block = b"\n" + block
         kind = self._arrow.large_string()
         try:
             return self._csv.read_csv(
-                self._arrow.BufferReader(content),
+                self._arrow.BufferReader(block),
                 # One block, so that nobody else looks for the ends of its rows.
                 read_options=self._csv.ReadOptions(
-                    use_threads=False, block_size=len(content) + 1, column_names=self._names
+                    use_threads=False, block_size=len(block) + 1, column_names=self._names
                 ),
                 parse_options=self._parsing,
                 convert_options=self._csv.ConvertOptions(
@@ -277,7 +255,7 @@ class _Rows:
                 if row:
                     yield self._record(row, header, reading, name)
             except InputError as error:
-                yield InputProblem(name, place(name, self.line), str(error))
+                yield InputProblem.at(name, self.line, error)
 
     def _record(
         self, row: list[str], header: Sequence[str], reading: SourceOptions, name: str
