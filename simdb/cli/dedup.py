@@ -334,7 +334,7 @@ def _checked(
     question = given.question()
     given.check(store.db, against, store.run)
     if len(against) != 1 or not databases:
-        jobs.check_apart(sources, against)
+        files.check_apart(sources, against)
     staying = {"in --against": against, "in --texts": given.texts}
     files.check_outputs(
         results.paths, sources, staying, [store.db, *databases], kept=["--output"],

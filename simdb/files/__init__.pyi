@@ -35,13 +35,11 @@ from simdb.files.read_again import (
 from simdb.files.records import (
     Batch as Batch,
     Found as Found,
-    InputId as InputId,
     InputProblem as InputProblem,
     Record as Record,
     SourceOptions as SourceOptions,
     as_int_id as as_int_id,
     batched as batched,
-    valid_name as valid_name,
 )
 from simdb.files.rows import (
     Row as Row,
@@ -49,10 +47,10 @@ from simdb.files.rows import (
     encoded as encoded,
 )
 from simdb.files.sources import (
+    check_apart as check_apart,
     check_sources as check_sources,
     expanded as expanded,
     holds_records as holds_records,
-    is_under as is_under,
     left_out_note as left_out_note,
     read_folder as read_folder,
     read_one as read_one,

@@ -339,12 +339,33 @@ def columns_of(reading: SourceOptions, sources: Collection[str]) -> dict[str, st
     return found or dict(zip(usual, usual, strict=True))
 
 
+def check_apart(sources: Collection[str], against: Collection[str]) -> None:
+    """Raise InputError for a source that is in `against`, too, or a database among others there."""
+    own = {_place(source): source for source in sources}
+    for each in against:
+        if is_database(each):
+            raise InputError(
+                f"{valid_name(each)} is a database, which is a reference by itself; give it alone"
+            )
+        place = _place(each)
+        twice = [source for at, source in own.items() if is_under(at, [place])]
+        if twice or is_under(place, own):
+            raise InputError(
+                f"{valid_name(twice[0] if twice else each)} is in the data and in what they are"
+                " compared with, where all of it would go; leave it out of one of the two"
+            )
+
+
 def source_places(sources: Collection[str]) -> list[bytes] | None:
     """Return the places of sources, sorted; None if one is a stream, which can be anything."""
     if any(map(is_stream, sources)):
         return None
     places = (remote_place(each) if is_remote(each) else os.path.realpath(each) for each in sources)
     return sorted(set(map(os.fsencode, places)))
+
+
+def _place(source: str) -> str:
+    return source if source == formats.STANDARD_INPUT else os.path.realpath(source)
 
 
 def is_under(place: str, passed: Collection[str]) -> bool:

@@ -151,7 +151,7 @@ class SurvivorOutput:
             names = columns_of(self._reading, sources)
         if kind in formats.ROWS:
             files = list(filter(_holds_rows, sources))
-            table_file.write_parquet(lambda: _parts(pieces()), stream, files, names, kind=kind)
+            table_file.write_parquet(pieces, stream, files, names, kind=kind)
         elif kind in formats.DELIMITERS:
             own = (kind == formats.CSV and self._reading.delimiter) or formats.DELIMITERS[kind]
             table = table_file.shared_table(pieces(), own)
@@ -244,23 +244,14 @@ def _written_line(line: bytes) -> bytes:
     return as_line(table_file.loaded(line)) + LINE_FEED if may_have_odd_numbers(line) else line
 
 
-def _parts(pieces: Iterator[Piece]) -> Iterator[table_file.Part]:
-    """Yield the rows of pieces; those of Parquet files as they are."""
-    for piece in pieces:
-        if isinstance(piece, RowRange):
-            yield piece
-        else:
-            yield from table_file.rows_of(piece)
-
-
 def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
     """Yield the rows of pieces."""
-    for part in _parts(pieces):
-        if isinstance(part, RowRange):
-            for batch in chosen_rows(part):
+    for piece in pieces:
+        if isinstance(piece, RowRange):
+            for batch in chosen_rows(piece):
                 yield from (table_file.loaded(waiting_line(row)) for row in rows_with_bytes(batch))
         else:
-            yield part
+            yield from table_file.rows_of(piece)
 
 
 def _shards(sources: Sequence[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import IO, Any, TextIO
 
 import numpy as np
@@ -46,7 +46,7 @@ GROUP_ROWS = 1 << 17
 GROUP_BYTES = 1 << 25
 
 
-Part = Row | RowRange
+Part = Row | Piece
 Parts = Callable[[], Iterator[Part]]
 
 
@@ -366,7 +366,10 @@ def _batches(parts: Iterator[Part], columns: _FileColumns) -> Iterator[Any]:
 
 def _grouped(parts: Iterator[Part]) -> Iterator[list[Row] | RowRange]:
     """Yield consecutive rows of one file as one range, and other rows some at a time."""
-    runs: Iterator[tuple[str | None, Iterator[Any]]] = groupby(parts, _path)
+    every: Iterator[Iterable[Row | RowRange]] = (
+        rows_of(each) if isinstance(each, Lines) else [each] for each in parts
+    )
+    runs: Iterator[tuple[str | None, Iterator[Any]]] = groupby(chain.from_iterable(every), _path)
     for path, own in runs:
         if path is None:
             while portion := list(islice(own, PORTION_ROWS)):
@@ -391,7 +394,7 @@ def _groups(arrow: Any, batches: Iterable[Any]) -> Iterator[Any]:
         yield arrow.Table.from_batches(held)
 
 
-def _path(part: Part) -> str | None:
+def _path(part: Row | RowRange) -> str | None:
     return part.path if isinstance(part, RowRange) else None
 
 

@@ -22,7 +22,6 @@ from simdb.jobs.deduplication.reference import (
     DatabaseReference as DatabaseReference,
     FileReference as FileReference,
     Reference as Reference,
-    check_apart as check_apart,
 )
 from simdb.jobs.deduplication.result import InMemory as InMemory
 from simdb.jobs.deduplication.sieve import (

@@ -22,7 +22,7 @@ from simdb.core.options import SEARCH_NAMES, Search, SearchLike
 from simdb.files import Row
 
 if TYPE_CHECKING:
-    from simdb.files import Batch, InputId, SourceOptions
+    from simdb.files import Batch, SourceOptions
 
 MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 NUMBER = re.compile("([0-9]{1,12})([KMGT]?)B?")
@@ -208,7 +208,7 @@ def given_batch(id: str, text: str, has_int_ids: bool) -> "Batch":
     )
 
 
-def given_ids(ids: Collection[str], has_int_ids: bool) -> "list[InputId]":
+def given_ids(ids: Collection[str], has_int_ids: bool) -> list[str | int]:
     """Return ids from the command line as a database stores them, text or int."""
     return [files.as_int_id(id) if has_int_ids else id for id in ids]
 

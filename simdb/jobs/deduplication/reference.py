@@ -4,7 +4,6 @@ The documents of a reference have positions of their own.  Where one stands for 
 the leader -1 - p, of the position p.
 """
 
-import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -23,18 +22,7 @@ from simdb.core.errors import InputError, OptionError
 from simdb.core.fields import FieldName
 from simdb.core.options import Options
 from simdb.core.skipped import Skipped
-from simdb.files import (
-    AMOUNT,
-    STANDARD_INPUT,
-    Batch,
-    Names,
-    Origins,
-    Staying,
-    TextsAgain,
-    expanded,
-    is_under,
-    valid_name,
-)
+from simdb.files import AMOUNT, Batch, Names, Origins, Staying, TextsAgain, check_apart, expanded
 from simdb.jobs.deduplication.files import Files, not_pickled, paths_of, reading_of, sources_of
 from simdb.jobs.deduplication.question import DedupQuestion
 from simdb.jobs.deduplication.rows import (
@@ -221,23 +209,6 @@ def reference_of(
         yield _read(paths, paths_of(data), text, id, question)
 
 
-def check_apart(sources: Sequence[str], against: Sequence[str]) -> None:
-    """Raise InputError for a source that is in `against`, too, or a database among others there."""
-    own = {_place(source): source for source in sources}
-    for each in against:
-        if is_database(each):
-            raise InputError(
-                f"{valid_name(each)} is a database, which is a reference by itself; give it alone"
-            )
-        place = _place(each)
-        twice = [source for at, source in own.items() if is_under(at, [place])]
-        if twice or is_under(place, own):
-            raise InputError(
-                f"{valid_name(twice[0] if twice else each)} is in the data and in what they are"
-                " compared with, where all of it would go; leave it out of one of the two"
-            )
-
-
 def options_of(reference: Reference | None, given: Options | None) -> Options | None:
     """Return the options of the database of a reference, and otherwise those `given`.
 
@@ -337,7 +308,3 @@ def _same(text: FieldName) -> str:
         f"text={text!r} names the field with the texts in data and in against; where it has another"
         " name, give both, such as text='text|body', or give against= a list of texts"
     )
-
-
-def _place(source: str) -> str:
-    return source if source == STANDARD_INPUT else os.path.realpath(source)
