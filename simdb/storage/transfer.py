@@ -134,7 +134,7 @@ def read_dump(stream: BinaryIO, name: str) -> Iterator[Part]:
     error is of no use.
     """
     source = _Summed(stream, name)
-    start = source.peek(len(OLD_MAGIC))
+    start = source.ahead = source.taken(len(OLD_MAGIC))
     if start == OLD_MAGIC:
         yield from _old_parts(source)
     elif start.startswith(CONTINUATION):
@@ -272,7 +272,7 @@ class _Summed:
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream, self.name = stream, name
         self._sum = xxhash.xxh3_64()
-        self._ahead = b""
+        self.ahead = b""  # bytes that `read` gives again
         self.at = 0
 
     @property
@@ -288,25 +288,20 @@ class _Summed:
             taken = self._stream.write(view)
             view = view[len(view) if taken is None else taken :]
 
-    def peek(self, count: int) -> bytes:
-        """Return the first bytes, at most `count`; `read` gives them again."""
-        self._ahead = self._taken(count)
-        return self._ahead
-
     def read(self, count: int) -> bytes:
         """Read `count` bytes, or none at the end of the stream; CorruptError for an end between.
 
         Arrow reads 4 bytes where a stream may end.
         """
-        content, self._ahead = self._ahead[:count], self._ahead[count:]
-        content += self._taken(count - len(content))
+        content, self.ahead = self.ahead[:count], self.ahead[count:]
+        content += self.taken(count - len(content))
         self._sum.update(content)
         self.at += len(content)
         if len(content) < count and (content or count > 4):
             raise CorruptError(f"{self.name} is cut off or damaged: it ends at byte {self.at}")
         return content
 
-    def _taken(self, count: int) -> bytes:
+    def taken(self, count: int) -> bytes:
         """Take `count` bytes from the stream, or all that are left.
 
         A length can be a lie, so memory is taken only for bytes that have come.
