@@ -30,7 +30,7 @@ from simdb.core.dtypes import U32
 from simdb.core.errors import CorruptError, FormatError
 from simdb.storage import codec
 from simdb.storage.delta import StoredBatch
-from simdb.storage.metadata import unpack, unpack_block
+from simdb.storage.metadata import METADATA_BYTES_MAX, unpack, unpack_block
 
 FORMAT, VERSION = b"simdb-dump", 2
 HEAD, IDF, CALIBRATION, NOTE, DOCUMENTS = "head", "idf", "calibration", "note", "documents"
@@ -40,6 +40,8 @@ OPTIONAL = ("cluster", "time", "passages", "features")
 CONTINUATION = b"\xff" * 4  # the first bytes of every message of Arrow
 # A batch has no more bytes, unless a single document has.
 BATCH_BYTES = 1 << 26
+# The largest part of a document is its metadata.
+MESSAGE_BYTES_MAX = METADATA_BYTES_MAX + (1 << 30)
 # Bytes read at a time, because a length in a pipe cannot be compared with the size of a file.
 PART_BYTES = 1 << 20
 
@@ -293,6 +295,10 @@ class _Summed:
 
         Arrow reads 4 bytes where a stream may end.
         """
+        if count > MESSAGE_BYTES_MAX:
+            raise CorruptError(
+                f"{self.name} is cut off or damaged: no {count} bytes can follow byte {self.at}"
+            )
         content, self.ahead = self.ahead[:count], self.ahead[count:]
         content += self.taken(count - len(content))
         self._sum.update(content)

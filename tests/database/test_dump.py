@@ -194,6 +194,16 @@ def test_every_flipped_byte_is_refused_and_leaves_nothing(filled, tmp_path):
     assert os.listdir(tmp_path) == ["db"]
 
 
+def test_a_message_that_is_too_large_is_refused_before_it_is_read(filled, tmp_path, monkeypatch):
+    content = dumped(filled)
+    monkeypatch.setattr(transfer, "MESSAGE_BYTES_MAX", 600)
+
+    with pytest.raises(simdb.CorruptError, match="bytes can follow byte"):
+        simdb.load(io.BytesIO(content), tmp_path / "new")
+
+    assert os.listdir(tmp_path) == ["db"]
+
+
 def test_what_follows_the_end_is_refused(filled, tmp_path):
     with pytest.raises(simdb.CorruptError, match="goes on after its end"):
         simdb.load(io.BytesIO(dumped(filled) + b"x"), tmp_path / "new")
