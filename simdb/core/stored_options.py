@@ -16,7 +16,7 @@ from typing import Any
 from simdb.core.checks import a_map, a_number, a_text, expecting
 from simdb.core.errors import FormatError, OptionError
 from simdb.core.options import ALWAYS, BANDED, LEAN, OPEN, PERMUTED, Minhash, Options, Simhash
-from simdb.core.text_sketch import CJK, EARLIER, IdfTable, TextSketch
+from simdb.core.text_sketch import CJK, EARLIER, IdfTable
 from simdb.core.vector_form import corrected_one
 
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
@@ -148,35 +148,25 @@ def differences(stored: Options, wanted: Options) -> list[str]:
     A sketch without an IDF table means the stored table, numbers of tables that are None the
     stored numbers, and the usual `distance_tables` the stored ones.
     """
+    is_alike = type(stored.sketch) is type(wanted.sketch)
+    olds, news = (_named(each, has_parts=is_alike) for each in (stored, wanted))
+    olds["polytopes"] = olds["polytopes"] or 0
+    if news["distance_tables"] == LEAN:
+        del news["distance_tables"]
     return [
-        f"{name} is {old!r}, not {new!r}"
-        for name, old, new in _flat_pairs(stored, wanted)
-        if old != new and not _leaves_open(name, new)
+        f"{name} is {olds[name]!r}, not {new!r}"
+        for name, new in news.items()
+        if olds[name] != new and not (new is None and name in ("sketch.idf", "polytopes", *BANDED))
     ]
 
 
-def _leaves_open(name: str, wanted: Any) -> bool:
-    """Return whether a value of an option is that of options which leave it open."""
-    if name == "distance_tables":
-        return bool(wanted == LEAN)
-    return wanted is None and name in ("sketch.idf", *OPEN, *BANDED)
-
-
-def _flat_pairs(left: Options, right: Options) -> list[tuple[str, Any, Any]]:
-    """Give (name, value in `left`, value in `right`) of every option, also of the sketch."""
-    pairs = []
-    for each in fields(Options):
-        old, new = getattr(left, each.name), getattr(right, each.name)
-        if isinstance(old, TextSketch) and type(old) is type(new):
-            pairs += [
-                (f"sketch.{part.name}", getattr(old, part.name), getattr(new, part.name))
-                for part in fields(old)
-            ]
-        elif each.name == "polytopes":
-            pairs.append((each.name, old or 0, new))
-        else:
-            pairs.append((each.name, old, new))
-    return pairs
+def _named(options: Options, *, has_parts: bool) -> dict[str, Any]:
+    """Return every option by its name, those of the sketch one by one if it `has_parts`."""
+    values = {each.name: getattr(options, each.name) for each in fields(Options)}
+    if not has_parts:
+        return values
+    sketch = values.pop("sketch")
+    return {f"sketch.{each.name}": getattr(sketch, each.name) for each in fields(sketch)} | values
 
 
 @dataclass(frozen=True, slots=True)
