@@ -117,8 +117,7 @@ def is_table() -> bool:
 
 def wants_json() -> bool:
     """Return whether the command that runs was given --json."""
-    context = click.get_current_context(silent=True)
-    return context is not None and bool(context.meta.get(JSON))
+    return bool(_kept(JSON))
 
 
 def cell(value: Any) -> str:
@@ -295,7 +294,7 @@ def row_in_words(row: dict[str, Any]) -> dict[str, Any]:
 def _command_of(found: re.Match[str]) -> str:
     """Return the command that is a verb: `simdb rebuild polytopes=4` for rebuild(polytopes=4)."""
     command, given = COMMANDS.get(found[1]), found[2] or ""
-    if command is None:
+    if command is None or found[0] in _kept(GIVEN):
         return found[0]
     return f"simdb {command} {given}" if "=" in given else f"simdb {command}"
 
@@ -305,15 +304,19 @@ def _option_of(found: re.Match[str]) -> str:
 
     For `text=` and `id=` it is --text-field or --id-field in a command that has these.
     """
-    context = click.get_current_context(silent=True)
-    known = {} if context is None else context.meta
     name = found["name"].replace("_", "-")
     name = ARGUMENTS.get(name, name)
-    if f"--{name}-field" in known.get(OWN, ()):
+    if f"--{name}-field" in _kept(OWN):
         name += "-field"
-    if f"--{name}" not in FLAGS or found[0] in known.get(GIVEN, ()):
+    if f"--{name}" not in FLAGS or found[0] in _kept(GIVEN):
         return found[0]
     if found["flag"] is not None:
         return f"--{name}" if found["flag"] == "True" else f"--no-{name}"
     value = found["number"] if found["text"] is None else found["text"].replace("'", "")
     return f"--{name}" if value is None else f"--{name} {value}"
+
+
+def _kept(key: str) -> Any:
+    """Return what the command that runs keeps under a key; nothing if none runs."""
+    context = click.get_current_context(silent=True)
+    return () if context is None else context.meta.get(key, ())

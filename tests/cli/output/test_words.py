@@ -233,6 +233,10 @@ def test_an_error_is_printed_in_words_of_the_command_line(simdb_run):
 
 def test_a_name_that_was_given_is_not_changed(simdb_run):
     assert simdb_run("dedup", "id=3").notes == "simdb: there is no file or folder id=3\n"
+    assert (
+        "no database at find_all; simdb create find_all makes"
+        in simdb_run("get", "find_all", "a").notes
+    )
 
 
 def test_an_argument_is_the_option_that_the_command_has_for_it(simdb_run):
