@@ -167,28 +167,13 @@ class _IdfHead(NamedTuple):
 
     default: int
     document_count: int
-    entry_count: int
-    directory_bits: int
     settings: Any
-    settings_bytes: int
     body_checksum: int
     checksum: int
-
-    @property
-    def slot_count(self) -> int:
-        return (1 << self.directory_bits) + 1
-
-    @property
-    def directory_start(self) -> int:
-        return _aligned(HEADER.size + self.settings_bytes)
-
-    @property
-    def entries_start(self) -> int:
-        return _aligned(self.directory_start + 4 * self.slot_count)
-
-    @property
-    def file_bytes(self) -> int:
-        return self.entries_start + 8 * self.entry_count
+    slot_count: int
+    directory_start: int
+    entry_count: int
+    entries_start: int
 
 
 def _write(file: BinaryIO, table: IdfTable) -> int:
@@ -244,13 +229,17 @@ def _read_head(path: str, content: mmap.mmap) -> _IdfHead:
     if checksum != xxhash.xxh3_64_intdigest(plain + settings):
         raise CorruptError(f"{path} is damaged: the checksum of its header differs")
     named = codec.unpack(settings[:settings_bytes], f"the settings in {path}")
-    head = _IdfHead(default, documents, entries, bits, named, settings_bytes, body, checksum)
     is_possible = 0 < default <= WEIGHT_MASK and entries <= ENTRIES_MAX and not zero
-    if not is_possible or bits != directory_bits(entries) or head.file_bytes != len(content):
+    is_possible = is_possible and bits == directory_bits(entries)
+    slots = (1 << bits) + 1 if is_possible else 0
+    directory_start = _aligned(HEADER.size + settings_bytes)
+    entries_start = _aligned(directory_start + 4 * slots)
+    if not is_possible or entries_start + 8 * entries != len(content):
         raise CorruptError(
             f"{path} is damaged: it has {len(content)} bytes, which cannot be {entries} features"
         )
-    return head
+    places = slots, directory_start, entries, entries_start
+    return _IdfHead(default, documents, named, body, checksum, *places)
 
 
 def _verify_body(path: str, content: mmap.mmap, head: _IdfHead) -> None:

@@ -3,7 +3,7 @@
 It also says how far a merge has come that takes several commits.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -204,44 +204,8 @@ def decode_manifest(value: Any) -> Manifest:
             runs=rows, **fields, unfinished=unfinished, passages=passages, id_key=id_key
         )
         a_whole(max(manifest.next_ordinal, manifest.next_run), NUMBER_STOP)
-    at = 0
-    for run in rows:
-        if run.start != at or run.stop <= at:
-            raise CorruptError(f"run {run.number} covers {run.start}..{run.stop}, not from {at}")
-        at = run.stop
-    every = rows if unfinished is None else (*rows, unfinished.run)
-    for run in every:
-        most = max(run.entry_count, run.id_count, run.weighted_count)
-        if run.is_lean and run.entry_count != run.polytope_count:
-            raise CorruptError(
-                f"run {run.number} stores cross-polytope tables only, but has {run.entry_count}"
-                f" documents with features and {run.polytope_count} with weights"
-            )
-        if most > len(run) or run.polytope_count > run.weighted_count:
-            raise CorruptError(
-                f"run {run.number} has {len(run)} documents, but more entries in a table"
-            )
-        if run.number >= manifest.next_run:
-            raise CorruptError(
-                f"run {run.number} exists, but the next run has the number {manifest.next_run}"
-            )
-        if 0 < manifest.ahead <= run.number:
-            raise CorruptError(
-                f"run {run.number} exists, but runs from {manifest.ahead} on do not count"
-            )
-    if len({run.number for run in every}) != len(every):
-        raise CorruptError("two runs have the same number")
-    if unfinished is not None:
-        _check_unfinished(unfinished, manifest)
-    if passages:
-        _check_passages(manifest)
-    if max(manifest.document_count, manifest.deleted_count) > manifest.next_ordinal:
-        raise CorruptError(
-            f"the manifest counts {manifest.document_count} live and {manifest.deleted_count}"
-            f" deleted documents, more than its {manifest.next_ordinal} ordinals"
-        )
-    if at != manifest.delta_start or at > manifest.next_ordinal:
-        raise CorruptError(f"the runs end at {at}, but the delta starts at {manifest.delta_start}")
+    for contradiction in _contradictions(manifest):
+        raise CorruptError(contradiction)
     return manifest
 
 
@@ -257,13 +221,8 @@ def _encode_run(run: RunInfo) -> list[Any]:
 
 
 def _encode_passages(row: PassageInfo) -> list[Any]:
-    return [
-        row.number,
-        row.start,
-        row.stop,
-        list(row.counts),
-        row.checksum.to_bytes(SUM_BYTES, "little"),
-    ]
+    checksum = row.checksum.to_bytes(SUM_BYTES, "little")
+    return [row.number, row.start, row.stop, list(row.counts), checksum]
 
 
 def _decode_run(row: Any) -> RunInfo:
@@ -285,28 +244,6 @@ def _decode_passages(row: Any) -> PassageInfo:
     return PassageInfo(number, start, stop, kept, int.from_bytes(checksum, "little"))
 
 
-def _check_passages(manifest: Manifest) -> None:
-    """Raise CorruptError unless the passage runs cover all ordinals and have numbers of their own.
-
-    Those written ahead of a commit that did not follow are not among them.
-    """
-    at, last = 0, (manifest.passages_ahead or manifest.next_passage + 1) - 1
-    for row in manifest.passages:
-        if row.start != at or row.stop < at or row.number >= last:
-            raise CorruptError(
-                f"passage run {row.number} covers {row.start}..{row.stop}, not from {at}, or has a"
-                f" number that was not given yet: the next is {last}"
-            )
-        at = row.stop
-    if at != manifest.next_ordinal or len({row.number for row in manifest.passages}) < len(
-        manifest.passages
-    ):
-        raise CorruptError(
-            f"the passage runs cover {at} of {manifest.next_ordinal} ordinals, or two have the same"
-            " number"
-        )
-
-
 def _decode_unfinished(row: Any) -> Unfinished | None:
     if row is None:
         return None
@@ -314,12 +251,67 @@ def _decode_unfinished(row: Any) -> Unfinished | None:
     return Unfinished(_decode_run(run), a_whole(done, NUMBER_STOP), a_whole(begun, NUMBER_STOP))
 
 
-def _check_unfinished(merge: Unfinished, manifest: Manifest) -> None:
-    """Raise CorruptError unless the merge makes at least two whole runs one."""
-    run, merged = merge.run, merged_into(merge.run, manifest.runs)
-    fits = len(merged) > 1 and (merged[0].start, merged[-1].stop) == (run.start, run.stop)
-    if not fits or merge.begun > manifest.next_ordinal:
-        raise CorruptError(
-            f"the unfinished merge into run {run.number} covers {run.start}..{run.stop} and began"
-            f" at {merge.begun}, which does not fit the runs"
+def _contradictions(manifest: Manifest) -> Iterator[str]:
+    """Yield what makes the manifest impossible."""
+    merge, at = manifest.unfinished, 0
+    for run in manifest.runs:
+        if run.start != at or run.stop <= at:
+            yield f"run {run.number} covers {run.start}..{run.stop}, not from {at}"
+        at = run.stop
+    every = manifest.runs if merge is None else (*manifest.runs, merge.run)
+    for run in every:
+        most = max(run.entry_count, run.id_count, run.weighted_count)
+        if run.is_lean and run.entry_count != run.polytope_count:
+            yield (
+                f"run {run.number} stores cross-polytope tables only, but has {run.entry_count}"
+                f" documents with features and {run.polytope_count} with weights"
+            )
+        if most > len(run) or run.polytope_count > run.weighted_count:
+            yield f"run {run.number} has {len(run)} documents, but more entries in a table"
+        if run.number >= manifest.next_run:
+            yield f"run {run.number} exists, but the next run has the number {manifest.next_run}"
+        if 0 < manifest.ahead <= run.number:
+            yield f"run {run.number} exists, but runs from {manifest.ahead} on do not count"
+    if len({run.number for run in every}) != len(every):
+        yield "two runs have the same number"
+    if merge is not None and not _fits(merge, manifest):
+        yield (
+            f"the unfinished merge into run {merge.run.number} covers"
+            f" {merge.run.start}..{merge.run.stop} and began at {merge.begun}, which does not fit"
+            " the runs"
         )
+    if manifest.passages:
+        yield from _contradictions_of_passages(manifest)
+    if max(manifest.document_count, manifest.deleted_count) > manifest.next_ordinal:
+        yield (
+            f"the manifest counts {manifest.document_count} live and {manifest.deleted_count}"
+            f" deleted documents, more than its {manifest.next_ordinal} ordinals"
+        )
+    if at != manifest.delta_start or at > manifest.next_ordinal:
+        yield f"the runs end at {at}, but the delta starts at {manifest.delta_start}"
+
+
+def _fits(merge: Unfinished, manifest: Manifest) -> bool:
+    """Whether a merge makes at least two whole runs one."""
+    run, merged = merge.run, merged_into(merge.run, manifest.runs)
+    is_whole = len(merged) > 1 and (merged[0].start, merged[-1].stop) == (run.start, run.stop)
+    return is_whole and merge.begun <= manifest.next_ordinal
+
+
+def _contradictions_of_passages(manifest: Manifest) -> Iterator[str]:
+    """Yield a message unless the runs cover all ordinals and have numbers of their own.
+
+    Those written ahead of a commit that did not follow are not among them.
+    """
+    at, last = 0, (manifest.passages_ahead or manifest.next_passage + 1) - 1
+    for row in manifest.passages:
+        if row.start != at or row.stop < at or row.number >= last:
+            yield (
+                f"passage run {row.number} covers {row.start}..{row.stop}, not from {at}, or has a"
+                f" number that was not given yet: the next is {last}"
+            )
+        at = row.stop
+    if at != manifest.next_ordinal:
+        yield f"the passage runs cover {at} of {manifest.next_ordinal} ordinals"
+    if len({row.number for row in manifest.passages}) < len(manifest.passages):
+        yield "two passage runs have the same number"

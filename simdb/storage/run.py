@@ -18,7 +18,7 @@ segment.  `FollowedKernel` adds the delta to it, which is different in every vie
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -374,34 +374,30 @@ def encoded_column(
     return name, key, short or codec.encode_array(layout.COLUMN_KINDS[column], key, array)
 
 
-class ColumnPart:
-    """One segment of a run, or the whole delta."""
+class ColumnPart(NamedTuple):
+    """Segment `number` of a run."""
 
-    def __init__(self, start: int, run: Run | None, number: int, delta: Segment | None) -> None:
-        """Refer to segment `number` of `run`, or to `delta`; `start` is its first ordinal."""
-        self.start = start
-        self._run = run
-        self._number = number
-        self._delta = delta
+    run: Run
+    number: int
+
+    @property
+    def start(self) -> int:
+        """The first ordinal."""
+        return self.run.segment_range(self.number)[0]
 
     def column(self, column: int, source: Source) -> Array:
         """Return one column of the segment."""
-        if self._run is not None:
-            return self._run.column(column, self._number, source)
-        assert self._delta is not None
-        return self._delta.columns[column]
+        return self.run.column(column, self.number, source)
 
     def searchable(self, first: int, lean: Collection[Run], source: Source) -> Table | None:
-        """Return its documents with features from the ordinal `first` on; None for the delta.
+        """Return its documents with features from the ordinal `first` on; None if there are none.
 
         All of them if the run is one of `lean`.
         """
-        if self._run is None:
+        first = 0 if self.run in lean else first
+        if self.run.segment_range(self.number)[1] <= first:
             return None
-        first = 0 if self._run in lean else first
-        if self._run.segment_range(self._number)[1] <= first:
-            return None
-        return self._run.searchable(self._number, first, source)
+        return self.run.searchable(self.number, first, source)
 
 
 class ColumnParts(Sequence[ColumnPart]):
@@ -443,7 +439,7 @@ def sealed_parts(runs: Sequence[Run], segment: int | None = None) -> ColumnParts
     """Return the segments of runs; with `segment`, only those with this number."""
     return ColumnParts(
         [
-            ColumnPart(run.segment_range(number)[0], run, number, None)
+            ColumnPart(run, number)
             for run in runs
             for number in range(run.segment_count)
             if segment is None or number == segment
@@ -456,7 +452,8 @@ def followed_parts(sealed: ColumnParts, delta: DeltaView) -> ColumnParts:
     if not len(delta.batch):
         return sealed
     segment = as_segment(delta.start, delta.batch, delta.id_offsets)
-    return ColumnParts([*sealed, ColumnPart(delta.start, None, 0, segment)])
+    run = Run(RunInfo(-1, delta.start, delta.stop, 0, 0, 0), segments=[segment])
+    return ColumnParts([*sealed, ColumnPart(run, 0)])
 
 
 class LazyKernel:
