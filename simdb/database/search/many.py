@@ -310,10 +310,10 @@ def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
     """Open one chunk of `state`, with its pages in memory, for a `with` statement."""
     run, window, segment, lean = chunk
     if run is None:
-        yield state.only([], state.delta)
+        yield state.over(state.view.only([], state.delta))
         return
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
-    part = state.only([run], nothing, window=window, segment=segment, lean=lean)
+    part = state.over(state.view.only([run], nothing, window=window, segment=segment, lean=lean))
     method, source = lookup.method_of(state, plan), state.source
     try:
         if segment is None and (window or source.is_larger_than_memory):

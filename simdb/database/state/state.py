@@ -11,7 +11,7 @@ A run has a table of the hashes of its ids.  Different ids can have the same has
 document that the tables find is compared, too.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
@@ -173,18 +173,6 @@ class State:
     def without(self, left_out: Bitmap | None) -> "State":
         """Return a state with other tombstones: documents with a set bit are left out."""
         return self.over(self.view.without(left_out))
-
-    def only(
-        self,
-        runs: Sequence[Run],
-        delta: DeltaView,
-        *,
-        window: tuple[int, int] | None = None,
-        segment: int | None = None,
-        lean: Collection[Run] | None = None,
-    ) -> "State":
-        """Return a state of some of the documents; see `View.only`."""
-        return self.over(self.view.only(runs, delta, window=window, segment=segment, lean=lean))
 
     @property
     def runs(self) -> list[Run]:

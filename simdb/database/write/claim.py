@@ -455,8 +455,9 @@ class _Earlier:
         runs = [run for run in state.runs if run.info.stop <= self._stop]
         if self._sealed is None or runs[-1].info.stop != self._stop:
             return [state], None
-        whole = state.only(runs, Delta(self._stop, state.width, state.keying).view())
-        later = state.only(state.runs[len(runs) :], state.delta)
+        nothing = Delta(self._stop, state.width, state.keying).view()
+        whole = state.over(state.view.only(runs, nothing))
+        later = state.over(state.view.only(state.runs[len(runs) :], state.delta))
         if self._plan is None or state.delta.stop > PLANNED_GROWTH * self._planned:
             # To plan for each group would take a tenth of what one thread must do.
             self._plan, self._planned = state.plan(self._criterion), state.delta.stop

@@ -90,7 +90,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     of a query.  A pair that both find is left out when the later one finds it.  Documents of the
     delta are looked up in the runs, and compared with each other.
     """
-    recent = searched(state.only([], state.delta), is_measured=True).ordinals
+    recent = searched(state.over(state.view.only([], state.delta)), is_measured=True).ordinals
     for runs, stored in _runs_of(state, plan):
         for ordinals, either in ((stored, True), (recent, False)):
             first_found = partial(_first_found, runs, criterion, either=either)
@@ -109,7 +109,7 @@ def joining(
     Documents that are in the component of the query are not measured, and the members of a crowd
     are looked up in tables without the crowd.
     """
-    rest = state.only([], state.delta)
+    rest = state.over(state.view.only([], state.delta))
     recent = searched(rest, is_measured=True).ordinals
     # Recent documents that match each other come first: if they also match a crowd, the pairs of
     # one of them connect all.
@@ -237,7 +237,7 @@ def _runs_of(state: State, plan: Plan) -> Iterator[tuple[State, U32]]:
     A match in any of the states is a match.
     """
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
-    runs = state.only(state.runs, nothing)
+    runs = state.over(state.view.only(state.runs, nothing))
     stored = searched(runs, is_measured=True).ordinals
     for view in gathered(runs.view, runs.source, plan.tables, stored, state.threads):
         yield runs.over(view), stored
