@@ -2,7 +2,6 @@
 
 import pickle
 import random
-import sys
 from dataclasses import replace
 from functools import cache
 
@@ -299,17 +298,6 @@ def test_removed_rows_are_a_table():
     assert found.removed.to_pylist() == [row]
     mixed = simdb.deduplicate([TEXTS[0], TEXTS[1], TEXTS[0]], id=["a", "b", 3])
     assert mixed.removed.to_pylist() == [{**row, "id": "3", "kept": "a"}]
-
-
-def test_without_pyarrow_removed_rows_are_columns(monkeypatch):
-    found = simdb.deduplicate([TEXTS[0], TEXTS[1], TEXTS[0]])
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-
-    removed = found.removed
-
-    assert {name: values.tolist() for name, values in removed.items()} == {
-        "id": [2], "kept": [0], "similarity": [1.0]
-    }  # fmt: skip
 
 
 def test_the_repr_has_two_lines_with_counts():

@@ -20,7 +20,6 @@ from simdb.core.checks import share
 from simdb.core.choices import DROP
 from simdb.core.clusters import Clusters
 from simdb.core.dtypes import I64, Bools
-from simdb.core.errors import OptionError
 from simdb.core.fields import FieldName, distinct, field_named
 from simdb.core.foreign import hinting
 from simdb.core.keeping import is_missing
@@ -235,24 +234,19 @@ class Deduplicated(OfData[Given_co]):
         """The duplicates as a pyarrow.Table: id, kept (what stays for it), similarity float32.
 
         With `against`, also reference bool: whether what stays is a text of that.  A row without a
-        text that was dropped is not among them.  Ids of several types become text.  Without
-        pyarrow, a dict of arrays.
+        text that was dropped is not among them.  Ids of several types become text.
         """
+        arrow = load_arrow("the table of what was removed")
+        ids = id_array([*self.removed_ids, *self.representatives])
+        count, is_unknown = len(self.removed_ids), np.isnan(self.similarities)
         columns: dict[str, Any] = {
-            "id": self.removed_ids,
-            "kept": self.representatives,
-            "similarity": self.similarities,
+            "id": ids[:count],
+            "kept": ids[count:],
+            "similarity": arrow.array(self.similarities, mask=is_unknown),
         }
         if self.is_reference is not None:
             columns["reference"] = self.is_reference
-        try:
-            arrow = load_arrow("the table of what was removed")
-        except OptionError:
-            return columns
-        ids = id_array([*self.removed_ids, *self.representatives])
-        count, is_unknown = len(self.removed_ids), np.isnan(self.similarities)
-        columns["similarity"] = arrow.array(self.similarities, mask=is_unknown)
-        return arrow.table({**columns, "id": ids[:count], "kept": ids[count:]})
+        return arrow.table(columns)
 
     @property
     def skipped(self) -> Any:
