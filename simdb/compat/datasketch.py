@@ -26,7 +26,7 @@ index, the GPU, `hashfunc` of `MinHashLSH`, and all classes that use no index on
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,6 @@ import numpy.typing as npt
 from simdb.compat import row_form
 from simdb.compat.minwise import MinHash, sha1_hash32, sha1_hash64
 from simdb.compat.rows import DatabaseRows, TemporaryRows, check_storage, opened_at
-from simdb.compat.sessions import DeletionSession, InsertionSession, taken, unknown
 from simdb.core.arrays import Id
 from simdb.core.choices import DurabilityName, ModeName
 from simdb.core.documents import Signature
@@ -50,6 +49,7 @@ IN_MEMORY = (
     "WeightedMinHashLSHForest", "bBitMinHash",
 )  # fmt: skip
 Row = npt.NDArray[np.uint32]
+Kind = TypeVar("Kind", bound="Session")
 
 
 class MinHashLSH:
@@ -166,7 +166,7 @@ class MinHashLSH:
         try:
             self.write(one if check_duplication else {}, {} if check_duplication else one)
         except ExistsError:
-            raise InputError(taken(key)) from None
+            raise InputError(_taken(key)) from None
 
     def insert_many(self, keys: Iterable[Any], minhashes: Iterable[Any]) -> int:
         """Insert many MinHash, all or none, with one commit; return their number."""
@@ -188,15 +188,13 @@ class MinHashLSH:
 
     def query(self, minhash: Any) -> list[Any]:
         """Return the keys of all stored MinHash that agree with this one in at least one band."""
-        row = self._row(minhash)
-        return self._decoded([] if self._rows is None else self._rows.find(row))
+        return self._decoded(self._found(minhash))
 
     def query_b(self, minhash: Any, b: int) -> list[Any]:
         """Return the keys of all stored MinHash that agree in at least one of the first b bands."""
         if not 0 < b <= self.b:
             raise InputError(f"b must be from 1 to {self.b}, the bands of the index, got {b}")
-        row = self._row(minhash)
-        return self._decoded([] if self._rows is None else self._rows.find(row, b))
+        return self._decoded(self._found(minhash, b))
 
     def query_many(self, minhashes: Iterable[Any]) -> list[list[Any]]:
         """Return the result of `query` for each of many MinHash; faster than one by one."""
@@ -216,17 +214,17 @@ class MinHashLSH:
         """Remove a key; at a path, commit.  Raise InputError if it does not exist."""
         id = self.find_id(key)
         if id is None:
-            raise InputError(unknown(key))
+            raise InputError(_unknown(key))
         try:
             self.delete([id])
         except NotFoundError:
-            raise InputError(unknown(key)) from None
+            raise InputError(_unknown(key)) from None
 
-    def insertion_session(self, buffer_size: int = 50000) -> InsertionSession:
+    def insertion_session(self, buffer_size: int = 50000) -> "InsertionSession":
         """Return a session that commits `buffer_size` insertions at a time, and at its end."""
         return InsertionSession(self, buffer_size)
 
-    def deletion_session(self, buffer_size: int = 50000) -> DeletionSession:
+    def deletion_session(self, buffer_size: int = 50000) -> "DeletionSession":
         """Return a session that commits `buffer_size` removals at a time, and at its end."""
         return DeletionSession(self, buffer_size)
 
@@ -248,7 +246,7 @@ class MinHashLSH:
         if check_overlap:
             shared = next((key for key in other._all_keys() if key in self), None)
             if shared is not None:
-                raise InputError(taken(shared))
+                raise InputError(_taken(shared))
         rows.write_all(
             ({self._keys.encode(other._keys.decode(id)): row for id, row in part}, True)
             for part in (zip(ids, rows, strict=True) for ids, rows in other._rows.parts())
@@ -365,6 +363,10 @@ class MinHashLSH:
             self.b, self.r, self._num_perm,
         )  # fmt: skip
 
+    def _found(self, minhash: Any, bands: int | None = None) -> list[Id]:
+        row = self._row(minhash)
+        return [] if self._rows is None else self._rows.find(row, bands)
+
     def _query_rows(self, rows: list[Row]) -> list[list[Any]]:
         if self._rows is None:
             return [[] for _ in rows]
@@ -409,6 +411,98 @@ class MinHashLSH:
             )
         if self.h < self.b * self.r:
             raise OptionError(f"num_perm={self.h} is less than b * r = {self.b} * {self.r}")
+
+
+class Session:
+    """A buffer for an index, which is committed at the end of `with`."""
+
+    def __init__(self, index: MinHashLSH, buffer_size: int) -> None:
+        """Take the index; `buffer_size`: how much is committed at a time."""
+        if buffer_size < 1:
+            raise OptionError(f"buffer_size must be 1 or more, got {buffer_size}")
+        self._index, self._size = index, buffer_size
+
+    def close(self) -> None:
+        """Commit the buffer and empty it; the session stays usable."""
+        raise NotImplementedError
+
+    def __enter__(self: Kind) -> Kind:
+        """Return this session."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Commit the buffer."""
+        self.close()
+
+
+class InsertionSession(Session):
+    """A buffer of insertions, made by `MinHashLSH.insertion_session` and used with `with`."""
+
+    def __init__(self, index: MinHashLSH, buffer_size: int) -> None:
+        """Make an empty session; users call `MinHashLSH.insertion_session`."""
+        super().__init__(index, buffer_size)
+        self._new: dict[Id, Row] = {}
+        self._replacing: dict[Id, Row] = {}
+
+    def insert(self, key: Any, minhash: Any, check_duplication: bool = True) -> None:
+        """Add a MinHash with a key to the buffer; see `MinHashLSH.insert`."""
+        is_stored = check_duplication and self._index.find_id(key) is not None
+        id, row = self._index.take(key, minhash)
+        if not check_duplication:
+            # The key can be in the buffer, too.
+            self._new.pop(id, None)
+            self._replacing[id] = row
+        elif is_stored or id in self._new or id in self._replacing:
+            raise InputError(_taken(key))
+        else:
+            self._new[id] = row
+        if len(self._new) + len(self._replacing) >= self._size:
+            self.close()
+
+    def close(self) -> None:
+        """Commit the buffer and empty it; the session stays usable."""
+        new, self._new = self._new, {}
+        replacing, self._replacing = self._replacing, {}
+        if not new and not replacing:
+            return
+        try:
+            self._index.write(new, replacing)
+        except ExistsError as error:
+            raise InputError(str(error)) from None
+
+
+class DeletionSession(Session):
+    """A buffer of removals, made by `MinHashLSH.deletion_session` and used with `with`."""
+
+    def __init__(self, index: MinHashLSH, buffer_size: int) -> None:
+        """Make an empty session; users call `MinHashLSH.deletion_session`."""
+        super().__init__(index, buffer_size)
+        self._ids: dict[Id, None] = {}
+
+    def remove(self, key: Any) -> None:
+        """Add a key to the buffer; see `MinHashLSH.remove`."""
+        id = self._index.find_id(key)
+        if id is None or id in self._ids:
+            raise InputError(_unknown(key))
+        self._ids[id] = None
+        if len(self._ids) >= self._size:
+            self.close()
+
+    def close(self) -> None:
+        """Commit the buffer and empty it; the session stays usable."""
+        ids, self._ids = self._ids, {}
+        if ids:
+            self._index.delete(list(ids))
+
+
+def _taken(key: Any) -> str:
+    """Return the message for a key that exists."""
+    return f"the key {key!r} exists; remove it first, or pass check_duplication=False"
+
+
+def _unknown(key: Any) -> str:
+    """Return the message for a key that does not exist."""
+    return f"the key {key!r} is not in the index"
 
 
 def __getattr__(name: str) -> object:

@@ -1,41 +1,49 @@
-"""Importing: reads a pickle of datasketch, and makes a database of it."""
+"""Importing: reads a pickle of datasketch, and makes a database of it.
+
+A pickle is a program that can call any function it names.  Here, the few names that datasketch and
+numpy write mean harmless classes and functions of this module.  Any other name raises InputError,
+and nothing is imported.  The base class is Python's unpickler in Python, since the one in C
+allocates memory for some lengths before it has read the bytes.
+"""
 
 import io
 import os
+import pickle
 import struct
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from simdb import database
 from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY
 from simdb.compat.row_form import banded, chosen_bands, new_options
-from simdb.compat.unpickler import (
-    NONSENSE,
-    StoredArray,
-    StoredIndex,
-    StoredKeys,
-    StoredLean,
-    StoredMinHash,
-    Unpickler,
-)
 from simdb.core.arrays import describe
 from simdb.core.documents import Signatures
-from simdb.core.dtypes import U64
+from simdb.core.dtypes import U64, Array
 from simdb.core.errors import InputError, OptionError
 from simdb.core.options import PERMUTATIONS_MOST, Minhash, Options
 from simdb.database import EncodedIds
 from simdb.storage import made_beside
 
 UNFINISHED = ".importing"
+WITHOUT_VALUES = (
+    "a band holds no hash values; an index that was made with hashfunc= does not store them"
+)
 # Memory limit for the hash values of a file: the larger of a fixed size and 16 times the file.
 VALUES_BYTES, VALUES_TIMES = 1 << 26, 16
 # The head of a LeanMinHash: seed and number of values.  If this is negative, the scheme follows.
 LEAN_HEAD = struct.Struct("=qi")
 LEAN_SCHEMES = {1: AFFINE32, 2: AFFINE64}
+NUMBERS = ("u4", "u8", "i4", "i8")
+# The errors that an invalid pickle can cause in the unpickler, and in users of its result.
+NONSENSE = (
+    pickle.UnpicklingError, EOFError, ArithmeticError, AssertionError, AttributeError, LookupError,
+    MemoryError, RecursionError, TypeError, ValueError, struct.error,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +130,7 @@ def read_pickle(path: str, hashfuncs: Collection[str] = ()) -> Pickled:
         raise InputError(f"{path} is not a pickle of datasketch: {error!r}") from None
 
 
-def _of_index(index: StoredIndex, limit: int) -> Pickled:
+def _of_index(index: "StoredIndex", limit: int) -> Pickled:
     """Return the content of a MinHashLSH, from the hash values in its bands."""
     storage = index.get("keys")
     bands, rows = index.get("b"), index.get("r")
@@ -135,18 +143,14 @@ def _of_index(index: StoredIndex, limit: int) -> Pickled:
     widest = 8 * bands * rows
     _check_size(len(stored) * widest, limit)
     if any(len(band) > widest for bands_of in stored.values() for band in bands_of):
-        raise InputError(
-            "a band holds no hash values; an index that was made with hashfunc= does not store them"
-        )
+        raise InputError(WITHOUT_VALUES)
     # A key that was inserted several times has its newest bands last.
     parts = [b"".join(bands_of[-bands:]) for bands_of in stored.values()]
     if scheme is None:
         scheme = LEGACY if parts and len(parts[0]) == widest else AFFINE32
     width = np.dtype(_dtype_of(scheme)).itemsize * bands * rows
     if not all(len(part) == width for part in parts):
-        raise InputError(
-            "a band holds no hash values; an index that was made with hashfunc= does not store them"
-        )
+        raise InputError(WITHOUT_VALUES)
     order = np.dtype(_dtype_of(scheme)).newbyteorder(">")
     values = np.frombuffer(b"".join(parts), order).reshape(len(parts), bands * rows)
     return Pickled(
@@ -227,3 +231,211 @@ def _check_size(size: int, limit: int) -> None:
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and 0 < value <= PERMUTATIONS_MOST
+
+
+class PickledState:
+    """The state of an object of datasketch, instead of the object."""
+
+    __slots__ = ("state",)
+
+    def __init__(self) -> None:
+        """Make an object without a state."""
+        self.state: Any = None
+
+    def __setstate__(self, state: Any) -> None:
+        """Keep the state, of any kind."""
+        self.state = state
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return an attribute, or `default`."""
+        if not isinstance(self.state, dict):
+            raise InputError("an object of datasketch has no attributes in the pickle")
+        return self.state.get(name, default)
+
+
+class StoredIndex(PickledState):
+    """A MinHashLSH."""
+
+    __slots__ = ()
+
+
+class StoredKeys(PickledState):
+    """A storage in memory, of keys or of one band."""
+
+    __slots__ = ()
+
+
+class StoredMinHash(PickledState):
+    """A MinHash."""
+
+    __slots__ = ()
+
+
+class StoredLean(PickledState):
+    """A LeanMinHash, whose state is bytes."""
+
+    __slots__ = ()
+
+
+class StoredDtype(PickledState):
+    """A numpy dtype; only whole numbers are accepted."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: Any, *rest: Any) -> None:
+        """Take the name, such as "u8"; ignore the other arguments that numpy writes."""
+        super().__init__()
+        self.name = name
+
+    def decode(self, content: Any) -> Array:
+        """Return the numbers in `content`."""
+        order = self.state[1] if isinstance(self.state, tuple) else "<"
+        if self.name not in NUMBERS or order not in ("<", ">", "=", "|"):
+            raise InputError(f"an array has type {self.name!r}, not whole numbers")
+        if not isinstance(content, bytes | bytearray):
+            raise InputError("an array has no bytes")
+        return np.frombuffer(content, np.dtype(f"{order}{self.name}"))
+
+
+class StoredArray(PickledState):
+    """A numpy array."""
+
+    __slots__ = ()
+
+    def row(self) -> Array:
+        """Return the numbers of an array of one dimension."""
+        _, shape, dtype, _, content = self.state
+        row: Array = dtype.decode(content)
+        if shape != (len(row),):
+            raise InputError("hash values must be in one row; a WeightedMinHash cannot be imported")
+        return row
+
+
+class _Function:
+    """A safe function, instead of one that the pickle names."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self._call = call
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._call(*arguments)
+
+    def __setstate__(self, state: Any) -> None:
+        raise InputError("the pickle gives a function a state")
+
+
+def _set_of(items: Any = ()) -> set[Any]:
+    if not isinstance(items, list) or any(isinstance(item, tuple) for item in items):
+        raise InputError("a set is not made from a list of keys")
+    return set(items)
+
+
+def _new_object(kind: Any, *rest: Any) -> Any:
+    if not (isinstance(kind, type) and issubclass(kind, PickledState)):
+        raise InputError("an object has an unknown class")
+    return kind.__new__(kind)
+
+
+def _array_of(content: Any, dtype: Any, shape: Any, *rest: Any) -> StoredArray:
+    made = StoredArray()
+    made.state = (1, shape, dtype, False, content)
+    return made
+
+
+def _number(dtype: Any, content: Any) -> int:
+    (number,) = dtype.decode(content).tolist()
+    return int(number)
+
+
+def _encode(text: Any, *rest: Any) -> bytes:
+    """Return bytes, which the oldest pickle protocols write as text."""
+    if not isinstance(text, str):
+        raise InputError("bytes are not made from text")
+    return text.encode("latin-1")
+
+
+# In place of a method or a hash function that is not needed.
+_NOTHING = _Function(lambda *arguments: None)
+_NUMPY_MULTIARRAY = {
+    "_reconstruct": _Function(lambda *arguments: StoredArray()), "scalar": _Function(_number),
+}  # fmt: skip
+_NUMPY_NUMERIC = {"_frombuffer": _Function(_array_of)}
+_BUILTINS = {
+    "getattr": _NOTHING, "list": _NOTHING, "object": _NOTHING,
+    "set": _Function(_set_of),
+}  # fmt: skip
+_RECONSTRUCTOR = {"_reconstructor": _Function(_new_object)}
+NAMES: Mapping[str, Mapping[str, Any]] = {
+    "datasketch.lsh": {"MinHashLSH": StoredIndex},
+    "datasketch.minhash": {"MinHash": StoredMinHash},
+    "datasketch.lean_minhash": {"LeanMinHash": StoredLean},
+    "datasketch.storage": {"DictListStorage": StoredKeys, "DictSetStorage": StoredKeys},
+    "datasketch.hashfunc": {
+        "sha1_hash32": _NOTHING, "sha1_hash64": _NOTHING,
+    },
+    "collections": {"defaultdict": _Function(lambda *arguments: {})},
+    "builtins": _BUILTINS,
+    "__builtin__": _BUILTINS,
+    "copyreg": _RECONSTRUCTOR,
+    "copy_reg": _RECONSTRUCTOR,
+    "_codecs": {"encode": _Function(_encode)},
+    "numpy": {"ndarray": StoredArray, "dtype": StoredDtype},
+    "numpy.core.multiarray": _NUMPY_MULTIARRAY,
+    "numpy._core.multiarray": _NUMPY_MULTIARRAY,
+    "numpy.core.numeric": _NUMPY_NUMERIC,
+    "numpy._core.numeric": _NUMPY_NUMERIC,
+}  # fmt: skip
+
+
+class Unpickler(pickle._Unpickler):
+    """An unpickler that knows only the names in `NAMES`."""
+
+    dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
+
+    def __init__(self, file: io.BytesIO, hashfuncs: Collection[str]) -> None:
+        """Read a whole file in memory; `hashfuncs` are names that are accepted but not imported."""
+        super().__init__(file)
+        self._hashfuncs = frozenset(hashfuncs)
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return the harmless class or function that a name means here."""
+        if name in (known := NAMES.get(module, {})):
+            return known[name]
+        if f"{module}.{name}" in self._hashfuncs:
+            return _NOTHING
+        raise InputError(
+            f"the pickle names {module}.{name}, which is not part of datasketch; it was not"
+            " imported.  If it is the hash function of your MinHash, give it with --hashfunc"
+        )
+
+    def get_extension(self, code: int) -> None:
+        """Refuse names that are given as numbers."""
+        raise InputError(f"the pickle names the extension {code}; it was not imported")
+
+    def load_bytearray8(self) -> None:
+        """Read the bytes before memory is allocated for them."""
+        (length,) = struct.unpack("<Q", self.read(8))  # type: ignore[attr-defined]
+        self.append(bytearray(self.read(length)))  # type: ignore[attr-defined]
+
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
+
+    def _check_keys_first(self, opcode: bytes, keys: slice) -> None:
+        """Run an opcode that puts `keys` of the stack into a dict or set; refuse tuples.
+
+        Hashing a deeply nested tuple would end the process.
+        """
+        if any(isinstance(key, tuple) for key in self.stack[keys]):  # type: ignore[attr-defined]
+            raise InputError("a key is a tuple; keys must be str, bytes or int")
+        pickle._Unpickler.dispatch[opcode[0]](self)  # type: ignore[arg-type]
+
+
+for _opcode, _keys in (
+    (pickle.SETITEM, slice(-2, -1)), (pickle.SETITEMS, slice(None, None, 2)),
+    (pickle.DICT, slice(None, None, 2)), (pickle.ADDITEMS, slice(None)),
+    (pickle.FROZENSET, slice(None)),
+):  # fmt: skip
+    Unpickler.dispatch[_opcode[0]] = partial(
+        Unpickler._check_keys_first, opcode=_opcode, keys=_keys
+    )

@@ -69,9 +69,7 @@ class DatabaseRows:
 
     def delete(self, ids: Collection[Id]) -> None:
         """Delete the rows of ids, with one commit; raise NotFoundError if one does not exist."""
-        if len(ids) == 1:
-            self.database.delete(next(iter(ids)))
-        elif self.database.delete_many(list(ids)) != len(ids):
+        if self.database.delete_many(list(ids)) != len(ids):
             raise NotFoundError("a key is not in the index")
 
     def find(self, row: U32, bands: int | None = None) -> list[Id]:
@@ -267,12 +265,7 @@ class MemoryRows:
         content = row.tobytes()
         self._rows[id] = content
         for cut, table in zip(self._cuts, self._tables, strict=True):
-            band = content[cut]
-            same = table.get(band)
-            if same is None:
-                table[band] = [id]
-            else:
-                same.append(id)
+            table.setdefault(content[cut], []).append(id)
 
     def delete(self, id: Id) -> None:
         """Delete the row of an id."""
@@ -286,11 +279,9 @@ class MemoryRows:
     def find(self, row: U32, bands: int | None = None) -> list[Id]:
         """Return the ids whose rows agree in one of the first `bands`, or of all, in order."""
         content = row.tobytes()
-        found: dict[Id, None] = {}
-        for cut, table in zip(self._cuts[:bands], self._tables, strict=False):
-            for id in table.get(content[cut], ()):
-                found[id] = None
-        return list(found)
+        pairs = zip(self._cuts[:bands], self._tables, strict=False)
+        same = (table.get(content[cut], ()) for cut, table in pairs)
+        return list(dict.fromkeys(chain.from_iterable(same)))
 
     def read(self, ids: Iterable[Id] | None = None) -> tuple[list[Id], U32]:
         """Return the ids, all or those that exist, and their rows uint32[n, minima]."""

@@ -44,7 +44,7 @@ BUILT_IN = ("Iterable", "Iterator", "Sequence", "list")
 # Modules that users import by name.
 MODULES = [
     "simdb.core.choices", "simdb.compat.simhash", "simdb.compat.datasketch",
-    "simdb.compat.minwise", "simdb.compat.sessions", "simdb.compat.importing", "simdb.plan.banding",
+    "simdb.compat.minwise", "simdb.compat.importing", "simdb.plan.banding",
 ]  # fmt: skip
 # Packages that users import by name; their modules define what they export.
 PACKAGES = ["simdb.distributed", "simdb.spark"]
