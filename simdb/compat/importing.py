@@ -20,12 +20,11 @@ import numpy as np
 
 from simdb import database
 from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY
-from simdb.compat.row_form import banded, chosen_bands, new_options
+from simdb.compat.row_form import RowForm, chosen_bands
 from simdb.core.arrays import describe
-from simdb.core.documents import Signatures
 from simdb.core.dtypes import U64, Array
 from simdb.core.errors import InputError, OptionError
-from simdb.core.options import PERMUTATIONS_MOST, Minhash, Options
+from simdb.core.options import PERMUTATIONS_MOST
 from simdb.database import EncodedIds
 from simdb.storage import made_beside
 
@@ -81,22 +80,20 @@ def import_datasketch(
     if None not in (found.seed, seed) and found.seed != seed:
         raise OptionError(f"the MinHash have seed {found.seed}, not {seed}; leave out the seed")
     chosen = found.bands or chosen_bands(threshold, found.values.shape[1], None, params)
-    options = new_options(chosen, found.scheme, seed if found.seed is None else found.seed)
-    assert isinstance(options.sketch, Minhash)
-    # Raises for keys that cannot be stored, before a database is made.
+    given = next(each for each in (found.seed, seed, 1) if each is not None)
+    form = RowForm(found.scheme, given, *chosen)
+
+    def fill(directory: str) -> int:
+        """Make the database in `directory`, write it to the disk; return its document count."""
+        options = form.options
+        with database.open(directory, "x", options=options, durability="process") as made:
+            return made.insert_many(found.keys, signatures)
+
+    # Raises for what cannot be stored, before a database is made.
     EncodedIds(found.keys).check_distinct()
-    minima = banded(found.values, options)
-    signatures = Signatures(minima, options.sketch, np.zeros(len(minima), np.bool_))
-    count = made_beside(
-        os.fsdecode(path), UNFINISHED, lambda place: _fill(place, options, found.keys, signatures)
-    )
-    return Imported(count, found.scheme, options.sketch.seed, *chosen)
-
-
-def _fill(directory: str, options: Options, keys: list[Any], signatures: Signatures) -> int:
-    """Make the database in `directory`, write it to the disk and return its document count."""
-    with database.open(directory, "x", options=options, durability="process") as made:
-        return made.insert_many(keys, signatures)
+    signatures = form.signatures(found.values)
+    count = made_beside(os.fsdecode(path), UNFINISHED, fill)
+    return Imported(count, found.scheme, given, *chosen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.checks import called
+from simdb.core.checks import called, one_of
 from simdb.core.errors import InputError, OptionError
 
 SCHEMES = AFFINE32, AFFINE64, LEGACY = ("affine32", "affine64", "legacy")
@@ -87,7 +87,8 @@ class MinHash:
                 "hashvalues= and permutations= need scheme=, the scheme they were made with; it is"
                 " 'legacy' before datasketch 2.0"
             )
-        self.scheme = AFFINE32 if scheme is None else known_scheme(scheme)
+        self.scheme = AFFINE32 if scheme is None else scheme
+        one_of("scheme", self.scheme, SCHEMES)
         self.seed = seed
         called("hashfunc", hashfunc)
         self.hashfunc = hashfunc or (sha1_hash64 if self.scheme == AFFINE64 else sha1_hash32)
@@ -225,13 +226,6 @@ class MinHash:
             raise InputError(
                 f"both MinHash must have the same scheme, seed and num_perm, got {left} and {right}"
             )
-
-
-def known_scheme(scheme: str) -> str:
-    """Return the scheme; raise OptionError if there is none of this name."""
-    if scheme not in SCHEMES:
-        raise OptionError(f"scheme must be one of {', '.join(map(repr, SCHEMES))}, got {scheme!r}")
-    return scheme
 
 
 def fitting(values: Any, scheme: str, name: str, most: int | None = None) -> Values:

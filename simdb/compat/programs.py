@@ -92,18 +92,14 @@ def run(name: str, description: str, lines: Lines) -> int:
 def _parser(name: str, description: str) -> Parser:
     form = "Reads one decimal hash per line; writes one JSON array per line."
     parser = Parser(name, description=f"{description} {form}")
-    add = parser.add_argument
-    add(
-        "-b",
-        "--blocks",
-        metavar="BLOCKS",
-        help="largest number of blocks of bits; more than DISTANCE",
-    )
-    add("-d", "--distance", metavar="DISTANCE", help="largest number of differing bits of a pair")
-    add("-i", "--input", metavar="INPUT", default=STANDARD, help="file to read, - for stdin (-)")
-    add(
-        "-o", "--output", metavar="OUTPUT", default=STANDARD, help="file to write, - for stdout (-)"
-    )
+    for flag, default, meaning in (
+        ("blocks", None, "largest number of blocks of bits; more than DISTANCE"),
+        ("distance", None, "largest number of differing bits of a pair"),
+        ("input", STANDARD, "file to read, - for stdin (-)"),
+        ("output", STANDARD, "file to write, - for stdout (-)"),
+    ):
+        names = f"-{flag[0]}", f"--{flag}"
+        parser.add_argument(*names, metavar=flag.upper(), default=default, help=meaning)
     return parser
 
 

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY, MIXING, mixed
 from simdb.core.arrays import Id, describe
-from simdb.core.checks import whole
+from simdb.core.checks import one_of, whole
 from simdb.core.choices import FamilyName
 from simdb.core.cold import MadeOnce
 from simdb.core.documents import Signature, Signatures
@@ -101,7 +101,12 @@ class RowForm:
 
     @MadeOnce
     def _places(self) -> npt.NDArray[np.intp]:
-        return places_of(self.options)
+        """For each minimum that a database stores, the place of the one that it repeats.
+
+        These are the minima in bands.  Their number is a multiple of 8, so the first minima fill
+        the rest; this does not bias the estimated similarity.
+        """
+        return np.arange(self.sketch.permutations) % (self.bands * self.band_minima)
 
     @property
     def band_minima(self) -> int:
@@ -128,9 +133,10 @@ class RowForm:
         """Return a row as a document of a database."""
         return Signature(row[self._places], self.sketch)
 
-    def signatures(self, rows: U32) -> Signatures:
-        """Return rows [n, ...] as documents of a database."""
-        return Signatures(banded(rows, self.options), self.sketch, np.zeros(len(rows), np.bool_))
+    def signatures(self, rows: npt.NDArray[Any]) -> Signatures:
+        """Return rows [n, minima in bands or more] as documents of a database."""
+        minima = np.ascontiguousarray(rows[:, self._places], np.uint32)
+        return Signatures(minima, self.sketch, np.zeros(len(rows), np.bool_))
 
     def keys_of(self, row: U32) -> list[bytes]:
         """Return the hash values of each band as the bytes that datasketch looks up."""
@@ -168,11 +174,7 @@ def new_options(
 ) -> Options:
     """Return the options of a new database for `bands`, the numbers (b, r) of bands and rows."""
     scheme = AFFINE32 if scheme is None else scheme
-    family = FAMILY_OF.get(scheme)
-    if family is None:
-        raise OptionError(
-            f"scheme must be one of {', '.join(map(repr, FAMILY_OF))}, got {scheme!r}"
-        )
+    one_of("scheme", scheme, tuple(FAMILY_OF))
     count, rows = bands
     minima = count * rows * WIDTHS[scheme]
     if count > TABLES_MAX:
@@ -187,8 +189,9 @@ def new_options(
         )
     steps = -(-max(minima, STORED_LEAST) // PERMUTATIONS_STEP)
     sketch = Minhash(
-        permutations=steps * PERMUTATIONS_STEP, family=family, seed=1 if seed is None else seed
-    )
+        permutations=steps * PERMUTATIONS_STEP, family=FAMILY_OF[scheme],
+        seed=1 if seed is None else seed,
+    )  # fmt: skip
     return Options(sketch=sketch, bands=count, rows=rows * WIDTHS[scheme])
 
 
@@ -214,24 +217,6 @@ def chosen_bands(
             f" b * r of at most num_perm={count}"
         )
     return bands, rows
-
-
-def banded(minima: npt.NDArray[Any], options: Options) -> U32:
-    """Return the minima that a database stores, of minima [n, bands * rows or more]: uint32[n, m].
-
-    These are the minima in bands.  Their number m is a multiple of 8, so the first minima fill the
-    rest; this does not bias the estimated similarity.
-    """
-    return np.ascontiguousarray(minima[:, places_of(options)], np.uint32)
-
-
-def places_of(options: Options) -> npt.NDArray[np.intp]:
-    """Return for each minimum that a database stores the place of the one that it repeats."""
-    assert isinstance(options.sketch, Minhash)
-    assert options.bands is not None
-    assert options.rows is not None
-    places: npt.NDArray[np.intp] = np.arange(options.sketch.permutations)
-    return places % (options.bands * options.rows)
 
 
 @lru_cache(maxsize=64)
