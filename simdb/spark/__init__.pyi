@@ -1,6 +1,4 @@
-from simdb.spark.clustering import clusters as clusters
-from simdb.spark.dropping import drop_duplicates as drop_duplicates
-from simdb.spark.finding import plan as plan
+from simdb.spark.clustering import clusters as clusters, drop_duplicates as drop_duplicates
 from simdb.spark.frames import exists as exists, session as session
 from simdb.spark.pairing import pairs as pairs
 from simdb.spark.sketching import fingerprints as fingerprints, signatures as signatures

@@ -1,26 +1,152 @@
 """Clustering: groups of matching documents, and one of each group that represents it.
 
+`drop_duplicates` is the main job, the rows of a DataFrame without their near-duplicates.
 `MemberOrder` is a rule of `keep=` as an order of the members of a cluster, which SQL can follow.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from simdb.core import keeping
-from simdb.core.choices import PolicyName, VerifyName
+from simdb.core.arrays import Fingerprints
+from simdb.core.checks import one_of, shown
+from simdb.core.choices import DROP, ERROR, ON_NULL, NullName, OnErrorName, PolicyName, VerifyName
+from simdb.core.documents import Signatures
 from simdb.core.errors import OptionError
-from simdb.database import CONNECTED, check_policy
-from simdb.spark import finding, frames, packing, pairing
-from simdb.spark.distributed import stars
-from simdb.spark.finding import SearchJob, Settings
-from simdb.spark.frames import HeldFrames
+from simdb.core.options import Minhash, Options, Simhash
+from simdb.core.vector_form import signs_of, unpack_minima
+from simdb.database import CONNECTED, ESTIMATE, check_policy, similarities
+from simdb.spark import frames, packing, pairing, sketching
+from simdb.spark.distributed import exact_similarities, stars
+from simdb.spark.frames import HeldFrames, stored
+from simdb.spark.pairing import DRIVER_LINKS, SearchJob, Settings
 
+NAMED_CLUSTERS = 5
 # The column with the values by which a rule chooses.
 VALUE = "simdb_value"
 DESCENDING = (keeping.LAST, *keeping.GREATEST)
+
+
+def drop_duplicates(
+    df: Any,
+    *,
+    sketch: Simhash | Minhash | None = None,
+    id: str = "id",
+    text: str = "text",
+    keep: str = "first",
+    similarity: float | None = None,
+    distance: int | None = None,
+    recall: float | None = None,
+    verify: VerifyName | None = None,
+    policy: PolicyName = "star",
+    max_share: float | None = None,
+    on_null: NullName = "keep",
+    on_error: OnErrorName = "raise",
+    checkpoint: str | None = None,
+    partitions: int | None = None,
+    block_limit: int | None = None,
+    driver_links: int = DRIVER_LINKS,
+) -> Any:
+    """Return the rows of `df` without near-duplicates, all their columns, as a DataFrame.
+
+    Its attribute `removed` is a DataFrame of what was removed: id, kept, similarity.  So the result
+    stands wherever that of `df.dropDuplicates()` does; a DataFrame made of it has no `removed`.
+
+    The criterion, `policy` and `keep` are those of `clusters`, with columns of `df` for
+    "max:COLUMN" and "min:COLUMN"; without similarity= and distance=, the default of a database is
+    used.  By policy="star", every row that is removed matches the row that stays.  Texts decide by
+    their exact similarity; sketches do about a distance alone, or with verify="estimate".
+    `on_null`, `on_error`: see `fingerprints`; "drop" removes rows without a text.
+
+    `max_share`: the largest share of the texts that may be removed; otherwise OptionError names the
+    largest clusters.  `checkpoint`: a folder of this job alone that all processes can write;
+    sketches and `removed` are written there.  Without it `removed` stays cached: `unpersist()` it.
+
+    The search runs at once.  It reads `df` once to sketch it, and texts that decide again.  Without
+    these no texts are shuffled while at most `driver_links` rows are removed.
+    """
+    check_policy(policy)
+    one_of("on_null", on_null, ON_NULL)
+    _check_share(max_share)
+    given = Simhash() if sketch is None else sketch
+    if similarity is None and distance is None:
+        similarity = _default_similarity(given, verify)
+    settings = Settings(
+        similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
+    )
+    df, skipped = sketching.readable(df, id, text, on_error)
+    texts = pairing.deciding(pairing.texts_of(df, df, id, text), verify, settings)
+    preference = preference_of(keep, df, text=text)
+    make: Any = sketching.signatures if isinstance(given, Minhash) else sketching.fingerprints
+    sketches = make(
+        preference.with_value(df), given, id=id, text=text,
+        on_null=ERROR if on_null == ERROR else DROP,
+        columns=[VALUE] if preference.value is not None else [],
+    )  # fmt: skip
+    with HeldFrames() as held:
+        if checkpoint is None:
+            sketches = held.keep(sketches)
+        else:
+            sketches = stored(sketches, checkpoint, "sketches")
+        found = members(sketches, settings, texts, policy, preference)
+        compared = _compared(held.take(found), sketches, given, texts)
+        removed = stored(compared, checkpoint, "removed")
+        _check_removed(removed, sketches, max_share)
+    rows = df if on_null != DROP else df.where(frames.functions().col(text).isNotNull())
+    survivors = _without(rows, id, removed, driver_links)
+    survivors.removed = removed
+    return sketching.with_skipped(survivors, skipped)
+
+
+def clusters(
+    sketches: Any,
+    *,
+    keep: str = "first",
+    similarity: float | None = None,
+    distance: int | None = None,
+    recall: float | None = None,
+    verify: VerifyName | None = None,
+    texts: Any = None,
+    id: str = "id",
+    text: str = "text",
+    policy: PolicyName = "connected",
+    checkpoint: str | None = None,
+    partitions: int | None = None,
+    block_limit: int | None = None,
+    driver_links: int = DRIVER_LINKS,
+) -> Any:
+    """Return the clusters of matching documents: id, representative; only those of two or more.
+
+    The criterion, `verify`, `texts`, `id` and `text` are those of `pairs`.  `policy`: "connected"
+    joins whatever pairs connect; by "star", every document matches its representative.  Documents
+    with equal sketches match also where texts decide.
+
+    `keep`: which document of a cluster is its representative.  Rows of a DataFrame have no order,
+    so the "first" has the least id, and the "last" the greatest.  The "longest" and the "shortest",
+    in UTF-8, need texts=.  By "max:COLUMN" and "min:COLUMN" it has the greatest or the least value
+    of a column of `sketches`, as its type compares; texts that are numbers come before other texts,
+    and null, NaN and words such as "n/a" last.  Of
+    documents with equal values, the one with the least id is taken.
+
+    `checkpoint`: a folder that all processes can write; it is needed if there are more
+    than `driver_links` links.  Give each job a folder of its own.
+
+    The search runs at once, and nothing remains cached of it, but for policy="star" the result: it
+    is written to `checkpoint`, or cached until you call its `unpersist()`.
+    """
+    check_policy(policy)
+    settings = Settings(
+        similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
+    )
+    given = pairing.texts_of(sketches, texts, id, text)
+    own_text = texts if isinstance(texts, str) else None
+    preference = preference_of(keep, sketches, text=own_text, texts=given)
+    decisive = pairing.deciding(given, verify, settings)
+    return members(preference.with_value(sketches), settings, decisive, policy, preference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,79 +249,31 @@ class _Collapsed(NamedTuple):
     firsts: Any
 
 
-def clusters(
-    sketches: Any,
-    *,
-    keep: str = "first",
-    similarity: float | None = None,
-    distance: int | None = None,
-    recall: float | None = None,
-    verify: VerifyName | None = None,
-    texts: Any = None,
-    id: str = "id",
-    text: str = "text",
-    policy: PolicyName = "connected",
-    checkpoint: str | None = None,
-    partitions: int | None = None,
-    block_limit: int | None = None,
-    driver_links: int = finding.DRIVER_LINKS,
-) -> Any:
-    """Return the clusters of matching documents: id, representative; only those of two or more.
-
-    The criterion, `verify`, `texts`, `id` and `text` are those of `pairs`.  `policy`: "connected"
-    joins whatever pairs connect; by "star", every document matches its representative.  Documents
-    with equal sketches match also where texts decide.
-
-    `keep`: which document of a cluster is its representative.  Rows of a DataFrame have no order,
-    so the "first" has the least id, and the "last" the greatest.  The "longest" and the "shortest",
-    in UTF-8, need texts=.  By "max:COLUMN" and "min:COLUMN" it has the greatest or the least value
-    of a column of `sketches`, as its type compares; texts that are numbers come before other texts,
-    and null, NaN and words such as "n/a" last.  Of
-    documents with equal values, the one with the least id is taken.
-
-    `checkpoint`: a folder that all processes can write; it is needed if there are more
-    than `driver_links` links.  Give each job a folder of its own.
-
-    The search runs at once, and nothing remains cached of it, but for policy="star" the result: it
-    is written to `checkpoint`, or cached until you call its `unpersist()`.
-    """
-    check_policy(policy)
-    settings = Settings(
-        similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
-    )
-    given = finding.texts_of(sketches, texts, id, text)
-    own_text = texts if isinstance(texts, str) else None
-    preference = preference_of(keep, sketches, text=own_text, texts=given)
-    decisive = finding.deciding(given, verify, settings)
-    return members(preference.with_value(sketches), settings, decisive, policy, preference)
-
-
 def members(
     sketches: Any, settings: Settings, texts: Any, policy: str, preference: MemberOrder
 ) -> Any:
     """Return the members of clusters: id, representative; `texts` decide if they are not None."""
     with HeldFrames() as held:
-        job = finding.job_of(sketches, settings, texts, held)
+        job = pairing.job_of(sketches, settings, texts, held)
         collapsed = _collapsed(job)
         found = None
         if policy == CONNECTED and job.texts is None:
-            links = finding.links_of_rows(collapsed.firsts, job)
+            links = pairing.links_of_rows(collapsed.firsts, job)
         else:
             found = held.keep(pairing.matching_rows(collapsed.firsts, job))
             links = found.select("left_key", "right_key")
         joined = pairing.connected(links.union(_links_of_copies(collapsed.every)), job)
         named = preference.placed(joined.join(job.keyed.sketches, "key"))
         if policy == CONNECTED:
-            held.release()
+            held.close()
             return _led_by_first(named, preference)
-        return held.made(
-            _stars(named, preference, collapsed, found, job), settings.checkpoint, "clusters"
-        )
+        starred = _stars(named, preference, collapsed, found, job)
+        return stored(starred, settings.checkpoint, "clusters")
 
 
 def _collapsed(job: SearchJob) -> _Collapsed:
-    rows, width = finding.rows_of(job)
-    every = job.held.keep(packing.collapsed(rows, width, job.partitions))
+    collapsed = packing.collapsed(pairing.rows_of(job), job.plan.row_bytes, job.partitions)
+    every = job.held.keep(collapsed)
     has_row = frames.functions().col("row").isNotNull()
     return _Collapsed(every, every.where(has_row).select("key", "row"))
 
@@ -278,3 +356,104 @@ def _star(batches: Iterable[Any]) -> Iterator[Any]:
     )
     found, owners = stars(left, right, np.stack([left_rank, right_rank], axis=1))
     yield frames.batch_of({"first_key": found, "owner_key": owners})
+
+
+def _default_similarity(sketch: Simhash | Minhash, verify: str | None) -> float:
+    if verify == ESTIMATE:
+        return Options(sketch=sketch).similarity
+    return pairing.default_least(sketch)
+
+
+def _compared(found: Any, sketches: Any, sketch: Simhash | Minhash, texts: Any) -> Any:
+    """Return the members of clusters that are not kept, and how similar they are to who is."""
+    functions = frames.functions()
+    others = found.where(functions.col("id") != functions.col("representative"))
+    kind = frames.id_type(sketches, "id")
+    schema = f"id {kind}, kept {kind}, similarity float"
+    sides = ("id", "representative")
+    if texts is not None:
+        content = texts.withColumnRenamed("text", "content")
+        task: Any = partial(_compare_texts, sketch)
+    else:
+        content = sketches.select(
+            "id", functions.col(sketching.columns_of(sketch)[-1]).alias("content")
+        )
+        task = partial(_compare_sketches, sketch)
+    for side in sides:
+        named = content.withColumnsRenamed({"id": side, "content": f"{side}_content"})
+        others = others.join(named, side)
+    ordered = others.select(*sides, *(f"{side}_content" for side in sides))
+    return ordered.mapInArrow(task, schema)
+
+
+def _compare_sketches(sketch: Simhash | Minhash, batches: Iterable[Any]) -> Iterator[Any]:
+    for batch in batches:
+        rows = (frames.rows_of(batch.column(at), sketch.vector_bytes) for at in (2, 3))
+        if not sketch.vector_bytes:
+            found = np.full(len(batch), np.nan, np.float32)
+        elif isinstance(sketch, Minhash):
+            is_empty = np.zeros(len(batch), np.bool_)
+            left, right = (
+                Signatures(unpack_minima(each, sketch.stored_bits), sketch, is_empty)
+                for each in rows
+            )
+            found = similarities(left, right)
+        else:
+            found = similarities(
+                *(Fingerprints.from_vectors(signs_of(each), each) for each in rows)
+            )
+        yield _with_similarity(batch, found)
+
+
+def _compare_texts(sketch: Simhash | Minhash, batches: Iterable[Any]) -> Iterator[Any]:
+    arrow = frames.pyarrow()
+    for batch in batches:
+        texts = arrow.chunked_array([batch.column(2), batch.column(3)])
+        left = np.arange(len(batch))
+        yield _with_similarity(batch, exact_similarities(texts, left, left + len(batch), sketch))
+
+
+def _with_similarity(batch: Any, found: Any) -> Any:
+    return frames.batch_of(
+        {
+            "id": batch.column(0),
+            "kept": batch.column(1),
+            "similarity": frames.pyarrow().array(found, from_pandas=True),
+        }
+    )
+
+
+def _without(rows: Any, id: str, removed: Any, driver_links: int) -> Any:
+    """Return the rows whose ids are not among the removed ones."""
+    functions = frames.functions()
+    name = "simdb_removed_id"
+    ids = frames.broadcast_if_few(removed.select(functions.col("id").alias(name)), driver_links)
+    kind = frames.id_type(rows, id)
+    return rows.join(ids, rows[id].cast(kind) == ids[name], "left_anti")
+
+
+def _check_share(max_share: Any) -> None:
+    is_number = isinstance(max_share, int | float) and not isinstance(max_share, bool)
+    if max_share is not None and not (is_number and 0 <= max_share <= 1):
+        raise OptionError(f"max_share must be from 0 to 1, or None, got {shown(max_share)}")
+
+
+def _check_removed(removed: Any, sketches: Any, max_share: float | None) -> None:
+    """Raise OptionError, which names the largest clusters, if too much would be removed."""
+    if max_share is None:
+        return
+    count, documents = removed.count(), sketches.count()
+    if count <= max_share * documents:
+        return
+    functions = frames.functions()
+    largest = (
+        removed.groupBy("kept").count()
+        .orderBy(functions.col("count").desc(), "kept").take(NAMED_CLUSTERS)
+    )  # fmt: skip
+    named = ", ".join(f"{row['kept']!r} ({row['count']:,} removed)" for row in largest)
+    removed.unpersist()
+    raise OptionError(
+        f"{count:,} of {documents:,} documents would be removed, more than max_share={max_share:g};"
+        f" most by {named}; look at these, and give a larger max_share=, a higher similarity= or"
+        " policy='star', which makes no chains"
+    )

@@ -12,13 +12,13 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from simdb.core.arrow import load_arrow
+from simdb.core.arrow import fixed_rows, load_arrow
 from simdb.core.checks import installed
 from simdb.core.dtypes import I64, U8
 from simdb.core.errors import InputError, OptionError
@@ -98,11 +98,15 @@ def batch_of(columns: dict[str, Any]) -> Any:
 
 def binary_column(rows: U8) -> Any:
     """Return rows of bytes uint8[n, w] as a binary column of Arrow, without a copy."""
-    arrow = pyarrow()
     count, width = rows.shape
-    offsets = np.arange(count + 1, dtype=np.int32) * np.int32(width)
-    buffers = [None, arrow.py_buffer(offsets), arrow.py_buffer(np.ascontiguousarray(rows))]
-    return arrow.Array.from_buffers(arrow.binary(), count, buffers)
+    return pieces_of(rows, np.arange(count + 1) * width)
+
+
+def pieces_of(content: U8, offsets: I64) -> Any:
+    """Return pieces of bytes that follow each other, from offsets int64[n + 1], as a column."""
+    arrow = pyarrow()
+    buffers = [arrow.py_buffer(np.ascontiguousarray(each)) for each in (np.int32(offsets), content)]
+    return arrow.Array.from_buffers(arrow.binary(), len(offsets) - 1, [None, *buffers])
 
 
 def rows_of(column: Any, width: int) -> U8:
@@ -110,21 +114,14 @@ def rows_of(column: Any, width: int) -> U8:
 
     Of whole numbers, a row has the 8 bytes of a number, the lowest first.
     """
-    arrow = pyarrow()
     if column.null_count:
         raise InputError("a sketch is null; leave out such rows, or make the sketches again")
-    if column.type == arrow.int64():
+    if column.type == pyarrow().int64():
         return numbers_of(column).astype("<i8", copy=False).view(np.uint8).reshape(-1, width)
-    whole = column.cast(arrow.binary())
-    offsets = np.frombuffer(whole.buffers()[1], np.int32)[
-        whole.offset : whole.offset + len(whole) + 1
-    ]
-    if len(whole) and (np.diff(offsets) != width).any():
+    rows = fixed_rows(column) if len(column) else np.empty((0, width), np.uint8)
+    if rows.shape[1] != width:
         raise InputError(f"sketches must have {width} bytes; make them all with the same options")
-    content = whole.buffers()[2]
-    if not len(whole) or content is None:
-        return np.empty((0, width), np.uint8)
-    return np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]].reshape(-1, width)
+    return rows
 
 
 def numbers_of(column: Any) -> I64:
@@ -132,39 +129,20 @@ def numbers_of(column: Any) -> I64:
     return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
 
 
-class HeldFrames:
+class HeldFrames(ExitStack):
     """The frames that a job reads several times; `with` releases them, also after an error."""
 
-    def __init__(self) -> None:
-        """Hold nothing."""
-        self._frames: list[Any] = []
-
-    def __enter__(self) -> "HeldFrames":
-        """Begin a job."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """End the job."""
-        self.release()
+    is_used = False
 
     def keep(self, frame: Any) -> Any:
         """Return the same rows, which are computed once, in memory and on local disks."""
-        self._frames.append(frame.persist())
-        return frame
+        return self.take(frame.persist())
 
     def take(self, frame: Any) -> Any:
         """Return the same frame, which is released with the others if it is cached."""
-        self._frames.append(frame)
+        self.is_used = True
+        self.callback(frame.unpersist)
         return frame
-
-    def made(self, result: Any, checkpoint: str | None, name: str) -> Any:
-        """Return the result of a job: computed now if it was made of what is held."""
-        return stored(result, checkpoint, name) if self._frames else result
-
-    def release(self) -> None:
-        """Release what is held."""
-        while self._frames:
-            self._frames.pop().unpersist()
 
 
 def stored(frame: Any, checkpoint: str | None, name: str) -> Any:

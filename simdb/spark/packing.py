@@ -21,7 +21,7 @@ from simdb.core.dtypes import I64, U8
 from simdb.database import first_equal_rows
 from simdb.spark import frames
 from simdb.spark.distributed import PairsPlan, Split, chunks_of
-from simdb.spark.distributed.exchange import ByBands
+from simdb.spark.distributed.plan import ByBands
 
 # `place`: the partition that gets the row; `task`: the work there that it is for; `chunk`: the side
 # of it, if it is between two chunks.
@@ -62,8 +62,8 @@ def gathered(batches: Iterable[Any], width: int) -> Iterator[tuple[I64, U8]]:
             yield from ((blob.keys, blob.rows) for blob in blobs(batch))
             continue
         keys.append(frames.numbers_of(batch.column(0)))
-        if width:
-            rows.append(frames.rows_of(batch.column(1), width))
+        none = np.empty((len(batch), 0), np.uint8)
+        rows.append(frames.rows_of(batch.column(1), width) if width else none)
         count += len(batch)
         if count >= PACKED_DOCUMENTS:
             yield _joined(keys, rows, width)
@@ -75,7 +75,7 @@ def gathered(batches: Iterable[Any], width: int) -> Iterator[tuple[I64, U8]]:
 def packed(
     tasks: npt.NDArray[Any],
     keys: I64,
-    rows: U8 | None,
+    rows: U8,
     chunks: npt.NDArray[Any] | None = None,
     places: npt.NDArray[Any] | None = None,
 ) -> Any:
@@ -90,16 +90,16 @@ def packed(
     is_first = np.ones(len(tasks), np.bool_)
     is_first[1:] = (tasks[1:] != tasks[:-1]) | (sides[1:] != sides[:-1])
     starts = np.flatnonzero(is_first)
-    ends = np.append(starts[1:], len(tasks))
-    content = np.empty((len(tasks), 0), np.uint8) if rows is None else rows[order]
+    bounds = np.append(starts, len(tasks))
+    content = rows[order]
     own = tasks[starts]
     return frames.batch_of(
         {
             "place": (own if places is None else places[own]).astype(np.int32),
             "task": own.astype(np.int32),
             "chunk": sides[starts].astype(np.int32),
-            "keys": _cut(keys.view(np.uint8), starts * KEY_BYTES, ends * KEY_BYTES),
-            "content": _cut(content.ravel(), starts * content.shape[1], ends * content.shape[1]),
+            "keys": frames.pieces_of(keys.view(np.uint8), bounds * KEY_BYTES),
+            "content": frames.pieces_of(content.ravel(), bounds * content.shape[1]),
         }
     )
 
@@ -154,14 +154,6 @@ def _order(tasks: npt.NDArray[Any], sides: npt.NDArray[Any]) -> I64:
 
 def _joined(keys: list[I64], rows: list[U8], width: int) -> tuple[I64, U8]:
     return np.concatenate(keys), np.concatenate([np.empty((0, width), np.uint8), *rows])
-
-
-def _cut(content: npt.NDArray[np.uint8], starts: I64, ends: I64) -> Any:
-    """Return pieces that follow each other as a column of large binary values."""
-    arrow = frames.pyarrow()
-    offsets = np.append(starts, ends[-1:]).astype(np.int32)
-    buffers = [None, arrow.py_buffer(offsets), arrow.py_buffer(np.ascontiguousarray(content))]
-    return arrow.Array.from_buffers(arrow.binary(), len(starts), buffers)
 
 
 def collapsed(rows: Any, width: int, partitions: int) -> Any:
@@ -301,10 +293,11 @@ def _with_masks(plan: PairsPlan, batches: Iterable[Any]) -> Iterator[Any]:
             width = plan.row_bytes if side == SIGNATURES else BAND_BYTES
             of_side += blobs(batch, width, chunk=side)
     keys, rows = joined(sides[SIGNATURES], plan.row_bytes)
-    names: I64 = np.concatenate([np.empty(0, np.int64), *(each.keys for each in sides[BANDS])])
-    bands = np.concatenate([np.empty(0, np.uint8), *(each.rows.ravel() for each in sides[BANDS])])
+    names, bands = joined(sides[BANDS], BAND_BYTES)
     masks = np.zeros(len(keys), np.uint64)
-    np.bitwise_or.at(masks, np.searchsorted(keys, names), np.uint64(1) << bands.astype(np.uint64))
+    np.bitwise_or.at(
+        masks, np.searchsorted(keys, names), np.uint64(1) << bands.ravel().astype(np.uint64)
+    )
     kept = np.flatnonzero(masks)
     for start in range(0, len(kept), PACKED_DOCUMENTS):
         some = kept[start : start + PACKED_DOCUMENTS]

@@ -1,5 +1,8 @@
 """Pairing: all matching pairs of sketches, as sketches or texts decide, and what pairs connect.
 
+A `SearchJob` is what every search has first: what is asked, checked, and documents with their keys.
+Tasks each search some parts of a plan; `Tasks` says which parts, or cells of large parts.
+
 Texts travel only if they are in a candidate, and once: those that a chain of candidates connects go
 to one task.
 
@@ -12,22 +15,44 @@ until a round changes nothing; so no task has all links, and what the last round
 for each document that is not a root.
 """
 
+import heapq
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb.core.checks import one_of, shown, whole
 from simdb.core.choices import VerifyName
-from simdb.core.dtypes import I64
+from simdb.core.dtypes import I64, U8
 from simdb.core.errors import InputError, OptionError
 from simdb.core.options import Minhash, Options, Simhash
+from simdb.database import ESTIMATE, EXACT
+from simdb.plan import FINGERPRINT_BYTES
 from simdb.sketch import exact_threshold
-from simdb.spark import finding, frames, packing, sketching
-from simdb.spark.distributed import LinkForest, chunks_of, components, exact_similarities
-from simdb.spark.finding import LINKS, SearchJob, Settings
-from simdb.spark.frames import HeldFrames
+from simdb.spark import frames, packing, sketching
+from simdb.spark.distributed import (
+    Cell,
+    LinkForest,
+    PairsPlan,
+    chunks_of,
+    components,
+    exact_similarities,
+    plan_pairs,
+)
+from simdb.spark.distributed.plan import BY_BANDS
+from simdb.spark.frames import HeldFrames, stored
+from simdb.spark.sketching import Keyed
 
+# So many links are joined by the driver: 16 bytes each, and some ten times as much while it does.
+DRIVER_LINKS = 20_000_000
+# Partitions of a shuffle for each processor, so that a slow task delays little.
+PARTITIONS_OF_CORE = 3
+# A document of a part costs as much as so many comparisons.
+DOCUMENT_COMPARISONS = 10_000
+PAIRS = "left_key bigint, right_key bigint, distance int, similarity float"
+LINKS = "left_key bigint, right_key bigint"
 # A task joins so many forests of others to one.
 FORESTS = 32
 ROUNDS_MAX = 60
@@ -46,7 +71,7 @@ def pairs(
     checkpoint: str | None = None,
     partitions: int | None = None,
     block_limit: int | None = None,
-    driver_links: int = finding.DRIVER_LINKS,
+    driver_links: int = DRIVER_LINKS,
 ) -> Any:
     """Return all matching pairs: left, right, distance INT, similarity FLOAT or null.
 
@@ -73,13 +98,13 @@ def pairs(
     settings = Settings(
         similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
     )
-    given = finding.deciding(finding.texts_of(sketches, texts, id, text), verify, settings)
+    given = deciding(texts_of(sketches, texts, id, text), verify, settings)
     with HeldFrames() as held:
-        job = finding.job_of(sketches, settings, given, held)
-        rows, _ = finding.rows_of(job)
-        found = matching_rows(rows, job)
+        job = job_of(sketches, settings, given, held)
+        found = matching_rows(rows_of(job), job)
         named = sketching.with_ids(found, job.keyed, {"left_key": "left", "right_key": "right"})
-        return held.made(_in_order(named), checkpoint, "pairs")
+        result = _in_order(named)
+        return stored(result, checkpoint, "pairs") if held.is_used else result
 
 
 def _in_order(named: Any) -> Any:
@@ -95,15 +120,259 @@ def _in_order(named: Any) -> Any:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What matches, and how to search for it, as `pairs`, `clusters`, `drop_duplicates` are told.
+
+    What matches is asked for as by `simdb.spark.distributed.plan_pairs`.
+    """
+
+    similarity: float | None
+    distance: int | None
+    recall: float | None
+    checkpoint: str | None
+    partitions: int | None
+    block_limit: int | None
+    driver_links: int
+
+    def check(self) -> None:
+        """Raise OptionError for what no plan would notice."""
+        if self.distance is None and self.similarity is None:
+            raise OptionError("say what matches: give similarity= or distance=")
+        if self.block_limit is not None:
+            whole("block_limit", self.block_limit, 1, 1 << 31)
+
+
+class SearchJob(NamedTuple):
+    """The documents of a search, how it is cut up, and what it holds until its result is made.
+
+    `plan`: how pairs are searched for.  `partitions`: the partitions of a shuffle.  `texts`: key
+    and text of the documents, if they decide what matches; otherwise None.
+    """
+
+    keyed: Keyed
+    settings: Settings
+    sketch: Simhash | Minhash
+    plan: PairsPlan
+    partitions: int
+    texts: Any
+    held: HeldFrames
+
+
+def job_of(sketches: Any, settings: Settings, texts: Any, held: HeldFrames) -> SearchJob:
+    """Return the job of a search; `texts`: id and text if they decide, as `texts_of` returns."""
+    settings.check()
+    sketch = sketching.sketch_of(sketches)
+    shares = partitions_of(sketches, settings.partitions)
+    keyed = sketching.checked_keys(sketches, shares)
+    if texts is not None:
+        named = sketching.with_key(texts, "id", keyed.is_hashed, keyed.salt)
+        texts = named.where(named["text"].isNotNull()).select("key", "text")
+    plan = plan_pairs(
+        keyed.document_count, sketch, similarity=settings.similarity, distance=settings.distance,
+        recall=settings.recall, verify=ESTIMATE if texts is None else EXACT, tasks=shares,
+    )  # fmt: skip
+    return SearchJob(keyed, settings, sketch, plan, shares, texts, held)
+
+
+def partitions_of(df: Any, partitions: int | None) -> int:
+    """Return the number of partitions of a shuffle."""
+    if partitions is not None:
+        whole("partitions", partitions, 1, 1 << 20)
+        return partitions
+    return max(PARTITIONS_OF_CORE * int(df.sparkSession.sparkContext.defaultParallelism), 1)
+
+
+def texts_of(sketches: Any, texts: Any, id: str, text: str) -> Any:
+    """Return the texts at hand as a DataFrame of id and text, None if there are none.
+
+    `texts`: a DataFrame with the columns `id` and `text`, or the name of a column of `sketches`.
+    """
+    if isinstance(texts, str):
+        texts, id, text = sketches, "id", texts
+    elif texts is None:
+        return None
+    elif not hasattr(texts, "schema"):
+        raise OptionError(
+            "texts= must be the DataFrame of which the sketches were made, with ids and texts, or"
+            f" the name of a column of the sketches; got {shown(texts)}"
+        )
+    frames.column_type(texts, text)
+    kind, column = frames.id_type(texts, id), frames.functions().col
+    return texts.select(
+        column(id).cast(kind).alias("id"), column(text).cast("string").alias("text")
+    )
+
+
+def deciding(texts: Any, verify: VerifyName | None, settings: Settings) -> Any:
+    """Return the texts if they decide what matches, None if sketches do.
+
+    Without `verify`, texts that are at hand decide, but not about a distance alone.
+    """
+    if verify is None:
+        return None if settings.similarity is None else texts
+    one_of("verify", verify, (ESTIMATE, EXACT))
+    if verify == EXACT and texts is None:
+        raise OptionError(
+            "verify='exact' needs texts=: the DataFrame of which the sketches were made, with ids"
+            " and texts, or the name of a column of the sketches"
+        )
+    return texts if verify == EXACT else None
+
+
+class Tasks(NamedTuple):
+    """The cells of all parts.  Cell number i is searched by the task of Spark `places[i]`.
+
+    `cells_of[part]`: the numbers of the cells of a part, and into how many chunks it is cut.
+    """
+
+    cells: list[Cell]
+    places: I64
+    cells_of: dict[int, tuple[int, list[int]]]
+
+
+def make_tasks(plan: PairsPlan, sizes: I64, partitions: int, block_limit: int) -> Tasks:
+    """Cut parts of more than `block_limit` documents into cells, and share out all cells."""
+    cells = plan.cells(sizes, block_limit)
+    cells_of: dict[int, tuple[int, list[int]]] = {}
+    for number, cell in enumerate(cells):
+        chunks = -(-int(sizes[cell.part]) // block_limit)
+        cells_of.setdefault(cell.part, (chunks, []))[1].append(number)
+    costs = [_cost(sizes, cells_of, cell) for cell in cells]
+    places = np.zeros(len(cells), np.int64)
+    loads = [(0.0, place) for place in range(partitions)]
+    for number in sorted(range(len(cells)), key=lambda each: (-costs[each], each)):
+        load, place = heapq.heappop(loads)
+        places[number] = place
+        heapq.heappush(loads, (load + costs[number], place))
+    return Tasks(cells, places, cells_of)
+
+
+def part_sizes(rows: Any, plan: PairsPlan) -> I64:
+    """Return how many documents go to each part: int64[parts]."""
+    counted = rows.mapInArrow(partial(_count_parts, plan), "part int, documents bigint").toArrow()
+    sizes = np.zeros(plan.part_count, np.int64)
+    parts = np.asarray(counted.column("part").to_numpy(), np.int64)
+    np.add.at(sizes, parts, np.asarray(counted.column("documents").to_numpy(), np.int64))
+    return sizes
+
+
+def searched(
+    plan: PairsPlan, tasks: Tasks, batches: Iterable[Any]
+) -> Iterator[tuple[Cell, list[I64], list[U8]]]:
+    """Yield each cell with the keys and rows of its one chunk or its two chunks."""
+    for blobs in packing.by_task(batches, plan.row_bytes):
+        cell = tasks.cells[blobs[0].task]
+        sides = [
+            packing.joined([blob for blob in blobs if blob.chunk == chunk], plan.row_bytes)
+            for chunk in dict.fromkeys((cell.first, cell.second))
+        ]
+        yield cell, [keys for keys, _ in sides], [rows for _, rows in sides]
+
+
+def _cost(sizes: I64, cells_of: dict[int, tuple[int, list[int]]], cell: Cell) -> float:
+    size = int(sizes[cell.part]) / cells_of[cell.part][0]
+    rows = size if cell.first == cell.second else 2 * size
+    return rows * rows / 2 + DOCUMENT_COMPARISONS * rows
+
+
+def _count_parts(plan: PairsPlan, batches: Iterable[Any]) -> Iterator[Any]:
+    sizes = np.zeros(plan.part_count, np.int64)
+    for _, rows in packing.gathered(batches, plan.row_bytes):
+        sizes += np.diff(packing.split_rows(plan, rows)[1].offsets)
+    parts = np.flatnonzero(sizes)
+    yield frames.batch_of({"part": parts.astype(np.int32), "documents": sizes[parts]})
+
+
+def _pack_parts(plan: PairsPlan, tasks: Tasks, batches: Iterable[Any]) -> Iterator[Any]:
+    for keys, given in packing.gathered(batches, plan.row_bytes):
+        rows, split = packing.split_rows(plan, given)
+        numbers, chunks, positions = [], [], []
+        for part in np.flatnonzero(np.diff(split.offsets)).tolist():
+            at = split.positions[split.offsets[part] : split.offsets[part + 1]]
+            count, cells = tasks.cells_of[part]
+            own = chunks_of(keys[at], count)
+            for number in cells:
+                cell = tasks.cells[number]
+                is_sent = (own == cell.first) | (own == cell.second)
+                numbers.append(np.full(np.count_nonzero(is_sent), number))
+                chunks.append(own[is_sent])
+                positions.append(at[is_sent])
+        if positions:
+            every = np.concatenate(positions)
+            yield packing.packed(
+                np.concatenate(numbers), keys[every], rows[every], np.concatenate(chunks),
+                tasks.places,
+            )  # fmt: skip
+
+
+def pairs_of_rows(rows: Any, job: SearchJob) -> Any:
+    """Return the matching pairs of (key, row), by their keys."""
+    sent, shared = _sent(rows, job)
+    return sent.mapInArrow(partial(_find_pairs, job.plan, shared), PAIRS)
+
+
+def links_of_rows(rows: Any, job: SearchJob) -> Any:
+    """Return links, by keys, that connect what all matching pairs connect."""
+    sent, shared = _sent(rows, job)
+    return sent.mapInArrow(partial(_find_links, job.plan, shared), LINKS)
+
+
+def rows_of(job: SearchJob) -> Any:
+    """Return (key, row) of the documents that have features."""
+    name = "vector"
+    if job.plan.method == BY_BANDS:
+        name = "signature"
+    elif job.plan.row_bytes == FINGERPRINT_BYTES:
+        name = "fp"
+    column = frames.functions().col
+    full = job.keyed.sketches.where(~column("is_empty"))
+    return frames.in_order(full.select("key", column(name).alias("row")), "key")
+
+
+def _sent(rows: Any, job: SearchJob) -> tuple[Any, Tasks]:
+    """Return the packed rows of every cell, in the partition of its task, sorted by cell."""
+    plan, partitions = job.plan, job.partitions
+    if packing.can_narrow(plan):
+        # It is read twice: the parts are counted before it is known where they go.
+        rows = job.held.keep(packing.narrowed(rows, plan, partitions))
+    limit = job.settings.block_limit or plan.cell_documents
+    shared = make_tasks(plan, part_sizes(rows, plan), partitions, limit)
+    packed = rows.mapInArrow(partial(_pack_parts, plan, shared), packing.SCHEMA)
+    spread = packed.repartitionById(partitions, "place")
+    return spread.sortWithinPartitions("task", "chunk"), shared
+
+
+def _find_pairs(plan: PairsPlan, shared: Tasks, batches: Iterable[Any]) -> Iterator[Any]:
+    for cell, names, rows in searched(plan, shared, batches):
+        for some in plan.find_pairs(cell.part, *rows):
+            yield frames.batch_of(
+                {
+                    "left_key": names[0][some.left],
+                    "right_key": names[-1][some.right],
+                    "distance": some.distance.astype(np.int32),
+                    "similarity": some.similarity,
+                }
+            )
+
+
+def _find_links(plan: PairsPlan, shared: Tasks, batches: Iterable[Any]) -> Iterator[Any]:
+    for cell, names, rows in searched(plan, shared, batches):
+        left, right = plan.find_links(cell.part, *rows)
+        if len(left):
+            keys = np.concatenate(names)
+            yield frames.batch_of({"left_key": keys[left], "right_key": keys[right]})
+
+
 def matching_rows(rows: Any, job: SearchJob) -> Any:
     """Return the matching pairs of (key, row), by their keys; texts decide if the job has them."""
-    found = finding.pairs_of_rows(rows, job)
+    found = pairs_of_rows(rows, job)
     if job.texts is None:
         return found
     candidates = job.held.keep(found.select("left_key", "right_key", "distance"))
     roots = connected(candidates.select("left_key", "right_key"), job, "candidates")
     spread = _spread(candidates, roots, job)
-    return spread.mapInArrow(partial(_verify, job.sketch, _least_of(job)), finding.PAIRS)
+    return spread.mapInArrow(partial(_verify, job.sketch, _least_of(job)), PAIRS)
 
 
 def _spread(candidates: Any, roots: Any, job: SearchJob) -> Any:
@@ -283,10 +552,8 @@ def _pack_ends(partitions: int, is_large: bool, batches: Iterable[Any]) -> Itera
 def _star(is_large: bool, batches: Iterable[Any]) -> Iterator[Any]:
     """Link neighbours of each key to the least of them and itself: a task."""
     blobs = [blob for batch in batches for blob in packing.blobs(batch, packing.KEY_BYTES)]
-    ends = np.concatenate([np.empty(0, np.int64), *(blob.keys for blob in blobs)])
-    others = np.concatenate(
-        [np.empty(0, np.int64), *(blob.rows.view(np.int64).ravel() for blob in blobs)]
-    )
+    ends, rows = packing.joined(blobs, packing.KEY_BYTES)
+    others = rows.view(np.int64).ravel()
     keys, places = np.unique(ends, return_inverse=True)
     least = keys.copy()
     np.minimum.at(least, places, others)

@@ -52,10 +52,8 @@ def fingerprints(
     sketch = Simhash() if sketch is None else sketch
     if not isinstance(sketch, Simhash):
         raise OptionError(f"fingerprints needs a simdb.Simhash, got {type(sketch).__name__}")
-    made = {"fp": "bigint", "vector": "binary", "is_empty": "boolean"}
     rows, skipped = readable(df, id, text, on_error)
-    found = _sketched(_selected(rows, id, text, columns), sketch, on_null, made, "vector")
-    return with_skipped(found, skipped)
+    return with_skipped(_sketched(_selected(rows, id, text, columns), sketch, on_null), skipped)
 
 
 def signatures(
@@ -75,10 +73,8 @@ def signatures(
     sketch = Minhash() if sketch is None else sketch
     if not isinstance(sketch, Minhash):
         raise OptionError(f"signatures needs a simdb.Minhash, got {type(sketch).__name__}")
-    made = {"signature": "binary", "is_empty": "boolean"}
     rows, skipped = readable(df, id, text, on_error)
-    found = _sketched(_selected(rows, id, text, columns), sketch, on_null, made, "signature")
-    return with_skipped(found, skipped)
+    return with_skipped(_sketched(_selected(rows, id, text, columns), sketch, on_null), skipped)
 
 
 def readable(df: Any, id: str, text: str, on_error: str) -> tuple[Any, Any]:
@@ -113,6 +109,11 @@ def sketch_of(sketches: Any) -> Simhash | Minhash:
         "these are no sketches of simdb.spark.fingerprints or signatures: no column has their"
         " options in its metadata; make the sketches with these functions, and keep their columns"
     )
+
+
+def columns_of(sketch: Simhash | Minhash) -> tuple[str, ...]:
+    """Return the columns of sketches; the last one has the options in its metadata."""
+    return ("signature",) if isinstance(sketch, Minhash) else ("fp", "vector")
 
 
 class Keyed(NamedTuple):
@@ -174,13 +175,8 @@ def _selected(df: Any, id: str, text: str, columns: Sequence[str]) -> Any:
     )
 
 
-def _sketched(
-    given: Any, sketch: Simhash | Minhash, on_null: str, made: dict[str, str], described: str
-) -> Any:
-    """Return the sketches of id, text and other columns.
-
-    `made`: the columns of a sketch, with their types.  `described` gets the options as metadata.
-    """
+def _sketched(given: Any, sketch: Simhash | Minhash, on_null: str) -> Any:
+    """Return the sketches of id, text and other columns; one has the options as metadata."""
     one_of("on_null", on_null, ON_NULL)
     if sketch.idf is not None or sketch.tokeniser:
         raise OptionError(
@@ -188,12 +184,14 @@ def _sketched(
             " sketch without them"
         )
     others = {name: frames.column_type(given, name) for name in given.columns[2:]}
-    types = {"id": frames.id_type(given, "id"), **made, **others}
+    kept = columns_of(sketch)
+    made = {name: "bigint" if name == "fp" else "binary" for name in kept}
+    types = {"id": frames.id_type(given, "id"), **made, "is_empty": "boolean", **others}
     schema = ", ".join(f"`{name}` {type}" for name, type in types.items())
     sketches = given.mapInArrow(partial(_sketch_batches, sketch, on_null), schema)
     settings = {name: value for name, value in asdict(sketch).items() if name != "idf"}
     note = json.dumps([type(sketch).__name__, settings])
-    return sketches.withMetadata(described, {METADATA: note})
+    return sketches.withMetadata(kept[-1], {METADATA: note})
 
 
 def _sketch_batches(
@@ -204,7 +202,7 @@ def _sketch_batches(
     for batch in batches:
         some = _without_nulls(batch, on_null)
         if len(some):
-            yield _sketch_batch(sketcher, some, is_minhash=isinstance(sketch, Minhash))
+            yield _sketch_batch(sketcher, some, columns_of(sketch))
 
 
 def _without_nulls(batch: Any, on_null: str) -> Any:
@@ -229,18 +227,12 @@ def _without_nulls(batch: Any, on_null: str) -> Any:
     return batch.set_column(1, batch.schema.field(1), texts.fill_null(empty))
 
 
-def _sketch_batch(sketcher: AnySketcher, batch: Any, *, is_minhash: bool) -> Any:
+def _sketch_batch(sketcher: AnySketcher, batch: Any, names: Sequence[str]) -> Any:
     sketches = sketcher.sketch(batch.column(1))
-    is_empty = sketches.states == EMPTY
-    if is_minhash:
-        columns = {"id": batch.column(0), "signature": sketches.vectors, "is_empty": is_empty}
-    else:
-        columns = {
-            "id": batch.column(0),
-            "fp": sketches.bits.view(np.int64),
-            "vector": sketches.vectors,
-            "is_empty": is_empty,
-        }
+    columns = {"id": batch.column(0)}
+    for name in names:
+        columns[name] = sketches.bits.view(np.int64) if name == "fp" else sketches.vectors
+    columns["is_empty"] = sketches.states == EMPTY
     others = {name: batch.column(name) for name in batch.schema.names[2:]}
     return frames.batch_of({**columns, **others})
 
@@ -256,13 +248,12 @@ def _counted(sketches: Any, partitions: int) -> tuple[int, int | None]:
 
 
 def _pack_keys(partitions: int, batches: Iterable[Any]) -> Iterator[Any]:
-    for keys, _ in packing.gathered(batches, 0):
-        yield packing.packed(chunks_of(keys, partitions), keys, None)
+    for keys, none in packing.gathered(batches, 0):
+        yield packing.packed(chunks_of(keys, partitions), keys, none)
 
 
 def _count_keys(batches: Iterable[Any]) -> Iterator[Any]:
-    own = [blob.keys for batch in batches for blob in packing.blobs(batch, 0)]
-    keys = np.sort(np.concatenate([np.empty(0, np.int64), *own]))
+    keys, _ = packing.joined([blob for batch in batches for blob in packing.blobs(batch, 0)], 0)
     repeated = keys[1:][keys[1:] == keys[:-1]]
     arrow = frames.pyarrow()
     column = arrow.array([int(repeated[0]) if len(repeated) else None], arrow.int64())

@@ -31,11 +31,8 @@ from simdb.database import (
     write_shard,
 )
 from simdb.spark import frames, sketching
-from simdb.spark.finding import partitions_of
-from simdb.storage import (
-    Shard,
-    shards_file,
-)
+from simdb.spark.pairing import partitions_of
+from simdb.storage import Shard, shards_file
 
 # Documents that travel together are of one shard and one chunk of it; about so many have one chunk.
 CHUNK_DOCUMENTS = 1 << 18
@@ -81,13 +78,12 @@ def write_database(
         )
     keyed = sketching.checked_keys(sketches, partitions_of(sketches, partitions))
     chunks = max(keyed.document_count // (shards * CHUNK_DOCUMENTS), 1)
-    columns = ["signature"] if isinstance(sketch, Minhash) else ["fp", "vector"]
     functions = frames.functions()
     marks = sketches.sparkSession.range(shards).select(
         functions.col("id").cast("int").alias("place"), functions.lit(MARK).alias("chunk"),
         functions.lit(None).cast("binary").alias("content"),
     )  # fmt: skip
-    given = frames.in_order(sketches.select("id", "is_empty", *columns), "id")
+    given = frames.in_order(sketches.select("id", "is_empty", *sketching.columns_of(sketch)), "id")
     packed = given.mapInArrow(partial(_pack, shards, chunks), SCHEMA)
     spread = marks.union(packed).repartitionById(shards, "place")
     written = spread.sortWithinPartitions("chunk").mapInArrow(

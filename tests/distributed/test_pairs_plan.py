@@ -11,7 +11,7 @@ from simdb.core import kernel
 from simdb.core.vector_form import corrected, signs_of
 from simdb.database.state.store import settled
 from simdb.plan.banding import bands_of
-from simdb.spark.distributed import Cell, chunks_of, exchange, plan_pairs
+from simdb.spark.distributed import Cell, chunks_of, plan as plan_module, plan_pairs
 
 
 def near_weights(seed, count, dimensions=128):
@@ -131,20 +131,20 @@ def test_parts_find_most_similar_pairs_and_no_other(dimensions, chunk):
 
 
 def test_many_vectors_are_looked_up_in_tables(monkeypatch):
-    monkeypatch.setattr(exchange, "COMPARED_MAX", 10)
-    monkeypatch.setattr(exchange, "MARKED_ROWS", 16)
+    monkeypatch.setattr(plan_module, "COMPARED_MAX", 10)
+    monkeypatch.setattr(plan_module, "MARKED_ROWS", 16)
 
     test_parts_find_most_similar_pairs_and_no_other(128, None)
 
 
 @pytest.mark.parametrize("compared", [1199, 1200])
 def test_any_number_of_threads_finds_the_same_similar_pairs(monkeypatch, compared):
-    monkeypatch.setattr(exchange, "COMPARED_MAX", compared)
+    monkeypatch.setattr(plan_module, "COMPARED_MAX", compared)
     bits, vectors = kernel.quantise(near_weights(4, 1200))
     found = []
 
     for threads in (1, 3):
-        couples = exchange.similar_pairs(
+        couples = plan_module.similar_pairs(
             vectors, bits, similarity=0.85, floor=0.85, recall=0.99, threads=threads
         )
         pairs = [zip(each.left.tolist(), each.right.tolist(), strict=True) for each in couples]

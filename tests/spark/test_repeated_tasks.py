@@ -9,7 +9,7 @@ from itertools import groupby, permutations
 import numpy as np
 import pytest
 
-from simdb.spark import finding, packing, pairing, sketching
+from simdb.spark import packing, pairing, sketching
 from simdb.spark.frames import HeldFrames
 
 arrow = pytest.importorskip("pyarrow")
@@ -69,8 +69,8 @@ def test_rows_reach_the_tasks_that_pack_them_by_key_in_every_partition(spark):
     sketches = sketching.fingerprints(rows)
 
     with HeldFrames() as held:
-        settings = finding.Settings(None, 3, None, None, 2, None, finding.DRIVER_LINKS)
-        packed, _ = finding.rows_of(finding.job_of(sketches, settings, None, held))
+        settings = pairing.Settings(None, 3, None, None, 2, None, pairing.DRIVER_LINKS)
+        packed = pairing.rows_of(pairing.job_of(sketches, settings, None, held))
         numbered = packed.select(functions.spark_partition_id().alias("part"), "key").collect()
 
     parts = [[row["key"] for row in each] for _, each in groupby(numbered, lambda row: row["part"])]

@@ -7,7 +7,7 @@ import pytest
 
 import simdb
 from simdb import spark as ss
-from simdb.spark import finding, packing, pairing, sketching
+from simdb.spark import packing, pairing, sketching
 from simdb.spark.distributed import plan_pairs
 
 arrow = pytest.importorskip("pyarrow")
@@ -34,8 +34,8 @@ def tasks_of(bits, limit):
         [arrow.array(np.arange(len(bits))), arrow.array(bits.view(np.int64))], ["key", "row"]
     )
     sizes = np.diff(plan.split(plan.rows(bits)).offsets)
-    shared = finding.make_tasks(plan, sizes, PARTITIONS, limit or plan.cell_documents)
-    packed = arrow.Table.from_batches(list(finding._pack_parts(plan, shared, [batch])))
+    shared = pairing.make_tasks(plan, sizes, PARTITIONS, limit or plan.cell_documents)
+    packed = arrow.Table.from_batches(list(pairing._pack_parts(plan, shared, [batch])))
     packed = packed.sort_by([("task", "ascending"), ("chunk", "ascending")])
     places = packed.column("place").to_numpy()
     inputs = [packed.filter(arrow.array(places == at)).to_batches() for at in range(PARTITIONS)]
@@ -48,7 +48,7 @@ def sent(batches):
 
 
 def links_of(plan, shared, inputs):
-    found = finding._find_links(plan, shared, inputs)
+    found = pairing._find_links(plan, shared, inputs)
     (batch,) = pairing._join_some(found)
     return list(zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True))
 
@@ -75,7 +75,7 @@ def test_a_task_makes_fewer_links_than_it_has_documents(bits):
     plan, shared, inputs = tasks_of(bits, None)
 
     found = [links_of(plan, shared, each) for each in inputs]
-    pairs = sum(len(batch) for each in inputs for batch in finding._find_pairs(plan, shared, each))
+    pairs = sum(len(batch) for each in inputs for batch in pairing._find_pairs(plan, shared, each))
 
     assert all(len(links) < sent(each) for links, each in zip(found, inputs, strict=True))
     links = [link for each in found for link in each]

@@ -53,7 +53,7 @@ from drawn import Drawn
 try:
     import simdb
     import simdb.spark as ss
-    from simdb.spark import finding, packing, sketching
+    from simdb.spark import packing, pairing, sketching
 except ImportError:  # an environment of another package
     simdb = None  # type: ignore[assignment]
 
@@ -139,7 +139,7 @@ SKETCHES = {"sketch": sketch, "sign": sign}
 def collapse(work: Work) -> None:
     sketches = work.sketches("sketch")
     rows = sketching.with_key(sketches, "id", False, 0).select("key", "vector")
-    parts = finding.partitions_of(sketches, work.arguments.partitions)
+    parts = pairing.partitions_of(sketches, work.arguments.partitions)
     made = packing.collapsed(rows, simdb.Simhash().vector_bytes, parts)
     made.write.format("noop").mode("overwrite").save()
 

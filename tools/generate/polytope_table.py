@@ -21,7 +21,7 @@ from simdb.core.vector_form import unpack
 
 TARGET = Path(__file__).parents[2] / "simdb/plan/polytope_costs.txt"
 WIDTHS = (7, 13, 18, 22)
-# Documents are exchanged by headers of this width alone, see `simdb/spark/distributed/exchange.py`.
+# Documents are exchanged by headers of this width alone, see `simdb/spark/distributed/plan.py`.
 MEETING_WIDTH = 7
 SIMILARITIES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.88, 0.9, 0.92, 0.94, 0.96, 0.98, 0.99)
 SHARES = (

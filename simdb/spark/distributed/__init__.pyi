@@ -1,4 +1,3 @@
-from simdb.spark.distributed.exchange import PartPairs as PartPairs
 from simdb.spark.distributed.forest import (
     LinkForest as LinkForest,
     components as components,
@@ -7,6 +6,7 @@ from simdb.spark.distributed.forest import (
 from simdb.spark.distributed.plan import (
     Cell as Cell,
     PairsPlan as PairsPlan,
+    PartPairs as PartPairs,
     Split as Split,
     chunks_of as chunks_of,
     exact_similarities as exact_similarities,
