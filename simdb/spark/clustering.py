@@ -13,8 +13,8 @@ import numpy as np
 
 from simdb.core import keeping
 from simdb.core.arrays import Fingerprints
-from simdb.core.checks import one_of, shown
-from simdb.core.choices import DROP, ERROR, ON_NULL, NullName, OnErrorName, PolicyName, VerifyName
+from simdb.core.checks import shown
+from simdb.core.choices import DROP, KEEP, NullName, OnErrorName, PolicyName, VerifyName
 from simdb.core.documents import Signatures
 from simdb.core.errors import OptionError
 from simdb.core.options import Minhash, Options, Simhash
@@ -70,31 +70,22 @@ def drop_duplicates(
     these no texts are shuffled while at most `driver_links` rows are removed.
     """
     check_policy(policy)
-    one_of("on_null", on_null, ON_NULL)
     _check_share(max_share)
-    given = Simhash() if sketch is None else sketch
+    sketch = Simhash() if sketch is None else sketch
     if similarity is None and distance is None:
-        similarity = _default_similarity(given, verify)
+        similarity = _default_similarity(sketch, verify)
     settings = Settings(
         similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
     )
     df, skipped = sketching.readable(df, id, text, on_error)
     texts = pairing.deciding(pairing.texts_of(df, df, id, text), verify, settings)
     preference = preference_of(keep, df, text=text)
-    make: Any = sketching.signatures if isinstance(given, Minhash) else sketching.fingerprints
-    sketches = make(
-        preference.with_value(df), given, id=id, text=text,
-        on_null=ERROR if on_null == ERROR else DROP,
-        columns=[VALUE] if preference.value is not None else [],
-    )  # fmt: skip
+    given = sketching.selected(preference.with_value(df), id, text, preference.columns)
+    made = sketching.sketched(given, sketch, DROP if on_null == KEEP else on_null)
     with HeldFrames() as held:
-        if checkpoint is None:
-            sketches = held.keep(sketches)
-        else:
-            sketches = stored(sketches, checkpoint, "sketches")
-        found = members(sketches, settings, texts, policy, preference)
-        compared = _compared(held.take(found), sketches, given, texts)
-        removed = stored(compared, checkpoint, "removed")
+        sketches = held.keep(made) if checkpoint is None else stored(made, checkpoint, "sketches")
+        found = held.take(members(sketches, settings, texts, policy, preference))
+        removed = stored(_compared(found, sketches, sketch, texts), checkpoint, "removed")
         _check_removed(removed, sketches, max_share)
     rows = df if on_null != DROP else df.where(frames.functions().col(text).isNotNull())
     survivors = _without(rows, id, removed, driver_links)
@@ -161,16 +152,18 @@ class MemberOrder:
     value: Any = None
     sizes: Any = None
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns that a sketch needs for the order."""
+        return [] if self.value is None else [VALUE]
+
     def with_value(self, df: Any) -> Any:
         """Return a DataFrame with the value as one more column, if other columns have it."""
         return df if self.value is None else df.withColumn(VALUE, self.value)
 
     def placed(self, members: Any) -> Any:
         """Return key, root, id and value of members, which are sketches with keys and roots."""
-        columns = ["key", "root", "id"]
-        if self.value is not None:
-            return members.select(*columns, VALUE)
-        named = members.select(*columns)
+        named = members.select("key", "root", "id", *self.columns)
         return named if self.sizes is None else named.join(self.sizes, "id", "left")
 
     def order(self) -> list[Any]:

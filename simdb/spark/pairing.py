@@ -107,6 +107,23 @@ def pairs(
         return stored(result, checkpoint, "pairs") if held.is_used else result
 
 
+def plan(
+    documents: float,
+    options: Options | Simhash | Minhash | None = None,
+    *,
+    similarity: float | None = None,
+    distance: int | None = None,
+    recall: float | None = None,
+    verify: VerifyName = ESTIMATE,
+    tasks: int = 64,
+) -> PairsPlan:
+    """Return the plan of a job of so many documents; see `simdb.spark.distributed.plan_pairs`."""
+    return plan_pairs(
+        documents, options, similarity=similarity, distance=distance, recall=recall, verify=verify,
+        tasks=tasks,
+    )  # fmt: skip
+
+
 def _in_order(named: Any) -> Any:
     """Return pairs with the lower id on the left, and null where no similarity is known."""
     functions = frames.functions()

@@ -53,7 +53,7 @@ def fingerprints(
     if not isinstance(sketch, Simhash):
         raise OptionError(f"fingerprints needs a simdb.Simhash, got {type(sketch).__name__}")
     rows, skipped = readable(df, id, text, on_error)
-    return with_skipped(_sketched(_selected(rows, id, text, columns), sketch, on_null), skipped)
+    return with_skipped(sketched(selected(rows, id, text, columns), sketch, on_null), skipped)
 
 
 def signatures(
@@ -74,7 +74,7 @@ def signatures(
     if not isinstance(sketch, Minhash):
         raise OptionError(f"signatures needs a simdb.Minhash, got {type(sketch).__name__}")
     rows, skipped = readable(df, id, text, on_error)
-    return with_skipped(_sketched(_selected(rows, id, text, columns), sketch, on_null), skipped)
+    return with_skipped(sketched(selected(rows, id, text, columns), sketch, on_null), skipped)
 
 
 def readable(df: Any, id: str, text: str, on_error: str) -> tuple[Any, Any]:
@@ -163,7 +163,7 @@ def with_ids(df: Any, keyed: Keyed, names: dict[str, str]) -> Any:
     return df
 
 
-def _selected(df: Any, id: str, text: str, columns: Sequence[str]) -> Any:
+def selected(df: Any, id: str, text: str, columns: Sequence[str]) -> Any:
     """Return id, text and other columns, of which one can be the text again."""
     functions = frames.functions()
     frames.column_type(df, text)
@@ -175,7 +175,7 @@ def _selected(df: Any, id: str, text: str, columns: Sequence[str]) -> Any:
     )
 
 
-def _sketched(given: Any, sketch: Simhash | Minhash, on_null: str) -> Any:
+def sketched(given: Any, sketch: Simhash | Minhash, on_null: str) -> Any:
     """Return the sketches of id, text and other columns; one has the options as metadata."""
     one_of("on_null", on_null, ON_NULL)
     if sketch.idf is not None or sketch.tokeniser:
