@@ -9,8 +9,7 @@ import pytest
 import simdb
 from simdb.core.stored_options import Resources
 from simdb.jobs.deduplication import alike
-from simdb.jobs.deduplication.alike import Comparing
-from simdb.jobs.deduplication.measures import ByTexts
+from simdb.jobs.deduplication.alike import ByTexts, Comparing
 from simdb.jobs.deduplication.minima import COMPARED_MINIMA, Minima
 from simdb.plan.banding import Banding
 from simdb.sketch.exact_similarity import ExactSimilarity

@@ -6,8 +6,8 @@ import pytest
 import simdb
 from simdb.core.options import Options
 from simdb.core.stored_options import Resources
-from simdb.jobs.deduplication import measures
-from simdb.jobs.deduplication.measures import ByEstimates
+from simdb.jobs.deduplication import alike
+from simdb.jobs.deduplication.alike import ByEstimates
 from simdb.sketch.sketcher import sketcher_of
 
 WORDS = [f"w{at}" for at in range(60)]
@@ -26,8 +26,8 @@ SKETCHES = [
 @pytest.mark.parametrize("sketch", SKETCHES, ids=["64", "256", "32 bits", "8 bits"])
 @pytest.mark.parametrize("part", [1, 5, 1 << 14])
 def test_documents_compare_as_in_a_database(monkeypatch, sketch, part):
-    monkeypatch.setattr(measures, "SKETCHED_DOCUMENTS", part)
-    monkeypatch.setattr(measures, "COMPARED_PAIRS", part)
+    monkeypatch.setattr(alike, "SKETCHED_DOCUMENTS", part)
+    monkeypatch.setattr(alike, "COMPARED_PAIRS", part)
     options = simdb.Options(sketch=sketch)
     left, right = np.triu_indices(len(TEXTS), 1)
     measure = ByEstimates(options, sketcher_of(sketch, Resources(), ()), None, None)

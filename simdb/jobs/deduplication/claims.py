@@ -34,7 +34,7 @@ from simdb.core.errors import ExistsError, InputError
 from simdb.core.matches import Matches, Verification
 from simdb.core.memory import Blocks
 from simdb.database import sketch_all
-from simdb.jobs.deduplication.measures import apart
+from simdb.jobs.deduplication.alike import apart
 from simdb.jobs.deduplication.minima import SortedKeys
 from simdb.jobs.deduplication.question import (
     DedupQuestion,
@@ -99,15 +99,10 @@ class Arrivals(ExitStack):
         # It raises what the question raises.
         self._lookups(0, None).find([], self._sketcher.sketch([]))
         # How a database is searched says nothing of documents that are in none.
-        self._within = alone(held.options, replace(question, search=None))
-        self.push(self._within)
-        self._sifted = Sifted(self._within, question.threads)
+        self.documents = alone(held.options, replace(question, search=None))
+        self.push(self.documents)
+        self._sifted = Sifted(self.documents, question.threads)
         self._stays = self._sifted.fresh
-
-    @property
-    def way(self) -> str:
-        """How candidates among the documents themselves are found, in words."""
-        return self._within.way
 
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], known: KnownTexts | None
@@ -232,11 +227,7 @@ class Claims(ExitStack):
         self.samples: list[Id] = []  # one id of each portion that was stored
         self._count = 0
         self._arrivals = self.enter_context(Arrivals(held, transaction, question))
-
-    @property
-    def way(self) -> str:
-        """How candidates among the documents themselves are found, in words."""
-        return self._arrivals.way
+        self.documents = self._arrivals.documents
 
     @property
     def again(self) -> I64:

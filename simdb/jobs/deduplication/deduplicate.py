@@ -195,12 +195,12 @@ class _Call:
         asked = rows.asked(self.question, self.options)
         names: Sequence[Any] = range(len(rows)) if ids is None else ids
         is_read, order = ~self.question.skipped.flags(len(rows)), self._order(rows, rows)
-        found = within.find_alike_vectors(rows, order[is_read[order]], self.options, asked)
+        order, own = order[is_read[order]], partial(_named, names)
+        found = found_of(within.find_alike_vectors(rows, order, self.options, asked), order, own)
         chosen = partial(_chosen, rows, rows.field, asked.threads, {})
         call = replace(self, question=asked, on_null="keep")
         none = np.zeros(len(rows), np.bool_)
-        own = partial(_named, names)
-        return call._result(found.renamed(own), chosen, rows.at, own, none, is_read, ids)
+        return call._result(found, chosen, rows.at, own, none, is_read, ids)
 
     def _of_files(self, paths: files.Paths) -> Deduplicated[Any]:
         """Return what becomes of the documents of files, without a text in memory."""
@@ -213,7 +213,7 @@ class _Call:
             self.question.skipped.named()
             return self._of_parts(every.chosen, outcome.kept, read.nulls, outcome.parts)
         assert decided is not None, "no database decides"
-        found = found_of(decided, run.order).renamed(run.ids)
+        found = found_of(decided, run.order, run.ids)
         return self._result(found, every.chosen, run.texts, run.ids, read.nulls)
 
     def _of_stored_files(self, paths: files.Paths) -> Deduplicated[Any]:
@@ -315,7 +315,8 @@ class _Call:
         own: NamesAt = partial(_named, range(len(texts)) if ids is None else ids)
         if reference is not None:
             own = partial(either, own=own, other=reference.names)
-        return own, within.find_alike(texts, order, options, question, reference).renamed(own)
+        decided = within.find_alike(texts, order, options, question, reference)
+        return own, found_of(decided, order, own)
 
     def _result(
         self,

@@ -207,7 +207,7 @@ def _find_groups(job: DedupJob) -> Outcome:
         job.report(done)
     job.begin("finding groups")
     decided = run.decide()
-    job.begin("naming the documents of groups", run.way)
+    job.begin("naming the documents of groups", run.documents.way)
     leaders, sizes = np.unique(decided.leaders, return_counts=True)
     largest = np.argsort(-sizes, kind="stable")[:LARGEST_SHOWN]
     named = zip(sizes[largest].tolist(), run.ids(leaders[largest]), strict=True)
@@ -218,7 +218,8 @@ def _find_groups(job: DedupJob) -> Outcome:
         kept=kept, stored=len(kept), groups=len(leaders),
         largest=[(size + 1, str(name)) for size, name in named],
         led=None if job.reference is None else int(np.count_nonzero(decided.leaders < 0)),
-        verification=decided.verification, renamed=run.names.renamed, empty=run.empty_count,
+        verification=decided.verification, renamed=run.names.renamed,
+        empty=run.documents.empty_count,
         pairs=partial(_group_pairs, decided, run, job.options.sketch), decided=decided, run=run,
     )  # fmt: skip
     job.decided(outcome)
@@ -263,7 +264,7 @@ def _find_new(job: DedupJob, opened: OpenedDatabase) -> Outcome:
                 pairs=partial(_left_pairs, removed.found, job.beginnings, sketch),
             )  # fmt: skip
             job.decided(outcome)
-            job.begin("storing what is new", claims.way)
+            job.begin("storing what is new", claims.documents.way)
             new, is_text = claims.store(again.names.of, again.at), np.concatenate(has_text)
             outcome.stored, outcome.kept, places = len(new), ~is_text, np.flatnonzero(is_text)
             outcome.kept[places[new]] = outcome.kept[places[claims.again]] = True
@@ -326,34 +327,24 @@ class DedupRun(ExitStack):
         self.reference = job.reference
         self.order: I64 | None = None
         with ExitStack() as held:
-            self._documents = within(job.options, question, job.reference)
-            held.push(self._documents)
-            has_texts = job.has_texts or self._documents.needs_texts
+            self.documents = within(job.options, question, job.reference)
+            held.push(self.documents)
+            has_texts = job.has_texts or self.documents.needs_texts
             self._again = held.enter_context(SecondLook(job, has_texts=has_texts))
             self.push(held.pop_all())
         self.names, self.lines = self._again.names, self._again.lines
-        self.sketcher = self._documents.sketcher
-
-    @property
-    def way(self) -> str:
-        """How candidates are found, in words."""
-        return self._documents.way
-
-    @property
-    def empty_count(self) -> int:
-        """How many documents have no features, and match nothing."""
-        return self._documents.empty_count
+        self.sketcher = self.documents.sketcher
 
     def read(self, batches: Iterable[files.Batch], sources: Collection[str]) -> Iterator[int]:
         """Take all batches, which are read from `sources`; yield the number of documents."""
         count = partial(files.AMOUNT.expected_documents, sources)
-        return self._documents.add_all(map(self._noted, batches), count, errors="strict")
+        return self.documents.add_all(map(self._noted, batches), count, errors="strict")
 
     def decide(self) -> Decided:
         """Return what becomes of the documents, each of which has an id of its own then."""
         self.names.settle()
         self.order = self._again.order()
-        return self._documents.decide(self.order, self.texts)
+        return self.documents.decide(self.order, self.texts)
 
     def texts(self, positions: I64) -> Any:
         """Return the texts at some positions, or of leaders; InputError if a file was changed."""

@@ -345,7 +345,7 @@ class Deduplicated(OfData[Given_co]):
 
 @dataclass(frozen=True, slots=True)
 class RowMatches:
-    """What a search has found out about rows, by positions or the ids of documents.
+    """What a search has found out about rows, by the ids of documents.
 
     `removed` int64[k]: the rows that are duplicates; `representatives` object[k] and `similarities`
     float32[k]: what stands for each.  `leaders` int64[k]: the rows that stay, None if they may be
@@ -359,27 +359,20 @@ class RowMatches:
     leaders: I64 | None = None
     order: I64 | None = None
 
-    def renamed(self, names: NamesAt) -> "RowMatches":
-        """Return the same by the names of the rows, where this has their positions."""
-        assert self.leaders is not None, "what stays is a row"
-        members = names(self.groups.ids.astype(np.int64))
-        groups = replace(self.groups, ids=object_array(list(members)))
-        return replace(self, representatives=list(names(self.leaders)), groups=groups)
-
     def chosen(self, is_chosen: Bools, names: NamesAt) -> "RowMatches":
         """Return what would be found if only some of the duplicates were: bool[k]."""
         assert self.leaders is not None, "what stays is a row"
         decided = Decided(
             self.removed, self.leaders, self.similarities, None, self.groups.verification
         )
-        return found_of(decided.chosen(is_chosen), self.order).renamed(names)
+        return found_of(decided.chosen(is_chosen), self.order, names)
 
 
-def found_of(decided: Decided, order: I64 | None) -> RowMatches:
-    """Return what was decided about rows, by their positions; `order`: see `Decided.groups`."""
+def found_of(decided: Decided, order: I64 | None, names: NamesAt) -> RowMatches:
+    """Return what was decided about rows, by their `names`; `order`: see `Decided.groups`."""
     offsets, members, _ = decided.groups(order)
-    groups: Clusters[int] = Clusters(offsets, members.astype(np.object_), decided.verification)
-    representatives: list[Id] = decided.leaders.tolist()
+    groups = Clusters(offsets, object_array(list(names(members))), decided.verification)
+    leaders, representatives = decided.leaders, list(names(decided.leaders))
     return RowMatches(
-        decided.removed, representatives, decided.similarities, groups, decided.leaders, order
+        decided.removed, representatives, decided.similarities, groups, leaders, order
     )

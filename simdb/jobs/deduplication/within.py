@@ -39,7 +39,6 @@ from simdb.jobs.deduplication.question import (
     joined,
 )
 from simdb.jobs.deduplication.reference import DatabaseReference, Listed, Reference, either
-from simdb.jobs.deduplication.result import RowMatches, found_of
 from simdb.jobs.deduplication.rows import Vectors
 from simdb.sketch import AnySketcher
 
@@ -386,7 +385,7 @@ def find_alike(
     options: Options,
     question: DedupQuestion,
     reference: Reference | None = None,
-) -> RowMatches:
+) -> Decided:
     """Return which rows are duplicates of others; everything is found by positions of rows.
 
     `order`: the rows to compare, those to be preferred first.  `reference`: see `within`.
@@ -396,7 +395,7 @@ def find_alike(
 
 def find_alike_vectors(
     vectors: Vectors, order: I64, options: Options | None, question: DedupQuestion
-) -> RowMatches:
+) -> Decided:
     """Return which rows are alike, see `find_alike`, of vectors; `question` is one of vectors."""
     if question.is_exact:
         return found_by(ByCosine(question), vectors.documents, order, question)
@@ -406,7 +405,7 @@ def find_alike_vectors(
 
 def found_by(
     search: Within | ByCosine, texts: Documents, order: I64, question: DedupQuestion
-) -> RowMatches:
+) -> Decided:
     """Return which rows are alike by a search that has none yet, and close it."""
     with search as documents:
         parts = [order[start : start + TAKEN_ROWS] for start in range(0, len(order), TAKEN_ROWS)]
@@ -423,5 +422,4 @@ def found_by(
         decided = documents.decide(None, lambda places: texts.at(order[places]))
     question.check_share(len(decided.removed), len(texts))
     removed, leaders = order[decided.removed], by_table(order, decided.leaders)
-    rows = replace(decided, removed=removed, leaders=leaders, distances=None)
-    return found_of(rows.ascending(), order)
+    return replace(decided, removed=removed, leaders=leaders, distances=None).ascending()
