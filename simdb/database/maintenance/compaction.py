@@ -9,7 +9,7 @@ database open.
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 
@@ -31,6 +31,7 @@ from simdb.storage import (
     COPY_FILE,
     DATA_FILE,
     Contents,
+    Environment,
     Manifest,
     MapFull,
     Membership,
@@ -94,10 +95,9 @@ def shrink(store: Store, right: WriteRight) -> str:
         if not is_alone:
             return "the file was not shrunk: other processes have the database open"
         try:
-            _remove(copy)
-            environment.copy_to(copy)
-            store.forget_views()
-            environment.reopen(copy, right)
+            with copied(environment, copy):
+                store.forget_views()
+                environment.reopen(copy, right)
         except BusyError:
             return "the file was not shrunk: snapshots of this process are open"
         except (OSError, FullError) as error:
@@ -105,10 +105,20 @@ def shrink(store: Store, right: WriteRight) -> str:
                 f"the file was not shrunk, and nothing in it is lost: the disk of {copy} is full or"
                 f" has failed: {error}"
             ) from error
-        finally:
-            with suppress(OSError):  # a copy that stays is removed the next time
-                _remove(copy)
     return ""
+
+
+@contextmanager
+def copied(environment: Environment, copy: str) -> Iterator[None]:
+    """Copy the data file without free pages, for a `with` statement that may move the copy away."""
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(copy)
+        environment.copy_to(copy)
+        yield
+    finally:
+        with suppress(OSError):  # a copy that stays is removed the next time
+            os.unlink(copy)
 
 
 def store_open(writer: Writer, manifest: Manifest, options: Options) -> Manifest:
@@ -340,8 +350,3 @@ def _renumber_clusters(writer: Writer, source: Source, kept: U32, manifest: Mani
     membership.replace(numbers, following)
     write_clusters(writer, membership)
     return replace(manifest, last_cluster=len(named))
-
-
-def _remove(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)

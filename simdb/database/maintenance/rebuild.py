@@ -32,6 +32,7 @@ from simdb.core.text_sketch import IdfTable
 from simdb.database.clusters.find import connected_labels
 from simdb.database.maintenance.calibration import covered_of, covering, problem_of
 from simdb.database.maintenance.compaction import (
+    copied,
     file_bytes,
     put_features,
     put_times,
@@ -538,14 +539,9 @@ def _put_in_place(store: Store, path: str, files: OpenFiles, *, has_new_idf: boo
     """Replace the damaged data file, and the IDF table if it was damaged."""
     copy = os.path.join(path, COPY_FILE)
     try:
-        with suppress(FileNotFoundError):
-            os.unlink(copy)
-        store.environment.copy_to(copy)
-        if has_new_idf and store.options.sketch.idf is not None:
-            idf_file.write_own_idf(path, store.options.sketch.idf)
-        files.put_in_place(copy)
+        with copied(store.environment, copy):
+            if has_new_idf and store.options.sketch.idf is not None:
+                idf_file.write_own_idf(path, store.options.sketch.idf)
+            files.put_in_place(copy)
     except OSError as error:
         translate(error, path)
-    finally:
-        with suppress(OSError):
-            os.unlink(copy)
