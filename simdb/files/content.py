@@ -19,21 +19,9 @@ from typing import IO, Any, BinaryIO
 
 import numpy as np
 
-from simdb.core import kernel
+from simdb.core import decoding, kernel
 from simdb.core.arrow import TextColumn, load_arrow
 from simdb.core.checks import installed
-from simdb.core.decoding import (
-    GUESS,
-    GUESSED,
-    UNORDERED,
-    decoded,
-    guessed,
-    guessed_wide,
-    hint,
-    is_damaged,
-    marked_or,
-    without_mark,
-)
 from simdb.core.errors import InputError, no_descriptor
 from simdb.core.text_sketch import TextSketch
 from simdb.files.formats import ARROW_MAGICS, BZIP2, COMPRESSIONS, GZIP, STANDARD_INPUT, XZ, ZSTD
@@ -78,7 +66,7 @@ class Amount:
 
     def begin(self) -> None:
         """Start again at nothing, and forget what was guessed, before sources are read."""
-        GUESSED.clear()
+        decoding.GUESSED.clear()
         self.read_bytes = 0
         self._total_bytes: int | None = None
         self._is_expected = False
@@ -135,7 +123,7 @@ class CountedFile(io.FileIO):
 
 def is_wide(encoding: str) -> bool:
     """Return whether the encoding is UTF-16 or UTF-32, where any byte of a character can be NUL."""
-    return encoding.startswith(UNORDERED)
+    return encoding.startswith(decoding.UNORDERED)
 
 
 @contextmanager
@@ -184,7 +172,7 @@ def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
     if the first bytes cannot be text in this encoding.  Consumes nothing.
     """
     settled = _checked(stream, encoding)
-    return guessed(stream.peek(SNIFFED_BYTES)) if settled == GUESS else settled
+    return decoding.guessed(stream.peek(SNIFFED_BYTES)) if settled == decoding.GUESS else settled
 
 
 def _checked(stream: io.BufferedReader, encoding: str) -> str:
@@ -192,9 +180,9 @@ def _checked(stream: io.BufferedReader, encoding: str) -> str:
     head = stream.peek(SNIFFED_BYTES)[:SNIFFED_BYTES]
     if head.startswith(PDF_MAGIC):
         raise InputError("a PDF, not text; convert it to text first, for example by pdftotext")
-    settled = marked_or(head, encoding)
-    if b"\0" in head and settled != GUESS and not is_wide(settled):
-        wide = guessed_wide(head)
+    settled = decoding.marked_or(head, encoding)
+    if b"\0" in head and settled != decoding.GUESS and not is_wide(settled):
+        wide = decoding.guessed_wide(head)
         if wide is None:
             raise InputError("binary content (NUL bytes), not text; leave it out")
         raise InputError(f"NUL bytes, probably text in {wide}; use encoding={wide!r}")
@@ -214,7 +202,7 @@ def read_text(
         raise InputError(
             f"more than {DOCUMENT_BYTES_MAX >> 20} MiB, too long for one document; split it"
         )
-    return decoded(content, encoding, errors), len(content)
+    return decoding.decoded(content, encoding, errors), len(content)
 
 
 def read_file(path: str, encoding: str, errors: str, *, is_document: bool = True) -> str:
@@ -265,11 +253,11 @@ def explained(error: BaseException) -> str:
 
 
 def _explained_decoding(error: UnicodeDecodeError) -> str:
-    name = without_mark(error.encoding)
+    name = decoding.without_mark(error.encoding)
     if name != "utf-8":
         return f"no valid {name} at byte {error.start}; use encoding='utf-8' or errors='replace'"
-    if not is_damaged(error.object, error.start):
-        return f"no valid utf-8 at byte {error.start}; {hint(error.object, error.start)}"
+    if not decoding.is_damaged(error.object, error.start):
+        return f"no valid utf-8 at byte {error.start}; {decoding.hint(error.object, error.start)}"
     is_cut = error.reason == "unexpected end of data" and error.end >= len(error.object)
     what = "cut off inside a utf-8 character" if is_cut else "no valid utf-8"
     return f"{what} at byte {error.start}, but valid elsewhere; use errors='replace'"

@@ -98,7 +98,8 @@ def check_sources(sources: Collection[str], reading: SourceOptions) -> None:
     """
     streams = set()
     for source in expanded(sources):
-        check_source(source, reading)
+        if source != formats.STANDARD_INPUT:
+            check_source(source, reading)
         if not is_remote(source) and is_stream(source):
             if (stream := stream_of(source)) in streams:
                 raise InputError(
@@ -113,28 +114,24 @@ def check_source(source: str, reading: SourceOptions) -> None:
 
     Raises OptionError if the package that reads it is missing.
     """
-    if source == formats.STANDARD_INPUT:
-        return
+    name = valid_name(source)
     if is_remote(source):
         check_remote(source)
         if not matching_files(source):
-            raise InputError(f"there is no file {valid_name(source)}")
+            raise InputError(f"there is no file {name}")
     # A dangling link exists, and is later reported like any unreadable file.
     elif not _exists(source):
-        name = valid_name(source)
-        if glob.has_magic(source):
-            raise InputError(f"there is no file or folder {name}, and none matches it as a pattern")
-        raise InputError(f"there is no file or folder {name}")
-    if os.path.isdir(source):
-        if is_database(source):
-            raise InputError(
-                f"{valid_name(source)} is a database of simdb, which has no texts to read; name the"
-                " sources of its documents; db= and against= take a database"
-            )
-        return
-    if formats.named(source) in formats.ROWS:
-        load_arrow(f"reading {valid_name(source)}")
-    check_name(source, reading)
+        matched = ", and none matches it as a pattern" if glob.has_magic(source) else ""
+        raise InputError(f"there is no file or folder {name}{matched}")
+    if is_database(source):
+        raise InputError(
+            f"{name} is a database of simdb, which has no texts to read; name the sources of its"
+            " documents; db= and against= take a database"
+        )
+    if not os.path.isdir(source):
+        if formats.named(source) in formats.ROWS:
+            load_arrow(f"reading {name}")
+        check_name(source, reading)
 
 
 def expanded(sources: Iterable[str]) -> list[str]:
