@@ -123,40 +123,43 @@ class MapFull(Exception):  # noqa: N818 - not an error: the writer grows the map
 
 def translate(error: Exception, path: str) -> NoReturn:
     """Raise an error of simdb in place of one of LMDB or of the system."""
+    raise _translation(error, path) from error
+
+
+def _translation(error: Exception, path: str) -> Error:
+    """Return the error of simdb that says what one of LMDB or of the system means."""
     code = getattr(error, "code", 0) or getattr(error, "errno", 0)
     if isinstance(error, lmdb.DiskError) or code in DISK_FULL:
-        raise FullError(f"no room on the disk of {path}; nothing was changed: {error}") from error
+        return FullError(f"no room on the disk of {path}; nothing was changed: {error}")
     if is_out_of_memory(error):
-        raise FullError(
-            f"the system has no memory left for {path}; nothing was changed: {error}"
-        ) from error
+        return FullError(f"the system has no memory left for {path}; nothing was changed: {error}")
     if code == errno.EIO:
         # LMDB reports an I/O error if the disk takes only the first part of a write.
-        raise FullError(
+        return FullError(
             f"no room on the disk of {path}, or it fails; nothing was changed: {error}"
-        ) from error
+        )
     if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError):
-        raise CorruptError(f"{path} is damaged: {error}") from error
+        return CorruptError(f"{path} is damaged: {error}")
     if _is_open_already(error) and not _was_forked:
-        raise BusyError(
+        return BusyError(
             f"{path} is still open in this process: a snapshot, transaction or iterator of a handle"
             " that was dropped has not ended; end it, and try again"
-        ) from error
+        )
     if is_left_from_fork(error):
-        raise ForkedError(
+        return ForkedError(
             f"{path} cannot be opened in this process: it was forked while another thread of its"
             " parent was using the database; start processes with 'spawn' or 'forkserver' instead"
-        ) from error
+        )
     if isinstance(error, lmdb.PanicError):
-        raise Error(
+        return Error(
             f"an earlier commit to {path} could not be completed, so LMDB refuses to go on; close"
             f" the database and open it again: {error}"
-        ) from error
+        )
     if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
-        raise FormatError(f"{path} is no data file that this LMDB can read: {error}") from error
+        return FormatError(f"{path} is no data file that this LMDB can read: {error}")
     if isinstance(error, lmdb.ReadonlyError) or code in (errno.EACCES, errno.EROFS, errno.EPERM):
-        raise ReadOnlyError(f"{path} cannot be written: {error}") from error
-    raise Error(f"{path}: {error}") from error
+        return ReadOnlyError(f"{path} cannot be written: {error}")
+    return Error(f"{path}: {error}")
 
 
 @contextmanager
