@@ -52,7 +52,9 @@ from simdb.files.records import (
     place,
     with_ids,
 )
-from simdb.storage import checksum_of
+from simdb.storage import (
+    codec,
+)
 
 PURPOSE = "reading JSON lines"
 DIGITS = b"0123456789"
@@ -325,7 +327,7 @@ class BlockReader:
             parts = list(self.parts(content, *known))
         if self.origins is not None:
             self.origins.keep(start, content)
-        return start, len(content), checksum_of(content), parts
+        return start, len(content), codec.checksum_of(content), parts
 
     def _with_places(self, content: bytes, columns: Batch, origin: int) -> Found:
         """Yield the columns of a part that starts at `origin`, with ids, places and lines."""

@@ -29,7 +29,9 @@ from simdb.core.arrow import TextColumn, joined
 from simdb.core.dtypes import I64
 from simdb.core.errors import DISK_FULL, Error, FullError
 from simdb.files import pieces
-from simdb.storage import checksum_of
+from simdb.storage import (
+    codec,
+)
 
 # A line without an origin: it was parsed by itself, or nobody needs it again.
 NOWHERE = -1
@@ -265,7 +267,7 @@ class Origins:
             if (number, identity) in self._checked:
                 continue
             block = os.pread(descriptor, sizes[number], firsts[number] - file.start)
-            if checksum_of(_ended(block, sizes[number])) != checksums[number]:
+            if codec.checksum_of(_ended(block, sizes[number])) != checksums[number]:
                 raise pieces.changed(file.path)
             self._checked.add((number, identity))
 

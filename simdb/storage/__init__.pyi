@@ -12,7 +12,6 @@ from simdb.storage import (
     shards_file as shards_file,
     transfer as transfer,
 )
-from simdb.storage.codec import checksum_of as checksum_of, encode_object as encode_object
 from simdb.storage.contents import (
     Contents as Contents,
     all_names as all_names,
@@ -40,12 +39,6 @@ from simdb.storage.environment import (
     Lease as Lease,
     Source as Source,
     acquire as acquire,
-)
-from simdb.storage.file_map import (
-    DEFAULT_MAP_BYTES as DEFAULT_MAP_BYTES,
-    LEAST_MAP_BYTES as LEAST_MAP_BYTES,
-    MOST_MAP_BYTES as MOST_MAP_BYTES,
-    keys_from as keys_from,
 )
 from simdb.storage.files import (
     COPY_FILE as COPY_FILE,
@@ -75,10 +68,6 @@ from simdb.storage.files import (
     write_whole as write_whole,
 )
 from simdb.storage.gate import Gate as Gate, Holder as Holder, WriteRight as WriteRight
-from simdb.storage.layout import (
-    NOTE_NAME_BYTES_MAX as NOTE_NAME_BYTES_MAX,
-    lean_names as lean_names,
-)
 from simdb.storage.manifest import (
     Manifest as Manifest,
     PassageInfo as PassageInfo,
@@ -109,11 +98,6 @@ from simdb.storage.passages import (
     renumbering as renumbering,
     stored_passages as stored_passages,
     write_passages as write_passages,
-)
-from simdb.storage.rewriting import (
-    merge_in_memory as merge_in_memory,
-    seal as seal,
-    write_run as write_run,
 )
 from simdb.storage.run import (
     ColumnPart as ColumnPart,

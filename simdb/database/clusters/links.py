@@ -27,7 +27,15 @@ from simdb.database.state.documents import stored_sketches
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS, SIGNATURES, View
 from simdb.plan import Criterion
-from simdb.storage import Delta, StoredBatch, delta_view, groups_of, layout, seal, with_deleted
+from simdb.storage import (
+    Delta,
+    StoredBatch,
+    delta_view,
+    groups_of,
+    layout,
+    rewriting,
+    with_deleted,
+)
 
 # Up to this number, documents are compared with each other; more get tables of their own.
 COMPARED_MAX = 128
@@ -161,7 +169,7 @@ def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iter
     delta = delta_view(0, batch, state.keying)
     runs = []
     if count > COMPARED_MAX:
-        runs.append(seal(delta, state.keying, state.source.header_offset))
+        runs.append(rewriting.seal(delta, state.keying, state.source.header_offset))
         delta = Delta(count, state.width, state.keying).view()
     among = state.over(View(runs, delta, None, state.kind, None))
     yield from join_links(among, criterion, kernel.Forest(count))

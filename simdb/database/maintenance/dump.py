@@ -50,7 +50,6 @@ from simdb.database.write.commit import (
 )
 from simdb.database.write.staging import Staging
 from simdb.storage import (
-    DEFAULT_MAP_BYTES,
     IDF_FILE,
     Contents,
     GrainsByOrdinal,
@@ -62,6 +61,7 @@ from simdb.storage import (
     as_segment,
     codec,
     concatenate,
+    file_map,
     idf_checksum,
     idf_file,
     is_deleted,
@@ -253,7 +253,7 @@ def _fill(directory: str, parts: Iterator[transfer.Part], progress: Report | Non
     prepare(directory, "x")
     head, parts = _read_head(parts, directory)
     lease = acquire(
-        directory, is_read_only=False, durability="process", map_bytes=DEFAULT_MAP_BYTES
+        directory, is_read_only=False, durability="process", map_bytes=file_map.DEFAULT_MAP_BYTES
     )
     try:
         store = created(lease, head.options, head.resources)

@@ -39,10 +39,7 @@ from simdb.database.state.view import FINGERPRINTS, KeptParts, View
 from simdb.plan import Calibration, decode_calibration
 from simdb.sketch import AnySketcher, Sketcher, sketcher_of, take_resources, warn_of_changes
 from simdb.storage import (
-    DEFAULT_MAP_BYTES,
     DURABILITIES,
-    LEAST_MAP_BYTES,
-    MOST_MAP_BYTES,
     REMEDY,
     Contents,
     Delta,
@@ -59,6 +56,7 @@ from simdb.storage import (
     closed,
     contents,
     directory_of,
+    file_map,
     is_new,
     merge as merges,
     prepare,
@@ -463,9 +461,9 @@ def open_store(
         instance("options", options, Options, "simdb.Options()")
     durability, map_size, timeout, allow = access
     one_of("durability", durability, DURABILITIES)
-    size = DEFAULT_MAP_BYTES
+    size = file_map.DEFAULT_MAP_BYTES
     if map_size is not None:
-        size = whole("map_size", map_size, LEAST_MAP_BYTES, MOST_MAP_BYTES)
+        size = whole("map_size", map_size, file_map.LEAST_MAP_BYTES, file_map.MOST_MAP_BYTES)
     if timeout is not None and not (_is_number(timeout) and timeout >= 0):
         raise OptionError(
             f"timeout must be a number of seconds from 0 on, or None, got {shown(timeout)}"
@@ -538,7 +536,7 @@ def open_aside(
     folder = TemporaryFolder(room_bytes)
     prepare(folder.database, "x")
     lease = acquire(
-        folder.database, is_read_only=False, durability="none", map_bytes=DEFAULT_MAP_BYTES
+        folder.database, is_read_only=False, durability="none", map_bytes=file_map.DEFAULT_MAP_BYTES
     )
     try:
         made = created(lease, options, resources, allowed)

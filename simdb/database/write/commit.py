@@ -50,9 +50,8 @@ from simdb.storage import (
     encode_batch,
     encode_chunks,
     encode_manifest,
-    encode_object,
+    file_map,
     groups_of,
-    keys_from,
     layout,
     living,
     merge as merges,
@@ -60,12 +59,12 @@ from simdb.storage import (
     metadata as records,
     passage_keys,
     read_manifest,
+    rewriting,
     rings,
     run_keys,
     stored_passages,
     table_names,
     write_passages,
-    write_run,
 )
 
 # Besides the tables, the sub-databases that lose values when runs are sealed and merged.
@@ -121,7 +120,7 @@ class Writer:
         environment.watch.walk(frozenset(names))
         for name in names:
             handle = environment.subdatabase(name)
-            for key in keys_from(self.transaction, handle, layout.number_key(number)):
+            for key in file_map.keys_from(self.transaction, handle, layout.number_key(number)):
                 self.delete(name, key)
 
     def clear(self, name: bytes) -> None:
@@ -136,7 +135,7 @@ class Writer:
     def put_calibration(self, manifest: Manifest, stored: dict[str, Any]) -> Manifest:
         """Replace the stored calibration; returns the manifest with its new version."""
         key = layout.CALIBRATION_KEY
-        self.put(layout.META, key, encode_object(layout.OBJECT_KINDS[key], key, stored))
+        self.put(layout.META, key, codec.encode_object(layout.OBJECT_KINDS[key], key, stored))
         return replace(manifest, calibration=manifest.calibration + 1)
 
     def put_manifest(self, manifest: Manifest) -> None:
@@ -329,7 +328,7 @@ def write_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) 
     rows: list[RunInfo] = []
     for group in groups:
         rows.append(
-            write_run(
+            rewriting.write_run(
                 [runs[at] for at in group],
                 number + len(rows),
                 ahead.put,
@@ -502,7 +501,7 @@ def _write_sealed(
     if not rows:
         start = _merged_from(store, runs, len(staging.sealed), manifest)
         rows = [
-            write_run(
+            rewriting.write_run(
                 runs[start:], number, writer.put, source,
                 table_names=names, dead=staging.dead, threads=staging.threads,
             )

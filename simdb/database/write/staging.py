@@ -38,8 +38,7 @@ from simdb.storage import (
     concatenate,
     delta_view,
     merge as merges,
-    merge_in_memory,
-    seal,
+    rewriting,
     table_names,
 )
 
@@ -273,7 +272,7 @@ class Staging:
             for delta in self._delta_parts():
                 # The run gets its number when it is written.
                 offset = self._store.options.header_offset
-                run = seal(delta, self._store.keying, offset, self.threads)
+                run = rewriting.seal(delta, self._store.keying, offset, self.threads)
                 sealed = self._merged([*sealed, run])
             self.kept = None
             # No exception can come between these: a document is in the delta or in a run.
@@ -345,7 +344,7 @@ class Staging:
         if start == len(counts) - 1:
             return sealed
         names = table_names(self._store.options)
-        merged = merge_in_memory(
+        merged = rewriting.merge_in_memory(
             sealed[start:], self._source, table_names=names, threads=self.threads
         )
         return [*sealed[:start], merged]

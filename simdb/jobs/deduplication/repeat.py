@@ -29,7 +29,9 @@ from simdb.core import kernel
 from simdb.core.arrays import Id, is_first, object_array, places_in, sorted_unique
 from simdb.core.dtypes import F32, I64, U8, U64, Bools, Objects
 from simdb.core.errors import OptionError
-from simdb.storage import NOTE_NAME_BYTES_MAX
+from simdb.storage import (
+    layout,
+)
 
 NOTE = "dedup/"
 HASH_BYTES = 8
@@ -190,7 +192,7 @@ class Repeat:
 
 def checked_name(run: object) -> str:
     """Return the name of a run; OptionError for what cannot name a note."""
-    most = NOTE_NAME_BYTES_MAX - len(NOTE)
+    most = layout.NOTE_NAME_BYTES_MAX - len(NOTE)
     if not isinstance(run, str) or not 0 < len(run.encode("utf-8", "surrogatepass")) <= most:
         shown = repr(run)[:40]
         raise OptionError(f"run= needs a name of 1 to {most} bytes, got {shown}")
