@@ -75,9 +75,6 @@ from simdb.storage.manifest import (
     Unfinished as Unfinished,
     decode_manifest as decode_manifest,
     encode_manifest as encode_manifest,
-    merged_into as merged_into,
-    renumbered as renumbered,
-    with_passages as with_passages,
 )
 from simdb.storage.membership import (
     Membership as Membership,
@@ -96,8 +93,6 @@ from simdb.storage.passages import (
     living as living,
     passage_keys as passage_keys,
     renumbering as renumbering,
-    stored_passages as stored_passages,
-    write_passages as write_passages,
 )
 from simdb.storage.run import (
     ColumnPart as ColumnPart,

@@ -74,6 +74,10 @@ class Unfinished:
     done: int
     begun: int
 
+    def merged(self, rows: Iterable[RunInfo]) -> list[RunInfo]:
+        """Return the rows of the runs that become `run`."""
+        return [row for row in rows if self.run.start <= row.start < self.run.stop]
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -126,6 +130,30 @@ class Manifest:
         """The number of the next run, if those that were written ahead do not count."""
         return self.ahead - 1 if self.ahead else self.next_run
 
+    def renumbered(self, runs: tuple[RunInfo, ...], count: int) -> "Manifest":
+        """Return the manifest after `count` documents got new ordinals from 0, all in `runs`.
+
+        It has no passage runs.
+        """
+        return replace(
+            self,
+            runs=runs,
+            next_run=self.next_run + 1,
+            next_ordinal=count,
+            delta_start=count,
+            delta_version=self.delta_version + 1,
+            deleted_version=self.deleted_version + 1,
+            deleted_count=0,
+            unfinished=None,
+            ahead=0,
+            passages=(),
+        )
+
+    def with_passages(self, rows: tuple[PassageInfo, ...]) -> "Manifest":
+        """Return the manifest with these passage runs alone; nothing is written ahead."""
+        following = max([self.next_passage, *(row.number + 1 for row in rows)])
+        return replace(self, passages=rows, next_passage=following, passages_ahead=0)
+
 
 # Ordinals, and the numbers of runs, are uint32; the rest counts commits.
 NUMBER_STOP = (1 << 32) + 1
@@ -142,32 +170,6 @@ _NUMBERS = (
 )  # fmt: skip
 # Most parts of a passage run: 2^13 parts of 2^21 entries are four for each ordinal.
 PARTS_MAX = 1 << 13
-
-
-def renumbered(manifest: Manifest, runs: tuple[RunInfo, ...], count: int) -> Manifest:
-    """Return the manifest after `count` documents got new ordinals from 0, all in `runs`.
-
-    It has no passage runs.
-    """
-    return replace(
-        manifest,
-        runs=runs,
-        next_run=manifest.next_run + 1,
-        next_ordinal=count,
-        delta_start=count,
-        delta_version=manifest.delta_version + 1,
-        deleted_version=manifest.deleted_version + 1,
-        deleted_count=0,
-        unfinished=None,
-        ahead=0,
-        passages=(),
-    )
-
-
-def with_passages(manifest: Manifest, rows: tuple[PassageInfo, ...]) -> Manifest:
-    """Return the manifest with these passage runs alone; nothing is written ahead of a commit."""
-    following = max([manifest.next_passage, *(row.number + 1 for row in rows)])
-    return replace(manifest, passages=rows, next_passage=following, passages_ahead=0)
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -207,11 +209,6 @@ def decode_manifest(value: Any) -> Manifest:
     for contradiction in _contradictions(manifest):
         raise CorruptError(contradiction)
     return manifest
-
-
-def merged_into(run: RunInfo, rows: Iterable[RunInfo]) -> list[RunInfo]:
-    """Return the rows of the runs that an unfinished merge makes `run` of."""
-    return [row for row in rows if run.start <= row.start < run.stop]
 
 
 def _encode_run(run: RunInfo) -> list[Any]:
@@ -293,7 +290,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
 
 def _fits(merge: Unfinished, manifest: Manifest) -> bool:
     """Whether a merge makes at least two whole runs one."""
-    run, merged = merge.run, merged_into(merge.run, manifest.runs)
+    run, merged = merge.run, merge.merged(manifest.runs)
     is_whole = len(merged) > 1 and (merged[0].start, merged[-1].stop) == (run.start, run.stop)
     return is_whole and merge.begun <= manifest.next_ordinal
 

@@ -155,6 +155,11 @@ class PassageRun:
 class Passages:
     """The entries of the documents of a state; those of deleted documents may be among them."""
 
+    @classmethod
+    def stored(cls, rows: Iterable[PassageInfo]) -> "Passages":
+        """Return what is stored, without staged documents."""
+        return cls([PassageRun(row) for row in rows])
+
     def __init__(self, runs: Sequence[PassageRun], staged: Table = NO_TABLE) -> None:
         """`runs` in the order of ordinals; `staged`: of later documents, sorted."""
         self._staged, self._rows = staged, [run.info for run in runs]
@@ -197,6 +202,31 @@ class Passages:
             tables = [run.window(number, bits, source) for run in self.runs]
             yield merge_tables([each for each in tables if len(each.keys)] or [NO_TABLE])
 
+    def write(
+        self, number: int, span: tuple[int, int], source: Source, put: Put, change: Change
+    ) -> PassageInfo:
+        """Write all entries as run `number`, which covers the ordinals of `span`; return its row.
+
+        CorruptError if the entries of stored runs are not those that were written.
+        """
+        read = entries = NO_ENTRIES
+        counts = []
+        for part, window in enumerate(self.windows(source)):
+            read = joint([read, window.entries])
+            table = change(window)
+            found = table.entries
+            entries = joint([entries, found])
+            counts.append(found.length)
+            if found.length:
+                columns: dict[int, Any] = {layout.KEYS: table.keys, layout.ORDINALS: table.ordinals}
+                for column, array in columns.items():
+                    key = layout.segment_key(number, column, part)
+                    stored = codec.encode_array(layout.TABLE_KINDS[column], key, array)
+                    put(layout.PASSAGES, key, stored)
+        if read != self.written:
+            raise CorruptError(f"stored passages are not those that were written; {LOST}")
+        return PassageInfo(number, *span, tuple(counts), entries.checksum)
+
     def grains_of(self, ordinals: U32, source: Source) -> Grains:
         """Return the grains of some documents, whose ordinals ascend; reads all entries."""
         chosen = (only(table, ordinals) for table in self._parts(0, ORDINALS_MAX, source))
@@ -212,11 +242,6 @@ class Passages:
             if run.info.start < stop and start < run.info.stop:
                 for number in range(len(run.info.counts)):
                     yield run.part(number, source)
-
-
-def stored_passages(rows: Sequence[PassageInfo]) -> Passages:
-    """Return what is stored, without staged documents."""
-    return Passages([PassageRun(row) for row in rows])
 
 
 class GrainsByOrdinal:
@@ -295,32 +320,6 @@ def grains_of_entries(tables: Iterable[Table], start: int, stop: int) -> Grains:
 def bits_for(entry_count: int) -> int:
     """Return by how many bits of the key entries are cut, so that a part is no large value."""
     return (max(entry_count - 1, 0) // WINDOW_ENTRIES).bit_length()
-
-
-def write_passages(
-    passages: Passages, number: int, span: tuple[int, int], source: Source, put: Put, change: Change
-) -> PassageInfo:
-    """Write all entries as run `number`, which covers the ordinals of `span`; return its row.
-
-    CorruptError if the entries of stored runs are not those that were written.
-    """
-    read = entries = NO_ENTRIES
-    counts = []
-    for part, window in enumerate(passages.windows(source)):
-        read = joint([read, window.entries])
-        table = change(window)
-        found = table.entries
-        entries = joint([entries, found])
-        counts.append(found.length)
-        if found.length:
-            columns: dict[int, Any] = {layout.KEYS: table.keys, layout.ORDINALS: table.ordinals}
-            for column, array in columns.items():
-                key = layout.segment_key(number, column, part)
-                stored = codec.encode_array(layout.TABLE_KINDS[column], key, array)
-                put(layout.PASSAGES, key, stored)
-    if read != passages.written:
-        raise CorruptError(f"stored passages are not those that were written; {LOST}")
-    return PassageInfo(number, *span, tuple(counts), entries.checksum)
 
 
 def check_passages(manifest: Manifest, source: Source, *, deep: bool) -> Iterator[Finding]:

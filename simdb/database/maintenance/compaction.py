@@ -35,6 +35,7 @@ from simdb.storage import (
     Manifest,
     MapFull,
     Membership,
+    Passages,
     Put,
     Run,
     RunInfo,
@@ -49,12 +50,9 @@ from simdb.storage import (
     make_room_for,
     merge as merges,
     metadata,
-    renumbered,
     renumbering,
     rewriting,
-    stored_passages,
     table_names,
-    with_passages,
 )
 
 UNFINISHED = ".copying"
@@ -246,7 +244,7 @@ def _write_all(
         )
     else:
         merges.check_written(merges.differences(rows, written, table_names(options)))
-    manifest = with_passages(renumbered(manifest, tuple(rows), count), rewritten)
+    manifest = manifest.renumbered(tuple(rows), count).with_passages(rewritten)
     if base.calibration is not None:
         covered = live_count(base.dead, covered_of(base.calibration, base.manifest))
         manifest = writer.put_calibration(manifest, covering(base.calibration, covered))
@@ -272,7 +270,7 @@ def _pieces(base: Contents) -> Iterator[rewriting.Piece]:
 
 def _write_passages_ahead(ahead: Ahead, base: Contents, source: Source) -> None:
     """Write the passages in commits of their own, if they are too much for one."""
-    stored = stored_passages(base.manifest.passages)
+    stored = Passages.stored(base.manifest.passages)
     if stored.entry_count >= commit.AHEAD_ENTRIES:
         kept = _kept(base)
         change = renumbering(kept)

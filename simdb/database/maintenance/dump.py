@@ -54,6 +54,7 @@ from simdb.storage import (
     Contents,
     GrainsByOrdinal,
     Membership,
+    Passages,
     Segment,
     Source,
     StoredBatch,
@@ -73,7 +74,6 @@ from simdb.storage import (
     prepare,
     read_options,
     read_resources,
-    stored_passages,
     table_names,
     transfer,
     translate,
@@ -174,7 +174,7 @@ def document_groups(
         times = metadata.read_times(source.every(layout.TIMES), contents.manifest.next_ordinal)
     passages = None
     if store.options.passages:
-        stored = stored_passages(contents.manifest.passages)
+        stored = Passages.stored(contents.manifest.passages)
         passages = GrainsByOrdinal(stored, contents.manifest.next_ordinal, source)
     for group in _groups(source, contents):
         every = np.arange(group.start, group.start + len(group), dtype=np.uint32)

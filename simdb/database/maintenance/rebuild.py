@@ -56,6 +56,7 @@ from simdb.storage import (
     Membership,
     OpenFiles,
     PassageInfo,
+    Passages,
     Run,
     RunInfo,
     Source,
@@ -69,14 +70,10 @@ from simdb.storage import (
     merge as merges,
     metadata as records,
     problems_of_pages,
-    renumbered,
     renumbering,
     rewriting,
     salvage,
-    stored_passages,
     translate,
-    with_passages,
-    write_passages,
 )
 
 SHOWN_LOSSES = 3
@@ -339,7 +336,7 @@ def _write(
     merges.check_written(merges.differences(rows, written, contents.table_names(options)))
     writer.put_manifest(
         replace(
-            with_passages(renumbered(manifest, rows, len(kept)), moved),
+            manifest.renumbered(rows, len(kept)).with_passages(moved),
             document_count=len(kept),
             empty_count=int(np.count_nonzero(states == EMPTY)),
             bare_count=int(np.count_nonzero(states == BARE)),
@@ -355,9 +352,9 @@ def _move_passages(
     """Store the sound passages of the documents `kept` as one run: only texts make them anew."""
     if not len(kept):
         return ()
-    passages, number = stored_passages(found.passages), found.manifest.next_passage
+    passages, number = Passages.stored(found.passages), found.manifest.next_passage
     change, span = renumbering(kept), (0, len(kept))
-    row = write_passages(passages, number, span, source, writer.put, change)
+    row = passages.write(number, span, source, writer.put, change)
     check_rewritten([row], writer.source())
     return (row,)
 

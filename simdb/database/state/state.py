@@ -60,7 +60,6 @@ from simdb.storage import (
     Source,
     layout,
     metadata as records,
-    stored_passages,
 )
 
 if TYPE_CHECKING:
@@ -276,7 +275,7 @@ class State:
         """Return the grains of all documents, deleted or not."""
         view = self.view
         if view.passages is None:
-            view.passages = stored_passages(self.counts.passages)
+            view.passages = Passages.stored(self.counts.passages)
         staged = None if self._staged is None else self._staged.changes.staged_passages
         return view.passages if staged is None else Passages(view.passages.runs, staged.entries())
 

@@ -55,16 +55,13 @@ from simdb.storage import (
     layout,
     living,
     merge as merges,
-    merged_into,
     metadata as records,
     passage_keys,
     read_manifest,
     rewriting,
     rings,
     run_keys,
-    stored_passages,
     table_names,
-    write_passages,
 )
 
 # Besides the tables, the sub-databases that lose values when runs are sealed and merged.
@@ -551,7 +548,7 @@ class _Work:
 
     def __init__(self, store: Store, base: Contents, merge: Unfinished) -> None:
         self._merge = merge
-        self.rows = merged_into(merge.run, base.manifest.runs)
+        self.rows = merge.merged(base.manifest.runs)
         self.runs = [each for each in base.runs if each.info in self.rows]
         self.steps = merges.steps_of(merge.run, table_names(store.options))
         if merge.done >= len(self.steps):
@@ -593,10 +590,10 @@ def write_grains(
         return replace(manifest, passages=(*rows[:-1], rows[-1]._replace(stop=stop)))
     first = _merged_rows_from(rows, staged.entry_count, writer.store.options.growth)
     merged = rows[first:]
-    passages = Passages(stored_passages(merged).runs, staged.entries())
+    passages = Passages(Passages.stored(merged).runs, staged.entries())
     span = (merged[0].start if merged else start, stop)
     change = living(staging.dead, stop)
-    row = write_passages(passages, manifest.next_passage, span, source, writer.put, change)
+    row = passages.write(manifest.next_passage, span, source, writer.put, change)
     drop_passages(writer, merged)
     return replace(manifest, passages=(*rows[:first], row), next_passage=row.number + 1)
 
@@ -630,7 +627,7 @@ def write_passages_ahead(
         ahead.commit(write)
 
     ahead.commit(reserve)
-    row = write_passages(passages, number, span, source, put, change)
+    row = passages.write(number, span, source, put, change)
     with ahead.store.source() as written:
         check_rewritten([row], written)
     return row
@@ -649,8 +646,8 @@ def rewrite_passages(
         drop_strays(writer, ahead.manifest)
     if row is None and rows:
         number = ahead.manifest.next_passage
-        passages = stored_passages(rows)
-        row = write_passages(passages, number, (0, count), source, writer.put, change)
+        passages = Passages.stored(rows)
+        row = passages.write(number, (0, count), source, writer.put, change)
         check_rewritten([row], writer.source())
     drop_passages(writer, rows)
     return () if row is None or not count else (row,)
