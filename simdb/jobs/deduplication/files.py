@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from simdb import files
 from simdb.core.arrow import load_arrow
 from simdb.core.choices import DROP, ERROR, KEEP
 from simdb.core.dtypes import Bools
@@ -17,24 +18,6 @@ from simdb.core.errors import InputError, NotPickledError, OptionError
 from simdb.core.fields import FieldName, checked_field, field_named
 from simdb.core.skipped import Skipped
 from simdb.core.threads import bounded, thread_count
-from simdb.files import (
-    AMOUNT,
-    Batch,
-    InputProblem,
-    LinesAgain,
-    Origins,
-    SourceOptions,
-    Staying,
-    SurvivorOutput as Filling,
-    check_outputs,
-    check_sources,
-    expanded,
-    keep_format,
-    left_out_note,
-    read_sources,
-    source_hints,
-    written,
-)
 from simdb.storage import TemporaryFolder
 
 USUAL_ID = "id"
@@ -71,16 +54,16 @@ def reading_of(
     fields: Iterable[FieldName] = (),
     threads: int | None = None,
     memory: int | None = None,
-) -> SourceOptions:
+) -> files.SourceOptions:
     """Return how to read the documents of a call in Python, by its arguments.
 
     Raises OptionError unless `id` can be used with files.
     """
     if id is not None and not isinstance(id, str | tuple):
         raise OptionError("id= of files is the name of a field")
-    usual, named = SourceOptions(), USUAL_ID if id is None else id
+    usual, named = files.SourceOptions(), USUAL_ID if id is None else id
     given = tuple(name for name in (id, text) if name not in (None, usual.text_field))
-    return SourceOptions(
+    return files.SourceOptions(
         id_field=named, text_field=checked_field("text", text), encoding=encoding, errors=errors,
         given=given, fields=tuple(fields), has_fields=False, has_lines=True, has_absent=True,
         # What is dropped is read as what is kept: it matches nothing, and has its place.
@@ -91,37 +74,37 @@ def reading_of(
 
 def opened(
     paths: Paths,
-    reading: SourceOptions,
+    reading: files.SourceOptions,
     held: ExitStack,
     skipped: Skipped,
-    staying: Staying | None = None,
+    staying: files.Staying | None = None,
 ) -> "Files":
     """Return the documents of files and folders, which are read again until `held` is closed.
 
     `skipped`, `staying`: see `Files`.
     """
     sources = sources_of(paths, reading)
-    own = replace(reading, origins=held.enter_context(Origins()))
+    own = replace(reading, origins=held.enter_context(files.Origins()))
     return Files(sources, own, skipped, staying)
 
 
-def sources_of(paths: Paths, reading: SourceOptions) -> list[str]:
+def sources_of(paths: Paths, reading: files.SourceOptions) -> list[str]:
     """Return the files and folders that paths name; InputError for what cannot be read.
 
     Issues a RuntimeWarning for a folder with files of records.
     """
-    sources = expanded(paths)
+    sources = files.expanded(paths)
     try:
-        check_sources(sources, reading)
+        files.check_sources(sources, reading)
     except InputError as error:
         raise InputError(str(error), python="a text goes into a list: [text]") from error
-    for hint in source_hints(sources, reading):
+    for hint in files.source_hints(sources, reading):
         warnings.warn(hint, RuntimeWarning, stacklevel=2)
     return sources
 
 
 def records_of(
-    paths: Paths, names: Sequence[FieldName], reading: SourceOptions, skipped: Skipped
+    paths: Paths, names: Sequence[FieldName], reading: files.SourceOptions, skipped: Skipped
 ) -> list[dict[Any, Any]]:
     """Return the records in files and folders: their ids, and the fields `names`.
 
@@ -147,9 +130,9 @@ class Files:
     def __init__(
         self,
         sources: Paths,
-        reading: SourceOptions,
+        reading: files.SourceOptions,
         skipped: Skipped,
-        staying: Staying | None = None,
+        staying: files.Staying | None = None,
     ) -> None:
         """Read `sources` as `reading` says.
 
@@ -162,7 +145,7 @@ class Files:
         self._nulls: list[Bools] = []
 
     @property
-    def origins(self) -> Origins:
+    def origins(self) -> files.Origins:
         """Where lines can be read again."""
         assert self.reading.origins is not None, "they are read again"
         return self.reading.origins
@@ -172,11 +155,11 @@ class Files:
         """Which of the documents so far have no text: bool[n]."""
         return np.concatenate([np.empty(0, np.bool_), *self._nulls])
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[files.Batch]:
         """Yield all documents; InputError for the first that is none."""
-        AMOUNT.begin()
-        for each in read_sources(self.sources, self.reading):
-            if isinstance(each, InputProblem):
+        files.AMOUNT.begin()
+        for each in files.read_sources(self.sources, self.reading):
+            if isinstance(each, files.InputProblem):
                 is_null = self.reading.on_null == ERROR and each.is_null
                 if is_null or not self.skipped.is_allowed:
                     raise InputError(f"{each.where}: {each.reason}")
@@ -187,12 +170,12 @@ class Files:
             none = np.zeros(len(each), np.bool_)
             self._nulls.append(none if each.nulls is None else each.nulls)
             yield each
-        if note := left_out_note():
+        if note := files.left_out_note():
             warnings.warn(note, RuntimeWarning, stacklevel=2)
 
-    def survivors(self, target: Any) -> Filling:
+    def survivors(self, target: Any) -> files.SurvivorOutput:
         """Return what fills a target with documents."""
-        return Filling(target, self.sources, self.reading)
+        return files.SurvivorOutput(target, self.sources, self.reading)
 
 
 def not_pickled() -> NotPickledError:
@@ -207,10 +190,10 @@ class KeptDocuments:
     """The documents of files that stay; what is needed to read them goes with this object."""
 
     def __init__(
-        self, files: Files, lines: LinesAgain, kept: Bools, held: "ExitStack | KeptDocuments"
+        self, read: Files, lines: files.LinesAgain, kept: Bools, held: "ExitStack | KeptDocuments"
     ) -> None:
         """Take `held`, which frees `lines`, or share it with others of the same run."""
-        self._files, self._lines, self._kept, self._held = files, lines, kept, held
+        self._files, self._lines, self._kept, self._held = read, lines, kept, held
         if isinstance(held, ExitStack):
             weakref.finalize(self, held.close)
 
@@ -223,27 +206,27 @@ class KeptDocuments:
         return KeptDocuments(self._files, self._lines, kept, self)
 
     @property
-    def staying(self) -> Staying:
+    def staying(self) -> files.Staying:
         """Files that no page and no other list replaces."""
         own = [each for each in self._files.sources if not os.path.isdir(each)]
         return {"in data": own, **self._files.staying}
 
     def write(self, path: str, *, in_place: bool = False) -> None:
         """Write them to a file or folder, see `Deduplicated.write`."""
-        files = self._files
-        check_outputs(
-            {"path": path}, files.sources, files.staying, kept=["path"], in_place=in_place,
+        read = self._files
+        files.check_outputs(
+            {"path": path}, read.sources, read.staying, kept=["path"], in_place=in_place,
             remedy="in_place=True",
         )  # fmt: skip
-        form = keep_format(path, files.sources, files.reading, files.staying)
+        form = files.keep_format(path, read.sources, read.reading, read.staying)
         if form.has_paths:
             raise OptionError(
                 f"{path}: documents that are files are written as records, each with its path and"
                 " its text; let the name end in .jsonl, .csv, .tsv or .parquet"
             )
-        with bounded(files.reading.threads), written(path, form) as target:
+        with bounded(read.reading.threads), files.written(path, form) as target:
             assert target is not None, "a path and a format make a target"
-            self._lines.copy(self._kept, files.survivors(target))
+            self._lines.copy(self._kept, read.survivors(target))
 
     @property
     def data(self) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb import plan
 from simdb.core import kernel
 from simdb.core.arrays import Sketches, is_first, places_in
 from simdb.core.arrow import TextColumn
@@ -27,14 +28,6 @@ from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import threads_for
 from simdb.core.threads import mapped, parts_of
 from simdb.database import SKETCHED_DOCUMENTS, joined as joined_sketches
-from simdb.plan import (
-    Background,
-    Banding,
-    background_of,
-    band_keys,
-    expected_candidates,
-    fewest_bands,
-)
 from simdb.sketch import NO_RESOURCES, MinHashSketcher, Sketcher, narrowed, permutations_of
 
 # No number of bands makes all pairs candidates.
@@ -90,8 +83,8 @@ class BandBuckets:
 
 
 def banding_for(
-    similarity: float, documents: float, recall: float, background: Background | None = None
-) -> Banding | None:
+    similarity: float, documents: float, recall: float, background: plan.Background | None = None
+) -> plan.Banding | None:
     """Return the bands of least cost that make documents of `similarity` candidates.
 
     That is with the probability `recall`, and with a larger one for more similar ones.
@@ -101,15 +94,15 @@ def banding_for(
     wanted = min(recall, RECALL_MOST)
     every = []
     for rows in range(1, PERMUTATIONS_MOST + 1):
-        banding = fewest_bands(rows, PERMUTATIONS_MOST, similarity, wanted, KEY_BITS)
+        banding = plan.fewest_bands(rows, PERMUTATIONS_MOST, similarity, wanted, KEY_BITS)
         if banding is None:
             # Of more rows there are fewer bands, and each finds less.
             break
         every.append(banding)
 
-    def cost(banding: Banding) -> float:
+    def cost(banding: plan.Banding) -> float:
         # A pair is a candidate of both documents, and compared once.
-        found = expected_candidates(documents / 2, banding, background=background)
+        found = plan.expected_candidates(documents / 2, banding, background=background)
         minima = max(banding.bands * banding.rows, COMPARED_MINIMA)
         return minima * MINIMUM_COST + banding.bands * TABLE_COST + found * CANDIDATE_COST
 
@@ -145,7 +138,7 @@ class Minima(ExitStack):
     def __init__(
         self,
         sketch: Simhash | Minhash,
-        banding: Banding,
+        banding: plan.Banding,
         resources: Resources = NO_RESOURCES,
         allowed: Collection[str] = (),
         memory: int | None = None,
@@ -186,7 +179,7 @@ class Minima(ExitStack):
         )
 
     def _signed(self, signatures: Signatures) -> Signed:
-        found = band_keys(signatures, self.banding)
+        found = plan.band_keys(signatures, self.banding)
         keys = np.ascontiguousarray((found >> np.uint64(64 - KEY_BITS)).astype(np.uint32).T)
         family = permutations_of(self._signer.options)
         first = np.ascontiguousarray(signatures.minima[:, :COMPARED_MINIMA])
@@ -291,7 +284,7 @@ def signer_of(
     return MinHashSketcher(Minhash(**sketch.feature_settings, **settings), resources, allowed)
 
 
-def background_in(texts: Texts, signer: MinHashSketcher, threads: int) -> Background | None:
+def background_in(texts: Texts, signer: MinHashSketcher, threads: int) -> plan.Background | None:
     """Return how similar unrelated texts are, estimated by their minima; None for too few texts."""
     if len(texts) < SAMPLED_DOCUMENTS:
         return None
@@ -301,7 +294,7 @@ def background_in(texts: Texts, signer: MinHashSketcher, threads: int) -> Backgr
     ]
     every = np.concatenate(agreeing).astype(np.float32) / np.float32(minima.shape[1])
     unrelated = every[every < UNRELATED_BELOW]
-    return background_of(unrelated) if len(unrelated) else None
+    return plan.background_of(unrelated) if len(unrelated) else None
 
 
 class SortedKeys:

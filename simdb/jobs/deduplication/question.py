@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
+from simdb import database
 from simdb.core.arrays import offsets_of
 from simdb.core.checks import one_of, share
 from simdb.core.choices import ErrorsName, PolicyName, VerifyName
@@ -21,15 +22,6 @@ from simdb.core.options import SearchLike
 from simdb.core.progress import Report
 from simdb.core.skipped import Skipped
 from simdb.core.text_sketch import TextSketch
-from simdb.database import (
-    ESTIMATE,
-    EXACT,
-    NUMBERS,
-    STAR,
-    VERIFICATIONS,
-    check_policy,
-    question as searching,
-)
 from simdb.jobs import report
 from simdb.jobs.deduplication.repeat import checked_name
 from simdb.sketch import AnySketcher
@@ -61,7 +53,7 @@ class DedupQuestion:
     distance: int | None = None
     recall: float | None = None
     verify: VerifyName | None = None  # None: the texts, wherever they can
-    policy: PolicyName = STAR
+    policy: PolicyName = database.STAR
     max_share: float | None = None
     errors: ErrorsName = "strict"
     threads: int = 1
@@ -75,9 +67,9 @@ class DedupQuestion:
 
     def __post_init__(self) -> None:
         """Raise OptionError for a word that is not known, or no share."""
-        check_policy(self.policy)
+        database.check_policy(self.policy)
         if self.verify is not None:
-            one_of("verify", self.verify, VERIFICATIONS)
+            one_of("verify", self.verify, database.VERIFICATIONS)
         check_memory("memory", self.memory)
         if self.max_share is not None:
             share("max_share", self.max_share)
@@ -85,17 +77,17 @@ class DedupQuestion:
     @property
     def is_exact(self) -> bool:
         """Whether the texts decide."""
-        return self.verify != ESTIMATE
+        return self.verify != database.ESTIMATE
 
     @property
     def compares_numbers(self) -> bool:
         """Whether texts that are alike must also have the same numbers."""
-        return self.verify == NUMBERS
+        return self.verify == database.NUMBERS
 
     @property
     def is_star(self) -> bool:
         """Whether each removed row matches the one that stays."""
-        return self.policy == STAR
+        return self.policy == database.STAR
 
     @property
     def is_plain(self) -> bool:
@@ -108,9 +100,9 @@ class DedupQuestion:
         return replace(self, progress=None, watch=None)
 
     @property
-    def asked(self) -> searching.Question:
+    def asked(self) -> database.question.Question:
         """What a search of a database is asked."""
-        return searching.Question(
+        return database.question.Question(
             self.similarity, self.distance, self.recall, self.search, verify=self.verify
         )
 
@@ -123,7 +115,9 @@ class DedupQuestion:
     def of(self, sketch: TextSketch) -> "DedupQuestion":
         """Return the same question, which says what decides about documents with a sketch."""
         by_distance = self.distance is not None and self.similarity is None
-        usual: VerifyName = ESTIMATE if by_distance or sketch.unit == "moz" else EXACT
+        usual: VerifyName = (
+            database.ESTIMATE if by_distance or sketch.unit == "moz" else database.EXACT
+        )
         return self if self.verify is not None else replace(self, verify=usual)
 
     def check(self, sketch: TextSketch) -> None:
@@ -184,7 +178,7 @@ def check_together(db: object, against: object, policy: str, run: object = None)
             " give one of the two"
         )
     for name, value in {"db": db, "against": against}.items():
-        if value is not None and policy != STAR:
+        if value is not None and policy != database.STAR:
             raise OptionError(
                 f"policy={policy!r} works only without {name}=, where documents are grouped; with"
                 " it, a document is removed if it matches one that stays"
@@ -346,7 +340,7 @@ def refusal_of(policy: str, *, has_database: bool = False) -> str:
             "at() is not for db=, which has not stored what would come back; deduplicate again with"
             " a higher similarity="
         )
-    if policy != STAR:
+    if policy != database.STAR:
         return (
             f"at() needs policy='star', where each removed row matches the row that stays; with"
             f" policy={policy!r} deduplicate again with a higher similarity="
