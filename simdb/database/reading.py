@@ -411,7 +411,6 @@ class Reading(Protocol[IdT]):
         )
         filters.check_filters(where)
         if contained is not None:
-            searches.contained.check_verify(verify)
             asked = question._replace(contained=contained, texts=texts)
             containing = searches.contained.question_of(self._store, asked, is_of_many=True)
             return self._streamed(

@@ -118,6 +118,11 @@ class _Query(NamedTuple):
 def question_of(store: Store, question: Question, *, is_of_many: bool) -> ContainedQuestion:
     """Return the question; OptionError if arguments contradict it, or without passages."""
     contained, texts = question.contained, question.texts
+    if question.verify is not None:
+        raise OptionError(
+            "verify= has no meaning beside contained=: texts= measures it, without texts= it is"
+            " estimated; leave out verify="
+        )
     if contained is None:
         raise OptionError("texts= measures how much of a query documents have: give contained=")
     checks.share("contained", contained)
@@ -151,7 +156,8 @@ def find(searcher: Searcher, queries: Queries, question: ContainedQuestion) -> M
     every: Sequence[_Query]
     if queries.ids is None:
         how = queries.how
-        texts = _as_texts(queries.documents, how.encoding, how.errors)
+        check_many(queries.documents, "documents")
+        texts: Sequence[Any] = all_texts(queries.documents, how.encoding, how.errors)
         sketches = how.sketcher.sketch(texts, errors=how.errors)
         every = _of_texts(texts, question, how.errors)
     else:
@@ -179,15 +185,6 @@ def _find(
         kept = _kept(state, found, question, at)
         every.append((kept, _spans(kept, query.asked, query.text, question.winnower)))
     return _matches(state, sketches, every)
-
-
-def check_verify(verify: Any) -> None:
-    """Raise OptionError for `verify`: if there are texts, they measure the containment."""
-    if verify is not None:
-        raise OptionError(
-            "verify= has no meaning beside contained=: texts= measures it, without texts= it is"
-            " estimated; leave out verify="
-        )
 
 
 class ContainedDocuments(NamedTuple):
@@ -386,13 +383,6 @@ def _stored(state: State, ids: list[Any]) -> list[_Query]:
         )
         for ordinal, at in zip(ordinals.tolist(), places.tolist(), strict=True)
     ]  # fmt: skip
-
-
-def _as_texts(documents: Any, encoding: str, errors: str) -> Sequence[Any]:
-    """Return documents as a list or a column of texts."""
-    check_many(documents, "documents")
-    texts: Sequence[Any] = all_texts(documents, encoding, errors)
-    return texts
 
 
 def _kept(

@@ -40,6 +40,7 @@ from simdb.database.search.searcher import (
 )
 from simdb.database.state import incoming
 from simdb.database.state.state import Origin, State
+from simdb.database.state.view import Sealed
 from simdb.plan import Criterion, pays_in_windows
 from simdb.storage import ENTRY_BYTES, Delta, Run, Source, Table, file_map, layout
 
@@ -103,17 +104,16 @@ def find(searcher: Searcher, queries: Queries, batch: QueryBatch) -> Matches:
     question = batch.question
     limit, size = question.limit, batch.query_count(searcher.store.options.sketch.vector_bytes)
     slices, stored = queries.sketched(searcher, size)
-    found, start, criteria = [], 0, Criteria(searcher.store.options, question)
+    found, start = [], 0
     known: dict[Origin, dict[int, bool]] = {}
-    for sketches in slices:
-        by_similarity = criteria.of(sketches).similarity is not None
+    for sketches, criterion in _with_criteria(searcher.store.options, slices, question):
         stop = start + len(sketches)
         own = None if stored is None else stored[start:stop]
         # A stored document also finds itself.
         more = batch if own is None else batch.with_limit(None if limit is None else limit + 1)
         ask = _first_of_each if more.first == 1 else _all_of_each
         parts = ask(searcher, sketches, more, known)
-        measured = np.full(len(sketches), by_similarity)
+        measured = np.full(len(sketches), criterion.similarity is not None)
         found.append(merged_matches(len(sketches), parts, measured, limit=limit, left_out=own))
         start = stop
     return joined_matches(found)
@@ -162,22 +162,18 @@ def _find(
     return lookup.as_matches(state, kept(state, rows, question.where, question.limit, before))
 
 
-class Criteria:
-    """The criterion of each slice of some queries; all must match by the same measure."""
-
-    def __init__(self, options: Options, question: Question) -> None:
-        """Begin without queries."""
-        self._options, self._question = options, question
-        self._by_similarity: set[bool] = set()
-
-    def of(self, sketches: Sketches) -> Criterion:
-        """Return the criterion of a slice; InputError if it is by another measure than before."""
-        criterion = criterion_of(self._options, sketches, self._question)
+def _with_criteria(
+    options: Options, slices: Iterable[Sketches], question: Question
+) -> Iterator[tuple[Sketches, Criterion]]:
+    """Yield each slice with its criterion; InputError unless all match by the same measure."""
+    by_similarity: set[bool] = set()
+    for sketches in slices:
+        criterion = criterion_of(options, sketches, question)
         if (sketches.states != EMPTY).any():
-            self._by_similarity.add(criterion.similarity is not None)
-        if len(self._by_similarity) > 1:
+            by_similarity.add(criterion.similarity is not None)
+        if len(by_similarity) > 1:
             refuse_mixed()
-        return criterion
+        yield sketches, criterion
 
 
 def match_batch(
@@ -201,9 +197,8 @@ def of_slices(
 ) -> Rows:
     """Return the matches of queries in slices; they do not depend on how the queries are sliced."""
     found: list[Rows] = []
-    criteria, done = Criteria(state.store.options, batch.question), 0
-    for sketches in slices:
-        criterion = criteria.of(state.checked(sketches))
+    done, checked = 0, map(state.checked, slices)
+    for sketches, criterion in _with_criteria(state.store.options, checked, batch.question):
         report = None if progress is None else partial(_report, progress, done)
         found.append(match_stored(state, sketches, criterion, batch, report))
         done += len(sketches)
@@ -313,7 +308,8 @@ def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
         yield state.over(state.view.only([], state.delta))
         return
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
-    part = state.over(state.view.only([run], nothing, window=window, segment=segment, lean=lean))
+    sealed = Sealed([run], state.kind, window, segment, lean)
+    part = state.over(state.view.only(sealed, nothing))
     method, source = lookup.method_of(state, plan), state.source
     try:
         if segment is None and (window or source.is_larger_than_memory):

@@ -34,9 +34,15 @@ class Rows:
 
     def chosen(self, order: npt.NDArray[np.integer]) -> "Rows":
         """Return the matches at the positions `order`, which must be grouped by query."""
-        counts = np.bincount(self.queries[order], minlength=len(self.offsets) - 1)
+        return self.arranged(len(self.offsets) - 1, self.queries, order)
+
+    def arranged(self, count: int, queries: I64, order: npt.NDArray[np.integer]) -> "Rows":
+        """Return the matches in an order that groups them by `queries`, of which there are `count`.
+
+        `queries`: the position of the query of each match.
+        """
         return Rows(
-            offsets_of(counts),
+            offsets_of(np.bincount(queries[order], minlength=count)),
             self.ordinals[order],
             self.distances[order],
             self.similarities[order],
@@ -103,7 +109,7 @@ def gathered(count: int, parts: Sequence[tuple[I64, Rows]]) -> Rows:
     """
     queries, every = _together(parts)
     order = np.argsort(queries, kind="stable")
-    return _arranged(count, queries, every, order)
+    return every.arranged(count, queries, order)
 
 
 def merged(count: int, parts: Sequence[tuple[I64, Rows]], *, by_similarity: bool) -> Rows:
@@ -119,7 +125,7 @@ def merged(count: int, parts: Sequence[tuple[I64, Rows]], *, by_similarity: bool
         np.diff(every.ordinals[order], prepend=0) == 0
     )
     again[:1] = False
-    return _arranged(count, queries, every, order[~again])
+    return every.arranged(count, queries, order[~again])
 
 
 def _together(parts: Sequence[tuple[I64, Rows]]) -> tuple[I64, Rows]:
@@ -127,13 +133,3 @@ def _together(parts: Sequence[tuple[I64, Rows]]) -> tuple[I64, Rows]:
     none = np.empty(0, np.int64)
     queries = np.concatenate([none, *(chosen[rows.queries] for chosen, rows in parts)])
     return queries, joined([no_rows(0), *(rows for _, rows in parts)])
-
-
-def _arranged(count: int, queries: I64, rows: Rows, order: I64) -> Rows:
-    """Return the rows in an order that groups them by `queries`."""
-    return Rows(
-        offsets_of(np.bincount(queries[order], minlength=count)),
-        rows.ordinals[order],
-        rows.distances[order],
-        rows.similarities[order],
-    )

@@ -9,7 +9,7 @@ folder for temporary files if there is not so much memory.
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -183,11 +183,8 @@ class ShardedDatabase(Reading[IdT]):
     def _searcher(self) -> ShardSearcher:
         return ShardSearcher(self._shards)
 
-    @contextmanager
-    def _state_of(self, id: object) -> Iterator[State]:
-        (number,) = self._searcher().numbers_of([id]).tolist()  # type: ignore[list-item]
-        with self._shards.shard(number) as shard, shard.store.state() as state:
-            yield state
+    def _state_of(self, id: object) -> AbstractContextManager[State]:
+        return self._shards.state_of(id)
 
     @contextmanager
     def _chosen(

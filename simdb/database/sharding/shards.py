@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TypeVar
+from itertools import chain
+from typing import Any, TypeVar
 
 from simdb.core.arrays import Id
 from simdb.core.checks import one_of
@@ -47,6 +48,7 @@ MISSING = (ERROR, SKIP)
 # What is wrong with a shard, and not with a question.
 LASTING = (CorruptError, FormatError, ReplacedError)
 PASSING = (BusyError, ClosedError, ForkedError, FullError, ReadOnlyError)
+FAILING = (*LASTING, *PASSING)
 
 Result = TypeVar("Result")
 
@@ -102,32 +104,29 @@ class Shards:
         self._check_open()
         return [number for number in self._open if number not in self.failures]
 
-    @contextmanager
-    def shard(self, number: int) -> Iterator[OpenShard]:
-        """Give one shard for a `with` block; its errors, and that it was left out, name it."""
-        self._check_open()
-        failure = self.failures.get(number)
-        if failure is not None:
-            raise type(failure)(*failure.args)
-        try:
-            yield self._open[number]
-        except (*LASTING, *PASSING) as error:
-            raise named(error, shards_file.shard_name(number), self.path) from error
-
     def ask(self, number: int, function: Callable[[OpenShard], Result]) -> Result:
         """Return the answer of one shard; an error, if it fails or was left out."""
-        with self.shard(number) as shard:
+        shard = self._shard(number)
+        try:
             return function(shard)
+        except FAILING as error:
+            raise named(error, shards_file.shard_name(number), self.path) from error
 
-    def each(
-        self, function: Callable[[OpenShard], Result], threads: int = 1
-    ) -> Iterator[tuple[int, Result]]:
-        """Yield the number and the answer of each shard; `threads` are asked at the same time."""
-        numbers = self.numbers
-        answers = mapped(partial(self._answer, function=function), numbers, threads)
-        for number, found in zip(numbers, answers, strict=True):
-            for answer in found:
-                yield number, answer
+    @contextmanager
+    def state_of(self, id: Any) -> Iterator[State]:
+        """Enter the state of the shard to which an id belongs; see `ask`."""
+        (number,) = shard_of([id], self.count).tolist()
+        shard = self._shard(number)
+        try:
+            with shard.store.state() as state:
+                yield state
+        except FAILING as error:
+            raise named(error, shards_file.shard_name(number), self.path) from error
+
+    def each(self, function: Callable[[OpenShard], Result]) -> Iterator[tuple[int, Result]]:
+        """Yield the number and the answer of one shard after the other."""
+        for number in self.numbers:
+            yield from self._answer(function, number)
 
     def change_of(self, number: int) -> str:
         """Return how a shard differs from what the set was finished with, "" for not at all."""
@@ -140,10 +139,29 @@ class Shards:
             return ""
         return "the documents are not those that the set was finished with"
 
-    def _answer(self, number: int, function: Callable[[OpenShard], Result]) -> list[Result]:
+    def answers(
+        self, function: Callable[[OpenShard], Result], threads: int
+    ) -> list[tuple[int, Result]]:
+        """Return the number and the answer of each shard; `threads` are asked at the same time."""
+        if threads == 1:
+            return list(self.each(function))
+        found = mapped(partial(self._answer, function), self.numbers, threads)
+        return list(chain.from_iterable(found))
+
+    def _shard(self, number: int) -> OpenShard:
+        """Return a shard; the error for which it was left out, if it was."""
+        self._check_open()
+        failure = self.failures.get(number)
+        if failure is not None:
+            raise type(failure)(*failure.args)
+        return self._open[number]
+
+    def _answer(
+        self, function: Callable[[OpenShard], Result], number: int
+    ) -> list[tuple[int, Result]]:
         """Return the answer of a shard in a list, which is empty if the shard is left out now."""
         try:
-            return [self.ask(number, function)]
+            return [(number, self.ask(number, function))]
         except LASTING as error:
             self._leave_out(number, error)
             return []
@@ -216,7 +234,7 @@ class ShardSearcher:
         """Return the same of all shards; those that are asked at once share the threads."""
         outer = max(min(self.threads, len(self.numbers)), 1)
         ask = partial(_in_state, function, max(self.threads // outer, 1))
-        found = list(self.shards.each(ask, outer))
+        found = self.shards.answers(ask, outer)
         self.shards.check_some()
         return found
 
@@ -259,7 +277,7 @@ def _opened(path: str, name: str, allow: Collection[str]) -> OpenShard:
             f"{name} of {path} is missing; restore it from a copy",
             python="or open the others with missing='skip'",
         ) from error
-    except (*LASTING, *PASSING) as error:
+    except FAILING as error:
         raise named(error, name, path) from error
 
 

@@ -129,7 +129,12 @@ class Sealed:
         segment: int | None = None,
         lean: Collection[Run] | None = None,
     ) -> None:
-        """Take runs that follow each other; `window`, `segment` and `lean`: see `View.only`."""
+        """Take runs that follow each other.
+
+        Of a single run, `window` takes a range of its directory entries (`kernel.Tables`), and
+        `segment` the columns of one segment.  The documents of the runs `lean` are compared; None
+        for those of the runs that have no tables now.
+        """
         self.runs = list(runs)
         self.windows = None if window is None else [window]
         self.is_segment = segment is not None
@@ -286,23 +291,9 @@ class View:
         delta, kind, known = self.delta, self.kind, self.calibration
         return View(self.runs, delta, left_out, kind, known, kept=self.kept)
 
-    def only(
-        self,
-        runs: Sequence[Run],
-        delta: DeltaView,
-        *,
-        window: tuple[int, int] | None = None,
-        segment: int | None = None,
-        lean: Collection[Run] | None = None,
-    ) -> "View":
-        """Return a view of some of the documents: of these runs and this delta.
-
-        Of a single run, `window` takes a range of its directory entries (`kernel.Tables`), and
-        `segment` the columns of one segment.  The documents of the runs `lean` are compared; None
-        for those of the runs that have no tables now.
-        """
-        sealed = Sealed(runs, self.kind, window, segment, lean)
-        return View(sealed, delta, self.dead, self.kind, self.calibration)
+    def only(self, runs: Sequence[Run] | Sealed, delta: DeltaView) -> "View":
+        """Return a view of some of the documents: of these runs and this delta."""
+        return View(runs, delta, self.dead, self.kind, self.calibration)
 
     @property
     def extent(self) -> Extent:
