@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import groupby
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,15 +107,15 @@ def decontaminate(
     text = checked_field("text", text, "action='cut'" * (action == CUT))
     skipped, how = Skipped(on_error), (known_encoding(encoding), errors)
     parts = parts_of(against, text, id, fields, *how, skipped.other())
-    report, count = report_of(progress), thread_count(threads)
-    search = ItemSearch(parts, cutting, rule, errors=errors, threads=count)
+    search = ItemSearch(parts, cutting, rule, errors=errors, threads=thread_count(threads))
     staying = {"in against=": files.expanded(paths_of(against) or ())}
+    call = _Call(search, text, id, action, on_null, report_of(progress), staying, skipped)
     if (paths := paths_of(data)) is not None:
         reading = reading_of(id, text, *how, on_null, threads=threads, memory=memory)
-        return _of_files(paths, reading, search, action, on_null, report, staying, skipped)
+        return call.of_files(paths, reading)
     rows = rows_of(data, skipped)
     texts = readable_texts(rows.texts(text), skipped, cutting, *how)
-    return _of_rows(rows, texts, text, id, search, action, on_null, report, staying, skipped)
+    return call.of_rows(rows, texts)
 
 
 class ItemSearch:
@@ -349,35 +349,51 @@ def _parts(item: Any, name: str, value: Any, encoding: str, errors: str) -> Iter
         )
 
 
-def _of_rows(
-    rows: DataRows,
-    texts: RowTexts,
-    text: FieldName,
-    id: FieldName | None,
-    search: ItemSearch,
-    action: str,
-    on_null: str,
-    report: Report | None,
-    staying: files.Staying,
-    skipped: Skipped,
-) -> Decontaminated:
-    is_null = texts.checked_nulls(on_null)
-    if action == MARK and isinstance(rows, Values):
-        raise OptionError("action='mark' adds a field, and texts have none; give rows with fields")
-    ids = own_ids(rows) if id is None or isinstance(rows, Values) else rows.column(id)
+class _Call(NamedTuple):
+    """The arguments of a call, see `decontaminate`; `staying`: files that no output replaces."""
 
-    for done in search.read(texts.batches()):
-        if report is not None:
-            report(done)
-    leaks = search.leaks(texts.filled)
-    kept = ~skipped.flags(len(texts))
-    if on_null == DROP_NULLS:
-        kept &= ~is_null
-    own = by_document(leaks)
-    data = _changed_rows(rows, texts, text, own, action, kept)
-    named = leaks if ids is None else [replace(leak, id=ids[leak.id]) for leak in leaks]
-    held = InMemory(data, text, staying=staying)
-    return _result(held, kept, named, search, skipped.named(ids))
+    search: ItemSearch
+    text: FieldName
+    id: FieldName | None
+    action: str
+    on_null: str
+    report: Report | None
+    staying: files.Staying
+    skipped: Skipped
+
+    def of_rows(self, rows: DataRows, texts: RowTexts) -> Decontaminated:
+        """Return what becomes of rows."""
+        is_null, search = texts.checked_nulls(self.on_null), self.search
+        if self.action == MARK and isinstance(rows, Values):
+            raise OptionError(
+                "action='mark' adds a field, and texts have none; give rows with fields"
+            )
+        id = None if isinstance(rows, Values) else self.id
+        ids = own_ids(rows) if id is None else rows.column(id)
+        for done in search.read(texts.batches()):
+            if self.report is not None:
+                self.report(done)
+        leaks = search.leaks(texts.filled)
+        kept = ~self.skipped.flags(len(texts))
+        if self.on_null == DROP_NULLS:
+            kept &= ~is_null
+        data = _changed_rows(rows, texts, self.text, by_document(leaks), self.action, kept)
+        named = leaks if ids is None else [replace(leak, id=ids[leak.id]) for leak in leaks]
+        held = InMemory(data, self.text, staying=self.staying)
+        return _result(held, kept, named, search, self.skipped.named(ids))
+
+    def of_files(self, paths: Sequence[str], reading: files.SourceOptions) -> Decontaminated:
+        """Return what becomes of the documents in files."""
+        with ExitStack() as held:
+            read = opened(paths, reading, held, self.skipped, self.staying)
+            run = DecontaminationRun(self.search, read.origins, read.survivors(None))
+            held.push(run)
+            text, batches = reading.text_field, read.batches()
+            kept = run.clean(batches, self.action, read.sources, text, report=self.report)
+            if self.on_null == DROP_NULLS:
+                kept &= ~read.nulls
+            survivors = KeptDocuments(read, run.lines, kept, held.pop_all())
+            return run.result(survivors, kept, self.skipped.named())
 
 
 def _changed_rows(
@@ -410,27 +426,6 @@ def _of_one_type(own: dict[Any, list[Leak]]) -> dict[Any, list[Leak]]:
     return {
         at: [replace(leak, item=id_text(leak.item)) for leak in leaks] for at, leaks in own.items()
     }
-
-
-def _of_files(
-    paths: Sequence[str],
-    reading: files.SourceOptions,
-    search: ItemSearch,
-    action: str,
-    on_null: str,
-    report: Report | None,
-    staying: files.Staying,
-    skipped: Skipped,
-) -> Decontaminated:
-    with ExitStack() as held:
-        read = opened(paths, reading, held, skipped, staying)
-        run = held.enter_context(DecontaminationRun(search, read.origins, read.survivors(None)))
-        batches, text = read.batches(), reading.text_field
-        kept = run.clean(batches, action, read.sources, text, report=report)
-        if on_null == DROP_NULLS:
-            kept &= ~read.nulls
-        survivors = KeptDocuments(read, run.lines, kept, held.pop_all())
-        return run.result(survivors, kept, skipped.named())
 
 
 def _result(
