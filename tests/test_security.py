@@ -22,7 +22,7 @@ from simdb.storage.manifest import decode_manifest, encode_manifest
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml"}
 # Its unpickler lets pickles import and call nothing, see tests/compat/test_pickled.py.
-READS_PICKLES = PACKAGE / "compat" / "unpickler.py"
+READS_PICKLES = PACKAGE / "compat" / "importing.py"
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 # The modules that import others by name: tokenisers, when they are allowed; optional packages; and
 # modules of simdb and of the standard library that are loaded when first used.
