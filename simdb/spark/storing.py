@@ -6,8 +6,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -34,10 +33,6 @@ from simdb.spark import frames, sketching
 from simdb.spark.pairing import partitions_of
 from simdb.storage import Shard, shards_file
 
-# Documents that travel together are of one shard and one chunk of it; about so many have one chunk.
-CHUNK_DOCUMENTS = 1 << 18
-SCHEMA = "place int, chunk int, content binary"
-MARK = -1
 Asked = dict[str, Any]
 ID_TYPES = {int: "bigint", str: "string", bytes: "binary"}
 
@@ -76,79 +71,44 @@ def write_database(
         raise OptionError(
             "a database is written of sketches with vectors; make them with store_volatility=True"
         )
-    keyed = sketching.checked_keys(sketches, partitions_of(sketches, partitions))
-    chunks = max(keyed.document_count // (shards * CHUNK_DOCUMENTS), 1)
-    functions = frames.functions()
-    marks = sketches.sparkSession.range(shards).select(
-        functions.col("id").cast("int").alias("place"), functions.lit(MARK).alias("chunk"),
-        functions.lit(None).cast("binary").alias("content"),
-    )  # fmt: skip
-    given = frames.in_order(sketches.select("id", "is_empty", *sketching.columns_of(sketch)), "id")
-    packed = given.mapInArrow(partial(_pack, shards, chunks), SCHEMA)
-    spread = marks.union(packed).repartitionById(shards, "place")
-    written = spread.sortWithinPartitions("chunk").mapInArrow(
+    sketching.checked_keys(sketches, partitions_of(sketches, partitions))
+    given = sketches.select("id", "is_empty", *sketching.columns_of(sketch))
+    types = ", ".join(f"{name} {frames.column_type(given, name)}" for name in given.columns)
+    placed = given.mapInArrow(partial(_place, shards), f"place int, {types}")
+    # A row without an id says which shard a task has, also one without documents.
+    places = frames.functions().col("id").cast("int").alias("place")
+    marks = sketches.sparkSession.range(shards).select(places)
+    rows = marks.unionByName(placed, allowMissingColumns=True)
+    spread = rows.repartitionById(shards, "place").sortWithinPartitions("id")
+    written = spread.mapInArrow(
         partial(_write, place, shards, options), "name string, documents bigint, digest string"
     )
     reports = [Shard(row["name"], row["documents"], row["digest"]) for row in written.collect()]
     return finish_sharded(place, shards, reports=reports)
 
 
-def _pack(shards: int, chunks: int, batches: Iterable[Any]) -> Iterator[Any]:
-    """Divide documents by shard and chunk: a task."""
-    arrow = frames.pyarrow()
-    for table in _gathered(batches):
-        hashes = kernel.encode_ids(table.column("id").to_pylist())[2]
-        places = (hashes % np.uint64(shards)).astype(np.int64)
-        parts = (hashes // np.uint64(shards) % np.uint64(chunks)).astype(np.int64)
-        order = np.lexsort((parts, places))
-        numbers = (places * chunks + parts)[order]
-        starts = np.flatnonzero(np.diff(numbers, prepend=-1))
-        stops = np.append(starts[1:], len(order))
-        sorted_table = table.take(arrow.array(order))
-        content = [
-            _as_bytes(sorted_table.slice(start, stop - start))
-            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
-        ]
-        yield frames.batch_of(
-            {
-                "place": (numbers[starts] // chunks).astype(np.int32),
-                "chunk": (numbers[starts] % chunks).astype(np.int32),
-                "content": arrow.array(content, arrow.binary()),
-            }
-        )
-
-
-def _gathered(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield tables of many batches."""
-    arrow = frames.pyarrow()
-    held: list[Any] = []
-    count = 0
+def _place(shards: int, batches: Iterable[Any]) -> Iterator[Any]:
+    """Put the shard of each document before its columns: a task."""
     for batch in batches:
-        held.append(batch)
-        count += len(batch)
-        if count >= CHUNK_DOCUMENTS:
-            yield arrow.Table.from_batches(held)
-            held, count = [], 0
-    if count:
-        yield arrow.Table.from_batches(held)
-
-
-def _as_bytes(table: Any) -> bytes:
-    arrow = frames.pyarrow()
-    sink = arrow.BufferOutputStream()
-    with arrow.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
+        hashes = kernel.encode_ids(batch.column("id").to_pylist())[2]
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        places = (hashes % np.uint64(shards)).astype(np.int32)
+        yield frames.batch_of({"place": places, **columns})
 
 
 def _write(path: str, shards: int, options: Options, batches: Iterable[Any]) -> Iterator[Any]:
-    """Write the shard whose documents a task has; its first row says which one that is."""
-    rows = _contents(batches)
-    mark = next(rows, None)
-    if mark is None:
+    """Write the shard whose documents a task has, in the order of ids; the first row has none."""
+    full = (batch for batch in batches if len(batch))
+    first = next(full, None)
+    if first is None:
         return
-    documents = _documents(rows, options)
-    written = write_shard(path, mark[0], documents, shards, options=options, threads=1)
+    documents = (
+        (batch.column("id").to_pylist(), _sketches(batch, options.sketch))
+        for batch in chain([first.slice(1)], full)
+        if len(batch)
+    )
+    number = first.column("place")[0].as_py()
+    written = write_shard(path, number, documents, shards, options=options, threads=1)
     arrow = frames.pyarrow()
     yield frames.batch_of(
         {
@@ -159,27 +119,8 @@ def _write(path: str, shards: int, options: Options, batches: Iterable[Any]) -> 
     )
 
 
-def _contents(batches: Iterable[Any]) -> Iterator[tuple[int, int, Any]]:
-    """Yield place, chunk and content of the rows of batches."""
-    for batch in batches:
-        columns = [batch.column(name) for name in ("place", "chunk", "content")]
-        for place, chunk, content in zip(*columns, strict=True):
-            yield place.as_py(), chunk.as_py(), content.as_buffer()
-
-
-def _documents(rows: Iterable[tuple[int, int, Any]], options: Options) -> Iterator[Any]:
-    """Yield ids and sketches of each chunk, in the order of ids."""
-    arrow = frames.pyarrow()
-    for _, group in groupby(rows, key=itemgetter(1)):
-        tables = [arrow.ipc.open_stream(content).read_all() for _, _, content in group]
-        table = arrow.concat_tables(tables).sort_by("id").combine_chunks()
-        ids = table.column("id").to_pylist()
-        yield ids, _sketches(table, options.sketch)
-
-
-def _sketches(table: Any, sketch: Simhash | Minhash) -> Fingerprints | Signatures:
+def _sketches(batch: Any, sketch: Simhash | Minhash) -> Fingerprints | Signatures:
     """Return sketches with the bytes that they had."""
-    (batch,) = table.to_batches()
     if isinstance(sketch, Minhash):
         rows = frames.rows_of(batch.column("signature"), sketch.vector_bytes)
         is_empty = np.asarray(batch.column("is_empty").to_numpy(zero_copy_only=False), np.bool_)
