@@ -16,12 +16,8 @@ from simdb.storage.contents import (
     Contents as Contents,
     all_names as all_names,
     idf_checksum as idf_checksum,
-    load as load,
-    make_room_for as make_room_for,
-    read_manifest as read_manifest,
     read_options as read_options,
     read_resources as read_resources,
-    stored_options as stored_options,
     table_names as table_names,
 )
 from simdb.storage.delta import (
@@ -30,16 +26,8 @@ from simdb.storage.delta import (
     DeltaView as DeltaView,
     Keying as Keying,
     StoredBatch as StoredBatch,
-    concatenate as concatenate,
-    delta_view as delta_view,
-    encode_batch as encode_batch,
 )
-from simdb.storage.environment import (
-    Environment as Environment,
-    Lease as Lease,
-    Source as Source,
-    acquire as acquire,
-)
+from simdb.storage.environment import Environment as Environment, Lease as Lease, Source as Source
 from simdb.storage.files import (
     COPY_FILE as COPY_FILE,
     DATA_FILE as DATA_FILE,
@@ -91,7 +79,6 @@ from simdb.storage.passages import (
     check_rewritten as check_rewritten,
     entries_of_grains as entries_of_grains,
     living as living,
-    passage_keys as passage_keys,
     renumbering as renumbering,
 )
 from simdb.storage.run import (
@@ -102,9 +89,6 @@ from simdb.storage.run import (
     Run as Run,
     Segment as Segment,
     as_segment as as_segment,
-    followed_parts as followed_parts,
-    run_keys as run_keys,
-    sealed_parts as sealed_parts,
 )
 from simdb.storage.shards_file import Shard as Shard
 from simdb.storage.table import (

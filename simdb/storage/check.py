@@ -28,7 +28,7 @@ from simdb.storage.idf_file import problems_of
 from simdb.storage.merge import differences, written_keys
 from simdb.storage.metadata import check_features, decode_block, decode_times
 from simdb.storage.passages import check_passages
-from simdb.storage.run import Run, run_keys
+from simdb.storage.run import Run
 from simdb.storage.table import Table, stored_bits
 from simdb.storage.tombstones import is_deleted
 
@@ -137,7 +137,7 @@ def _check_strays(
     Runs written ahead of a commit that did not follow are removed by the next commit.
     """
     ahead = contents.manifest.ahead
-    expected = {each for run in contents.runs for each in run_keys(run, table_names, source.width)}
+    expected = {each for run in contents.runs for each in run.value_keys(table_names, source.width)}
     if contents.manifest.unfinished is not None:
         expected.update(written_keys(contents.manifest.unfinished, table_names))
     for name in (*table_names, layout.IDS, layout.DOCUMENTS, layout.VOLATILITY):

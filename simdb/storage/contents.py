@@ -56,6 +56,33 @@ class Contents(NamedTuple):
         """The number of the transaction and the generation of the map."""
         return self.transaction_number, self.generation
 
+    @staticmethod
+    def load(source: Source, previous: "Contents | None") -> "Contents":
+        """Return what `source` sees."""
+        environment, manifest = (
+            source.environment,
+            read_manifest(source.environment, source.transaction),
+        )
+        if previous is not None and previous.generation != environment.generation:
+            previous = None
+        buffer = _load_delta(source, manifest, previous)
+        delta = buffer.view()
+        if delta.stop != manifest.next_ordinal:
+            raise CorruptError(
+                f"the delta ends at ordinal {delta.stop}, but the manifest says"
+                f" {manifest.next_ordinal}"
+            )
+        return Contents(
+            source.transaction.id(),
+            environment.generation,
+            manifest,
+            _known_runs(manifest, previous),
+            delta,
+            _load_dead(source, manifest, previous),
+            buffer,
+            _load_calibration(source, manifest, previous),
+        )
+
     def after(self, number: int, manifest: Manifest, buffer: Delta, dead: U8 | None) -> "Contents":
         """Return what the transaction `number` has written on top of these contents."""
         runs, dead = _known_runs(manifest, self), dead if manifest.deleted_count else None
@@ -232,32 +259,6 @@ def _stored(environment: Environment, transaction: Any, key: bytes) -> Any:
     """Return an object of the sub-database `meta`; None if there is none."""
     value = get_value(transaction, environment.subdatabase(layout.META), key)
     return None if value is None else codec.decode_object(layout.OBJECT_KINDS[key], key, value)
-
-
-def load(source: Source, previous: Contents | None) -> Contents:
-    """Return what `source` sees."""
-    environment, manifest = (
-        source.environment,
-        read_manifest(source.environment, source.transaction),
-    )
-    if previous is not None and previous.generation != environment.generation:
-        previous = None
-    buffer = _load_delta(source, manifest, previous)
-    delta = buffer.view()
-    if delta.stop != manifest.next_ordinal:
-        raise CorruptError(
-            f"the delta ends at ordinal {delta.stop}, but the manifest says {manifest.next_ordinal}"
-        )
-    return Contents(
-        source.transaction.id(),
-        environment.generation,
-        manifest,
-        _known_runs(manifest, previous),
-        delta,
-        _load_dead(source, manifest, previous),
-        buffer,
-        _load_calibration(source, manifest, previous),
-    )
 
 
 def _known_runs(manifest: Manifest, previous: Contents | None) -> tuple[Run, ...]:

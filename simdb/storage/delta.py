@@ -74,6 +74,56 @@ class StoredBatch:
             None if self.features is None else self.features.taken(inside),
         )
 
+    def view(self, start: int, keying: "Keying") -> "DeltaView":
+        """Return the documents as a view; the first one has the ordinal `start`."""
+        if len(self) == 1 and int(self.states[0]) != EMPTY:
+            return _single_view(start, self, keying)
+        ordinals = np.arange(start, start + len(self), dtype=np.uint32)
+        weighted_count = int(np.count_nonzero(self.states == WEIGHTED))
+        fingerprints, vectors = self.fingerprints, self.vectors
+        if weighted_count < len(self):
+            has_features = self.states != EMPTY
+            if not has_features.all():
+                fingerprints, vectors = fingerprints[has_features], vectors[has_features]
+                ordinals = ordinals[has_features]
+        searchable = keying.searchable(fingerprints, vectors)
+        return DeltaView(start, self, searchable, ordinals, None, weighted_count)
+
+    @staticmethod
+    def joined(batches: Sequence["StoredBatch"]) -> "StoredBatch":
+        """Join the documents of all `batches` (at least one), in order."""
+        if len(batches) == 1:
+            return batches[0]
+        lengths = [np.diff(each.offsets) for each in batches]
+        columns = ("fingerprints", "states", "vectors", "hashes", "content")
+        return StoredBatch(
+            **{name: np.concatenate([getattr(each, name) for each in batches]) for name in columns},
+            offsets=offsets_of(np.concatenate(lengths)),
+            grains=joined_ragged([each.grains for each in batches]),
+            features=joined_ragged([each.features for each in batches]),
+        )
+
+    def encoded(self, key: bytes) -> U8:
+        """Return the value of the delta under `key`."""
+        counts = _COUNTS.pack(len(self), self.vectors.shape[1])
+        parts: list[Any] = [
+            self.fingerprints,
+            self.hashes,
+            stored_offsets(self.offsets, f"the ids of {len(self)} documents"),
+            self.states,
+            self.vectors,
+            self.content,
+        ]
+        if len(self) <= FEW_DOCUMENTS:
+            payload = b"".join([counts, *[part.tobytes() for part in parts]])
+            stored = codec.encode_bytes(layout.DELTA_KIND, key, len(payload), payload)
+            return np.frombuffer(stored, np.uint8)
+        parts.insert(0, np.frombuffer(counts, np.uint8))
+        flat = [np.ascontiguousarray(part).reshape(-1).view(np.uint8) for part in parts]
+        whole = codec.allocate(np.uint8, sum(len(part) for part in flat))
+        np.concatenate(flat, out=whole)
+        return codec.encode_array(layout.DELTA_KIND, key, whole)
+
 
 class VectorKeying(Protocol):
     """The rule that gives every document with weights its keys in the cross-polytope tables."""
@@ -156,22 +206,6 @@ class DeltaView(NamedTuple):
         return np.arange(self.start, self.stop, dtype=np.uint32)
 
 
-def delta_view(start: int, batch: StoredBatch, keying: Keying) -> DeltaView:
-    """Return the documents of `batch` as a view; the first one has the ordinal `start`."""
-    if len(batch) == 1 and int(batch.states[0]) != EMPTY:
-        return _single_view(start, batch, keying)
-    ordinals = np.arange(start, start + len(batch), dtype=np.uint32)
-    weighted_count = int(np.count_nonzero(batch.states == WEIGHTED))
-    fingerprints, vectors = batch.fingerprints, batch.vectors
-    if weighted_count < len(batch):
-        has_features = batch.states != EMPTY
-        if not has_features.all():
-            fingerprints, vectors = fingerprints[has_features], vectors[has_features]
-            ordinals = ordinals[has_features]
-    searchable = keying.searchable(fingerprints, vectors)
-    return DeltaView(start, batch, searchable, ordinals, None, weighted_count)
-
-
 def _single_view(start: int, batch: StoredBatch, keying: Keying) -> DeltaView:
     """Return a single document with features as a view; this takes a third of the time."""
     return DeltaView(
@@ -214,7 +248,7 @@ class Delta:
 
     def append(self, batch: StoredBatch) -> None:
         """Append the documents of `batch`."""
-        self.extend(delta_view(self.start + len(self), batch, self._keying))
+        self.extend(batch.view(self.start + len(self), self._keying))
 
     def extend(self, delta: DeltaView) -> None:
         """Append the documents of a view that already has the next ordinals; FullError."""
@@ -250,20 +284,6 @@ class Delta:
         return DeltaView(self.start, batch, searchable, ordinals, narrow, self._ends[-1])
 
 
-def concatenate(batches: Sequence[StoredBatch]) -> StoredBatch:
-    """Join the documents of all `batches` (at least one), in order."""
-    if len(batches) == 1:
-        return batches[0]
-    lengths = [np.diff(each.offsets) for each in batches]
-    columns = ("fingerprints", "states", "vectors", "hashes", "content")
-    return StoredBatch(
-        **{name: np.concatenate([getattr(each, name) for each in batches]) for name in columns},
-        offsets=offsets_of(np.concatenate(lengths)),
-        grains=joined_ragged([each.grains for each in batches]),
-        features=joined_ragged([each.features for each in batches]),
-    )
-
-
 def stored_offsets(offsets: I64, what: str) -> U32:
     """Narrow offsets to uint32; FullError naming `what` if its bytes exceed one stored value."""
     if offsets[-1] > layout.VALUE_BYTES_MAX:
@@ -272,28 +292,6 @@ def stored_offsets(offsets: I64, what: str) -> U32:
             " value; nothing was changed"
         )
     return offsets.astype(np.uint32)
-
-
-def encode_batch(key: bytes, batch: StoredBatch) -> U8:
-    """Return the value of the delta for `batch`."""
-    counts = _COUNTS.pack(len(batch), batch.vectors.shape[1])
-    parts: list[Any] = [
-        batch.fingerprints,
-        batch.hashes,
-        stored_offsets(batch.offsets, f"the ids of {len(batch)} documents"),
-        batch.states,
-        batch.vectors,
-        batch.content,
-    ]
-    if len(batch) <= FEW_DOCUMENTS:
-        payload = b"".join([counts, *[part.tobytes() for part in parts]])
-        stored = codec.encode_bytes(layout.DELTA_KIND, key, len(payload), payload)
-        return np.frombuffer(stored, np.uint8)
-    parts.insert(0, np.frombuffer(counts, np.uint8))
-    flat = [np.ascontiguousarray(part).reshape(-1).view(np.uint8) for part in parts]
-    whole = codec.allocate(np.uint8, sum(len(part) for part in flat))
-    np.concatenate(flat, out=whole)
-    return codec.encode_array(layout.DELTA_KIND, key, whole)
 
 
 def decode_batch(key: bytes, value: Any) -> StoredBatch:

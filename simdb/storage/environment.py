@@ -764,6 +764,56 @@ class Lease:
         """Made by `Environment.lease`."""
         self.environment = environment
 
+    @staticmethod
+    def acquire(
+        path: str,
+        *,
+        is_read_only: bool,
+        durability: str,
+        map_bytes: int,
+        timeout: float | None = None,
+    ) -> "Lease":
+        """Return a lease of the environment of the directory `path`, opening it if needed.
+
+        An environment that was opened for reading is reopened for the first caller that writes.
+        OptionError if it is already open with another durability, because all users share that.
+        `timeout`: seconds to wait while another process replaces the data file.
+        """
+        with _lock:
+            state = os.stat(path)
+            place = (state.st_dev, state.st_ino)
+            known = _open.get(place)
+            if known is not None and known.is_used:
+                known.recover()
+            if known is None or not known.is_at(path) or not known.is_used:
+                if known is not None and not known.is_used:
+                    _close_unused(known)
+                environment = Environment(
+                    os.path.abspath(path),
+                    is_read_only=is_read_only,
+                    durability=durability,
+                    map_bytes=map_bytes,
+                    timeout=timeout,
+                )
+                try:
+                    _open[place] = environment
+                    return environment.lease()
+                except BaseException:
+                    # An interrupt: there may be no lease, and so no finaliser.
+                    _close_unused(environment)
+                    raise
+            lease = known.lease()
+            if not is_read_only:
+                if known.is_read_only:
+                    known.durability = durability
+                    known.reopen(None, is_read_only=False)
+                elif known.durability != durability:
+                    raise OptionError(
+                        f"{path} is open in this process with durability={known.durability!r};"
+                        f" close it first, or open it with the same durability"
+                    )
+            return lease
+
     def release(self) -> None:
         """Give the lease back; a second call does nothing.  The last one closes its environment.
 
@@ -787,51 +837,6 @@ class Lease:
         """
         with suppress(BusyError):
             self.release()
-
-
-def acquire(
-    path: str, *, is_read_only: bool, durability: str, map_bytes: int, timeout: float | None = None
-) -> Lease:
-    """Return a lease of the environment of the directory `path`, opening it if needed.
-
-    An environment that was opened for reading is reopened for the first caller that writes.
-    OptionError if it is already open with another durability, because all users share that.
-    `timeout`: seconds to wait while another process replaces the data file.
-    """
-    with _lock:
-        state = os.stat(path)
-        place = (state.st_dev, state.st_ino)
-        known = _open.get(place)
-        if known is not None and known.is_used:
-            known.recover()
-        if known is None or not known.is_at(path) or not known.is_used:
-            if known is not None and not known.is_used:
-                _close_unused(known)
-            environment = Environment(
-                os.path.abspath(path),
-                is_read_only=is_read_only,
-                durability=durability,
-                map_bytes=map_bytes,
-                timeout=timeout,
-            )
-            try:
-                _open[place] = environment
-                return environment.lease()
-            except BaseException:
-                # An interrupt: there may be no lease, and so no finaliser.
-                _close_unused(environment)
-                raise
-        lease = known.lease()
-        if not is_read_only:
-            if known.is_read_only:
-                known.durability = durability
-                known.reopen(None, is_read_only=False)
-            elif known.durability != durability:
-                raise OptionError(
-                    f"{path} is open in this process with durability={known.durability!r};"
-                    f" close it first, or open it with the same durability"
-                )
-        return lease
 
 
 def _close_unused(environment: Environment) -> None:

@@ -60,6 +60,13 @@ class PassageInfo(NamedTuple):
         """Number of entries."""
         return sum(self.counts)
 
+    def value_keys(self) -> Iterator[bytes]:
+        """Yield the key of every value."""
+        for number, count in enumerate(self.counts):
+            if count:
+                for column in (layout.KEYS, layout.ORDINALS):
+                    yield layout.segment_key(self.number, column, number)
+
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:

@@ -264,14 +264,6 @@ class GrainsByOrdinal:
         return self._block.taken(slice(start - self._start, stop - self._start))
 
 
-def passage_keys(info: PassageInfo) -> Iterator[bytes]:
-    """Yield the key of every value of a passage run."""
-    for number, count in enumerate(info.counts):
-        if count:
-            for column, _ in COLUMNS:
-                yield layout.segment_key(info.number, column, number)
-
-
 def entries_of_grains(first: int, grains: Grains) -> Table:
     """Return the entries of consecutive documents, of which the first has the ordinal `first`.
 
@@ -386,7 +378,7 @@ def _disorder(row: PassageInfo, source: Source) -> Iterator[str]:
 
 def _strays(manifest: Manifest, source: Source) -> Iterator[Finding]:
     """Yield a finding for each value of no run; those written ahead are removed by a commit."""
-    expected = {key for row in manifest.passages for key in passage_keys(row)}
+    expected = {key for row in manifest.passages for key in row.value_keys()}
     for key, _ in source.every(layout.PASSAGES):
         is_ahead = 0 < manifest.passages_ahead <= layout.key_number(key) + 1
         if key not in expected and not is_ahead:

@@ -256,6 +256,18 @@ class Run:
         start = self.info.start + number * layout.SEGMENT_ORDINALS
         return start, min(start + layout.SEGMENT_ORDINALS, self.info.stop)
 
+    def value_keys(self, table_names: Sequence[bytes], width: int) -> Iterator[tuple[bytes, bytes]]:
+        """Yield sub-database and key of every value; `table_names`: its tables of keys."""
+        number = self.info.number
+        for name in [*table_names, layout.IDS]:
+            if is_stored(self.info, name):
+                for column in layout.TABLE_KINDS:
+                    yield name, layout.table_key(number, column)
+        for segment in range(self.segment_count):
+            for column in layout.COLUMN_KINDS:
+                if column != layout.VECTOR or (width and self.info.weighted_count):
+                    yield layout.column_name(column), layout.segment_key(number, column, segment)
+
     def _fetch_table(self, name: bytes, source: Source) -> Table:
         count = entry_count(self.info, name)
         if not is_stored(self.info, name):
@@ -334,19 +346,6 @@ def _check_length(info: RunInfo, column: int, number: int, found: int, wanted: i
         )
 
 
-def run_keys(run: Run, table_names: Sequence[bytes], width: int) -> Iterator[tuple[bytes, bytes]]:
-    """Yield sub-database and key of every value of a run; `table_names`: its tables of keys."""
-    number = run.info.number
-    for name in [*table_names, layout.IDS]:
-        if is_stored(run.info, name):
-            for column in layout.TABLE_KINDS:
-                yield name, layout.table_key(number, column)
-    for segment in range(run.segment_count):
-        for column in layout.COLUMN_KINDS:
-            if column != layout.VECTOR or (width and run.info.weighted_count):
-                yield layout.column_name(column), layout.segment_key(number, column, segment)
-
-
 def put_segment(
     number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool, may_be_even: bool
 ) -> None:
@@ -404,9 +403,21 @@ class ColumnParts(Sequence[ColumnPart]):
     """The segments of runs that follow each other, and the delta behind them, by ordinal."""
 
     def __init__(self, parts: Sequence[ColumnPart]) -> None:
-        """Take parts in order; see `sealed_parts` and `followed_parts`."""
+        """Take parts in order; see `of_runs` and `followed_by`."""
         self._parts = parts
         self._starts = [part.start for part in parts]
+
+    @classmethod
+    def of_runs(cls, runs: Sequence[Run], segment: int | None = None) -> "ColumnParts":
+        """Return the segments of runs; with `segment`, only those with this number."""
+        return cls(
+            [
+                ColumnPart(run, number)
+                for run in runs
+                for number in range(run.segment_count)
+                if segment is None or number == segment
+            ]
+        )
 
     def __len__(self) -> int:
         """Number of parts."""
@@ -434,26 +445,13 @@ class ColumnParts(Sequence[ColumnPart]):
         """Return the number of the part that contains one ordinal."""
         return bisect_right(self._starts, ordinal) - 1
 
-
-def sealed_parts(runs: Sequence[Run], segment: int | None = None) -> ColumnParts:
-    """Return the segments of runs; with `segment`, only those with this number."""
-    return ColumnParts(
-        [
-            ColumnPart(run, number)
-            for run in runs
-            for number in range(run.segment_count)
-            if segment is None or number == segment
-        ]
-    )
-
-
-def followed_parts(sealed: ColumnParts, delta: DeltaView) -> ColumnParts:
-    """Return the segments of runs, followed by the delta if it has documents."""
-    if not len(delta.batch):
-        return sealed
-    segment = as_segment(delta.start, delta.batch, delta.id_offsets)
-    run = Run(RunInfo(-1, delta.start, delta.stop, 0, 0, 0), segments=[segment])
-    return ColumnParts([*sealed, ColumnPart(run, 0)])
+    def followed_by(self, delta: DeltaView) -> "ColumnParts":
+        """Return these segments of runs, followed by the delta if it has documents."""
+        if not len(delta.batch):
+            return self
+        segment = as_segment(delta.start, delta.batch, delta.id_offsets)
+        run = Run(RunInfo(-1, delta.start, delta.stop, 0, 0, 0), segments=[segment])
+        return ColumnParts([*self, ColumnPart(run, 0)])
 
 
 class LazyKernel:

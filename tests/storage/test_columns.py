@@ -12,7 +12,7 @@ import simdb
 from simdb.core import kernel
 from simdb.plan.tables import Permutations
 from simdb.storage import codec, layout
-from simdb.storage.delta import Delta, StoredBatch, decode_batch, encode_batch
+from simdb.storage.delta import Delta, StoredBatch, decode_batch
 from simdb.storage.manifest import Manifest, RunInfo, Unfinished, decode_manifest, encode_manifest
 from simdb.storage.metadata import BLOCK_BYTES, decode_block, encode_blocks
 from simdb.storage.tombstones import (
@@ -54,7 +54,7 @@ rows = st.lists(
 def test_a_batch_comes_back_as_it_was(rows, width):
     batch = make_batch([bits for bits, _ in rows], [id for _, id in rows], width)
 
-    value = encode_batch(KEY, batch).tobytes()
+    value = batch.encoded(KEY).tobytes()
 
     assert_equal(decode_batch(KEY, value), batch)
 
@@ -80,7 +80,7 @@ def test_a_batch_is_the_sum_of_its_parts(rows, cut):
 @over("length", [0, 7, 8, 20, 100])
 def test_a_batch_that_was_cut_off_is_refused(length):
     batch = make_batch(range(5), list("abcde"), 32)
-    payload = codec.decode_array(b"delt", KEY, encode_batch(KEY, batch), "u1")[:length]
+    payload = codec.decode_array(b"delt", KEY, batch.encoded(KEY), "u1")[:length]
     value = codec.encode_array(b"delt", KEY, payload)
 
     with pytest.raises(simdb.CorruptError):
@@ -92,7 +92,7 @@ def test_a_batch_with_offsets_that_descend_is_refused():
     batch.offsets[[1, 2]] = batch.offsets[[2, 1]]
 
     with pytest.raises(simdb.CorruptError, match="offsets"):
-        decode_batch(KEY, encode_batch(KEY, batch).tobytes())
+        decode_batch(KEY, batch.encoded(KEY).tobytes())
 
 
 @given(lengths=st.lists(st.sampled_from([0, 1, 100, BLOCK_BYTES // 3, BLOCK_BYTES]), max_size=12))

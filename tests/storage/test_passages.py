@@ -12,7 +12,6 @@ from stored_values import change_value
 import simdb
 from simdb.database.write import commit as writing
 from simdb.storage import codec, layout, metadata, passages as stored
-from simdb.storage.passages import passage_keys
 
 OPTIONS = simdb.Options(
     passages=True, features=True, delta_documents=4, growth=2, keep_times="inserted"
@@ -58,7 +57,7 @@ def assert_passages(database, texts):
         assert np.array_equal(state.features(live).offsets, packed.offsets)
         assert np.array_equal(state.features(live).values, packed.values)
         keys = {bytes(key) for key, _ in state.source.every(layout.PASSAGES)}
-        assert keys == {key for row in state.counts.passages for key in passage_keys(row)}
+        assert keys == {key for row in state.counts.passages for key in row.value_keys()}
 
 
 class World:

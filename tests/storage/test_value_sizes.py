@@ -9,7 +9,7 @@ import simdb
 from simdb.core.errors import FullError
 from simdb.plan.tables import Permutations
 from simdb.storage import layout
-from simdb.storage.delta import StoredBatch, delta_view, encode_batch
+from simdb.storage.delta import StoredBatch
 from simdb.storage.merge import joined
 from simdb.storage.rewriting import seal
 from simdb.storage.run import as_segment
@@ -36,7 +36,7 @@ def test_more_than_four_gibibytes_of_ids_are_sealed_whole(monkeypatch, many_giga
     monkeypatch.setattr(layout, "SEGMENT_ORDINALS", 3)
     keying = Permutations(4, 1)
 
-    run = seal(delta_view(0, many_gigabytes, keying), keying, -1)
+    run = seal(many_gigabytes.view(0, keying), keying, -1)
 
     segments = [run.segment(number, IN_MEMORY) for number in range(run.segment_count)]
     assert [len(each) for each in segments] == [3, 3, 3, 1]
@@ -57,7 +57,7 @@ def test_more_ids_than_one_value_holds_are_refused_and_not_cut_off(many_gigabyte
     with pytest.raises(FullError, match=message):
         as_segment(0, many_gigabytes)
     with pytest.raises(FullError, match=message):
-        encode_batch(layout.number_key(0), many_gigabytes)
+        many_gigabytes.encoded(layout.number_key(0))
     with pytest.raises(FullError, match=message):
         joined(parts, 0)
 

@@ -6,7 +6,6 @@ import simdb
 from simdb.storage import environment, layout
 from simdb.storage.contents import table_names
 from simdb.storage.merge import written_keys
-from simdb.storage.run import run_keys
 
 TINY = simdb.Options(delta_documents=4, growth=2)
 
@@ -32,7 +31,7 @@ def stray_values(database):
     names = [*tables, layout.IDS]
     with store.state() as state:
         for run in state.runs:
-            expected.update(run_keys(run, tables, store.width))
+            expected.update(run.value_keys(tables, store.width))
         manifest = store.contents(state.source).manifest
         if manifest.unfinished is not None:
             expected.update(written_keys(manifest.unfinished, tables))

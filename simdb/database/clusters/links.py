@@ -30,7 +30,6 @@ from simdb.plan import Criterion
 from simdb.storage import (
     Delta,
     StoredBatch,
-    delta_view,
     groups_of,
     layout,
     rewriting,
@@ -166,7 +165,7 @@ def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iter
         sketches.bits, sketches.states, sketches.vectors, np.zeros(count, np.uint64), nothing,
         np.empty(0, np.uint8),
     )  # fmt: skip
-    delta = delta_view(0, batch, state.keying)
+    delta = batch.view(0, state.keying)
     runs = []
     if count > COMPARED_MAX:
         runs.append(rewriting.seal(delta, state.keying, state.source.header_offset))

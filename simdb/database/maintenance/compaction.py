@@ -47,7 +47,6 @@ from simdb.storage import (
     live_count,
     live_ordinals,
     made_beside,
-    make_room_for,
     merge as merges,
     metadata,
     renumbering,
@@ -174,7 +173,7 @@ def _rewrite(store: Store, threads: int) -> None:
         options = settled(store.options)
         if _is_compact(base) and options == store.options:
             return
-        make_room_for(store.environment, options)
+        contents.make_room_for(store.environment, options)
         ahead = Ahead(store, base.manifest, None)
         try:
             if options == store.options and base.manifest.next_ordinal >= policy.AHEAD_LEAST:

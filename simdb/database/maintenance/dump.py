@@ -53,15 +53,14 @@ from simdb.storage import (
     IDF_FILE,
     Contents,
     GrainsByOrdinal,
+    Lease,
     Membership,
     Passages,
     Segment,
     Source,
     StoredBatch,
-    acquire,
     as_segment,
     codec,
-    concatenate,
     file_map,
     idf_checksum,
     idf_file,
@@ -252,7 +251,7 @@ def _fill(directory: str, parts: Iterator[transfer.Part], progress: Report | Non
     """Make the database in `directory`; returns the number of documents."""
     prepare(directory, "x")
     head, parts = _read_head(parts, directory)
-    lease = acquire(
+    lease = Lease.acquire(
         directory, is_read_only=False, durability="process", map_bytes=file_map.DEFAULT_MAP_BYTES
     )
     try:
@@ -434,7 +433,9 @@ class _Filling:
             staging = Staging(self._store, base, source)
             staging.content = self._content
             ahead = Ahead(self._store, base.manifest, None)
-            batch = rehashed(concatenate([group.batch for group in self._groups]), staging.id_key)
+            batch = rehashed(
+                StoredBatch.joined([group.batch for group in self._groups]), staging.id_key
+            )
             self._check_ids(batch, state)
             starts = offsets_of([len(group.batch) for group in self._groups]).tolist()
             packed = [

@@ -40,9 +40,7 @@ from simdb.storage import (
     is_deleted,
     is_stored,
     live_count,
-    load,
     problems_of_pages,
-    run_keys,
     table_names,
 )
 
@@ -115,7 +113,7 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
                 return  # LMDB would follow the pages wherever they lead
             yield from checks.check_values(source, options)
         try:
-            contents = load(source, None)
+            contents = Contents.load(source, None)
             broken = list(checks.check_written_values(contents, source, options))
             yield from broken
             packed_bytes = store.exact_similarity().packed_bytes if options.features else 0
@@ -199,7 +197,7 @@ def _times(store: Store, state: State) -> dict[str, datetime]:
 
 def _run_statistics(store: Store, run: Run, source: Source) -> RunStatistics:
     total = 0
-    for name, key in run_keys(run, table_names(store.options), store.width):
+    for name, key in run.value_keys(table_names(store.options), store.width):
         total += len(source.find(name, key) or b"")
     return RunStatistics(run.info.number, len(run.info), run.info.entry_count, total)
 

@@ -26,9 +26,8 @@ from simdb.database.state.store import Store
 from simdb.storage import (
     Shard,
     check_directory,
-    read_resources,
+    contents,
     shards_file,
-    stored_options,
 )
 
 READ_DOCUMENTS = 1 << 16
@@ -151,10 +150,10 @@ def options_digest(store: Store) -> str:
     What `compact` and `rebuild` can change is left out: it decides only how fast a search is.
     """
     with store.environment.reading() as transaction:
-        plain, _ = stored_options(store.environment, transaction)
+        plain, _ = contents.stored_options(store.environment, transaction)
     for name in OPEN:
         plain.pop(name, None)
-    words = read_resources(store.environment).stop_words
+    words = contents.read_resources(store.environment).stop_words
     return shards_file.digest_of(json.dumps([plain, words], sort_keys=True).encode())
 
 

@@ -45,7 +45,6 @@ from simdb.storage import (
     Shard,
     StoredBatch,
     check_directory,
-    concatenate,
     directory_of,
     made_beside,
     shards_file,
@@ -319,7 +318,7 @@ class Filling:
         """Store what is in memory, shard by shard."""
         for number, waiting in self._waiting.items():
             if waiting.count:
-                batch = concatenate(waiting.batches)
+                batch = StoredBatch.joined(waiting.batches)
                 with _opened(self._directories[number], "w", None) as store:
                     write.write_state.store_batch(store, batch, waiting.metadata, self._threads)
             waiting.batches, waiting.metadata, waiting.count = [], [], 0

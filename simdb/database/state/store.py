@@ -52,7 +52,6 @@ from simdb.storage import (
     Spare,
     TemporaryFolder,
     WriteRight,
-    acquire,
     closed,
     contents,
     directory_of,
@@ -373,7 +372,7 @@ class Store:
             with translated(self.environment.path):
                 self.environment.presence.check_readable()
             previous = None if latest is None else latest[1]
-            found = contents.load(source, previous)
+            found = Contents.load(source, previous)
             kept = None if latest is None else latest[2].kept
             newest = (stamp, found, self.view_of(found, kept))
             self._keep(newest)
@@ -473,7 +472,7 @@ def open_store(
     if options is not None and is_new(directory, mode):
         _make_resources(settled(options))  # an error here leaves no empty directory behind
     prepare(directory, mode)
-    lease = acquire(
+    lease = Lease.acquire(
         directory, is_read_only=mode == "r", durability=durability, map_bytes=size, timeout=timeout
     )
     try:
@@ -535,7 +534,7 @@ def open_aside(
     """
     folder = TemporaryFolder(room_bytes)
     prepare(folder.database, "x")
-    lease = acquire(
+    lease = Lease.acquire(
         folder.database, is_read_only=False, durability="none", map_bytes=file_map.DEFAULT_MAP_BYTES
     )
     try:

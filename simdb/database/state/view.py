@@ -26,6 +26,7 @@ from simdb.storage import (
     ENTRY_BYTES,
     Bitmap,
     ColumnPart,
+    ColumnParts,
     DeltaView,
     FollowedKernel,
     Keying,
@@ -34,10 +35,8 @@ from simdb.storage import (
     Run,
     Source,
     Table,
-    followed_parts,
     layout,
     live_ordinals,
-    sealed_parts,
     with_room,
 )
 
@@ -145,7 +144,7 @@ class Sealed:
         self._making = Lock()
         self._asked = 0  # documents that were looked up by distance while there were such runs
         self.has_bare = any(run.info.weighted_count < len(run.info) for run in self.runs)
-        self.parts = sealed_parts(self.runs, segment)
+        self.parts = ColumnParts.of_runs(self.runs, segment)
         # The tables ready for look-up, by what is compared: the documents from an ordinal on, and
         # these runs.
         self.tables: dict[tuple[int, frozenset[Run]], Any] = {}
@@ -241,7 +240,7 @@ class View:
         self.polytopes: Any = None
         self.id_tables: Any = None
         self.passages: Passages | None = None
-        self.pieces = followed_parts(self.sealed.parts, delta)
+        self.pieces = self.sealed.parts.followed_by(delta)
         self.identifiers = FollowedKernel(
             self.sealed.identifiers, delta, lambda: (delta.id_offsets, delta.batch.content)
         )

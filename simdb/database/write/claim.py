@@ -45,7 +45,7 @@ from simdb.database.write.conflicts import Conflicts, StoredGroup
 from simdb.database.write.staging import Staging
 from simdb.database.write.write_state import WriteState
 from simdb.plan import Criterion, Problem, delays_of, polytopes, unlike_share
-from simdb.storage import Delta, DeltaView, StoredBatch, delta_view, is_deleted
+from simdb.storage import Delta, DeltaView, StoredBatch, is_deleted
 
 if TYPE_CHECKING:
     from simdb.database.search.judge import Judge, Texts
@@ -100,7 +100,7 @@ def matches_among(
 
     def found_in(chosen: I64, asking: I64, first: int = 0) -> Rows:
         among = group if len(chosen) == len(group) else chosen_batch(group, chosen)
-        view = delta_view(0, among, state.keying)
+        view = among.view(0, state.keying)
         compared = by_comparing(criterion)
         plan = _over(state, view, 1).plan(compared)
         find = partial(lookup.search, criterion=compared, first=first, plan=plan)
@@ -154,7 +154,7 @@ def matches_in(
 
     `first`: so many matches of each query are enough, as for `lookup.search`.
     """
-    view = delta_view(0, stored, state.keying)
+    view = stored.view(0, state.keying)
     among = _over(state, view, state.threads)
     return lookup.search(among, queries, by_comparing(criterion), first=first)
 

@@ -47,7 +47,7 @@ from simdb.storage import (
     Unfinished,
     check_rewritten,
     codec,
-    encode_batch,
+    contents,
     encode_chunks,
     encode_manifest,
     file_map,
@@ -56,11 +56,8 @@ from simdb.storage import (
     living,
     merge as merges,
     metadata as records,
-    passage_keys,
-    read_manifest,
     rewriting,
     rings,
-    run_keys,
     table_names,
 )
 
@@ -127,7 +124,7 @@ class Writer:
 
     def manifest(self) -> Manifest:
         """Return the stored manifest."""
-        return read_manifest(self.store.environment, self.transaction)
+        return contents.read_manifest(self.store.environment, self.transaction)
 
     def put_calibration(self, manifest: Manifest, stored: dict[str, Any]) -> Manifest:
         """Replace the stored calibration; returns the manifest with its new version."""
@@ -197,7 +194,7 @@ def write_notes(writer: Writer, notes: Mapping[bytes, bytes | None]) -> None:
 
 def drop_run(writer: Writer, run: Run) -> None:
     """Remove every value of a stored run, and its pages from the memory of this process."""
-    for name, key in run_keys(run, table_names(writer.store.options), writer.store.width):
+    for name, key in run.value_keys(table_names(writer.store.options), writer.store.width):
         writer.delete(name, key)
     run.give_back()
 
@@ -475,7 +472,7 @@ def _append_to_delta(writer: Writer, staging: Staging) -> None:
     """Store the new documents that are not in a run as one value of the delta."""
     if staging.new_count:
         key = layout.number_key(staging.new_start)
-        writer.put(layout.DELTA, key, encode_batch(key, staging.new_batch()))
+        writer.put(layout.DELTA, key, staging.new_batch().encoded(key))
 
 
 def _write_sealed(
@@ -658,7 +655,7 @@ def drop_passages(writer: Writer, rows: Sequence[PassageInfo]) -> None:
     if rows:
         writer.store.environment.watch.walk(frozenset({layout.PASSAGES}))
     for row in rows:
-        for key in passage_keys(row):
+        for key in row.value_keys():
             writer.delete(layout.PASSAGES, key)
 
 

@@ -35,8 +35,6 @@ from simdb.storage import (
     StoredBatch,
     Tombstones,
     Unfinished,
-    concatenate,
-    delta_view,
     merge as merges,
     rewriting,
     table_names,
@@ -133,7 +131,7 @@ class Staging:
     def new_batch(self) -> StoredBatch:
         """Return the new documents that are not in a run; there must be some."""
         if self._joined is None or len(self._batches) == 1:
-            return concatenate(self._batches)
+            return StoredBatch.joined(self._batches)
         count = len(self._joined)
         return self._joined.view().batch.part(count - self.new_count, count)
 
@@ -327,10 +325,10 @@ class Staging:
         stored = self._base.delta
         start, before = (self.new_start, []) if self.sealed else (stored.start, [stored.batch])
         parts = [each for each in (*before, *self._batches) if len(each)]
-        batch = concatenate(parts) if joined is None else joined.view().batch
+        batch = StoredBatch.joined(parts) if joined is None else joined.view().batch
         for first in range(0, len(batch), compaction.STAGED_MOST):
             part = batch.part(first, min(first + compaction.STAGED_MOST, len(batch)))
-            yield delta_view(start + first, part, self._store.keying)
+            yield part.view(start + first, self._store.keying)
 
     def _merged(self, sealed: list[Run]) -> list[Run]:
         """Return the runs in memory, merged like a commit merges stored runs.
