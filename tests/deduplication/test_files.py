@@ -393,3 +393,20 @@ def test_times_of_nanoseconds_are_written_without_pandas(tmp_path):
         ]
         * 2
     )
+
+
+def test_a_page_shows_the_texts_of_files_as_a_reader_sees_them(tmp_path):
+    """Only a page of rows in memory did, and the page of the command line."""
+    pytest.importorskip("selectolax")
+    pytest.importorskip("jinja2")
+    texts = [f"<p>the <b>quick</b> brown fox jumps over {name}</p>" for name in ("dogs", "dogs!")]
+    lines = "".join(json.dumps({"id": at, "text": text}) + "\n" for at, text in enumerate(texts))
+    (tmp_path / "a.jsonl").write_text(lines)
+
+    found = simdb.deduplicate(tmp_path / "a.jsonl", sketch=simdb.Simhash(markup="html"))
+    found.report(tmp_path / "page.html")
+
+    page = (tmp_path / "page.html").read_text()
+    assert len(found.removed_ids) == 1
+    assert "quick" in page
+    assert "&lt;b&gt;" not in page

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 import simdb
 from simdb.cli.app import app
+from simdb.jobs.deduplication.job import run_job
 
 WORDS = [f"word{at}" for at in range(60)]
 ROWS = [
@@ -181,3 +182,26 @@ def test_a_named_method_of_searching_is_remembered(command):
     kept = command(ROWS, "--search", "psm,attempts=64")
 
     assert command(ROWS, "--search", "psm,attempts=64") == kept
+
+
+@pytest.mark.parametrize("words", [[], ["--unit", "line"]])
+def test_both_give_files_to_one_conductor(tmp_path, monkeypatch, words):
+    jobs = []
+
+    def noted(job):
+        jobs.append((job.sources, job.unit, job.min_words))
+        return run_job(job)
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    monkeypatch.setattr("simdb.jobs.deduplication.deduplicate.run_job", noted)
+    monkeypatch.setattr("simdb.jobs.run_job", noted)
+
+    ran = CliRunner().invoke(app, ["dedup", "a.jsonl", "-o", "kept.jsonl", *words])
+    found = simdb.deduplicate("a.jsonl", unit=words[-1] if words else "document")
+    found.write("own.jsonl")
+
+    assert ran.exit_code == 0
+    assert len(jobs) == 2
+    assert jobs[0] == jobs[1]
+    assert (tmp_path / "own.jsonl").read_bytes() == (tmp_path / "kept.jsonl").read_bytes()
