@@ -10,7 +10,6 @@ from simdb.jobs.decontamination.items import LeakRule as LeakRule
 from simdb.jobs.decontamination.result import Decontaminated as Decontaminated
 from simdb.jobs.deduplication.job import (
     DedupJob as DedupJob,
-    FoundRows as FoundRows,
     Outcome as Outcome,
     run_job as run_job,
 )
