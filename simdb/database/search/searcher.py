@@ -122,6 +122,8 @@ def parts_by_ids(
             some = [ids[at] for at in places]
             found.append((number, places, searcher.ask(number, partial(_of_ids, function, some))))
     except NotFoundError:
+        if function is are_stored:  # then a shard is missing, and not a document
+            raise
         is_known = in_order(parts_by_ids(searcher, ids, are_stored))
         refuse_unknown(ids[int(np.argmin(is_known))])
     return found
