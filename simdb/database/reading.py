@@ -64,8 +64,6 @@ if TYPE_CHECKING:
 ITERATED_IDS = 4096
 ITERATED_DOCUMENTS = 1024
 EXPORTED_DOCUMENTS = 1 << 14
-# No limit, where, accept, contained and texts.
-NOTHING_MORE = (None,) * 5
 question_of = partial(tuple.__new__, Question)
 
 Default = TypeVar("Default")
@@ -132,8 +130,11 @@ class Reading(Protocol[IdT]):
         """
         if isinstance(document, bytes):
             document = as_text(document, known_encoding(encoding), errors)
-        given = similarity, distance, recall, search, limit, where, accept, contained, texts
-        return self._found(document, id, given, errors, threads)
+        question = question_of((
+            similarity, distance, recall, search, limit, where, accept, contained, texts, None,
+            OF_QUERIES,
+        ))  # fmt: skip
+        return self._found(document, id, question, errors, threads)
 
     def first(
         self,
@@ -155,8 +156,11 @@ class Reading(Protocol[IdT]):
         With `where` or `accept`, all matches are found, and asked about up to the first that
         satisfies both.  With `contained` it is the best match.
         """
-        given = similarity, distance, recall, search, None, where, accept, contained, texts
-        found = self._found(document, id, given, errors, first=True)
+        question = question_of((
+            similarity, distance, recall, search, None, where, accept, contained, texts, None,
+            OF_QUERIES,
+        ))  # fmt: skip
+        found = self._found(document, id, question, errors, first=True)
         return found[0] if found else None
 
     def query_many(
@@ -706,23 +710,21 @@ class Reading(Protocol[IdT]):
         self,
         document: Any,
         id: IdT | None,
-        given: tuple[Any, ...],
+        question: Question,
         errors: ErrorsName,
         threads: int | None = 1,
         first: bool = False,
     ) -> list[Match[IdT]]:
-        """Return the matches of a document, or of the stored document `id`, best first.
-
-        `given`: the fields of a `Question` up to `texts`.
-        """
-        question = question_of((*given, None, OF_QUERIES))
-        if threads == 1 and given[4:] == NOTHING_MORE:
+        """Return the matches of a document, or of the stored document `id`, best first."""
+        _, _, _, _, limit, where, accept, contained, texts, _, _ = question
+        is_plain = limit is None and where is None and accept is None and threads == 1
+        if is_plain and contained is None and texts is None:
             with self._searcher() as searcher:
                 return one.find(searcher, document, id, question, errors, first)
-        limit, where, accept, count = *question[4:7], thread_count(threads)
+        count = thread_count(threads)
         check_limit(limit)
         filters.check_filters(where, accept)
-        if question.contained is not None or question.texts is not None:
+        if contained is not None or texts is not None:
             asked = question._replace(limit=1 if first else limit)
             how = Sketching(self._store.sketcher, errors, count)
             documents = None if document is None else [document]

@@ -69,9 +69,9 @@ def find(
             ordinals = known_ordinals(state, [id])
             return _find(state, stored_sketches(state, ordinals), question, first, int(ordinals[0]))
         if type(document) is int and state.store.takes_bits:
-            prepared = prepare(state, question, ANY_BITS, BARE)
             if not 0 <= document <= ALL_BITS:
                 check_bits(document)
+            prepared = prepare(state, question, ANY_BITS, BARE)
             return _search_bits(state, document, prepared, first, question.limit)
         sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
         return _find(state, state.checked(sketches), question, first)

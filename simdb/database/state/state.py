@@ -294,7 +294,10 @@ class State:
         `asked`: so many documents will be looked up in them by distance, for which the tables of
         lean runs may be made.
         """
-        view, lean = self.view, self._lean_after(asked)
+        view = self.view
+        lean = view.sealed.lean
+        if asked and lean:
+            lean = self._lean_after(asked)
         known, tables = view.tables
         if known is not lean:
             tables = view.kind.make_tables(view, self.source)
