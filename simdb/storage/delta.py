@@ -359,7 +359,7 @@ class _DeltaArrays:
     def until(self, ends: _Ends) -> list[Array]:
         """Return what is before the ends."""
         columns = zip(self._columns, _ends_of(ends), strict=True)
-        return [column.until(end) for column, end in columns]
+        return [column.array[:end] for column, end in columns]
 
     def copied(self, ends: _Ends) -> "_DeltaArrays":
         """Return copies of the arrays up to `ends`, which no other branch has."""
@@ -373,7 +373,7 @@ class _DeltaArrays:
     def lack(self, count: int, hash: int) -> bool:
         """Return True if none of the first `count` ids has this hash, False if not certain."""
         if self._known_count < count:
-            self._known_hashes.update(self._hashes.until(count)[self._known_count :].tolist())
+            self._known_hashes.update(self._hashes.array[self._known_count : count].tolist())
             self._known_count = count
         return hash not in self._known_hashes
 
@@ -396,31 +396,27 @@ def _ends_of(ends: _Ends) -> tuple[int, ...]:
 
 
 class _Column:
-    """An array with room at its end; later writes do not touch the slices that `until` returned."""
+    """An `array` with room at its end; later writes do not touch earlier slices of it."""
 
-    __slots__ = ("_array",)
+    __slots__ = ("array",)
 
     def __init__(self, dtype: Any, row: tuple[int, ...]) -> None:
-        self._array: Array = np.empty((LEAST_CAPACITY, *row), dtype)
+        self.array: Array = np.empty((LEAST_CAPACITY, *row), dtype)
 
     def put(self, end: int, values: Array) -> None:
         """Write behind the first `end` entries, which do not change."""
         needed = end + len(values)
-        if needed > len(self._array):
-            shape = (max(needed, 2 * len(self._array)), *self._array.shape[1:])
-            larger = np.empty(shape, self._array.dtype)
-            larger[:end] = self._array[:end]
-            self._array = larger
-        self._array[end:needed] = values
+        if needed > len(self.array):
+            shape = (max(needed, 2 * len(self.array)), *self.array.shape[1:])
+            larger = np.empty(shape, self.array.dtype)
+            larger[:end] = self.array[:end]
+            self.array = larger
+        self.array[end:needed] = values
 
     def copied(self, end: int) -> "_Column":
         """Return a column of its own with the first `end` entries, and room for more."""
         other = _Column.__new__(_Column)
-        array = self._array
-        other._array = np.empty((max(2 * end, LEAST_CAPACITY), *array.shape[1:]), array.dtype)
-        other._array[:end] = array[:end]
+        array = self.array
+        other.array = np.empty((max(2 * end, LEAST_CAPACITY), *array.shape[1:]), array.dtype)
+        other.array[:end] = array[:end]
         return other
-
-    def until(self, end: int) -> Array:
-        """Return the first `end` entries."""
-        return self._array[:end]

@@ -19,6 +19,7 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import Fingerprint, Sketches
+from simdb.core.cold import MadeOnce
 from simdb.core.dtypes import F32, U8, U32
 from simdb.core.reports import Plan
 from simdb.plan import BandedPopulation, Calibration, Criterion, PolytopeRun, Population
@@ -240,12 +241,16 @@ class View:
         self.polytopes: Any = None
         self.id_tables: Any = None
         self.passages: Passages | None = None
-        self.pieces = self.sealed.parts.followed_by(delta)
         self.identifiers = FollowedKernel(
             self.sealed.identifiers, delta, lambda: (delta.id_offsets, delta.batch.content)
         )
         self.vectors = FollowedKernel(self.sealed.vectors, delta, lambda: (delta.batch.vectors,))
         self.unweighted: tuple[Bitmap | None] | None = None
+
+    @MadeOnce
+    def pieces(self) -> ColumnParts:
+        """The segments of all runs, and the delta."""
+        return self.sealed.parts.followed_by(self.delta)
 
     @property
     def kept(self) -> KeptParts:
