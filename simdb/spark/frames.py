@@ -29,7 +29,7 @@ LONG_TYPES = ("bigint", "int", "smallint", "tinyint")
 LOCAL = "local[*]"
 LOOK_SECONDS = 0.5
 # The last line of the trace of a task that an error of simdb has ended.
-OWN_ERROR = re.compile(r"^simdb\.errors\.\w+: (.*)$", re.MULTILINE)
+OWN_ERROR = re.compile(r"^simdb\.(?:\w+\.)*\w+: (.*)$", re.MULTILINE)
 # stage, tasks done, tasks of the stage.
 Report = Callable[[int, int, int], None]
 

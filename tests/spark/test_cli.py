@@ -5,7 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
+import simdb
 from simdb.cli.app import app
+from simdb.spark import frames
 
 BODY = "this is page {0} of {0} and nothing else {0}"
 ROWS = [{"url": f"u{at}", "body": BODY.format(at % 4), "n": -at} for at in range(10)]
@@ -79,3 +81,13 @@ def test_what_cannot_be_done_is_one_line(spark, tmp_path, source):
     assert ran.exit_code == 2
     assert "Error: Invalid value for '--policy': 'stars' is not one of" in ran.stderr
     assert not (tmp_path / "x").exists()
+
+
+def test_an_error_of_a_task_is_reported_by_its_own_sentence(spark):
+    def refused(batches):
+        raise simdb.InputError("text 7 of this part is refused")
+
+    with pytest.raises(simdb.InputError) as refusal, frames.session(None, {}) as session:
+        session.range(1).mapInArrow(refused, "id long").collect()
+
+    assert str(refusal.value) == "text 7 of this part is refused"
