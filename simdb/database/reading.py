@@ -64,7 +64,8 @@ if TYPE_CHECKING:
 ITERATED_IDS = 4096
 ITERATED_DOCUMENTS = 1024
 EXPORTED_DOCUMENTS = 1 << 14
-question_of = partial(tuple.__new__, Question)
+# No limit, where, accept, contained and texts.
+NOTHING_MORE = (None,) * 5
 
 Default = TypeVar("Default")
 Read = TypeVar("Read")
@@ -130,11 +131,9 @@ class Reading(Protocol[IdT]):
         """
         if isinstance(document, bytes):
             document = as_text(document, known_encoding(encoding), errors)
-        question = question_of((
-            similarity, distance, recall, search, limit, where, accept, contained, texts, None,
-            OF_QUERIES,
-        ))  # fmt: skip
-        return self._found(document, id, question, errors, threads)
+        given = similarity, distance, recall, search
+        more = limit, where, accept, contained, texts
+        return self._found(document, id, given, more, errors, threads)
 
     def first(
         self,
@@ -156,11 +155,9 @@ class Reading(Protocol[IdT]):
         With `where` or `accept`, all matches are found, and asked about up to the first that
         satisfies both.  With `contained` it is the best match.
         """
-        question = question_of((
-            similarity, distance, recall, search, None, where, accept, contained, texts, None,
-            OF_QUERIES,
-        ))  # fmt: skip
-        found = self._found(document, id, question, errors, first=True)
+        given = similarity, distance, recall, search
+        more = None, where, accept, contained, texts
+        found = self._found(document, id, given, more, errors, first=True)
         return found[0] if found else None
 
     def query_many(
@@ -707,20 +704,18 @@ class Reading(Protocol[IdT]):
         return searches.pairs.Pairs(stream, found)
 
     def _found(
-        self,
-        document: Any,
-        id: IdT | None,
-        question: Question,
-        errors: ErrorsName,
-        threads: int | None = 1,
-        first: bool = False,
-    ) -> list[Match[IdT]]:
-        """Return the matches of a document, or of the stored document `id`, best first."""
-        _, _, _, _, limit, where, accept, contained, texts, _, _ = question
-        is_plain = limit is None and where is None and accept is None and threads == 1
-        if is_plain and contained is None and texts is None:
+        self, document: Any, id: IdT | None, given: Any, more: Any, errors: ErrorsName,
+        threads: int | None = 1, first: bool = False,
+    ) -> list[Match[IdT]]:  # fmt: skip
+        """Return the matches of a document, or of the stored document `id`, best first.
+
+        `given`: the criterion; `more`: the other fields of a `Question` up to `texts`.
+        """
+        if threads == 1 and more == NOTHING_MORE:
             with self._searcher() as searcher:
-                return one.find(searcher, document, id, question, errors, first)
+                return one.find_plain(searcher, document, id, given, errors, first)
+        question = Question(*given, *more)
+        limit, where, accept, contained, texts = more
         count = thread_count(threads)
         check_limit(limit)
         filters.check_filters(where, accept)

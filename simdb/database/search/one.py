@@ -15,7 +15,7 @@ from simdb.core.arrays import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, ch
 from simdb.core.bits import ALL_BITS
 from simdb.core.errors import InputError
 from simdb.core.matches import Match
-from simdb.core.options import EXHAUSTIVE, Search
+from simdb.core.options import EXHAUSTIVE, Search, SearchLike
 from simdb.core.reports import Plan
 from simdb.database import search
 from simdb.database.search.filters import kept_matches
@@ -27,6 +27,9 @@ from simdb.database.search.searcher import Searcher, best_first, parts_by_ids
 from simdb.database.state.documents import known_ordinals, stored_sketches
 from simdb.database.state.state import Origin, State
 from simdb.plan import Criterion
+
+# The criterion of a question: its first four fields.
+Given = tuple[float | None, int | None, float | None, SearchLike | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,19 @@ class OneQuery(NamedTuple):
     ordinal: int | None = None
 
 
+def find_plain(
+    searcher: Searcher, document: Any, id: Id | None, given: Given, errors: str, first: bool
+) -> list[Match]:
+    """Return what `find` returns for a question that has nothing but a criterion."""
+    is_state = isinstance(searcher, State)
+    if is_state and type(document) is int and id is None and searcher.store.takes_bits:
+        state: State = searcher  # type: ignore[assignment]
+        if not 0 <= document <= ALL_BITS:
+            check_bits(document)
+        return _search_bits(state, document, prepare(state, given, ANY_BITS, BARE), first, None)
+    return find(searcher, document, id, Question(*given), errors, first)
+
+
 def find(
     searcher: Searcher,
     document: Any,
@@ -69,9 +85,8 @@ def find(
             ordinals = known_ordinals(state, [id])
             return _find(state, stored_sketches(state, ordinals), question, first, int(ordinals[0]))
         if type(document) is int and state.store.takes_bits:
-            if not 0 <= document <= ALL_BITS:
-                check_bits(document)
-            prepared = prepare(state, question, ANY_BITS, BARE)
+            check_bits(document)
+            prepared = prepare(state, question[:4], ANY_BITS, BARE)
             return _search_bits(state, document, prepared, first, question.limit)
         sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
         return _find(state, state.checked(sketches), question, first)
@@ -115,7 +130,7 @@ def _find_satisfying(query: OneQuery, question: Question, first: bool, state: St
     if where is not None:
         asked, any_one = question._replace(limit=None), False
     if query.bits is not None:
-        prepared = prepare(state, asked, ANY_BITS, BARE)
+        prepared = prepare(state, asked[:4], ANY_BITS, BARE)
         found = _search_bits(state, query.bits, prepared, any_one, asked.limit)
     else:
         own = query.ordinal if query.store is state.store else None
@@ -129,7 +144,7 @@ def _find(
 ) -> list[Match]:
     """Return the matches of a document in one state without `left_out`, best first."""
     document_state = int(sketches.states[0])
-    prepared = prepare(state, question, sketches, document_state)
+    prepared = prepare(state, question[:4], sketches, document_state)
     if document_state == EMPTY:
         return []
     most = 1 if first else question.limit
@@ -138,13 +153,13 @@ def _find(
     return _carry_out(state, sketches, prepared, any_one, most, left_out)
 
 
-def prepare(state: State, question: Question, sketches: Sketches, document_state: int) -> Prepared:
+def prepare(state: State, given: Given, sketches: Sketches, document_state: int) -> Prepared:
     """Return what a question about one document needs; made once for equal questions.
 
     `document_state`: the state in `sketches`, as an int.
     """
     plans = state.view.plans
-    given = similarity, distance, recall, how = question[:4]
+    similarity, distance, recall, how = given
     key: Any = (given, document_state, sketches.levels is None)
     # True equals 1 and 3.0 equals 3, but neither is a distance.
     if (
@@ -160,7 +175,7 @@ def prepare(state: State, question: Question, sketches: Sketches, document_state
     except TypeError:
         known = None  # a value that cannot be a key is refused below
     if known is None:
-        known = _prepared(state, criterion_of(state.store.options, sketches, question))
+        known = _prepared(state, criterion_of(state.store.options, sketches, Question(*given)))
         plans.prepare(key, known)
     return known
 
