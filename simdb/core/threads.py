@@ -123,7 +123,7 @@ class Crew:
     def __init__(self) -> None:
         """Begin without a thread."""
         self._process = os.getpid()
-        self._waiting: SimpleQueue[_Call[Any, Any] | None] = SimpleQueue()
+        self._waiting: SimpleQueue[_PendingCall[Any, Any] | None] = SimpleQueue()
         self._workers: list[Thread] = []
         self.has_ended = False
 
@@ -141,7 +141,7 @@ class Crew:
         is_here = os.getpid() == self._process and not sys.is_finalizing()
         return is_here and current_thread() not in self._workers
 
-    def give(self, calls: "Iterable[_Call[Any, Any]]", threads: int) -> None:
+    def give(self, calls: "Iterable[_PendingCall[Any, Any]]", threads: int) -> None:
         """Let up to `threads` threads make some calls; they are started if there are fewer.
 
         If the system has no more threads, those that run make them.  Without any the crew has
@@ -179,7 +179,7 @@ def _has_started(thread: Thread) -> bool:
     return True
 
 
-def _work(waiting: "SimpleQueue[_Call[Any, Any] | None]") -> None:
+def _work(waiting: "SimpleQueue[_PendingCall[Any, Any] | None]") -> None:
     """Make calls until there is None, and leave that to the next thread."""
     while (call := waiting.get()) is not None:
         call.make()
@@ -251,7 +251,7 @@ def _shared(
     given = _CREW.get()()
     is_fit = given and not given.has_ended and given.size <= threads and given.can_be_awaited
     team = given if given and is_fit else Crew()
-    running: deque[_Call[Item, Result]] = deque()
+    running: deque[_PendingCall[Item, Result]] = deque()
     source, is_done, is_given = iter(items), False, False
     try:
         while running or not is_done:
@@ -282,17 +282,17 @@ def _shared(
 
 def _taken(
     function: Callable[[Item], Result], source: Iterator[Item], count: int
-) -> "tuple[list[_Call[Item, Result]], bool]":
+) -> "tuple[list[_PendingCall[Item, Result]], bool]":
     """Return calls of the next `count` items, and whether there are no more."""
-    new: list[_Call[Item, Result]] = []
+    new: list[_PendingCall[Item, Result]] = []
     try:
         for _ in range(count):
-            new.append(_Call(function, next(source)))
+            new.append(_PendingCall(function, next(source)))
     except StopIteration:
         return new, True
     except Exception as error:
         # What failed is the item; it waits for its turn like any result.
-        failed: _Call[Any, Any] = _Call(_raise, error)
+        failed: _PendingCall[Any, Any] = _PendingCall(_raise, error)
         return [*new, failed], True
     return new, False
 
@@ -301,7 +301,7 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-class _Call(Generic[Item, Result]):
+class _PendingCall(Generic[Item, Result]):
     """One call of a function by some thread; its result, once there is one."""
 
     __slots__ = ("_error", "_function", "_item", "_rests", "_result", "_runs")

@@ -46,7 +46,7 @@ MESSAGE_BYTES_MAX = METADATA_BYTES_MAX + (1 << 30)
 PART_BYTES = 1 << 20
 
 
-class Documents(NamedTuple):
+class DumpedDocuments(NamedTuple):
     """Live documents in order, and what is stored beside their columns, if anything is.
 
     `clusters`, `times` uint32[n].  `metadata`: position and stored form of each that has metadata.
@@ -59,8 +59,8 @@ class Documents(NamedTuple):
     metadata: list[tuple[int, bytes]]
 
 
-class Part(NamedTuple):
-    """A part of a dump: its kind, `Documents`, the head or bytes, and its place for messages."""
+class DumpPart(NamedTuple):
+    """A part of a dump: its kind, its content (documents, the head or bytes), and its place."""
 
     kind: str
     payload: Any
@@ -84,7 +84,7 @@ class DumpWriter:
         said = {"kind": kind, "payload": b64encode(payload)}
         self._writer.write_batch(empty, custom_metadata=said)
 
-    def put_documents(self, documents: Documents) -> None:
+    def put_documents(self, documents: DumpedDocuments) -> None:
         """Write documents, in several batches if they are large."""
         batch = documents.batch
         # Vectors of documents without weights have no meaning; zeros make equal dumps.
@@ -129,7 +129,7 @@ class DumpWriter:
             self._writer.write_batch(batch)
 
 
-def read_dump(stream: BinaryIO, name: str) -> Iterator[Part]:
+def read_dump(stream: BinaryIO, name: str) -> Iterator[DumpPart]:
     """Yield the parts of a dump, the head first; `name` is the name of the stream in messages.
 
     FormatError for another kind of stream, CorruptError for damage.  What was yielded before an
@@ -147,7 +147,7 @@ def read_dump(stream: BinaryIO, name: str) -> Iterator[Part]:
         raise CorruptError(f"{name} goes on after its end, at byte {source.at - 1}")
 
 
-def _parts(source: "_Summed") -> Iterator[Part]:
+def _parts(source: "_Summed") -> Iterator[DumpPart]:
     name = source.name
     with _damage_named(source):
         reader = load_arrow("a dump", "pyarrow.ipc").open_stream(source)
@@ -156,7 +156,7 @@ def _parts(source: "_Summed") -> Iterator[Part]:
         raise FormatError(f"{name} is no dump of simdb, but another stream of Arrow")
     with expecting(f"the head of {name}"):
         _check_version(name, int(said[b"version"]), VERSION)
-        yield Part(HEAD, json.loads(said[b"head"]), f"the head of {name}")
+        yield DumpPart(HEAD, json.loads(said[b"head"]), f"the head of {name}")
         width, named = reader.schema.field("vector").type.byte_width, reader.schema.names
         if not reader.schema.equals(_schema(width, named)):
             raise CorruptError(f"{name} has other columns than a dump of version {VERSION}")
@@ -169,11 +169,11 @@ def _parts(source: "_Summed") -> Iterator[Part]:
                 break
             batch.validate(full=True)
         if len(batch):
-            yield Part(DOCUMENTS, _documents(batch, place), place)
+            yield DumpPart(DOCUMENTS, _documents(batch, place), place)
             continue
         with expecting(place):
             payload = b64decode(said[b"payload"], validate=True)
-            yield Part(KINDS[said[b"kind"]], payload, place)
+            yield DumpPart(KINDS[said[b"kind"]], payload, place)
     checksum = source.checksum
     if source.read(len(checksum)) != checksum:
         raise CorruptError(f"{name} is damaged before byte {source.at}: its checksum differs")
@@ -202,7 +202,7 @@ def _schema(width: int, columns: Collection[str]) -> Any:
     )
 
 
-def _documents(batch: Any, place: str) -> Documents:
+def _documents(batch: Any, place: str) -> DumpedDocuments:
     """Return the documents of a valid batch with a right schema; CorruptError."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     metadata = columns.pop("metadata").to_pylist()
@@ -225,7 +225,9 @@ def _values(column: Any) -> Any:
     return Ragged(offsets - offsets[0], values[offsets[0] : offsets[-1]])
 
 
-def _checked(found: dict[str, Any], metadata: list[tuple[int, bytes]], place: str) -> Documents:
+def _checked(
+    found: dict[str, Any], metadata: list[tuple[int, bytes]], place: str
+) -> DumpedDocuments:
     """Return documents of columns by their names; CorruptError for what cannot be."""
     ids, states, grains = found["id"], found["state"], found["passages"]
     if (states > WEIGHTED).any():
@@ -242,7 +244,7 @@ def _checked(found: dict[str, Any], metadata: list[tuple[int, bytes]], place: st
         found["fingerprint"], states, found["vector"], np.empty(0, np.uint64),
         ids.offsets, ids.values, grains, found["features"],
     )  # fmt: skip
-    return Documents(batch, found["cluster"], found["time"], metadata)
+    return DumpedDocuments(batch, found["cluster"], found["time"], metadata)
 
 
 def _check_version(name: str, version: int, newest: int) -> None:
@@ -334,7 +336,7 @@ _OLD_HEAD = struct.Struct("<8sII")
 _OLD_FRAME = struct.Struct("<4sIQQ")
 
 
-def _old_parts(source: _Summed) -> Iterator[Part]:
+def _old_parts(source: _Summed) -> Iterator[DumpPart]:
     """Yield the parts of a dump of version 1."""
     _check_version(source.name, _OLD_HEAD.unpack(source.read(_OLD_HEAD.size))[1], 1)
     held: list[tuple[bytes, bytes]] = []
@@ -352,18 +354,18 @@ def _old_parts(source: _Summed) -> Iterator[Part]:
         else:
             if held:
                 documents = _old_documents(held, first, before)
-                yield Part(DOCUMENTS, documents, before)
+                yield DumpPart(DOCUMENTS, documents, before)
                 first, held = first + len(documents.batch), []
             if kind == b"docs":
                 held = [(kind, payload)]
             elif kind == b"head":
-                yield Part(HEAD, codec.unpack(payload, place), place)
+                yield DumpPart(HEAD, codec.unpack(payload, place), place)
             elif kind != b"end ":
-                yield Part(OLD_KINDS.get(kind, repr(kind)), payload, place)
+                yield DumpPart(OLD_KINDS.get(kind, repr(kind)), payload, place)
         number += 1
 
 
-def _old_documents(frames: list[tuple[bytes, bytes]], first: int, place: str) -> Documents:
+def _old_documents(frames: list[tuple[bytes, bytes]], first: int, place: str) -> DumpedDocuments:
     """Return the documents of frames; the first frame has the columns of those from `first` on."""
     payload, at = frames[0][1], 8
     found: dict[str, Any] = dict.fromkeys(OPTIONAL)

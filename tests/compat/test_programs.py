@@ -90,7 +90,7 @@ def test_no_pairs_are_no_output(name, text):
         (["-b", 4, "-d", 3, "-i", ""], 4, "--input"),
         (["-b", 4, "-d", 3, "-o", ""], 5, "--output"),
         (["-b", 3, "-d", 3], 6, "greater than distance"),
-        (["-b", 65, "-d", 3], 6, "1 .. 64"),
+        (["-b", 65, "-d", 3], 6, "from 1 to 64"),
         (["-b", 4, "-d", 3, "-i", "/nowhere"], 7, "/nowhere: No such file"),
         (["-b", 4, "-d", 3, "-o", "/nowhere/out"], 8, "/nowhere/out: No such file"),
     ],

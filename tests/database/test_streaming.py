@@ -8,9 +8,10 @@ from oracle import Oracle, Stored
 from soundness import TINY
 
 import simdb
-from simdb.database.state import store, view
+from simdb.database.state import view
 from simdb.database.state.store import Store
 from simdb.plan import planner
+from simdb.storage.contents import Contents
 
 TEXTS = [" ".join(f"word{(3 * at + step) % 40}" for step in range(20)) for at in range(60)]
 
@@ -187,7 +188,7 @@ def test_pairs_asked_for_before_a_deletion_are_those_of_that_time(database):
 def test_a_process_does_not_read_what_it_has_just_committed(database, monkeypatch):
     database.insert("a", 1)
     with monkeypatch.context() as patched:
-        patched.setattr(store.stored, "load", None)
+        patched.setattr(Contents, "load", None)
 
         for number in range(20):
             database.insert(number, number + 2)

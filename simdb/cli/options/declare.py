@@ -136,7 +136,7 @@ class CommandOption(click.Option):
         return super().type_cast_value(ctx, value)
 
 
-class Share(click.types.FloatParamType):
+class ShareType(click.types.FloatParamType):
     """A number, or a percentage for a share: 80% is 0.8."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -286,7 +286,7 @@ def _option(
         is_whole = kind is int or isinstance(kind, click.IntRange)
         usual = "INTEGER" if is_whole else "FLOAT" if kind is float else "TEXT"
         settings["metavar"] = line.metavar or usual
-        settings["type"] = Share() if kind is float else kind
+        settings["type"] = ShareType() if kind is float else kind
     return CommandOption(
         [name, *line.names], multiple=is_list, help=line.help, panel=panel,
         takes_all=is_list and line.metavar.endswith(MANY), show_default=True, **settings,

@@ -165,7 +165,7 @@ def _are_kept(options: Options) -> list[bool]:
 
 def document_groups(
     store: Store, source: Source, contents: Contents
-) -> Iterator[transfer.Documents]:
+) -> Iterator[transfer.DumpedDocuments]:
     """Yield all live documents in order, in small groups; CorruptError for damage."""
     membership = Membership(source) if store.options.keeps_clusters else None
     times = None
@@ -188,7 +188,7 @@ def document_groups(
             grains = passages.grains(group.start, group.start + len(group)).taken(live)
         if store.options.features:
             features = metadata.read_features(source, ordinals)
-        yield transfer.Documents(
+        yield transfer.DumpedDocuments(
             StoredBatch(
                 segment[layout.FINGERPRINT], segment[layout.STATE], segment[layout.VECTOR],
                 np.empty(0, np.uint64), segment[layout.OFFSET].astype(np.int64),
@@ -247,7 +247,7 @@ def _load_from(stream: BinaryIO, name: str, target: str, progress: Report | None
     )
 
 
-def _fill(directory: str, parts: Iterator[transfer.Part], progress: Report | None) -> int:
+def _fill(directory: str, parts: Iterator[transfer.DumpPart], progress: Report | None) -> int:
     """Make the database in `directory`; returns the number of documents."""
     prepare(directory, "x")
     head, parts = _read_head(parts, directory)
@@ -265,7 +265,7 @@ def _fill(directory: str, parts: Iterator[transfer.Part], progress: Report | Non
         compact(store)
         _check_loaded(store, filling.count, head.document_count)
         if head.calibration is not None:
-            # transfer.Documents may have been deleted before an older version wrote the dump.
+            # Documents may have been deleted before an older version wrote the dump.
             put_calibration(store, {**covering({}, 0), **head.calibration})
         if head.notes:
             commit(store, lambda writer: write_notes(writer, head.notes))
@@ -302,8 +302,8 @@ class _DumpHead(NamedTuple):
 
 
 def _read_head(
-    parts: Iterator[transfer.Part], directory: str
-) -> tuple[_DumpHead, Iterator[transfer.Part]]:
+    parts: Iterator[transfer.DumpPart], directory: str
+) -> tuple[_DumpHead, Iterator[transfer.DumpPart]]:
     """Return all before the documents, and the rest; the IDF table goes into `directory`."""
     head, calibration = next(parts), None
     if head.kind != transfer.HEAD:
@@ -340,7 +340,7 @@ def _read_head(
         return _DumpHead(decoded, resources, count, content, calibration, notes), parts
 
 
-def _checked_calibration(part: transfer.Part) -> dict[str, Any]:
+def _checked_calibration(part: transfer.DumpPart) -> dict[str, Any]:
     stored = codec.unpack(part.payload, part.place)
     problem = problem_of(stored)
     if problem is not None or stored is None:
@@ -348,7 +348,7 @@ def _checked_calibration(part: transfer.Part) -> dict[str, Any]:
     return dict(stored)
 
 
-def _checked_note(part: transfer.Part) -> tuple[bytes, bytes]:
+def _checked_note(part: transfer.DumpPart) -> tuple[bytes, bytes]:
     """Return the key and the packed content of a note."""
     with expecting(part.place):
         name, packed = codec.unpack(part.payload, part.place)
@@ -361,18 +361,18 @@ class _Filling:
 
     def __init__(self, store: Store, content: int) -> None:
         self._store, self._content = store, content
-        self._groups: list[transfer.Documents] = []
+        self._groups: list[transfer.DumpedDocuments] = []
         self._clusters = [np.empty(0, np.uint32)]
         self._document_count = self._size_bytes = 0  # in `_groups`
         self._place = ""
         self.count = 0
 
-    def add(self, part: transfer.Part) -> None:
+    def add(self, part: transfer.DumpPart) -> None:
         """Take documents, and commit when there are many."""
         self._place = part.place
         if part.kind != transfer.DOCUMENTS:
             raise CorruptError(f"{part.place} is {part.kind!r}, which does not belong there")
-        group: transfer.Documents = part.payload
+        group: transfer.DumpedDocuments = part.payload
         self._check(group)
         self._groups.append(group)
         if group.clusters is not None:
@@ -397,7 +397,7 @@ class _Filling:
             self._store.membership = None
             commit(self._store, lambda writer: put_clusters(writer, numbers))
 
-    def _check(self, group: transfer.Documents) -> None:
+    def _check(self, group: transfer.DumpedDocuments) -> None:
         """Raise CorruptError unless the options can have made what is beside the documents."""
         batch, count = group.batch, len(group.batch)
         beside = (group.clusters, group.times, batch.grains, batch.features)

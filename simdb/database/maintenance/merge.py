@@ -80,7 +80,7 @@ def _take(writing: WriteState, other: Store, rule: str, report: Report | None) -
 
 
 def _stage(
-    writing: WriteState, before: State, group: transfer.Documents, rule: str, content: int
+    writing: WriteState, before: State, group: transfer.DumpedDocuments, rule: str, content: int
 ) -> int:
     """Stage some documents by a rule for stored ids; `before`: the state without this database."""
     staging, options = writing.staging, writing.store.options

@@ -109,7 +109,7 @@ def decontaminate(
     parts = parts_of(against, text, id, fields, *how, skipped.other())
     search = ItemSearch(parts, cutting, rule, errors=errors, threads=thread_count(threads))
     staying = {"in against=": files.expanded(paths_of(against) or ())}
-    call = _Call(search, text, id, action, on_null, report_of(progress), staying, skipped)
+    call = _CleaningCall(search, text, id, action, on_null, report_of(progress), staying, skipped)
     if (paths := paths_of(data)) is not None:
         reading = reading_of(id, text, *how, on_null, threads=threads, memory=memory)
         return call.of_files(paths, reading)
@@ -349,7 +349,7 @@ def _parts(item: Any, name: str, value: Any, encoding: str, errors: str) -> Iter
         )
 
 
-class _Call(NamedTuple):
+class _CleaningCall(NamedTuple):
     """The arguments of a call, see `decontaminate`; `staying`: files that no output replaces."""
 
     search: ItemSearch
