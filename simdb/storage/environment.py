@@ -18,7 +18,6 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock, get_ident
 from typing import Any, TypeVar
@@ -626,7 +625,6 @@ class Environment:
         self._files.close()
 
 
-@dataclass(eq=False, slots=True)
 class Source:
     """A read transaction, from which the values of stored runs are fetched.
 
@@ -637,18 +635,21 @@ class Source:
     arrays are in use.
     """
 
-    environment: Environment
-    keying: Keying
-    width: int
-    header_offset: int
-    holder: Holder | None
-    is_lent: bool = field(default=False, kw_only=True)
-    _file_map: FileMap | None = field(default=None, init=False)  # once it is known
-    _reading: Lock = field(init=False)
+    __slots__ = (
+        "_file_map", "_reading", "environment", "header_offset", "holder", "is_lent", "keying",
+        "width",
+    )  # fmt: skip
 
-    def __post_init__(self) -> None:
+    # One is made for every query, and a dataclass with fields of its own takes twice as long.
+    def __init__(
+        self, environment: Environment, keying: Keying, width: int, header_offset: int,
+        holder: Holder | None, is_lent: bool = False,
+    ) -> None:  # fmt: skip
         """Share the lock of the holder."""
-        self._reading = Lock() if self.holder is None else self.holder.reading
+        self.environment, self.keying, self.width = environment, keying, width
+        self.header_offset, self.holder, self.is_lent = header_offset, holder, is_lent
+        self._file_map: FileMap | None = None  # once it is known
+        self._reading = Lock() if holder is None else holder.reading
 
     def __enter__(self) -> "Source":
         """Return the source itself."""

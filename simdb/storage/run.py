@@ -445,6 +445,11 @@ class ColumnParts(Sequence[ColumnPart]):
         """Return the number of the part that contains one ordinal."""
         return bisect_right(self._starts, ordinal) - 1
 
+    def place_of(self, ordinal: int) -> tuple[ColumnPart, int]:
+        """Return the part that contains one ordinal, and the position there."""
+        number = bisect_right(self._starts, ordinal) - 1
+        return self._parts[number], ordinal - self._starts[number]
+
     def followed_by(self, delta: DeltaView) -> "ColumnParts":
         """Return these segments of runs, followed by the delta if it has documents."""
         if not len(delta.batch):

@@ -54,16 +54,19 @@ class OneQuery(NamedTuple):
 
 
 def find_plain(
-    searcher: Searcher, document: Any, id: Id | None, given: Given, errors: str, first: bool
-) -> list[Match]:
-    """Return what `find` returns for a question that has nothing but a criterion."""
-    is_state = isinstance(searcher, State)
-    if is_state and type(document) is int and id is None and searcher.store.takes_bits:
-        state: State = searcher  # type: ignore[assignment]
+    searcher: Searcher, document: Any, id: Id | None, given: Given, errors: str, first: bool,
+    limit: int | None = None,
+) -> list[Match]:  # fmt: skip
+    """Return what `find` returns for a question that has a criterion and perhaps a limit."""
+    if id is not None or document is None or not isinstance(searcher, State):
+        return find(searcher, document, id, Question(*given, limit), errors, first)
+    if type(document) is int and searcher.store.takes_bits:
         if not 0 <= document <= ALL_BITS:
             check_bits(document)
-        return _search_bits(state, document, prepare(state, given, ANY_BITS, BARE), first, None)
-    return find(searcher, document, id, Question(*given), errors, first)
+        prepared = prepare(searcher, given, ANY_BITS, BARE)
+        return _search_bits(searcher, document, prepared, first, limit)
+    sketches = searcher.store.sketcher.sketch([document], errors=errors, is_query=True)
+    return _find(searcher, searcher.checked(sketches), given, limit, first)
 
 
 def find(
@@ -81,15 +84,12 @@ def find(
     is_alone = isinstance(searcher, State) and question.where is None
     if is_alone and (document is None) != (id is None):
         state: State = searcher  # type: ignore[assignment]
-        if id is not None:
-            ordinals = known_ordinals(state, [id])
-            return _find(state, stored_sketches(state, ordinals), question, first, int(ordinals[0]))
-        if type(document) is int and state.store.takes_bits:
-            check_bits(document)
-            prepared = prepare(state, question[:4], ANY_BITS, BARE)
-            return _search_bits(state, document, prepared, first, question.limit)
-        sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
-        return _find(state, state.checked(sketches), question, first)
+        given, limit = question[:4], question.limit
+        if id is None:
+            return find_plain(state, document, None, given, errors, first, limit)
+        ordinals = known_ordinals(state, [id])
+        sketches, own = stored_sketches(state, ordinals), int(ordinals[0])
+        return _find(state, sketches, given, limit, first, own)
     query = _query_of(searcher, document, id, errors)
     ask = partial(_find_satisfying, query, question, first)
     if first:
@@ -135,19 +135,20 @@ def _find_satisfying(query: OneQuery, question: Question, first: bool, state: St
     else:
         own = query.ordinal if query.store is state.store else None
         sketches = state.checked(query.sketches) if query.ordinal is None else query.sketches
-        found = _find(state, sketches, asked, any_one, own)
+        found = _find(state, sketches, asked[:4], asked.limit, any_one, own)
     return found if where is None else kept_matches(state, found, where, 1 if first else limit)
 
 
 def _find(
-    state: State, sketches: Sketches, question: Question, first: bool, left_out: int | None = None
-) -> list[Match]:
+    state: State, sketches: Sketches, given: Given, limit: int | None, first: bool,
+    left_out: int | None = None,
+) -> list[Match]:  # fmt: skip
     """Return the matches of a document in one state without `left_out`, best first."""
     document_state = int(sketches.states[0])
-    prepared = prepare(state, question[:4], sketches, document_state)
+    prepared = prepare(state, given, sketches, document_state)
     if document_state == EMPTY:
         return []
-    most = 1 if first else question.limit
+    most = 1 if first else limit
     # Any one match of a stored document could be the document itself.
     any_one = first and left_out is None
     return _carry_out(state, sketches, prepared, any_one, most, left_out)

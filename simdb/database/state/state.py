@@ -372,9 +372,8 @@ class State:
         view = self.view
         self.check_known(ordinals)
         if len(ordinals) == 1:
-            only = view.pieces[view.pieces.which_one(int(ordinals[0]))]
-            at = int(ordinals[0]) - only.start
-            found: Array = only.column(column, self.source)[at : at + 1].copy()
+            only, at = view.pieces.place_of(int(ordinals[0]))
+            found: Array = only.run.column(column, only.number, self.source)[at : at + 1].copy()
             return found
         values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
         which = view.pieces.which(ordinals)
