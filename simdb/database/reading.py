@@ -65,7 +65,6 @@ ITERATED_IDS = 4096
 ITERATED_DOCUMENTS = 1024
 EXPORTED_DOCUMENTS = 1 << 14
 # No limit, where, accept, contained and texts.
-NOTHING_MORE = (None,) * 5
 
 Default = TypeVar("Default")
 Read = TypeVar("Read")
@@ -711,11 +710,12 @@ class Reading(Protocol[IdT]):
 
         `given`: the criterion; `more`: the other fields of a `Question` up to `texts`.
         """
-        if threads == 1 and more == NOTHING_MORE:
+        limit, where, accept, contained, texts = more
+        is_plain = limit is None and where is None and accept is None and contained is None
+        if is_plain and texts is None and type(threads) is int and threads == 1:
             with self._searcher() as searcher:
                 return one.find_plain(searcher, document, id, given, errors, first)
         question = Question(*given, *more)
-        limit, where, accept, contained, texts = more
         count = thread_count(threads)
         check_limit(limit)
         filters.check_filters(where, accept)

@@ -9,7 +9,8 @@ from soundness import everything
 import simdb
 from simdb.core import kernel
 from simdb.core.errors import CorruptError
-from simdb.database.maintenance import compaction, rebuild
+from simdb.database.maintenance import rebuild
+from simdb.database.write import commit
 from simdb.storage import codec, layout
 from simdb.storage.contents import table_names
 from simdb.storage.manifest import decode_manifest, encode_manifest
@@ -122,7 +123,7 @@ def test_what_changes_between_writing_and_the_commit_is_not_committed(database, 
     before = everything(database)
     # What either calls next, once it has written the new run.
     module, name = {
-        "rebuild": (rebuild, "renumber_metadata"), "compact": (compaction, "drop_unfinished"),
+        "rebuild": (rebuild, "renumber_metadata"), "compact": (commit, "drop_unfinished"),
     }[verb]  # fmt: skip
     following = getattr(module, name)
 
