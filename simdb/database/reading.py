@@ -131,6 +131,9 @@ class Reading(Protocol[IdT]):
         if isinstance(document, bytes):
             document = as_text(document, known_encoding(encoding), errors)
         given = similarity, distance, recall, search
+        is_plain = where is None and accept is None and contained is None and texts is None
+        if is_plain and type(threads) is int and threads == 1:
+            return self._plain(document, id, given, errors, limit)
         more = limit, where, accept, contained, texts
         return self._found(document, id, given, more, errors, threads)
 
@@ -155,8 +158,11 @@ class Reading(Protocol[IdT]):
         satisfies both.  With `contained` it is the best match.
         """
         given = similarity, distance, recall, search
-        more = None, where, accept, contained, texts
-        found = self._found(document, id, given, more, errors, first=True)
+        if where is None and accept is None and contained is None and texts is None:
+            found = self._plain(document, id, given, errors, first=True)
+        else:
+            more = None, where, accept, contained, texts
+            found = self._found(document, id, given, more, errors, first=True)
         return found[0] if found else None
 
     def query_many(
@@ -702,6 +708,16 @@ class Reading(Protocol[IdT]):
             stream = searches.pairs.PairStream(state, found.chunks, hold=owner._hold, end=end)
         return searches.pairs.Pairs(stream, found)
 
+    def _plain(
+        self, document: Any, id: IdT | None, given: Any, errors: ErrorsName,
+        limit: int | None = None, first: bool = False,
+    ) -> list[Match[IdT]]:  # fmt: skip
+        """Return what `_found` does for a criterion and a limit, a microsecond sooner."""
+        if limit is not None:
+            check_limit(limit)
+        with self._searcher() as searcher:
+            return one.find_plain(searcher, document, id, given, errors, first, limit)
+
     def _found(
         self, document: Any, id: IdT | None, given: Any, more: Any, errors: ErrorsName,
         threads: int | None = 1, first: bool = False,
@@ -710,12 +726,8 @@ class Reading(Protocol[IdT]):
 
         `given`: the criterion; `more`: the other fields of a `Question` up to `texts`.
         """
-        limit, where, accept, contained, texts = more
-        is_plain = limit is None and where is None and accept is None and contained is None
-        if is_plain and texts is None and type(threads) is int and threads == 1:
-            with self._searcher() as searcher:
-                return one.find_plain(searcher, document, id, given, errors, first)
         question = Question(*given, *more)
+        limit, where, accept, contained, texts = more
         count = thread_count(threads)
         check_limit(limit)
         filters.check_filters(where, accept)
