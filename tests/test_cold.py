@@ -217,6 +217,36 @@ def test_the_names_that_are_loaded_late_are_the_names_that_type_checkers_see():
     assert {name for _, name in seen} | {"__version__"} == set(simdb.__all__)
 
 
+# Two threads that import two packages for the first time, at the same moment.
+IMPORT_IN_THREADS = """
+import threading
+from importlib import import_module
+barrier, failed = threading.Barrier(2), []
+def load(name):
+    barrier.wait()
+    try:
+        import_module(name)
+    except BaseException as error:
+        failed.append(error)
+threads = [threading.Thread(target=load, args=[name]) for name in {names!r}]
+for each in threads: each.start()
+for each in threads: each.join()
+assert failed == [], failed
+"""
+
+
+@pytest.mark.parametrize("others", [["simdb.compat"], ["simdb.compat.datasketch"]], ids=str)
+def test_two_threads_may_import_two_packages_first(others):
+    """With names from the module of the doors, half of such pairs ended in a deadlock.
+
+    Ten of them all go well by chance once in a thousand.
+    """
+    code = IMPORT_IN_THREADS.format(names=["simdb.spark", *others])
+
+    for _ in range(5):
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
+
+
 def test_every_public_name_can_be_listed_imported_and_used():
     names = {}
 

@@ -6,11 +6,14 @@ A package lists its names once, in `__init__.pyi`, where type checkers look for 
 
 and `__init__.py` opens the door:
 
-    __getattr__, __dir__, __all__ = door(__name__)
+    from simdb.core import cold
+    __getattr__, __dir__, __all__ = cold.door(__name__)
 
-`from simdb.storage import Contents` then loads one module of the package.  With `from simdb import
-storage`, the module is loaded by the first call that names it, `storage.Contents(...)`: so a
-program pays for what it uses, and `import simdb` loads nothing else.
+(`from simdb.core.cold import door` would ask for the lock of this module, and two threads that
+import two packages first would wait for each other.)  `from simdb.storage import Contents` then
+loads one module of the package.  With `from simdb import storage`, the module is loaded by the
+first call that names it, `storage.Contents(...)`: so a program pays for what it uses, and
+`import simdb` loads nothing else.
 
 Whoever loads a module in the middle of a program holds `LOADING`.  Without it, a child forked by
 another thread at that moment would wait for the module without end.

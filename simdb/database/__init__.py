@@ -3,6 +3,6 @@
 `Database` and what it does are here; whole jobs over files and frames are in `simdb.jobs`.
 """
 
-from simdb.core.cold import door
+from simdb.core import cold
 
-__getattr__, __dir__, __all__ = door(__name__)
+__getattr__, __dir__, __all__ = cold.door(__name__)

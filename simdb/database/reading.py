@@ -496,10 +496,11 @@ class Reading(Protocol[IdT]):
         `keep_clusters`.
         """
         if not self._store.options.keeps_clusters:
-            raise OptionError(
-                f"{self._store.environment.path} does not maintain clusters; use find_clusters,"
-                " or create a database with Options(keep_clusters='distance') or 'similarity'"
-            )
+            with self._state() as state:  # which shards refuse: they never keep clusters
+                raise OptionError(
+                    f"{state.store.environment.path} does not maintain clusters; use find_clusters,"
+                    " or create a database with Options(keep_clusters='distance') or 'similarity'"
+                )
         with self._state_of(id) as state:
             (ordinal,) = known_ordinals(state, [id])
             members = state.membership().members(int(ordinal), state.next_ordinal)

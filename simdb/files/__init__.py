@@ -4,6 +4,6 @@ Here are formats, encodings of text, remote files and outputs that are there who
 What is done with the documents is in `simdb.jobs`.
 """
 
-from simdb.core.cold import door
+from simdb.core import cold
 
-__getattr__, __dir__, __all__ = door(__name__)
+__getattr__, __dir__, __all__ = cold.door(__name__)

@@ -49,30 +49,30 @@ def keep_format(
         return formats.Format(formats.JSONL if records else formats.PATHS)
     is_folder = output.endswith("/") or os.path.isdir(output)
     if is_folder and is_remote(output):
-        raise OptionError(f"-o {output}: a remote folder cannot be written; name a file")
+        raise OptionError(f"{output}: a remote folder cannot be written; name a file")
     if is_folder and os.path.lexists(output.rstrip("/")) and not os.path.isdir(output):
-        raise OptionError(f"-o {output}: it is a file; name a new folder")
+        raise OptionError(f"{output}: it is a file; name a new folder")
     if is_folder and records and len(records) == len(sources):
         check_staying(_check_shards(output, sources), staying, has_folders=True)
         return formats.Format(formats.SHARDS)
     form = (
         formats.Format(formats.FOLDER)
         if is_folder
-        else formats.output_format(output, "--output", {**formats.TABLES, ".txt": formats.PATHS})
+        else formats.output_format(output, "the output", {**formats.TABLES, ".txt": formats.PATHS})
     )
     if form.has_paths and records:
         what = "a .txt file lists documents that are files"
         if is_folder:
             what = "a folder takes either documents that are files, or files of records"
         raise OptionError(
-            f"-o {output}: {what}, and {records[0]} holds records; let FILE end in"
+            f"{output}: {what}, and {records[0]} holds records; let FILE end in"
             f" {', '.join(formats.TABLES)}"
         )
     if form.kind == formats.PATHS:
         check_staying([output], {"a source": sources})
     if is_folder:
         for source in filter(is_remote, sources):
-            raise OptionError(f"-o {output}: {source} is remote, and cannot be copied into it")
+            raise OptionError(f"{output}: {source} is remote, and cannot be copied into it")
         _check_folder(output, sources)
     return form
 
@@ -174,7 +174,7 @@ class SurvivorOutput:
             path = os.path.join(self.target.partial, shards[source])
             os.makedirs(os.path.dirname(path), exist_ok=True)
             name = os.path.join(self.target.path, shards[source])
-            form = formats.output_format(path, "--output")
+            form = formats.output_format(path, "the output")
             if _holds_rows(source) and is_arrow_stream(source):
                 form = form._replace(kind=formats.ARROW_STREAM)
             with written(path, form, name) as shard:
@@ -271,13 +271,13 @@ def _check_shards(output: str, sources: Sequence[str]) -> list[str]:
     """
     if "-" in sources:
         raise OptionError(
-            f"-o {output}: the files in it are called as the sources, and standard input has"
+            f"{output}: the files in it are called as the sources, and standard input has"
             f" no name; let FILE end in {', '.join(formats.TABLES)}"
         )
     shards = _shards(sources)
     places = [os.path.join(output, name) for name in shards.values()]
     for place in places:
-        formats.output_format(place, f"-o {output}: the name of each source")
+        formats.output_format(place, f"{output}: the name of each source")
     # What earlier runs of these sources left, complete or not, may be replaced; what else is there
     # beside a whole result of theirs came later, and stays.
     names = {name.partition("/")[0] for name in shards.values()}
@@ -285,7 +285,7 @@ def _check_shards(output: str, sources: Sequence[str]) -> list[str]:
     others = {each for each in others if each.partition(BEFORE)[0] not in names}
     if others and not all(map(os.path.lexists, places)):
         raise OptionError(
-            f"-o {output}: the folder holds other files, such as {min(others)}; name a new one"
+            f"{output}: the folder holds other files, such as {min(others)}; name a new one"
         )
     return places
 
@@ -293,13 +293,13 @@ def _check_shards(output: str, sources: Sequence[str]) -> list[str]:
 def _check_folder(output: str, sources: Sequence[str]) -> None:
     """Raise OptionError unless a folder is new or empty, and each source has a name in it."""
     if os.path.isdir(output) and os.listdir(output):
-        raise OptionError(f"-o {output}: the folder is not empty; name a new one")
+        raise OptionError(f"{output}: the folder is not empty; name a new one")
     names: dict[str, str] = {}
     for source in () if _shared_folder(sources) else sources:
         name = os.path.basename(os.path.realpath(source))
         if name in names and names[name] != source and len(sources) > 1:
             raise OptionError(
-                f"-o {output}: {names[name]} and {source} would both be called {name} in it; give"
+                f"{output}: {names[name]} and {source} would both be called {name} in it; give"
                 " the folder above them as the source"
             )
         names[name] = source

@@ -4,6 +4,6 @@ Here are the planner, the arrangements of tables (BPHS, PSM, bands, polytopes) a
 What reads or writes a table is in `simdb.storage` and `simdb.database`.
 """
 
-from simdb.core.cold import door
+from simdb.core import cold
 
-__getattr__, __dir__, __all__ = door(__name__)
+__getattr__, __dir__, __all__ = cold.door(__name__)

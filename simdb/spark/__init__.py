@@ -8,6 +8,6 @@ Spark the cores in place of `threads=`, a task has one.  A plan chooses how pair
 so only `query`, which asks a database, takes `search=`.
 """
 
-from simdb.core.cold import door
+from simdb.core import cold
 
-__getattr__, __dir__, __all__ = door(__name__)
+__getattr__, __dir__, __all__ = cold.door(__name__)

@@ -3,6 +3,6 @@
 It stores keys, ordinals and bytes, checks and salvages them, and does not know what they mean.
 """
 
-from simdb.core.cold import door
+from simdb.core import cold
 
-__getattr__, __dir__, __all__ = door(__name__)
+__getattr__, __dir__, __all__ = cold.door(__name__)

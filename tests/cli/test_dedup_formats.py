@@ -194,14 +194,14 @@ def test_matches_of_earlier_runs_are_rows_of_a_table(simdb_run, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["kept", "k.xml", "k.json", "k.gz", "k.jsonl.br", "k.avro"])
-@pytest.mark.parametrize("option", ["--output", "--groups"])
-def test_an_unknown_ending_is_an_error_that_names_the_known_ones(simdb_run, option, name):
+@pytest.mark.parametrize(("option", "what"), [("--output", "the output"), ("--groups", "--groups")])
+def test_an_unknown_ending_is_an_error_that_names_the_known_ones(simdb_run, option, what, name):
     Path("a.jsonl").write_bytes(LINES)
 
     ran = simdb_run("dedup", "a.jsonl", option, name)
 
     assert ran.code == 2
-    assert f"{option} must end in .jsonl, .ndjson, .csv, .tsv" in ran.notes
+    assert f"{what} must end in .jsonl, .ndjson, .csv, .tsv" in ran.notes
     assert ".parquet" in ran.notes
     assert os.listdir() == ["a.jsonl"]
 

@@ -155,7 +155,7 @@ def test_an_error_writes_no_remote_file(remote, simdb_run):
         (["nowhere://in/a.jsonl"], "nowhere://in/a.jsonl cannot be reached: Protocol not known"),
         (["memory://in/a.jsonl.br"], "ends in .br, which is not read"),
         (["memory://in/a.jsonl", "-o", "memory://o/"], "a remote folder cannot be written"),
-        (["memory://in/a.jsonl", "-o", "memory://o"], "--output must end in"),
+        (["memory://in/a.jsonl", "-o", "memory://o"], "the output must end in"),
         (["memory://in/a.txt", "-o", "o/"], "is remote, and cannot be copied"),
     ],
 )

@@ -314,3 +314,18 @@ def test_a_result_in_memory_can_be_pickled(tmp_path):
 def test_what_to_look_for_is_asked_for_by_name():
     with pytest.raises(simdb.OptionError, match="needs against=, the items to look for"):
         simdb.decontaminate(["a text"])
+
+
+def test_fields_of_items_in_a_file_may_be_joined(tmp_path):
+    item = {"id": "q1", "question": "when did the old bridge over the river", "answer": "fall down"}
+    text = "we asked when did the old bridge over the river fall down and nobody knew"
+    path = tmp_path / "test.jsonl"
+    path.write_text(json.dumps(item) + "\n")
+
+    found = [
+        simdb.decontaminate([{"text": text}], against=against, fields=[("question", "answer")])
+        for against in ([item], path)
+    ]
+
+    fields = [each.leaks.select(["field", "coverage"]).to_pylist() for each in found]
+    assert fields == [[{"field": "question,answer", "coverage": 1.0}]] * 2

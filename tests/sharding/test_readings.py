@@ -77,7 +77,7 @@ def test_shards_have_no_notes_and_keep_no_clusters(tmp_path):
     simdb.write_sharded(tmp_path / "many", sharded.batches(*sharded.corpus(), 8), 2)
 
     with simdb.open_sharded(tmp_path / "many") as shards:
-        with pytest.raises(simdb.OptionError, match="use find_clusters, or create"):
+        with pytest.raises(simdb.OptionError, match=r"keeps no clusters, because it is sharded"):
             shards.cluster("document 0")
         with pytest.raises(simdb.OptionError, match=r"has no notes .*, because it is sharded"):
             shards.note("name")

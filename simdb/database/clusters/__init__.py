@@ -1,5 +1,5 @@
 """Clusters: groups of documents that matches connect, searched for or maintained."""
 
-from simdb.core.cold import door
+from simdb.core import cold
 
-__getattr__, __dir__, __all__ = door(__name__)
+__getattr__, __dir__, __all__ = cold.door(__name__)

@@ -1,5 +1,5 @@
 """Search: finds the stored documents that match one document, a batch of them, or each other."""
 
-from simdb.core.cold import door
+from simdb.core import cold
 
-__getattr__, __dir__, __all__ = door(__name__)
+__getattr__, __dir__, __all__ = cold.door(__name__)

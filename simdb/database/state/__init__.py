@@ -3,6 +3,6 @@
 What one query of a database of fingerprints does not need is cold, see `simdb.core.cold`.
 """
 
-from simdb.core.cold import door
+from simdb.core import cold
 
-__getattr__, __dir__, __all__ = door(__name__)
+__getattr__, __dir__, __all__ = cold.door(__name__)

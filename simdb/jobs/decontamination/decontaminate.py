@@ -286,6 +286,7 @@ def parts_of_files(
 
     `skipped` takes the records that cannot be read, if it is allowed.
     """
+    names = [field_named(name).label for name in names]  # what the records call them
     records, id = records_of(paths, names, reading, skipped), field_named(reading.id_field).label
     if not records and len(skipped):
         raise InputError(skipped.first)

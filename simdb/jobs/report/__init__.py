@@ -5,6 +5,6 @@ when it is used, makes the page of it, of removed documents, and of the items of
 documents.  jinja2 is optional (`pip install jinja2`), and loaded only for a page.
 """
 
-from simdb.core.cold import door
+from simdb.core import cold
 
-__getattr__, __dir__, __all__ = door(__name__)
+__getattr__, __dir__, __all__ = cold.door(__name__)

@@ -6,6 +6,6 @@ finds the pairs of one part; `components`, `LinkForest` and `stars` make cluster
 `exact_similarities` decides by the texts where sketches only estimate.
 """
 
-from simdb.core.cold import door
+from simdb.core import cold
 
-__getattr__, __dir__, __all__ = door(__name__)
+__getattr__, __dir__, __all__ = cold.door(__name__)

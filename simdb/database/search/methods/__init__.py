@@ -3,6 +3,6 @@
 Each is cold: it is loaded when a plan first names it, see `simdb.core.cold`.
 """
 
-from simdb.core.cold import door
+from simdb.core import cold
 
-__getattr__, __dir__, __all__ = door(__name__)
+__getattr__, __dir__, __all__ = cold.door(__name__)
