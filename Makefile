@@ -25,7 +25,7 @@ FIGURES ?=
 # Compiled modules are kept: hundreds of processes of the tests start from them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test test-more test-all oldest coverage mutants fuzz torture campaigns sanitize sanitize-threads lint bench figures \
+.PHONY: help demo test test-all oldest coverage mutants fuzz torture campaigns sanitize sanitize-threads lint bench figures \
   build wheels docs reference clean
 
 help:  ## list the tasks
@@ -46,10 +46,7 @@ SHARES = --dist each -o console_output_style=classic
 test: $(VENV)/.developed  ## set up, then run the quick tests in JOBS processes
 	@$(IN_MEMORY) $(BIN)/python -m pytest -q -m "not slow" -n $(JOBS) $(SHARES)
 
-test-more: $(VENV)/.developed  ## run what repeats the power of the quick tests, in JOBS processes
-	@$(IN_MEMORY) $(BIN)/python -m pytest -q -m more -n $(JOBS) $(SHARES)
-
-test-all: $(VENV)/.developed  ## run all tests, the slow tests too, and more examples of each
+test-all: $(VENV)/.developed  ## run all tests, the slow ones too, and more examples of each
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q
 
 OLDEST = build/oldest
@@ -61,7 +58,7 @@ oldest: $(VENV)/.developed  ## run the quick tests with Python 3.10 and the olde
 	python3.10 -m venv $(OLDEST)/.venv
 	$(BIN)/python tools/wheels/oldest.py >$(OLDEST)/constraints.txt
 	cd $(OLDEST) && .venv/bin/python -m pip install --quiet -c constraints.txt --editable '.[test]' \
-	  && .venv/bin/python -m pytest -q -m "not slow and not more" -n $(JOBS)
+	  && .venv/bin/python -m pytest -q -m "not slow" -n $(JOBS)
 
 coverage: $(VENV)/.developed  ## run the quick tests and list the lines that they do not reach
 	$(BIN)/python -m pytest -q -m "not slow" --cov=simdb --cov-report=term-missing:skip-covered

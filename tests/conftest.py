@@ -64,28 +64,27 @@ FILES = {path: at for at, path in enumerate(sorted(Path(__file__).parent.rglob("
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Mark as slow what repeats the power of quick tests, which `make test-more` runs.
+def pytest_collection_modifyitems(config, items):
+    """Leave out the cases of parametrised tests that repeat the power of others.
 
-    These are tests marked with `more`, and cases of parametrised tests, which get this mark, too.
-    Of a test with several parameters the quick tests run cases in which each value occurs; of a
-    test marked with `few(n)`, n cases.  Which cases these are depends on no other test.
+    Of a test with several parameters the cases stay in which each value occurs; of a test marked
+    with `few(n)`, n cases.  Which cases these are depends on no other test.
     """
     cases = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("more"):
-            item.add_marker(pytest.mark.slow)
         if hasattr(item, "callspec") and not any(item.iter_markers("slow")):
             cases[item.parent, item.originalname].append(item)
+    left_out = []
     for same in cases.values():
         few = same[0].get_closest_marker("few")
         if few:
             quick = drawn([item.name for item in same], few.args[0])
         else:
             quick = covering([values_of(item) for item in same])
-        for at in {*range(len(same))} - {*quick}:
-            same[at].add_marker(pytest.mark.slow)
-            same[at].add_marker(pytest.mark.more)
+        left_out += [same[at] for at in {*range(len(same))} - {*quick}]
+    config.hook.pytest_deselected(items=left_out)
+    gone = {*map(id, left_out)}
+    items[:] = [item for item in items if id(item) not in gone]
 
 
 def pytest_collection_finish():

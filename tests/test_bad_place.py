@@ -1,11 +1,7 @@
 """Paths and files without a database of this version are refused and not changed."""
 
-import subprocess
-import sys
-
 import lmdb
 import pytest
-from soundness import TINY
 
 import simdb
 from simdb.storage import codec, layout
@@ -125,24 +121,3 @@ def test_options_of_a_newer_version_are_refused_by_name(tmp_path):
 
     with pytest.raises(simdb.FormatError, match="turbo"):
         simdb.open(tmp_path / "db")
-
-
-@pytest.mark.more
-def test_another_process_that_writes_too_long_is_busy(open_database, tmp_path):
-    database = open_database(options=TINY, timeout=0.05)
-    script = (
-        "import simdb, sys\n"
-        "with simdb.open(sys.argv[1]) as database, database.write() as transaction:\n"
-        "    print('writing', flush=True)\n"
-        "    sys.stdin.read()\n"
-    )
-    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "db")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        other.stdout.readline()
-
-        with pytest.raises(simdb.BusyError, match=r"another process.*0.05 seconds.*timeout="):
-            database.insert(1, 1)
-
-        other.communicate(b"")
-    database.insert(1, 1)
-    assert list(database) == [1]

@@ -4,7 +4,6 @@ from typing import get_args
 
 import pytest
 from over import over
-from type_checking import checked
 
 import simdb
 from simdb.core import choices
@@ -21,47 +20,6 @@ from simdb.database.state.store import MODES
 from simdb.database.write.conflicts import RULES
 from simdb.sketch.pipeline import ERRORS
 from simdb.storage.files import DURABILITIES
-
-SNIPPET = """\
-import simdb
-
-database = simdb.open("path", "c", durability="full")
-database.query("text", search="psm", errors="replace")
-database.find_clusters(policy="star", verify="exact")
-database.insert_batch([1], ["text"], match="first")
-database.add_if_new(1, "text", search="multiprobe")
-simdb.deduplicate(["text"], on_null="drop")
-database.insert(1, "text", on_conflict="skip")
-simdb.open_sharded("shards", missing="error")
-simdb.Options(keep_times="seen", keep_clusters="distance")
-simdb.Simhash(
-    markup="html", normalisation="nfkc", unit="whitespace", by_character="", weighting="log-tf"
-)
-simdb.Minhash(by_character="cjk", weighting="bag", family="mersenne")
-"""
-# What is written in the snippet, and what a hasty user writes.
-SLIPS = [
-    ('"psm"', '"pms"'),
-    ('"replace"', '"ignore"'),
-    ('"star"', '"strar"'),
-    ('"exact"', '"exakt"'),
-    ('"first"', '"frist"'),
-    ('"c"', '"rw"'),
-    ('"full"', '"ful"'),
-    ('"multiprobe"', '"multi-probe"'),
-    ('"drop"', '"dropp"'),
-    ('"skip"', '"ignored"'),
-    ('"error"', '"raise"'),
-    ('"seen"', '"saw"'),
-    ('"distance"', '"distances"'),
-    ('"html"', '"HTML"'),
-    ('"nfkc"', '"NFKC"'),
-    ('"whitespace"', '"space"'),
-    ('"log-tf"', '"logtf"'),
-    ('"cjk"', '"CJK"'),
-    ('"bag"', '"bags"'),
-    ('"mersenne"', '"mersene"'),
-]
 
 
 @over(
@@ -106,19 +64,6 @@ def test_an_option_takes_the_words_of_its_type_and_no_others(options, name, acce
 
     assert all(repr(word) in str(refused.value) for word in get_args(accepted))
     assert all(f'"{word}"' in choices.__doc__ for word in get_args(accepted))
-
-
-@pytest.mark.more
-def test_a_type_checker_finds_every_misspelt_word_and_nothing_else(tmp_path):
-    wrong = SNIPPET
-    for right, slip in SLIPS:
-        wrong = wrong.replace(right, slip)
-
-    errors = checked(tmp_path, SNIPPET + wrong)
-
-    assert len(errors) == len(SLIPS)
-    for _, slip in SLIPS:
-        assert sum(f"Literal[{slip[1:-1]!r}]" in line for line in errors) == 1
 
 
 def test_at_run_time_the_same_words_are_refused(database):

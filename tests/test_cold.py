@@ -1,7 +1,6 @@
 """Cold modules are loaded when they are first used, and not before."""
 
 import ast
-import os
 import pickle
 import subprocess
 import sys
@@ -118,16 +117,6 @@ def test_no_call_of_an_open_database_loads_a_module_that_a_forked_child_may_wait
     assert {each for each in loaded if each.startswith("unlocked:")} == set()
 
 
-@pytest.mark.more
-def test_a_verb_loads_the_cold_module_that_it_needs(tmp_path):
-    code = f"simdb.open({str(tmp_path / 'db')!r}).stats()"
-
-    loaded = modules_after(code)
-
-    assert "simdb.database.maintenance.inspection" in loaded
-    assert "simdb.database.maintenance.dump" not in loaded
-
-
 def test_the_help_of_the_program_loads_neither_numpy_nor_the_library():
     loaded = modules_of_program("--help")
 
@@ -150,18 +139,6 @@ def test_a_query_loads_neither_other_commands_nor_what_draws_on_a_terminal(tmp_p
     )
 
 
-@pytest.mark.more
-def test_other_commands_load_nothing_of_the_report(tmp_path):
-    path = str(tmp_path / "db")
-    simdb.open(path).close()
-
-    for verb in ("stats", "clusters"):
-        loaded = modules_of_program(verb, path)
-
-        assert f"simdb.cli.{module_of(verb)}" in loaded
-        assert loaded.isdisjoint({"jinja2", "simdb.cli.report", "simdb.jobs.report.page"})
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("command", ["clusters", "pairs", "lookup"])
 def test_commands_over_a_database_load_neither_the_main_job_nor_shards(command):
@@ -170,36 +147,6 @@ def test_commands_over_a_database_load_neither_the_main_job_nor_shards(command):
     assert f"simdb.cli.{module_of(command)}" in loaded
     parts = {"simdb.jobs.deduplication.job", "simdb.jobs.deduplication.sieve"}
     assert loaded.isdisjoint({*parts, "simdb.jobs.deduplication.result", "simdb.database.sharding"})
-
-
-@pytest.mark.more
-def test_a_query_with_many_matches_loads_no_masked_arrays(tmp_path):
-    path = str(tmp_path / "db")
-    with simdb.open(path) as database:
-        database.insert_many(range(100), ["the quick brown fox jumps over the lazy dog"] * 100)
-
-    loaded = modules_of_program("query", path, "the quick brown fox jumps over the lazy dog")
-
-    assert "simdb.database.search.method" in loaded
-    assert "numpy.ma" not in loaded
-
-
-@pytest.mark.more
-def test_lines_of_json_are_read_without_pandas(tmp_path):
-    """pyarrow loads pandas, if it is installed, to make numpy arrays: it took half of a run."""
-    (tmp_path / "a.jsonl").write_text('{"id": 1, "text": "a"}\n{"id": 2, "text": "b"}\n')
-
-    loaded = modules_of_program("dedup", str(tmp_path / "a.jsonl"), "--groups", os.devnull)
-
-    assert "simdb.cli.dedup" in loaded
-    assert "pandas" not in loaded
-
-
-@pytest.mark.more
-def test_a_name_that_is_gone_stays_so_when_a_package_of_this_name_is_loaded():
-    code = "import simdb.plan.problem; print('is_gone', not hasattr(simdb, 'plan'))"
-
-    assert "True" in modules_after(code)
 
 
 def test_the_names_that_are_loaded_late_are_the_names_that_type_checkers_see():
@@ -276,37 +223,6 @@ def test_a_package_travels_to_other_processes(name):
     package = import_module(name)
 
     assert pickle.loads(pickle.dumps(package)) is package
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("name", ["plan", "explain"])
-@pytest.mark.parametrize("before", ["", "simdb.open(None).plan(5); "])
-def test_a_name_that_is_gone_says_what_to_use(name, before):
-    code = f"""
-import simdb
-{before}
-try:
-    simdb.{name}
-except AttributeError as error:
-    print("is gone; use simdb.open(None" in str(error))
-"""
-
-    assert "True" in modules_after(code)
-
-
-@pytest.mark.more
-def test_what_one_package_had_does_not_hide_a_module_of_another():
-    code = """
-import simdb
-import simdb.spark.distributed
-simdb.open(None).plan(5)
-import simdb.spark.distributed.plan
-print("is_module" if "plan" in vars(simdb.spark.distributed) else "is_hidden")
-print("is_shown" if "plan" in vars(simdb) else "is_gone")
-"""
-
-    assert {"is_module", "is_gone"} <= modules_after(code)
 
 
 class Slow:

@@ -69,17 +69,6 @@ def test_a_database_that_nobody_holds_is_closed(tmp_path):
     assert not environment._open
 
 
-@pytest.mark.more
-def test_a_snapshot_keeps_a_database_that_nobody_holds_open(tmp_path):
-    snapshot = simdb.open(tmp_path / "db").read()
-    gc.collect()
-
-    assert list(snapshot) == []
-    del snapshot
-    gc.collect()
-    assert not environment._open
-
-
 def test_closing_under_an_open_snapshot_is_refused_and_can_be_tried_again(database, short_waits):
     database.insert(1, 1)
     snapshot = database.read()

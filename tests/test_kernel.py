@@ -53,15 +53,6 @@ def test_an_unknown_variant_is_refused_by_name():
         kernel.select("sse9")
 
 
-@pytest.mark.more
-def test_every_choice_answers_alike():
-    ended = [run(SIMDB_KERNEL=variant) for variant in kernel.variants()]
-
-    assert {each.returncode for each in ended} == {0}
-    assert {each.stderr for each in ended} == {""}
-    assert len({each.stdout for each in ended}) == 1
-
-
 def test_numpy_is_refused_and_the_portable_variant_is_named():
     refused = run(SIMDB_KERNEL="numpy")
 
@@ -112,21 +103,3 @@ def test_a_missing_kernel_is_one_sentence_that_says_what_to_do(unbuilt):
     last = ended.stderr.splitlines()[-1]
     assert last.startswith("ImportError: the compiled kernel of simdb cannot be loaded (cannot ")
     assert last.endswith("): install simdb again with this Python")
-
-
-@pytest.mark.more
-def test_a_checkout_that_hides_the_installed_package_is_named(unbuilt):
-    """Python looks into the working folder first, and there the kernel is not built."""
-    (unbuilt / "setup.py").touch()
-    installed = str(PACKAGE.parent)
-
-    trapped, free = (ended_in(folder, installed) for folder in (unbuilt, unbuilt.parent))
-
-    assert free.stderr == ""
-    assert free.stdout == run().stdout
-    last = trapped.stderr.splitlines()[-1]
-    assert last.startswith("ImportError: the compiled kernel of simdb cannot be loaded (")
-    assert last.endswith(
-        f"imported from its source folder {unbuilt}, so build the kernel there with"
-        f" pip install -e {unbuilt}, or, if simdb is installed, start Python in another folder"
-    )

@@ -74,22 +74,6 @@ def test_options_are_stored(open_database):
     assert open_database().options == chosen
 
 
-@pytest.mark.more
-def test_a_process_with_little_address_space_has_a_smaller_map(tmp_path):
-    script = (
-        "import resource, simdb, sys\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
-        "with simdb.open(sys.argv[1]) as database:\n"
-        "    database.insert(1, 1)\n"
-        "    assert database.stats().map_bytes < 4 << 30\n"
-    )
-
-    assert run(script, tmp_path / "db") == (0, "", "")
-
-    with simdb.open(tmp_path / "db") as database:
-        assert list(database) == [1]
-
-
 def test_a_path_may_have_any_bytes(tmp_path):
     path = os.fsencode(tmp_path) + b"/caf\xe9 \xff"
 

@@ -1,12 +1,10 @@
 """Databases without a path: every verb works, and nothing of them stays behind."""
 
-import gc
 import os
 import pickle
 import signal
 import subprocess
 import sys
-import warnings
 
 import pytest
 from forked import run
@@ -51,21 +49,6 @@ def test_each_is_a_database_of_its_own(place):
         assert one.path != other.path
         assert "a" not in other
         assert other.options.blocks == 5
-
-
-@pytest.mark.more
-def test_it_is_removed_when_nothing_refers_to_it_any_more(place):
-    db = simdb.open(None)
-    db.insert_many(TEXTS.keys(), TEXTS.values())
-    names = iter(db)
-    del db
-
-    assert list(names) == ["a", "b", "c"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        del names
-        gc.collect()
-    assert list(place.iterdir()) == []
 
 
 def test_a_copy_stays(place, tmp_path_factory):

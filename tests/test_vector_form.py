@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.core import kernel, vector_form
-from simdb.core.vector_form import CURVE, corrected, corrected_one, least_rounded, unpack
+from simdb.core import vector_form
+from simdb.core.vector_form import CURVE, corrected, corrected_one, least_rounded
 
 
 def test_each_byte_has_a_weight_of_each_half():
@@ -88,25 +88,6 @@ def test_the_curve_is_that_of_jointly_normal_weights(cosine: float) -> None:
     measured = np.array([rounded_cosine(cosine)])
 
     assert corrected(measured)[0] == pytest.approx(cosine, abs=3e-4)
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("dimensions", [64, 128, 256])
-def test_the_mean_estimate_of_normal_weights_is_their_cosine(dimensions: int) -> None:
-    # 40,000 pairs: the standard error of the mean is below .0002, and an estimate of a correlation
-    # from 64 weights is .0016 low at .88, from more less.  Chance of failing: below 1e-6.
-    chance = np.random.default_rng(5)
-    left = chance.standard_normal((40_000, dimensions))
-    right = 0.88 * left + math.sqrt(1 - 0.88**2) * chance.standard_normal(left.shape)
-    one, other = (
-        unpack(kernel.quantise(side.astype(np.float32))[1]).astype(float) for side in (left, right)
-    )
-
-    norms = np.sqrt((one * one).sum(axis=1) * (other * other).sum(axis=1))
-    measured = (one * other).sum(axis=1) / norms
-
-    assert corrected(measured).mean() == pytest.approx(0.88, abs=0.0025)
-    assert measured.mean() == pytest.approx(0.87, abs=0.0025)
 
 
 def test_equal_and_opposite_weights_stay_equal_and_opposite() -> None:

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-pytestmark = pytest.mark.more
+pytestmark = pytest.mark.slow
 
 SIZES = {
     "speed": [

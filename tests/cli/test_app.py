@@ -131,21 +131,6 @@ def test_a_bug_in_the_program_is_not_hidden(simdb_run, monkeypatch):
     assert isinstance(simdb_run("stats", "db").error, ZeroDivisionError)
 
 
-@pytest.mark.more
-def test_a_closed_output_ends_the_program_silently():
-    with simdb.open("db", durability="none") as db:
-        db.insert_many(range(2000), [at % 7 for at in range(2000)])
-    program = start("pairs", "db", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    program.stdout.read(1)
-    program.stdout.close()
-    notes = program.stderr.read()
-    program.stderr.close()
-
-    assert program.wait(20) == 128 + signal.SIGPIPE
-    assert notes == b""
-
-
 @pytest.fixture
 def default_signals():
     """Let programs be interrupted, also where the shell ignores the signal for its jobs."""
@@ -186,22 +171,6 @@ def test_a_terminal_gets_a_table_and_a_file_gets_pure_json(tmp_path):
     assert "{" not in table
     assert "2 documents, 1 group, 1 duplicate" in notes
     assert json.loads((tmp_path / "rows.jsonl").read_text())["representative"] == "a.jsonl:1"
-
-
-@pytest.mark.more
-def test_progress_is_shown_on_a_terminal_and_rows_stay_apart_from_it(tmp_path):
-    patience = "import simdb.cli.output.progress as p; p.PATIENCE_SECONDS = 0"
-    line = f"{patience}; from simdb.cli.app import main; main()"
-    (tmp_path / "a.jsonl").write_text(f'bad\n{{"text": "{FOX}"}}\n' + f'{{"text": "{FOX}"}}\n' * 9)
-    (tmp_path / "program.py").write_text(line)
-
-    notes = in_terminal(
-        "dedup a.jsonl > rows.jsonl", program=f"{sys.executable} -W ignore program.py"
-    )
-
-    assert re.search(r"reading: (10 documents|finding groups)", notes)
-    assert "a.jsonl:1: no valid JSON" in notes
-    assert json.loads((tmp_path / "rows.jsonl").read_text())["size"] == 10
 
 
 def test_main_ends_with_the_exit_code(monkeypatch, capsys):

@@ -25,7 +25,6 @@ LINES = (
     b'{"id": "y", "text": "' + FOX.encode() + b'", "n": 2}\n'
     b'{"id": "z", "text": "' + SKY.replace("\n", "\\n").replace('"', '\\"').encode() + b'"}'
 )
-KEPT = [json.loads(LINES.splitlines()[at]) for at in (0, 1, 3)]
 DB = [[], ["--db", "seen"]]
 
 

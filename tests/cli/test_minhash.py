@@ -6,7 +6,6 @@ import simdb
 
 TEXT = "the quick brown fox jumps over the lazy dog and runs away from the big bad wolf, number"
 FLAGS = ("--minhash", "--permutations", "64", "--stored-bits", "8", "--shingle", "2")
-SKETCH = simdb.Minhash(permutations=64, stored_bits=8, shingle=2)
 
 
 @pytest.fixture

@@ -32,30 +32,6 @@ def page():
         return file.read()
 
 
-@pytest.mark.more
-def test_a_page_is_written(libraries, simdb_run, db):
-    ran = simdb_run("report", db, "-o", "page.html", "--similarity", 0.6)
-
-    assert (ran.code, ran.notes) == (0, "")
-    assert ran.rows == [
-        {"path": "page.html", "documents": 3, "bytes": os.path.getsize("page.html")}
-    ]
-    assert page().startswith("<!DOCTYPE html>")
-    assert page().endswith("</html>\n")
-    assert "is at least 0.6" in page()
-    assert TEXT not in page()
-
-
-@pytest.mark.more
-def test_texts_come_from_sources_by_id(libraries, simdb_run, db):
-    ran = simdb_run("report", db, "-o", "page.html", "--texts", "texts.jsonl", "--similarity", 0.6)
-
-    assert (ran.code, ran.notes) == (0, "")
-    assert f"{TEXT} one" in page()
-    assert "<ins>two</ins>" in page()
-    assert "<del>one</del>" in page()
-
-
 def test_skipped_records_end_with_1_and_the_page_is_written(libraries, simdb_run, db):
     with open("texts.jsonl", "a", encoding="utf-8") as file:
         file.write("{bad\n")
@@ -68,31 +44,11 @@ def test_skipped_records_end_with_1_and_the_page_is_written(libraries, simdb_run
     assert page()
 
 
-@pytest.mark.more
-def test_a_page_goes_to_a_pipe_if_that_is_asked_for(libraries, simdb_run, db):
-    ran = simdb_run("report", db, "-o", "-")
-
-    assert ran.code == 0
-    assert ran.output.startswith("<!DOCTYPE html>")
-    assert ran.notes == ""
-
-
 def test_without_a_place_for_the_page_nothing_is_printed(libraries, simdb_run, db):
     ran = simdb_run("report", db)
 
     assert (ran.code, ran.output) == (2, "")
     assert "-o FILE names the page, such as -o report.html; - prints it" in ran.notes
-
-
-@pytest.mark.more
-def test_the_number_of_groups_and_of_drawn_documents_can_be_chosen(libraries, simdb_run, db):
-    simdb_run(
-        "report", db, "-o", "page.html", "--groups", 0, "--sample", 2, "--seed", 5, "--all",
-        "--similarity", 0.6,
-    )  # fmt: skip
-
-    assert "For 2 of 3 documents, drawn at\nrandom (seed 5)" in page()
-    assert 'class="group"' not in page()
 
 
 def test_a_missing_library_ends_with_2_before_anything_is_read(simdb_run, db, monkeypatch):

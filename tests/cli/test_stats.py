@@ -98,20 +98,6 @@ def test_the_distance_is_shown_where_it_decides(shown):
     assert row["similarity"] == "0.889 or more is a match; a search finds 99.9% of the matches"
 
 
-@pytest.mark.more
-def test_kept_clusters_and_a_calibration_are_counted(shown, simdb_run):
-    options = simdb.Options(keep_clusters="similarity")
-    with simdb.open("db", options=options) as db:
-        db.insert_many(range(400), [f"{FOX} {at // 2} and {at} more" for at in range(400)])
-        db.calibrate()
-        clusters = db.stats().cluster_count
-
-    row = shown()
-
-    assert row["clusters"] == f"{clusters:,} of two or more documents"
-    assert row["calibration"] == "covers 400 documents of 400"
-
-
 def test_other_readers_and_what_to_do_are_shown(shown, simdb_run, monkeypatch):
     simdb_run("create", "db")
     reader = ReaderStatistics(process=1, thread=2, transaction=3, lag=150)

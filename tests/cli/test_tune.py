@@ -192,30 +192,6 @@ def test_tags_are_no_words(simdb_run, write_lines):
     assert "simdb tune" in simdb_run("dedup", source).notes
 
 
-@pytest.mark.more
-def test_the_flags_of_an_idf_table_can_be_pasted_too(simdb_run, write_lines, tmp_path):
-    # Every title has the same six words; the rare words say what it is about.
-    generator = random.Random(11)
-    common = "the model of our new series"
-    texts = [" ".join([common, *generator.choices(NAMES, k=2)]) for _ in range(1200)]
-    copies = [" ".join([text.split()[at % 4], *text.split()[3:]]) for at, text in enumerate(texts)]
-    source = write_lines(
-        "series.jsonl", *({"id": at, "text": text} for at, text in enumerate(texts + copies[:150]))
-    )
-    judged = [f"{at}\t{1200 + at}\t1" for at in range(150)]
-    judged += [f"{at}\t{at + 1}\t0" for at in range(150, 300)]
-    (tmp_path / "judged.tsv").write_text("\n".join(judged))
-
-    (row,) = simdb_run("tune", source, "--pairs", "judged.tsv").rows
-
-    assert row["weighting"] == "tf-idf"
-    assert simdb_run("idf", source, *row["idf_flags"].split()).code == 0
-    found = simdb_run("dedup", source, *row["flags"].split())
-    assert found.code == 0
-    assert sum(len(group["duplicates"]) for group in found.rows) > 100
-    assert simdb_run("create", "db", *row["create_flags"].split()).code == 0
-
-
 def test_markup_says_whether_documents_are_html(simdb_run, write_lines):
     pages = [f"<html><body><p>{text}</p></body></html>" for text in TEXTS]
     marked = write_lines("pages.jsonl", *({"id": at, "text": t} for at, t in enumerate(pages)))

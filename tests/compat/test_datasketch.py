@@ -14,7 +14,6 @@ from over import over
 
 import simdb
 from simdb.compat.datasketch import MinHash, MinHashLSH, sha1_hash32, sha1_hash64
-from simdb.compat.row_form import choose_bands
 
 RECORDED = json.loads((Path(__file__).parent / "datasketch" / "values.json").read_text("ascii"))
 SETS = [[word.encode() for word in words] for words in RECORDED["sets"]]
@@ -147,13 +146,6 @@ def test_hash_values_can_be_given() -> None:
     second = MinHash(hashvalues=first.digest(), permutations=first.permutations, scheme="affine32")
 
     assert second == first
-
-
-@pytest.mark.more
-def test_bands_are_those_of_datasketch() -> None:
-    chosen = [choose_bands(threshold, count, *w) for threshold, count, w, _, _ in RECORDED["bands"]]
-
-    assert chosen == [(bands, rows) for *_, bands, rows in RECORDED["bands"]]
 
 
 def test_candidates_are_those_of_datasketch(index) -> None:

@@ -124,18 +124,6 @@ def test_help_is_there():
     assert "--blocks" in done.stdout
 
 
-@pytest.mark.more
-def test_a_closed_output_causes_no_error_message():
-    code = "from simdb.compat import programs; programs.find_all()"
-    text = lines(range(1 << 12))
-
-    shell = f'("{sys.executable}" -c "{code}" -b 4 -d 3; echo "code $?" >&2) | head -n 1'
-    done = subprocess.run(shell, shell=True, input=text, capture_output=True, text=True, check=True)
-
-    assert done.stdout.startswith("[")
-    assert done.stderr == "code 141\n"
-
-
 def test_long_output_is_whole():
     numbers = [4 * each for each in range(1 << 15)]
 

@@ -58,17 +58,6 @@ def test_a_small_new_database_needs_no_advice(disk, database):
     assert topics(database) == []
 
 
-@pytest.mark.more
-def test_a_reader_that_stays_is_named_with_its_process(disk, database, reader):
-    for at in range(advising.LAG_COMMITS):
-        database.insert(at, at)
-
-    (found,) = database.advice()
-
-    assert found.topic == "readers"
-    assert f"process {reader.pid} has been reading while 100 commits" in found.message
-
-
 def test_a_reader_that_was_killed_is_named_and_stays_until_stats(disk, database, reader):
     reader.send_signal(signal.SIGKILL)
     reader.wait()

@@ -7,7 +7,7 @@ import pytest
 from growing import writing_ahead
 from merging import merging_slowly, unfinished
 from oracle import Oracle, Stored
-from soundness import TINY, assert_sound, everything, stray_values
+from soundness import TINY, assert_sound, stray_values
 
 import simdb
 from simdb.database.maintenance import compaction
@@ -136,44 +136,12 @@ def test_a_single_batch_larger_than_a_run_in_memory_is_found_within_the_transact
             transaction.insert(49, 7)
 
 
-@pytest.mark.more
-def test_weights_metadata_and_clusters_go_with_a_large_transaction(open_database, tmp_path):
-    options = replace(TINY, sketch=simdb.Simhash(shingle=1), keep_clusters="similarity")
-    large = open_database(options=options, durability="none")
-    small = open_database(tmp_path / "small", options=options, durability="none")
-    metadata = [{"n": at} if at % 4 else None for at in range(100)]
-
-    large.insert_many(range(100), TEXTS, metadata)
-    for first in range(0, 100, 5):
-        part = slice(first, first + 5)
-        small.insert_many(range(first, first + 5), TEXTS[part], metadata[part])
-
-    assert everything(large) == everything(small)
-    assert len(large.find_clusters()) == len(small.find_clusters())
-
-
 def test_compaction_makes_pieces_without_gaps(stored):
     stored.compact()
 
     assert lengths(stored) == [24, 24, 18]
     assert stored.stats().deleted_count == 0
     assert_right(stored, KEPT)
-
-
-@pytest.mark.more
-def test_compaction_of_pieces_keeps_weights_metadata_and_clusters(open_database):
-    options = replace(TINY, sketch=simdb.Simhash(shingle=1), keep_clusters="similarity")
-    database = open_database(options=options, durability="none")
-    for first in range(0, 100, 5):
-        metadata = [{"n": at} for at in range(first, first + 5)]
-        database.insert_many(range(first, first + 5), TEXTS[first : first + 5], metadata)
-    database.delete_many(range(0, 100, 7))
-    before = everything(database)
-
-    database.compact()
-
-    assert lengths(database) == [24, 24, 24, 13]
-    assert everything(database) == before
 
 
 def test_compacting_twice_writes_nothing(stored):
@@ -230,17 +198,6 @@ def test_what_a_killed_process_has_written_ahead_does_not_count(stored, verb, nu
     stored.insert(300, int(BITS[300]))
     assert stray_values(stored) == []
     assert_right(stored, [*KEPT, 300])
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("verb", [insert_more, compact], ids=["insert", "compact"])
-def test_a_verb_that_was_cut_off_ahead_can_be_done_again(stored, verb):
-    leave(stored, 9, verb)
-
-    verb(stored)
-
-    assert stray_values(stored) == []
-    assert [id for id in stored if id < 100] == KEPT
 
 
 @pytest.mark.parametrize("verb", [insert_more, compact], ids=["insert", "compact"])
@@ -335,20 +292,6 @@ def test_a_first_transaction_that_fails_ahead_leaves_an_empty_database(open_data
     assert list(database) == list(range(100))
 
 
-@pytest.mark.more
-def test_the_map_grows_while_runs_are_written_ahead(open_database):
-    database = open_database(options=TINY, map_size=1 << 20)
-    bits = np.arange(12_000, dtype=np.uint64) * FAR
-    with writing_ahead(least=1000, staged=3000, longest=6000, compacted=7000):
-        database.insert_many(range(12_000), bits, ["m" * 40] * 12_000)
-        database.delete_many(range(10))
-        database.compact()
-
-    assert database.stats().map_bytes > 1 << 20
-    assert lengths(database) == [7000, 4990]
-    assert database.query(int(bits[777]), distance=0)[0].id == 777
-
-
 def test_due_steps_of_a_merge_have_commits_of_their_own(open_database):
     database = open_database(options=TINY, durability="none")
     with merging_slowly(), writing_ahead(least=1000, longest=100):
@@ -376,18 +319,6 @@ def given_back(monkeypatch):
 def run_numbers(database):
     with database._store.state() as state:
         return {run.info.number for run in state.runs}
-
-
-@pytest.mark.more
-def test_the_pages_of_a_run_that_is_dropped_leave_the_memory(open_database, given_back):
-    database = open_database(options=TINY, durability="none")
-    seen = set()
-    for first in range(0, 100, 5):
-        database.insert_many(range(first, first + 5), BITS[first : first + 5])
-        seen |= run_numbers(database)
-
-    assert set(given_back) == seen - run_numbers(database)
-    assert given_back
 
 
 def test_the_pages_of_merged_runs_leave_the_memory_after_each_step_ahead(open_database, given_back):

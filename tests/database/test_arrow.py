@@ -139,43 +139,6 @@ def test_ids_of_several_kinds_leave_the_pairs_as_they_were(tmp_path):
         ]
 
 
-# Equal documents make enough pairs for two chunks: the odd id is in the first chunk or in the last.
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("place", [1, 399])
-def test_an_id_of_another_kind_does_not_use_up_streamed_pairs(tmp_path, place):
-    ids = [f"id {number}" if number == place else number for number in range(400)]
-    with made(tmp_path, ids, [(7 << 30) + 1] * 200 + [1] * 200) as database:
-        expected = [tuple(pair) for pair in database.find_all(distance=3)]
-        pairs = database.find_all(distance=3)
-        chunks = len(list(database.find_all(distance=3).chunks()))
-
-        for _ in range(2):
-            with pytest.raises(simdb.InputError, match=f"'id {place}'.*ids='text'"):
-                pairs.to_arrow()
-
-        found = [tuple(pair) for pair in pairs]
-    assert chunks > 1
-    assert found == expected
-
-
-@pytest.mark.more
-def test_pairs_that_arrow_refused_keep_their_similarities(tmp_path):
-    ids = [*range(399), "last"]
-    with simdb.open(tmp_path / "x") as database:
-        database.insert_many(ids, [TEXTS[0]] * 398 + [TEXTS[2]] * 2)
-        expected = list(database.find_all())
-        pairs = database.find_all()
-        with pytest.raises(simdb.InputError, match="'last'"):
-            pairs.to_arrow()
-
-        assert list(pairs) == expected
-        table = database.find_all().to_arrow(ids="text").to_pydict()
-    assert len(expected) > 1 << 16
-    assert table["similarity"] == [pair.similarity for pair in expected]
-    assert table["left"] == [str(pair.left) for pair in expected]
-
-
 @pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
 def test_polars_makes_a_frame_of_a_result(tmp_path, make):
     polars = pytest.importorskip("polars")

@@ -102,20 +102,6 @@ def test_more_attempts_find_no_less_and_all_find_everything(
     assert counts[0] < counts[-1] == exact
 
 
-@pytest.mark.more
-def test_multiprobe_looks_so_many_headers_up_in_every_table(
-    database: simdb.Database, queries: simdb.Fingerprints
-) -> None:
-    one, multiprobe = (simdb.Search(method=name, attempts=3) for name in ("psm", "multiprobe"))
-    one = database.query_many(queries, distance=DISTANCE, search=one)
-    every = database.query_many(queries, distance=DISTANCE, search=multiprobe)
-
-    tables = database.plan(distance=DISTANCE, search=multiprobe).tables
-
-    assert tables == database.options.blocks
-    assert len(every.ordinals) >= len(one.ordinals)
-
-
 def test_the_plan_predicts_the_recall_of_so_many_attempts() -> None:
     generator = np.random.default_rng(5)
     base = made(generator, 4000)

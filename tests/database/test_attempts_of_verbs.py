@@ -51,29 +51,6 @@ def database(tmp_path: Path) -> Iterator[simdb.Database]:
         assert list(opened.check(deep=True)) == []
 
 
-@pytest.mark.more
-def test_a_query_a_batch_and_the_first_match_look_up_so_many_headers(
-    database: simdb.Database,
-) -> None:
-    asked = made()[0]
-
-    every = database.query_many(asked, distance=2)
-    rows = database.query_many(asked, distance=2, search=OWN)
-    one = [
-        database.query(each, distance=2, search=OWN)
-        for each in map(asked.__getitem__, range(GROUPS))
-    ]
-    stored = database.query_many(ids=IDS[:GROUPS], distance=2, search=OWN)
-    first = [database.first(asked[at], distance=2, search=OWN) for at in PLACES]
-
-    assert [len(row) for row in every] == [2] * GROUPS
-    assert [len(row) for row in rows] == [1, 2] * (GROUPS // 2)
-    assert one == [list(row) for row in rows]
-    others = [(IDS[at], match.id) for at, row in enumerate(stored) for match in row]
-    assert sorted(pair for pair in others if pair[0] != pair[1]) == sorted(FOUND)
-    assert all(match is not None for match in first)
-
-
 def test_pairs_and_clusters_look_up_so_many_headers(database: simdb.Database) -> None:
     pairs = database.find_all(distance=2, search=OWN)
     clusters = database.find_clusters(distance=2, search=OWN)

@@ -61,34 +61,6 @@ def filled(database, bits):
     return oracle
 
 
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("method", [None, "bphs", "exhaustive"])
-def test_all_matches_are_those_of_the_state_before(open_database, limit, method):
-    database = open_database(options=TINY)
-    oracle = filled(database, near_each_other(1, 200))
-    batch = near_each_other(2, 60)
-    expected = [oracle.query(each, 3) for each in batch.tolist()]
-
-    found = database.insert_batch(
-        range(1000, 1060),
-        batch,
-        match="all",
-        distance=3,
-        search=simdb.Search(method=method, memory_limit=limit),
-    )
-
-    assert rows_of(found) == expected
-    assert sum(map(len, expected)) > 60
-    assert list(database) == [*oracle.documents, *range(1000, 1060)]
-    for id, each in zip(range(1000, 1060), batch.tolist(), strict=True):
-        oracle.insert(id, Stored(each))
-    assert rows_of(database.query_many(batch, distance=3)) == [
-        oracle.query(each, 3) for each in batch.tolist()
-    ]
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("limit", LIMITS)
 def test_the_first_match_is_one_of_all_and_everyone_who_has_any_gets_it(open_database, limit):
@@ -353,50 +325,3 @@ def test_a_commit_that_fails_leaves_everything_as_it_was(open_database, monkeypa
     monkeypatch.undo()
     assert list(database) == list(range(20))
     assert database.insert_batch(range(20, 22), near_each_other(2, 2)).offsets[-1] > 0
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("limit", [50_000, None])
-def test_the_matches_survive_a_map_that_must_grow(open_database, limit):
-    database = open_database(map_size=1 << 20)
-    bits = np.random.default_rng(6).integers(0, 2**64, 9000, np.uint64)
-    database.insert_many(range(9000), bits)
-
-    found = database.insert_batch(
-        range(9000, 30_000),
-        np.resize(bits, 21_000),
-        distance=0,
-        search=simdb.Search(memory_limit=limit),
-    )
-
-    assert found.ids.tolist() == np.resize(np.arange(9000), 21_000).tolist()
-    assert len(database) == 30_000
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("most", [None, 2])
-def test_queries_within_a_memory_limit_find_the_same(open_database, limit, most):
-    database = open_database(options=TINY)
-    oracle = filled(database, near_each_other(1, 150))
-    batch = near_each_other(2, 30)
-    ids = list(oracle.documents)[::9]
-
-    found = database.query_many(
-        batch, distance=3, limit=most, search=simdb.Search(memory_limit=limit)
-    )
-    by_id = database.query_many(
-        ids=ids, distance=3, limit=most, search=simdb.Search(memory_limit=limit)
-    )
-    first = database.query_many(
-        batch, distance=3, match="first", search=simdb.Search(memory_limit=limit)
-    )
-
-    every = [oracle.query(each, 3) for each in batch.tolist()]
-    assert rows_of(found) == [row[:most] for row in every]
-    assert rows_of(by_id) == [
-        oracle.query(oracle.documents[id].bits, 3, without=id)[:most] for id in ids
-    ]
-    assert [len(row) for row in first] == [min(len(row), 1) for row in every]

@@ -4,7 +4,6 @@ import io
 
 import pytest
 from script_oracle import made_text, with_changes
-from soundness import assert_sound
 
 import simdb
 
@@ -65,18 +64,6 @@ def test_a_copy_and_a_loaded_dump_go_on_alike(path, tmp_path):
 
     assert answers(tmp_path / "copy") == expected
     assert answers(tmp_path / "loaded") == expected
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("verb", ["rebuild", "compact"])
-def test_a_rebuilt_and_a_compacted_database_go_on_alike(path, verb):
-    expected = answers(path)
-
-    with simdb.open(path, "w") as database:
-        getattr(database, verb)()
-
-    assert answers(path) == expected
-    assert_sound(path)
 
 
 def test_few_changes_are_found_only_if_the_script_is_cut(path):

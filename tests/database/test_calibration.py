@@ -7,7 +7,6 @@ differ in many bits.  The calibration alone would find half of their matches.  T
 """
 
 import io
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +14,6 @@ import pytest
 import simdb
 from simdb.database.maintenance.calibration import put_calibration
 from simdb.plan.calibration import decode_calibration, encode_calibration
-from simdb.plan.planner import choose
-from simdb.plan.problem import Criterion
 
 ASKED = {"similarity": 0.8, "recall": 0.9}
 METHODS = ("auto", "multiprobe", "psm")
@@ -198,27 +195,6 @@ def test_the_plan_tells_what_is_compared_since_the_calibration_has_not_seen_it(o
     assert words in after.reason
     assert after.cost_seconds > before.cost_seconds
     assert database.stats().calibrated_count == 1400
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("similarity", "unseen"), [(0.9, 9 * 10**6), (0.95, 10**6)])
-def test_no_plan_costs_more_than_one_without_a_calibration(
-    open_database, method, similarity, unseen
-):
-    database = calibrated_on_others(open_database)
-    criterion = Criterion(similarity, None, 0.9, method, is_weighted=True)
-    with database._state() as state:
-        population = state.population(criterion).grown(10**7, 22, 22)
-    population = replace(population, polytope_tables=0)
-
-    bare = choose(criterion, population, None)
-    grown = choose(criterion, replace(population, unseen=unseen), state.calibration)
-
-    assert grown.recall >= 0.9
-    assert grown.cost_seconds <= bare.cost_seconds
-    assert "not calibrated" in grown.reason or grown.method == "bphs"
 
 
 def test_no_calibrated_plan_is_chosen_where_cross_polytope_tables_reach_the_recall(open_database):

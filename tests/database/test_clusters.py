@@ -4,13 +4,11 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
-from oracle import Oracle, Stored, cosine, quantised, stars
+from oracle import Oracle, Stored, stars
 from pricing import tables_first
 from strategies import SHAPES, fingerprints
 
 import simdb
-
-WORDS = [f"word{number}" for number in range(30)]
 
 
 def open_with(tmp_path_factory, blocks=4, leading=1, **settings):
@@ -61,32 +59,6 @@ def test_stars_are_those_of_the_definition(
     ordered = sorted(oracle.documents, key=lambda id: (ranks[id] is None, ranks[id] or 0, id))
     assert ids_of(by_age) == stars(list(oracle.documents), pairs)
     assert ids_of(by_rank) == stars(ordered, pairs)
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("recall", [0.9, 1.0])
-def test_stars_by_similarity_match_their_representatives(tmp_path_factory, recall):
-    generator = np.random.default_rng(5)
-    bases = [generator.choice(WORDS, 20) for _ in range(5)]
-    texts = []
-    for _ in range(200):
-        words = bases[generator.integers(5)].copy()
-        words[generator.integers(0, 20, 3)] = generator.choice(WORDS, 3)
-        texts.append(" ".join(words))
-    texts += [*texts[:20], ""]
-    sketch = simdb.Simhash(shingle=1)
-    vectors = [quantised(each.weights) for each in simdb.fingerprints(texts[:-1], sketch)]
-    cosines = np.array([[cosine(left, right) for right in vectors] for left in vectors])
-    pairs = {tuple(pair) for pair in np.argwhere(np.triu(cosines >= 0.8, 1)).tolist()}
-    with open_with(tmp_path_factory, sketch=sketch) as database:
-        database.insert_many(range(len(texts)), texts)
-
-        found = database.find_clusters(similarity=0.8, recall=recall, policy="star")
-
-    for cluster in found:
-        assert all(cosines[cluster.representative, id] >= 0.8 for id in cluster.ids)
-    assert recall < 1 or ids_of(found) == stars(range(len(vectors)), pairs)
 
 
 def test_documents_that_are_near_but_unlike_make_no_star(tmp_path_factory):

@@ -177,27 +177,3 @@ def test_a_reader_that_began_before_goes_on_after_compaction_in_another_database
 
     assert list(second) == [id for id in range(100) if id != 3]
     assert second.query(7 << 7, distance=0) == [simdb.Match(7, 0)]
-
-
-@pytest.mark.more
-def test_runs_stay_few_whatever_is_stored_in_them(database):
-    # Documents without features are in no table; once, runs of only these were never merged.
-    for batch in range(40):
-        database.insert_many([f"{batch}-{at}" for at in range(5)], [""] * 5)
-
-    assert len(database.stats().runs) <= 8
-
-
-@pytest.mark.more
-def test_ids_stay_right_while_small_runs_are_added_beside_a_larger_one(database):
-    # Small columns lie in pages that LMDB rewrites when a neighbour is added.
-    expected = [f"{at}" for at in range(300)]
-    database.insert_many(expected, np.arange(300, dtype=np.uint64) << np.uint64(20))
-    assert database.query(5 << 20, distance=0) == [simdb.Match("5", 0)]
-
-    for batch in range(30):
-        ids = [f"{batch}-{at}" for at in range(5)]
-        database.insert_many(ids, [(batch << 40) + at for at in range(5)])
-        database.delete_many(ids)
-
-        assert list(database) == expected

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.database.search import judge
-from simdb.database.search.judge import Remembered
 from simdb.sketch import exact_pairs
 
 LEAST = 0.8
@@ -53,15 +51,6 @@ def true_pairs(least=LEAST):
         for one, two in combinations(TEXTS, 2)
         if jaccard(TEXTS[one], TEXTS[two]) >= least and TEXTS[one]
     }
-
-
-def components(pairs):
-    """Return the connected sets of two or more ids."""
-    of_each = {}
-    for one, two in map(tuple, pairs):
-        joined = of_each.get(one, {one}) | of_each.get(two, {two})
-        of_each |= dict.fromkeys(joined, joined)
-    return {frozenset(each) for each in of_each.values()}
 
 
 @pytest.fixture(params=SKETCHES, ids=IDS)
@@ -127,17 +116,6 @@ def test_the_estimate_would_have_decided_some_pairs_otherwise(db):
 
     assert len(found)
     assert found.verification.overruled >= len(estimated ^ set(true_pairs())) > 0
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("portion", [1, 3, 1 << 13])
-def test_connected_clusters_are_the_components_of_the_pairs(db, monkeypatch, portion):
-    monkeypatch.setattr("simdb.database.search.pairs.JUDGED_PAIRS_FIRST", min(portion, 2048))
-    monkeypatch.setattr("simdb.database.search.pairs.JUDGED_PAIRS", portion)
-
-    clusters = db.find_clusters(verify="exact", texts=TEXTS, recall=1.0)
-
-    assert {frozenset(cluster.ids) for cluster in clusters} == components(true_pairs())
 
 
 @pytest.mark.parametrize("compared", [1, 256])
@@ -217,60 +195,6 @@ def test_comparing_gives_exact_similarities_below_the_threshold_too(db):
     assert found.similarity == pytest.approx(expected)
 
 
-@pytest.mark.more
-def test_staged_documents_are_decided_by_their_texts(db):
-    with db.write() as transaction:
-        transaction.insert("staged", TEXTS["5-0"])
-        found = transaction.find_all(verify="exact", texts=TEXTS | {"staged": TEXTS["5-0"]})
-
-        assert frozenset(("5-0", "staged")) in found_by(found)
-
-
-@pytest.mark.more
-def test_an_arrow_column_gives_the_texts_where_they_are(db):
-    pyarrow = pytest.importorskip("pyarrow")
-
-    found = db.find_all(
-        verify="exact",
-        texts=lambda ids: pyarrow.array([TEXTS[id] for id in ids]),
-        recall=1.0,
-    )
-
-    assert found_by(found) == pytest.approx(true_pairs())
-
-
-@pytest.mark.more
-def test_ordinals_can_name_the_texts(db):
-    texts = list(TEXTS.values())
-    by_ordinal = judge.TextsByOrdinal(lambda ordinals: [texts[at] for at in ordinals])
-
-    found = db.find_all(verify="exact", texts=by_ordinal, recall=1.0)
-
-    assert found_by(found) == pytest.approx(true_pairs())
-
-
-@pytest.mark.more
-def test_remembered_pairs_need_no_text_again(db):
-    texts, asked = list(TEXTS.values()), []
-
-    def by_position(ordinals):
-        asked.extend(ordinals.tolist())
-        return [texts[at] for at in ordinals]
-
-    documents = judge.TextsByOrdinal(by_position, remembered=Remembered())
-    found = db.find_all(verify="exact", texts=documents, recall=1.0)
-    assert len(found.left) == len(true_pairs())
-    first = len(asked)
-
-    again = db.find_all(verify="exact", texts=documents, recall=1.0)
-    compared = db.compare(found.right, found.left, verify="exact", texts=documents)
-
-    assert found_by(again) == found_by(found) == pytest.approx(true_pairs())
-    assert [pair.similarity for pair in compared] == [pair.similarity for pair in found]
-    assert again.verification == found.verification
-    assert len(asked) == first > 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -284,17 +208,6 @@ def test_arguments_that_do_not_go_together_are_refused(db, arguments, message):
     for verb in (db.find_all, db.find_clusters):
         with pytest.raises(simdb.OptionError, match=message):
             verb(**arguments)
-
-
-@pytest.mark.more
-def test_texts_decide_unless_the_estimate_is_asked_for(db):
-    by_texts = db.find_all(texts=TEXTS, recall=1.0)
-    by_estimate = db.find_all(texts=TEXTS, verify="estimate", recall=1.0)
-
-    assert by_texts.verification is not None
-    assert found_by(by_texts) == pytest.approx(true_pairs())
-    assert by_estimate.verification is None
-    assert found_by(by_estimate) == found_by(db.find_all(recall=1.0))
 
 
 def test_a_function_that_returns_too_few_texts_is_named(db):

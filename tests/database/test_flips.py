@@ -173,17 +173,6 @@ def test_an_unread_table_explains_nothing():
     assert (plan.table_flips, probe) == ((0, 0, -1, -1), None)
 
 
-@pytest.mark.more
-def test_bphs_by_name_flips_bits_beyond_the_distance_of_the_tables():
-    plan = planned(1e6, distance=2, search="bphs", has_weights=False)
-
-    assert plan.table_flips == (0, 0, 0, -1)
-    beyond = planned(1e6, distance=6, search="bphs", has_weights=False)
-    assert (beyond.method, beyond.recall, sorted(beyond.table_flips)) == ("bphs", 1.0, [0, 1, 1, 1])
-    with pytest.raises(simdb.OptionError, match=r"distance=20 .*up to 4 flipped header bits"):
-        planned(1e6, distance=20, search="bphs", has_weights=False)
-
-
 def test_the_masks_of_a_plan_are_those_of_its_tables():
     plan = planned(1e6, simdb.Options(blocks=5, leading=2), distance=4, has_weights=False)
 

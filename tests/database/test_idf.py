@@ -2,8 +2,6 @@
 
 import os
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -352,57 +350,3 @@ def test_strays_of_a_failed_creation_are_in_nobodys_way(tmp_path):
     assert sorted(os.listdir(tmp_path / "db")) == [
         "data.mdb", "idf.table", "lock.mdb", "presence.lock", "writer.lock",
     ]  # fmt: skip
-
-
-SETTER = """
-import sys, simdb
-table = simdb.load_idf(sys.argv[2])
-with simdb.open(sys.argv[1], "w") as database:
-    print("open", flush=True)
-    sys.stdin.readline()
-    try:
-        database.set_idf(table)
-        database.insert(sys.argv[3], "the red fox")
-        print("set")
-    except simdb.OptionError as error:
-        print(error)
-"""
-
-
-def run_setters(lacking, tmp_path, tables):
-    """Set a table from each process, all at the same moment; returns the line that each printed."""
-    processes = []
-    for number, table in enumerate(tables):
-        place = tmp_path / f"{number}.idf"
-        simdb.save_idf(table, place)
-        command = [sys.executable, "-W", "ignore", "-c", SETTER, lacking.path, place, str(number)]
-        processes.append(
-            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        )
-    for process in processes:
-        assert process.stdout.readline() == "open\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    return [process.communicate()[0].strip() for process in processes]
-
-
-@pytest.mark.more
-def test_of_two_processes_that_set_different_tables_one_does(lacking, tmp_path):
-    said = run_setters(lacking, tmp_path, [TABLE, OTHER])
-
-    assert sorted("cannot change" in line for line in said) == [False, True]
-    winner = [TABLE, OTHER][said.index("set")]
-    assert lacking.options.sketch.idf == winner
-    sketch = replace(WEIGHTED.sketch, idf=winner)
-    stored = [lacking.get(id).fingerprint.bits for id in lacking]
-    assert stored == [simdb.fingerprint("the red fox", sketch).bits]
-
-
-@pytest.mark.more
-def test_two_processes_may_set_the_same_table(lacking, tmp_path):
-    said = run_setters(lacking, tmp_path, [TABLE, TABLE])
-
-    assert said == ["set", "set"]
-    assert len(lacking) == 2
-    assert lacking.options == WEIGHTED

@@ -142,28 +142,3 @@ def test_groups_that_nearly_touch_are_connected_as_their_pairs_are(made, monkeyp
     clusters = database.find_clusters(search="exhaustive", **asked)
 
     assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("delta", [0, 60])
-@pytest.mark.parametrize("method", ["exhaustive", "polytope"])
-def test_near_copies_are_connected_in_few_pairs_each(made, monkeypatch, method, delta):
-    weights = grouped_weights([600, 300], seed=4, noise=0.05)
-    database = made(weights, delta=delta)
-    monkeypatch.setattr(buckets, "CROWD_MIN", 100)
-    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
-    monkeypatch.setattr(buckets, "COUNTED_PAIRS", 1)
-    joined = []
-    join = kernel.Forest.join
-
-    class Counting(kernel.Forest):
-        def join(self, left, right):
-            joined.append(len(left))
-            join(self, left, right)
-
-    monkeypatch.setattr(kernel, "Forest", Counting)
-
-    clusters = database.find_clusters(search=method)
-
-    assert sum(map(len, clusters)) > 700
-    assert sum(joined) < 8 * len(weights)

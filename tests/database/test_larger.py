@@ -14,27 +14,7 @@ COUNT = 20_000
 RANDOM = np.random.default_rng(5)
 WEIGHTS = RANDOM.standard_normal((COUNT, 128)).astype(np.float32)
 SIGNS = np.packbits(WEIGHTS[:, :64] >= 0, axis=1, bitorder="little").view(np.uint64).reshape(-1)
-NEAR = WEIGHTS[:4000] + 0.1 * RANDOM.standard_normal((4000, 128)).astype(np.float32)
-NEAR_SIGNS = np.packbits(NEAR[:, :64] >= 0, axis=1, bitorder="little").view(np.uint64).reshape(-1)
-QUERIES = simdb.Fingerprints(NEAR_SIGNS, NEAR)
-SINGLES = [
-    simdb.Fingerprint(int(bits), weights)
-    for bits, weights in zip(NEAR_SIGNS[:20], NEAR, strict=False)
-]
 MEMORY = 400_000
-ASKED = [
-    {"distance": 3},
-    {"distance": 0},
-    {"similarity": 0.9},
-    {"similarity": 0.9, "search": "polytope"},
-    {"distance": 4, "search": "multiprobe"},
-    {"distance": 12, "search": "exhaustive"},
-    {"similarity": 0.97, "recall": 1.0},
-]
-
-
-def rows_of(found):
-    return found.offsets.tolist(), found.ids.tolist(), found.distances.tolist()
 
 
 @pytest.fixture(scope="module")
@@ -58,37 +38,6 @@ def chunk_counts(monkeypatch):
 
     monkeypatch.setattr(many, "chunks_of", counted)
     return counts
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_batch_is_searched_in_chunks_and_finds_the_same(
-    stored, monkeypatch, chunk_counts, asked, threads
-):
-    with simdb.open(stored, "r") as database:
-        whole = rows_of(database.query_many(QUERIES, **asked))
-        asked = {**asked, "search": database.plan(**asked).method}
-    assert chunk_counts == []
-
-    monkeypatch.setattr(environment, "memory_bytes", lambda: MEMORY)
-    with simdb.open(stored, "r") as database:
-        plan = database.plan(**asked)
-        found = rows_of(database.query_many(QUERIES, threads=threads, **asked))
-        singles = [[match.id for match in database.query(each, **asked)] for each in SINGLES]
-        sizes = chunk_counts.copy()
-        monkeypatch.setattr(many, "pays_in_windows", lambda *_: False)
-        at_once = rows_of(database.query_many(QUERIES, **asked))
-
-    assert plan.page_reads > 0
-    assert sizes[0] > 1 or "recall" in asked  # all vectors are in one segment
-    assert len(sizes) == (21 if plan.method == "exhaustive" else 1)
-    assert found == at_once
-    # Probing may look up other headers, and then misses other matches.
-    assert found == whole or plan.method == "multiprobe"
-    starts, ids, _ = found
-    assert singles == [ids[starts[at] : starts[at + 1]] for at in range(20)]
 
 
 def test_a_few_queries_are_looked_up_one_by_one(stored, monkeypatch, chunk_counts):

@@ -427,29 +427,6 @@ def test_ten_are_found_if_no_number_is_given(open_database):
     assert len(database.nearest_many(["text of the number 3"])[0]) == 10
 
 
-@pytest.mark.more
-@pytest.mark.few(1)
-def test_answers_stay_right_while_the_database_grows_shrinks_and_is_compacted(
-    open_database, searched
-):
-    database, chance = open_database(options=simdb.Options(**SMALL_RUNS)), random.Random(4)
-    rows, oracle = weighted(300, 6), WeightedOracle()
-    for start in range(0, 300, 30):
-        database.insert_many(range(start, start + 30), fingerprints_of(rows[start : start + 30]))
-        oracle.insert(range(start, start + 30), rows[start : start + 30])
-        for id in chance.sample(sorted(oracle.rows), 8):
-            database.delete(id)
-            del oracle.rows[id]
-        if start == 210:
-            database.compact()
-        query = rows[chance.randrange(300)]
-
-        found = database.nearest(fingerprints_of(query[None])[0], 6, recall=1.0)
-
-        expected = [id for id, _ in oracle.nearest(quantised(query), 6)]
-        assert [match.id for match in found] == expected
-
-
 @pytest.mark.parametrize("k", [0, -1, "3", 1.5, None, True, 2.0])
 def test_a_number_that_cannot_be_is_refused(open_database, k):
     database = open_database()

@@ -64,14 +64,6 @@ def test_none_removes_a_note(path):
     assert note_of(path, "n") is None
 
 
-@pytest.mark.more
-def test_large_notes_replace_each_other_and_grow_the_map(path):
-    for size in (10, 3_000_000, 50_000_000, 7, 3_000_000):
-        write_note(path, "n", b"x" * size, count=3)
-
-    assert note_of(path, "n") == b"x" * 3_000_000
-
-
 def test_notes_stay_when_a_database_is_compacted_rebuilt_copied_and_dumped(path, tmp_path):
     write_note(path, "n", CONTENT, count=50)
     write_note(path, "m", "more")

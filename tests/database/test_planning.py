@@ -31,23 +31,6 @@ def test_the_best_ways_come_first_and_those_that_do_not_reach_the_recall_last():
     assert f"{len(able)} of {len(plan.considered)} ways reach recall 0.9" in plan.choice
 
 
-@pytest.mark.more
-def test_bytes_are_those_of_entries_headers_and_vectors():
-    count = 2**20
-    header = 4 * 2**19 / count
-
-    tables = planned(count, simdb.Options(blocks=5, leading=2), distance=3, search="bphs")
-    compared = planned(count, distance=3, search="exhaustive")
-    measured = planned(count, similarity=0.9, recall=1.0)
-    probed = planned(count, simdb.Options(blocks=1), similarity=0.97, recall=0.8, search="psm")
-
-    assert tables.bytes_per_document == pytest.approx(10 * (8 + 4 + header))
-    assert compared.bytes_per_document == 8 + 4
-    assert measured.bytes_per_document == 64
-    assert (probed.method, probed.header_bits) == ("psm", 15)
-    assert probed.bytes_per_document == pytest.approx(8 + 4 + header + 64)
-
-
 def test_a_plan_says_that_documents_in_no_run_are_compared(tmp_path):
     # It was "about 0.0 headers find 0.5 of the documents", at a 37th of the time.
     vectors = np.random.default_rng(4_000_020).standard_normal((300, 128)).astype(np.float32)
@@ -156,24 +139,6 @@ def test_one_table_by_psm_is_slower_and_smaller_where_all_fits():
     assert "where 137 MB fit into memory and 547 MB do not" in plan.smallest.choice
 
 
-@pytest.mark.more
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"distance": 0},
-        {"distance": 3, "recall": 1.0},
-        {"distance": 3, "has_weights": False},
-        {"similarity": 0.9},
-        {"similarity": 0.9, "options": simdb.Options(sketch=simdb.Minhash())},
-        {"distance": 3, "options": simdb.Options(blocks=1)},
-        {"distance": 40},
-    ],
-    ids=str,
-)
-def test_no_smaller_database_is_named_where_psm_cannot_answer_or_saves_nothing(asked):
-    assert planned(1e7, memory=1e12, **asked).smallest is None
-
-
 @pytest.mark.parametrize("asked", [{"distance": 3}, {"similarity": 0.9}], ids=str)
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()], ids=str)
 def test_what_does_not_fit_into_memory_is_read_from_disk(asked, sketch):
@@ -213,37 +178,6 @@ def test_probing_is_planned_for_queries_with_weights_where_none_are_stored(
     assert usual.method != "psm"
 
 
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("offset", range(-4, 1))
-@pytest.mark.parametrize(("blocks", "leading"), [(1, 1), (4, 1), (5, 2), (16, 1), (64, 1)])
-@pytest.mark.parametrize("method", ["bphs", "psm", "multiprobe"])
-def test_the_header_bits_of_a_plan_are_those_that_its_look_ups_go_by(
-    open_database, offset, blocks, leading, method
-):
-    options = simdb.Options(
-        blocks=blocks, leading=leading, header_offset=offset, delta_documents=500
-    )
-    database = open_database(options=options)
-    weights = np.random.default_rng(1).laplace(size=(3000, 128))
-    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
-    bits = packed.view("<u8")[:, 0].astype(np.uint64)
-    database.insert_many(range(3000), simdb.Fingerprints(bits, weights))
-
-    plans = [
-        database.plan(similarity=similarity, recall=0.9, search=method)
-        for similarity in (0.95, 0.995)
-    ]
-
-    with database._state() as state:
-        directory = len(state.runs[0].table(0, state.source).directory) - 1
-        leading_bits = min(mask.bit_count() for mask in state.kind.masks)
-    most = {"bphs": leading_bits}
-    for plan in plans:
-        known = plan.probing.header_bits if plan.probing else most.get(plan.method, 0)
-        assert 1 << plan.header_bits == min(1 << known, directory)
-
-
 def test_the_header_bits_are_not_those_of_the_directory_where_fewer_are_asked_for():
     options = simdb.Options(blocks=1, header_offset=-3)
 
@@ -254,19 +188,3 @@ def test_the_header_bits_are_not_those_of_the_directory_where_fewer_are_asked_fo
 
     assert [plan.header_bits for plan in plans] == [plan.probing.header_bits for plan in plans]
     assert [plan.header_bits for plan in plans] == [13, 17]
-
-
-@pytest.mark.more
-def test_tables_of_bits_that_never_differ_are_not_read(open_database):
-    bits = np.random.default_rng(3).integers(0, 1 << 32, 40_000, np.uint64)
-    near = bits[:40] ^ np.uint64(0b1010000001)
-    database = open_database(options=simdb.Options(sketch=simdb.Simhash(store_volatility=False)))
-    database.insert_many(range(len(bits)), bits)
-    database.compact()
-
-    plan = database.plan(distance=3)
-    found = database.query_many(near, distance=3)
-
-    assert plan.table_flips[:2] == (-1, -1)
-    distances = np.bitwise_count(bits[None, :] ^ near[:, None])
-    assert len(found.ids) == (distances <= 3).sum()

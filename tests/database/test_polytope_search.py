@@ -171,22 +171,6 @@ def test_a_distance_besides_the_similarity_must_hold_too(made):
     assert 200 <= len(expected) < len(every.ordinals)
 
 
-@pytest.mark.more
-@pytest.mark.few(2)
-@pytest.mark.parametrize(("memory_limit", "count"), [(5_000, 300), (1, 20), (100_000, 300)])
-def test_a_search_in_parts_finds_the_same(made, memory_limit, count):
-    weights = weights_of(count)
-    database = made(weights)
-    whole = database.query_many(fingerprints(weights), search="polytope")
-
-    parts = database.query_many(
-        fingerprints(weights), search=simdb.Search(method="polytope", memory_limit=memory_limit)
-    )
-
-    assert rows_of(parts) == rows_of(whole)
-    assert by_key(parts) == by_key(whole)
-
-
 def test_the_least_limit_of_memory_cuts_a_large_directory_into_pages(made, monkeypatch):
     """Each of four million headers was searched by itself, which nobody would see the end of."""
     monkeypatch.setattr("simdb.storage.table.POLYTOPE_ENTRIES", (1, 2, 10**9))
@@ -323,24 +307,6 @@ def test_clusters_are_those_of_the_pairs(made):
         if (labels == label).sum() > 1
     }
     assert {tuple(sorted(each)) for each in clusters} == expected
-
-
-@pytest.mark.more
-def test_a_larger_collection_has_wider_headers(open_database):
-    weights = weights_of(6500)
-    database = open_database(options=simdb.Options(polytopes=TABLES))
-    database.insert_many(range(6500), fingerprints(weights))
-    database.compact()
-    exact = rows_of(
-        database.query_many(fingerprints(weights[:300]), search="exhaustive", recall=1.0)
-    )
-
-    found = rows_of(database.query_many(fingerprints(weights[:300]), search="polytope"))
-
-    assert database.plan(search="polytope").header_bits == 13
-    assert found <= exact
-    # Some 600 matches in 300 groups: below .9 with a chance under 1e-4 if each is found with .95.
-    assert len(found) >= 0.9 * len(exact)
 
 
 def test_an_explanation_names_the_table_that_finds_a_match(made):

@@ -97,36 +97,11 @@ def changed(words, place, word):
     return " ".join([*words[:place], word, *words[place + 1 :]])
 
 
-def pairs_of(database, **criterion):
-    return {frozenset((pair.left, pair.right)) for pair in database.find_all(**criterion)}
-
-
 SWEPT = {"similarity": 0.8, "search": "polytope"}
 
 
 def list_of_pairs(database):
     return [tuple(sorted((pair.left, pair.right))) for pair in database.find_all(**SWEPT)]
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("similarity", [0.75, 0.9])
-@pytest.mark.parametrize("recall", [0.5, 0.95])
-def test_pairs_of_several_runs_are_those_of_one(database, similarity, recall):
-    """Gathered tables are those of a compacted database."""
-    assert len(database.stats().runs) >= 2
-    assert not database.stats().delta_count
-    asked = {"similarity": similarity, "recall": recall}
-    several, clusters = (
-        pairs_of(database, **asked),
-        sorted(map(sorted, clusters_of(database, asked))),
-    )
-
-    database.compact()
-
-    assert len(database.stats().runs) == 1
-    assert pairs_of(database, **asked) == several
-    assert sorted(map(sorted, clusters_of(database, asked))) == clusters
-    assert len(several) > 1000
 
 
 def clusters_of(database, asked):
@@ -153,23 +128,3 @@ def test_tables_gathered_in_turns_give_the_pairs_of_all_together(
     assert len(found) == len(set(found))
     assert sorted(found) == sorted(whole)
     assert clusters_of(database, SWEPT) == clusters
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("tables", [4, 8, 16])
-def test_pairs_are_found_by_tables_that_are_made_for_them(database, monkeypatch, tables):
-    """Some 20,000 pairs match; with a recall of .9, that fewer than .85 are found is hopeless."""
-    monkeypatch.setattr(kinds, "GATHERED_TABLES", (tables,) if tables > 4 else ())
-    monkeypatch.setattr(polytopes, "GATHERED_SECONDS", -1.0)
-    monkeypatch.setattr(kinds, "KEYED_DOCUMENTS", 100)
-    asked = {"similarity": 0.8, "recall": 0.9, "search": "polytope"}
-    every = pairs_of(database, similarity=0.8, search="exhaustive")
-
-    found = pairs_of(database, **asked)
-
-    plan = database.plan(**asked, pairs=True)
-    assert plan.tables == tables
-    assert found <= every
-    assert len(found) > 0.85 * len(every)
-    joined = {frozenset(cluster.ids) for cluster in database.find_clusters(**asked)}
-    assert all(any(pair <= cluster for cluster in joined) for pair in found)

@@ -1,8 +1,6 @@
 """Databases of older versions get cross-polytope tables, and their number can be changed."""
 
 import io
-import subprocess
-import sys
 
 import older
 import polytope_tables
@@ -110,20 +108,6 @@ def test_an_empty_database_gets_them(tmp_path, open_database):
     assert_tables(database, 4)
 
 
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("count", [1, 2, 16])
-def test_rebuilding_changes_their_number(database, count):
-    fill(database, "old")
-    wanted = answers(database)
-    database.rebuild(polytopes=count)
-
-    assert_tables(database, count)
-    assert answers(database) == wanted
-    fill(database, "new")
-    assert_tables(database, count)
-
-
 def test_rebuilding_removes_them_for_good(database, open_database):
     fill(database, "old")
     database.rebuild(polytopes=0)
@@ -188,45 +172,6 @@ def test_another_database_object_follows_the_change(path, open_database):
     assert_tables(database, 4)
 
 
-@pytest.mark.more
-def test_a_writer_in_another_process_follows_the_change(path, open_database):
-    program = (
-        "import sys, simdb\n"
-        "database = simdb.open(sys.argv[1], 'w')\n"
-        "print('open', flush=True)\n"
-        "sys.stdin.readline()\n"
-        "database.insert_many(range(100, 120), [f'text {at} of many' for at in range(20)])\n"
-        "database.close()\n"
-    )
-    command = [sys.executable, "-c", program, str(path)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout.readline() == "open\n"
-        database = open_database(path, "w")
-        database.compact()
-        child.communicate("\n", timeout=60)
-
-    assert child.returncode == 0
-    assert list(range(100, 120)) == [id for id in database if isinstance(id, int)]
-    assert_tables(database, 4)
-
-
-@pytest.mark.more
-def test_a_reader_and_a_snapshot_go_on_through_the_change(path, open_database):
-    reader, database = open_database(path, "r"), open_database(path, "w")
-    wanted = answers(database)
-    with database.read() as snapshot:
-        database.compact()
-        seen = [snapshot.query(text, similarity=0.9) for text in TEXTS]
-        ids = list(snapshot)
-
-    assert ids == [id for _, id in wanted["ids"]]
-    assert seen == [database.query(text, similarity=0.9) for text in TEXTS]
-    assert answers(reader) == wanted
-    assert_tables(reader, 4)
-
-
 def test_options_given_at_opening_are_compared(path, open_database):
     open_database(path, "w", options=TINY)
     open_database(path, "w", options=simdb.Options(delta_documents=4, growth=2, polytopes=0))
@@ -261,20 +206,6 @@ def test_a_dump_keeps_their_number(open_database, tmp_path, count):
     assert_tables(loaded, count)
 
 
-@pytest.mark.more
-def test_a_small_map_grows_for_the_tables(tmp_path, open_database):
-    older.create(tmp_path / "db", TINY)
-    database = open_database(map_size=1 << 20)
-    for start in range(0, 3000, 500):
-        database.insert_many(
-            range(start, start + 500), [f"words {at} and {at % 91}" for at in range(500)]
-        )
-    database.compact()
-
-    assert database.stats().map_bytes > 1 << 20
-    assert_tables(database, 4)
-
-
 def test_an_idf_table_set_later_leaves_their_number(tmp_path, open_database):
     sketch = simdb.Simhash(shingle=1, weighting="tf-idf")
     older.create(tmp_path / "db", simdb.Options(sketch=sketch))
@@ -301,22 +232,6 @@ def test_a_rebuild_without_a_manifest_gives_them(path, open_database):
 
     assert_tables(database, 4)
     assert_tables(other, 4)
-
-
-@pytest.mark.more
-def test_a_rebuild_without_a_manifest_keeps_them(database, open_database):
-    other = open_database()
-    fill(database, "old")
-    database.rebuild(polytopes=3)
-    database.rebuild(polytopes=2)
-    fill(other, "between")
-    database.rebuild()
-    drop_manifest(database)
-    database.rebuild()
-    fill(other, "new")
-
-    assert_tables(database, 2)
-    assert_tables(other, 2)
 
 
 def test_a_manifest_older_than_its_options_is_refused(tmp_path):

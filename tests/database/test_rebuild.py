@@ -104,18 +104,6 @@ def test_damaged_and_missing_tables_are_made_anew(path, name, kind, harm):
     assert_sound(path)
 
 
-@pytest.mark.more
-def test_a_sound_database_is_the_same_after_a_rebuild(path):
-    expected = said(path)
-
-    with simdb.open(path, "w") as database:
-        report = database.rebuild()
-        assert everything(database) == expected
-
-    assert report.notes == ()
-    assert_sound(path)
-
-
 def test_tables_that_are_well_formed_and_wrong_are_made_anew(path):
     expected = said(path)
 
@@ -288,34 +276,6 @@ def test_kept_clusters_are_made_anew(tmp_path, options, is_harmed):
         assert [database.cluster(id) for id in database] == expected
         assert max(map(len, expected)) > 1
     assert_sound(path)
-
-
-SAMPLE = range(0, 20_000, 400)
-KINDS = {
-    "clusters by distance": {"keep_clusters": "distance"},
-    "without cross-polytope tables": {"keep_clusters": "distance", "polytopes": 0},
-    "clusters by similarity": {"keep_clusters": "similarity", "recall": 1.0},
-    "clusters found again": {"keep_clusters": "similarity"},
-    "signatures": {"sketch": simdb.Minhash(permutations=16), "keep_clusters": "similarity"},
-    "no clusters": {"keep_times": "inserted"},
-}
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("kind", KINDS)
-def test_tables_of_pages_of_their_own_are_whole_after_a_rebuild(tmp_path, kind):
-    """Values of this size have whole pages, which are not in the file before the commit."""
-    count = 20_000
-    texts = [f"{at} {at + 1} {at * 7} {at * 11} {at % 999}" for at in range(count)]
-    with simdb.open(tmp_path / "db", options=simdb.Options(**KINDS[kind])) as database:
-        database.insert_many(range(count), texts)
-
-        database.rebuild()
-        database.rebuild()
-
-        assert list(database.check(deep=True)) == []
-        assert all(at in {match.id for match in database.query(texts[at])} for at in SAMPLE)
 
 
 STRAYS = [layout.DELTA, layout.DELETED, layout.METADATA]

@@ -16,9 +16,6 @@ import simdb
 STORED, COPIES, QUERIES = 1200, 500, 900
 CHANCE = 1e-9
 NOISES = (0.03, 0.064, 0.1, 0.15, 0.25)
-RECALLS = (0.8, 0.9, 0.95, 0.99)
-LAYOUTS = ((1, 1), (4, 1), (5, 2))
-CRITERIA = ({"distance": 3}, {"similarity": 0.9})
 CLOSE = 0.03
 
 
@@ -65,19 +62,6 @@ def assert_recall(found, wanted, recall):
     assert chance_of(reached, asked, recall) >= CHANCE, f"{len(found)} of {len(wanted)}"
 
 
-def assert_recalls(database, world):
-    for criterion in CRITERIA:
-        wanted = found_pairs(
-            database.query_many(world.queries, search="exhaustive", recall=1.0, **criterion)
-        )
-        for method in ("psm", "multiprobe", "auto"):
-            for recall in RECALLS:
-                found = database.query_many(
-                    world.queries, search=method, recall=recall, **criterion
-                )
-                assert_recall(found_pairs(found), wanted, recall)
-
-
 @pytest.fixture(scope="module", params=NOISES)
 def world(request):
     return World(request.param)
@@ -87,19 +71,6 @@ def world(request):
 def close():
     """A world of little noise in a few documents."""
     return World(CLOSE, stored=1200, copies=300, queries=400)
-
-
-@pytest.mark.more
-@pytest.mark.parametrize(("blocks", "leading"), LAYOUTS)
-def test_recall_asked_is_recall_given(open_database, world, blocks, leading):
-    database = open_database(options=laid_out(blocks, leading))
-    world.fill(database)
-
-    assert_recalls(database, world)
-    database.calibrate()
-    assert_recalls(database, world)
-    database.calibrate(world.sample)
-    assert_recalls(database, world)
 
 
 def test_stored_documents_ask_by_the_weights_that_are_kept(open_database, close):
@@ -309,24 +280,3 @@ def test_a_damaged_calibration_is_an_error_not_an_answer(tmp_path, close):
 
     with pytest.raises(simdb.CorruptError), simdb.open(path) as database:
         database.query_many(close.queries, distance=3, search="psm", recall=0.9)
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-def test_queries_with_weights_probe_a_database_that_stores_none(open_database, world):
-    sketch = simdb.Simhash(store_volatility=False)
-    database = open_database(options=laid_out(1, sketch=sketch))
-    database.insert_many(range(len(world.stored)), world.stored.bits)
-    wanted = found_pairs(database.query_many(world.queries, distance=3, recall=1.0))
-
-    for calibrate in (lambda: None, lambda: database.calibrate(world.sample)):
-        calibrate()
-        for recall in RECALLS:
-            found = database.query_many(world.queries, distance=3, search="psm", recall=recall)
-            assert_recall(found_pairs(found), wanted, recall)
-    with pytest.raises(simdb.OptionError, match="stored volatility"):
-        database.query_many(world.queries, similarity=0.9)
-    with pytest.raises(simdb.OptionError, match="sample="):
-        database.calibrate()
-    with pytest.raises(simdb.OptionError, match="weights"):
-        database.query(id=1, distance=3, search="psm")

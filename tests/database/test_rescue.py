@@ -76,7 +76,8 @@ def assert_rescued(path, before, *, page):
     assert {id: each[0] for id, each in left.items()} == {id: before[id][0] for id in left}, page
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(at, marks=pytest.mark.more) for at in (1, 2))])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("part", [0, 1, 2])
 def test_whichever_page_is_zeroed_the_rest_is_rescued_and_what_is_lost_is_counted(path, part):
     before, whole = stored(path), (path / DATA_FILE).read_bytes()
     refused = 0

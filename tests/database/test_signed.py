@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from signature_oracle import NARROW, WIDE, SignedOracle, texts
-from soundness import assert_sound
 
 import simdb
 from simdb.database.state import signature_kind
@@ -99,22 +98,6 @@ def test_many_queries_at_once_find_documents_of_the_delta_too(open_database, opt
         assert rows_of(row) == oracle.query(signature.minima.tolist(), 0.6)
 
 
-@pytest.mark.more
-def test_documents_are_tokens_features_and_signatures_as_well(filled, options, documents):
-    words = documents[7].split()
-    signature = simdb.signature(documents[7], options.sketch)
-    wanted = rows_of(filled.query(documents[7]))
-
-    assert rows_of(filled.query(words)) == wanted
-    assert rows_of(filled.query(documents[7].encode())) == wanted
-    assert rows_of(filled.query(signature)) == wanted
-    assert filled.get(7).signature == signature
-    every = simdb.signatures(documents, options.sketch)
-    assert filled.query_many(every).ordinals.tolist() == (
-        filled.query_many(documents).ordinals.tolist()
-    )
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "document", [7, np.zeros(4), simdb.Fingerprint(7), simdb.signature("one")], ids=type
@@ -128,18 +111,6 @@ def test_what_is_of_fingerprints_or_another_sketch_is_refused(filled, document):
         filled.query_many(np.arange(3, dtype=np.uint64))
 
     assert "new" not in filled
-
-
-@pytest.mark.more
-def test_documents_without_features_match_nothing_and_equal_ones_do(filled):
-    empty, first, second = 60, 61, 62
-
-    assert filled.query("") == []
-    assert filled.query(id=empty, search="exhaustive") == []
-    assert filled.query("one") == [simdb.Match(first, 0, 1.0), simdb.Match(second, 0, 1.0)]
-    assert filled.get(empty).signature.is_empty
-    assert filled.get(first).fingerprint.bits == filled.get(second).fingerprint.bits
-    assert filled.stats().empty_count == 1
 
 
 def test_a_claim_stores_what_is_new_and_names_the_best_match_of_the_rest(open_database, options):
@@ -175,60 +146,6 @@ def test_a_batch_is_matched_against_what_was_there_before(filled, documents):
     assert [rows_of(row) for row in small] == [rows_of(row) for row in wanted]
     assert all(len(row) == 1 for row in again)
     assert len(filled) == len(documents) + 40
-
-
-@pytest.mark.more
-def test_changes_are_seen_where_they_belong(filled, documents):
-    before = rows_of(filled.query(documents[0]))
-    with filled.read() as snapshot, filled.write() as transaction:
-        transaction.delete(0)
-        transaction.insert("copy", documents[0], {"of": 0})
-        transaction.insert(1, "something else", on_conflict="replace")
-        inside = rows_of(transaction.query(documents[0]))
-        outside = rows_of(snapshot.query(documents[0]))
-
-    after = rows_of(filled.query(documents[0]))
-
-    assert outside == before
-    assert inside == after
-    assert {row[0] for row in after} == {row[0] for row in before} - {0, 1} | {"copy"}
-    assert filled.get("copy").metadata == {"of": 0}
-
-
-@pytest.mark.more
-def test_what_is_aborted_leaves_nothing(filled, documents):
-    before = rows_of(filled.query(documents[0]))
-
-    transaction = filled.write()
-    transaction.insert_many([f"new{at}" for at in range(10)], [documents[0]] * 10)
-    assert len(transaction.query(documents[0])) == len(before) + 10
-    transaction.abort()
-
-    assert rows_of(filled.query(documents[0])) == before
-    assert len(filled) == len(documents)
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-def test_compaction_rebuilding_copies_and_dumps_keep_the_answers(
-    filled, options, documents, tmp_path
-):
-    filled.delete_many(range(0, 30, 4))
-    wanted = [rows_of(row) for row in filled.query_many(documents)]
-    filled.copy(tmp_path / "copied")
-    filled.dump(tmp_path / "dumped")
-    simdb.load(tmp_path / "dumped", tmp_path / "loaded")
-
-    filled.compact()
-    compacted = [rows_of(row) for row in filled.query_many(documents)]
-    filled.rebuild()
-    rebuilt = [rows_of(row) for row in filled.query_many(documents)]
-
-    assert compacted == rebuilt == wanted
-    for name in ("copied", "loaded"):
-        with simdb.open(tmp_path / name, "r", options=options) as other:
-            assert [rows_of(row) for row in other.query_many(documents)] == wanted
-        assert_sound(tmp_path / name)
 
 
 def test_the_recall_is_that_of_the_curve(open_database):

@@ -72,29 +72,6 @@ def test_pairs_and_clusters_are_those_of_the_loops(filled, documents, method):
     assert ids_of(found) == stars_within(linked, similar)
 
 
-@pytest.mark.more
-def test_pairs_inside_a_transaction_are_those_that_it_will_commit(filled, documents):
-    with filled.write() as transaction:
-        transaction.insert_many([f"new{at}" for at in range(9)], documents[:9])
-        transaction.delete(4)
-        inside = {(pair.left, pair.right) for pair in transaction.find_all()}
-
-    assert {(pair.left, pair.right) for pair in filled.find_all()} == inside
-
-
-@pytest.mark.more
-def test_copies_by_the_thousand_are_linked_and_not_paired(open_database):
-    database = open_database(options=replace(NARROW, delta_documents=4096))
-    database.insert_many(range(20_000), ["the same text as all of the others"] * 20_000)
-
-    clusters = database.find_clusters()
-    around = database.find_clusters(policy="star")
-
-    assert [len(cluster) for cluster in clusters] == [20_000]
-    assert [len(cluster) for cluster in around] == [20_000]
-    assert database.first("the same text as all of the others").similarity == 1.0
-
-
 def test_chunks_of_pairs_are_bounded(open_database):
     database = open_database(options=NARROW)
     database.insert_many(range(500), ["one text"] * 500)

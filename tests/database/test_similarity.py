@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from oracle import Oracle, Stored, components, cosine, quantised
-from pricing import tables_first
 
 import simdb
 
@@ -68,31 +67,6 @@ def test_all_of_them_are_found_at_recall_one(corpus, similarity, method):
             assert match.distance == (stored.bits ^ other.bits).bit_count()
         values = [match.similarity for match in row]
         assert values == sorted(values, reverse=True)
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("similarity", [0.7, 0.9])
-@pytest.mark.parametrize("recall", [0.5, 0.95])
-@pytest.mark.parametrize("method", [None, "tables", "bphs", "exhaustive"])
-def test_less_recall_finds_fewer_and_never_a_wrong_one(corpus, similarity, recall, method):
-    database, oracle = corpus
-    ids = list(oracle.documents)[::4]
-
-    with tables_first(method == "tables"):
-        # The same question gets a new plan only in a new state.
-        database.insert("another", "", on_conflict="replace")
-        named = None if method == "tables" else method
-        found = database.query_many(ids=ids, similarity=similarity, recall=recall, search=named)
-
-    total = reached = 0
-    for id, row in zip(ids, found, strict=True):
-        sure, near = oracle.similar(oracle.documents[id].vector, similarity, without=id)
-        assert {match.id for match in row} <= set(sure) | near
-        total += len(sure)
-        reached += len(row)
-    # Some 600 dependent pairs: a share 0.15 below the given recall cannot happen by chance.
-    assert method == "bphs" or reached >= (recall - 0.15) * total
 
 
 @pytest.mark.few(1)
@@ -219,29 +193,6 @@ def neighbours(tmp_path_factory):
         yield database
 
 
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("recall", [0.8, 0.95, 0.99])
-@pytest.mark.parametrize("method", ["psm", "multiprobe"])
-@pytest.mark.parametrize("is_calibrated", [False, True])
-def test_pairs_by_probing_are_as_many_as_asked(neighbours, recall, method, is_calibrated):
-    if is_calibrated:
-        neighbours.calibrate()  # which stays, so it comes last
-    exact = neighbours.find_all(similarity=0.909, recall=1.0)
-    plan = neighbours.plan(similarity=0.909, recall=recall, search=method, pairs=True)
-
-    found = neighbours.find_all(similarity=0.909, recall=recall, search=method)
-    clusters = neighbours.find_clusters(similarity=0.909, recall=recall, search=method)
-
-    pairs = list(zip(found.left, found.right, strict=True))
-    assert plan.method in (("psm",) if method == "psm" else ("psm", "multiprobe"))
-    assert len(set(pairs)) == len(pairs)
-    assert set(pairs) <= set(zip(exact.left, exact.right, strict=True))
-    # 1,500 pairs: a share lower by .03 is six standard deviations or more.
-    assert len(pairs) >= (recall - 0.03) * len(exact)
-    assert [cluster.ids for cluster in clusters] == components(range(4000), pairs)
-
-
 def test_pairs_by_look_up_come_in_chunks_however_crowded_it_is(monkeypatch, tmp_path):
     monkeypatch.setattr("simdb.database.search.couples.CHUNK_PAIRS", 500)
     monkeypatch.setattr("simdb.database.search.couples.LOOKUP_QUERIES_FIRST", 8)
@@ -256,25 +207,6 @@ def test_pairs_by_look_up_come_in_chunks_however_crowded_it_is(monkeypatch, tmp_
 
     assert sum(sizes) == 300 * 299 // 2
     assert max(sizes) < 4 * 500
-
-
-@pytest.mark.more
-def test_the_plan_for_pairs_knows_that_headers_are_crowded(tmp_path):
-    even = planted(7, 4000, 0)
-    crowded = simdb.Fingerprints(even.bits.copy(), even.weights.copy())
-    crowded.bits[:] |= np.uint64(0xFFFC_FFFC_FFFC_FFFC)
-    crowded.weights[:, :64] = np.abs(crowded.weights[:, :64])
-    crowded.weights[:, :64][
-        (crowded.bits[:, None] >> np.arange(64, dtype=np.uint64)) & 1 == 0
-    ] *= -1
-    plans = []
-    for name, fingerprints in (("even", even), ("crowded", crowded)):
-        with simdb.open(tmp_path / name, durability="none") as database:
-            database.insert_many(range(4000), fingerprints)
-            database.compact()
-            plans.append(database.plan(similarity=0.9, search="multiprobe", pairs=True))
-
-    assert plans[1].cost_seconds > 2 * plans[0].cost_seconds
 
 
 def test_every_verb_gives_the_same_similarity(tmp_path):

@@ -1,7 +1,6 @@
 """One document at a time: the answers stay right, and little is done again for each document."""
 
 import random
-from contextlib import nullcontext
 
 import pytest
 from oracle import Oracle, Stored
@@ -10,7 +9,6 @@ from soundness import TINY
 import simdb
 from simdb.database.state import view
 from simdb.database.state.store import Store
-from simdb.plan import planner
 from simdb.storage.contents import Contents
 
 TEXTS = [" ".join(f"word{(3 * at + step) % 40}" for step in range(20)) for at in range(60)]
@@ -213,42 +211,6 @@ def test_an_exception_after_the_commit_loses_nothing(database, monkeypatch, plac
 
 def interrupt(*arguments, **settings):
     raise KeyboardInterrupt
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("is_whole", [True, False])
-def test_plans_are_kept_while_a_tenth_of_the_documents_is_added(
-    open_database, monkeypatch, is_whole
-):
-    database = open_database(options=simdb.Options(delta_documents=10_000))
-    database.insert_many(range(8000), range(8000))
-    made = []
-    choose = planner.choose
-    monkeypatch.setattr(
-        "simdb.database.state.state.choose", lambda *given: made.append(given) or choose(*given)
-    )
-
-    with database.write() if is_whole else nullcontext(database) as verbs:
-        for number in range(400):
-            verbs.add_if_new(f"id{number}", 2**63 + (number << 20))
-
-    assert len(made) == 1
-
-
-@pytest.mark.more
-def test_plans_are_made_again_when_the_documents_have_doubled(open_database, monkeypatch):
-    database = open_database()
-    made = []
-    choose = planner.choose
-    monkeypatch.setattr(
-        "simdb.database.state.state.choose", lambda *given: made.append(given[1]) or choose(*given)
-    )
-
-    for count in (1000, 1001, 2000, 2001):
-        database.insert_many([f"{count}-{at}" for at in range(count)], range(count))
-        database.query(5)
-
-    assert [population.count for population in made] == [1000, 2001, 4001, 6002]
 
 
 def test_documents_beyond_the_calibration_are_compared_from_the_first_one_on(open_database):

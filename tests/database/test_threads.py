@@ -133,26 +133,6 @@ def test_queries_answer_the_same(open_database, tmp_path, kind, number):
         assert any(wanted)
 
 
-@pytest.mark.more
-@pytest.mark.few(1)
-@MANY
-@EVERY_KIND
-def test_pairs_and_clusters_are_the_same(open_database, tmp_path, kind, number):
-    database = filled(open_database, tmp_path, kind, 1)
-
-    for question in QUESTIONS[kind]:
-        criterion = {name: value for name, value in question.items() if name != "limit"}
-        wanted = list(database.find_all(threads=1, **criterion))
-        clusters = list(database.find_clusters(threads=1, **criterion))
-        stars = list(database.find_clusters(policy="star", threads=1, **criterion))
-
-        assert list(database.find_all(threads=number, **criterion)) == wanted
-        assert list(database.find_clusters(threads=number, **criterion)) == clusters
-        assert list(database.find_clusters(policy="star", threads=number, **criterion)) == stars
-        assert wanted
-        assert clusters
-
-
 @pytest.mark.few(1)
 @MANY
 @EVERY_KIND

@@ -108,38 +108,6 @@ def test_everything_inserted_and_deleted_in_one_transaction_leaves_nothing(datab
     assert database.query(3, distance=64) == []
 
 
-@pytest.mark.more
-def test_many_documents_can_follow_one_deletion(database):
-    # The bitmap of deleted documents has space for some 130,000 more; once, inserting past its end
-    # in the same transaction failed at the commit.
-    database.insert_many(range(5), np.arange(5, dtype=np.uint64))
-    database.delete(1)
-    count = 200_000
-
-    database.insert_many(range(10, 10 + count), np.arange(count, dtype=np.uint64) << np.uint64(9))
-
-    assert len(database) == count + 4
-    assert [match.id for match in database.query(5 << 9, distance=0)] == [15]
-
-
-@pytest.mark.more
-def test_a_transaction_that_claims_many_keeps_few_runs_and_sees_all(database):
-    bits = np.arange(3000, dtype=np.uint64) << np.uint64(7)
-    with database.write() as transaction:
-        for start in range(0, 3000, 10):
-            transaction.add_many_if_new(
-                range(start, start + 10), bits[start : start + 10], distance=0
-            )
-            if start % 500 == 0:
-                transaction.delete(start)
-
-        assert len(transaction._writing.staging.sealed) <= 10
-        assert transaction.query(1234 << 7, distance=0) == [simdb.Match(1234, 0)]
-        kept = list(transaction)
-
-    assert list(database) == kept
-
-
 def test_an_ended_transaction_refuses_every_verb(database):
     with database.write() as transaction:
         transaction.insert(1, 1)

@@ -85,14 +85,6 @@ def test_stored_fingerprints_go_into_another_database(filled, open_database, tmp
     assert stored.bits == taken[7].bits
 
 
-@pytest.mark.more
-def test_explain_measures_all_weights(filled, texts):
-    explained = filled.explain(5, document=texts[0])
-
-    found = {match.id: match.similarity for match in filled.query(texts[0], similarity=0.3)}
-    assert explained.similarity == pytest.approx(found[5], abs=1e-6)
-
-
 def test_similarity_scatters_less_than_with_fewer_weights(texts):
     """The words of two texts make an exact cosine; 256 weights are nearer to it than 64."""
     sets = [set(text.split()) for text in texts]

@@ -3,88 +3,8 @@
 from pathlib import Path
 
 import pytest
-from type_checking import checked
 
 import simdb
-
-PROGRAM = """\
-from collections.abc import Iterator
-from pathlib import Path
-
-import simdb
-
-
-def rows() -> Iterator[dict[str, int]]:
-    yield {"text": 1}
-
-
-texts: list[str] = simdb.deduplicate(["a"], keep="longest").data
-several: tuple[str, ...] = simdb.deduplicate(("a", "b")).data
-records: list[dict[str, str]] = simdb.deduplicate([{"text": "a"}], similarity=0.9).at(0.95).data
-read: list[dict[str, int]] = simdb.deduplicate(rows()).data
-distinct: list[str] = simdb.deduplicate({"a"}).data
-values: list[str] = simdb.deduplicate({"id": "a"}.values()).data
-named: dict[str, str] = simdb.deduplicate({"id": "a"}, db="path").data
-table = simdb.deduplicate("a.jsonl").data
-tables = simdb.deduplicate([Path("a.jsonl")]).data
-print(table.num_rows, tables.num_rows)
-
-
-def text_of(found: simdb.Deduplicated[list[str]]) -> str:
-    return found.data[0]
-
-
-def unnamed(found: simdb.Deduplicated) -> int:
-    count: int = found.data
-    return count
-
-
-print(text_of(simdb.deduplicate(data=["a"])), unnamed(simdb.deduplicate(["a"])))
-"""
-WRONG = [
-    "simdb.deduplicate(['a']).data + 1",
-    "simdb.deduplicate(('a',)).data.append('b')",
-    "simdb.deduplicate(rows()).data[0].upper()",
-    "simdb.deduplicate({'id': 'a'}).data[0]",
-    "text_of(simdb.deduplicate([1]))",
-    "simdb.deduplicate(['a'], similarty=0.9)",
-]
-
-
-@pytest.mark.more
-def test_a_strict_program_has_survivors_of_the_type_that_it_gave(tmp_path):
-    assert checked(tmp_path, PROGRAM) == []
-
-
-@pytest.mark.more
-def test_a_type_checker_finds_survivors_used_as_another_type(tmp_path):
-    first = PROGRAM.count("\n") + 1
-
-    errors = checked(tmp_path, PROGRAM + "\n".join(WRONG) + "\n")
-
-    lines = {int(error.split(":")[1]) for error in errors if " error: " in error}
-    assert sorted(lines) == list(range(first, first + len(WRONG)))
-
-
-@pytest.mark.more
-def test_a_type_checker_knows_frames(tmp_path):
-    pytest.importorskip("polars")
-    pytest.importorskip("numpy.typing")
-    program = """\
-import numpy as np
-import polars as pl
-
-import simdb
-
-frame = pl.DataFrame({"text": ["a"]})
-found: pl.DataFrame = simdb.deduplicate(frame, text="text").data
-column: pl.Series = simdb.deduplicate(frame["text"]).data
-lazy: pl.LazyFrame = simdb.deduplicate(frame.lazy()).data
-vectors = simdb.deduplicate(np.zeros((3, 4), np.float32)).data
-print(vectors.shape[1] + 1, lazy.collect(), found.height, column.len())
-"""
-
-    assert checked(tmp_path, program) == []
 
 
 @pytest.mark.parametrize("data", [["a"], ("a", "b"), [{"text": "a"}]])

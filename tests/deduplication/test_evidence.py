@@ -68,38 +68,6 @@ def test_a_row_comes_back_if_it_is_less_similar_to_the_row_that_stays(seed, simi
     assert all(goes[row] == group.representative for group in found.groups for row in group.ids[1:])
 
 
-@pytest.mark.more
-@given(st.integers(0, 10_000), st.floats(LEAST, 1.0))
-def test_a_new_search_differs_only_by_rows_that_match_what_came_back(seed, similarity):
-    texts = near_copies(seed)
-    first = deduplicate(texts)
-    back = [row for row in first.removed_ids if first.at(similarity).kept[row]]
-    near = {
-        row for row in range(len(texts)) for other in back
-        if row != other and jaccard(texts[row], texts[other]) >= similarity - 1e-7
-    }  # fmt: skip
-    # Without the rows that match one that came back, and what they stay for, both say the same.
-    texts = [text for row, text in enumerate(texts) if row not in near or row in back]
-    first = deduplicate(texts)
-    found, anew = first.at(similarity), deduplicate(texts, similarity)
-    back = [row for row in first.removed_ids if found.kept[row]]
-    matches = [
-        (row, other) for row in range(len(texts)) for other in back
-        if row != other and jaccard(texts[row], texts[other]) >= similarity - 1e-7
-    ]  # fmt: skip
-
-    for row, other in matches:
-        assert found.kept[row] or found.kept[other]
-    if not matches:
-        assert summary(found) == summary(anew)
-    kept = [row for row in range(len(texts)) if found.kept[row] and row not in back]
-    alike = [
-        (row, other) for row in kept for other in kept
-        if row < other and jaccard(texts[row], texts[other]) >= similarity - 1e-7
-    ]  # fmt: skip
-    assert alike == []
-
-
 def test_rows_that_came_back_may_match_each_other():
     # Both copies lack other words of the first text, and match each other better than it.
     texts = ["a b c d e f g h", "a b c d e f", "a b c d e"]

@@ -231,31 +231,6 @@ def test_files_are_read_by_as_many_threads_as_asked_for(tmp_path, begun, threads
     assert found.kept.tolist() == simdb.deduplicate(RECORDS).kept.tolist()
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "csv", "parquet"])
-def test_what_stays_is_written_by_as_many_threads_as_asked_for(tmp_path, begun, end):
-    write(tmp_path / "a.jsonl", RECORDS)
-    rows = pyarrow.Table.from_pylist(RECORDS)
-    rows = pyarrow.concat_tables([rows.slice(0, 20), rows.slice(20)])
-    alone = [
-        simdb.deduplicate(data, threads=1, **settings)
-        for data in (tmp_path / "a.jsonl", rows)
-        for settings in ({}, {"policy": "connected"}, {"unit": "line"})
-    ]
-
-    for each in alone:
-        each.write(tmp_path / f"k.{end}")
-        assert len(each.data) == len(each)
-
-    assert begun == []
-    several = simdb.deduplicate(tmp_path / "a.jsonl", threads=3)
-    begun.clear()
-    several.write(tmp_path / f"k.{end}")
-    names = [each.name for each in begun]
-    assert names.count("simdb") in (0, 3)
-    assert names or end == "csv"
-
-
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "dicts", "file"])
 def test_dates_and_missing_values_of_every_kind_of_data_are_written_alike(tmp_path, kind):
     """Dates in a frame ended in a TypeError; in CSV they had quotes, and pandas' NaT was text."""

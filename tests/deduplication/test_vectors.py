@@ -110,18 +110,6 @@ def test_bands_find_the_share_of_pairs_that_was_asked(least):
     assert least < 0.9 or bands is not None
 
 
-@pytest.mark.more
-def test_a_million_unlike_vectors_are_not_all_compared():
-    chance = np.random.default_rng(2)
-    units = chance.standard_normal((512, 64), np.float32)
-    units = np.repeat(units / np.linalg.norm(units, axis=1)[:, None], 2048, axis=0)
-
-    bands = by_cosine.bands_for(units, 0.95, by_cosine.EXACT_RECALL)
-
-    assert bands is not None
-    assert bands.number <= by_cosine.BANDS_MOST
-
-
 def test_bands_are_no_more_than_can_be_sorted(monkeypatch):
     units = np.zeros((1 << 20, 1), np.float32)
     units[:, 0] = 1

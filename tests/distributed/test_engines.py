@@ -52,17 +52,6 @@ def of_database(path, ids, texts):
     return found
 
 
-@pytest.mark.more
-def test_processes_find_the_clusters_of_a_database(page, documents, tmp_path):
-    ids, texts = documents
-
-    found = page("Processes of one machine").clusters(ids, texts, size=70, distance=6)
-
-    assert dict(zip(*map(np.ndarray.tolist, found), strict=True)) == of_database(
-        tmp_path / "x", ids, texts
-    )
-
-
 def test_duckdb_finds_the_clusters_of_a_database(page, documents, tmp_path, monkeypatch):
     pytest.importorskip("duckdb", reason="DuckDB is not installed")
     arrow = pytest.importorskip("pyarrow")
@@ -73,20 +62,6 @@ def test_duckdb_finds_the_clusters_of_a_database(page, documents, tmp_path, monk
 
     made = page("Processes of one machine", "DuckDB")
     found = made.clusters_of_query(f"select id, text from '{path}'", batch=100, distance=6)
-
-    assert dict(zip(*map(np.ndarray.tolist, found), strict=True)) == of_database(
-        tmp_path / "x", ids, texts
-    )
-
-
-@pytest.mark.more
-def test_dask_finds_the_clusters_of_a_database(page, documents, tmp_path):
-    pytest.importorskip("dask", reason="Dask is not installed")
-    ids, texts = documents
-    batches = [(ids[start : start + 70], texts[start : start + 70]) for start in range(0, 300, 70)]
-
-    made = page("Dask")
-    found = made.clusters_of_batches(batches, len(ids), distance=6)
 
     assert dict(zip(*map(np.ndarray.tolist, found), strict=True)) == of_database(
         tmp_path / "x", ids, texts

@@ -4,8 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import simdb
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -28,19 +26,6 @@ def run(name, arguments, folder):
     return subprocess.run(
         command, cwd=folder, env=environment, check=True, capture_output=True, text=True
     ).stdout
-
-
-@pytest.mark.more
-@pytest.mark.few(2)
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_an_example_does_its_job(tmp_path, name):
-    arguments, expected = PROGRAMS[name]
-    if name == "clean_jsonl":
-        run("make_articles", [], tmp_path)
-
-    printed = run(name, arguments, tmp_path)
-
-    assert expected in printed
 
 
 def test_every_example_is_run_and_is_a_page_long():

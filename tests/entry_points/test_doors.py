@@ -125,8 +125,6 @@ FILES = {
     "b.parquet": lambda pages: parquet_file(pages, is_binary=True),
     "a.arrow": arrow_file,
 }
-# A table that is sent in place of a file whose name says its format.
-SENT = {f"pipe of {name}": make for name, make in FILES.items()}
 DATA = {
     "list": lambda pages: [text for text, _ in pages.values()],
     "bytes": contents,

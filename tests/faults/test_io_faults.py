@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent.parent
-PLACES = [TESTS.parent, TESTS / "support", TESTS / "faults"]
 FAULTS = ["EIO", "ENOSPC", "short", "EDQUOT"]
 FAULTS += ["EIO for ever", "ENOSPC for ever", "EDQUOT for ever"]
 

@@ -271,7 +271,7 @@ def test_an_interruption_right_after_the_commit_leaves_the_new_outputs(
     assert state()["k.jsonl.gz"] == after["k.jsonl.gz"]
 
 
-@pytest.mark.more
+@pytest.mark.few(1)
 @pytest.mark.parametrize("outputs", ["new", "three", "folder", "shards", "in place"])
 def test_a_run_that_was_killed_at_any_step_writes_and_stores_the_same_when_repeated(
     tmp_path, monkeypatch, outputs

@@ -24,7 +24,6 @@ from workload import (
 import simdb
 
 TESTS = Path(__file__).parent.parent
-PLACES = [TESTS.parent, TESTS / "support", TESTS / "faults"]
 
 
 def logged(shim, directory, durability, steps):

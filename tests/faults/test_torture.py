@@ -13,7 +13,6 @@ from soundness import assert_sound
 from tortured import begin
 
 TESTS = Path(__file__).parent.parent
-PLACES = [TESTS.parent, TESTS / "support", TESTS / "faults"]
 QUICK_SECONDS = 3
 HANGS_SECONDS = 60
 LONG_SECONDS = float(os.environ.get("SIMDB_TORTURE_SECONDS", "60"))
@@ -72,7 +71,6 @@ def ended(worker):
         raise
 
 
-@pytest.mark.more
 def test_every_snapshot_is_one_state_whoever_is_killed(tmp_path):
     kills, done = torture(tmp_path / "db", QUICK_SECONDS, seed=1)
 

@@ -10,11 +10,9 @@ import time
 import pyarrow
 import pytest
 from over import over
-from pyarrow import parquet
 
 from simdb.cli.options.intake import BATCH_DOCUMENTS, Intake
 from simdb.cli.output.progress import Progress
-from simdb.core import memory
 from simdb.core.decoding import text_column
 from simdb.core.options import Simhash
 from simdb.files.content import AMOUNT, MAY_BEGIN, CountedFile, page_position
@@ -37,11 +35,6 @@ def write(name, rows=ROWS):
         file.write(gzip.compress(lines, 1) if name.endswith(".gz") else lines)
 
 
-def write_parquet(name):
-    columns = {key: [row[key] for row in ROWS] for key in ("id", "text")}
-    parquet.write_table(pyarrow.table(columns), name)
-
-
 def shares(*sources):
     """Return the share that is shown with each batch, and at the end."""
     found = []
@@ -50,36 +43,6 @@ def shares(*sources):
     for _ in Intake(read_sources(sources, SourceOptions()), progress).batches(Simhash()):
         pass
     return [*found, AMOUNT.share()]
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet"])
-def test_the_share_of_a_file_grows_to_one(name, monkeypatch):
-    monkeypatch.setattr(memory, "BLOCK_BYTES", 1 << 16)
-    write_parquet(name) if name.endswith("parquet") else write(name)
-
-    found = shares(name)
-
-    assert found == sorted(found)
-    assert 0 < found[0] < 0.9
-    assert len(set(found)) > 2
-    assert found[-1] == 1.0
-
-
-@pytest.mark.more
-def test_several_files_share_one_total():
-    write("small.jsonl", ROWS[:10])
-    write("large.jsonl")
-    sizes = [os.path.getsize(name) for name in ("small.jsonl", "large.jsonl")]
-
-    list(read_sources(["small.jsonl"], SourceOptions()))
-    AMOUNT.begin()
-    found = read_sources(["small.jsonl", "large.jsonl", "small.jsonl"], SourceOptions())
-    next(found)
-
-    assert AMOUNT.share() == pytest.approx(sizes[0] / sum(sizes), abs=0.05)
-    assert shares("small.jsonl", "large.jsonl")[-1] == 1.0
 
 
 def test_texts_are_counted_together():
@@ -91,18 +54,6 @@ def test_texts_are_counted_together():
     found = read_texts(["a.txt", "b.txt", "c.txt"], SourceOptions(), by_lines=False)
 
     assert [round(AMOUNT.share(), 2) for _ in found] == [0.33, 0.67, 1.0]
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("extra", ["folder", "-"])
-def test_without_the_size_of_every_source_there_is_no_share(extra, monkeypatch):
-    os.mkdir("folder")
-    write("folder/b.txt", ROWS[:1])
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    write("a.jsonl")
-
-    assert set(shares("a.jsonl", extra)) == {None}
 
 
 def test_more_than_was_expected_is_no_share():

@@ -1,11 +1,9 @@
 """Crawls: which pages go on, over many crawls of one database."""
 
 import pytest
-from families import text_of
-from hypothesis import given, strategies as st
 
 import simdb
-from simdb.compat.crawl import CRAWLS_ID, Crawl, Page, Verdict
+from simdb.compat.crawl import CRAWLS_ID, Crawl, Page
 from simdb.database.state import staged
 
 FOX = "the quick brown fox jumps over the lazy dog and then it runs home to sleep until the morning"
@@ -116,31 +114,3 @@ def test_a_page_that_cannot_be_stored_does_not_harm_the_others(database):
     assert (first.kind, last.kind) == ("new", "new")
     assert isinstance(wrong, simdb.InputError)
     assert {"a", "c"} <= set(database)
-
-
-PAGES = st.builds(
-    Page,
-    st.sampled_from(["a", "b", b"b", "c", 3, "", 3.5]),
-    st.one_of(
-        st.builds(text_of, st.integers(0, 1), st.just([]), st.integers(0, 3)),
-        st.sampled_from(["", b"bytes of a page", "no text \ud800"]),
-    ),
-)
-
-
-@pytest.mark.more
-@given(st.lists(PAGES, max_size=12), st.booleans())
-def test_pages_are_decided_together_as_one_after_the_other(pages, passes_seen):
-    def decided(groups):
-        with simdb.open(None) as database:
-            Crawl(database).decide([Page("a", FOX), Page(3, HEN)])
-            crawl = Crawl(database, similarity=0.7, passes_seen=passes_seen)
-            found = [verdict for group in groups for verdict in crawl.decide(group)]
-            stored = {
-                id: database[id].metadata["crawl"] == crawl._name
-                for id in database
-                if id != CRAWLS_ID
-            }
-        return [each if isinstance(each, Verdict) else type(each) for each in found], stored
-
-    assert decided([pages]) == decided([[page] for page in pages])

@@ -23,7 +23,6 @@ def source(tmp_path):
     return tmp_path
 
 
-@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
 def test_without_a_working_compiler_the_build_ends_with_what_to_install(

@@ -49,26 +49,6 @@ def chosen(blocks, leading, distance, *, probe_costs=None, table_cost=0.0, flips
     )
 
 
-def uneven_costs(blocks, leading):
-    return [1.0 + number**2 for number in range(len(bits.leading_masks(blocks, leading)))]
-
-
-@pytest.mark.more
-@pytest.mark.few(2)
-@pytest.mark.parametrize("distance", range(13))
-@pytest.mark.parametrize(("blocks", "leading"), SHAPES)
-def test_no_spread_of_differing_bits_is_missed(blocks, leading, distance):
-    even = chosen(blocks, leading, distance, flips_max=12)
-    uneven = chosen(
-        blocks, leading, distance, flips_max=12, probe_costs=uneven_costs(blocks, leading)
-    )
-    walked = chosen(blocks, leading, distance, flips_max=12, table_cost=30.0)
-
-    assert missed(blocks, leading, even, distance) == []
-    assert missed(blocks, leading, uneven, distance) == []
-    assert missed(blocks, leading, walked, distance) == []
-
-
 @pytest.mark.parametrize("distance", range(7))
 @pytest.mark.parametrize(("blocks", "leading"), SHAPES)
 @pytest.mark.parametrize("flips", range(3))

@@ -63,21 +63,6 @@ def test_hostile_ids_and_texts_are_shown_as_text(hostile, monkeypatch):
     assert "494949" not in parsed.text("ins", "bdi")
 
 
-@pytest.mark.more
-def test_differing_words_are_marked(database):
-    texts = {
-        "a": "one two three four five six seven eight nine ten",
-        "b": "one two three four five six seven eight nine eleven",
-    }
-    database.insert_many(list(texts), list(texts.values()))
-
-    _, text = rendered(database, lambda ids: texts, similarity=0.5, recall=1.0)
-
-    parsed = assert_whole(text)
-    assert "eleven" in parsed.texts["ins"]
-    assert "ten" in parsed.texts["del"]
-
-
 def test_each_table_has_a_name_and_each_number_of_a_distribution_a_bar(database):
     database.insert_many(range(50), [f"text number {at // 2} of some words" for at in range(50)])
 
@@ -97,28 +82,6 @@ def test_each_table_has_a_name_and_each_number_of_a_distribution_a_bar(database)
     assert referred | labels <= set(parsed.ids)
 
 
-@pytest.mark.more
-def test_each_colour_is_one_for_light_and_one_for_dark_pages(database):
-    _, text = rendered(database)
-
-    used = set(re.findall(r"var\(--([\w-]+)\)", text)) - {"part"}
-    assert {"ink", "faint", "bar"} < used
-    assert {name: text.count(f"--{name}: #") for name in used} == dict.fromkeys(used, 2)
-
-
-@pytest.mark.more
-def test_the_page_says_what_was_drawn(database):
-    database.insert_many(range(60), [f"text number {at // 2} of some words" for at in range(60)])
-
-    _, text = rendered(database, limits=Limits(sample=20, seed=7, grouped_documents=10))
-
-    parsed = assert_whole(text)
-    said = " ".join(parsed.text("p").split())
-    assert "For 20 of 60 documents, drawn at random (seed 7), all matches were looked up" in said
-    assert "estimates from 20 drawn documents" in said
-    assert "about 60" in parsed.text("dd")
-
-
 def test_the_share_of_a_sample_has_an_error_and_that_of_all_documents_has_none(database):
     database.insert_many(range(400), [f"text number {at // 2} of words" for at in range(400)])
 
@@ -130,31 +93,6 @@ def test_the_share_of_a_sample_has_an_error_and_that_of_all_documents_has_none(d
     assert page.sampling_error(few) == pytest.approx(2 * (0.75 * 0.25 / 8) ** 0.5)
     assert 0 < page.sampling_error(many) < 0.02
     assert page.sampling_error(every) == 0
-
-
-@pytest.mark.more
-def test_advice_is_shown_with_its_remedy(database):
-    database.insert_many(range(200), [f"n{at}" for at in range(200)])
-    advice = list(database.advice())
-
-    _, text = rendered(database)
-
-    parsed = assert_whole(text)
-    assert advice
-    assert all(each.remedy in parsed.texts["code"] for each in advice)
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("sketch", [simdb.Simhash(store_volatility=False), simdb.Minhash()])
-def test_every_kind_of_database_has_a_page(open_database, sketch):
-    options = simdb.Options(sketch=sketch, delta_documents=4)
-    database = open_database(options=options)
-    database.insert_many(range(40), [f"text number {at // 2} of some words" for at in range(40)])
-
-    _, text = rendered(database)
-
-    assert_whole(text)
 
 
 def test_an_empty_database_has_a_page(database):

@@ -223,18 +223,6 @@ def test_ready_fingerprints(both):
     assert list(many.query_many(bits, distance=6)) == list(one.query_many(bits, distance=6))
 
 
-@pytest.mark.more
-def test_documents_with_and_without_weights_have_nearest_documents_together(both):
-    many, one, _, texts = both
-    if many.options.is_minhash:
-        pytest.skip("signatures are of one kind")
-    mixed = [texts[0], int(one.sketcher.fingerprints(texts[:1]).bits[0]), "", texts[3]]
-
-    found = many.nearest_many(mixed, 3, recall=1.0)
-
-    assert list(found) == [many.nearest(each, 3, recall=1.0) for each in mixed]
-
-
 @pytest.mark.few(1)
 def test_the_numbers_of_all_shards(both):
     many, one, ids, texts = both

@@ -4,7 +4,6 @@ import json
 import os
 import pickle
 import shutil
-import threading
 
 import pytest
 import sharded
@@ -285,27 +284,6 @@ def test_a_closed_database_says_so(path):
     for verb in (database.stats, lambda: database.query("a"), lambda: list(database)):
         with pytest.raises(simdb.ClosedError):
             verb()
-
-
-@pytest.mark.more
-def test_threads_ask_one_sharded_database_at_the_same_time(path):
-    texts = sharded.corpus()[1]
-    with simdb.open_sharded(path) as database:
-        wanted = [database.query(text, distance=9, threads=1) for text in texts]
-        found = []
-
-        def ask():
-            for _ in range(3):
-                found.append([database.query(text, distance=9, threads=2) for text in texts])
-                found.append(list(database.query_many(texts, distance=9, threads=3)))
-
-        askers = [threading.Thread(target=ask) for _ in range(4)]
-        for each in askers:
-            each.start()
-        for each in askers:
-            each.join()
-
-        assert found == [wanted] * 24
 
 
 def test_a_pickled_database_is_opened_again(path):

@@ -3,14 +3,9 @@
 The same documents lie in shards and in one database, in the order of the shards.
 """
 
-import gc
-import os
-import random
-
 import numpy as np
 import pytest
 import sharded
-from hypothesis import given as drawn, settings, strategies
 
 import simdb
 from simdb.database.sharding import sharded_database
@@ -286,31 +281,6 @@ def test_too_many_documents_for_one_database_are_refused(both, monkeypatch):
     assert pairs_of(many.find_all(where=is_short)) == pairs_of(one.find_all(where=is_short))
 
 
-def folders(place):
-    return [name for name in os.listdir(place) if name.startswith(files.PREFIX)]
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-def test_the_temporary_database_is_gone_when_the_answer_is_read(both, tmp_path, monkeypatch):
-    _, many, one, texts = both
-    monkeypatch.setattr(files.tempfile, "gettempdir", lambda: os.fspath(tmp_path))
-    monkeypatch.setattr(files, "_place", lambda room_bytes: None)
-    ids = list(texts)
-
-    pairs = many.find_all()
-    many.find_clusters()
-    many.compare(ids, ids)
-    with pytest.raises(simdb.OptionError):
-        many.find_clusters(keep="max:unknown")
-    gc.collect()
-    assert len(folders(tmp_path)) == 1
-    assert pairs_of(pairs) == pairs_of(one.find_all())
-    gc.collect()
-
-    assert folders(tmp_path) == []
-
-
 @pytest.mark.few(1)
 def test_it_lies_in_memory_only_with_room_for_all_shards(both, monkeypatch):
     _, many, _, _ = both
@@ -352,30 +322,3 @@ def test_a_shard_that_fails_while_it_is_copied_is_named_or_left_out(tmp_path, mo
         assert {*found.left, *found.right} <= {*rest}
         assert list(many.skipped) == ["shard-00001"]
         assert pairs_of(found) == pairs_of(many.find_all(distance=3))
-
-
-@settings(max_examples=6)  # to write shards takes some tenths of a second
-@drawn(strategies.integers(0, 2**32), strategies.integers(1, 6), strategies.integers(0, 9))
-@pytest.mark.more
-def test_fingerprints_of_a_few_bits(tmp_path_factory, seed, shards, distance):
-    draw = random.Random(seed)
-    bits = [draw.getrandbits(5) | draw.getrandbits(2) << 40 for _ in range(30)]
-    ids = list(range(len(bits)))
-    place = tmp_path_factory.mktemp("bits")
-    simdb.write_sharded(
-        place / "many", [(ids, np.array(bits, np.uint64))], shards, options=sharded.BARE
-    )
-
-    with simdb.open_sharded(place / "many") as many:
-        order = list(many)
-        wanted = {
-            (left, right)
-            for at, left in enumerate(order)
-            for right in order[at + 1 :]
-            if (bits[left] ^ bits[right]).bit_count() <= distance
-        }
-        found = many.find_all(distance=distance, recall=1.0)
-        assert sorted(zip(found.left, found.right, strict=True)) == sorted(wanted)
-        for group in many.find_clusters(distance=distance, recall=1.0, policy="star"):
-            for other in group.ids[1:]:
-                assert (group.representative, other) in wanted

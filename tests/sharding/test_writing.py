@@ -126,21 +126,6 @@ def test_arrays_of_fingerprints_are_distributed_as_other_documents(tmp_path):
         assert [match.id for match in database.query(int(bits[7]))] in ([7, 57], [57, 7])
 
 
-@pytest.mark.more
-def test_arrow_columns_are_distributed_as_lists_are(tmp_path, documents):
-    arrow = pytest.importorskip("pyarrow")
-    ids = [f"id {number}" for number in range(len(documents[1]))]
-    columns = arrow.table({"id": ids, "text": documents[1]})
-
-    for name, batch in {
-        "lists": (ids, documents[1]),
-        "arrow": (columns["id"], columns["text"]),
-    }.items():
-        simdb.write_sharded(tmp_path / name, [batch], SHARDS)
-
-    assert contents(tmp_path / "lists") == contents(tmp_path / "arrow")
-
-
 def test_what_is_no_batches_is_refused_by_name(tmp_path, documents):
     for given in (None, 5, documents):
         with pytest.raises(simdb.InputError, match="batch"):

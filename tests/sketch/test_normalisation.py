@@ -4,11 +4,9 @@ import hashlib
 import random
 import unicodedata
 
-import numpy as np
 import pytest
 
 from simdb.core.cold import section
-from simdb.sketch.cutting import _lower_case
 from simdb.sketch.normalisation import FORMS, TABLES, lower_cased, normalised
 
 SEED = 20_261_121
@@ -77,15 +75,6 @@ def test_the_table_knows_the_unicode_of_the_running_python():
 
     assert release(unicodedata.unidata_version) <= known
     assert release(section(TABLES, "version")) == known
-
-
-@pytest.mark.more
-def test_lower_case_is_that_of_the_kernel_for_every_character():
-    codes = np.array([code for code in range(0x110000) if not 0xD800 <= code < 0xE000], np.uint32)
-
-    lowered = lower_cased("".join(map(chr, codes)))
-
-    assert list(map(ord, lowered)) == _lower_case(codes).tolist()
 
 
 def test_lower_case_keeps_the_number_of_characters_and_knows_no_context():

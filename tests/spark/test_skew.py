@@ -83,20 +83,6 @@ def test_a_task_makes_fewer_links_than_it_has_documents(bits):
     assert max(map(len, components_of(links))) > COPIES // 2
 
 
-@pytest.mark.more
-def test_a_large_part_is_cut_into_tasks_of_like_size_with_the_same_result(bits):
-    plan, shared, inputs = tasks_of(bits, None)
-    whole = components_of([link for each in inputs for link in links_of(plan, shared, each)])
-
-    plan, shared, inputs = tasks_of(bits, LIMIT)
-    found = [links_of(plan, shared, each) for each in inputs]
-
-    assert components_of([link for links in found for link in links]) == whole
-    sizes = sorted(map(sent, inputs))
-    assert sizes[-1] <= 2 * sizes[len(sizes) // 2]
-    assert all(len(links) < len(bits) for links in found)
-
-
 def clusters_of(frame):
     """Return the members of each cluster, by its representative."""
     found = {}

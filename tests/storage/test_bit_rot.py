@@ -64,17 +64,6 @@ def outcomes(content, answer, path, bits):
         yield bit, ask(path / str(number)), answer
 
 
-@pytest.mark.more
-def test_flipped_bits_are_found_or_harmless(content, tmp_path):
-    content, answer = content
-    bits = random.Random(1).sample(range(8 * 4096 * 2, 8 * len(content)), 3)
-
-    results = list(outcomes(content, answer, tmp_path, bits))
-
-    assert [(bit, found) for bit, found, _ in results if found not in ("found", answer)] == []
-    assert sum(found == "found" for _, found, _ in results) >= 1
-
-
 @pytest.mark.slow
 def test_many_flipped_bits_are_found_or_harmless(content, tmp_path):
     content, answer = content
@@ -83,14 +72,3 @@ def test_many_flipped_bits_are_found_or_harmless(content, tmp_path):
     results = list(outcomes(content, answer, tmp_path, bits))
 
     assert [(bit, found) for bit, found, _ in results if found not in ("found", answer)] == []
-
-
-@pytest.mark.more
-def test_a_file_that_was_cut_off_is_refused_or_found(content, tmp_path):
-    content, _ = content
-    for number, size in enumerate((0, 100, 4096, 8192, len(content) // 2)):
-        path = tmp_path / str(number)
-        path.mkdir()
-        (path / "data.mdb").write_bytes(content[:size])
-
-        assert ask(path) == "found", size

@@ -123,20 +123,6 @@ def test_metadata_that_was_cut_off_is_refused(length):
         decode_block(key, codec.encode_array(b"meta", key, payload))
 
 
-@pytest.mark.more
-def test_metadata_of_many_documents_is_found_among_those_without(database):
-    data = [{"n": at} if at % 3 == 0 else None for at in range(1000)]
-    database.insert_many(range(1000), np.arange(1000, dtype=np.uint64), data)
-    database.insert("last", 5)
-    database.delete_many(range(0, 1000, 2))
-
-    for step in ("delta", "compacted"):
-        found = [database.get(id).metadata for id in range(1, 1000, 2)]
-        assert found == data[1::2], step
-        database.compact()
-    assert database.get("last").metadata is None
-
-
 @given(
     first=st.sets(st.integers(0, 40_000), max_size=20),
     second=st.sets(st.integers(0, 40_000), max_size=20),

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from forked import Child
 
-import simdb
-
 # Every commit stores one more group of ten equal fingerprints, so a reader sees whole groups.
 GROUP = 10
 
@@ -54,39 +52,6 @@ def run_threads(actions):
     return errors
 
 
-@pytest.mark.more
-def test_threads_read_committed_states_while_one_writes(database):
-    stop = threading.Event()
-
-    def write():
-        for number in range(20):
-            ids = range(number * GROUP, (number + 1) * GROUP)
-            database.insert_many(ids, [number << 20] * GROUP)
-        stop.set()
-
-    def read():
-        last = 0
-        while not stop.is_set():
-            with database.read() as snapshot:
-                count = len(snapshot)
-                assert count % GROUP == 0
-                assert count >= last
-                assert len(list(snapshot)) == count
-                last = count
-            for number in range(0, last // GROUP, 7):
-                assert len(database.query(number << 20, distance=0)) == GROUP
-
-    def sweep():
-        while not stop.is_set():
-            with database.read() as snapshot:
-                groups = len(snapshot) // GROUP
-                assert len(snapshot.find_all(distance=0)) == groups * GROUP * (GROUP - 1) // 2
-                assert len(snapshot.find_clusters(distance=0)) == groups
-
-    assert run_threads([write, read, read, sweep]) == []
-    assert len(database) == 200
-
-
 def test_threads_that_write_take_turns(database):
     def write(name):
         return lambda: [database.insert(f"{name}{number}", number) for number in range(30)]
@@ -114,26 +79,6 @@ def test_only_one_of_many_threads_claims_a_document(database):
 
     assert sorted(claimed) == list(range(20))
     assert len(database) == 20
-
-
-@pytest.mark.more
-def test_compaction_beside_readers_loses_nothing(database):
-    database.insert_many(range(200), np.arange(200, dtype=np.uint64) << np.uint64(20))
-    stop = threading.Event()
-
-    def compact():
-        for number in range(200, 210):
-            database.insert(number, number << 20)
-            database.compact()
-        stop.set()
-
-    def read():
-        while not stop.is_set():
-            assert database.query(7 << 20, distance=0) == [simdb.Match(7, 0)]
-            assert len(database) >= 200
-
-    assert run_threads([compact, read, read]) == []
-    assert list(database) == list(range(210))
 
 
 def test_processes_read_committed_states_while_another_writes(database):

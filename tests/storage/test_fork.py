@@ -5,13 +5,10 @@ import multiprocessing
 import os
 import pickle
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 from forked import run
 
@@ -200,14 +197,6 @@ def test_a_childs_reading_leaves_locks_readers_and_transactions_to_the_parent(fi
     assert list(filled) == [1, 2, 3, 4, 5, 7]
 
 
-@pytest.mark.more
-def test_a_child_of_a_child_reads_too(filled):
-    def child():
-        return len(filled), in_child(lambda: list(filled)), len(filled)
-
-    assert in_child(child) == (4, [1, 2, 3, 4], 4)
-
-
 def test_threads_of_a_child_open_the_database_once(filled, monkeypatch):
     opened = []
 
@@ -290,41 +279,6 @@ def is_new(row):
     return DATABASE.first(row["bits"]) is None
 
 
-def claim(row, database):
-    """What `datasets` does with a row, with a database that was pickled for the worker."""
-    return database.add_if_new(f"row {row['bits']}", row["bits"]) is None
-
-
-def claim_by_parents(row):
-    """The same with the database of the parent, and with all bits flipped."""
-    return DATABASE.add_if_new(f"again {row['bits']}", row["bits"] ^ (2**64 - 1)) is None
-
-
-@pytest.mark.more
-def test_two_processes_of_datasets_filter_by_the_parents_database(filled, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "environ", os.environ)  # datasets leaves another in its place
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
-    datasets = pytest.importorskip("datasets")
-    global DATABASE
-    DATABASE = filled
-    bits = [int(each) for each in np.random.default_rng(1).integers(0, 2**62, 50)]
-    rows = datasets.Dataset.from_dict({"bits": [1, 3, 2**40, *bits]})
-    try:
-        new = rows.filter(is_new, num_proc=2)["bits"]
-        own = rows.filter(claim_by_parents, num_proc=2)["bits"]
-    finally:
-        DATABASE = None
-
-    claimed = rows.filter(claim, fn_kwargs={"database": filled}, num_proc=2)["bits"]
-
-    assert list(new) == list(claimed) == bits
-    assert set(own) > set(bits)
-    assert len(own) == 51  # 1, 3 and 2**40 are near-duplicates of each other
-    assert set(filled) == {
-        1, 2, 3, 4, *(f"row {each}" for each in bits), *(f"again {each}" for each in own),
-    }  # fmt: skip
-
-
 def test_a_child_can_open_the_database_again_and_both_write(database):
     database.insert("parent", 1)
 
@@ -387,50 +341,12 @@ def test_a_transaction_open_at_the_fork_is_the_parents(database):
     assert list(database) == [1, 3]
 
 
-@pytest.mark.more
-def test_a_child_waits_for_the_parents_transaction(database):
-    def insert():
-        with simdb.open(database.path, "w", timeout=0.05) as own:
-            own.insert("child", 1)
-
-    with database.write() as transaction:
-        transaction.insert("parent", 1)
-        assert isinstance(in_child(insert), simdb.BusyError)
-
-    assert in_child(insert) is None
-    assert list(database) == ["parent", "child"]
-
-
 def test_pairs_begun_by_the_parent_are_refused_in_a_child(database):
     database.insert_many(range(9), [0] * 9)
     pairs = database.find_all()
 
     assert isinstance(in_child(lambda: list(pairs)), ForkedError)
     assert len(pairs) == 36
-
-
-@pytest.mark.more
-@pytest.mark.few(1)
-@pytest.mark.parametrize("ending", ["sys.exit()", "raise SystemExit(3)", "os._exit(0)", "1"])
-def test_a_process_may_end_without_closing_anything(tmp_path, ending):
-    script = (
-        "import os, sys, simdb\n"
-        "database = simdb.open(sys.argv[1])\n"
-        "database.insert(1, 1)\n"
-        "snapshot = database.read()\n"
-        "transaction = database.write()\n"
-        "pairs = database.find_all()\n"
-        f"{ending}\n"
-    )
-    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "db")]
-
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert ended.returncode in (0, 3)
-    assert ended.stderr == ""
-    with simdb.open(tmp_path / "db") as database:
-        assert list(database) == [1]
-        assert len(database.stats().readers) == 1
 
 
 def test_a_child_forked_in_the_middle_of_another_threads_work_is_told_so(database):

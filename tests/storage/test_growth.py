@@ -1,7 +1,5 @@
 """The map grows when needed: in commits, in compaction, and while other processes use it."""
 
-import threading
-
 import lmdb
 import numpy as np
 import pytest
@@ -85,34 +83,6 @@ def test_a_map_that_cannot_grow_is_full_and_nothing_is_lost(open_database, monke
 
     assert list(database) == [1]
     database.insert(2, 2)
-
-
-@pytest.mark.more
-def test_readers_in_threads_survive_growth(open_database):
-    database = open_database(options=TINY, map_size=MIB)
-    database.insert("first", 2**63)
-    stop = threading.Event()
-    errors = []
-
-    def read():
-        while not stop.is_set():
-            try:
-                assert database.query(2**63, distance=0) == [simdb.Match("first", 0)]
-            except BaseException as error:
-                errors.append(error)
-                return
-
-    threads = [threading.Thread(target=read) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for start in range(0, 30_000, 10_000):
-        database.insert_many(*many(start, 10_000))
-    stop.set()
-    for thread in threads:
-        thread.join()
-
-    assert errors == []
-    assert len(database) == 30_001
 
 
 def test_a_database_that_another_process_made_larger_is_read_and_written(open_database, tmp_path):

@@ -3,8 +3,6 @@
 import os
 import pickle
 import stat
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -245,25 +243,6 @@ def test_entries_out_of_order_and_without_weight_are_problems(path, content):
         with_true_checksums(content[: -8 * count] + weightless.astype("<u8").tobytes())
     )
     assert any("weigh nothing" in problem for problem in problems_of(str(path), None))
-
-
-@pytest.mark.more
-def test_a_reader_beside_a_writer_sees_one_table_or_the_other(path):
-    script = (
-        "import simdb, sys\n"
-        "tables = [simdb.load_idf(sys.argv[1]), simdb.fit_idf(['red', 'red'])]\n"
-        "for turn in range(40):\n"
-        "    simdb.save_idf(tables[turn % 2], sys.argv[1])\n"
-    )
-    command = [sys.executable, "-W", "ignore", "-c", script, str(path)]
-    with subprocess.Popen(command) as writer:
-        counts = set()
-        while writer.poll() is None:
-            counts.add(len(simdb.load_idf(path)))
-
-    assert writer.returncode == 0
-    assert counts <= {len(TABLE), 1}
-    assert os.listdir(path.parent) == [path.name]
 
 
 COUNT = len(TABLE.entries)

@@ -98,28 +98,6 @@ def test_only_what_a_read_transaction_fetched_has_pages_of_the_file(large):
     assert store.environment.write(written) is None
 
 
-@pytest.mark.more
-def test_a_database_larger_than_the_memory_answers_as_any_other(large, monkeypatch):
-    monkeypatch.setattr("simdb.storage.environment.memory_bytes", lambda: 1)
-    advised = []
-    advise = file_map._advise
-    monkeypatch.setattr(
-        file_map, "_advise", lambda pages, *how: advised.append(how[0]) or advise(pages, *how)
-    )
-    with simdb.open(large.path, "w", durability="none") as database:
-        database.insert_many(range(COUNT, COUNT + 5000), BITS[:5000] ^ np.uint64(1))
-        found = [match.id for match in database.query(int(BITS[77]), distance=1)]
-        some = database.query_many(
-            BITS[:100], distance=1, search=simdb.Search(memory_limit=100_000)
-        )
-        database.compact()
-
-        assert found == [77, COUNT + 77]
-        assert len(some.ids) == 200
-        assert file_map.RANDOM in advised
-        assert database.query(int(BITS[4999]), distance=0)[0].id == 4999
-
-
 def test_tables_are_not_read_ahead_of_need(tmp_path):
     with simdb.open(tmp_path / "db", options=TINY) as database:
         database.insert_many(range(10), BITS[:10])

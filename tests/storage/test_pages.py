@@ -187,19 +187,6 @@ def test_a_newest_commit_on_the_page_of_another_is_refused(data_file):
         simdb.open(data_file.parent)
 
 
-@pytest.mark.more
-def test_pages_are_sound_after_every_commit(database):
-    data_file = os.path.join(database.path, "data.mdb")
-    assert problems(data_file) == []
-    for number in range(60):
-        ids = range(number * 100, number * 100 + number)
-        database.insert_many(ids, ids, [None, "m"] * (number // 2) + [3] * (number % 2))
-        database.delete_many(range(number * 7))
-        assert problems(data_file) == []
-    database.compact()
-    assert problems(data_file) == []
-
-
 def test_a_page_number_outside_the_file_is_refused_when_opening(data_file):
     # LMDB followed it, and the system ended the process.
     for position in big_nodes(data_file.read_bytes()):

@@ -176,17 +176,6 @@ def test_passages_are_those_of_the_texts_whatever_was_done(tmp_path, sizes, seed
     assert_sound(path)
 
 
-@pytest.mark.more
-def test_commits_of_one_document_leave_few_runs(tmp_path):
-    with simdb.open(tmp_path / "db", options=OPTIONS, durability="none") as database:
-        texts = {number: " ".join(WORDS[number : number + 30]) for number in range(120)}
-        for id, text in texts.items():
-            database.insert(id, text)
-
-        assert len(rows_of(database)) < 10
-        assert_passages(database, texts)
-
-
 def test_documents_without_words_add_no_runs(tmp_path):
     with simdb.open(tmp_path / "db", options=OPTIONS, durability="none") as database:
         for number in range(20):

@@ -45,8 +45,8 @@ def verbs(database):
     [
         ("compact", errno.EMFILE, True),
         ("rebuild", errno.EIO, False),
-        pytest.param("compact", errno.ENOMEM, False, marks=pytest.mark.more),
-        pytest.param("rebuild", errno.EMFILE, True, marks=pytest.mark.more),
+        pytest.param("compact", errno.ENOMEM, False),
+        pytest.param("rebuild", errno.EMFILE, True),
     ],
 )
 def test_a_database_outlives_reopening_that_fails_at_any_call(tmp_path, verb, code, lasts):

@@ -158,19 +158,6 @@ def forget_sums(database):
     environment.write(write)
 
 
-@pytest.mark.more
-def test_runs_without_sums_are_merged_if_their_checksums_are_right(database):
-    before = everything(database)
-    forget_sums(database)
-
-    assert list(database.check(deep=True)) == []
-    database.compact()
-
-    stored, said = sums_by_definition(database)
-    assert stored == said
-    assert everything(database) == before
-
-
 def test_runs_without_sums_are_not_merged_if_a_checksum_is_wrong(database):
     forget_sums(database)
     environment = database._store.environment

@@ -18,14 +18,6 @@ def run(*arguments, **settings):
     return ended.returncode, ended.stdout + ended.stderr
 
 
-@pytest.mark.more
-def test_every_verb_answers_as_brute_force_does():
-    code, told = run("--documents", 400, "--seeds", 1)
-
-    assert code == 0, told
-    assert ": 0 failed" in told
-
-
 # Only a database with a table of more than 2,000 entries is damaged by this rebuild.
 BROKEN = """
 import simdb.storage.rewriting as rewriting

@@ -1,7 +1,5 @@
 """Repeated runs beside a database keep, report and store what a dict and a double loop say."""
 
-import random
-
 import pytest
 from torture_tool import report_of
 
@@ -13,14 +11,3 @@ def test_repeated_runs_keep_and_store_what_a_double_loop_says(seed):
 
     assert report["bad"] == []
     assert min(report["found"][kind] for kind in ("kept again", "seen before", "compared")) > 5
-
-
-@pytest.mark.more
-def test_repeated_runs_do_so_at_drawn_seeds():
-    seed = random.randrange(10**6)
-    print("repeats.py --worlds 10 --seed", seed)
-
-    report = report_of("repeats.py", "--worlds", 10, "--seed", seed)
-
-    assert report["bad"] == []
-    assert report["found"]["left out again"] > 0

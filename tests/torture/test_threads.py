@@ -1,7 +1,6 @@
 """Threads that use, end and close the objects of other threads get answers or errors of simdb."""
 
 import os
-import random
 
 import pytest
 from torture_tool import report_of
@@ -20,18 +19,6 @@ def test_threads_that_end_each_others_things_get_answers_or_errors(actors):
 
     assert report["bad"] == []
     assert any(said.endswith(": done") for said in report["found"])
-
-
-@pytest.mark.more
-def test_threads_beside_forks_get_answers_or_errors_at_a_drawn_seed():
-    seed = random.randrange(10**6)
-    actors = ["fork", "insert", "ask", "close"]
-    print("threads.py --trials 1 --seed", seed, "--actors", *actors)
-
-    report = report_of("threads.py", "--trials", 1, "--seed", seed, "--actors", *actors)
-
-    assert report["bad"] == []
-    assert report["found"]["fork: done"] > 0
 
 
 @pytest.mark.slow

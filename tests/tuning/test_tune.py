@@ -1,6 +1,5 @@
 """Advice suits the texts, follows judged pairs, and names what is wrong with its arguments."""
 
-import itertools
 import json
 import random
 
@@ -97,15 +96,6 @@ def test_the_advised_threshold_finds_edited_records_that_the_default_misses(
     assert found_share(folder / "advised", advised.options, titles, copies) > 0.3
 
 
-@pytest.mark.more
-def test_threshold_stands_above_chance():
-    # With two words there is little to compare, and the texts of a large collection often agree.
-    advice = simdb.tune(records(600, 2, seed=3), documents=10_000_000)
-
-    assert any("by chance" in reason for reason in advice.reasons)
-    assert any("too alike to tell copies" in reason for reason in advice.reasons)
-
-
 def test_without_pairs_nothing_is_said_about_precision(advised):
     assert advised.precision is None
     assert advised.recall is None
@@ -141,59 +131,6 @@ def test_signs_that_only_look_like_tags_are_no_markup():
     assert simdb.tune(texts).options.sketch.markup == "none"
 
 
-@pytest.mark.more
-def test_judged_pairs_set_the_threshold(advised_by_pairs):
-    advice = advised_by_pairs
-
-    assert 0.3 < advice.options.similarity < 0.65
-    assert advice.pair_count == 60
-    assert advice.precision.low < advice.precision.value <= advice.precision.high
-    assert advice.recall.value > 0.8
-    assert advice.precision.value > 0.8
-
-
-@pytest.mark.more
-def test_of_a_blocking_step_the_pairs_set_a_threshold_below_chance():
-    """Records of one maker share three words of eight: all of them are candidates of each other."""
-    chance = random.Random(5)
-    words = [f"part{at}" for at in range(60)]
-    texts = [" ".join(["made by acme", *chance.choices(words, k=5)]) for _ in range(400)]
-    near = [(text, changed(text, 4, at)) for at, text in enumerate(texts[:12])]
-    far = [(text, changed(text, 7, at)) for at, text in enumerate(texts[12:60])]
-    judged = near + far, [1] * 12 + [0] * 48
-
-    held, free = simdb.tune(texts, *judged), simdb.tune(texts, *judged, blocking=True)
-
-    assert held.recall.value < 0.5
-    assert free.recall.value > 0.8
-    assert free.precision.value > 0.8
-    (reason,) = [reason for reason in free.reasons if "blocking step" in reason]
-    assert "A search of all 400 documents would also match each of them with about" in reason
-    assert "compare decides the candidates" in free.remedy
-    assert not any("blocking" in reason for reason in held.reasons)
-
-
-@pytest.mark.more
-def test_of_sketches_that_judge_few_pairs_alike_that_which_tells_copies_best_is_taken():
-    """Six of 30 candidates are duplicates; several sketches divide these 30 without error.
-
-    The default was taken, as the first of them; its F1 on all candidates was .87.
-    """
-    chance = random.Random(4)
-    texts = [text for _ in range(60) for text in volume(chance)]
-    blocks = [range(at, at + 8) for at in range(0, len(texts), 8)]
-    pairs = [pair for block in blocks for pair in itertools.product(block[::2], block[1::2])]
-    chance.shuffle(pairs)
-    labels = np.array([left // 2 == right // 2 for left, right in pairs])
-
-    advice = simdb.tune(texts, pairs[:30], labels[:30], blocking=True)
-
-    with simdb.open(None, options=advice.options) as database:
-        database.insert_many(range(len(texts)), texts)
-        found = database.compare(*np.array(pairs).T).similarity >= advice.options.similarity
-    assert 2 * (found & labels).sum() > 0.97 * (found.sum() + labels.sum())
-
-
 def volume(chance):
     """Return four papers of one volume, each as two catalogues have it, one after the other."""
     venue = [f"venue{chance.randrange(400)}" for _ in range(6)]
@@ -204,30 +141,6 @@ def volume(chance):
         short = [word for word in title if chance.random() < 0.85]
         texts += [" ".join([*title, *venue, year]), " ".join([*short, *venue[2:4], year])]
     return texts
-
-
-@pytest.mark.more
-def test_the_judgement_of_the_pairs_decides_not_the_texts(titles):
-    # The same texts, but a third of changed words is judged to be another thing.
-    near = [(text, changed(text, 1, at)) for at, text in enumerate(titles[:40])]
-    far = [(text, changed(text, 3, at)) for at, text in enumerate(titles[40:80])]
-
-    advice = simdb.tune(titles, near + far, [1] * 40 + [0] * 40)
-
-    assert 0.65 < advice.options.similarity < 0.9
-
-
-@pytest.mark.more
-def test_judgements_without_similarity_are_called_loose(titles):
-    # The labels are independent of the texts: a duplicate is more similar than another pair in
-    # 0.5 of the cases, with a standard deviation of 0.05.  The limit of 0.8 is 6 of them away.
-    generator = random.Random(8)
-    pairs = [(text, changed(text, generator.randint(1, 6), at)) for at, text in enumerate(titles)]
-    labels = [generator.random() < 0.5 for _ in pairs[:150]]
-
-    advice = simdb.tune(titles, pairs[:150], labels)
-
-    assert any("loosely" in reason for reason in advice.reasons)
 
 
 @pytest.mark.slow
@@ -244,33 +157,6 @@ def test_pairs_by_position_by_id_and_by_text_are_the_same(titles, judged):
     four = simdb.tune(iter(texts), np.array(positions), np.array(labels))
 
     assert one == two == three == four
-
-
-@pytest.mark.more
-def test_the_same_seed_gives_the_same_advice(titles, judged):
-    few = titles[:40]
-
-    assert simdb.tune(few, *judged, seed=5) == simdb.tune(few, *judged, seed=5)
-
-
-@pytest.mark.more
-def test_idf_is_advised_where_frequent_words_hide_the_others():
-    # Every text has the same six words; two rare words say what it is about.
-    generator = random.Random(11)
-    rare = vocabulary(generator, 4000)
-    common = "the model of our new series"
-    texts = [f"{common} {generator.choice(rare)} {generator.choice(rare)}" for _ in range(400)]
-    pairs = [(text, " ".join([text.split()[at % 4], *text.split()[3:]])) for at, text in
-             enumerate(texts[:150])]  # fmt: skip
-    pairs += [(texts[at], texts[at + 1]) for at in range(150, 300)]
-
-    advice = simdb.tune(texts, pairs, [True] * 150 + [False] * 150)
-
-    assert advice.options.sketch.weighting == "tf-idf"
-    assert advice.flags.startswith("--idf texts.idf --similarity")
-    assert advice.idf_flags.endswith("--output texts.idf")
-    assert advice.options.sketch.idf.document_count == len(texts)
-    assert advice.precision.value > 0.9
 
 
 def test_advice_can_be_printed_and_stored_as_json(advised_by_pairs):

@@ -18,69 +18,6 @@ from simdb.cli.output.render import in_words
 
 # Folders whose messages commands do not print: other libraries' names, and the kernel.
 APART = {"compat", "cli", "distributed", "spark", "integrations", "deduplication"}
-PYTHON = re.compile(
-    r"\b[a-z_]+=|\b\w+\(|\bmode '|\b(?:find|insert|query|add)_[a-z]|simdb\.[a-zA-Z]"
-)
-# Messages about arguments that commands do not pass on: only programs can cause them.
-ONLY_IN_PROGRAMS = re.compile(
-    "|".join(
-        (
-            "the Arrow array (is not valid|has a text)",
-            "list\\(mapping\\)",
-            "is a list of texts, such as",
-            "must be a simdb\\.",
-            "^<?simdb\\.[A-Z]",
-            "must be a datetime",
-            "is not possible; give a path",
-            "give simdb.open a path",
-            "in this process: simdb.open",
-            "^mode '",
-            "use (?:signatures|fingerprints)\\(\\)",
-            "array.view",
-            "^nearest_many",
-            "^explain needs two documents",
-            "^simdb.open\\(None",
-            "of simdb\\.Search does not apply",
-            "^search must be the name",
-            "rotations= works only",
-            "rotations are predicted",
-            "^attempts= fixes",
-            "a mapping from id to text",
-            "metadata of",
-            "^in against=$",
-            "similarity needs two",
-            "similarities needs",
-            "a list of tokens, simdb.Features",
-            "takes texts, lists of tokens",
-            "simdb\\.(?:signature|fingerprint) takes one",
-            "is not a simdb.Signature",
-            "numpy.float32",
-            "pass its .tocsr",
-            "CSR matrix",
-            "close\\(\\) was called",
-            "another with Database\\.(?:read|write)\\(\\)",
-            "with durability=",
-            "labels=",
-            "opened for reading; open it with mode",
-            "^action=",
-            "in the programs that use it",
-            "created with other options",
-            "is Features with weights",
-            "another thread",
-            "finish_sharded",
-            "has no argument|unexpected keyword argument",
-            "--search rotation,rotations=64",
-            "^(?:x, m|t|k)=",
-            "^documents are missing",
-            "^decontaminate needs against=",
-            "of texts give simdb.fingerprints",
-            "^a write transaction on .* was dropped",
-            "on_error= takes a function",
-            "write_shard|shard_of|is one database and not sharded|names shards of another",
-            "table\\(s\\)|rotation\\(s\\)|dimension\\(s\\)|document\\(s\\)",
-        )
-    )
-)
 
 
 def message_of(node):
@@ -136,17 +73,6 @@ def messages():
             if text and " " in text and id(node) not in inner:
                 found.append((f"{inside}:{node.lineno}", text))
     return found
-
-
-@pytest.mark.more
-def test_what_is_left_in_words_of_python_is_only_for_programs():
-    left = [
-        f"{where}: translate {in_words(text)!r} in {render}"
-        for where, text in messages()
-        if PYTHON.search(in_words(text)) and not ONLY_IN_PROGRAMS.search(text)
-    ]
-
-    assert left == []
 
 
 def test_every_verb_and_argument_with_another_name_is_still_written_by_the_library():
