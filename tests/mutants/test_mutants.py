@@ -19,7 +19,7 @@ TEST = """from simdb.larger import larger
 def test_larger():
     assert larger(1, 2) == 2
 """
-INI = "[pytest]\nmarkers =\n    slow\n    more\n"
+INI = "[pytest]\nmarkers =\n    slow\n"
 MUTANT = {
     "path": "simdb/larger.py",
     "line": 3,
@@ -99,7 +99,7 @@ def test_a_mutant_is_reached_where_its_statement_runs_and_a_constant_by_every_fu
     assert names["g"].__doc__ == "Say."
 
 
-def test_tests_that_reach_a_mutant_run_cheap_ones_first_and_more_of_them_after_all(tmp_path):
+def test_tests_that_reach_a_mutant_run_cheap_ones_first_within_the_budget(tmp_path):
     near, cheap, dear, failing, other = (
         "tests/database/test_write.py::test_a[1]", "tests/test_b.py::test_b",
         "tests/test_b.py::test_c", "tests/test_b.py::test_d", "tests/test_e.py::test_e",
@@ -107,19 +107,15 @@ def test_tests_that_reach_a_mutant_run_cheap_ones_first_and_more_of_them_after_a
     told = [[7, near], [7, dear], [7, cheap], [7, failing], [7, ""], [8, other]]
     told += [[near, 1, True], [cheap, 0.1, True], [dear, 9.5, True], [failing, 0.1, False]]
     (tmp_path / "reached").write_text("\n".join(map(json.dumps, told)))
-    choice = Choice(tmp_path / "reached", budget=2, more=3)
 
-    quick, more = choice.of(
-        {"path": "simdb/database/write.py", "number": 7},
-        {near, cheap, dear, failing, other},
-        {near.replace("1", "2"), "tests/test_b.py::test_f", "tests/test_e.py::test_g"},
+    chosen = Choice(tmp_path / "reached", budget=2).of(
+        {"path": "simdb/database/write.py", "number": 7}, {near, cheap, dear, failing, other}
     )
 
-    assert quick == [near, cheap]
-    assert more == [near.replace("1", "2"), "tests/test_b.py::test_f"]
+    assert chosen == [near, cheap]
 
 
-def test_a_mutant_of_c_is_for_the_tests_of_its_module_and_those_with_its_name(tmp_path):
+def test_a_mutant_of_c_is_for_the_tests_of_its_module_then_for_all_others(tmp_path):
     names = {
         "tests/kernel/test_sketch_text.py::test_a", "tests/kernel/test_search_tables.py::test_b",
         "tests/decontamination/test_align.py::test_c", "tests/format/test_d.py::test_d",
@@ -127,12 +123,13 @@ def test_a_mutant_of_c_is_for_the_tests_of_its_module_and_those_with_its_name(tm
     }  # fmt: skip
     (tmp_path / "reached").write_text('["tests/format/test_f.py::test_f", 1, false]')
 
-    quick, _ = Choice(tmp_path / "reached", budget=10, more=5).of(
-        {"path": "simdb_ext/sketch/ngrams/align.c", "number": 3}, names, set()
+    chosen = Choice(tmp_path / "reached", budget=10).of(
+        {"path": "simdb_ext/sketch/ngrams/align.c", "number": 3}, names
     )
 
-    assert [name.split("::")[0].split("/")[-1] for name in quick] == [
+    assert [name.split("::")[0].split("/")[-1] for name in chosen] == [
         "test_align.py", "test_sketch_text.py", "test_d.py", "test_search_tables.py",
+        "test_many.py",
     ]  # fmt: skip
 
 
@@ -142,17 +139,9 @@ def test_a_mutant_is_killed_by_the_test_that_fails_and_survives_if_none_does(tmp
     mutants = [MUTANT, {**MUTANT, "changed": "    return a if a >= b else b"}]
     (tmp_path / "mutants.json").write_text(json.dumps(mutants))
 
+    run = [TOOL, "run", tmp_path / "mutants.json", "--tree", tree]
     ended = subprocess.run(
-        [
-            sys.executable,
-            TOOL,
-            "run",
-            tmp_path / "mutants.json",
-            "--tree",
-            tree,
-            "--reached",
-            tmp_path / "reached",
-        ],
+        [sys.executable, *run, "--reached", tmp_path / "reached"],
         capture_output=True,
         text=True,
         check=True,

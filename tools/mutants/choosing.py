@@ -11,8 +11,8 @@ USUAL_SECONDS = 0.1
 class Choice:
     """Tests by what is known of them: which mutants they reach, and what they cost."""
 
-    def __init__(self, file, *, budget, more):
-        self.budgets = budget, more
+    def __init__(self, file, *, budget):
+        self.budget = budget
         self.reached = defaultdict(set)  # {number of a mutant: quick tests}
         self.seconds = {}
         failed = set()
@@ -30,37 +30,30 @@ class Choice:
         for name, seconds in self.seconds.items():
             self.of_function.setdefault(function_of(name), seconds)
 
-    def of(self, mutant, quick, more):
-        """Return the quick tests for a mutant, and those of `more`."""
+    def of(self, mutant, tests):
+        """Return the names of the tests to run against a mutant, of all names of quick tests."""
         if mutant["path"].startswith("simdb_ext/"):
-            return [self.of_kernel(mutant, these, at) for at, these in enumerate((quick, more))]
-        reaching = self.reached[mutant["number"]] & quick
+            return self.of_kernel(mutant, tests)
+        reaching = self.reached[mutant["number"]] & tests
         near = near_by(mutant["path"])
         if not reaching:
-            reaching = {name for name in quick - self.failed if name.startswith(near)}
-        functions = {function_of(name) for name in reaching}
-        files = {name.split("::")[0] for name in functions}
-        likely = [name for name in more if name.split("::")[0] in files]
-        return (
-            self.within(reaching, 0, lambda name: (not name.startswith(near),)),
-            self.within(likely, 1, lambda name: (function_of(name) not in functions,)),
-        )
+            reaching = {name for name in tests - self.failed if name.startswith(near)}
+        return self.within(reaching, lambda name: (not name.startswith(near),))
 
-    def of_kernel(self, mutant, tests, at):
+    def of_kernel(self, mutant, tests):
         """Return tests of a mutant of C: first those whose file is named after most of its path."""
         _, module, *_, name = parts = mutant["path"].rsplit(".", 1)[0].split("/")
         words = {word for part in parts[1:] for word in part.split("_")}
-        likely = [each for each in tests - self.failed if each.startswith(KERNEL) or name in each]
         return self.within(
-            likely,
-            at,
+            tests - self.failed,
             lambda test: (
+                not (test.startswith(KERNEL) or name in test),
                 f"test_{module}" not in test and name not in test,
                 -sum(word.rstrip("s") in test.split("::")[0] for word in words),
             ),
         )
 
-    def within(self, tests, at, rank):
+    def within(self, tests, rank):
         """Return tests in order, cheap ones first, one case of each function in turn."""
         cases = Counter()
         order = []
@@ -69,7 +62,7 @@ class Choice:
             cases[function_of(name)] += 1
         chosen, total = [], 0.0
         for *_, cost, name in sorted(order):
-            if total + cost <= self.budgets[at]:
+            if total + cost <= self.budget:
                 chosen.append(name)
                 total += cost
         return chosen

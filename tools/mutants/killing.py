@@ -33,37 +33,26 @@ class Killing:
     def __init__(self, tree, mutants, choice, write):
         self.tree = tree
         self.mutants = mutants
-        self.choice = choice  # a function of a mutant and the names of all quick tests, and others
+        self.choice = choice  # a function of a mutant and the names of all quick tests
         self.write = write
 
     def pytest_runtestloop(self, session):
         gc.unfreeze()  # `functions_of` looks at all objects
         items = {item.nodeid: item for item in session.items}
-        quick = {name for name, item in items.items() if not item.get_closest_marker("slow")}
         for mutant in self.mutants:
             begun, before = time.monotonic(), os.times()
             with self.tree.changed(mutant) as is_built:
-                told = {"killer": NOT_BUILT, "mark": None, "tests": []}
+                told = {"killer": NOT_BUILT, "tests": 0}
                 if is_built:
-                    told = self.killed(mutant, items, quick)
+                    names = self.choice(mutant, items.keys())
+                    killer = self.killer(mutant, [items[name] for name in names])
+                    told = {"killer": killer, "tests": len(names)}
             taken = [after - from_ for after, from_ in zip(os.times()[:4], before[:4], strict=True)]
             self.write({
                 **mutant, **told, "seconds": round(time.monotonic() - begun, 1),
                 "cpu": round(sum(taken), 1),
             })  # fmt: skip
         return True
-
-    def killed(self, mutant, items, quick):
-        """Return which case kills a mutant, of which mark, and how many cases of each mark ran."""
-        told = {"killer": None, "mark": None, "tests": []}
-        for mark, names in zip(
-            ("quick", "more"), self.choice(mutant, quick, items.keys() - quick), strict=True
-        ):
-            told["tests"].append(len(names))
-            told["killer"] = self.killer(mutant, [items[name] for name in names])
-            if told["killer"] is not None:
-                return {**told, "mark": mark}
-        return told
 
     def killer(self, mutant, items):
         """Return the case that fails, what else ended the run, or None if all pass."""
@@ -220,5 +209,5 @@ def kill(tree, mutants, choice, write):
     os.chdir(tree.root)
     os.environ["PYTHONPATH"] = python_path(tree.root)
     sys.path.insert(0, str(tree.root))
-    options = ["-q", "--no-header", "-p", "no:cacheprovider", "-m", "not slow or more"]
+    options = ["-q", "--no-header", "-p", "no:cacheprovider", "-m", "not slow"]
     pytest.main(options, plugins=[Killing(tree, mutants, choice, write)])

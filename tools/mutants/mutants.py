@@ -1,15 +1,13 @@
 """Measure the power of the quick tests: change one line at a time and see whether a test fails.
 
     pip install '.[mutants]'
-    python tools/mutants/mutants.py draw --python 200 --c 100 --seed 1 >mutants.json
+    python tools/mutants/mutants.py draw --python 300 --c 100 --seed 1 >mutants.json
     python tools/mutants/mutants.py run mutants.json --reached reached.jsonl >killed.jsonl
     python tools/mutants/mutants.py table killed.jsonl
 
 `run` works in a copy of the checkout --tree.  First all quick tests run once, and tell which of
 them reach which mutants; the file --reached keeps that.  Then the tests that reach a mutant run
-against it, the cheapest first, and the mutant is written with the test that killed it, or null.  If
-the quick tests find nothing, cases of the same tests with the mark `more` run: what they kill, the
-quick tests have lost.
+against it, the cheapest first, and the mutant is written with the test that killed it, or null.
 """
 
 import argparse
@@ -18,7 +16,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -31,7 +28,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
     draw = verbs.add_parser("draw", help="draw mutants")
-    draw.add_argument("--python", type=int, default=200, help="number of mutants of Python")
+    draw.add_argument("--python", type=int, default=300, help="number of mutants of Python")
     draw.add_argument("--c", type=int, default=100, help="number of mutants of C")
     draw.add_argument("--seed", type=int, default=1)
     draw.add_argument("--tree", type=Path, default=ROOT, help="a checkout")
@@ -39,9 +36,10 @@ def main():
     run.add_argument("mutants", type=Path, help="what draw wrote")
     run.add_argument("--reached", type=Path, required=True, help="kept: which tests reach what")
     run.add_argument("--tree", type=Path, default=ROOT, help="a checkout with compiled kernels")
-    run.add_argument("--budget", type=float, default=10, help="processor seconds for a mutant")
-    run.add_argument("--more", type=float, default=5, help="the same for tests marked with more")
-    run.add_argument("--from", type=int, default=0, dest="first", help="begin with this mutant")
+    run.add_argument("--budget", type=float, default=20, help="processor seconds for a mutant")
+    run.add_argument(
+        "--only", type=int, nargs="+", metavar="NUMBER", help="these mutants alone, counted from 0"
+    )
     table = verbs.add_parser("table", help="show the shares that were killed")
     table.add_argument("results", type=Path, nargs="+", help="what run wrote")
     given = parser.parse_args()
@@ -68,11 +66,10 @@ def run_mutants(given):
         tree = Tree(given.tree, place)
         if not given.reached.exists():
             reach(tree, mutants, given.reached)
-        choice = Choice(given.reached, budget=given.budget, more=given.more)
         kill(
             tree,
-            mutants[given.first :],
-            choice.of,
+            [mutants[at] for at in given.only or range(len(mutants))],
+            Choice(given.reached, budget=given.budget).of,
             lambda result: print(json.dumps(result), file=out, flush=True),
         )
 
@@ -114,11 +111,10 @@ def show_table(given):
         for kind, suffixes in (("Python", (".py",)), ("C", (".c", ".h"))):
             every = [each for each in results_of(path) if each["path"].endswith(suffixes)]
             ran = [each for each in every if each["killer"] not in ("not built", "not run")]
-            total = 0
-            for mark, count in Counter(each.get("mark") for each in ran if each["killer"]).items():
-                total += count
-                share = 100 * total / len(ran)
-                print(f"{path.name}: {kind}: {total} of {len(ran)} killed, {share:.1f} %, {mark}")
+            count = sum(bool(each["killer"]) for each in ran)
+            print(
+                f"{path.name}: {kind}: {count} of {len(ran)} killed, {100 * count / len(ran):.1f} %"
+            )
     for each in results_of(given.results[-1]):
         if each["killer"] is None:
             print(f"survived: {each['path']}:{each['line']}: {each['operator']}")
