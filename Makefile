@@ -150,8 +150,9 @@ wheels:  ## build and try a wheel with each CPython from 3.10 to 3.14 of this ma
 docs: $(VENV)/.developed  ## build the documentation site in build/site/html; warnings are errors
 	$(BIN)/python tools/site/build.py
 
-reference: $(VENV)/.installed  ## write build/REFERENCE.md and build/MODULES.md: every public name, every module
+reference: $(VENV)/.installed  ## write build/REFERENCE.md, build/CLI.md and build/MODULES.md: public names, commands, modules
 	$(BIN)/python tools/generate/reference.py
+	$(BIN)/python tools/site/commands.py
 	$(BIN)/python tools/generate/modules.py
 
 clean:  ## remove what was built

@@ -11,6 +11,7 @@ import pytest
 from doc_blocks import Page, matches, pages
 
 import simdb
+from simdb.cli import NAMES as NAMES_OF_COMMANDS
 from simdb.database.maintenance import advice
 
 # Each how-to page of its own, with what makes the files that its reader has.
@@ -172,6 +173,16 @@ def test_links_between_documents_lead_to_pages():
     assert "(../explanation/format.md)" in every["how-to/backup.md"]
     assert "](../reference/command-line.md)" in every["how-to/from-others.md"]
     assert "REFERENCE.md)" not in every["reference/command-line.md"]
+
+
+def test_the_page_of_the_command_line_has_every_command_with_its_options_and_notes():
+    page = pages.all_pages()["reference/command-line.md"]
+    sections = dict(each.split("\n", 1) for each in page.split("\n### ")[1:])
+
+    assert sections.keys() == set(NAMES_OF_COMMANDS)
+    assert "simdb dedup [OPTIONS] SOURCE..." in sections["dedup"]
+    assert "| `--keep RULE` |" in sections["dedup"]
+    assert "numbers in decimal and bytes in hexadecimal digits" in sections["pairs"]
 
 
 def test_nothing_installs_a_package_of_this_name_from_an_index():

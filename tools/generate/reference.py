@@ -19,7 +19,7 @@ TARGET = ROOT / "build" / "REFERENCE.md"
 HEAD = """# Reference
 
 Every public name of `simdb`, with its signature.  Made from the source by
-`tools/generate/reference.py`.  The command line is in [CLI.md](../docs/CLI.md).
+`tools/generate/reference.py`.  The command line is in [CLI.md](CLI.md).
 """
 # The names that most readers look for come first; the others follow in alphabetical order.
 FIRST = [

@@ -1,9 +1,25 @@
-"""The command line, described from its own help: every command with its options as a table."""
+"""The command line, described from its own help: every command with its options as a table.
+
+python tools/site/commands.py     (writes build/CLI.md; also `make reference`)
+"""
+
+from pathlib import Path
 
 import click
 
 from simdb.cli import COMMANDS
 from simdb.cli.app import Program
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "site" / "reference" / "command-line.md"
+TARGET = ROOT / "build" / "CLI.md"
+
+
+def main() -> None:
+    """Write the page of the site about the command line as one file."""
+    text = PAGE.read_text(encoding="utf-8").replace("](../", "](../docs/site/")
+    TARGET.parent.mkdir(exist_ok=True)
+    TARGET.write_text(text.replace("{{ commands: all }}", described()), encoding="utf-8")
 
 
 def described() -> str:
@@ -27,7 +43,8 @@ def section(name: str, command: click.Command, context: click.Context) -> list[s
     lines = [f"### {name}\n", f"```text\n{usage}\n```\n", escaped(text) + "\n"]
     options = [each for each in command.get_params(context) if isinstance(each, click.Option)]
     rows = [f"| {named(each, context)} | {meaning(each)} |" for each in options if not each.hidden]
-    return [*lines, "| option | meaning |", "|---|---|", *rows, ""]
+    notes = [escaped(command.epilog or "") + "\n"] if command.epilog else []
+    return [*lines, "| option | meaning |", "|---|---|", *rows, "", *notes]
 
 
 def named(option: click.Option, context: click.Context) -> str:
@@ -47,3 +64,7 @@ def escaped(text: str) -> str:
     for sign in "\\|*<>[]_":
         text = text.replace(sign, f"\\{sign}")
     return text
+
+
+if __name__ == "__main__":
+    main()

@@ -9,6 +9,7 @@ describe parameters: names, the word for its value and the help.
 
         --limit N: Show only this many.
 
+Notes behind these lines stand at the end of the help.
 Parameters without a line have that of the section `shared`.  A parameter that is called otherwise
 on the command line says so: `source: Annotated[str, "FILE"]`.
 
@@ -193,7 +194,7 @@ def command_of(
     `has_json`: it prints rows, and so has --json, which `render.wants_json` reads.
     """
     name = name or function.__name__.replace("_", "-")
-    text, own = described(name)
+    text, own, notes = described(name)
     lines = SHARED | own
     groups: dict[str, type] = {}
     made: list[CommandArgument | CommandOption] = []
@@ -214,11 +215,11 @@ def command_of(
         made.append(option)
     lists = [str(each.name) for each in made if each.multiple or each.nargs == -1]
     called = partial(_call, function, groups, lists)
-    return Command(name.split()[-1], callback=called, params=list(made), help=text)
+    return Command(name.split()[-1], callback=called, params=list(made), help=text, epilog=notes)
 
 
-def described(name: str) -> tuple[str, dict[str, Line]]:
-    """Return the text of a section, and its lines by the name of the parameter."""
+def described(name: str) -> tuple[str, dict[str, Line], str]:
+    """Return the text of a section, its lines by the name of the parameter, and its notes."""
     section, lines = HELP.get(name, ""), {}
     for head, text in LINE.findall(section):
         words = head.split()
@@ -226,7 +227,8 @@ def described(name: str) -> tuple[str, dict[str, Line]]:
         metavar = " ".join(words[len(names) :])
         key = names[-1].partition("/")[0] if names else metavar
         lines[key] = Line(names, metavar, " ".join(text.split()))
-    return re.split("^    ", section, maxsplit=1, flags=re.M)[0].strip(), lines
+    text, *notes = re.split("^(?: {4}.+\n)+", section, maxsplit=1, flags=re.M)
+    return text.strip(), lines, "".join(notes).strip()
 
 
 def _keep_json(context: click.Context, option: click.Parameter, value: bool) -> None:
@@ -277,8 +279,7 @@ def _option(
     name: str, annotation: Any, default: Any, lines: Mapping[str, Line], panel: str
 ) -> CommandOption:
     kind, is_list, flag = _type_of(annotation)
-    flag = flag or f"--{name.replace('_', '-')}"
-    line = lines[flag]
+    line = lines[flag or f"--{name.replace('_', '-')}"]
     settings: dict[str, Any] = {} if is_list else {"default": default}
     if kind is bool:
         settings["is_flag"] = True
