@@ -21,8 +21,7 @@ another thread at that moment would wait for the module without end.
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
@@ -31,7 +30,7 @@ from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
 LOADING = RLock()
-LOADING_SECONDS = 1.0
+LOADING_SECONDS = 0.2
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=LOADING.acquire, after_in_parent=LOADING.release, after_in_child=LOADING.release
@@ -82,10 +81,9 @@ def door(
             raise AttributeError(f"{package}.{name} is gone; use {moved[name]}")
         if name not in place_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        with _loading():
-            value = vars(import_module(place_of[name])).get(name)
-            if value is None:
-                value = import_module(f"{place_of[name]}.{name}")
+        value = vars(_loaded(place_of[name])).get(name)
+        if value is None:
+            value = _loaded(f"{place_of[name]}.{name}")
         setattr(own, name, value)
         return value
 
@@ -98,8 +96,7 @@ def modules(package: str, cold: Collection[str]) -> Callable[[str], ModuleType]:
     def load(name: str) -> ModuleType:
         if name not in cold:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        with _loading():
-            return import_module(f"{package}.{name}")
+        return _loaded(f"{package}.{name}")
 
     return load
 
@@ -124,15 +121,18 @@ def section(path: Path, name: str) -> str:
     return path.read_text(encoding="ascii").split(f"\n[{name}]\n")[1].partition("\n\n")[0]
 
 
-@contextmanager
-def _loading() -> Iterator[None]:
-    """Hold `LOADING`, unless another thread that loads a module keeps it too long.
+def _loaded(name: str) -> ModuleType:
+    """Return a module, and load it if no thread has done so, with `LOADING` held.
 
-    A thread that imports a package of simdb by itself may hold a module that the other waits for.
+    Nobody waits for it too long: a thread that imports a package of simdb by itself may hold a
+    module that the thread with `LOADING` waits for.
     """
+    module = sys.modules.get(name)
+    if module is not None and not getattr(module.__spec__, "_initializing", False):
+        return module
     is_held = LOADING.acquire(timeout=LOADING_SECONDS)
     try:
-        yield
+        return import_module(name)
     finally:
         if is_held:
             LOADING.release()
