@@ -80,4 +80,4 @@ def test_the_recipe_of_conda_is_read_by_its_builder():
 def test_the_package_and_the_project_have_one_version():
     assert f'\nversion = "{simdb.__version__}"\n' in PROJECT
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert f"\n## {simdb.__version__}\n" in changes
+    assert re.search(rf"^## {re.escape(simdb.__version__)} - \d{{4}}-\d\d-\d\d$", changes, re.M)
