@@ -116,16 +116,29 @@ def test_every_module_is_in_a_wing_and_every_wing_has_a_door():
     ] == []  # fmt: skip
 
 
-def test_every_place_that_the_map_names_exists():
-    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.(?:pyi?|txt))?)`", text))
+def test_every_place_that_a_document_names_exists():
+    roots = (ROOT, PACKAGE, ROOT / "simdb_ext")
+    for document, least in (("ARCHITECTURE", 40), ("ALGORITHMS", 20)):
+        text = (ROOT / "docs" / f"{document}.md").read_text(encoding="utf-8")
+        named = set(re.findall(r"`((?:[a-z_]+/)+(?:\w+\.(?:pyi?|txt|[ch]))?)`", text))
 
-    assert len(named) > 40
-    assert [
-        name
-        for name in named
-        if not any((root / name).exists() for root in (ROOT, PACKAGE, ROOT / "simdb_ext"))
-    ] == []
+        assert len(named) > least
+        assert [each for each in named if not any((root / each).exists() for root in roots)] == []
+
+
+def test_every_name_that_the_algorithms_name_is_in_its_file():
+    text = (ROOT / "docs" / "ALGORITHMS.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w.]+)` in `((?:simdb|simdb_ext)/[\w./]*)`", text)
+
+    missing = []
+    for name, place in named:
+        path = ROOT / place
+        files = [*path.rglob("*.[chp]*")] if path.is_dir() else [path]
+        words = {word for each in files for word in re.findall(r"\w+", text_of(each))}
+        missing += [f"{name} in {place}"] * ({*name.split(".")} - words != set())
+
+    assert len(named) > 15
+    assert missing == []
 
 
 def test_wings_are_entered_by_their_doors_and_from_above():

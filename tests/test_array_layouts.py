@@ -112,13 +112,6 @@ def test_signatures_are_taken_in_any_layout(open_database, laid_out):
     assert simdb.similarities(moved, moved).tolist() == [1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("bits", [np.zeros((2, 2), np.uint64), np.array(3, np.uint64), np.zeros(3)])
-def test_arrays_of_another_shape_or_kind_are_refused(database, bits):
-    for verb in (database.query_many, lambda bits: simdb.find_all(bits, 4, 3), simdb.Fingerprints):
-        with pytest.raises(simdb.InputError):
-            verb(np.asarray(bits) if bits.dtype == np.uint64 else bits[:, None, None])
-
-
 def test_pairs_are_of_the_array_as_it_was_when_they_were_asked_for():
     bits = np.concatenate([BITS, BITS])
 

@@ -271,12 +271,6 @@ def test_a_query_takes_a_document_or_an_id(filled):
         filled.query_many("text")
 
 
-@pytest.mark.parametrize("document", [-1, 2**64, 1.5, None.__class__, object()])
-def test_a_query_that_is_no_document_is_refused(filled, document):
-    with pytest.raises(simdb.InputError):
-        filled.query(document)
-
-
 def test_similarity_of_a_ready_fingerprint_is_refused_with_the_remedy(filled):
     with pytest.raises(simdb.OptionError, match="use distance="):
         filled.query(5, similarity=0.9)
@@ -306,17 +300,3 @@ def test_weights_that_contradict_their_bits_are_refused(filled):
 
     with pytest.raises(simdb.InputError, match="fingerprint 1"):
         filled.insert_many(["a", "b", "c"], simdb.Fingerprints(bits, weights))
-
-
-@pytest.mark.slow
-def test_a_document_of_a_hundred_megabytes_is_stored_and_found(database):
-    text = "red green blue and a few other words " * (100_000_000 // 37)
-
-    database.insert("large", text)
-
-    assert database.query(text)[0].id == "large"
-
-
-def test_a_null_among_the_documents_of_signatures_is_refused_with_its_remedy():
-    with pytest.raises(simdb.InputError, match=r"document 1 is NoneType \(a null\); leave nulls"):
-        simdb.signatures(["a", None])

@@ -11,7 +11,6 @@ import pytest
 from forked import code_of_child
 
 import simdb
-from simdb.cli import module_of
 from simdb.core.cold import MadeOnce
 from simdb.database import maintenance
 
@@ -139,16 +138,6 @@ def test_a_query_loads_neither_other_commands_nor_what_draws_on_a_terminal(tmp_p
     )
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("command", ["clusters", "pairs", "lookup"])
-def test_commands_over_a_database_load_neither_the_main_job_nor_shards(command):
-    loaded = modules_of_program(command, "--help")
-
-    assert f"simdb.cli.{module_of(command)}" in loaded
-    parts = {"simdb.jobs.deduplication.job", "simdb.jobs.deduplication.sieve"}
-    assert loaded.isdisjoint({*parts, "simdb.jobs.deduplication.result", "simdb.database.sharding"})
-
-
 def test_the_names_that_are_loaded_late_are_the_names_that_type_checkers_see():
     stub = Path(simdb.__file__).with_suffix(".pyi")
     imports = [
@@ -202,12 +191,6 @@ def test_every_public_name_can_be_listed_imported_and_used():
     assert set(simdb.__all__) <= set(names)
     assert dir(simdb) == sorted(simdb.__all__)
     assert all(getattr(simdb, name) is names[name] for name in simdb.__all__)
-
-
-def test_a_cold_class_is_pickled_like_any_other():
-    advice = simdb.Advice("readers", "one is gone", "it holds pages", "none")
-
-    assert pickle.loads(pickle.dumps(advice)) == advice
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -48,13 +48,6 @@ def test_closing_twice_is_fine_and_every_verb_is_refused_afterwards(open_databas
             verb()
 
 
-def test_the_repr_tells_path_and_state(database):
-    assert database.path in repr(database)
-    assert "mode 'c'" in repr(database)
-    database.close()
-    assert "closed" in repr(database)
-
-
 def test_a_with_block_closes_also_after_an_exception(tmp_path):
     with pytest.raises(KeyError), simdb.open(tmp_path / "db") as database:
         raise KeyError
@@ -117,19 +110,6 @@ def test_reading_only_refuses_every_write(open_database):
         with pytest.raises(simdb.ReadOnlyError, match="opened for reading"):
             verb()
     assert list(reader) == [1]
-
-
-def test_one_process_can_open_for_reading_and_then_for_writing(open_database):
-    open_database(options=TINY).close()
-    reader = open_database(mode="r")
-    assert list(reader) == []
-
-    writer = open_database(mode="w")
-    writer.insert(1, 1)
-
-    assert list(reader) == [1]
-    with pytest.raises(simdb.ReadOnlyError):
-        reader.insert(2, 2)
 
 
 def test_opening_for_writing_waits_for_readers_of_this_process(open_database, short_waits):
@@ -274,13 +254,6 @@ def test_a_copy_goes_to_a_new_directory_only(database, tmp_path):
 
     with pytest.raises(simdb.ExistsError, match="new directory"):
         database.copy(tmp_path / "there")
-
-
-def test_a_reader_can_copy(open_database, tmp_path):
-    open_database().insert(1, 1)
-    open_database(mode="r").copy(tmp_path / "copy")
-
-    assert list(open_database(tmp_path / "copy")) == [1]
 
 
 def test_a_copy_to_an_impossible_place_is_refused_by_name(database, tmp_path):

@@ -175,12 +175,3 @@ def test_an_answer_names_no_option_that_the_command_lacks():
     assert ran.exit_code == 2
     assert "--similarity" not in ran.stderr
     assert "--threshold" in ran.stderr
-
-
-def test_what_is_kept_can_go_to_standard_output(tmp_path):
-    lines = ['{"id": "a", "text": "x y z"}\n', '{"id": "b", "text": "x y z"}\n']
-    (tmp_path / "a.jsonl").write_text("".join(lines))
-
-    for flag in ("-o", "--output"):
-        ran = CliRunner().invoke(app, ["dedup", str(tmp_path / "a.jsonl"), flag, "-"])
-        assert ran.stdout == lines[0]

@@ -11,14 +11,6 @@ from simdb.database import functions
 TEXT = "the quick brown fox jumps over the lazy dog"
 
 
-def test_the_first_64_weights_agree_in_sign_with_the_bits():
-    fingerprint = simdb.fingerprint(TEXT)
-
-    assert fingerprint.weights.shape == (128,)
-    signs = [bool(fingerprint.bits >> place & 1) for place in range(64)]
-    assert signs == (fingerprint.weights[:64] >= 0).tolist()
-
-
 def test_many_texts_have_the_fingerprints_of_each():
     texts = [TEXT, "", "another text altogether", TEXT.encode()]
 
@@ -36,15 +28,6 @@ def test_the_sketch_decides():
 
     assert one.bits != three.bits == small.bits
     assert small.weights.shape == (64,)
-
-
-def test_one_text_for_many_is_refused():
-    with pytest.raises(simdb.InputError, match="put a single one into a list"):
-        simdb.fingerprints(TEXT)
-
-
-def test_no_texts_are_no_fingerprints():
-    assert len(simdb.fingerprints([])) == 0
 
 
 @over("document", [5, None, 1.5, simdb.Fingerprint(5)])
@@ -99,18 +82,6 @@ def test_stored_fingerprints_are_as_similar_as_the_database_says(tmp_path, dimen
 
     assert plain.is_rounded
     assert simdb.similarity(plain, longer) == pytest.approx(found[0].similarity, abs=1e-6)
-
-
-def test_a_text_and_a_stored_fingerprint_are_as_similar_as_a_query_says(tmp_path):
-    with simdb.open(tmp_path / "db") as database:
-        database.insert("plain", TEXT)
-        found = database.query(TEXT + " again", similarity=0.1, recall=1.0)
-        plain = database.get("plain").fingerprint
-
-    longer = simdb.fingerprint(TEXT + " again")
-
-    assert simdb.similarity(plain, longer) == pytest.approx(found[0].similarity, abs=1e-6)
-    assert simdb.similarity(longer, plain) == simdb.similarity(plain, longer)
 
 
 @pytest.mark.parametrize("dimensions", [64, 128, 256])

@@ -35,13 +35,6 @@ def chosen():
     kernel.select(kernel.variants()[-1])
 
 
-def test_variants_are_listed_slowest_first():
-    variants = kernel.variants()
-
-    assert variants == sorted(variants, key=kernel.ORDER.index)
-    assert len(set(variants)) == len(variants)
-
-
 @pytest.mark.usefixtures("chosen")
 def test_every_variant_can_be_selected():
     for variant in kernel.variants():

@@ -1,4 +1,4 @@
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,9 @@ from simdb.core.stored_options import (
     encode_options,
 )
 from simdb.database.state.store import settled
+
+SKETCHES = simdb.Simhash, simdb.Minhash
+TABLE = simdb.fit_idf(["a b"], simdb.Simhash(shingle=1))
 
 
 @over(
@@ -54,25 +57,44 @@ def test_a_value_that_cannot_be_is_refused_by_name(name, value):
 
 
 @over(
-    ("name", "value"),
+    ("sketch", "name", "values"),
     [
-        ("unit", "sentences"),
-        ("unit", None),
-        ("shingle", 0),
-        ("shingle", 65),
-        ("shingle", "3"),
-        ("weighting", "idf"),
-        ("lowercase", 1),
-        ("normalisation", "nfd"),
-        ("seed", -1),
-        ("seed", 2**32),
-        ("dimensions", 100),
-        ("store_volatility", "yes"),
+        *((each, "unit", ["sentences", None]) for each in SKETCHES),
+        *((each, "shingle", [0, 65, "3"]) for each in SKETCHES),
+        *((each, "seed", [-1, 2**32]) for each in SKETCHES),
+        (simdb.Simhash, "weighting", ["idf"]),
+        (simdb.Simhash, "lowercase", [1]),
+        (simdb.Simhash, "normalisation", ["nfd"]),
+        (simdb.Simhash, "dimensions", [100]),
+        (simdb.Simhash, "store_volatility", ["yes"]),
+        (simdb.Minhash, "unit", ["moz"]),
+        (simdb.Minhash, "weighting", ["binary"]),
+        (simdb.Minhash, "permutations", [0, 1032, 100.5, "128"]),
+        (simdb.Minhash, "stored_bits", [16]),
+        (simdb.Minhash, "family", ["md5"]),
+        (simdb.Minhash, "feature_bits", [16]),
+        (simdb.Minhash, "stop_words", [5]),
     ],
 )
-def test_a_sketch_value_that_cannot_be_is_refused_by_name(name, value):
-    with pytest.raises(simdb.OptionError, match=name):
-        simdb.Simhash(**{name: value})
+def test_a_sketch_value_that_cannot_be_is_refused_by_name(sketch, name, values):
+    for value in values:
+        with pytest.raises(simdb.OptionError, match=name):
+            sketch(**{name: value})
+
+
+@over(
+    ("options", "message"),
+    [
+        ({"weighting": "tf", "family": "mersenne"}, "family='mersenne' has no meaning"),
+        ({"unit": "characters", "stop_words": ("a",)}, "stop_words= needs unit="),
+        ({"idf": TABLE}, "takes no idf"),
+        ({"weighting": "tf-idf", "idf": TABLE}, "shingle was 1, not 3"),
+    ],
+)
+def test_options_of_signatures_that_mean_nothing_together_are_refused(options, message):
+    with pytest.raises(simdb.OptionError, match=message):
+        simdb.Minhash(**options)
+    assert simdb.Minhash(shingle=1, weighting="tf-idf", idf=TABLE).idf == TABLE
 
 
 def test_an_impossible_number_of_weights_names_the_possible_ones():
@@ -83,21 +105,6 @@ def test_an_impossible_number_of_weights_names_the_possible_ones():
 def test_a_shape_of_too_many_tables_says_how_many_it_makes():
     with pytest.raises(simdb.OptionError, match=r"blocks=8, leading=4 make 70 tables"):
         simdb.Options(blocks=8, leading=4)
-
-
-def test_the_error_is_also_a_value_error():
-    with pytest.raises(ValueError, match="growth"):
-        simdb.Options(growth=0)
-
-
-def test_options_cannot_be_changed():
-    with pytest.raises(FrozenInstanceError):
-        simdb.Options().blocks = 5
-
-
-def test_positional_options_are_refused():
-    with pytest.raises(TypeError):
-        simdb.Options(simdb.Simhash())
 
 
 @given(chosen=options())
@@ -154,6 +161,8 @@ def test_a_vector_takes_half_a_byte_a_dimension(dimensions, stores, width):
     sketch = simdb.Simhash(dimensions=dimensions, store_volatility=stores)
 
     assert sketch.vector_bytes == width
+    assert simdb.Minhash().vector_bytes == 512
+    assert simdb.Minhash(permutations=256, stored_bits=8).vector_bytes == 256
 
 
 def test_the_similarity_is_that_of_the_sketch_unless_it_is_given():

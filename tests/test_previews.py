@@ -24,13 +24,6 @@ def test_a_database_shows_its_path_mode_and_size(filled):
     assert repr(filled) == f"<simdb.Database {filled.path!r}, mode 'c', 5 documents>"
 
 
-def test_a_closed_database_says_so(open_database):
-    database = open_database()
-    database.close()
-
-    assert repr(database) == f"<simdb.Database {database.path!r}, closed>"
-
-
 def test_a_database_that_cannot_be_read_still_describes_itself(filled, monkeypatch):
     def refuse(self):
         raise simdb.CorruptError("page 7 is damaged")
@@ -63,10 +56,6 @@ def test_pairs_show_themselves_without_a_search(filled):
     assert repr(pairs).endswith("', streamed>")
 
 
-def test_pairs_by_distance_say_so(filled):
-    assert repr(filled.find_all(distance=2)).startswith("<simdb.Pairs of distance <= 2, method '")
-
-
 def test_gathered_pairs_show_the_first_ids_and_can_be_indexed(filled):
     pairs = filled.find_all(similarity=0.9)
 
@@ -81,13 +70,6 @@ def test_gathered_pairs_show_the_first_ids_and_can_be_indexed(filled):
     with pytest.raises(IndexError):
         pairs[6]
     assert "<td>c</td><td>d</td>" in pairs._repr_html_()
-
-
-def test_no_pairs_are_shown_as_none(filled):
-    pairs = filled.find_all(distance=0)
-
-    assert len(pairs) == 0
-    assert repr(pairs) == "<simdb.Pairs: 0 pairs>"
 
 
 def test_matches_show_their_first_ids_and_can_be_sliced(filled):
@@ -195,14 +177,6 @@ def test_options_show_the_call_that_makes_them(options):
 
     assert eval(repr(options), names) == options
     assert len(repr(options)) < 120
-
-
-def test_options_leave_out_what_is_usual():
-    assert repr(simdb.Options()) == "Options()"
-    assert repr(simdb.Simhash(shingle=2)) == "Simhash(shingle=2)"
-    assert repr(simdb.Options(sketch=simdb.Minhash(permutations=64))) == (
-        "Options(sketch=Minhash(permutations=64))"
-    )
 
 
 def test_reports_show_a_summary(filled):

@@ -1,4 +1,4 @@
-"""The recipes of the site, run: images, tables, crawlers, and several processes."""
+"""The code of README.md and of the recipes of the site, run: it does what they say."""
 
 import re
 import sys
@@ -14,6 +14,15 @@ from simdb.database.state import staged
 
 PAGES = Path(__file__).parent.parent / "docs" / "site" / "how-to"
 IMAGES = 12
+
+
+def test_the_examples_of_the_readme_print_what_stands_below_them(tmp_path, monkeypatch, capsys):
+    text = (PAGES.parents[2] / "README.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    exec("\n".join(re.findall("```python\n(.*?)```", text, re.DOTALL)), {})
+
+    assert capsys.readouterr().out == "".join(re.findall("```text\n(.*?)```", text, re.DOTALL))
 
 
 def section(page, heading):
@@ -105,18 +114,6 @@ def test_copies_of_images_are_clusters_and_claimed_once(recipe, originals, tmp_p
     assert claimed.id == str(originals[3])
     assert [cluster.ids for cluster in database.find_clusters()] == [[str(originals[3]), "copy"]]
     database.close()
-
-
-@pytest.mark.parametrize("name", ["phash", "dhash"])
-def test_the_bits_of_an_image_are_those_of_its_hash(recipe, originals, name):
-    """The number reads the flags row by row, the first the most significant."""
-    with recipe["Image"].open(originals[0]) as image:
-        found = getattr(recipe["imagehash"], name)(image)
-
-    number = int(str(found), 16)
-
-    flags = found.hash.reshape(-1)
-    assert number == sum(1 << 63 - place for place in range(64) if flags[place])
 
 
 def test_results_become_tables_of_pyarrow(tmp_path):

@@ -1,44 +1,29 @@
-"""The reference is made of signatures and docstrings: tools/generate/reference.py."""
+"""`make reference` writes a section for each public name, and an entry for each module."""
 
 import importlib.util
 import re
 from pathlib import Path
 
-import pytest
-
 import simdb
 
-GENERATOR = Path(__file__).parent.parent / "tools" / "generate" / "reference.py"
+ROOT = Path(__file__).parent.parent
 
 
-@pytest.fixture(scope="module")
-def text():
-    specification = importlib.util.spec_from_file_location("reference", GENERATOR)
+def generator(name):
+    """Return a module of tools/generate/, which is no package."""
+    path = ROOT / "tools" / "generate" / f"{name}.py"
+    specification = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
-    return module.reference()
+    return module
 
 
-def test_every_public_name_has_a_section(text):
-    sections = re.findall(r"^## (\w+)$", text, re.MULTILINE)
+def test_the_reference_and_the_list_of_modules_leave_nothing_out():
+    text, listing = generator("reference").reference(), generator("modules").listing()
 
-    assert [name for name in simdb.__all__ if name not in [*sections, "__version__"]] == []
-
-
-def test_every_public_verb_of_the_database_has_its_signature(text):
-    verbs = [name for name in dir(simdb.Database) if not name.startswith("_")]
-
-    described = re.findall(r"^### Database\.(\w+)\n\n```python\n\1\b", text, re.MULTILINE)
-
-    assert sorted(described) == verbs
-
-
-def test_no_section_is_without_words(text):
-    sections = re.split(r"^###? ", text, flags=re.MULTILINE)[1:]
-
-    without = [
-        each
-        for each in sections
-        if not re.sub(r"```.*?```", "", each, flags=re.S).split("\n", 1)[1].strip()
-    ]
-    assert without == []
+    sections = re.findall(r"^## (\w+)$", text, re.M)
+    described = re.findall(r"^### Database\.(\w+)\n\n```python\n\1\b", text, re.M)
+    entries = re.findall(r"^\* `.*\.py`", listing, re.M)
+    assert {*simdb.__all__} - {*sections} == {"__version__"}
+    assert sorted(described) == [name for name in dir(simdb.Database) if name[0] != "_"]
+    assert len(entries) == len([*(ROOT / "simdb").rglob("[!_]*.py")])

@@ -2,57 +2,10 @@
 
 import numpy as np
 import pytest
-from over import over
 
 import simdb
 
 TEXTS = ["the cat sat on the mat today", "the cat sat on the mat", "quite other words than those"]
-
-
-@over(
-    ("name", "value"),
-    [
-        ("unit", "moz"),
-        ("unit", "sentences"),
-        ("shingle", 0),
-        ("weighting", "binary"),
-        ("permutations", 0),
-        ("permutations", 1032),
-        ("permutations", 100.5),
-        ("permutations", "128"),
-        ("stored_bits", 16),
-        ("family", "md5"),
-        ("feature_bits", 16),
-        ("seed", -1),
-        ("stop_words", 5),
-    ],
-)
-def test_a_value_that_cannot_be_is_refused_by_name(name, value):
-    with pytest.raises(simdb.OptionError, match=name):
-        simdb.Minhash(**{name: value})
-
-
-def test_options_that_mean_nothing_together_are_refused():
-    with pytest.raises(simdb.OptionError, match="family='mersenne' has no meaning"):
-        simdb.Minhash(weighting="tf", family="mersenne")
-    with pytest.raises(simdb.OptionError, match="stop_words= needs unit="):
-        simdb.Minhash(unit="characters", stop_words=("a",))
-    with pytest.raises(simdb.OptionError, match="takes no idf"):
-        simdb.Minhash(idf=simdb.fit_idf(["a"], simdb.Minhash()))
-
-
-def test_an_idf_table_must_be_of_the_same_features():
-    table = simdb.fit_idf(["a b"], simdb.Simhash(shingle=1))
-
-    simdb.Minhash(shingle=1, weighting="tf-idf", idf=table)
-
-    with pytest.raises(simdb.OptionError, match="shingle was 1, not 3"):
-        simdb.Minhash(weighting="tf-idf", idf=table)
-
-
-def test_bytes_of_a_signature_follow_from_its_options():
-    assert simdb.Minhash().vector_bytes == 512
-    assert simdb.Minhash(permutations=256, stored_bits=8).vector_bytes == 256
 
 
 @pytest.mark.parametrize("stored_bits", [8, 32])

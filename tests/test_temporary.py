@@ -51,23 +51,6 @@ def test_each_is_a_database_of_its_own(place):
         assert other.options.blocks == 5
 
 
-def test_a_copy_stays(place, tmp_path_factory):
-    target = tmp_path_factory.mktemp("copies") / "copy.simdb"
-    with simdb.open(None) as db:
-        db.insert("a", "a text")
-        db.copy(target)
-
-    with simdb.open(target, "r") as copy:
-        assert list(copy) == ["a"]
-
-
-def test_a_failed_opening_leaves_nothing(place):
-    with pytest.raises(simdb.OptionError, match="map_size"):
-        simdb.open(None, map_size=1)
-
-    assert list(place.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -76,6 +59,7 @@ def test_a_failed_opening_leaves_nothing(place):
         ({"mode": "z"}, "mode must be one of"),
         ({"durability": "process"}, "give a path"),
         ({"durability": "some"}, "durability must be one of"),
+        ({"map_size": 1}, "map_size"),
     ],
 )
 def test_what_cannot_go_together_is_refused(place, given, message):

@@ -291,17 +291,6 @@ def test_every_step_takes_an_arrow_array(sketch, kind):
     )
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize(
-    "take", [simdb.fingerprints, simdb.signatures, simdb.fit_idf], ids=lambda take: take.__name__
-)
-def test_a_null_of_an_array_is_refused_with_its_position(kind, take):
-    array = array_of([*TEXTS[:4], None, "a"], kind)
-
-    with pytest.raises(simdb.InputError, match="document 4 is NoneType"):
-        take(array)
-
-
 def test_invalid_utf8_in_an_array_is_refused_or_replaced():
     array = arrow.array([b"red", b"caf\xe9 au lait"])
 

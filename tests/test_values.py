@@ -1,3 +1,7 @@
+"""Values that users get: fingerprints, matches, pairs and clusters compare, unpack and pickle."""
+
+import copy
+import dataclasses
 import pickle
 
 import numpy as np
@@ -103,7 +107,9 @@ def matches(database):
     return database.query_many([0, 0xFF << 20, 2**60 - 1], distance=2)
 
 
-def test_matches_are_arrays_and_a_sequence(matches):
+def test_matches_are_arrays_and_a_sequence_and_outlive_the_database(database, matches):
+    database.close()
+
     assert (len(matches), matches.offsets.tolist()) == (3, [0, 2, 2, 3])
     assert matches.ids.tolist() == ["a", "b", "c"]
     assert matches.distances.tolist() == [0, 1, 0]
@@ -112,12 +118,6 @@ def test_matches_are_arrays_and_a_sequence(matches):
     assert matches[-1] == matches[2] == [simdb.Match("c", 0)]
     with pytest.raises(IndexError, match="query 3 of 3"):
         matches[3]
-
-
-def test_matches_outlive_the_database(database, matches):
-    database.close()
-
-    assert matches.ids.tolist() == ["a", "b", "c"]
 
 
 def test_clusters_are_arrays_and_a_sequence(database):
@@ -169,3 +169,40 @@ def test_helpers_describe_values_and_turn_nan_into_none():
     assert known(np.float32("nan")) is None
     assert known(np.float32(0.5)) == 0.5
     assert object_array([[1], (2, 3)]).tolist() == [[1], (2, 3)]
+
+
+RECORDS = {
+    simdb.Match("a", 3, 0.5): {"id": "a", "distance": 3, "similarity": 0.5},
+    simdb.Pair("a", b"b", 0): {"left": "a", "right": b"b", "distance": 0, "similarity": None},
+}
+
+
+@over("record", RECORDS)
+def test_a_record_unpacks_in_the_order_of_its_fields_and_stays_as_it_is(record):
+    values = RECORDS[record]
+
+    assert list(record) == list(record[:]) == list(values.values())
+    assert record[0] == next(iter(values.values()))
+    with pytest.raises(IndexError):
+        record[len(values)]
+    assert record._asdict() == dataclasses.asdict(record) == values
+    assert type(record)(*record) == type(record)(**record._asdict()) == record
+    assert pickle.loads(pickle.dumps(record)) == copy.copy(record) == record
+    assert not hasattr(record, "__dict__")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        record.distance = 7
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars"])
+def test_matches_become_columns_of_a_data_frame(name):
+    library = pytest.importorskip(name)
+
+    frame = library.DataFrame([simdb.Match("a", 3, 0.5), simdb.Match("b", 4, 0.25)])
+
+    assert list(frame.columns) == ["id", "distance", "similarity"]
+    assert list(frame["id"]) == ["a", "b"]
+
+
+def test_a_class_is_given_the_type_of_its_ids_at_run_time_too():
+    for each in (simdb.Database, simdb.Match, simdb.Matches, simdb.Pair, simdb.Pairs):
+        assert each[str].__args__ == (str,)

@@ -7,15 +7,7 @@ import pytest
 from over import over
 
 from simdb.core import vector_form
-from simdb.core.vector_form import CURVE, corrected, corrected_one, least_rounded
-
-
-def test_each_byte_has_a_weight_of_each_half():
-    weights = np.array([[-15, 1, 15, -1]], np.int8)
-
-    packed = vector_form.pack(weights)
-
-    assert packed.tolist() == [[0xF0, 0x78]]
+from simdb.core.vector_form import corrected, corrected_one, least_rounded
 
 
 def test_every_byte_is_unpacked_and_packed_to_itself():
@@ -26,13 +18,6 @@ def test_every_byte_is_unpacked_and_packed_to_itself():
     assert np.array_equal(vector_form.pack(weights), every)
     assert set(np.unique(weights).tolist()) == set(range(-15, 16, 2))
     assert np.array_equal(vector_form.unpack(every[7]), weights[7])
-
-
-@pytest.mark.parametrize("dimensions", [64, 128, 256])
-def test_the_width_is_that_of_packed_weights(dimensions):
-    packed = vector_form.pack(np.ones((3, dimensions), np.int8))
-
-    assert packed.shape == (3, vector_form.width(dimensions))
 
 
 def test_bit_j_of_a_fingerprint_is_the_sign_of_weight_j():
@@ -94,10 +79,6 @@ def test_equal_and_opposite_weights_stay_equal_and_opposite() -> None:
     assert corrected(np.array([1.0, 0.0, -1.0], np.float32)).tolist() == [1.0, 0.0, -1.0]
 
 
-def test_unknown_similarities_stay_unknown() -> None:
-    assert np.isnan(corrected(np.array([np.nan], np.float32))).all()
-
-
 def test_the_correction_never_descends_and_only_one_becomes_one() -> None:
     values = np.linspace(-1, 1, 200_001).astype(np.float32)
 
@@ -105,10 +86,6 @@ def test_the_correction_never_descends_and_only_one_becomes_one() -> None:
 
     assert (np.diff(found) >= 0).all()
     assert (found[values < 1 - 6e-5] < 1).all()
-
-
-def test_the_curve_ascends() -> None:
-    assert (np.diff(np.array(CURVE), axis=0) > 0).all()
 
 
 @over("similarity", [1e-9, 0.1, 0.5, 0.88, 0.889, 0.9, 0.95, 0.999, 1.0])

@@ -1,145 +1,93 @@
 """Worked examples: figures that others have published, computed again.
 
-Two examples: a blog entry on simhash of 2012 (Huang Yanzhi, on blog.sina.com.cn/netreview), which
-projects five features to three bits; and a report by S. Biswas ("Near Duplicate Detection Using
-Simhash", 2017), which looks for near pairs among eight fingerprints.
+A blog entry on simhash of 2012 (Huang Yanzhi, on blog.sina.com.cn/netreview) projects five features
+to three bits; a report by S. Biswas ("Near Duplicate Detection Using Simhash", 2017) looks for near
+pairs among eight fingerprints; a lecture ("Analysis of Massive Data Sets: Finding Similar Items",
+FER, University of Zagreb, M. Silic) has the shingles of a string, the similarity of documents by
+signatures, and the misses and candidates of 20 bands of 5 rows.
 """
-
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from over import over
 
 import simdb
-from simdb.core.bits import set_bits
+from simdb.plan.banding import Banding, candidate_probability
+from simdb.sketch.minhash_sketcher import MinHashSketcher
 
 # The three bits of each feature of the blog, the first bit first.
-FEATURES = {
-    "w1": (1, -1, 1),
-    "w2": (-1, 1, 1),
-    "w3": (1, -1, -1),
-    "w4": (-1, -1, 1),
-    "w5": (1, 1, -1),
-}
-FREQUENCIES = {"w1": 1, "w2": 2, "w3": 0, "w4": 3, "w5": 0}
-
-# The report's fingerprints by their numbers there: as the report writes them, and as bits.
-REPORT = {
-    1: (37586, "1001001011010010"),
-    2: (50086, "1100001110100110"),
-    3: (2648, "0000101001011000"),
-    4: (934, "0000001110100110"),
-    5: (40957, "1001111111111101"),
-    6: (2650, "0000101001011010"),
-    7: (64475, "1111101111011011"),
-    8: (40955, "1001111111111011"),
-}
+FEATURES = {"w1": (1, -1, 1), "w2": (-1, 1, 1), "w4": (-1, -1, 1)}
+# The report's fingerprints, of 16 bits, by their numbers there.
+REPORT = {1: 37586, 2: 50086, 3: 2648, 4: 934, 5: 40957, 6: 2650, 7: 64475, 8: 40955}
 
 
-def hash_of(signs):
-    """Return a 64-bit hash with these lowest bits, the least significant first."""
-    return sum(1 << place for place, sign in enumerate(signs) if sign > 0) | 0xABCDEF << 40
+def weights_and_bits(frequencies):
+    """Return the first three weights and bits of a document of the blog's features."""
+    bits = [
+        sum(1 << place for place, sign in enumerate(FEATURES[name]) if sign > 0) | 0xABCDEF << 40
+        for name in frequencies
+    ]
+    counts = np.array(list(frequencies.values()), np.float32)
+    made = simdb.fingerprint(simdb.Features(np.array(bits, np.uint64), counts))
+    return made.weights[:3].tolist(), [made.bits >> place & 1 for place in range(3)]
 
 
-def blog_features(frequencies):
-    hashes = np.array([hash_of(FEATURES[name]) for name in frequencies], np.uint64)
-    return simdb.Features(hashes, np.array(list(frequencies.values()), np.float32))
-
-
-def neighbour_distances(fingerprints):
-    return [simdb.distance(left, right) for left, right in pairwise(fingerprints)]
-
-
-def rotated(fingerprint):
-    """Rotate the 16 bits to the left by two."""
-    return (fingerprint << 2 | fingerprint >> 14) & 0xFFFF
-
-
-@pytest.fixture
-def report(database):
-    """Return a database of the report's fingerprints under their numbers."""
-    numbers = list(REPORT)
-    bits = np.array([REPORT[number][0] for number in numbers], np.uint64)
-    database.insert_many(numbers, bits)
-    return database
-
-
-def test_the_blogs_document_has_the_bits_001():
-    fingerprint = simdb.fingerprint(blog_features(FREQUENCIES))
-
-    assert fingerprint.weights[:3].tolist() == [-4, -2, 6]
-    assert [fingerprint.bits >> place & 1 for place in range(3)] == [0, 0, 1]
-
-
-def test_the_blogs_document_is_the_same_without_the_features_of_frequency_0():
-    present = {name: count for name, count in FREQUENCIES.items() if count}
-
-    assert simdb.fingerprint(blog_features(present)) == simdb.fingerprint(
-        blog_features(FREQUENCIES)
-    )
-
-
-def test_the_blogs_sum_is_that_of_random_hyperplanes():
-    """Its second half: weight j is the product of the frequencies with the j-th bits."""
-    planes = np.array(list(FEATURES.values())).T
-    assert planes.tolist() == [[1, -1, 1, -1, 1], [-1, 1, -1, -1, 1], [1, 1, -1, 1, -1]]
-
-    products = planes @ np.array(list(FREQUENCIES.values()))
-
-    weights = simdb.fingerprint(blog_features(FREQUENCIES)).weights
-    assert products.tolist() == weights[:3].tolist() == [-4, -2, 6]
-
-
-def test_a_weight_of_0_sets_the_bit_as_in_the_reports_algorithm():
-    """Algorithm 1 of the report, line 10; the blog would not set it."""
-    fingerprint = simdb.fingerprint(blog_features({"w1": 1, "w2": 1}))
-
-    assert fingerprint.weights[:3].tolist() == [0, 0, 2]
-    assert [fingerprint.bits >> place & 1 for place in range(3)] == [1, 1, 1]
-
-
-@over(("number", "digits"), REPORT.values())
-def test_the_bits_of_the_reports_numbers_are_its_digits(number, digits):
-    ones = [place for place, digit in enumerate(reversed(digits)) if digit == "1"]
-
-    assert list(set_bits(number)) == ones
-    assert simdb.distance(number, 0) == len(ones)
-
-
-def test_the_reports_distances_as_given_sorted_and_rotated():
-    """Figures 1 and 2; the order of the second is that of its bits, not of its numbers."""
-    given = [number for number, _ in REPORT.values()]
-    turned = sorted(map(rotated, given))
-
-    assert neighbour_distances(given) == [7, 11, 9, 9, 9, 7, 4]
-    assert neighbour_distances(sorted(given)) == [9, 1, 5, 6, 2, 9, 9]
-    assert turned == [3736, 3739, 10592, 10600, 19274, 32750, 32758, 61295]
-    assert neighbour_distances(turned) == [2, 11, 1, 5, 6, 2, 6]
+def test_the_blogs_document_has_the_bits_001_and_a_weight_of_0_sets_its_bit():
+    """The second is line 10 of the report's algorithm 1; the blog would not set the bit."""
+    assert weights_and_bits({"w1": 1, "w2": 2, "w4": 3}) == ([-4, -2, 6], [0, 0, 1])
+    assert weights_and_bits({"w1": 1, "w2": 1}) == ([0, 0, 2], [1, 1, 1])
 
 
 @pytest.mark.parametrize("turn", [False, True])
 def test_the_reports_near_pairs_are_found_wherever_their_bits_differ(database, turn):
     """H(3, 6) = 1, H(8, 5) = 2 and H(4, 2) = 2, which sorting alone does not bring together."""
-    fingerprints = [rotated(number) if turn else number for number, _ in REPORT.values()]
-    database.insert_many(list(REPORT), np.array(fingerprints, np.uint64))
+    bits = [(each << 2 | each >> 14) & 0xFFFF if turn else each for each in REPORT.values()]
+    database.insert_many(list(REPORT), np.array(bits, np.uint64))
 
-    pairs = database.find_all(distance=3)
+    pairs = sorted((each.left, each.right, each.distance) for each in database.find_all(distance=3))
+    clusters = sorted(each.ids for each in database.find_clusters(distance=3))
 
-    found = sorted((pair.left, pair.right, pair.distance) for pair in pairs)
-    assert found == [(2, 4, 2), (3, 6, 1), (5, 8, 2)]
-
-
-def test_the_reports_near_pairs_are_clusters(report):
-    clusters = report.find_clusters(distance=3)
-
-    assert sorted(cluster.ids for cluster in clusters) == [[2, 4], [3, 6], [5, 8]]
+    assert pairs == [(2, 4, 2), (3, 6, 1), (5, 8, 2)]
+    assert clusters == [[2, 4], [3, 6], [5, 8]]
 
 
-def test_each_of_the_reports_fingerprints_finds_its_neighbour(report):
-    found = {
-        number: [match.id for match in report.query(None, id=number, distance=3)]
-        for number in REPORT
-    }
+@over(
+    ("shingle", "weighting", "expected"),
+    [
+        (3, "set", {"abe": 1, "bea": 1, "eab": 1}),
+        (2, "set", {"ab": 1, "be": 1, "ea": 1}),
+        (3, "bag", {"abe": 2, "bea": 1, "eab": 1}),
+        (2, "bag", {"ab": 2, "be": 2, "ea": 1}),
+    ],
+)
+def test_shingles_are_those_of_the_lecture(shingle, weighting, expected):
+    sketch = simdb.Minhash(unit="characters", shingle=shingle, weighting=weighting)
 
-    assert found == {1: [], 2: [4], 3: [6], 4: [2], 5: [8], 6: [3], 7: [], 8: [5]}
+    named = MinHashSketcher(sketch).features("abeabe")
+
+    assert dict(zip(named.shingles, named.weights.tolist(), strict=True)) == expected
+
+
+def test_permutations_agree_as_often_as_the_lectures_documents_are_similar():
+    """1024 minima: five deviations are .079; chance fails one of six for one seed in 300,000."""
+    documents = [{0, 2, 5}, {2, 5}, {0, 1, 3, 4}, {0, 1, 3}]
+    sketch = simdb.Minhash(permutations=1024)
+    made = simdb.signatures(
+        [simdb.Features(np.array(sorted(each), np.uint64)) for each in documents], sketch
+    )
+
+    for at, one in enumerate(documents):
+        for other, signature in zip(documents, made, strict=True):
+            truth = len(one & other) / len(one | other)
+            assert simdb.similarity(made[at], signature) == pytest.approx(truth, abs=0.079)
+
+
+@over(
+    ("similarity", "bands", "expected"),
+    [(0.75, 1, 0.2373), (0.75, 20, 0.9956), (0.2, 1, 0.00032), (0.2, 20, 0.0064)],
+)
+def test_bands_of_five_rows_take_the_candidates_of_the_lecture(similarity, bands, expected):
+    """The lecture prints (1 - 0.75)^20, which is 1e-12; its 0.0044 missed are (1 - 0.75^5)^20."""
+    found = float(candidate_probability(similarity, Banding(bands, 5)))
+
+    assert found == pytest.approx(expected, abs=5e-5)
