@@ -71,46 +71,36 @@ def cold_modules():
     return {f"{folder.__name__}.{name}" for folder in FOLDERS for name in folder.__all__}
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.__name__)
-def test_a_cold_folder_names_each_of_its_modules(folder):
-    files = Path(folder.__file__).parent.glob("[!_]*.py")
-
-    assert sorted(path.stem for path in files) == folder.__all__
-
-
-def test_importing_simdb_loads_no_cold_module():
-    loaded = modules_after("")
-
-    assert loaded.isdisjoint(cold_modules())
-    assert loaded.isdisjoint({*FOREIGN, "simdb.core.reports", "simdb.cli.app"})
-    assert loaded.isdisjoint({"numpy", "lmdb", "simdb.database"})
+def test_a_cold_folder_names_each_of_its_modules():
+    for folder in FOLDERS:
+        files = Path(folder.__file__).parent.glob("[!_]*.py")
+        assert sorted(path.stem for path in files) == folder.__all__
 
 
-def test_storing_and_searching_loads_no_cold_module(tmp_path):
-    loaded = modules_after(USE.format(path=str(tmp_path / "db")))
+def test_importing_storing_and_searching_load_no_cold_module(tmp_path):
+    imported, used = modules_after(""), modules_after(USE.format(path=str(tmp_path / "db")))
 
-    assert loaded.isdisjoint(cold_modules())
+    assert imported.isdisjoint({*FOREIGN, "simdb.core.reports", "simdb.cli.app"})
+    assert imported.isdisjoint({"numpy", "lmdb", "simdb.database"})
+    assert used.isdisjoint(cold_modules())
 
 
-@pytest.mark.parametrize(
-    "verbs",
-    [
-        "database.query(5, distance=1)",
-        "database.query('the quick brown fox jumps over a lazy dog')",
-        "database.query_many(['a text', 'ein anderer Text, \u00fcber 100 Zeichen'])",
-        "database.find_all(); database.find_clusters(); database.find_all(distance=3)",
-        "database.insert(7, 'a seventh text'); database.delete(7); database.compact()",
-        "database.read().close(); database.stats(); database.check()",
-    ],
-)
-def test_no_call_of_an_open_database_loads_a_module_that_a_forked_child_may_wait_for(
-    tmp_path, verbs
-):
+VERBS = """
+database.query(5, distance=1)
+database.query('the quick brown fox jumps over a lazy dog')
+database.query_many(['a text', 'ein anderer Text, \u00fcber 100 Zeichen'])
+database.find_all(); database.find_clusters(); database.find_all(distance=3)
+database.insert(7, 'a seventh text'); database.delete(7); database.compact()
+database.read().close(); database.stats(); database.check()
+"""
+
+
+def test_no_call_of_an_open_database_loads_a_module_that_a_forked_child_may_wait_for(tmp_path):
     path = str(tmp_path / "db")
     exec(USE.format(path=path), {"simdb": simdb})
 
     loaded = modules_after(
-        f"database = simdb.open({path!r})\n{WATCH}\n{verbs}\nsys.meta_path.pop(0)"
+        f"database = simdb.open({path!r})\n{WATCH}\n{VERBS}\nsys.meta_path.pop(0)"
     )
 
     assert {each for each in loaded if each.startswith("unlocked:")} == set()
@@ -171,15 +161,13 @@ assert failed == [], failed
 """
 
 
-@pytest.mark.parametrize("others", [["simdb.compat"], ["simdb.compat.datasketch"]], ids=str)
-def test_two_threads_may_import_two_packages_first(others):
+def test_two_threads_may_import_two_packages_first():
     """With names from the module of the doors, half of such pairs ended in a deadlock.
 
-    Ten of them all go well by chance once in a thousand.
+    Six of them all go well by chance once in 64 times.
     """
-    code = IMPORT_IN_THREADS.format(names=["simdb.spark", *others])
-
-    for _ in range(5):
+    for other in ["simdb.compat", "simdb.compat.datasketch"] * 3:
+        code = IMPORT_IN_THREADS.format(names=["simdb.spark", other])
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
 
 

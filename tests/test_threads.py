@@ -45,32 +45,34 @@ def square_but(wrong):
 
 
 @COUNTS
-@pytest.mark.parametrize("size", [0, 1, 2, 30])
+@over("size", [0, 1, 2, 30])
 def test_results_come_in_the_order_of_the_items(number, size):
-    found = list(mapped(slow_if_even, range(size), number))
+    squares = [each * each for each in range(size)]
 
-    assert found == [each * each for each in range(size)]
+    assert list(mapped(slow_if_even, range(size), number)) == squares
+    assert list(begun(slow_if_even, range(size), number)) == squares
+    assert list(read_ahead(range(size), number)) == list(range(size))
 
 
-@COUNTS
-def test_an_error_is_raised_in_its_turn(number):
-    found = mapped(square_but(7), count(), number)
-
-    assert [next(found) for _ in range(7)] == [each * each for each in range(7)]
-    with pytest.raises(ValueError, match="item 7"):
-        next(found)
+def nine_items():
+    yield from range(9)
+    raise ValueError("no more items")
 
 
 @COUNTS
-def test_an_error_of_the_items_is_raised_after_the_results_before_it(number):
-    def items():
-        yield from range(9)
-        raise ValueError("no more items")
-
-    found = mapped(slow_if_even, items(), number)
+@over(
+    ("make", "message"),
+    [
+        (lambda number: mapped(square_but(9), count(), number), "item 9"),
+        (lambda number: mapped(slow_if_even, nine_items(), number), "no more items"),
+        (lambda number: map(slow_if_even, read_ahead(nine_items(), number)), "no more items"),
+    ],
+)
+def test_an_error_is_raised_after_the_results_before_it(number, make, message):
+    found = make(number)
 
     assert [next(found) for _ in range(9)] == [each * each for each in range(9)]
-    with pytest.raises(ValueError, match="no more items"):
+    with pytest.raises(ValueError, match=message):
         next(found)
 
 
@@ -169,12 +171,6 @@ def test_a_batch_goes_on_after_its_crew_has_ended():
         assert next(found) == 0
 
     assert list(found) == [each * each for each in range(1, 20)]
-
-
-@COUNTS
-@pytest.mark.parametrize("size", [0, 1, 30])
-def test_a_batch_that_has_begun_gives_the_same(number, size):
-    assert list(begun(slow_if_even, range(size), number)) == [each * each for each in range(size)]
 
 
 def test_threads_begin_before_the_first_result_is_asked_for():
@@ -310,25 +306,6 @@ def test_a_result_is_not_kept_until_the_next_call():
         assert [each() for each in kept] == [None] * 12
 
 
-@COUNTS
-@pytest.mark.parametrize("size", [0, 1, 30])
-def test_what_is_read_ahead_comes_in_its_order(number, size):
-    assert list(read_ahead(range(size), number)) == list(range(size))
-
-
-@COUNTS
-def test_an_error_of_what_is_read_ahead_is_raised_in_its_turn(number):
-    def items():
-        yield from range(5)
-        raise ValueError("no more items")
-
-    found = read_ahead(items(), number)
-
-    assert [next(found) for _ in range(5)] == list(range(5))
-    with pytest.raises(ValueError, match="no more items"):
-        next(found)
-
-
 def test_a_few_items_are_read_ahead_in_another_thread():
     takers, reached = [], threading.Event()
 
@@ -435,33 +412,21 @@ def test_a_batch_is_cut_into_parts(size, number, most, lengths):
     assert [each for part in parts for each in range(size)[part]] == list(range(size))
 
 
-def test_the_number_of_threads_is_that_given():
-    assert thread_count(3) == 3
-
-
-def test_without_a_number_the_environment_decides(monkeypatch):
+def test_the_number_of_threads_is_that_given_or_of_the_environment_or_of_processors(monkeypatch):
     monkeypatch.setenv("SIMDB_THREADS", "5")
+    found = thread_count(3), thread_count()
+    monkeypatch.delenv("SIMDB_THREADS")
+    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: {1, 4, 6, 9})
 
-    assert thread_count() == 5
-
-
-def test_without_any_number_all_processors_are_used(monkeypatch):
-    monkeypatch.delenv("SIMDB_THREADS", raising=False)
-    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: {1, 4, 6})
-
-    assert thread_count() == 3
+    assert (*found, thread_count()) == (3, 5, 4)
 
 
-@over("wrong", [0, -1, 257, 1.5, "2", True])
-def test_a_wrong_number_of_threads_is_refused(wrong):
-    with pytest.raises(OptionError, match="threads must be a whole number from 1 to 256, got"):
+@over("wrong", [0, -1, 257, 1.5, "two", True])
+def test_a_wrong_number_of_threads_is_refused(wrong, monkeypatch):
+    monkeypatch.setenv("SIMDB_THREADS", str(wrong))
+
+    with pytest.raises(OptionError, match=r"^threads must be a whole number from 1 to 256, got"):
         thread_count(wrong)
-
-
-@pytest.mark.parametrize("wrong", ["0", "-1", "two", "257", "1.5"])
-def test_a_wrong_number_in_the_environment_is_refused(wrong, monkeypatch):
-    monkeypatch.setenv("SIMDB_THREADS", wrong)
-
     with pytest.raises(OptionError, match="SIMDB_THREADS must be a whole number from 1 to 256"):
         thread_count()
 

@@ -19,16 +19,6 @@ RECORDED = json.loads((Path(__file__).parent / "datasketch" / "values.json").rea
 SETS = [[word.encode() for word in words] for words in RECORDED["sets"]]
 
 
-@pytest.fixture(params=RECORDED["hashes"], ids=lambda each: f"{each['scheme']}-{each['num_perm']}")
-def recorded(request):
-    return request.param
-
-
-def made_as(recorded):
-    names = ("scheme", "num_perm", "seed")
-    return MinHash.bulk(SETS, **{name: recorded[name] for name in names})
-
-
 def minhashes(**options):
     return MinHash.bulk(SETS, **{"num_perm": 32, **options})
 
@@ -52,29 +42,22 @@ def index(tmp_path):
         assert list(opened.database.check()) == []
 
 
-def test_hash_values_are_those_of_datasketch(recorded) -> None:
-    made = made_as(recorded)
+@over("recorded", RECORDED["hashes"])
+def test_hash_values_counts_and_similarities_are_those_of_datasketch(recorded) -> None:
+    names = ("scheme", "num_perm", "seed")
+    options = {name: recorded[name] for name in names}
+    single = MinHash(**options)
+
+    made = MinHash.bulk(SETS, **options)
+    for value in SETS[7]:
+        single.update(value)
 
     assert [each.hashvalues.tolist() for each in made] == recorded["hashvalues"]
-    assert made[0].hashvalues.dtype == (
-        np.uint32 if recorded["scheme"] == "affine32" else np.uint64
-    )
-
-
-def test_counts_and_similarities_are_those_of_datasketch(recorded) -> None:
-    made = made_as(recorded)
-
+    assert single == made[7]
+    width = np.uint32 if recorded["scheme"] == "affine32" else np.uint64
+    assert made[0].hashvalues.dtype == width
     assert [each.count() for each in made[1:]] == recorded["counts"]
     assert [made[5].jaccard(each) for each in made] == recorded["jaccards"]
-
-
-def test_values_one_by_one_are_the_values_at_once(recorded) -> None:
-    made = MinHash(recorded["num_perm"], recorded["seed"], scheme=recorded["scheme"])
-
-    for value in SETS[7]:
-        made.update(value)
-
-    assert made.hashvalues.tolist() == recorded["hashvalues"][7]
 
 
 def test_a_large_set_is_the_union_of_its_parts() -> None:
@@ -88,19 +71,6 @@ def test_a_large_set_is_the_union_of_its_parts() -> None:
     assert united == whole == parts[0]
 
 
-def test_a_copy_is_independent() -> None:
-    first = minhashes()[3]
-    second = first.copy()
-
-    second.update(b"more")
-    third = first.copy()
-    third.clear()
-
-    assert first == minhashes()[3] != second
-    assert third.is_empty()
-    assert not first.is_empty()
-
-
 def test_a_hash_function_of_the_caller_is_used() -> None:
     ours = MinHash(hashfunc=lambda text: sha1_hash32(text.encode()))
     wide = MinHash(hashfunc=sha1_hash64)
@@ -112,14 +82,11 @@ def test_a_hash_function_of_the_caller_is_used() -> None:
         wide.update(b"w1")
 
 
-def test_minhashes_of_different_kinds_cannot_be_compared() -> None:
-    first = MinHash()
-
-    for other in (MinHash(64), MinHash(seed=2), MinHash(scheme="legacy")):
+@over("other", [MinHash(64), MinHash(seed=2), MinHash(scheme="legacy")])
+def test_minhashes_of_different_kinds_cannot_be_compared(other) -> None:
+    for verb in (MinHash().jaccard, MinHash().merge):
         with pytest.raises(ValueError, match="same scheme, seed and num_perm"):
-            first.jaccard(other)
-        with pytest.raises(ValueError, match="same scheme, seed and num_perm"):
-            first.merge(other)
+            verb(other)
 
 
 @over(
@@ -140,12 +107,18 @@ def test_invalid_arguments_of_a_minhash_are_refused(options) -> None:
         MinHash(**options)
 
 
-def test_hash_values_can_be_given() -> None:
+def test_hash_values_can_be_given_and_copies_are_independent() -> None:
     first = minhashes()[4]
 
     second = MinHash(hashvalues=first.digest(), permutations=first.permutations, scheme="affine32")
+    copied = first.copy()
+    copied.update(b"more")
+    cleared = first.copy()
+    cleared.clear()
 
-    assert second == first
+    assert first == second == minhashes()[4] != copied
+    assert cleared.is_empty()
+    assert not first.is_empty()
 
 
 def test_candidates_are_those_of_datasketch(index) -> None:
@@ -163,45 +136,6 @@ def test_buckets_are_those_of_datasketch(index) -> None:
     assert [sum(each.values()) for each in index.get_subset_counts("d1", "x")] == [1] * index.b
 
 
-@pytest.mark.parametrize("scheme", ["affine32", "legacy"])
-def test_an_index_answers_the_same_when_it_is_opened_again(tmp_path, scheme) -> None:
-    made = minhashes(scheme=scheme)
-    with filled(tmp_path / "index", made, scheme=scheme) as index:
-        before = [sorted(index.query(each)) for each in made]
-
-    with MinHashLSH(path=tmp_path / "index", mode="r") as again:
-        after = [sorted(again.query(each)) for each in made]
-
-    assert after == before
-    assert (again.scheme, again.b, again.r) == (scheme, index.b, index.r)
-
-
-@pytest.mark.parametrize("count", [2, 9, 30, 33])
-def test_any_number_of_hash_values_is_kept(tmp_path, count) -> None:
-    made = minhashes(num_perm=count)
-    bands = (2, count // 2)
-    expected = [
-        [
-            at
-            for at, other in enumerate(made)
-            if any(
-                (
-                    each.hashvalues[start : start + bands[1]]
-                    == other.hashvalues[start:][: bands[1]]
-                ).all()
-                for start in (0, bands[1])
-            )
-        ]
-        for each in made
-    ]
-
-    with MinHashLSH(num_perm=count, params=bands, path=tmp_path / "index") as index:
-        index.insert_many(range(len(made)), made)
-        found = [sorted(index.query(each)) for each in made]
-
-    assert found == expected
-
-
 def test_a_key_is_stored_once(index) -> None:
     made = minhashes()
 
@@ -213,17 +147,6 @@ def test_a_key_is_stored_once(index) -> None:
 
     assert "new" not in index
     assert "d1" in index.query(made[9])
-
-
-def test_a_removed_key_is_gone(index) -> None:
-    made = minhashes()
-
-    index.remove("d3")
-
-    assert "d3" not in index
-    assert "d3" not in index.query(made[3])
-    with pytest.raises(ValueError, match="'d3' is not in the index"):
-        index.remove("d3")
 
 
 def test_sessions_commit_their_buffers(tmp_path) -> None:
@@ -281,23 +204,6 @@ def test_buffered_queries_return_the_common_keys(index) -> None:
     assert sorted(both) == sorted(set(candidates[8]) & set(candidates[9]))
 
 
-def test_indexes_are_merged(index, tmp_path) -> None:
-    made = minhashes()
-    with filled(tmp_path / "other", made[:2]) as other:
-        other.insert("new", made[5])
-        with pytest.raises(ValueError, match="exists"):
-            index.merge(other, check_overlap=True)
-        assert "new" not in index
-        index.merge(other)
-    with (
-        MinHashLSH(num_perm=32, params=(2, 3), path=tmp_path / "wide") as wide,
-        pytest.raises(ValueError, match="same scheme"),
-    ):
-        index.merge(wide)
-
-    assert "new" in index.query(made[5])
-
-
 def test_a_minhash_of_another_kind_is_refused(index) -> None:
     wide = minhashes(scheme="affine64")
     for other in (5, None, np.arange(32)):
@@ -342,14 +248,6 @@ def test_an_index_is_opened_as_it_was_made(index, tmp_path) -> None:
         MinHashLSH(num_perm=8, path=path, durability="none")
     with pytest.raises(simdb.OptionError, match="is not an index"):
         MinHashLSH(path=plain)
-
-
-def test_the_database_is_also_queried_by_similarity(index) -> None:
-    made = minhashes()
-
-    found = index.database.query(index.signature(made[9]), similarity=1.0)
-
-    assert "d9" in [match.id for match in found]
 
 
 def test_texts_are_refused_by_the_database(index) -> None:

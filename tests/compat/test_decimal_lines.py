@@ -26,12 +26,6 @@ def edges() -> list[int]:
     return [0, ALL, ALL - 1, *powers, *(each - 1 for each in powers), *(7 * p for p in powers[:-1])]
 
 
-def test_numbers_of_every_length_are_read():
-    text = "".join(f"{each}\n" for each in edges())
-
-    assert read(text.encode()) == edges()
-
-
 @pytest.mark.parametrize("block", [1, 2, 7, 64])
 def test_numbers_are_the_same_wherever_the_text_is_cut(block, monkeypatch):
     monkeypatch.setattr(programs, "BLOCK_BYTES", block)
@@ -39,20 +33,17 @@ def test_numbers_are_the_same_wherever_the_text_is_cut(block, monkeypatch):
     assert read(b"12\n\r\n18446744073709551615\r\n-1\n\n 3") == [12, ALL, ALL, 3]
 
 
-def test_the_last_line_needs_no_newline_and_empty_text_has_no_numbers():
-    assert read(b"1\n2") == [1, 2]
-    assert read(b"") == []
-    assert read(b"\n \n\r\n") == []
-
-
-def test_negative_numbers_are_in_twos_complement():
-    text = b"-1\n-9223372036854775808\n+5\n-0\n-18446744073709551615\n"
-
-    assert read(text) == [ALL, 2**63, 5, 0, 1]
-
-
 def test_spaces_and_leading_zeros_are_ignored():
     assert read(b"  7\t\n8 \r\n00000000000000000000000000000000000009\n\t+00\n") == [7, 8, 9, 0]
+
+
+def test_numbers_of_every_length_sign_and_line_end_are_read():
+    text = "".join(f"{each}\n" for each in edges())
+
+    assert read(text.encode()) == edges()
+    signed = b"-1\n-9223372036854775808\n+5\n-0\n-18446744073709551615\n2"
+    assert read(signed) == [ALL, 2**63, 5, 0, 1, 2]
+    assert read(b"") == read(b"\n \n\r\n") == []
 
 
 @over(

@@ -138,22 +138,12 @@ def test_keys_are_those_of_a_dict() -> None:
     assert index.is_empty()
 
 
-def test_a_removed_key_can_come_again() -> None:
+def test_a_key_that_is_removed_or_replaced_has_one_minhash() -> None:
     made = many(20)
-    index = MinHashLSH(num_perm=16, params=(2, 8))
-
-    for each in made:
-        index.insert(("key",), each)
-        index.remove(("key",))
-    index.insert(("key",), made[3])
-
-    assert index.query(made[3]) == [("key",)]
-
-
-def test_a_replaced_key_has_one_minhash() -> None:
-    made = many(20)
-    index = MinHashLSH(num_perm=16, params=(2, 8))
+    index = MinHashLSH(num_perm=16, params=(2, 8), storage_config={"type": "dict"}, prepickle=True)
     for number, each in enumerate(made):
+        index.insert(number, each)
+        index.remove(number)
         index.insert(number, each)
 
     index.insert(0, made[19], check_duplication=False)
@@ -216,19 +206,6 @@ def test_more_bands_than_a_database_has_stay_in_memory() -> None:
         index.database.find_all(similarity=0.5)
 
 
-def test_the_database_has_all_keys(directories) -> None:
-    made = many(10)
-    index = MinHashLSH(num_perm=16, params=(4, 3))
-    for number, each in enumerate(made):
-        index.insert(number, each)
-
-    found = index.database.query(index.signature(made[4]), similarity=1.0)
-
-    assert 4 in [match.id for match in found]
-    assert sorted(index.database) == list(range(10))
-    assert list(index.database.check()) == []
-
-
 def test_a_small_index_writes_nothing(directories) -> None:
     index = MinHashLSH(0.5, 16)
     index.insert("a", many(1)[0])
@@ -287,27 +264,21 @@ def test_a_pickle_holds_all_keys(duplicate) -> None:
 
 def test_indexes_are_merged(tmp_path) -> None:
     made = many(20)
-    index, other, empty = (
-        filled_index(),
-        MinHashLSH(num_perm=16, params=(4, 3)),
-        MinHashLSH(0.5, 16),
-    )
+    index, other = filled_index(), MinHashLSH(num_perm=16, params=(4, 3))
     other.insert(("new",), made[4])
     other.insert((0,), made[5])
 
     with pytest.raises(ValueError, match=r"\(0,\) exists"):
         index.merge(other, check_overlap=True)
     with pytest.raises(ValueError, match="same scheme, seed"):
-        index.merge(empty)
+        index.merge(MinHashLSH(0.5, 16))
     index.merge(other)
     with MinHashLSH(num_perm=16, params=(4, 3), path=tmp_path / "index") as stored:
         stored.merge(index)
         found = answers(stored, made)
 
-    keys = {(number,): each for number, each in enumerate(made)} | {
-        ("new",): made[4],
-        (0,): made[5],
-    }
+    keys = {(number,): each for number, each in enumerate(made)}
+    keys |= {("new",): made[4], (0,): made[5]}
     assert found == answers(index, made) == expected(keys, made, 4, 3)
 
 
@@ -363,13 +334,15 @@ def test_what_simdb_has_not_is_refused_with_the_remedy(options, message) -> None
         MinHashLSH(**options)
 
 
-def test_the_storage_in_a_dict_and_pickled_keys_are_accepted() -> None:
-    made = many(2)
-    index = MinHashLSH(0.5, 16, storage_config={"type": "dict"}, prepickle=True)
+@pytest.mark.parametrize("count", [2, 9, 30, 33])
+def test_any_number_of_hash_values_is_kept_at_a_path(tmp_path, count) -> None:
+    made = many(20, num_perm=count)
+    bands = (2, count // 2)
 
-    index.insert((1, "x"), made[0])
+    with MinHashLSH(num_perm=count, params=bands, path=tmp_path / "index") as index:
+        index.insert_many(range(20), made)
 
-    assert (1, "x") in index.query(made[0])
+        assert answers(index, made) == expected(dict(enumerate(made)), made, *bands)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

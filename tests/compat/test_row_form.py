@@ -32,15 +32,6 @@ def test_values_come_back(scheme) -> None:
     assert again.tolist() == values.tolist()
 
 
-def test_different_pairs_agree_in_few_halves() -> None:
-    pairs = np.stack([np.arange(5000), np.full(5000, 3)], axis=1)
-
-    minima = packed(pairs, WEIGHTED)
-
-    # 10,000 random numbers of 32 bits have 0.012 equal pairs on average.
-    assert len(np.unique(minima)) > 9997
-
-
 @over(
     ("values", "scheme"),
     [
@@ -111,15 +102,6 @@ def test_a_key_that_is_not_written_is_refused(key) -> None:
         WrittenKeys().encode(key)
 
     assert WrittenKeys().find(key) is None
-
-
-def test_a_key_nested_too_deep_is_refused() -> None:
-    key = ()
-    for _ in range(60):
-        key = (key,)
-
-    with pytest.raises(simdb.InputError, match="tuple"):
-        WrittenKeys().encode(key)
 
 
 @over("content", [b"", b"f(1)", b"(" * 100000, b"\xff", b"__import__('os')"])

@@ -231,12 +231,6 @@ def test_texts_in_a_binary_column_are_cut(tmp_path):
     assert read_texts(tmp_path / "clean.jsonl") == ["other", BEFORE + AFTER]
 
 
-def test_ids_of_files_are_a_field(tmp_path):
-    write_json_lines(tmp_path / "rows.jsonl")
-    with pytest.raises(simdb.OptionError, match="id= of files is the name of a field"):
-        simdb.decontaminate(tmp_path / "rows.jsonl", against=[ITEM], id=IDS)
-
-
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "jsonl.gz"])
 def test_leaks_are_written_in_every_format(tmp_path, ending):
     found = simdb.decontaminate(ROWS, against=[ITEM], id="id")

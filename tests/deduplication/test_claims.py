@@ -89,21 +89,6 @@ def test_several_portions_give_what_one_gives(tmp_path, monkeypatch):
     assert found.verification.judged > 0
 
 
-def test_the_rows_of_another_run_were_all_seen_before(tmp_path):
-    (part,) = parts(1, 4)
-    texts = [*(row["text"] for row in part), None]
-    first = simdb.deduplicate(texts, db=tmp_path / "seen.simdb")
-
-    again = simdb.deduplicate(texts, db=tmp_path / "seen.simdb", run="another")
-
-    assert again.data == [None]
-    assert again.null_count == 1
-    assert sum(again.removed_ids == again.representatives) == len(first) - 1
-    assert [set(group.ids) for group in again.groups] == [set(group.ids) for group in first.groups]
-    with simdb.open(tmp_path / "seen.simdb") as db:
-        assert len(db) == len(first) - 1
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "sketch", [simdb.Simhash(), simdb.Minhash(), simdb.Simhash(dimensions=256)]
@@ -140,21 +125,6 @@ def test_rows_with_one_id_and_one_text_are_one_document(tmp_path):
     assert seen == [3, 6]
     last = simdb.deduplicate(data, id=[*"abcacb"], db=simdb.open(None), keep="last")
     assert last.kept.tolist() == [False, False, False, False, True, True]
-
-
-def test_a_stored_document_stands_for_the_rows_that_match_it(tmp_path):
-    text = " ".join(f"w{at}" for at in range(60))
-    with simdb.open(tmp_path / "seen.simdb") as db:
-        db.insert("old", text)
-
-        found = simdb.deduplicate([f"{text} end", f"{text} tail"], id=["a", "b"], db=db)
-
-        assert found.data == []
-        assert found.representatives.tolist() == ["old", "old"]
-        assert [cluster.ids for cluster in found.groups] == [["old", "a", "b"]]
-        assert found.verification.unknown == 2
-        assert list(db) == ["old"]
-        assert not db.is_closed
 
 
 def test_ids_that_cannot_be_stored_are_refused_and_nothing_is_stored(tmp_path):

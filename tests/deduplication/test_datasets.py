@@ -76,16 +76,6 @@ def test_a_field_or_a_function_can_prefer_rows_of_any_split():
     assert numbers(greatest.data) == {"train": [1, 2, 3, 4], "test": [2]}
 
 
-def test_one_dataset_is_deduplicated_as_it_is():
-    dataset = split(TRAIN, "one")
-
-    found = simdb.deduplicate(dataset, similarity=0.7, on_null="drop")
-
-    assert type(found.data) is datasets.Dataset
-    assert found.data["n"][:] == [0, 1, 4]
-    assert found.removed_ids.tolist() == [2]
-
-
 def test_splits_go_into_a_database_and_are_seen_again(tmp_path):
     first = simdb.deduplicate(both(), db=tmp_path / "seen.simdb", on_null="drop")
 
@@ -110,13 +100,6 @@ def test_empty_splits_and_no_splits_give_the_same_back():
     none = simdb.deduplicate(datasets.DatasetDict())
     assert type(none.data) is datasets.DatasetDict
     assert len(none.kept) == 0
-
-
-def test_a_dataset_that_is_read_once_or_has_no_such_column_is_refused():
-    with pytest.raises(simdb.InputError, match=r"IterableDataset; give iter\(data\)"):
-        simdb.deduplicate(split(TEST, "x").to_iterable_dataset())
-    with pytest.raises(simdb.OptionError, match="no field 'one'"):
-        simdb.deduplicate(both(), text="one")
 
 
 def test_the_texts_of_splits_are_read_without_an_object_for_each():

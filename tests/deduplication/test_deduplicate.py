@@ -153,22 +153,6 @@ def test_features_that_weigh_decide_like_a_double_loop(weighting):
     assert 20 < len(removed) < len(texts)
 
 
-def test_a_function_of_a_row_says_which_survives():
-    found = exact(ROWS, keep=lambda row: row["score"])
-
-    assert found.kept.tolist() == exact(ROWS, keep="max:score").kept.tolist()
-    shortest = exact(TEXTS, keep=lambda text: -len(text))
-    assert shortest.kept.tolist() == exact(ROWS, keep=lambda row: -len(row["text"])).kept.tolist()
-
-
-def test_rows_without_a_value_come_last():
-    copies = [{"text": TEXTS[0], "n": n} for n in (None, float("nan"), 3, 5, 5)]
-
-    assert simdb.deduplicate(copies, keep="max:n").kept.tolist() == [0, 0, 0, 1, 0]
-    assert simdb.deduplicate(copies, keep="min:n").kept.tolist() == [0, 0, 1, 0, 0]
-    assert simdb.deduplicate(copies[:2], keep="min:n").kept.tolist() == [1, 0]
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("sketch", [simdb.Minhash(), simdb.Simhash(dimensions=256)])
 def test_any_sketch_finds_the_same_survivors(sketch):
@@ -202,21 +186,6 @@ def test_texts_of_one_shingle_are_found_beside_texts_of_two(recall):
     assert np.count_nonzero(result.kept[1::2]) < 4
 
 
-def test_a_higher_similarity_keeps_more():
-    found = exact(TEXTS, similarity=0.95, policy="star")
-
-    removed = [row for row in range(COUNT) if not found.kept[row]]
-    assert 0 < len(removed) < np.count_nonzero(~exact(TEXTS, policy="star").kept)
-    assert all(found.similarities >= np.float32(0.95))
-
-
-def test_estimates_decide_by_distance():
-    found = simdb.deduplicate([*TEXTS[:9], TEXTS[0]], verify="estimate", distance=0)
-
-    assert found.kept.tolist() == [True] * 9 + [False]
-    assert found.verification is None
-
-
 def test_ids_name_the_rows():
     rows = [{"id": f"row {row}", "text": TEXTS[0]} for row in range(3)]
 
@@ -245,14 +214,6 @@ def test_nulls_are_kept_dropped_or_refused(null):
     assert kept.removed_ids.tolist() == dropped.removed_ids.tolist() == [2]
     with pytest.raises(simdb.InputError, match=r"row 1 has no text \(2 of 5 rows"):
         simdb.deduplicate(data, on_null="error")
-
-
-def test_progress_counts_the_rows_with_text():
-    seen = []
-
-    simdb.deduplicate([TEXTS[0], None, TEXTS[1]], progress=seen.append)
-
-    assert seen == [2]
 
 
 @pytest.mark.parametrize(
@@ -370,11 +331,6 @@ def test_arguments_that_do_not_fit_are_refused(settings, message):
 def test_data_that_cannot_be_read_is_named(data, settings, message):
     with pytest.raises(simdb.InputError, match=message):
         simdb.deduplicate(data, **settings)
-
-
-def test_an_unknown_field_is_named_with_the_known_ones():
-    with pytest.raises(simdb.OptionError, match="no field 'body' in data; its fields are 'text', "):
-        simdb.deduplicate(ROWS, text="body")
 
 
 def test_a_result_travels_between_processes_with_all_that_it_can_do(tmp_path):

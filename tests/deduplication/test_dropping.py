@@ -106,14 +106,6 @@ def test_the_result_counts_parts():
     assert "lines dropped" in repr(found)
 
 
-def test_bytes_stay_bytes():
-    data = [text.encode() for text in TEXTS]
-
-    found = simdb.deduplicate(data, unit="line")
-
-    assert found.data == [left.encode() for left in LEFT if left]
-
-
 @pytest.mark.parametrize("on_null", ["keep", "drop", "error"])
 def test_rows_without_a_text_are_treated_as_asked(tmp_path, on_null):
     rows = [{"text": TEXTS[0]}, {"text": None}, {"text": TEXTS[0]}]
@@ -190,17 +182,6 @@ def test_a_repeated_run_keeps_the_same_whatever_came_between(tmp_path, run):
     assert len(simdb.deduplicate(RECORDS[20:], unit="line", db=tmp_path / "db", run="third")) == 0
 
 
-def test_a_compacted_copy_has_the_parts(tmp_path):
-    simdb.deduplicate(RECORDS, unit="line", db=tmp_path / "db", run="one")
-    with simdb.open(tmp_path / "db") as database:
-        database.compact()
-        database.copy(tmp_path / "copy")
-
-    found = simdb.deduplicate(RECORDS, unit="line", db=tmp_path / "copy", run="two")
-
-    assert len(found) == 0
-
-
 def test_an_error_stores_nothing(tmp_path):
     with pytest.raises(InputError):
         simdb.deduplicate([*TEXTS, "\ud800"], unit="line", db=tmp_path / "db", run="one")
@@ -234,13 +215,6 @@ def test_the_sketch_says_which_words_are_equal():
 def test_arguments_that_contradict_are_refused(arguments, message):
     with pytest.raises(OptionError, match=message):
         simdb.deduplicate(TEXTS, **arguments)
-
-
-def test_a_list_of_ids_is_no_field_of_files(tmp_path):
-    Path(tmp_path / "a.txt").write_text("text")
-
-    with pytest.raises(OptionError, match="name of a field"):
-        simdb.deduplicate(tmp_path / "a.txt", unit="line", id=["a"])
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.jsonl"])

@@ -153,21 +153,6 @@ def test_what_cannot_be_made_stricter_is_refused(tmp_path, monkeypatch, settings
         found.at(0.9)
 
 
-@pytest.mark.parametrize("similarity", [0, 1.5, "much"])
-def test_a_similarity_is_checked(similarity):
-    with pytest.raises(simdb.OptionError, match="similarity"):
-        deduplicate(["a b", "a b"]).at(similarity)
-
-
-def test_estimates_can_be_made_stricter():
-    found = deduplicate(near_copies(5), None, verify="estimate")
-
-    stricter = found.at(0.97)
-
-    assert len(stricter.removed_ids) < len(found.removed_ids)
-    assert (stricter.similarities >= 0.97).all()
-
-
 pytest.importorskip("jinja2")
 
 

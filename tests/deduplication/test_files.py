@@ -114,18 +114,6 @@ def test_texts_without_fields_are_written_with_one(tmp_path):
     assert [json.loads(line) for line in lines] == [{"text": "one two"}, {"text": "three"}]
 
 
-def test_a_database_is_asked_about_files_too(tmp_path):
-    write(tmp_path / "a.jsonl", RECORDS)
-
-    first = simdb.deduplicate(tmp_path / "a.jsonl", db=tmp_path / "d")
-
-    assert first.kept.tolist() == simdb.deduplicate(RECORDS).kept.tolist()
-    with simdb.open(tmp_path / "d", "r") as db:
-        assert set(db) == {
-            row["id"] for row, stays in zip(RECORDS, first.kept, strict=True) if stays
-        }
-
-
 @pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "csv", "parquet"])
 def test_files_beside_a_database_are_read_again_where_they_are(tmp_path, end):
     simdb.deduplicate(RECORDS[::-1]).write(tmp_path / f"a.{end}")

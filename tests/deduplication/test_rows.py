@@ -248,14 +248,6 @@ def test_the_recipe_gives_what_it_says(tmp_path, monkeypatch):
     assert {match.id for match in names["matches"]} == {"a.org/1", "b.org/1"}
 
 
-def test_what_is_not_read_yet_is_refused_with_the_remedy():
-    datasets = pytest.importorskip("datasets")
-    data = datasets.Dataset.from_dict(COLUMNS).to_iterable_dataset()
-
-    with pytest.raises(simdb.InputError, match=r"datasets.IterableDataset; give iter\(data\)"):
-        simdb.deduplicate(data)
-
-
 def test_a_lazy_frame_gives_a_lazy_frame():
     data = polars_frame().lazy()
     wanted = simdb.deduplicate(RECORDS, id="name", keep="max:number")
@@ -312,14 +304,6 @@ def test_a_dict_is_stored_by_its_keys_and_written_with_them(tmp_path):
     ]
 
 
-def test_parts_leave_the_texts_of_a_dict():
-    data = {"a": f"{BASES[0]}\n{BASES[1]}", "b": f"{BASES[1]}\n{BASES[2]}"}
-
-    found = simdb.deduplicate(data, unit="line")
-
-    assert found.data == {"a": data["a"], "b": BASES[2]}
-
-
 def test_a_list_of_texts_that_are_all_paths_of_files_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("a.txt", "b.txt"):
@@ -342,27 +326,30 @@ class OtherFrame:
         return iter(self.columns)
 
 
-def test_frames_of_other_libraries_are_refused():
-    with pytest.raises(simdb.InputError, match=r"convert the \w+.OtherFrame to one of these"):
-        simdb.deduplicate(OtherFrame())
-
-
-def test_two_columns_of_one_name_are_refused():
+def doubled():
     frame = pandas_frame()
     frame.columns = ["text", "text", "number"]
-
-    with pytest.raises(simdb.OptionError, match="several columns"):
-        simdb.deduplicate(frame)
+    return frame
 
 
-def test_a_column_of_numbers_is_refused_by_its_first_row():
-    with pytest.raises(simdb.InputError, match=r"row 0 has \d+ \(int\)"):
-        simdb.deduplicate(arrow_table(), text="number")
+@over(
+    ("make", "settings", "message"),
+    [
+        (OtherFrame, {}, r"convert the \w+.OtherFrame to one of these"),
+        (doubled, {}, "several columns"),
+        (arrow_table, {"text": "number"}, r"row 0 has \d+ \(int\)"),
+        (lambda: np.array([["a", "b"]]), {}, "shape"),
+        (lambda: dataset().to_iterable_dataset(), {}, r"datasets.IterableDataset; give iter\(data"),
+    ],
+)
+def test_what_cannot_be_rows_is_refused_with_the_remedy(make, settings, message):
+    with pytest.raises(simdb.Error, match=message):
+        simdb.deduplicate(make(), **settings)
 
 
-def test_arrays_of_two_dimensions_are_refused():
-    with pytest.raises(simdb.InputError, match="shape"):
-        simdb.deduplicate(np.array([["a", "b"]]))
+def test_what_has_no_places_gives_a_list():
+    for give in (iter, set, lambda texts: dict.fromkeys(texts).keys()):
+        assert sorted(simdb.deduplicate(give(["a", "b"])).data) == ["a", "b"]
 
 
 @pytest.mark.few(1)
