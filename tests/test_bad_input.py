@@ -267,6 +267,8 @@ def test_a_query_takes_a_document_or_an_id(filled):
         filled.query()
     with pytest.raises(simdb.InputError, match="not both"):
         filled.query("text", id=1)
+    with pytest.raises(simdb.InputError, match="document 0 is object"):
+        filled.query(object())
     with pytest.raises(simdb.InputError, match="documents must be a list, array or iterator"):
         filled.query_many("text")
 

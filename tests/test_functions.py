@@ -81,7 +81,9 @@ def test_stored_fingerprints_are_as_similar_as_the_database_says(tmp_path, dimen
         plain, longer = (each.fingerprint for each in database.get_many(["plain", "longer"]))
 
     assert plain.is_rounded
-    assert simdb.similarity(plain, longer) == pytest.approx(found[0].similarity, abs=1e-6)
+    made = simdb.fingerprint(TEXT + " again", sketch)
+    for pair in ((plain, longer), (plain, made), (made, plain)):
+        assert simdb.similarity(*pair) == pytest.approx(found[0].similarity, abs=1e-6)
 
 
 @pytest.mark.parametrize("dimensions", [64, 128, 256])

@@ -60,6 +60,8 @@ def test_the_hash_is_the_head_of_the_md5_digest():
 def test_arguments_undefined_in_simhash_py_are_refused():
     with pytest.raises(simdb.OptionError, match="greater than distance"):
         simhash.find_all([1, 2], 3, 3)
+    with pytest.raises(ValueError, match="1 or more"):
+        list(simhash.shingle(range(10), 0))
     with pytest.raises(simdb.InputError, match="fingerprint 0"):
         simhash.find_all([-1], 4, 3)
     with pytest.raises(simdb.InputError):

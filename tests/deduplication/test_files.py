@@ -166,6 +166,8 @@ def test_a_bad_line_is_named_in_words_of_python(tmp_path):
         simdb.deduplicate("some text")
     with pytest.raises(simdb.OptionError, match="of files give a rule"):
         simdb.deduplicate(tmp_path / "a.jsonl", keep=len)
+    with pytest.raises(simdb.OptionError, match="id= of files is the name of a field"):
+        simdb.deduplicate(tmp_path / "a.jsonl", unit="line", id=["a"])
 
 
 def test_nulls_follow_on_null(tmp_path):

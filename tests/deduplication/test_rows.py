@@ -302,6 +302,8 @@ def test_a_dict_is_stored_by_its_keys_and_written_with_them(tmp_path):
     assert [json.loads(line) for line in lines] == [
         {"id": id, "text": data[id]} for id in ("a", "b")
     ]
+    lines = {"a": f"{BASES[0]}\n{BASES[1]}", "b": f"{BASES[1]}\n{BASES[2]}"}
+    assert simdb.deduplicate(lines, unit="line").data == {**lines, "b": BASES[2]}
 
 
 def test_a_list_of_texts_that_are_all_paths_of_files_is_refused(tmp_path, monkeypatch):
