@@ -183,6 +183,20 @@ def test_tuples_too_deep_to_be_hashed_are_refused(tmp_path, start, before, after
         read_pickle(written(tmp_path, b"\x80\x04" + start + before + deep + after + b"."))
 
 
+def test_one_object_meant_often_takes_no_memory(tmp_path) -> None:
+    """After a list of three objects, the pickle refers 300,000 times to one object of the memo."""
+    content = Path(recorded("list", "2.0.0")).read_bytes()
+    refusals = []
+
+    for place in range(2, 9):
+        often = b"(" + (b"h" + bytes([place])) * 300_000 + b"e."
+        with pytest.raises(simdb.InputError) as refused:
+            read_pickle(written(tmp_path, content[:-1] + often))
+        refusals.append(str(refused.value))
+
+    assert any("many times its own size" in each for each in refusals)
+
+
 def test_a_shape_that_does_not_fit_the_bytes_is_refused(tmp_path) -> None:
     content = Path(recorded("list", "2.0.0")).read_bytes()
     changed = content.replace(b"K \x85", b"K!\x85", 1)
