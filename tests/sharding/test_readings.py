@@ -1,12 +1,17 @@
-"""A database, a snapshot, a write transaction and shards answer every reading verb alike."""
+"""A database, a snapshot, a write transaction and shards answer every reading verb as a dict."""
+
+import pickle
 
 import pytest
 import readings
 import sharded
+from readings import Held, columns, documents
 
 import simdb
+from simdb.database.reading import Reading
 
 KINDS = [pytest.param(readings.OPTIONS, id="simhash"), pytest.param(readings.MINHASH, id="minhash")]
+DELETED = "document 6"
 
 
 @pytest.fixture(params=KINDS)
@@ -15,62 +20,78 @@ def options(request):
 
 
 @pytest.fixture
-def one(open_database, options, tmp_path):
-    """Return the database that every reader must answer like; its documents are in one run."""
-    database = open_database(tmp_path / "one", options=options)
-    database.insert_many(*readings.documents())
-    database.delete(readings.DELETED)
-    database.compact()
-    return database
+def held(options):
+    """Return what every reading must hold."""
+    every = documents()
+    del every[DELETED]
+    return Held(every, options, notes={"name": [1, {"a": b"b"}]}, gone=[DELETED])
 
 
 @pytest.fixture
-def other(open_database, options):
-    """Return a database with the same documents in several runs, with one deleted."""
+def database(open_database, options):
+    """Return a database with these documents in several runs, and one more that is deleted."""
     database = open_database(options=options)
-    ids, texts, metadata = readings.documents()
+    ids, texts, metadata = columns(documents())
     for start in range(0, len(ids), 9):
         part = slice(start, start + 9)
         database.insert_many(ids[part], texts[part], metadata[part])
-    database.delete(readings.DELETED)
+    with database.write() as transaction:
+        transaction.delete(DELETED)
+        transaction.set_note("name", [1, {"a": b"b"}])
     return database
 
 
-def test_a_database_answers_as_it_should(other, one, options):
-    readings.check_reading(other, one, options)
+def test_every_reading_verb_is_checked():
+    public = {name for name in vars(Reading) if not name.startswith("_")}
+
+    assert public <= set(readings.VERBS)
 
 
-def test_a_snapshot_answers_like_the_database_at_its_time(other, one, options):
-    with other.read() as snapshot:
-        other.insert("later", readings.documents()[1][0])
-        other.delete(readings.documents()[0][0])
-
-        readings.check_reading(snapshot, one, options)
+def test_a_database_answers_as_it_should(database, held):
+    readings.check_reading(database, held)
 
 
-def test_a_write_transaction_answers_by_what_it_staged(open_database, one, options):
-    ids, texts, metadata = readings.documents()
-    database = open_database(options=options)
-    database.insert_many(ids[:20], texts[:20], metadata[:20])
+def test_a_snapshot_answers_as_the_database_at_its_time(database, held):
+    with database.read() as snapshot:
+        database.insert("later", held.texts[held.ids[0]])
+        database.delete(held.ids[0])
+
+        readings.check_reading(snapshot, held)
+
+
+def test_a_write_transaction_answers_by_what_it_staged(database, held):
+    ids, texts, metadata = columns(documents())
+    late = ids[20:]
+    database.delete_many(late)
 
     with database.write() as transaction:
-        transaction.insert_many(ids[20:], texts[20:], metadata[20:])
-        transaction.delete(readings.DELETED)
+        transaction.insert_many(late, texts[20:], metadata[20:])
+        transaction.delete_many([DELETED] * (DELETED in transaction))
 
-        readings.check_reading(transaction, one, options)
+        readings.check_reading(transaction, held)
 
 
-def test_shards_answer_like_one_database(tmp_path, one, options):
-    batches = [readings.documents()]
+def test_a_database_that_was_reopened_or_pickled_answers_as_before(database, held):
+    with pickle.loads(pickle.dumps(database)) as other:
+        readings.check_reading(other, held)
+    database.close()
+    with simdb.open(database.path, "r") as again:
+        readings.check_reading(again, held)
+
+
+def test_shards_answer_like_one_database(tmp_path, database, held, options):
+    batches = [columns(documents())]
     simdb.write_sharded(tmp_path / "many", batches, readings.SHARDS, options=options)
-    number = int(simdb.shard_of([readings.DELETED], readings.SHARDS)[0])
+    number = int(simdb.shard_of([DELETED], readings.SHARDS)[0])
     with simdb.open(tmp_path / "many" / f"shard-{number:05d}") as shard:
-        shard.delete(readings.DELETED)
+        shard.delete(DELETED)
     simdb.finish_sharded(tmp_path / "many", readings.SHARDS)
+    held.notes = None
 
     with simdb.open_sharded(tmp_path / "many") as shards:
         assert min(each.document_count for each in shards.stats().shards) == 0
-        readings.check_reading(shards, one, options)
+        readings.check_reading(shards, held)
+        assert shards.draw_ids(9, seed=1) == database.draw_ids(9, seed=1)
 
 
 def test_shards_have_no_notes_and_keep_no_clusters(tmp_path):

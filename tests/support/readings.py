@@ -1,160 +1,476 @@
-"""The answers of a reader, which a database, a snapshot, a transaction and shards give alike.
+"""What a reading is: a database, a snapshot, a write transaction, shards; all verbs, beside a dict.
 
-`check_reading` asks a reader by every reading verb, and compares what it answers with what one
-database with the same documents, in the same order, answers.
+`check_reading` asks a reading by every reading verb, and compares the answers with loops over the
+documents that it must hold.
 """
+
+from collections.abc import Callable
+from functools import cache, cached_property
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import sharded
+from oracle import components, cosine, quantised, stars
+from passage_oracle import expected
 
 import simdb
 
 SHARDS = 14  # with so many, some have no document
-OPTIONS = simdb.Options(passages=True, features=True, delta_documents=4, growth=2)
-MINHASH = simdb.Options(sketch=simdb.Minhash(), delta_documents=4, growth=2)
-DELETED = "document 6"
-EXACT = {"similarity": 0.5, "recall": 1.0}
+TINY = {"delta_documents": 4, "growth": 2}
+OPTIONS = simdb.Options(passages=True, features=True, keep_times="inserted", **TINY)
+MINHASH = simdb.Options(sketch=simdb.Minhash(), keep_times="inserted", **TINY)
+GONE = ["unknown", 77777, b"\0"]
 
 
-def documents(seed=1):
-    """Return ids, texts and metadata in the order of shards; long texts, copies, and one empty."""
-    ids, texts = sharded.in_order_of_shards(*sharded.corpus(seed), SHARDS)
-    return ids, texts, [{"text": text, "at": at % 3} for at, text in enumerate(texts)]
+class Entry(NamedTuple):
+    """A document: its text, its metadata, and since when it is stored, in seconds."""
+
+    text: str
+    metadata: Any = None
+    time: int | None = None
 
 
-def check_reading(reader, one, options):
-    """Assert that each reading verb answers as `one` database does with the same documents."""
-    every, found = answers(one, options), answers(reader, options)
+class Held:
+    """The documents that a reading must hold, in the order of insertion, and loops over them.
 
-    assert {question for question, answer in every.items() if found[question] != answer} == set()
+    `notes`: its notes by name, None if it must refuse notes; `gone`: ids that it must not have.
+    """
+
+    def __init__(self, documents, options, *, notes=None, gone=()):
+        self.documents, self.options, self.notes = dict(documents), options, notes
+        self.gone = [*gone, *GONE]
+
+    @cached_property
+    def ids(self):
+        return list(self.documents)
+
+    @cached_property
+    def texts(self):
+        return {id: each.text for id, each in self.documents.items()}
+
+    @cached_property
+    def asked(self):
+        """Some texts of documents, one without words, and one like no other."""
+        return [*list(self.texts.values())[::7], "", "no such words in any of them"]
+
+    @property
+    def criteria(self):
+        near = [] if self.options.is_minhash else [{"distance": 12}]
+        return [{"similarity": 0.5}, *near]
+
+    def sketch(self, text):
+        return sketched(self.options.sketch, text)
+
+    def matches(self, text, *, similarity=None, distance=None, where=None, without=None):
+        """Return (id, distance, similarity) of what matches a text, the best first, then by age."""
+        rows = [
+            (id, *compared(self.options.sketch, text, each.text))
+            for id, each in self.documents.items()
+            if id != without and (where is None or where(each.metadata))
+        ]
+        rows = [row for row in rows if row[2] is not None]
+        if distance is not None:
+            return sorted((row for row in rows if row[1] <= distance), key=lambda row: row[1])
+        rows = [row for row in rows if row[2] >= (similarity or -1)]
+        return sorted(rows, key=lambda row: -round(row[2], 5))
+
+    def pairs(self, *, where=None, is_exact=False, **criterion):
+        """Return {(older id, newer id): (distance, similarity)}; exact: Jaccard of the shingles."""
+        texts = {i: each.text for i, each in self.documents.items() if not where or where(each[1])}
+        found = {}
+        for left, right in combinations(texts, 2):
+            distance, similarity = compared(self.options.sketch, texts[left], texts[right])
+            if is_exact and similarity is not None:
+                similarity = jaccard(texts[left], texts[right])
+            is_near = similarity is not None and (
+                distance <= criterion["distance"]
+                if "distance" in criterion
+                else similarity >= criterion["similarity"]
+            )
+            if is_near:
+                found[left, right] = distance, similarity
+        return found
 
 
-def answers(reader, options):
-    """Return what a reader answers to many questions, by the question, as plain objects."""
-    ids, texts, _ = documents()
-    texts = dict(zip(ids, texts, strict=True))
-    ids.remove(DELETED)
-    found = answers_about_documents(reader, ids)
-    for ask in (answers_about_matches, answers_about_pairs):
-        found |= ask(reader, ids, texts, options)
-    return found
+@cache
+def sketched(sketch, text):
+    """Return (bits or minima, the weights as they are stored); None for a text without features."""
+    if isinstance(sketch, simdb.Minhash):
+        made = simdb.signatures([text], sketch)[0]
+        return None if made.is_empty else (made.minima.tolist(), None)
+    made = simdb.fingerprint(text, sketch)
+    return None if made.is_empty else (made.bits, quantised(made.weights))
 
 
-def is_first_kind(metadata):
+@cache
+def compared(sketch, text, other):
+    """Return distance and similarity of two texts as their sketches estimate them."""
+    left, right = sketched(sketch, text), sketched(sketch, other)
+    if left is None or right is None:
+        return 64, None
+    if isinstance(sketch, simdb.Minhash):
+        differing = sum(one != two for one, two in zip(left[0], right[0], strict=True))
+        return differing, float(np.float32(1 - differing / len(left[0])))
+    return (left[0] ^ right[0]).bit_count(), cosine(left[1], right[1])
+
+
+@cache
+def jaccard(text, other):
+    left, right = ({*zip(*(each.split()[at:] for at in range(3)))} for each in (text, other))
+    return len(left & right) / len(left | right)
+
+
+def first_kind(metadata):
     return metadata["at"] != 1
 
 
-def answers_about_matches(reader, ids, texts, options):
-    found = {}
-    ways = {
-        "": {}, "limit": {"limit": 2}, "where": {"where": is_first_kind},
-        "both": {"where": is_first_kind, "limit": 1},
-    }  # fmt: skip
-    criteria = {"similar": EXACT, "contained": {"contained": 0.3}}
-    if not options.is_minhash:
-        criteria["near"] = {"distance": 12, "recall": 1.0}
+WAYS = ({}, {"limit": 2}, {"where": first_kind}, {"where": first_kind, "limit": 1})
+ALL = {"recall": 1.0}
+
+
+def number_of(id):
+    """Return 0 to 4, the same in every process."""
+    return sum(map(ord, repr(id))) % 5
+
+
+def rows_of(found):
+    return [(each.id, each.distance, round(each.similarity, 4)) for each in found]
+
+
+def rounded(rows, limit=None):
+    return [(id, distance, round(similarity, 4)) for id, distance, similarity in rows[:limit]]
+
+
+def each_question(held):
+    """Yield the arguments of a query by text and by id, and the rows that must be its answer."""
+    for criterion in held.criteria:
+        for way in WAYS:
+            where, limit = way.get("where"), way.get("limit")
+            given = criterion | way | ALL
+            asked = [(text, rounded(held.matches(text, **criterion, where=where), limit))
+                     for text in held.asked]  # fmt: skip
+            by_id = [
+                (id, rounded(held.matches(held.texts[id], **criterion, where=where, without=id),
+                             limit))
+                for id in held.ids[::4]
+            ]  # fmt: skip
+            yield given, asked, by_id
+
+
+def check_query(reading, held):
+    for given, asked, by_id in each_question(held):
+        for text, rows in asked:
+            assert rows_of(reading.query(text, **given)) == rows
+        for id, rows in by_id:
+            assert rows_of(reading.query(id=id, **given)) == rows
+    for text in held.asked:
+        ids = [row[0] for row in held.matches(text, similarity=0.5)]
+        even = reading.query(text, similarity=0.5, **ALL, accept=lambda id: number_of(id) < 3)
+        assert [each.id for each in even] == [id for id in ids if number_of(id) < 3]
+        some = reading.query(text, similarity=0.5, **ALL, accept=lambda id: number_of(id) / 5)
+        assert {(each.id, each.similarity) for each in some} == {
+            (id, number_of(id) / 5) for id in ids if number_of(id) >= 2.5
+        }
+    check_contained(held, lambda every, **given: [reading.query(one, **given) for one in every])
+
+
+def check_query_many(reading, held):
+    for given, asked, by_id in each_question(held):
+        found = reading.query_many([text for text, _ in asked], **given)
+        assert [*map(rows_of, found)] == [rows for _, rows in asked]
+        found = reading.query_many(ids=[id for id, _ in by_id], **given)
+        assert [*map(rows_of, found)] == [rows for _, rows in by_id]
+        if "limit" not in given:
+            first = reading.query_many([text for text, _ in asked], **given, match="first")
+            for (_, rows), row in zip(asked, rows_of_many(first), strict=True):
+                assert len(row) == bool(rows)
+                assert {*row} <= {*rows}
+    found = reading.query_many(
+        held.asked, similarity=0.5, **ALL, accept=lambda at, id: (at + number_of(id)) % 2 == 0
+    )
+    assert [[each.id for each in row] for row in found] == [
+        [id for id, *_ in held.matches(text, similarity=0.5) if (at + number_of(id)) % 2 == 0]
+        for at, text in enumerate(held.asked)
+    ]
+    check_contained(held, reading.query_many)
+
+
+def rows_of_many(found):
+    return [rows_of(row) for row in found]
+
+
+def check_contained(held, ask):
+    """Check queries of containment; of estimates, only that a whole text is estimated as whole."""
+    if not held.options.passages:
+        return
+    words = {id: text.split() for id, text in held.texts.items()}
+    asked = held.asked[:-2]
+    exact, estimated = ask(asked, contained=0.3, texts=held.texts), ask(asked, contained=1.0)
+    for text, row, whole in zip(asked, exact, estimated, strict=True):
+        rows = expected(text.split(), words, 0.3)
+        assert [(each.id, round(each.containment, 6)) for each in row] == [
+            (id, round(share, 6)) for id, share in rows
+        ]
+        assert {id for id, share in rows if share == 1.0} <= {each.id for each in whole}
+        for match in row:
+            for span in match.spans:  # grown over some words that differ
+                own = text[span.start : span.stop].split()
+                other = held.texts[match.id][span.document_start : span.document_stop].split()
+                assert (own[0], own[-1]) == (other[0], other[-1])
+
+
+def check_first(reading, held):
+    for given, asked, _ in each_question(held):
+        if "limit" not in given:
+            for text, rows in asked:
+                found = reading.first(text, **given)
+                assert found in [None] if not rows else found.id in [row[0] for row in rows]
+
+
+def nearest_rows(held, k, where=None):
+    asked = [rounded(held.matches(text, where=where), k) for text in held.asked]
+    by_id = [rounded(held.matches(held.texts[id], where=where, without=id), k)
+             for id in held.ids[::4]]  # fmt: skip
+    return asked, by_id
+
+
+def check_nearest(reading, held):
+    for k, where in [(1, None), (3, None), (3, first_kind), (100, None)]:
+        asked, by_id = nearest_rows(held, k, where)
+        for text, rows in zip(held.asked, asked, strict=True):
+            assert rows_of(reading.nearest(text, k, where=where, **ALL)) == rows
+        for id, rows in zip(held.ids[::4], by_id, strict=True):
+            assert rows_of(reading.nearest(id=id, k=k, where=where, **ALL)) == rows
+
+
+def check_nearest_many(reading, held):
+    for k, where in [(3, None), (3, first_kind), (100, None)]:
+        asked, by_id = nearest_rows(held, k, where)
+        assert rows_of_many(reading.nearest_many(held.asked, k, where=where, **ALL)) == asked
+        found = reading.nearest_many(ids=held.ids[::4], k=k, where=where, **ALL)
+        assert rows_of_many(found) == by_id
+
+
+def check_find_all(reading, held):
+    for criterion in held.criteria:
+        for where in (None, first_kind):
+            given = criterion | ALL | {"where": where}
+            found = reading.find_all(**given, verify="estimate")
+            assert pairs_of(found) == held.pairs(**criterion, where=where)
+    for way in [{"texts": held.texts}, {"verify": "exact"}][: 1 + held.options.features]:
+        found = reading.find_all(similarity=0.5, **ALL, **way)
+        assert pairs_of(found) == held.pairs(similarity=0.5, is_exact=True)
+    if held.options.passages:
+        words = {id: text.split() for id, text in held.texts.items()}
+        found = reading.find_all(contained=0.4, texts=held.texts)
+        rows = zip(found.left, found.right, found.containment.round(6).tolist(), strict=True)
+        assert sorted(rows, key=repr) == sorted(
+            [(id, other, round(share, 6)) for id, own in words.items()
+             for other, share in expected(own, words, 0.4) if other != id], key=repr,
+        )  # fmt: skip
+
+
+def pairs_of(found):
+    """Return {(older id, newer id): (distance, similarity)}, which compare as equal if near."""
+    columns = found.left, found.right, found.distance.tolist(), found.similarity.tolist()
+    rows = list(zip(*columns, strict=True))
+    assert len({row[:2] for row in rows}) == len(rows)
+    return {row[:2]: (row[2], pytest.approx(row[3], abs=1e-4)) for row in rows}
+
+
+def check_find_clusters(reading, held):
+    orders = {"first": held.ids, "last": held.ids[::-1]}
+    if all(each.metadata is not None for each in held.documents.values()):
+        at = {id: each.metadata["at"] for id, each in held.documents.items()}
+        orders["max:at"] = sorted(held.ids, key=lambda id: -at[id])
+    for criterion in held.criteria:
+        pairs = held.pairs(**criterion)
+        for keep, order in orders.items():
+            for policy, grouped in {"connected": components, "star": stars}.items():
+                given = criterion | ALL | {"keep": keep, "policy": policy}
+                found = [each.ids for each in reading.find_clusters(**given, verify="estimate")]
+                groups = grouped(order, pairs)
+                assert {ids[0]: {*ids} for ids in found} == {ids[0]: {*ids} for ids in groups}
+
+
+def check_cluster(reading, held):
+    if not held.options.keeps_clusters:
+        with pytest.raises(simdb.OptionError):
+            reading.cluster(held.ids[0])
+        return
+    least = {"distance": held.options.distance, "similarity": held.options.similarity}
+    kept = components(held.ids, held.pairs(**{held.options.keep_clusters: least}))
+    alone = {id: [id] for id in held.ids}
+    wanted = alone | {id: members for members in kept for id in members}
+    assert {id: reading.cluster(id) for id in held.ids} == wanted
+
+
+def check_compare(reading, held):
+    others = held.ids[::-1]
+    found = reading.compare(held.ids, others, verify="estimate")
+    rows = zip(found.distance.tolist(), found.similarity.tolist(), strict=True)
+    for id, other, row in zip(held.ids, others, rows, strict=True):
+        wanted = compared(held.options.sketch, held.texts[id], held.texts[other])
+        if wanted[1] is not None:
+            assert row == (wanted[0], pytest.approx(wanted[1], abs=1e-4))
+        elif not held.options.is_minhash:
+            assert np.isnan(row[1])
+
+
+def check_explain(reading, held):
+    first, text = held.ids[0], held.texts[held.ids[0]]
+    for other in held.ids[1:9]:
+        wanted = compared(held.options.sketch, text, held.texts[other])
+        if wanted[1] is not None:
+            stored = reading.explain(first, other, similarity=0.5)
+            given = reading.explain(first, document=held.texts[other], similarity=0.5)
+            for each in (stored, given):
+                assert (each.distance, each.similarity) == (wanted[0], pytest.approx(wanted[1]))
+                assert each.is_match == (wanted[1] >= 0.5)
+
+
+def check_plan(reading, held):
+    for pairs in (False, True):
+        plan = reading.plan(similarity=0.9, recall=0.9, pairs=pairs)
+        assert plan.recall >= 0.9
+        assert plan.method
+        assert plan.reason
+
+
+def check_draw_ids(reading, held):
+    drawable = {id for id, text in held.texts.items() if held.sketch(text) is not None}
+    for count in (0, 3, 9, 10**6):
+        for weighted in (False, True):
+            drawn = reading.draw_ids(count, seed=count, weighted=weighted)
+            assert len({*drawn}) == len(drawn) == min(count, len(drawable))
+            assert {*drawn} <= drawable
+            assert drawn == reading.draw_ids(count, seed=count, weighted=weighted)
+
+
+def check_document(held, id, found):
+    """Check one document that a verb has returned."""
+    sketch, entry = held.sketch(held.texts[id]), held.documents[id]
+    assert (type(found.id), found.id, found.metadata) == (type(id), id, entry.metadata)
+    if found.signature is not None:
+        assert found.signature.is_empty == (sketch is None)
+        assert sketch is None or found.signature.minima.tolist() == sketch[0]
     else:
-        del criteria["contained"]
-    asked = [*[*texts.values()][::7], "", "no such words in any of them"]
-    ids = ids[::4]
-    for (name, criterion), (way, more) in [(a, b) for a in criteria.items() for b in ways.items()]:
-        given = criterion | more
-        found[name, way, "query"] = [plain(reader.query(text, **given)) for text in asked]
-        found[name, way, "query id"] = [plain(reader.query(id=id, **given)) for id in ids]
-        found[name, way, "many"] = [*map(plain, reader.query_many(asked, **given))]
-        found[name, way, "many ids"] = [*map(plain, reader.query_many(ids=ids, **given))]
-        first = {key: value for key, value in given.items() if key != "limit"}
-        found[name, way, "first"] = [reader.first(text, **first) is not None for text in asked]
-        found[name, way, "match first"] = [
-            len(row) for row in reader.query_many(asked, **first, match="first")
-        ]
-        found[name, way, "accept"] = [
-            plain(reader.query(text, **given, accept=lambda id: hash_of(id) % 2 == 0))
-            for text in asked
-        ]
-        found[name, way, "accept number"] = [
-            plain(reader.query(text, **given, accept=lambda id: 0.5 + hash_of(id) % 5 / 10))
-            for text in asked
-        ]
-        found[name, way, "accept many"] = [
-            plain(row)
-            for row in reader.query_many(
-                asked, **given, accept=lambda at, id: (at + hash_of(id)) % 2 == 0
-            )
-        ]
-    if "contained" in criteria:
-        given = {"contained": 0.3, "texts": texts}
-        found["spans"] = [
-            [(*each, each.containment, each.spans) for each in reader.query(text, **given)]
-            for text in asked
-        ]
-        found["spans ids"] = [plain(row) for row in reader.query_many(ids=ids, **given)]
-    for k in (1, 3, 100):
-        for way, more in (("", {}), ("where", {"where": is_first_kind})):
-            given = {"k": k, "recall": 1.0} | more
-            found[k, way, "nearest"] = [plain(reader.nearest(text, **given)) for text in asked]
-            found[k, way, "nearest id"] = [plain(reader.nearest(id=id, **given)) for id in ids]
-            found[k, way, "nearest many"] = [*map(plain, reader.nearest_many(asked, **given))]
-    found["nearest texts"] = [plain(reader.nearest(text, 3, texts=texts)) for text in asked]
-    return found
+        assert found.fingerprint.is_empty == (sketch is None)
+        assert sketch is None or found.fingerprint.bits == sketch[0]
 
 
-def answers_about_pairs(reader, ids, texts, options):
-    found = {}
-    ways = {"": {}, "where": {"where": is_first_kind}, "texts": {"texts": texts}}
-    for way, more in ways.items():
-        pairs = reader.find_all(**EXACT, **more)
-        found[way, "pairs"] = sorted(map(repr, pairs))
-        found[way, "verified"] = pairs.verification
-        for policy in ("connected", "star"):
-            given = EXACT | more | {"policy": policy}
-            for keep in ("first", "last", "max:at") if way == "where" else ("first",):
-                groups = reader.find_clusters(**given, keep=keep)
-                found[way, policy, keep] = [list(each.ids) for each in groups]
-    if not options.is_minhash:
-        for way in ("", "where", "texts"):
-            pairs = reader.find_all(contained=0.4, **ways[way])
-            found[way, "contained pairs"] = sorted(
-                (str(each.left), str(each.right), round(float(share), 9))
-                for each, share in zip(pairs, pairs.containment, strict=True)
-            )
-        found["features"] = sorted(map(repr, reader.find_all(**EXACT, verify="exact")))
-    compared = reader.compare(ids, ids[::-1])
-    found["compared"] = (compared.distance.tolist(), np.round(compared.similarity, 6).tolist())
-    found["compared"] = repr(found["compared"])  # NaN is not equal to itself
-    explained = [reader.explain(ids[0], other) for other in ids[1:9]]
-    explained.append(reader.explain(ids[0], document=texts[ids[5]]))
-    explained.append(reader.explain(document=texts[ids[3]], other_document=texts[ids[5]]))
-    found["explained"] = [(each.distance, each.similarity, each.is_match) for each in explained]
-    found["plan of pairs"] = reader.plan(similarity=0.9, pairs=True).method
-    return found
+def check_get(reading, held):
+    for id in held.ids:
+        check_document(held, id, reading.get(id))
+    assert {reading.get(id, "none") for id in held.gone} == {"none"}
 
 
-def answers_about_documents(reader, ids):
-    asked = [*ids[::-1], DELETED, "unknown", 77777]
-    found = {
-        "len": len(reader), "iter": list(reader), "keys": list(reader.keys()),
-        "items": list(reader.items()), "get many": reader.get_many(ids[::2]),
-        "get": [reader.get(id, "none") for id in asked], "true": bool(reader),
-        "in": [id in reader for id in asked], "contains": reader.contains_many(asked).tolist(),
-        "item": [reader[id] for id in ids[:5]],
-        "bits": [each.tolist() for each in reader.bits_many(asked)],
-        "drawn": [reader.draw_ids(n, seed=n, weighted=n > 4) for n in (0, 3, 9, 999)],
-        "sketches": sorted(map(repr, reader.sketches(ids="text").read_all().to_pylist())),
-    }  # fmt: skip
+def check_get_many(reading, held):
+    for id, found in zip(held.ids[::-1], reading.get_many(held.ids[::-1]), strict=True):
+        check_document(held, id, found)
     for verb in ("get_many", "query_many", "nearest_many", "times_many"):
-        with pytest.raises(simdb.Error) as refused:
-            getattr(reader, verb)(ids=[ids[0], "unknown", DELETED])
-        found[verb, "unknown"] = type(refused.value)
-    return found
+        for id in held.gone if held.options.keeps_times else ():
+            with pytest.raises(simdb.NotFoundError):
+                getattr(reading, verb)(ids=[*held.ids[:1], id])
 
 
-def plain(matches):
-    """Return matches as tuples; similarities as one database rounds them for its users."""
-    return [(each.id, each.distance, each.similarity, each.containment) for each in matches]
+def check_item(reading, held):
+    for id in held.ids:
+        check_document(held, id, reading[id])
+    for id in held.gone:
+        with pytest.raises(simdb.NotFoundError):
+            reading[id]
 
 
-def hash_of(id):
-    """Return a number of an id that is the same in every process."""
-    return len(repr(id)) + sum(map(ord, repr(id)))
+def check_items(reading, held):
+    items = list(reading.items())
+    assert [id for id, _ in items] == held.ids
+    for id, found in items:
+        check_document(held, id, found)
+
+
+def check_ids(reading, held):
+    assert list(reading) == list(reading.keys()) == held.ids
+
+
+def check_len(reading, held):
+    assert len(reading) == len(held.documents)
+    assert bool(reading)
+
+
+def check_in(reading, held):
+    assert [id in reading for id in [*held.ids, *held.gone]] == (
+        [True] * len(held.ids) + [False] * len(held.gone)
+    )
+
+
+def check_contains_many(reading, held):
+    assert reading.contains_many([*held.gone, *held.ids]).tolist() == (
+        [False] * len(held.gone) + [True] * len(held.ids)
+    )
+
+
+def check_bits_many(reading, held):
+    is_stored, bits = reading.bits_many([*held.ids, *held.gone])
+    assert is_stored.tolist() == [True] * len(held.ids) + [False] * len(held.gone)
+    for id, own in zip(held.ids, bits.tolist(), strict=False):
+        assert own == reading.get(id).fingerprint.bits
+
+
+def check_sketches(reading, held):
+    rows = {row["id"]: row for row in reading.sketches(ids="text").read_all().to_pylist()}
+    assert len(rows) == len(held.ids)
+    for id, text in held.texts.items():
+        row, sketch = rows[id.hex() if isinstance(id, bytes) else str(id)], held.sketch(text)
+        assert row["is_empty"] == (sketch is None)
+        assert sketch is None or row.get("bits", sketch[0]) == sketch[0]
+
+
+def check_times_many(reading, held):
+    if held.options.keeps_times:
+        times = reading.times_many(held.ids).astype("int64").tolist()
+        for own, each in zip(times, held.documents.values(), strict=True):
+            assert each.time in (None, own)
+
+
+def check_note(reading, held):
+    if held.notes is None:
+        with pytest.raises(simdb.OptionError):
+            reading.note("name")
+        return
+    for name in [*held.notes, "no such note"]:
+        assert reading.note(name) == held.notes.get(name)
+
+
+VERBS: dict[str, Callable[[Any, Held], None]] = {
+    "query": check_query, "query_many": check_query_many, "first": check_first,
+    "nearest": check_nearest, "nearest_many": check_nearest_many, "find_all": check_find_all,
+    "find_clusters": check_find_clusters, "cluster": check_cluster, "compare": check_compare,
+    "explain": check_explain, "plan": check_plan, "draw_ids": check_draw_ids, "get": check_get,
+    "get_many": check_get_many, "__getitem__": check_item, "items": check_items,
+    "keys": check_ids, "__len__": check_len, "__contains__": check_in,
+    "contains_many": check_contains_many, "bits_many": check_bits_many,
+    "sketches": check_sketches, "times_many": check_times_many, "note": check_note,
+}  # fmt: skip
+
+
+def check_reading(reading, held, verbs=tuple(VERBS)):
+    """Assert that each reading verb answers as loops over the documents that must be held."""
+    for verb in verbs:
+        VERBS[verb](reading, held)
+
+
+def documents(seed=1):
+    """Return documents in the order of shards; long texts, copies and near-copies, one empty."""
+    ids, texts = sharded.in_order_of_shards(*sharded.corpus(seed), SHARDS)
+    rows = enumerate(zip(ids, texts, strict=True))
+    return {id: Entry(text, {"text": text, "at": at % 3}) for at, (id, text) in rows}
+
+
+def columns(documents):
+    """Return ids, texts and metadata, as verbs that insert take them."""
+    return list(documents), [each.text for each in documents.values()], [
+        each.metadata for each in documents.values()
+    ]  # fmt: skip
