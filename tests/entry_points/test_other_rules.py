@@ -3,6 +3,7 @@
 import json
 import os
 from itertools import product
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -37,16 +38,17 @@ def library(rows, **rule):
 
 def command(rows, **rule):
     """Return the same of the command line."""
-    with open("rows.jsonl", "w") as file:
-        file.writelines(json.dumps(each) + "\n" for each in rows)
+    Path("rows.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
     words = [f"--{name.replace('_', '-')}={value}" for name, value in rule.items()]
     call = ["dedup", "rows.jsonl", "--db", "db", "--run", "r", "-o", "kept.jsonl", *words]
     ran = CliRunner().invoke(app, [*call, "--groups", "groups.jsonl"])
     assert ran.exit_code == 0, ran.stderr
-    kept, removed = (
-        [json.loads(line) for line in open(name)] for name in ("kept.jsonl", "groups.jsonl")
-    )
+    kept, removed = lines_of("kept.jsonl"), lines_of("groups.jsonl")
     return [each["id"] for each in kept], {each["id"]: each.get("match") for each in removed}
+
+
+def lines_of(name):
+    return [json.loads(line) for line in Path(name).read_text().splitlines()]
 
 
 CASES = [(run, *rules) for rules in RULES.values() for run in (library, command)]
@@ -97,7 +99,7 @@ PARTS = [{"unit": unit, "min_words": least} for unit in ("line", "paragraph") fo
 def texts_without_parts(rows, rule):
     """Return what is left of the texts of rows without the parts that occurred before."""
     command(rows, **rule)
-    return [json.loads(line)["text"] for line in open("kept.jsonl")]
+    return [each["text"] for each in lines_of("kept.jsonl")]
 
 
 @pytest.mark.parametrize("first", PARTS)

@@ -118,7 +118,9 @@ def compared(sketch, text, other):
 
 @cache
 def jaccard(text, other):
-    left, right = ({*zip(*(each.split()[at:] for at in range(3)))} for each in (text, other))
+    """Return the exact similarity of two texts of three words or more, by runs of three words."""
+    left, right = ({*zip(words, words[1:], words[2:], strict=False)}
+                   for words in (text.split(), other.split()))  # fmt: skip
     return len(left & right) / len(left | right)
 
 
