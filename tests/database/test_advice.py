@@ -1,25 +1,25 @@
 """Advice is given where it helps, names a remedy, and changes nothing."""
 
 import os
-import signal
-import subprocess
-import sys
+from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
+from over import over
 from soundness import TINY
 
 import simdb
 from simdb.database.maintenance import advice as advising, calibration as calibrating
 from simdb.storage import files
 
-READER = """
-import sys, time
+KILLED_READER = """
+import os, signal, sys
 import simdb
 database = simdb.open(sys.argv[1], "r")
 snapshot = database.read()
-print("reading", flush=True)
-time.sleep(60)
+print(os.getpid(), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -36,45 +36,26 @@ def disk(monkeypatch):
     return monkeypatch
 
 
-@pytest.fixture
-def reader(database):
-    """Another process with a snapshot open."""
+def test_a_reader_that_was_killed_is_named_and_stays_until_stats(disk, database):
     database.insert("before", 1)
-    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(simdb.__file__))}
-    process = subprocess.Popen(
-        [sys.executable, "-c", READER, database.path],
-        stdout=subprocess.PIPE, env=environment,
-    )  # fmt: skip
-    assert process.stdout.readline() == b"reading\n"
-    yield process
-    process.kill()
-    process.wait()
-    process.stdout.close()
-
-
-def test_a_small_new_database_needs_no_advice(disk, database):
-    database.insert_many(range(20), range(20))
-
-    assert topics(database) == []
-
-
-def test_a_reader_that_was_killed_is_named_and_stays_until_stats(disk, database, reader):
-    reader.send_signal(signal.SIGKILL)
-    reader.wait()
+    _, process, _ = forked.run(KILLED_READER, database.path)
     with simdb.open(database.path, "r") as asking:
         first, second = list(asking.advice()), list(asking.advice())
 
         asking.stats()
 
-        assert f"process {reader.pid} has ended" in first[0].message
+        assert f"process {process.strip()} has ended" in first[0].message
         assert second == first
         assert list(asking.advice()) == []
 
 
-def test_many_deleted_documents_are_compacted(disk, database):
+def test_many_deleted_documents_are_compacted_and_asking_changes_nothing(disk, database):
     database.insert_many(range(4000), range(4000))
     database.delete_many(range(1500))
-    assert "deleted documents" in topics(database)
+    path = Path(database.path, files.DATA_FILE)
+    before = path.read_bytes()
+    assert topics(database) == ["deleted documents"]
+    assert path.read_bytes() == before
 
     database.compact()
 
@@ -133,33 +114,27 @@ def test_a_header_that_many_share_is_named(disk, database):
     assert topics(database) == ["headers"]
 
 
-def test_a_calibration_that_is_missing_or_old_is_due(disk, open_database):
+@over(
+    ("polytopes", "missing", "reason"),
+    [
+        (0, ["calibration"], "each query by similarity compares them one by one"),
+        (4, [], "each query by search='psm' or 'multiprobe'"),
+    ],
+)
+def test_a_calibration_that_is_missing_or_old_is_due(disk, polytopes, missing, reason):
     disk.setattr(calibrating, "DUE_DOCUMENTS", 20)
-    database = open_database(options=simdb.Options(polytopes=0))
-    database.insert_many(range(30), [f"some words {at}" for at in range(30)])
-    (missing,) = database.advice()
-    database.calibrate()
-    assert topics(database) == []
+    with simdb.open(None, options=simdb.Options(polytopes=polytopes)) as database:
+        database.insert_many(range(30), [f"some words {at}" for at in range(30)])
+        assert topics(database) == missing
+        assert all("no calibration" in each.message for each in database.advice())
+        database.calibrate()
+        assert topics(database) == []
 
-    database.insert_many(range(30, 60), [f"some words {at}" for at in range(30, 60)])
+        database.insert_many(range(30, 60), [f"some words {at}" for at in range(30, 60)])
 
-    assert "no calibration" in missing.message
-    (old,) = database.advice()
-    assert "does not cover 30 documents" in old.message
-    assert old.reason.startswith("each query by similarity compares them one by one")
-
-
-def test_with_cross_polytope_tables_only_a_stored_calibration_is_due(disk, database):
-    disk.setattr(calibrating, "DUE_DOCUMENTS", 20)
-    database.insert_many(range(30), [f"some words {at}" for at in range(30)])
-    assert topics(database) == []
-    database.calibrate()
-
-    database.insert_many(range(30, 60), [f"some words {at}" for at in range(30, 60)])
-
-    (old,) = database.advice()
-    assert "does not cover 30 documents" in old.message
-    assert old.reason.startswith("each query by search='psm' or 'multiprobe'")
+        (old,) = database.advice()
+        assert "does not cover 30 documents" in old.message
+        assert old.reason.startswith(reason)
 
 
 def test_modes_that_let_others_in_are_told(disk, database, tmp_path):
@@ -189,21 +164,8 @@ def test_packages_of_other_versions_are_told(disk, open_database):
     assert "is not installed" in found.message
 
 
-@pytest.mark.parametrize("kind", ["nfs4", "fuse.sshfs", "fuse.unheard", "tmpfs"])
+@over("kind", ["nfs4", "fuse.sshfs", "fuse.unheard", "tmpfs"])
 def test_file_systems_that_are_not_safe_are_told(disk, database, kind):
     disk.setattr(advising, "file_system", lambda path: kind)
 
     assert topics(database) == ["file system"]
-
-
-def test_asking_changes_nothing(disk, database):
-    database.insert_many(range(3000), range(3000))
-    database.delete_many(range(1500))
-    path = os.path.join(database.path, files.DATA_FILE)
-    with open(path, "rb") as file:
-        before = file.read()
-
-    assert topics(database)
-
-    with open(path, "rb") as file:
-        assert file.read() == before

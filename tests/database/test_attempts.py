@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.core import bits
@@ -28,19 +29,14 @@ def queries() -> simdb.Fingerprints:
     return made(np.random.default_rng(7), 40)
 
 
-@pytest.fixture(params=[(1, 1), (4, 1)])
-def database(
-    request: pytest.FixtureRequest, queries: simdb.Fingerprints
-) -> Iterator[simdb.Database]:
+@pytest.fixture
+def database(queries: simdb.Fingerprints) -> Iterator[simdb.Database]:
     """Copies of the queries with up to four flipped bits, among others."""
     generator = np.random.default_rng(8)
     flips = generator.integers(0, 64, (STORED, DISTANCE), np.uint64)
     masks = np.bitwise_xor.reduce(np.uint64(1) << flips, axis=1)
     copies = queries.bits[np.arange(STORED) % len(queries)] ^ masks
-    blocks, leading = request.param
-    options = simdb.Options(
-        sketch=simdb.Simhash(store_volatility=False), blocks=blocks, leading=leading
-    )
+    options = simdb.Options(sketch=simdb.Simhash(store_volatility=False), blocks=1, leading=1)
     with simdb.open(None, options=options) as opened:
         opened.insert_many(range(STORED), copies)
         opened.compact()
@@ -58,8 +54,7 @@ def likely(levels: np.ndarray, costs: np.ndarray, attempts: int, header: list[in
     }
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("attempts", [0, 1, 3, 10, 100, 5000])
+@over("attempts", [0, 3, 5000])
 def test_attempts_look_up_exactly_the_first_headers_of_vosh(
     database: simdb.Database, queries: simdb.Fingerprints, attempts: int
 ) -> None:
@@ -84,24 +79,6 @@ def test_attempts_look_up_exactly_the_first_headers_of_vosh(
         assert {match.id for match in found[place]} == expected
 
 
-@pytest.mark.few(1)
-def test_more_attempts_find_no_less_and_all_find_everything(
-    database: simdb.Database, queries: simdb.Fingerprints
-) -> None:
-    exact = len(database.query_many(queries, distance=DISTANCE, recall=1.0).ordinals)
-
-    counts = [
-        len(database.query_many(
-            queries, distance=DISTANCE,
-            search=simdb.Search(method="psm", attempts=attempts, header_bits=HEADER_BITS),
-        ).ordinals)
-        for attempts in (0, 2, 20, 200, 2**HEADER_BITS)
-    ]  # fmt: skip
-
-    assert counts == sorted(counts)
-    assert counts[0] < counts[-1] == exact
-
-
 def test_the_plan_predicts_the_recall_of_so_many_attempts() -> None:
     generator = np.random.default_rng(5)
     base = made(generator, 4000)
@@ -123,8 +100,7 @@ def test_the_plan_predicts_the_recall_of_so_many_attempts() -> None:
             assert database.plan(**given).recall == pytest.approx(share, abs=0.125)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
+@over(
     ("given", "message"),
     [
         ({"attempts": 5}, "search='psm'"),

@@ -7,6 +7,7 @@ ids are texts, too.
 
 import random
 from contextlib import suppress
+from functools import cache
 
 WORD = 2**64 - 1
 FIRST, SECOND = 0x87C37B91114253D5, 0x4CF5AD432745937F
@@ -45,6 +46,13 @@ def twins(chance, change, *mixing):
 
 def colliding_ids(count):
     """Return `count` different texts, at most 2^14, whose stored forms have one hash."""
+    pairs = pairs_of_blocks()
+    return [HEAD + "".join(pairs[at][n >> at & 1] for at in range(PAIRS)) for n in range(count)]
+
+
+@cache
+def pairs_of_blocks():
+    """Return PAIRS pairs of blocks, of which either leaves the same state."""
     chance = random.Random(5)
     first, second = (31, FIRST, SECOND), (33, SECOND, FIRST)
     pairs = []
@@ -54,4 +62,4 @@ def colliding_ids(count):
             for change, mixing in zip(CHANGES, (first, second, first), strict=True)
         ]
         pairs.append([b"".join(each).decode() + "lastword" for each in zip(*words, strict=True)])
-    return [HEAD + "".join(pairs[at][n >> at & 1] for at in range(PAIRS)) for n in range(count)]
+    return pairs
