@@ -1,7 +1,7 @@
 """Documents with one key are compared until all that match are connected, and not pair by pair."""
 
 import numpy as np
-import pytest
+from over import over
 
 import simdb
 from simdb.core import kernel
@@ -51,15 +51,6 @@ def flood(pages, copies, *, words=40):
     return np.random.default_rng(1).permutation(texts).tolist()
 
 
-def matrix(database, texts, least):
-    """Return bool[n, n]: which documents match by their sketches and share a band."""
-    count = len(texts)
-    found = np.zeros((count, count), np.bool_)
-    pairs = database.find_all(similarity=least)
-    found[pairs.left.astype(np.int64), pairs.right.astype(np.int64)] = True
-    return found | found.T
-
-
 def stars(matches):
     """Return the representative of each document: the first before it that matches, or itself."""
     owners = []
@@ -77,8 +68,7 @@ def groups(labels):
     return {frozenset(each) for each in every.values() if len(each) > 1}
 
 
-@pytest.mark.parametrize("most", [1, 7, 1 << 16])
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.1, 0.6, 1.0])
+@over(("share", "most"), [(0.02, 7), (0.1, 1 << 16), (0.6, 1), (1.0, 7)])
 def test_what_is_compared_connects_what_all_pairs_connect(monkeypatch, share, most):
     monkeypatch.setattr(buckets, "COMPARED_PAIRS", most)
     sizes = [40, 2, 2, 3, 25, 9]
@@ -108,15 +98,6 @@ def test_near_copies_are_compared_with_one_of_them():
     assert len(every) == 499 + 299
 
 
-def test_connected_documents_are_not_compared():
-    forest = kernel.Forest(5)
-    forest.join(np.array([0, 1, 3], np.uint32), np.array([1, 2, 4], np.uint32))
-
-    every = compared([3, 2], np.ones((5, 5), np.bool_), forest)
-
-    assert every == []
-
-
 def test_documents_outside_a_flood_are_compared_with_all_of_it():
     matches = np.zeros((60, 60), np.bool_)
     matches[:58, :58] = True
@@ -130,41 +111,33 @@ def test_documents_outside_a_flood_are_compared_with_all_of_it():
 
 
 def test_buckets_have_two_or_more_documents():
-    table = Table(
-        np.array([1, 1, 2, 5, 5, 5, 9], np.uint64),
-        np.array([4, 6, 0, 1, 2, 3, 5], np.uint32),
-        np.empty(0, np.uint32),
-    )
+    keys = np.array([1, 1, 2, 5, 5, 5, 9], np.uint64)
+    ordinals = np.array([4, 6, 0, 1, 2, 3, 5], np.uint32)
+    directory = np.empty(0, np.uint32)
 
-    found = buckets_of(table)
+    found = buckets_of(Table(keys, ordinals, directory))
+    none = buckets_of(Table(keys[:0], ordinals[:0], directory))
 
     assert found.ordinals.tolist() == [4, 6, 1, 2, 3]
     assert (np.diff(found.numbers) != 0).tolist() == [False, True, False, False]
+    assert list(unconnected_pairs(none, kernel.Forest(0))) == []
 
 
-def test_an_empty_table_has_no_buckets():
-    found = buckets_of(
-        Table(np.empty(0, np.uint64), np.empty(0, np.uint32), np.empty(0, np.uint32))
-    )
-
-    assert list(unconnected_pairs(found, kernel.Forest(0))) == []
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("least", [0.6, 0.75, 0.9])
-def test_clusters_of_signatures_are_those_of_all_pairs(open_database, monkeypatch, least, threads):
+def test_clusters_of_signatures_are_those_of_all_pairs(open_database, monkeypatch):
     monkeypatch.setattr(buckets, "COMPARED_PAIRS", 50)
     monkeypatch.setattr(bands, "COMPARED_PAIRS", 20)
     texts = flood(5, 30)
     database = open_database(options=simdb.Options(sketch=SKETCH, delta_documents=64))
     database.insert_many(range(100), texts[:100])
     database.insert_many(range(100, len(texts)), texts[100:])
-    matches = matrix(database, texts, least)
+    pairs = database.find_all(similarity=0.75)
+    matches = np.zeros((len(texts), len(texts)), np.bool_)
+    matches[pairs.left.astype(np.int64), pairs.right.astype(np.int64)] = True
+    matches |= matches.T
     expected = groups(components(len(texts), np.argwhere(matches).tolist()))
 
-    connected = database.find_clusters(similarity=least, threads=threads)
-    star = database.find_clusters(similarity=least, policy="star", threads=threads)
+    connected = database.find_clusters(similarity=0.75, threads=3)
+    star = database.find_clusters(similarity=0.75, policy="star", threads=3)
 
     assert {frozenset(each) for each in connected} == expected
     assert {frozenset(each) for each in star} == groups(stars(matches))

@@ -1,6 +1,7 @@
 """Documents by id: a database, a snapshot and a write transaction read like a dict."""
 
 import pytest
+from over import over
 
 import simdb
 
@@ -11,16 +12,13 @@ def filled(database):
     return database
 
 
-def test_a_document_is_read_by_subscription(filled):
-    document = filled["a"]
-
-    assert (document.id, document.fingerprint.bits, document.metadata) == ("a", 1, {"n": 1})
-
-
-def test_get_returns_the_default_for_an_unknown_id(filled):
+def test_a_database_is_read_like_a_dict(filled):
     assert filled.get("unknown") is None
     assert filled.get("unknown", 5) == 5
     assert filled.get("a", 5) == filled["a"]
+    assert dict(filled) == {id: filled[id] for id in filled} == dict(filled.items())
+    with pytest.raises(TypeError):
+        reversed(filled)
 
 
 def test_subscription_raises_a_key_error_for_an_unknown_id(filled):
@@ -30,7 +28,7 @@ def test_subscription_raises_a_key_error_for_an_unknown_id(filled):
     assert isinstance(caught.value, simdb.NotFoundError)
 
 
-@pytest.mark.parametrize("verb", ["delete", "explain"])
+@over("verb", ["delete", "explain"])
 def test_an_unknown_id_that_is_a_whole_text_is_shortened_in_the_message(filled, verb):
     arguments = ("a",) if verb == "explain" else ()
 
@@ -40,32 +38,12 @@ def test_an_unknown_id_that_is_a_whole_text_is_shortened_in_the_message(filled, 
     assert len(str(caught.value)) < 150
 
 
-def test_ids_of_another_type_are_unknown(filled):
-    assert filled.get("1") is None
-    assert filled.get(1) is not None
-    with pytest.raises(KeyError):
-        filled["c"]
-
-
-@pytest.mark.parametrize("id", [None, 1.5, ("a",), True])
+@over("id", [None, 1.5, ("a",), True])
 def test_what_is_no_id_is_refused_and_not_missing(filled, id):
     with pytest.raises(simdb.InputError):
         filled.get(id)
     with pytest.raises(simdb.InputError):
         filled[id]
-
-
-def test_keys_and_items_follow_the_order_of_insertion(filled):
-    filled.delete(1)
-    filled.insert("a", 9, on_conflict="replace")
-
-    assert list(filled.keys()) == list(filled) == [b"c", "a"]
-    assert list(filled.items()) == [(b"c", filled[b"c"]), ("a", filled["a"])]
-    assert dict(filled.items())["a"].fingerprint.bits == 9
-
-
-def test_a_dict_can_be_made_of_a_database(filled):
-    assert dict(filled) == {id: filled[id] for id in filled}
 
 
 def test_items_cross_parts_and_runs(tmp_path):
@@ -99,8 +77,3 @@ def test_items_of_a_transaction_include_what_is_staged_and_allow_changes(filled)
         assert transaction.get("staged") is None
         with pytest.raises(simdb.NotFoundError):
             transaction["staged"]
-
-
-def test_a_database_is_not_read_backwards(filled):
-    with pytest.raises(TypeError):
-        reversed(filled)

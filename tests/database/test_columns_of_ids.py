@@ -5,6 +5,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
+from over import over
 
 import simdb
 from simdb.core import kernel
@@ -37,7 +38,7 @@ INVALID = pyarrow.Array.from_buffers(
 )
 
 
-@pytest.mark.parametrize("name", ARRAYS)
+@over("name", ARRAYS)
 def test_an_array_has_the_stored_form_of_a_list(name):
     given, ids = ARRAYS[name]
 
@@ -53,10 +54,10 @@ def test_an_array_has_the_stored_form_of_a_list(name):
     ]
 
 
-@pytest.mark.parametrize("name", ["int64", "texts", "range down"])
-def test_documents_are_stored_under_the_ids_of_an_array(tmp_path, name):
+@over("name", ["texts", "range down"])
+def test_documents_are_stored_under_the_ids_of_an_array(name):
     given, ids = ARRAYS[name]
-    with simdb.open(tmp_path / "x", "x") as database:
+    with simdb.open(None) as database:
         database.insert_many(given, list(range(len(ids))))
 
         assert list(database) == ids
@@ -67,7 +68,7 @@ def test_documents_are_stored_under_the_ids_of_an_array(tmp_path, name):
             database.insert_many(given, list(range(len(ids))), metadata, on_conflict="replace")
 
 
-@pytest.mark.parametrize("given", [
+@over("given", [
     pyarrow.array(["a", ""]),
     pyarrow.array(["a", "x" * 1024]),
     pyarrow.array(["a", None]),
@@ -77,8 +78,8 @@ def test_documents_are_stored_under_the_ids_of_an_array(tmp_path, name):
     np.array([True]),
     INVALID,
 ])  # fmt: skip
-def test_an_array_that_has_no_ids_is_refused_like_a_list(tmp_path, given):
-    with simdb.open(tmp_path / "x", "x") as database:
+def test_an_array_that_has_no_ids_is_refused_like_a_list(given):
+    with simdb.open(None) as database:
         with pytest.raises(simdb.InputError, match=r"id [01] |valid UTF-8"):
             database.insert_many(given, list(range(len(given))))
 
