@@ -72,34 +72,6 @@ def test_documents_that_are_near_but_unlike_make_no_star(tmp_path_factory):
         assert len(database.find_clusters(distance=0, policy="star")) == 1
 
 
-def test_a_chain_is_one_connected_cluster_and_many_stars(tmp_path_factory):
-    gray = np.arange(1000, dtype=np.uint64) ^ (np.arange(1000, dtype=np.uint64) >> np.uint64(1))
-    spread = np.zeros(1000, np.uint64)
-    for bit in range(10):
-        for copy in range(6):
-            spread |= ((gray >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit + 10 * copy)
-    oracle = Oracle({id: Stored(int(bits)) for id, bits in enumerate(spread)})
-    with open_with(tmp_path_factory, 8, 1) as database:
-        database.insert_many(range(1000), spread)
-
-        connected = database.find_clusters(distance=6)
-        star = database.find_clusters(distance=6, policy="star")
-
-    assert ids_of(connected) == [list(range(1000))]
-    assert ids_of(star) == stars(list(range(1000)), oracle.find_all(6))
-
-
-def test_thousands_of_equal_documents_are_one_star(tmp_path_factory):
-    with simdb.open(tmp_path_factory.mktemp("equal") / "db", durability="none") as database:
-        database.insert_many(range(20_000), np.full(20_000, 7, np.uint64))
-        near = np.uint64(7) ^ (np.uint64(1) << np.arange(40, 60, dtype=np.uint64))
-        database.insert_many(range(20_000, 20_020), near)
-
-        (cluster,) = database.find_clusters(distance=1, policy="star")
-
-    assert cluster.ids == list(range(20_020))
-
-
 def test_a_field_of_the_metadata_chooses_the_representative(tmp_path_factory):
     with open_with(tmp_path_factory) as database:
         dates = ["2020", None, "2019", "2021", "2018"]

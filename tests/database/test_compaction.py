@@ -14,21 +14,6 @@ def fill(database, count=100):
     database.insert_many(range(count), np.arange(count, dtype=np.uint64) << np.uint64(7))
 
 
-def test_compaction_leaves_one_run_without_gaps(database):
-    fill(database)
-    database.insert(100, 5, {"kept": True})
-    database.delete_many(range(0, 100, 2))
-
-    database.compact()
-
-    stats = database.stats()
-    assert [run.document_count for run in stats.runs] == [51]
-    assert (stats.deleted_count, stats.delta_count) == (0, 0)
-    assert list(database) == [*range(1, 100, 2), 100]
-    assert database.get(100).metadata == {"kept": True}
-    assert database.query(5, distance=0) == [simdb.Match(100, 0)]
-
-
 def test_compaction_shrinks_the_file_when_alone(database):
     fill(database, 20_000)
     database.delete_many(range(10, 20_000))
@@ -54,13 +39,6 @@ def test_compaction_under_a_snapshot_says_why_the_file_keeps_its_size(database):
     assert list(database) == list(range(100))
 
 
-def test_an_empty_database_can_be_compacted(database):
-    report = database.compact()
-
-    assert report.note == ""
-    assert len(database) == 0
-
-
 def test_a_database_can_be_compacted_after_everything_was_deleted(database):
     fill(database)
     database.delete_many(range(100))
@@ -71,26 +49,6 @@ def test_a_database_can_be_compacted_after_everything_was_deleted(database):
     assert database.stats().runs == ()
     fill(database)
     assert len(database.query(7 << 7, distance=0)) == 1
-
-
-def test_documents_without_features_survive_compaction(database):
-    database.insert_many(list("abc"), ["", " ", "\n"])
-
-    database.compact()
-
-    assert list(database) == ["a", "b", "c"]
-    assert database.get("b").fingerprint.is_empty
-
-
-def test_compacting_twice_changes_nothing(database):
-    fill(database)
-    database.compact()
-    before = database.stats()
-
-    database.compact()
-
-    assert database.stats().runs == before.runs
-    assert list(database) == list(range(100))
 
 
 def test_vectors_go_with_the_last_document_that_has_one(database):
@@ -119,22 +77,6 @@ def test_a_leftover_of_an_interrupted_compaction_is_replaced(database):
     assert len(database) == 100
 
 
-def test_a_copy_that_fails_leaves_the_database_as_it_is(database, monkeypatch):
-    fill(database)
-    environment = database._store.environment
-
-    def fail(path):
-        raise simdb.FullError("no room")
-
-    monkeypatch.setattr(environment, "copy_to", fail)
-    with pytest.raises(simdb.FullError):
-        database.compact()
-    monkeypatch.undo()
-
-    assert list(database) == list(range(100))
-    assert database.compact().note == ""
-
-
 def test_a_replacement_that_fails_leaves_the_database_open(database, monkeypatch):
     fill(database)
 
@@ -149,21 +91,6 @@ def test_a_replacement_that_fails_leaves_the_database_open(database, monkeypatch
     assert list(database) == list(range(100))
     database.insert("later", 1)
     assert not os.path.exists(os.path.join(database.path, compaction.COPY_FILE))
-
-
-def test_a_disk_that_fills_while_copying_is_a_full_disk(database, monkeypatch):
-    fill(database)
-
-    def fail(descriptor):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(simdb.FullError, match="No space left"):
-        database.copy(database.path + ".copy")
-    monkeypatch.undo()
-
-    assert not os.path.exists(database.path + ".copy")
-    assert len(database) == 100
 
 
 def test_a_reader_that_began_before_goes_on_after_compaction_in_another_database(open_database):
