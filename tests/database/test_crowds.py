@@ -50,27 +50,6 @@ def test_a_group_that_grew_becomes_a_crowd(forest):
     assert [group.tolist() for group, _ in put_off.groups()] == [[2, 3]]
 
 
-def test_groups_that_have_become_one_come_back_as_one(forest):
-    forest.join(numbers(0, 0, 0, 10, 10, 10), numbers(1, 2, 3, 11, 12, 13))
-    put_off = Crowds(forest)
-    put_off.put_off(numbers(11, 2))
-    forest.join(numbers(3), numbers(13))
-
-    groups = [(group.tolist(), int(inside.sum())) for group, inside in put_off.groups()]
-
-    assert groups == [([2, 11], 8)]
-
-
-def test_without_crowds_nothing_comes_back(forest):
-    put_off = Crowds(forest)
-
-    left = put_off.put_off(numbers(5, 4))
-
-    assert left.tolist() == [5, 4]
-    assert list(put_off.groups()) == []
-    assert list(Crowds(kernel.Forest(0)).groups()) == []
-
-
 def test_a_crowd_is_found_with_the_members_that_few_others_match(monkeypatch, tmp_path):
     """Copies in which one word differs: each matches most of the others, and none matches all."""
     monkeypatch.setattr(buckets, "CROWD_MIN", 64)

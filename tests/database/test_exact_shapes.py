@@ -1,9 +1,12 @@
 """Exact clusters of shapes that connect by a thread: chains, stars, cliques with one bridge."""
 
 import random
+from functools import cache
 from itertools import combinations
 
 import pytest
+from near_copies import near_copies
+from over import over
 
 import simdb
 from simdb.database.clusters import find
@@ -18,15 +21,6 @@ BASE = WORDS[:60]
 def changed(words, *places, tag=""):
     """Return the text of words of which those at some places are others."""
     return " ".join(f"{tag}x{at}" if at in places else word for at, word in enumerate(words))
-
-
-def near_copies(count, changes=2):
-    """Return copies of one text with `changes` words of their own: most pairs are just too far."""
-    chance = random.Random(count)
-    return [
-        changed(BASE, *(chance.randrange(60) for _ in range(changes)), tag=f"own{at}")
-        for at in range(count)
-    ]
 
 
 SHAPES = {
@@ -60,75 +54,68 @@ def shingles_of(text):
     return {tuple(words[at : at + 3]) for at in range(len(words) - 2)}
 
 
-def matching(texts):
+@cache
+def matching(shape):
     """Return the pairs of positions that match: a double loop."""
-    sets = [shingles_of(text) for text in texts]
+    sets = [shingles_of(text) for text in SHAPES[shape]]
     return {
         (one, two)
-        for one, two in combinations(range(len(texts)), 2)
+        for one, two in combinations(range(len(sets)), 2)
         if len(sets[one] & sets[two]) >= LEAST * len(sets[one] | sets[two])
     }
 
 
-def connected(texts):
-    groups = {at: {at} for at in range(len(texts))}
-    for one, two in matching(texts):
+@cache
+def connected(shape):
+    groups = {at: {at} for at in range(len(SHAPES[shape]))}
+    for one, two in matching(shape):
         joined = groups[one] | groups[two]
         groups |= dict.fromkeys(joined, joined)
     return {frozenset(group) for group in groups.values() if len(group) > 1}
 
 
-def starred(texts):
-    pairs, leaders = matching(texts), {}
-    for at in range(len(texts)):
+def starred(shape):
+    pairs, leaders = matching(shape), {}
+    for at in range(len(SHAPES[shape])):
         own = next((one for one in leaders if (one, at) in pairs), at)
         leaders.setdefault(own, []).append(at)
     return {frozenset(group) for group in leaders.values() if len(group) > 1}
 
 
-@pytest.fixture(params=["features", "texts"])
-def ask(request, monkeypatch, tmp_path):
-    """Returns the clusters of texts, decided by their features or by the texts again."""
-    monkeypatch.setattr("simdb.database.search.pairs.JUDGED_PAIRS_FIRST", 32)
-    monkeypatch.setattr("simdb.database.search.pairs.JUDGED_PAIRS", 64)
-    monkeypatch.setattr(exact_pairs, "COMMON_PAIRS", 2)
-    has_features = request.param == "features"
-    options = simdb.Options(features=has_features, delta_documents=50, growth=2)
-
-    def clusters(texts, policy):
-        with simdb.open(tmp_path / policy, options=options) as database:
+@over(
+    ("shape", "has_features", "most"),
+    [(shape, at % 2 == 0, 3 if at % 3 else 256) for at, shape in enumerate(SHAPES)],
+)
+def test_connected_clusters_and_stars_are_those_of_the_double_loop(shape, has_features, most):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("simdb.database.search.pairs.JUDGED_PAIRS_FIRST", 32)
+        patch.setattr("simdb.database.search.pairs.JUDGED_PAIRS", 64)
+        patch.setattr(exact_pairs, "COMMON_PAIRS", 2)
+        patch.setattr(find, "COMPARED_MAX", most)
+        patch.setattr(find, "BATCH_FIRST", 4)
+        patch.setattr(find, "COMPARED_PAIRS", 40)
+        patch.setattr(find, "CLAIMED_PAIRS", 300)
+        texts = dict(enumerate(SHAPES[shape]))
+        options = simdb.Options(features=has_features, delta_documents=50, growth=2)
+        with simdb.open(None, options=options) as database:
             for start in range(0, len(texts), 40):
                 some = range(start, min(start + 40, len(texts)))
                 database.insert_many(some, [texts[at] for at in some])
-            given = {} if has_features else {"texts": dict(enumerate(texts))}
-            found = database.find_clusters(verify="exact", policy=policy, recall=1.0, **given)
-            return {frozenset(cluster.ids) for cluster in found}
+            asked = {"verify": "exact", "recall": 1.0} | ({} if has_features else {"texts": texts})
 
-    return clusters
+            found = database.find_clusters(**asked)
+            stars = database.find_clusters(**asked, policy="star")
 
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_connected_clusters_are_the_components_of_the_double_loop(ask, shape):
-    assert ask(SHAPES[shape], "connected") == connected(SHAPES[shape])
-
-
-@pytest.mark.parametrize("most", [256, 3])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_stars_are_those_of_the_double_loop(ask, shape, most, monkeypatch):
-    monkeypatch.setattr(find, "COMPARED_MAX", most)
-    monkeypatch.setattr(find, "BATCH_FIRST", 4)
-    monkeypatch.setattr(find, "COMPARED_PAIRS", 40)
-    monkeypatch.setattr(find, "CLAIMED_PAIRS", 300)
-
-    assert ask(SHAPES[shape], "star") == starred(SHAPES[shape])
+            assert {frozenset(cluster.ids) for cluster in found} == connected(shape)
+            assert {frozenset(cluster.ids) for cluster in stars} == starred(shape)
 
 
 def test_the_shapes_are_what_they_are_called():
-    sizes = {name: sorted(map(len, connected(texts))) for name, texts in SHAPES.items()}
+    sizes = {shape: sorted(map(len, connected(shape))) for shape in SHAPES}
 
     assert sizes["a chain at the threshold"] == [60]
     assert sizes["a star whose centre comes last"] == [21]
-    assert len(starred(SHAPES["a star whose centre comes last"])) > 0
+    assert len(starred("a star whose centre comes last")) > 0
     assert sizes["two cliques with one bridge"] == [51]
     assert sizes["two cliques without a bridge"] == [25, 25]
     assert len(sizes["near copies"]) > 3

@@ -68,26 +68,28 @@ def found_by(pairs):
     return {frozenset((pair.left, pair.right)): pair.similarity for pair in pairs}
 
 
-@pytest.mark.few(1)
 def test_pairs_are_exactly_those_of_the_double_loop(db):
-    found = db.find_all(verify="exact", texts=TEXTS, recall=1.0)
+    asked = {"verify": "exact", "texts": TEXTS, "recall": 1.0}
+    estimated = set(found_by(db.find_all(recall=1.0)))
+
+    found = db.find_all(**asked)
+    higher = db.find_all(similarity=0.9, threads=3, **asked)
+    compared = db.compare(
+        ["0-0", "0-0", "3-0"], ["0-1", "1-0", "copy"], verify="exact", texts=TEXTS
+    )
 
     expected = true_pairs()
     assert found_by(found) == pytest.approx(expected)
     assert found.verification.measure == "Jaccard"
     assert found.verification.judged >= len(expected)
+    assert found.verification.overruled >= len(estimated ^ set(expected)) > 0
+    assert found_by(higher) == pytest.approx(true_pairs(0.9))
+    assert compared.similarity == pytest.approx(
+        [jaccard(TEXTS["0-0"], TEXTS["0-1"]), jaccard(TEXTS["0-0"], TEXTS["1-0"]), 1.0]
+    )
 
 
-@pytest.mark.few(1)
-def test_a_given_similarity_is_the_exact_one(db):
-    found = db.find_all(similarity=0.9, verify="exact", texts=TEXTS, recall=1.0)
-
-    assert found_by(found) == pytest.approx(true_pairs(0.9))
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("dimensions", [64, 128])
-def test_with_recall_1_no_estimate_loses_a_pair(open_database, dimensions):
+def test_with_recall_1_no_estimate_loses_a_pair(open_database):
     # Each pair has the similarity 97 / 121 = .802.  Of 2,000 estimates near the threshold some are
     # more than 3 standard deviations below it.
     chance = random.Random(3)
@@ -98,8 +100,7 @@ def test_with_recall_1_no_estimate_loses_a_pair(open_database, dimensions):
         for at in chance.sample(range(2, 108, 5), 4):
             words[at] = f"x{at}"
         texts[f"{pair}b"] = " ".join(words)
-    options = simdb.Options(sketch=simdb.Simhash(dimensions=dimensions))
-    database = open_database(options=options)
+    database = open_database()
     database.insert_many(list(texts), list(texts.values()))
 
     found = database.find_all(similarity=0.8, verify="exact", texts=texts, recall=1.0)
@@ -109,46 +110,8 @@ def test_with_recall_1_no_estimate_loses_a_pair(open_database, dimensions):
     }
 
 
-def test_the_estimate_would_have_decided_some_pairs_otherwise(db):
-    estimated = set(found_by(db.find_all(recall=1.0)))
-
-    found = db.find_all(verify="exact", texts=TEXTS, recall=1.0)
-
-    assert len(found)
-    assert found.verification.overruled >= len(estimated ^ set(true_pairs())) > 0
-
-
-@pytest.mark.parametrize("compared", [1, 256])
-def test_members_of_a_star_match_their_representative(db, monkeypatch, compared):
-    monkeypatch.setattr("simdb.database.clusters.find.COMPARED_MAX", compared)
-
-    clusters = db.find_clusters(policy="star", verify="exact", texts=TEXTS, recall=1.0)
-
-    owners, expected = {}, {}
-    for one in TEXTS:
-        match = next((two for two in owners if frozenset((one, two)) in true_pairs()), None)
-        if match is None:
-            owners[one] = one
-        else:
-            expected.setdefault(match, [match]).append(one)
-    assert {cluster.representative: cluster.ids for cluster in clusters} == expected
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_any_number_of_threads_gives_the_same(db, threads, monkeypatch):
-    monkeypatch.setattr("simdb.core.threads.LEAST", 2)
-    monkeypatch.setattr(exact_pairs, "PART_PAIRS_MOST", 8)
-    expected = list(db.find_all(verify="exact", texts=TEXTS, threads=1))
-
-    found = list(db.find_all(verify="exact", texts=TEXTS, threads=threads))
-
-    assert found == expected
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("part_bytes", [1, 1000])
-def test_few_texts_are_asked_for_at_a_time(db, monkeypatch, part_bytes):
-    monkeypatch.setattr(exact_pairs, "PART_BYTES", part_bytes)
+def test_few_texts_are_asked_for_at_a_time(db, monkeypatch):
+    monkeypatch.setattr(exact_pairs, "PART_BYTES", 1)
     monkeypatch.setattr(exact_pairs, "PART_PAIRS_FIRST", 1)
     most = []
 
@@ -159,7 +122,7 @@ def test_few_texts_are_asked_for_at_a_time(db, monkeypatch, part_bytes):
     found = db.find_all(verify="exact", texts=texts, recall=1.0)
 
     assert found_by(found) == pytest.approx(true_pairs())
-    assert max(most) <= max(4, part_bytes // 10)
+    assert max(most) <= 4
 
 
 def test_where_a_text_is_missing_the_estimate_decides(db):
@@ -186,41 +149,19 @@ def test_where_all_texts_are_missing_the_estimates_decide_in_a_database_without_
         assert pairs.verification.overruled == 0
 
 
-def test_comparing_gives_exact_similarities_below_the_threshold_too(db):
-    left, right = ["0-0", "0-0", "3-0"], ["0-1", "1-0", "copy"]
-
-    found = db.compare(left, right, verify="exact", texts=TEXTS)
-
-    expected = [jaccard(TEXTS[a], TEXTS[b]) for a, b in zip(left, right, strict=True)]
-    assert found.similarity == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_arguments_that_do_not_go_together_are_refused(database):
+    database.insert_many(list(TEXTS), list(TEXTS.values()))
+    for arguments, message in (
         ({"verify": "perhaps"}, "verify must be one of 'estimate', 'exact', 'numbers', got"),
         ({"verify": "exact"}, "verify='exact' needs them, or a database with"),
-        ({"verify": "exact", "texts": 3}, "a mapping from id to text, or a function"),
         ({"texts": 3}, "a mapping from id to text, or a function"),
-    ],
-)
-def test_arguments_that_do_not_go_together_are_refused(db, arguments, message):
-    for verb in (db.find_all, db.find_clusters):
-        with pytest.raises(simdb.OptionError, match=message):
-            verb(**arguments)
-
-
-def test_a_function_that_returns_too_few_texts_is_named(db):
+        ({"distance": 3, "texts": TEXTS}, "decides by similarity; give similarity="),
+    ):
+        for verb in (database.find_all, database.find_clusters):
+            with pytest.raises(simdb.OptionError, match=message):
+                verb(**arguments)
     with pytest.raises(simdb.InputError, match="and returned 1 texts"):
-        list(db.find_all(verify="exact", texts=lambda ids: ["one"]))
-
-
-def test_distances_alone_cannot_be_decided_by_texts(tmp_path):
-    with simdb.open(tmp_path / "db") as database:
-        database.insert_many(list(TEXTS), list(TEXTS.values()))
-
-        with pytest.raises(simdb.OptionError, match="decides by similarity; give similarity="):
-            database.find_all(distance=3, verify="exact", texts=TEXTS)
+        list(database.find_all(texts=lambda ids: ["one"]))
 
 
 def test_a_search_by_tables_finds_the_candidates_of_large_collections(tmp_path, monkeypatch):
@@ -242,14 +183,6 @@ def test_a_search_by_tables_finds_the_candidates_of_large_collections(tmp_path, 
     assert found.plan.method == "polytope"
     assert all(pairs[pair] == pytest.approx(true[pair]) for pair in pairs)
     assert len(pairs) >= 0.9 * len(true) > 360
-
-
-def test_nothing_is_asked_for_in_an_empty_database(tmp_path):
-    with simdb.open(tmp_path / "db") as database:
-        found = database.find_all(verify="exact", texts={})
-
-        assert len(found) == 0
-        assert np.array_equal(found.similarity, [])
 
 
 @pytest.mark.parametrize("copies", [250, 600])

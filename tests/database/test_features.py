@@ -86,25 +86,6 @@ def assert_decided(reader, texts):
     assert compared == pytest.approx(reader.compare(*both, texts=texts).similarity)
 
 
-def test_texts_and_features_decide_each_other(open_database):
-    """Half of the texts are known; the other half is decided by what is stored."""
-    texts = near_copies(4)
-    database = open_database(options=simdb.Options(features=True))
-    database.insert_many(texts)
-    known = dict(list(texts.items())[::2])
-
-    found = database.find_all(texts=known, similarity=LEAST, recall=1.0)
-
-    assert pairs_of(found) == pytest.approx(
-        {
-            (one, other): jaccard(texts[one], texts[other])
-            for at, one in enumerate(texts)
-            for other in list(texts)[at + 1 :]
-            if jaccard(texts[one], texts[other]) >= LEAST
-        }
-    )
-
-
 def test_without_a_choice_features_decide_by_similarity_and_sketches_by_distance(open_database):
     database = open_database(options=simdb.Options(features=True))
     database.insert_many(near_copies(5))
@@ -165,32 +146,15 @@ def test_day_by_day_keeps_what_one_run_over_all_texts_keeps(tmp_path, monkeypatc
             assert set(database) == greedy(own, stored)
 
 
-@pytest.mark.parametrize(
-    "document", [17, np.ones(64, np.float32), simdb.fingerprint("some text")], ids=type
-)
-def test_what_is_no_text_is_refused_and_named(open_database, document):
+def test_what_is_no_text_is_refused_and_named(open_database):
     database = open_database(options=simdb.Options(features=True))
 
-    with pytest.raises(simdb.InputError, match="texts and lists of tokens"):
-        database.insert("a", document)
-    assert len(database) == 0
-
-
-def test_sketches_without_their_texts_are_refused(open_database):
-    database = open_database(options=simdb.Options(features=True))
-
+    for document in (17, np.ones(64, np.float32), simdb.fingerprint("some text")):
+        with pytest.raises(simdb.InputError, match="texts and lists of tokens"):
+            database.insert("a", document)
     with pytest.raises(simdb.InputError, match="has features, which are made of texts"):
         database.insert_many(["a"], database.sketcher.sketch(["some words of a text"]))
-
-
-def test_windows_of_a_hash_cannot_be_stored():
     with pytest.raises(simdb.OptionError, match="features=True needs features that are stored"):
         simdb.Options(sketch=simdb.Simhash.moz(), features=True)
 
-
-def test_a_database_of_an_older_version_has_no_features(open_database):
-    database = open_database(options=simdb.Options())
-
-    assert "features" not in database.stats().options or not database.options.features
-    with pytest.raises(simdb.OptionError, match=r"or a database with Options\(features=True\)"):
-        database.find_all(verify="exact")
+    assert len(database) == 0

@@ -3,6 +3,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.database.maintenance import inspection
@@ -36,11 +37,10 @@ def test_statistics_count_what_is_there(open_database):
     assert set(stats.section_bytes) >= {"table/00", "ids", "documents", "delta", "manifest"}
 
 
-@pytest.mark.parametrize("grouped", [1, 7, 1000])
-def test_the_largest_group_is_found_in_parts(database, monkeypatch, grouped):
-    monkeypatch.setattr(inspection, "GROUPED_DOCUMENTS", grouped)
-    monkeypatch.setattr(couples, "READ_DOCUMENTS", grouped)
-    generator = np.random.default_rng(grouped)
+def test_the_largest_group_is_found_in_parts(database, monkeypatch):
+    monkeypatch.setattr(inspection, "GROUPED_DOCUMENTS", 7)
+    monkeypatch.setattr(couples, "READ_DOCUMENTS", 7)
+    generator = np.random.default_rng(7)
     few = generator.integers(0, 2**64, 20, np.uint64)
     stored = few[generator.integers(0, 20, 300)]
     database.insert_many(range(300), stored)
@@ -52,23 +52,17 @@ def test_the_largest_group_is_found_in_parts(database, monkeypatch, grouped):
 
 
 def test_readers_are_listed_with_their_lag(database):
+    assert (database.stats().document_count, database.stats().runs) == (0, ())
+    assert {fill.counts for fill in database.header_fill()} == {()}
     database.insert(1, 1)
     with database.read():
         for number in range(5):
             database.insert(f"later{number}", number)
 
-        lags = [reader.lag for reader in database.stats().readers]
+        readers = database.stats().readers
 
-    assert max(lags) == 5
-    assert all(reader.process == os.getpid() for reader in database.stats().readers)
-
-
-def test_an_empty_database_has_statistics_and_is_sound(database):
-    stats = database.stats()
-
-    assert (stats.document_count, stats.largest_group, stats.runs) == (0, 0, ())
-    assert list(database.check()) == []
-    assert list(database.check(deep=True)) == []
+    assert max(reader.lag for reader in readers) == 5
+    assert {reader.process for reader in readers} == {os.getpid()}
 
 
 def test_the_check_is_a_snapshot_and_may_be_left_half_way(database):
@@ -81,23 +75,6 @@ def test_the_check_is_a_snapshot_and_may_be_left_half_way(database):
     half = database.check(deep=True)
     next(half, None)
     del half
-
-
-def test_the_plan_tells_method_and_reason(database):
-    database.insert_many(range(20), range(20))
-
-    plan = database.plan(distance=3)
-
-    assert (plan.method, plan.distance, plan.recall) == ("exhaustive", 3, 1.0)
-    assert "20 fingerprints" in plan.reason
-    assert database.plan(distance=3, search="bphs").tables == 4
-    with database.read() as snapshot:
-        assert snapshot.plan(distance=3) == plan
-
-
-def class_of(size):
-    """The class of a number of entries as `HeaderFill.counts` counts it."""
-    return size.bit_length()
 
 
 def test_the_fill_of_headers_equals_a_count_header_by_header(open_database, monkeypatch):
@@ -130,34 +107,20 @@ def test_the_fill_of_headers_equals_a_count_header_by_header(open_database, monk
         assert fill.largest == max(sizes, default=0)
         assert sum(fill.counts) == len(sizes)
         for at, count in enumerate(fill.counts):
-            assert count == sum(class_of(size) == at for size in sizes)
-
-
-def test_an_empty_database_has_no_headers(database):
-    fills = database.header_fill()
-
-    assert {(fill.header_count, fill.entry_count, fill.largest, fill.counts) for fill in fills} == {
-        (0, 0, 0, ())
-    }
+            assert count == sum(size.bit_length() == at for size in sizes)
 
 
 def test_drawn_ids_are_stored_distinct_and_the_same_for_a_seed(database):
-    database.insert_many(range(50), [TEXT] * 50)
+    database.insert_many([*range(50), "empty", "bare"], [TEXT] * 50 + ["", 5])
     database.delete_many(range(10))
 
     drawn = database.draw_ids(20, seed=3)
 
     assert len(drawn) == len(set(drawn)) == 20
-    assert set(drawn) <= set(range(10, 50))
+    assert set(drawn) <= {*range(10, 50), "bare"}
     assert database.draw_ids(20, seed=3) == drawn != database.draw_ids(20, seed=4)
-    assert sorted(database.draw_ids(100)) == list(range(10, 50))
-
-
-def test_documents_without_features_are_not_drawn_and_bare_ones_if_asked_for(database):
-    database.insert_many(["text", "empty", "bare"], [TEXT, "", 5])
-
-    assert set(database.draw_ids(9)) == {"text", "bare"}
-    assert database.draw_ids(9, weighted=True) == ["text"]
+    assert set(database.draw_ids(100)) == {*range(10, 50), "bare"}
+    assert sorted(database.draw_ids(100, weighted=True)) == [*range(10, 50)]
     assert database.draw_ids(0) == []
 
 
@@ -170,7 +133,7 @@ def test_drawing_is_uniform(database):
     assert min(drawn.count(id) for id in range(4)) > 500
 
 
-@pytest.mark.parametrize("arguments", [{"count": -1}, {"count": 1.5}, {"count": 1, "seed": -1}])
+@over("arguments", [{"count": -1}, {"count": 1.5}, {"count": 1, "seed": -1}])
 def test_drawing_refuses_impossible_numbers(database, arguments):
     with pytest.raises(simdb.OptionError, match="must be a whole number"):
         database.draw_ids(**arguments)
