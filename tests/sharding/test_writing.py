@@ -56,25 +56,31 @@ def names(path):
 
 
 def test_a_job_of_tasks_writes_what_one_process_writes(tmp_path, documents):
-    ids, texts = documents
     reports = written(tmp_path / "job", documents)
+    left = tmp_path / "job" / "shard-00002.abc.writing"
+    left.mkdir()
+    (left / "data.mdb").write_bytes(b"half")
+    seen = []
 
     count = simdb.finish_sharded(tmp_path / "job", SHARDS, reports=reports, deep=True)
-    simdb.write_sharded(tmp_path / "one", [(ids, texts)], SHARDS, options=sharded.SIMHASH)
+    batches = sharded.batches(*documents, 10)
+    simdb.write_sharded(
+        tmp_path / "one", (batch[:2] for batch in batches), SHARDS, options=sharded.SIMHASH,
+        progress=seen.append,
+    )  # fmt: skip
 
-    assert count == len(ids) == sum(each.document_count for each in reports)
+    assert seen == [10, 20, 30, 35]
+    assert count == 35 == sum(each.document_count for each in reports)
+    shards = [f"shard-{number:05d}" for number in range(SHARDS)]
+    assert names(tmp_path / "job") == names(tmp_path / "one") == [*shards, "shards.json"]
     assert contents(tmp_path / "job") == contents(tmp_path / "one")
     files = [tmp_path / name / "shards.json" for name in ("job", "one")]
     assert files[0].read_text() == files[1].read_text()
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(("limit", "value"), [("BUFFERED_DOCUMENTS", 5), ("BUFFERED_BYTES", 300)])
-def test_batches_of_any_size_and_order_make_the_same_set(
-    tmp_path, documents, monkeypatch, limit, value
-):
+def test_batches_of_any_size_and_order_make_the_same_set(tmp_path, documents, monkeypatch):
     ids, texts = documents
-    monkeypatch.setattr(f"simdb.database.sharding.writing.{limit}", value)
+    monkeypatch.setattr("simdb.database.sharding.writing.BUFFERED_DOCUMENTS", 5)
     found = []
 
     for size in (4, 100):
@@ -89,13 +95,13 @@ def test_batches_of_any_size_and_order_make_the_same_set(
     }
 
 
-@pytest.mark.parametrize(("over", "stored"), [(-1, [3, 3, 3]), (0, [3, 3, 3]), (1, [4, 4, 1])])
+@pytest.mark.parametrize(("more", "stored"), [(-1, [3, 3, 3]), (0, [3, 3, 3]), (1, [4, 4, 1])])
 @pytest.mark.parametrize("limit", ["BUFFERED_DOCUMENTS", "BUFFERED_BYTES"])
 def test_batches_are_stored_when_there_are_as_many_documents_or_bytes(
-    tmp_path, monkeypatch, limit, over, stored
+    tmp_path, monkeypatch, limit, more, stored
 ):
     sizes = {"BUFFERED_DOCUMENTS": 30, "BUFFERED_BYTES": 3 * 10 * (len(b"id") + 1 + 100)}
-    monkeypatch.setattr(f"simdb.database.sharding.writing.{limit}", sizes[limit] + over)
+    monkeypatch.setattr(f"simdb.database.sharding.writing.{limit}", sizes[limit] + more)
     store_batch, counts = write_state.store_batch, []
 
     def noted(store, batch, *given):
@@ -115,25 +121,6 @@ def test_batches_are_stored_when_there_are_as_many_documents_or_bytes(
     assert counts == stored
 
 
-def test_arrays_of_fingerprints_are_distributed_as_other_documents(tmp_path):
-    bits = np.random.default_rng(1).integers(0, 2**64, 50, np.uint64)
-    ids = np.arange(50)
-
-    simdb.write_sharded(tmp_path / "db", [(ids, bits), (ids + 50, simdb.Fingerprints(bits))], 4)
-
-    with simdb.open_sharded(tmp_path / "db") as database:
-        assert [database.get(at).fingerprint.bits for at in range(50)] == bits.tolist()
-        assert [match.id for match in database.query(int(bits[7]))] in ([7, 57], [57, 7])
-
-
-def test_what_is_no_batches_is_refused_by_name(tmp_path, documents):
-    for given in (None, 5, documents):
-        with pytest.raises(simdb.InputError, match="batch"):
-            simdb.write_sharded(tmp_path / "db", given, 2)
-
-    assert names(tmp_path) == []
-
-
 def test_the_shard_of_an_id_is_fixed():
     """Jobs and readers of any version and machine, and in any language, must agree."""
     stored = {
@@ -148,16 +135,7 @@ def test_the_shard_of_an_id_is_fixed():
     assert simdb.shard_of(np.arange(3), 1).tolist() == [0, 0, 0]
 
 
-def test_progress_counts_the_documents_read(tmp_path, documents):
-    seen = []
-
-    batches = sharded.batches(*documents, 10)
-    simdb.write_sharded(tmp_path / "db", batches, 2, progress=seen.append)
-
-    assert seen == [10, 20, 30, 35]
-
-
-def test_a_set_without_documents_can_be_written_and_asked(tmp_path):
+def test_a_set_without_documents_is_written_and_asked(tmp_path):
     assert simdb.write_sharded(tmp_path / "db", [], 2) == 0
 
     with simdb.open_sharded(tmp_path / "db") as database:
@@ -197,27 +175,29 @@ def test_what_fails_leaves_nothing(tmp_path, documents, fault, monkeypatch):
         assert names(tmp_path) == []
 
 
-def test_a_set_is_not_written_over_another(tmp_path, documents):
-    simdb.write_sharded(tmp_path / "db", [documents], 2)
-
-    with pytest.raises(simdb.ExistsError, match="exists already"):
-        simdb.write_sharded(tmp_path / "db", [documents], 2)
+GOOD = [sharded.corpus()]
+NO_BATCH = r"many documents, got the id .*: \[\(ids, docum"
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
+@over(
+    ("batches", "given", "message"),
     [
-        ({"shards": 0}, "shards must be a whole number from 1 to 10000, got 0"),
-        ({"options": sharded.simdb.Options(keep_clusters="distance")}, "shards cannot keep"),
-        ({"options": 5}, "options must be a simdb.Options"),
-        ({"errors": "ignore"}, "errors must be 'strict' or 'replace'"),
-        ({"threads": 0}, "threads"),
-        ({"progress": 1}, "progress"),
+        (None, {}, "batch"),
+        (sharded.corpus(), {}, "batch"),
+        ([("a", "x y")], {}, NO_BATCH),
+        ([["a", "x y"]], {}, NO_BATCH),
+        ([(7, "x y", None)], {}, NO_BATCH),
+        (GOOD, {"shards": 0}, "shards must be a whole number from 1 to 10000, got 0"),
+        (GOOD, {"options": simdb.Options(keep_clusters="distance")}, "shards cannot keep"),
+        (GOOD, {"options": 5}, "options must be a simdb.Options"),
+        (GOOD, {"errors": "ignore"}, "errors must be 'strict' or 'replace'"),
+        (GOOD, {"threads": 0}, "threads"),
+        (GOOD, {"progress": 1}, "progress"),
     ],
 )
-def test_impossible_options_are_refused_and_leave_nothing(tmp_path, documents, given, message):
+def test_impossible_arguments_are_refused_and_leave_nothing(tmp_path, batches, given, message):
     with pytest.raises((simdb.OptionError, simdb.InputError), match=message):
-        simdb.write_sharded(tmp_path / "db", [documents], **{"shards": 2, **given})
+        simdb.write_sharded(tmp_path / "db", batches, **{"shards": 2, **given})
 
     assert names(tmp_path) == []
 
@@ -300,16 +280,10 @@ def test_a_task_with_other_documents_is_refused_and_the_shard_stays(tmp_path, do
     assert names(tmp_path / "db") == ["shard-00000"]
     with simdb.open(tmp_path / "db" / "shard-00000", "r") as database:
         assert len(database) == first.document_count
-
-
-def test_an_id_of_another_shard_is_refused(tmp_path, documents):
-    batches = tasks(*documents, SHARDS)
-    id = batches[1][0][0][0]
-
-    with pytest.raises(simdb.InputError, match=f"{id!r} belongs to shard-00001"):
-        simdb.write_shard(tmp_path / "db", 0, batches[1], SHARDS)
-
-    assert not names(tmp_path / "db")
+    others = tasks(*documents, SHARDS)[1]
+    with pytest.raises(simdb.InputError, match=f"{others[0][0][0]!r} belongs to shard-00001"):
+        simdb.write_shard(tmp_path / "other", 0, others, SHARDS)
+    assert not names(tmp_path / "other")
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path, documents):
@@ -353,24 +327,8 @@ def test_finishing_names_a_missing_shard(tmp_path, documents):
         simdb.finish_sharded(tmp_path / "db", SHARDS)
     with pytest.raises(simdb.NotFoundError, match=r"no shards.json .* not complete"):
         simdb.open_sharded(tmp_path / "db")
-
-
-def test_finishing_removes_what_killed_attempts_left(tmp_path, documents):
-    reports = written(tmp_path / "db", documents)
-    left = tmp_path / "db" / "shard-00002.abc.writing"
-    left.mkdir()
-    (left / "data.mdb").write_bytes(b"half")
-
-    simdb.finish_sharded(tmp_path / "db", SHARDS, reports=reports)
-
-    assert names(tmp_path / "db") == ["shard-00000", "shard-00001", "shard-00002", "shards.json"]
-
-
-def test_finishing_refuses_a_directory_that_is_no_shard(tmp_path, documents):
-    """A shard of an earlier job with more shards would otherwise stay unseen."""
-    written(tmp_path / "db", documents)
-    os.makedirs(tmp_path / "db" / "shard-00003")
-
+    os.rename(tmp_path / "elsewhere", tmp_path / "db" / "shard-00001")
+    os.makedirs(tmp_path / "db" / "shard-00003")  # of an earlier job with more shards
     with pytest.raises(simdb.FormatError, match="'shard-00003' that is none of its 3 shards"):
         simdb.finish_sharded(tmp_path / "db", SHARDS)
 
@@ -409,18 +367,13 @@ def test_finishing_names_a_shard_that_is_not_what_its_task_reported(tmp_path, do
     with pytest.raises(simdb.InputError, match=r"3 shards, but shard-00002 is missing"):
         simdb.finish_sharded(tmp_path / "db", SHARDS, reports=reports[:2])
 
-    assert "shards.json" not in names(tmp_path / "db")
-
-
-def test_finishing_names_a_damaged_shard(tmp_path, documents):
-    written(tmp_path / "db", documents)
     data = tmp_path / "db" / "shard-00001" / "data.mdb"
-    content = bytearray(data.read_bytes())
-    content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
-    data.write_bytes(content)
-
+    half = data.stat().st_size // 2
+    data.write_bytes(data.read_bytes()[:half] + bytes(half))
     with pytest.raises((simdb.CorruptError, simdb.FormatError), match=r"shard-00001"):
         simdb.finish_sharded(tmp_path / "db", SHARDS)
+
+    assert "shards.json" not in names(tmp_path / "db")
 
 
 def test_a_changed_shard_is_taken_by_finishing_again(tmp_path, documents):
@@ -438,24 +391,7 @@ def test_a_changed_shard_is_taken_by_finishing_again(tmp_path, documents):
         assert gone not in database
 
 
-def test_a_set_with_an_idf_table_and_stop_words_is_made_alike_by_every_task(tmp_path, documents):
-    pytest.importorskip("stop_words")
-    table = simdb.fit_idf(documents[1], simdb.Simhash(stop_words="english"))
-    sketch = simdb.Simhash(stop_words="english", weighting="tf-idf", idf=table)
-    options = simdb.Options(sketch=sketch)
-
-    reports = written(tmp_path / "db", documents, options=options)
-    simdb.finish_sharded(tmp_path / "db", SHARDS, reports=reports)
-
-    with (
-        simdb.open_sharded(tmp_path / "db") as many,
-        sharded.single(tmp_path / "one", *documents, SHARDS, options) as one,
-    ):
-        for text in documents[1]:
-            assert many.query(text, distance=6) == one.query(text, distance=6)
-
-
-def test_the_file_is_json_with_a_checksum(tmp_path, documents):
+def test_the_file_is_json_with_a_checksum_and_is_not_written_over(tmp_path, documents):
     simdb.write_sharded(tmp_path / "db", [documents], 2)
     path = tmp_path / "db" / "shards.json"
     stored = json.loads(path.read_text())
@@ -463,14 +399,9 @@ def test_the_file_is_json_with_a_checksum(tmp_path, documents):
     # Laid out anew, the file is the same.
     path.write_text(json.dumps(stored))
     simdb.open_sharded(tmp_path / "db").close()
+    with pytest.raises(simdb.ExistsError, match="exists already"):
+        simdb.write_sharded(tmp_path / "db", [documents], 2)
 
     assert (stored["format"], stored["version"]) == ("simdb-shards", 1)
     assert [each["name"] for each in stored["shards"]] == ["shard-00000", "shard-00001"]
     assert sum(each["documents"] for each in stored["shards"]) == stored["documents"] == 35
-
-
-@over("batch", [("a", "x y"), ("a", "x y", None), ["a", "x y"], (b"a", "x y"), (7, "x y")])
-def test_a_tuple_of_one_document_is_no_batch(tmp_path, batch):
-    # The message asked for a list of ids, not for a batch of many documents.
-    with pytest.raises(simdb.InputError, match=r"many documents, got the id .*: \[\(ids, docum"):
-        simdb.write_sharded(tmp_path / "many", [batch], 2)
