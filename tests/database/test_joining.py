@@ -51,63 +51,34 @@ def components(count, pairs):
     return {frozenset(group) for group in groups.values() if len(group) > 1}
 
 
-HEAVY = [300, 90, *[5] * 20, *[1] * 110]
+HEAVY = [150, 60, *[5] * 20, *[1] * 50]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("delta", [0, 1, 60])
 @pytest.mark.parametrize(
-    "asked", [{}, {"similarity": 0.8, "distance": 9}, {"recall": 0.5}, {"similarity": 0.95}]
-)
-def test_clusters_are_the_components_of_the_pairs(made, delta, asked):
-    weights = grouped_weights(HEAVY)
-    database = made(weights, delta=delta)
-    pairs = database.find_all(search="polytope", **asked)
-
-    clusters = database.find_clusters(search="polytope", **asked)
-
-    assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
-    assert len(pairs.left) > 200
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("least", [2, 20, 200])
-@pytest.mark.parametrize("delta", [0, 60])
-@pytest.mark.parametrize("method", ["polytope", "exhaustive"])
-def test_clusters_are_the_same_if_large_groups_are_put_off(made, monkeypatch, least, delta, method):
+    ("method", "asked"),
+    [
+        ("polytope", {}), ("exhaustive", {"similarity": 0.8, "distance": 9}),
+        ("polytope", {"recall": 0.5}), ("psm", {}),
+    ],
+)  # fmt: skip
+def test_clusters_are_the_components_of_the_pairs(made, monkeypatch, delta, method, asked):
     weights = grouped_weights(HEAVY, seed=7)
     database = made(weights, delta=delta)
-    pairs = database.find_all(search=method)
-    monkeypatch.setattr(buckets, "CROWD_MIN", least)
+    pairs = database.find_all(search=method, **asked)
+    expected = components(len(weights), pairs)
+
+    clusters = database.find_clusters(search=method, **asked)
+
+    assert {frozenset(each) for each in clusters} == expected
+    assert len(pairs.left) > 200
+    # Large groups may be put off.
     monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
     monkeypatch.setattr(buckets, "COUNTED_PAIRS", 1)
-
-    clusters = database.find_clusters(search=method)
-
-    assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("method", ["polytope", "exhaustive", "psm", "auto"])
-def test_clusters_of_every_method_are_the_components_of_its_pairs(made, method):
-    weights = grouped_weights([60, *[3] * 30], seed=2)
-    database = made(weights, delta=20)
-    pairs = database.find_all(search=method)
-
-    clusters = database.find_clusters(search=method)
-
-    assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
-
-
-def test_documents_of_the_delta_alone_are_connected(made):
-    weights = grouped_weights([40, *[1] * 20], seed=3)
-    database = made(weights, delta=60, delta_documents=100)
-    pairs = database.find_all(search="polytope")
-
-    clusters = database.find_clusters(search="polytope")
-
-    assert {frozenset(each) for each in clusters} == components(60, pairs)
-    assert len(pairs.left) > 100
+    for least in (2, 20, 200):
+        monkeypatch.setattr(buckets, "CROWD_MIN", least)
+        found = database.find_clusters(search=method, **asked)
+        assert {frozenset(each) for each in found} == expected
 
 
 @pytest.mark.parametrize("step", [250, 600])

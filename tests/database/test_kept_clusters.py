@@ -106,9 +106,6 @@ def apply(transaction, oracle, verb, documents, distance):
             elif verb == "claim":
                 transaction.add_if_new(id, bits, distance=1)
                 oracle.add_if_new(id, Stored(bits), 1)
-            elif verb == "batch":
-                transaction.insert_batch([id], [bits], distance=1)
-                oracle.insert(id, Stored(bits))
             else:
                 transaction.insert(id, bits, on_conflict="replace")
                 oracle.insert(id, Stored(bits))
@@ -245,29 +242,6 @@ def test_a_document_among_a_thousand_neighbours_leaves_without_a_search(open_dat
     assert asked == []
 
 
-def test_members_of_two_places_leave_a_large_cluster_in_one_commit(open_database):
-    chain = chained(400)
-    database = open_database(options=replace(BY_DISTANCE, delta_documents=100))
-    database.insert_many(range(400), chain)
-
-    database.delete_many([3, 200, 201, 397])
-
-    assert [len(cluster) for cluster in database.find_clusters()] == [3, 196, 195, 2]
-    assert_kept(database, ids_of(database.find_clusters(search="exhaustive")))
-
-
-def test_a_chain_that_is_mended_is_one_again(open_database):
-    chain = chained(60)
-    database = open_database(options=BY_DISTANCE)
-    database.insert_many(range(60), chain)
-    database.delete_many(range(1, 60, 2))
-    assert database.stats().cluster_count == 0
-
-    database.insert_many(range(1, 60, 2), chain[1::2])
-
-    assert database.cluster(7) == [*range(0, 60, 2), *range(1, 60, 2)]
-
-
 def test_thousands_of_equal_documents_are_one_cluster(open_database):
     database = open_database(options=simdb.Options(keep_clusters="distance"))
     for start in range(0, 5000, 1000):
@@ -298,21 +272,6 @@ def test_equal_documents_are_looked_up_once(open_database, monkeypatch):
     assert asked == [0]
 
 
-def test_the_representative_is_the_first_that_is_left(open_database):
-    database = open_database(options=BY_DISTANCE)
-    database.insert_many(["a", "b", "c"], [1, 1, 3])
-
-    database.delete("a")
-    assert database.cluster("c") == ["b", "c"]
-
-    database.insert("b", 2, on_conflict="replace")
-    assert database.cluster("b") == ["c", "b"]
-
-    database.delete("b")
-    assert database.cluster("c") == ["c"]
-    assert database.find_clusters().offsets.tolist() == [0]
-
-
 def test_a_snapshot_has_the_clusters_of_its_time(open_database):
     database = open_database(options=BY_DISTANCE)
     database.insert_many(["a", "b"], [1, 1])
@@ -325,56 +284,15 @@ def test_a_snapshot_has_the_clusters_of_its_time(open_database):
     assert database.cluster("b") == ["b", "c"]
 
 
-def test_a_transaction_sees_its_own_clusters_and_an_abort_forgets_them(open_database):
-    database = open_database(options=BY_DISTANCE)
-    database.insert_many(["a", "b"], [1, 1 << 40])
-    with database.write() as transaction:
-        transaction.insert("c", 1 | 15 << 40)
-        assert transaction.cluster("c") == ["c"]
-        transaction.insert("d", 1 | 1 << 40)
-        assert transaction.cluster("a") == ["a", "b", "c", "d"]
-        transaction.delete("a")
-        assert ids_of(transaction.find_clusters()) == [["b", "c", "d"]]
-        transaction.abort()
-
-    assert database.cluster("a") == ["a", "b"]
-
-
-def test_a_field_of_the_metadata_orders_kept_clusters(open_database):
-    database = open_database(options=BY_DISTANCE)
-    database.insert_many(["a", "b", "c"], [1, 1, 1], [{"rank": 3}, {"rank": 1}, None])
-
-    assert ids_of(database.find_clusters(keep="min:rank")) == [["b", "a", "c"]]
-    assert database.cluster("a") == ["a", "b", "c"]
-
-
 def test_another_bound_is_searched_for(open_database):
     database = open_database(options=BY_DISTANCE)
-    database.insert_many(["a", "b", "c"], [1, 1 << 40, 0b11111])
+    ranks = [{"rank": 3}, {"rank": 1}, None]
+    database.insert_many(["a", "b", "c"], [1, 1 << 40, 0b11111], ranks)
 
     assert ids_of(database.find_clusters()) == [["a", "b"]]
+    assert ids_of(database.find_clusters(keep="min:rank")) == [["b", "a"]]
     assert ids_of(database.find_clusters(distance=4)) == [["a", "b", "c"]]
     assert ids_of(database.find_clusters(policy="star")) == [["a", "b"]]
-
-
-def test_a_copy_has_the_clusters(open_database, tmp_path):
-    database = open_database(options=BY_DISTANCE)
-    database.insert_many(["a", "b", "c"], [1, 1, 1 << 40])
-    database.delete("a")
-    database.insert("d", 2 | 1 << 40)
-
-    database.copy(tmp_path / "copy")
-
-    with open_database(tmp_path / "copy") as copied:
-        assert copied.cluster("b") == database.cluster("b") == ["b", "c", "d"]
-
-
-def test_an_unknown_document_has_no_cluster(open_database):
-    database = open_database(options=BY_DISTANCE)
-
-    with pytest.raises(simdb.NotFoundError, match="no document has the id 'a'"):
-        database.cluster("a")
-    assert len(database.find_clusters()) == 0
 
 
 def test_a_database_that_keeps_no_clusters_names_the_option(open_database):
@@ -383,28 +301,24 @@ def test_a_database_that_keeps_no_clusters_names_the_option(open_database):
 
     with pytest.raises(simdb.OptionError, match="keep_clusters='distance'"):
         database.cluster("a")
-    assert database.stats().cluster_count is None
+    stats = database.stats()
+    assert stats.cluster_count is None
+    assert "clusters" not in stats.section_bytes
+    assert "keep_clusters" not in stats.options
 
 
-def test_another_option_is_refused(open_database, tmp_path):
-    open_database(options=BY_DISTANCE)
+def test_another_option_and_an_unknown_document_are_refused(open_database, tmp_path):
+    database = open_database(options=BY_DISTANCE)
+    assert len(database.find_clusters()) == 0
 
+    with pytest.raises(simdb.NotFoundError, match="no document has the id 'a'"):
+        database.cluster("a")
     with pytest.raises(simdb.OptionError, match="keep_clusters is 'distance', not 'none'"):
         simdb.open(tmp_path / "db", options=TINY)
     with pytest.raises(simdb.OptionError, match="keep_clusters must be one of"):
         simdb.Options(keep_clusters=True)
     with pytest.raises(simdb.OptionError, match="store_volatility"):
         simdb.Options(keep_clusters="similarity", sketch=simdb.Simhash(store_volatility=False))
-
-
-def test_a_database_without_the_option_stores_nothing_of_it(open_database):
-    database = open_database(options=TINY)
-    database.insert_many(["a", "b"], [1, 1])
-
-    stats = database.stats()
-
-    assert "clusters" not in stats.section_bytes
-    assert "keep_clusters" not in stats.options
 
 
 def test_the_check_finds_a_cluster_that_is_too_small_or_too_large(open_database, monkeypatch):
@@ -459,21 +373,13 @@ def rebuild(database):
         transaction.insert("more", 99 << 50)
 
 
-@pytest.mark.parametrize("at", [1, 2])
-def test_groups_that_have_met_are_one_and_the_others_stay(at):
+def test_groups_that_have_met_are_one_and_the_others_stay():
     # A group in front of the one that had grown was put into a wrong place, and another was lost.
-    groups = [{1}, {2}, {9}]
-    waiting = [[1], [2], [9]]
-    groups[at] |= {1}
+    groups = [{1, 7}, {2}, {9}, {2, 7}]
+    waiting = [[1], [2], [9], [7]]
 
-    links._unite(groups, waiting, at)
+    links._unite(groups, waiting, 3)
 
-    others = [{2}, {9}]
-    others[at - 1] |= {1}
-    assert groups == others
-    assert sorted(map(sorted, waiting)) == sorted(
-        [
-            sorted([1, *queue]) if place == at - 1 else queue
-            for place, queue in enumerate([[2], [9]])
-        ]
-    )
+    assert groups == [{9}, {1, 2, 7}]
+    assert [sorted(queue) for queue in waiting] == [[9], [1, 2, 7]]
+

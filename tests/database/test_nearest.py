@@ -9,6 +9,7 @@ import random
 import numpy as np
 import pytest
 from oracle import cosine, quantised
+from over import over
 from pricing import tables_first
 from signature_oracle import NARROW, WIDE, SignedOracle, texts
 from stepping import all_steps
@@ -20,6 +21,13 @@ from simdb.database.search import nearest
 SMALL_RUNS = {"delta_documents": 16, "growth": 2}
 KS = (1, 8, 10_000)
 DIMENSIONS = 128
+
+
+@pytest.fixture(autouse=True)
+def tiny_parts(monkeypatch):
+    """Cut even a few queries into parts, so that every thread has some."""
+    monkeypatch.setattr(sharing, "LEAST", 3)
+    monkeypatch.setattr(nearest, "SCANNED_LEAST", 3)
 
 
 @pytest.fixture(params=["scan", "steps"])
@@ -95,60 +103,43 @@ def with_weights(open_database):
     return database, oracle
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("k", KS)
+@over("k", KS)
 def test_by_weights_the_most_similar_are_found(with_weights, searched, k):
     database, oracle = with_weights
     queries = weighted(40, 1)[::2]
 
-    many = database.nearest_many(fingerprints_of(queries), k, recall=1.0)
+    many = database.nearest_many(fingerprints_of(queries), k, recall=1.0, threads=3)
     single = [database.nearest(each, k, recall=1.0) for each in fingerprints_of(queries)]
 
     assert many.offsets.tolist() == [at * min(k, len(oracle.rows)) for at in range(21)]
-    for query, row, alone in zip(queries, many, single, strict=True):
+    for query, bits, row, alone in zip(
+        queries, fingerprints_of(queries).bits.tolist(), many, single, strict=True
+    ):
         expected = oracle.nearest(quantised(query), k)
         assert [match.id for match in row] == [id for id, _ in expected]
         assert alone == row
         for match, (_, similarity) in zip(row, expected, strict=True):
             assert match.similarity == pytest.approx(similarity, abs=1e-6)
-
-
-def test_the_distance_of_a_match_by_weights_is_that_of_the_bits(with_weights):
-    database, _ = with_weights
-    query = fingerprints_of(weighted(40, 1))[3]
-
-    found = database.nearest(query, 30)
-
-    assert len(found) == 30
-    for match in found:
-        assert match.distance == simdb.distance(query, database.get(match.id).fingerprint)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("k", KS)
-def test_a_stored_document_does_not_find_itself(with_weights, searched, k):
-    database, oracle = with_weights
+        for match in row[:9]:
+            assert match.distance == simdb.distance(bits, database.get(match.id).fingerprint)
     asked = list(oracle.rows)[::6]
-
-    many = database.nearest_many(ids=asked, k=k, recall=1.0)
-    single = [database.nearest(id=id, k=k, recall=1.0) for id in asked]
-
-    assert ids_of(many) == [
+    stored = database.nearest_many(ids=asked, k=k, recall=1.0)
+    assert ids_of(stored) == [
         [found for found, _ in oracle.nearest(oracle.rows[id], k, without=id)] for id in asked
     ]
-    assert single == list(many)
+    assert [database.nearest(id=id, k=k, recall=1.0) for id in asked] == list(stored)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("recall", [None, 0.5, 0.99])
+@pytest.mark.parametrize("recall", [None, 0.5])
 def test_steps_find_k_documents_and_no_wrong_nearness(with_weights, searched, recall):
     database, _ = with_weights
     queries = fingerprints_of(weighted(60, 1))
 
     exact = database.nearest_many(queries, 5, recall=1.0)
-    many = database.nearest_many(queries, 5, recall=recall)
+    many = database.nearest_many(queries, 5, recall=recall, threads=1)
     single = [database.nearest(each, 5, recall=recall) for each in queries]
 
+    assert list(database.nearest_many(queries, 5, recall=recall, threads=3)) == list(many)
     assert np.diff(many.offsets).tolist() == [5] * 60
     # The n-th that was found is never nearer than the n-th of all.
     assert (many.similarities <= exact.similarities).all()
@@ -156,17 +147,26 @@ def test_steps_find_k_documents_and_no_wrong_nearness(with_weights, searched, re
         assert all(len({match.id for match in row}) == 5 for row in rows)
         for row in rows:
             assert [m.similarity for m in row] == sorted((m.similarity for m in row), reverse=True)
+    equal = fingerprints_of(weighted(230, 1))[4]
+    found = database.nearest(equal, 8, recall=recall)
+    assert [(match.id, match.similarity) for match in found] == [
+        (id, 1.0) for id in (4, 5, 6, 7, 8, 227, 228, 229)
+    ]
 
 
 @pytest.mark.few(1)
-def test_documents_with_equal_weights_come_in_the_order_of_insertion(with_weights, searched):
+def test_a_batch_may_mix_documents_with_weights_without_and_empty_ones(with_weights, searched):
     database, _ = with_weights
-    query = fingerprints_of(weighted(230, 1))[4]
+    one, other = fingerprints_of(weighted(40, 1))[1], fingerprints_of(weighted(40, 1))[2]
+    mixed = [one, 7, [], other, 2**64 - 1]
 
-    for recall in (1.0, 0.9):
-        found = database.nearest(query, 8, recall=recall)
-        assert [match.id for match in found] == [4, 5, 6, 7, 8, 227, 228, 229]
-        assert [match.similarity for match in found] == [1.0] * 8
+    found = database.nearest_many(mixed, 3, recall=1.0)
+
+    assert list(found) == [database.nearest(each, 3, recall=1.0) for each in mixed]
+    assert [len(row) for row in found] == [3, 3, 0, 3, 3]
+    every = database.nearest(0, 10_000)
+    assert every[0].id == "bare"
+    assert len(every) == database.stats().document_count - 1  # all but the empty document
 
 
 @pytest.mark.few(1)
@@ -222,14 +222,13 @@ def nearest_bits(stored, bits, k, *, without=None):
     return [(id, distance) for distance, id in sorted(found)[:k]]
 
 
-@pytest.mark.few(1)
+@over("k", KS)
 @pytest.mark.parametrize("recall", [None, 1.0])
-@pytest.mark.parametrize("k", KS)
 def test_by_bits_the_nearest_are_found_for_certain(with_bits, searched, k, recall):
     database, stored = with_bits
     queries = [*list(stored.values())[:25], 0, 2**64 - 1]
 
-    many = database.nearest_many(np.array(queries, np.uint64), k, recall=recall)
+    many = database.nearest_many(np.array(queries, np.uint64), k, recall=recall, threads=3)
     single = [database.nearest(bits, k, recall=recall) for bits in queries]
 
     for bits, row, alone in zip(queries, many, single, strict=True):
@@ -237,44 +236,12 @@ def test_by_bits_the_nearest_are_found_for_certain(with_bits, searched, k, recal
         assert [(match.id, match.distance) for match in row] == expected
         assert alone == row
         assert {match.similarity for match in row} == {None}
-
-
-@pytest.mark.few(1)
-def test_a_stored_fingerprint_does_not_find_itself(with_bits, searched):
-    database, stored = with_bits
     asked = list(stored)[::5]
-
-    many = database.nearest_many(ids=asked, k=4)
-    single = [database.nearest(id=id, k=4) for id in asked]
-
-    assert ids_of(many) == [
-        [found for found, _ in nearest_bits(stored, stored[id], 4, without=id)] for id in asked
+    found = database.nearest_many(ids=asked, k=k)
+    assert ids_of(found) == [
+        [id for id, _ in nearest_bits(stored, stored[each], k, without=each)] for each in asked
     ]
-    assert single == list(many)
-
-
-def test_bits_find_documents_with_weights_too(with_weights):
-    database, _ = with_weights
-
-    found = database.nearest(0, 10_000)
-
-    assert found[0].id == "bare"
-    assert len(found) == database.stats().document_count - 1  # all but the empty document
-
-
-@pytest.mark.few(1)
-def test_a_batch_may_mix_documents_with_weights_without_and_empty_ones(with_weights, searched):
-    database, _ = with_weights
-    mixed = [weighted_one(1), 7, [], weighted_one(2), 2**64 - 1]
-
-    found = database.nearest_many(mixed, 3, recall=1.0)
-
-    assert list(found) == [database.nearest(each, 3, recall=1.0) for each in mixed]
-    assert [len(row) for row in found] == [3, 3, 0, 3, 3]
-
-
-def weighted_one(at):
-    return fingerprints_of(weighted(40, 1))[at]
+    assert [database.nearest(id=id, k=k) for id in asked] == list(found)
 
 
 # Signatures
@@ -297,13 +264,12 @@ def with_signatures(request, open_database):
     return database, oracle
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("k", KS)
+@over("k", KS)
 def test_by_signatures_those_that_agree_most_are_found(with_signatures, searched, k):
     database, oracle = with_signatures
     asked = texts(30, seed=2) + texts(30)
 
-    many = database.nearest_many(asked, k, recall=1.0)
+    many = database.nearest_many(asked, k, recall=1.0, threads=3)
     single = [database.nearest(text, k, recall=1.0) for text in asked]
 
     for text, row, alone in zip(asked, many, single, strict=True):
@@ -312,19 +278,14 @@ def test_by_signatures_those_that_agree_most_are_found(with_signatures, searched
         found = [(match.id, match.distance, match.similarity) for match in row]
         assert found == expected
         assert alone == row
-
-
-@pytest.mark.few(1)
-def test_a_stored_signature_does_not_find_itself(with_signatures, searched):
-    database, oracle = with_signatures
     asked = [id for id, minima in oracle.documents.items() if minima is not None][::4]
-
-    found = database.nearest_many(ids=asked, k=3, recall=1.0)
-
+    low = [database.nearest_many(ids=asked, k=k, recall=0.8, threads=count) for count in (1, 3)]
+    assert list(low[0]) == list(low[1])
+    found = database.nearest_many(ids=asked, k=k, recall=1.0)
     assert ids_of(found) == [
-        [row[0] for row in oracle.query(oracle.documents[id], 0.0, without=id)[:3]] for id in asked
+        [row[0] for row in oracle.query(oracle.documents[id], 0.0, without=id)[:k]] for id in asked
     ]
-    assert [database.nearest(id=id, k=3, recall=1.0) for id in asked] == list(found)
+    assert [database.nearest(id=id, k=k, recall=1.0) for id in asked] == list(found)
 
 
 @pytest.mark.few(1)
@@ -344,144 +305,42 @@ def test_equal_signatures_are_found_without_a_scan(with_signatures, monkeypatch)
 # Everything else
 
 
-def test_a_write_transaction_sees_what_it_staged_and_a_snapshot_what_was(open_database, searched):
-    database = open_database(options=simdb.Options(**SMALL_RUNS))
-    database.insert_many(range(40), fingerprints_of(weighted(40, 1)))
-    query = weighted_one(20)
-
-    with database.read() as snapshot, database.write() as transaction:
-        transaction.insert("staged", query)
-        transaction.delete(20)
-        staged = transaction.nearest(query, 2, recall=1.0)
-        many = transaction.nearest_many([query], 2, recall=1.0)
-        before = snapshot.nearest(query, 2, recall=1.0)
-
-    assert staged[0].id == "staged"
-    assert list(many) == [staged]
-    assert before[0].id == 20
-    assert database.nearest(query, 2, recall=1.0) == staged
-
-
-@pytest.fixture
-def tiny_parts(monkeypatch):
-    """Cut even a few queries into parts, so that every thread has some."""
-    monkeypatch.setattr(sharing, "LEAST", 3)
-    monkeypatch.setattr(nearest, "SCANNED_LEAST", 3)
-
-
-def answers(database, number):
-    """Return what some stored documents are near to, for a low recall and exactly."""
-    ids = list(database)[:60]
-    found = [
-        database.nearest_many(ids=ids, k=4, recall=recall, threads=number) for recall in (0.8, 1.0)
-    ]
-    return [list(each) for each in found]
-
-
-@pytest.mark.few(1)
-def test_any_number_of_threads_gives_the_same_answer_by_weights(with_weights, searched, tiny_parts):
-    database, _ = with_weights
-
-    assert answers(database, 1) == answers(database, 2) == answers(database, 3)
-
-
-@pytest.mark.few(1)
-def test_any_number_of_threads_gives_the_same_answer_by_bits(with_bits, searched, tiny_parts):
-    database, _ = with_bits
-
-    assert answers(database, 1) == answers(database, 2) == answers(database, 3)
-
-
-@pytest.mark.few(1)
-def test_any_number_of_threads_gives_the_same_answer_by_signatures(
-    with_signatures, searched, tiny_parts
-):
-    database, _ = with_signatures
-
-    assert answers(database, 1) == answers(database, 2) == answers(database, 3)
-
-
-def test_an_empty_database_and_an_empty_batch_have_nothing_near(open_database, searched):
+def test_few_documents_and_empty_batches_are_answered(open_database, searched):
     database = open_database()
 
-    assert database.nearest("a text of a few words") == []
-    assert database.nearest(5) == []
+    assert database.nearest("a text of a few words") == database.nearest(5) == []
     assert list(database.nearest_many(["a text of a few words", ""])) == [[], []]
-    assert list(database.nearest_many([])) == []
-    assert list(database.nearest_many(ids=[])) == []
-
-
-def test_one_document_that_is_the_query_is_near_to_nothing(open_database, searched):
-    database = open_database()
+    assert list(database.nearest_many([])) == list(database.nearest_many(ids=[])) == []
     database.insert("only", "a text of a few words")
-
     assert database.nearest(id="only") == []
     assert [match.id for match in database.nearest("a text of a few words")] == ["only"]
-
-
-def test_ten_are_found_if_no_number_is_given(open_database):
-    database = open_database()
     database.insert_many(range(30), [f"text of the number {n} and more" for n in range(30)])
-
+    assert len(database.nearest("text of the number 3", np.int64(3))) == 3
     assert len(database.nearest("text of the number 3")) == 10
     assert len(database.nearest_many(["text of the number 3"])[0]) == 10
 
 
-@pytest.mark.parametrize("k", [0, -1, "3", 1.5, None, True, 2.0])
-def test_a_number_that_cannot_be_is_refused(open_database, k):
-    database = open_database()
+@over(
+    ("given", "error", "message"),
+    [
+        *(({"document": "a", "k": k}, simdb.OptionError, "k must be a whole number from 1 on, got")
+          for k in (0, "3", 1.5, True)),
+        *(({"document": document, "recall": recall}, simdb.OptionError, "above 0 and at most 1")
+          for recall in (0, 1.5, "1", float("nan")) for document in (5, "a text")),
+        ({}, simdb.InputError, "either "),
+        ({"document": "text", "id": "a"}, simdb.InputError, "either "),
+        ({"id": "missing"}, simdb.NotFoundError, "missing"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked_is_refused(given, error, message):
+    many = {}
+    for name, value in given.items():
+        is_asked = name in ("document", "id")
+        many[f"{name}s" if is_asked else name] = [value] if is_asked else value
 
-    for verb in (
-        lambda: database.nearest("text", k),
-        lambda: database.nearest(id="missing", k=k),
-        lambda: database.nearest_many(["text"], k),
-    ):
-        with pytest.raises(simdb.OptionError, match=r"k must be a whole number from 1 on, got"):
-            verb()
-
-
-def test_a_number_may_be_a_numpy_integer(open_database):
-    database = open_database()
-    database.insert("a", 1)
-
-    assert len(database.nearest(1, np.int64(3))) == 1
-
-
-@pytest.mark.parametrize("recall", [0, 1.5, "1", float("nan")])
-@pytest.mark.parametrize("document", [5, "a text of a few words"])
-def test_a_recall_that_cannot_be_is_refused(open_database, recall, document):
-    database = open_database()
-
-    for verb in (
-        lambda: database.nearest(document, recall=recall),
-        lambda: database.nearest_many([document], recall=recall),
-    ):
-        with pytest.raises(simdb.OptionError, match="recall must be above 0 and at most 1"):
-            verb()
-
-
-@pytest.mark.parametrize("name", ["similarity", "distance", "method", "limit"])
-def test_what_decides_whether_documents_match_does_not_apply(open_database, name):
-    database = open_database()
-
-    for verb in (database.nearest, database.nearest_many):
-        with pytest.raises(TypeError, match=name):
-            verb("text", **{name: 1})
-
-
-def test_a_query_is_either_a_document_or_a_stored_one(open_database):
-    database = open_database()
-    database.insert("a", "a text of a few words")
-
-    with pytest.raises(simdb.InputError, match="either a document or the id="):
-        database.nearest()
-    with pytest.raises(simdb.InputError, match="either a document or the id="):
-        database.nearest("text", id="a")
-    with pytest.raises(simdb.InputError, match="either documents or ids="):
-        database.nearest_many()
-    with pytest.raises(simdb.InputError, match="either documents or ids="):
-        database.nearest_many(["text"], ids=["a"])
-    with pytest.raises(simdb.NotFoundError, match="missing"):
-        database.nearest(id="missing")
-    with pytest.raises(simdb.NotFoundError, match="missing"):
-        database.nearest_many(ids=["a", "missing"])
+    with simdb.open(None) as database:
+        database.insert("a", "a text of a few words")
+        with pytest.raises(error, match=message):
+            database.nearest(**given)
+        with pytest.raises(error, match=message):
+            database.nearest_many(**many)
