@@ -382,4 +382,3 @@ def test_groups_that_have_met_are_one_and_the_others_stay():
 
     assert groups == [{9}, {1, 2, 7}]
     assert [sorted(queue) for queue in waiting] == [[9], [1, 2, 7]]
-

@@ -167,17 +167,6 @@ def test_what_does_not_fit_is_looked_up_as_it_is_stored(database, weights, monke
     assert found[1] == 1
 
 
-def test_another_method_gathers_nothing(database, weights):
-    sketches = sketches_of(database, weights)
-    asked = Question(similarity=0.8, search="exhaustive")
-    with database.read() as snapshot:
-        lookups = Lookups(snapshot, asked, None, is_exact=False, expected=10**6, threads=1)
-        found = found_by(lookups, sketches, 400)
-
-    assert lookups._gathered is None
-    assert found[1] == 1
-
-
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
 def test_without_a_known_text_estimates_decide_as_if_each_text_were_unknown(open_database, sketch):
     words = [f"w{at}" for at in range(600)]

@@ -69,17 +69,6 @@ def test_threads_that_query_batches_at_once_get_the_answers_of_one_thread(open_d
     }
 
 
-def test_threads_that_share_stems_make_the_fingerprints_of_one_thread():
-    pytest.importorskip("snowballstemmer")
-    sketch = simdb.Simhash(stemming="english")
-    texts = texts_of(3, 200)
-    alone = simdb.fingerprints(texts, simdb.Simhash(stemming="english")).bits
-
-    found = in_threads(lambda _: simdb.fingerprints(texts, sketch).bits)
-
-    assert all(np.array_equal(each, alone) for each in found)
-
-
 def test_threads_that_insert_at_once_lose_nothing(open_database):
     database = open_database()
     texts = texts_of(4, 10)

@@ -390,16 +390,6 @@ def test_a_database_that_cannot_be_opened_anew_says_so_and_goes_on(filled, monke
     assert len(filled) == 300
 
 
-def test_a_whole_number_of_another_type_is_no_distance(filled):
-    # Once, the plan of an earlier query was used: True equals 1, and 3.0 equals 3.
-    filled.query(5, distance=1)
-    filled.query(5, distance=3)
-
-    for distance in (True, 3.0, np.float64(3)):
-        with pytest.raises(simdb.OptionError, match="distance"):
-            filled.query(5, distance=distance)
-
-
 def test_an_empty_database_is_true(database):
     assert database
     with database.read() as snapshot, database.write() as transaction:

@@ -176,15 +176,3 @@ def test_probing_is_planned_for_queries_with_weights_where_none_are_stored(
 
     assert named.method == "psm"
     assert usual.method != "psm"
-
-
-def test_the_header_bits_are_not_those_of_the_directory_where_fewer_are_asked_for():
-    options = simdb.Options(blocks=1, header_offset=-3)
-
-    plans = [
-        planned(2**20, options, similarity=similarity, recall=0.9, search="psm")
-        for similarity in (0.95, 0.995)
-    ]
-
-    assert [plan.header_bits for plan in plans] == [plan.probing.header_bits for plan in plans]
-    assert [plan.header_bits for plan in plans] == [13, 17]

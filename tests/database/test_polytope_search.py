@@ -101,56 +101,11 @@ def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
     assert len(expected) > 300
 
 
-def test_results_are_ordered_measured_and_cut_as_by_exhaustive_search(made):
-    weights = weights_of(300)
-    database = made(weights)
-    exact = database.query_many(fingerprints(weights), search="exhaustive", recall=1.0)
-
-    found = database.query_many(fingerprints(weights), search="polytope", recall=0.999)
-
-    both = rows_of(exact) & rows_of(found)
-    assert rows_of(found) <= rows_of(exact)
-    # Each of some 900 matches is missed with probability .001 or less; 30 or more with 1e-20.
-    assert len(both) >= len(exact.ordinals) - 30
-    known = {
-        key: (distance, similarity)
-        for key, distance, similarity in zip(sorted(rows_of(exact)), *by_key(exact), strict=True)
-    }
-    for key, distance, similarity in zip(sorted(rows_of(found)), *by_key(found), strict=True):
-        assert known[key] == (distance, similarity)
-    for query in range(len(found)):
-        one = found.similarities[found.offsets[query] : found.offsets[query + 1]]
-        assert (np.diff(one) <= 0).all()
-
-
 def by_key(matches):
     """Return the distances and similarities in the order of (query, ordinal)."""
     queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
     order = np.lexsort((matches.ordinals, queries))
     return matches.distances[order].tolist(), matches.similarities[order].tolist()
-
-
-def test_one_query_finds_what_a_batch_finds(made):
-    weights = weights_of(200)
-    database = made(weights)
-    batch = database.query_many(fingerprints(weights), search="polytope")
-
-    for query in range(200):
-        one = database.query(fingerprints(weights)[query], search="polytope")
-
-        assert one == batch[query]
-
-
-def test_a_limit_and_the_first_match_are_the_best(made):
-    weights = weights_of(200, noise=0.2)
-    database = made(weights)
-
-    for query in range(0, 200, 7):
-        document = fingerprints(weights)[query]
-        every = database.query(document, search="polytope")
-
-        assert database.query(document, search="polytope", limit=2) == every[:2]
-        assert database.first(document, search="polytope") in every
 
 
 def test_a_distance_besides_the_similarity_must_hold_too(made):
@@ -214,59 +169,6 @@ def test_the_least_limit_of_memory_cuts_no_run_and_no_batch_into_single_entries(
     assert len(searched) <= 3 * (3000 // 256 + 8)
 
 
-def test_deleted_documents_and_those_without_weights_are_not_found(made):
-    weights = weights_of(200, noise=0.2)
-    database = made(weights)
-    database.insert_many(range(1000, 1040), fingerprints_of(weights[:40]))
-    database.insert("empty", "")
-    database.delete_many(range(0, 200, 2))
-
-    found = database.query_many(fingerprints(weights), search="polytope")
-
-    assert set(found.ids) <= set(range(1, 200, 2))
-    assert len(found.ids) >= 100
-
-
-def test_inside_a_transaction_what_was_staged_is_found(made):
-    weights = weights_of(100, noise=0.1)
-    database = made(weights[:50])
-
-    with database.write() as transaction:
-        transaction.insert_many(range(50, 100), fingerprints(weights[50:]))
-        found = transaction.query_many(fingerprints(weights), search="polytope")
-
-    assert {(at, at) for at in range(100)} <= rows_of(found)
-
-
-def test_every_pair_is_found_once_if_either_document_finds_the_other(made):
-    weights = weights_of(400)
-    database = made(weights)
-    exact = set(pairs_of(database.find_all(search="exhaustive", recall=1.0)))
-
-    found = pairs_of(database.find_all(search="polytope", recall=0.99))
-
-    assert len(found) == len(set(found))
-    assert set(found) <= exact
-    # Some 500 pairs, in groups of four, are missed with .01 or less each; 40 with 1e-9 or less.
-    assert len(found) >= len(exact) - 40
-    assert len(exact) > 300
-
-
-def test_pairs_of_a_run_and_of_recent_documents_are_found(made):
-    weights = weights_of(60, groups=1)
-    noise = 0.1 * np.random.default_rng(5).standard_normal(weights.shape)
-    database = made(weights)
-    copies = (weights + noise).astype(np.float32)
-    for at in range(14):
-        database.insert_many([100 + at], fingerprints(copies[at : at + 1]))
-
-    pairs = database.find_all(search="polytope")
-
-    # Of 14 pairs each is missed with a chance of .05; more than four of them, of .0005.
-    assert set(pairs_of(pairs)) <= {(at, 100 + at) for at in range(14)}
-    assert len(pairs_of(pairs)) >= 10
-
-
 @pytest.mark.parametrize("delta_documents", [16, 1000])
 def test_pairs_have_their_similarities_in_runs_and_among_recent_documents(made, delta_documents):
     """A small database, which has no run yet, once gave pairs with NaN."""
@@ -289,24 +191,6 @@ def test_pairs_that_either_end_finds_need_a_lower_recall_to_be_told_apart(made):
     assert len(low) == len(set(low))
     assert set(low) <= high
     assert 0.5 * len(high) <= len(low) < len(high)
-
-
-def test_clusters_are_those_of_the_pairs(made):
-    weights = weights_of(300)
-    database = made(weights)
-    forest = kernel.Forest(300)
-    pairs = database.find_all(search="polytope", recall=0.9)
-    forest.join(pairs.left.astype(np.uint32), pairs.right.astype(np.uint32))
-    labels = forest.labels()
-
-    clusters = database.find_clusters(search="polytope", recall=0.9)
-
-    expected = {
-        tuple(np.flatnonzero(labels == label).tolist())
-        for label in np.unique(labels)
-        if (labels == label).sum() > 1
-    }
-    assert {tuple(sorted(each)) for each in clusters} == expected
 
 
 def test_an_explanation_names_the_table_that_finds_a_match(made):

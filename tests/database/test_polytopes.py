@@ -1,7 +1,5 @@
 """Databases of older versions get cross-polytope tables, and their number can be changed."""
 
-import io
-
 import older
 import polytope_tables
 import pytest
@@ -72,17 +70,6 @@ def test_it_gets_the_tables(path, open_database, verb):
         assert answers(again) == wanted
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("verb", UPGRADES)
-def test_documents_inserted_after_it_have_entries(path, open_database, verb):
-    database = open_database(path, "w")
-    UPGRADES[verb](database)
-    fill(database, "new")
-
-    assert len(database.stats().runs) > 1
-    assert_tables(database, 4)
-
-
 def test_a_compact_database_gets_them_once(path, open_database):
     database = open_database(path, "w")
     database.rebuild(polytopes=0)
@@ -99,15 +86,6 @@ def test_a_compact_database_gets_them_once(path, open_database):
     assert_tables(database, 4)
 
 
-def test_an_empty_database_gets_them(tmp_path, open_database):
-    older.create(tmp_path / "db", TINY)
-    database = open_database()
-    database.compact()
-    fill(database, "new")
-
-    assert_tables(database, 4)
-
-
 def test_rebuilding_removes_them_for_good(database, open_database):
     fill(database, "old")
     database.rebuild(polytopes=0)
@@ -120,15 +98,6 @@ def test_rebuilding_removes_them_for_good(database, open_database):
     with open_database() as again:
         assert again.options.polytopes == 0
         assert not [name for name in again.stats().section_bytes if "polytope" in name]
-
-
-def test_tables_that_were_removed_can_come_back(database):
-    fill(database, "old")
-    database.rebuild(polytopes=0)
-    fill(database, "new")
-    database.rebuild(polytopes=3)
-
-    assert_tables(database, 3)
 
 
 @pytest.mark.few(1)
@@ -170,27 +139,6 @@ def test_another_database_object_follows_the_change(path, open_database):
 
     assert_tables(other, 4)
     assert_tables(database, 4)
-
-
-def test_options_given_at_opening_are_compared(path, open_database):
-    open_database(path, "w", options=TINY)
-    open_database(path, "w", options=simdb.Options(delta_documents=4, growth=2, polytopes=0))
-
-    with pytest.raises(simdb.OptionError, match="polytopes is 0, not 2"):
-        simdb.open(path, "w", options=simdb.Options(delta_documents=4, growth=2, polytopes=2))
-
-
-def test_a_loaded_dump_of_an_older_version_gets_them(path, open_database, tmp_path):
-    with open_database(path) as database:
-        wanted = answers(database)
-        stream = io.BytesIO()
-        database.dump(stream)
-
-    assert b"polytopes" not in stream.getvalue()
-    simdb.load(io.BytesIO(stream.getvalue()), tmp_path / "loaded")
-    loaded = open_database(tmp_path / "loaded")
-    assert answers(loaded) == wanted
-    assert_tables(loaded, 4)
 
 
 @pytest.mark.parametrize("count", [0, 2])

@@ -54,20 +54,6 @@ def test_all_candidates_measured_give_the_exact_nearest(database, vectors, k):
             assert [match.id for match in matches] == ids
 
 
-def test_one_query_gives_what_many_give(database, vectors):
-    exact = {"vectors": lambda ids: by_id(vectors, ids)}
-    ids = ["v3", "v77"]
-
-    assert (
-        database.nearest(vectors[5], 7, **exact)
-        == database.nearest_many([vectors[5]], 7, **exact)[0]
-    )
-    assert [database.nearest(id=id, k=7, **exact) for id in ids] == list(
-        database.nearest_many(ids=ids, k=7, **exact)
-    )
-    assert "v3" not in {match.id for match in database.nearest(id="v3", k=7, **exact)}
-
-
 def test_candidates_are_measured_some_at_a_time(database, vectors, monkeypatch):
     exact = {"vectors": lambda ids: by_id(vectors, ids)}
     together = list(database.nearest_many(vectors[:9], 3, **exact))

@@ -25,11 +25,6 @@ def test_short_documents_get_advice_that_names_tune(tmp_path, sketch):
     assert str(sketch.usual_similarity) in found.reason
 
 
-@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
-def test_long_documents_get_none(tmp_path, sketch):
-    assert short_advice(tmp_path / "db", simdb.Options(sketch=sketch), texts_of(60)) == []
-
-
 def test_a_chosen_threshold_gets_none(tmp_path):
     options = simdb.Options(sketch=simdb.Simhash(shingle=1), similarity=0.7)
 
@@ -46,14 +41,6 @@ def test_a_chosen_threshold_gets_none(tmp_path):
 )
 def test_what_is_not_known_gets_none(tmp_path, options):
     assert short_advice(tmp_path / "db", options, texts_of(9)) == []
-
-
-def test_few_documents_get_none(tmp_path):
-    assert short_advice(tmp_path / "db", simdb.Options(), texts_of(9, count=20)) == []
-
-
-def test_ready_fingerprints_get_none(tmp_path):
-    assert short_advice(tmp_path / "db", simdb.Options(), list(range(1000, 1000 + COUNT))) == []
 
 
 def test_deleted_documents_do_not_count(tmp_path):

@@ -83,22 +83,6 @@ def test_every_query_finds_what_the_loops_find(filled, options, documents, asked
 
 
 @pytest.mark.few(1)
-def test_many_queries_at_once_find_documents_of_the_delta_too(open_database, options):
-    database = open_database(options=replace(options, delta_documents=1000))
-    made = texts(150)
-    database.insert_many(range(150), made)
-    database.delete_many(range(0, 150, 9))
-    oracle = oracle_of(options, made, is_banded=True)
-    for id in range(0, 150, 9):
-        oracle.delete(id)
-
-    found = database.query_many(made, search="banding")
-
-    for row, signature in zip(found, database.sketcher.signatures(made), strict=True):
-        assert rows_of(row) == oracle.query(signature.minima.tolist(), 0.6)
-
-
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "document", [7, np.zeros(4), simdb.Fingerprint(7), simdb.signature("one")], ids=type
 )
@@ -132,20 +116,6 @@ def test_a_claim_stores_what_is_new_and_names_the_best_match_of_the_rest(open_da
     assert list(database) == list(exact.documents)
     assert database.add_if_new("again", made[0]) == simdb.Match(0, 0, 1.0)
     assert database.add_if_new("new", "nothing like it at all") is None
-
-
-@pytest.mark.few(1)
-def test_a_batch_is_matched_against_what_was_there_before(filled, documents):
-    wanted = filled.query_many(documents[:20])
-
-    small = filled.insert_batch(
-        [f"new{at}" for at in range(20)], documents[:20], search=simdb.Search(memory_limit=4000)
-    )
-    again = filled.insert_batch([f"newer{at}" for at in range(20)], documents[:20], match="first")
-
-    assert [rows_of(row) for row in small] == [rows_of(row) for row in wanted]
-    assert all(len(row) == 1 for row in again)
-    assert len(filled) == len(documents) + 40
 
 
 def test_the_recall_is_that_of_the_curve(open_database):

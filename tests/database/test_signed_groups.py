@@ -50,7 +50,6 @@ def filled(open_database, options, documents):
     return database
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["banding", "exhaustive"])
 def test_pairs_and_clusters_are_those_of_the_loops(filled, documents, method):
     oracle = oracle_of(filled, documents, is_banded=method == "banding")
@@ -72,16 +71,6 @@ def test_pairs_and_clusters_are_those_of_the_loops(filled, documents, method):
     assert ids_of(found) == stars_within(linked, similar)
 
 
-def test_chunks_of_pairs_are_bounded(open_database):
-    database = open_database(options=NARROW)
-    database.insert_many(range(500), ["one text"] * 500)
-
-    sizes = [len(chunk) for chunk in database.find_all().chunks()]
-
-    assert sum(sizes) == 500 * 499 // 2
-    assert max(sizes) <= 1 << 16
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("recall", [1.0, 0.95])
 def test_kept_clusters_are_those_that_would_be_found(open_database, options, recall):
@@ -100,28 +89,7 @@ def test_kept_clusters_are_those_that_would_be_found(open_database, options, rec
     assert all(database.cluster(id) == cluster for cluster in clusters for id in cluster)
 
 
-def test_kept_clusters_of_copies_by_the_thousand_take_no_pairs(open_database):
-    database = open_database(
-        options=replace(NARROW, keep_clusters="similarity", delta_documents=256)
-    )
-    for start in range(0, 3000, 1000):
-        database.insert_many(range(start, start + 1000), ["the same text as others"] * 1000)
-
-    assert [len(cluster) for cluster in database.find_clusters()] == [3000]
-    assert len(database.cluster(7)) == 3000
-
-
-def test_the_representative_may_be_chosen_by_a_field(open_database):
-    database = open_database(options=NARROW)
-    made = texts(5, seed=6)
-    database.insert_many(range(5), made, [{"year": 2000 - at} for at in range(5)])
-
-    (cluster,) = database.find_clusters(similarity=0.4, keep="min:year")
-
-    assert cluster.representative == 4
-
-
-def test_duplicates_of_the_python_are_found(open_database):
+def test_copies_of_whole_texts_are_clusters_with_the_default_options(open_database):
     """Whole texts, with the default options."""
     database = open_database(options=simdb.Options(sketch=simdb.Minhash()))
     made = texts(50, seed=9, changes=3, length=300)

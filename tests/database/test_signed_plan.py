@@ -39,12 +39,8 @@ def test_bands_that_are_not_given_are_chosen_and_stay(open_database, tmp_path):
 def test_options_that_cannot_be_are_refused_by_name(settings, message):
     with pytest.raises(simdb.OptionError, match=message):
         simdb.Options(sketch=SKETCH, **settings)
-
-
-@pytest.mark.parametrize("name", ["bands", "rows"])
-def test_fingerprints_have_no_bands(name):
-    with pytest.raises(simdb.OptionError, match=name):
-        simdb.Options(**{name: 4})
+    with pytest.raises(simdb.OptionError, match="rows"):
+        simdb.Options(rows=4)
 
 
 def test_a_similarity_that_the_permutations_cannot_serve_is_refused_and_nothing_made(tmp_path):
@@ -94,13 +90,6 @@ def test_what_cannot_be_asked_is_refused_with_what_can(open_database, asked, mes
         database.plan(**asked)
 
 
-def test_fingerprints_are_not_asked_for_bands(open_database):
-    database = open_database()
-
-    with pytest.raises(simdb.OptionError, match="search"):
-        database.query("some text", search="banding")
-
-
 def test_verbs_of_the_other_kind_say_which_to_use(open_database):
     database = open_database(options=OPTIONS)
 
@@ -112,6 +101,12 @@ def test_a_plan_tells_bands_recall_and_candidates(open_database):
     database = open_database(options=OPTIONS)
     database.insert_many(range(20), [f"one two three {at}" for at in range(20)])
 
+    stored = database.stats().options
+    assert (stored["bands"], stored["sketch"]["permutations"], "blocks" in stored) == (
+        12,
+        64,
+        False,
+    )
     plan = database.plan(n=1e6)
     exact = database.plan(n=1e6, recall=1.0)
     far = database.plan(n=1e6, similarity=0.2)
@@ -166,18 +161,3 @@ def test_a_match_that_no_band_has_is_told_as_missed(open_database):
     assert not explanation.is_found
     assert "misses it" in explanation.reason
     assert database.query(id=0, similarity=0.1, search="banding") == []
-
-
-def test_statistics_tell_the_bands(open_database):
-    database = open_database(options=OPTIONS)
-    database.insert_many(range(3), ["one", "one", "two"])
-
-    statistics = database.stats()
-
-    assert statistics.options["bands"] == 12
-    assert statistics.options["sketch"]["permutations"] == 64
-    assert "blocks" not in statistics.options
-    assert statistics.largest_group == 2
-    assert [name for name in statistics.section_bytes if name.startswith("table/")] == [
-        f"table/{band:02d}" for band in range(12)
-    ]

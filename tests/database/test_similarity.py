@@ -1,9 +1,7 @@
 """A similarity is the corrected cosine of the stored volatility vectors."""
 
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
 from oracle import Oracle, Stored, components, cosine, quantised
 
 import simdb
@@ -87,39 +85,6 @@ def test_pairs_and_clusters_are_those_of_the_definition(corpus, similarity):
     assert pairs.similarity.min() >= np.float32(similarity)
 
 
-def test_both_bounds_hold_when_both_are_given(corpus):
-    database, oracle = corpus
-    id = list(oracle.documents)[5]
-
-    found = database.query(id=id, similarity=0.6, distance=6, recall=1.0)
-
-    stored = oracle.documents[id]
-    near = dict(oracle.query(stored.bits, 6, without=id))
-    sure, _ = oracle.similar(stored.vector, 0.6, without=id)
-    assert {match.id for match in found} == set(near) & set(sure)
-
-
-@pytest.mark.few(1)
-def test_without_bounds_text_is_asked_by_the_similarity_of_the_options(corpus):
-    database, _ = corpus
-    text = make_texts(64, 300)[7]
-
-    assert database.query(text) == database.query(text, similarity=0.889)
-    assert database.plan().similarity == 0.889
-
-
-@given(text=st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join))
-def test_a_text_is_most_similar_to_itself(tmp_path_factory, text):
-    path = tmp_path_factory.mktemp("itself") / "db"
-    with simdb.open(path, durability="none") as database:
-        database.insert_many(["other", "same"], ["entirely different words here", text])
-
-        best = database.query(text, recall=1.0)[0]
-
-        assert (best.id, best.distance) == ("same", 0)
-        assert best.similarity == pytest.approx(1, abs=1e-6)
-
-
 def test_documents_without_weights_are_left_out(tmp_path_factory):
     path = tmp_path_factory.mktemp("mixed") / "db"
     text = "one two three four five six seven eight"
@@ -139,21 +104,6 @@ def test_documents_without_weights_are_left_out(tmp_path_factory):
         assert [(match.id, match.similarity is None) for match in by_distance] == [
             ("a", False), ("bare", True), ("b", False),
         ]  # fmt: skip
-
-
-def test_a_stored_fingerprint_can_be_stored_again_and_means_the_same(tmp_path_factory):
-    path = tmp_path_factory.mktemp("again") / "db"
-    texts = make_texts(1, 20)
-    with simdb.open(path, options=simdb.Options(sketch=simdb.Simhash(shingle=1))) as database:
-        database.insert_many(range(20), texts)
-        again = [database.get(id).fingerprint for id in range(20)]
-        database.insert_many([f"again{id}" for id in range(20)], again)
-
-        for id in range(20):
-            match = next(
-                each for each in database.query(id=id, distance=0) if each.id == f"again{id}"
-            )
-            assert match.similarity > 0.97
 
 
 def test_fingerprints_with_weights_are_stored_like_their_texts(tmp_path_factory):
@@ -178,19 +128,6 @@ def planted(seed, count, copies):
     weights[count - copies :] = cosines * weights[:copies] + noise
     flags = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
     return simdb.Fingerprints(flags.view("<u8")[:, 0].astype(np.uint64), np.float32(weights))
-
-
-@pytest.fixture(scope="module")
-def neighbours(tmp_path_factory):
-    """A database of 2,000 neighbours of as many documents, in two runs and a delta."""
-    path = tmp_path_factory.mktemp("neighbours") / "db"
-    fingerprints = planted(4, 4000, 2000)
-    with simdb.open(path, durability="none") as database:
-        for start, stop in ((0, 2500), (2500, 3900), (3900, 4000)):
-            part = slice(start, stop)
-            some = simdb.Fingerprints(fingerprints.bits[part], fingerprints.weights[part])
-            database.insert_many(range(start, stop), some)
-        yield database
 
 
 def test_pairs_by_look_up_come_in_chunks_however_crowded_it_is(monkeypatch, tmp_path):

@@ -57,22 +57,6 @@ def test_a_closed_snapshot_refuses_every_verb(database):
             verb()
 
 
-def test_what_is_read_piece_by_piece_ends_with_the_snapshot(database, monkeypatch):
-    # Reading on would use memory of pages that hold other values by then.
-    monkeypatch.setattr("simdb.database.reading.ITERATED_IDS", 10)
-    database.insert_many(range(50), [0] * 50)
-    database.compact()
-    with database.read() as snapshot:
-        pairs = snapshot.find_all()
-        ids = iter(snapshot)
-        assert next(ids) == 0
-
-    with pytest.raises(simdb.ClosedError):
-        next(iter(pairs))
-    with pytest.raises(simdb.ClosedError):
-        list(ids)
-
-
 def test_iterating_goes_on_in_the_state_it_began_in(database, monkeypatch):
     monkeypatch.setattr("simdb.database.reading.ITERATED_IDS", 10)
     database.insert_many(range(50), range(50))
@@ -95,30 +79,6 @@ def test_a_snapshot_that_nobody_holds_frees_its_slot(database):
     assert len(database.stats().readers) == before + 1
 
     del snapshot
-    gc.collect()
-
-    assert len(database.stats().readers) == before
-
-
-def test_pairs_that_nobody_reads_free_their_slot(database):
-    database.insert_many(range(9), [0] * 9)
-    before = len(database.stats().readers)
-    pairs = database.find_all()
-    assert len(database.stats().readers) == before + 1
-
-    del pairs
-    gc.collect()
-
-    assert len(database.stats().readers) == before
-
-
-def test_a_generator_left_half_way_frees_its_slot(database):
-    database.insert_many(range(9), [0] * 9)
-    before = len(database.stats().readers)
-    ids = iter(database)
-    next(ids)
-
-    del ids
     gc.collect()
 
     assert len(database.stats().readers) == before

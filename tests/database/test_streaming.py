@@ -90,24 +90,6 @@ def test_aborted_transactions_leave_nothing(database, seed):
         assert list(database) == list(streamed.oracle.documents)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("seed", range(3))
-def test_snapshots_keep_their_documents_while_others_are_streamed(database, seed):
-    streamed = Streamed(database, seed)
-    snapshots = []
-
-    for number in range(50):
-        streamed.step(database, number)
-        if number % 10 == 5:
-            snapshots.append((database.read(), list(streamed.oracle.documents)))
-
-    assert [list(snapshot) for snapshot, _ in snapshots] == [
-        documents for _, documents in snapshots
-    ]
-    for snapshot, _ in snapshots:
-        snapshot.close()
-
-
 def test_texts_are_claimed_one_by_one_as_in_a_batch(open_database, tmp_path):
     settings = simdb.Options(delta_documents=5, growth=2)
     single = open_database(tmp_path / "single", options=settings)
@@ -122,65 +104,6 @@ def test_texts_are_claimed_one_by_one_as_in_a_batch(open_database, tmp_path):
     rows = [list(row) for row in whole.add_many_if_new(names, TEXTS)]
     assert [[] if match is None else [match] for match in found] == rows
     assert list(single) == list(whole)
-
-
-def test_a_text_is_matched_by_distance_when_asked(open_database):
-    database = open_database(options=simdb.Options(delta_documents=5))
-    database.insert("bits", database.sketcher.sketch([TEXTS[0]]).bits[0].item())
-
-    found = database.add_if_new("text", TEXTS[0], distance=0)
-
-    assert found == simdb.Match("bits", 0, None)
-
-
-def test_a_document_without_features_is_always_new(database):
-    assert database.add_if_new("a", "") is None
-    assert database.add_if_new("b", "") is None
-    assert list(database) == ["a", "b"]
-
-
-def test_a_claimed_document_keeps_its_metadata(database):
-    database.add_if_new("a", 1, {"n": 1})
-
-    with database.write() as transaction:
-        transaction.insert("b", 2, {"n": 2})
-
-    assert [database.get(id).metadata for id in "ab"] == [{"n": 1}, {"n": 2}]
-
-
-def test_a_failed_insertion_leaves_the_documents_before_it(database):
-    with database.write() as transaction:
-        transaction.insert("a", 1)
-        with pytest.raises(simdb.ExistsError):
-            transaction.insert("a", 2)
-        with pytest.raises(simdb.InputError):
-            transaction.insert("b", object())
-        transaction.insert("b", 3)
-
-    assert [database.get(id).fingerprint.bits for id in "ab"] == [1, 3]
-
-
-def test_an_id_can_be_used_again_after_its_document_was_deleted(database):
-    with database.write() as transaction:
-        for bits in range(10):
-            transaction.insert("a", bits)
-            transaction.delete("a")
-        transaction.insert("a", 10)
-
-    assert database.get("a").fingerprint.bits == 10
-    assert len(database) == 1
-
-
-def test_pairs_asked_for_before_a_deletion_are_those_of_that_time(database):
-    database.insert_many(["a", "b", "c"], [0, 1, 3])
-
-    with database.write() as transaction:
-        transaction.delete("c")
-        pairs = transaction.find_all(distance=1)
-        transaction.delete("b")
-        found = [(pair.left, pair.right) for pair in pairs]
-
-    assert found == [("a", "b")]
 
 
 def test_a_process_does_not_read_what_it_has_just_committed(database, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 
 import simdb
 from simdb.core import kernel, threads
-from simdb.core.errors import ClosedError, InputError
+from simdb.core.errors import InputError
 from simdb.storage.contents import all_names
 
 COUNT = 240
@@ -149,23 +149,6 @@ def test_claims_are_the_same(open_database, tmp_path, kind, number):
 @pytest.mark.few(1)
 @MANY
 @EVERY_KIND
-def test_batches_match_the_same(open_database, tmp_path, kind, number):
-    one, many = (filled(open_database, tmp_path, kind, each) for each in (1, number))
-    new, ids = near_texts(100, seed=1)[40:], range(COUNT, COUNT + 60)
-
-    wanted = rows_of(one.insert_batch(ids, new, threads=1))
-
-    assert (
-        rows_of(
-            many.insert_batch(ids, new, threads=number, search=simdb.Search(memory_limit=1 << 20))
-        )
-        == wanted
-    )
-
-
-@pytest.mark.few(1)
-@MANY
-@EVERY_KIND
 def test_a_compacted_database_is_the_same(open_database, tmp_path, kind, number):
     one, many = (filled(open_database, tmp_path, kind, each) for each in (1, number))
     for database in (one, many):
@@ -214,23 +197,6 @@ def test_pairs_and_clusters_of_an_array_are_the_same(number, copies, monkeypatch
 
 
 @MANY
-def test_pairs_of_many_copies_stream_through_small_buffers(number, monkeypatch):
-    monkeypatch.setattr("simdb.database.search.couples.CHUNK_PAIRS", 7)
-    monkeypatch.setattr("simdb.database.search.couples.SWEPT_ROWS", 5)
-    bits = np.repeat(np.array([3, 5, 2**60], np.uint64), 20)
-
-    found = simdb.find_all(bits, 4, 2, threads=number)
-
-    pairs = sorted(zip(found.left.tolist(), found.right.tolist(), strict=True))
-    assert pairs == [
-        (left, right)
-        for left in range(60)
-        for right in range(left + 1, 60)
-        if (int(bits[left]) ^ int(bits[right])).bit_count() <= 2
-    ]
-
-
-@MANY
 @pytest.mark.parametrize("wrong", [0, 17, 199])
 def test_an_error_names_the_same_document(open_database, number, wrong):
     texts: list[object] = [*near_texts(200)]
@@ -240,17 +206,6 @@ def test_an_error_names_the_same_document(open_database, number, wrong):
         simdb.fingerprints(texts, threads=number)
     with pytest.raises(InputError, match=f"document {wrong} "):
         open_database(options=KINDS["fingerprints"]).insert_many(range(200), texts, threads=number)
-
-
-def test_pairs_end_with_their_snapshot_whatever_threads_do(open_database, tmp_path, monkeypatch):
-    monkeypatch.setattr("simdb.database.search.couples.LOOKUP_QUERIES", 4)
-    database = filled(open_database, tmp_path, "bits", 1)
-    with database.read() as snapshot:
-        pairs = snapshot.find_all(distance=8, threads=4).chunks()
-        next(pairs)
-
-    with pytest.raises(ClosedError):
-        next(pairs)
 
 
 def test_a_tokeniser_is_called_in_the_thread_of_the_caller(tmp_path, monkeypatch):

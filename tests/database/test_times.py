@@ -1,6 +1,6 @@
 """Times of documents: kept if the options say so, renewed by claims, and used by expire."""
 
-from contextlib import suppress
+import random
 from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
@@ -43,36 +43,90 @@ def opened(tmp_path, keep, **settings):
     return simdb.open(tmp_path / "db", options=options, durability="none")
 
 
-def test_older_documents_expire(tmp_path, clock, keep):
-    with opened(tmp_path, keep) as database:
-        database.insert_many(range(10), range(10))
-        clock.now += 100
-        database.insert_many(range(10, 20), range(10, 20))
+class Timed:
+    """A transaction and a dict of the times of its documents, which the same verbs change.
 
-        assert database.expire(at(clock.now)) == 10
-        assert list(database) == list(range(10, 20))
-        assert database.expire(at(clock.now)) == 0
+    A document is a number; at most one other document is near it.
+    """
+
+    def __init__(self, transaction, clock, keep, times):
+        self.transaction, self.clock, self.keep, self.times = transaction, clock, keep, times
+
+    def bits(self, number):
+        return number * 0x9E3779B97F4A7C15 % 2**64
+
+    def claimed(self, number):
+        now = int(self.clock.now)
+        if number not in self.times:
+            self.times[number] = now
+        elif self.keep == "seen":
+            self.times[number] = max(self.times[number], now)
+
+    def insert(self, number):
+        self.transaction.insert(number, self.bits(number), on_conflict="skip")
+        self.times.setdefault(number, int(self.clock.now))
+
+    def replace(self, number):
+        self.transaction.insert(number, self.bits(number), on_conflict="replace")
+        self.times[number] = int(self.clock.now)
+
+    def claim(self, number):
+        id = f"near {number}" if number in self.times else number
+        self.transaction.add_if_new(id, self.bits(number) ^ 1, distance=1)
+        self.claimed(number)
+
+    def claim_many(self, number):
+        numbers = [number, number + 1, number]
+        ids = [f"{at}" if each in self.times or at == 2 else each
+               for at, each in enumerate(numbers)]  # fmt: skip
+        documents = [self.bits(each) for each in numbers]
+        self.transaction.add_many_if_new(ids, documents, distance=1)
+        self.claimed(number)
+        self.claimed(number + 1)
+
+    def fail(self, number):
+        if number in self.times:
+            with pytest.raises(simdb.ExistsError):
+                self.transaction.add_many_if_new(
+                    ["new", number], [self.bits(number), self.bits(99)], distance=1
+                )
+
+    def ask(self, number):
+        self.transaction.query(self.bits(number), distance=1)
+        if number in self.times:
+            self.transaction.update_metadata(number, "changed")
+
+    def expire(self, number):
+        before = self.clock.now - 150 * number + 0.4
+        left = {id: seconds for id, seconds in self.times.items() if seconds >= int(before)}
+        assert self.transaction.expire(at(before)) == len(self.times) - len(left)
+        self.times = left
 
 
-def test_a_document_of_the_same_second_stays(tmp_path, clock):
-    with opened(tmp_path, "inserted") as database:
-        database.insert("a", 1)
-
-        assert database.expire(at(clock.now + 0.4)) == 0
-        assert database.expire(at(clock.now + 0.5)) == 1
+VERBS = ["insert", "replace", "claim", "claim_many", "fail", "ask", "expire"]
 
 
-def test_a_claim_renews_the_time_only_if_it_is_kept(tmp_path, clock, keep):
-    with opened(tmp_path, keep) as database:
-        database.insert_many([*"abcd"], [0, FAR, 3 << 30, 3 << 40])
-        clock.now += 100
-        database.add_if_new("near a", 1, distance=1)
-        database.add_many_if_new(["near b", "new"], [FAR - 1, 3 << 50], distance=1)
-        database.add_if_new("c", 3 << 30, distance=1)
+def test_times_are_those_of_a_dict_whatever_the_verbs(tmp_path, clock, keep):
+    chance, expected, sizes = random.Random(4), {}, []
+    with opened(tmp_path, keep, keep_clusters="distance", distance=1) as database:
+        for turn in range(60):
+            clock.now += chance.randrange(100)
+            transaction = database.write()
+            timed = Timed(transaction, clock, keep, dict(expected))
+            for verb in chance.choices(VERBS, k=3):
+                getattr(timed, verb)(chance.randrange(12))
+            seen = transaction.times_many(list(timed.times)).astype(int).tolist()
+            assert seen == list(timed.times.values())
+            if turn % 4:
+                transaction.commit()
+                expected = timed.times
+            else:
+                transaction.abort()
 
-        database.expire(at(clock.now))
-
-        assert list(database) == (["a", "b", "c", "new"] if keep == "seen" else ["new"])
+            assert times(database) == expected
+            sizes.append(len(expected))
+        assert list(database.check(deep=True)) == []
+    assert max(sizes) > 6
 
 
 def test_a_claim_while_the_clock_is_slow_makes_no_document_older(tmp_path, clock):
@@ -89,59 +143,6 @@ def test_a_claim_while_the_clock_is_slow_makes_no_document_older(tmp_path, clock
         assert told.tolist() == database.times_many(["a"]).tolist()
         assert database.expire(at(int(inserted))) == 0
         assert database.expire(at(inserted + 1)) == 2
-
-
-def test_a_query_and_a_skipped_insertion_do_not_renew_the_time(tmp_path, clock):
-    with opened(tmp_path, "seen") as database:
-        database.insert("a", 1)
-        clock.now += 100
-        database.query(1, distance=0)
-        database.insert("a", 1, on_conflict="skip")
-        database.update_metadata("a", "changed")
-
-        assert database.expire(at(clock.now)) == 1
-
-
-def test_a_replaced_document_is_new(tmp_path, clock, keep):
-    with opened(tmp_path, keep) as database:
-        database.insert("a", 1)
-        clock.now += 100
-        database.insert("a", 1, on_conflict="replace")
-
-        assert database.expire(at(clock.now)) == 0
-
-
-def test_a_claim_that_matches_its_own_batch_is_seen(tmp_path, clock):
-    with opened(tmp_path, "seen") as database:
-        database.add_many_if_new([*"abc"], [1, 1, 1], distance=0)
-        clock.now += 100
-        database.add_many_if_new([*"de"], [1, 3 << 50], distance=0)
-
-        database.expire(at(clock.now))
-
-        assert list(database) == ["a", "e"]
-
-
-def test_an_aborted_transaction_renews_no_time(tmp_path, clock):
-    with opened(tmp_path, "seen") as database:
-        database.insert("a", 1)
-        clock.now += 100
-        with suppress(KeyError), database.write() as transaction:
-            transaction.add_if_new("b", 1, distance=0)
-            assert transaction.expire(at(clock.now)) == 0
-            raise KeyError
-
-        assert database.expire(at(clock.now)) == 1
-
-
-def test_a_failed_verb_renews_no_time(tmp_path, clock):
-    with opened(tmp_path, "seen") as database:
-        database.insert_many([*"ab"], [1, FAR])
-        clock.now += 100
-        with database.write() as transaction:
-            with pytest.raises(simdb.ExistsError):
-                transaction.add_many_if_new([*"xb"], [1, 7 << 20], distance=0)
-            assert transaction.expire(at(clock.now)) == 2
 
 
 @pytest.mark.few(1)
@@ -193,46 +194,27 @@ def test_a_snapshot_of_another_process_sees_no_difference(tmp_path, clock):
             assert times(other) == {"a": int(clock.now)}
 
 
-def test_expiry_keeps_clusters_and_counts_right(tmp_path, clock):
-    with opened(tmp_path, "inserted", keep_clusters="distance", distance=1) as database:
-        database.insert_many([*"abc"], [0, 1, 3])
-        clock.now += 100
-        database.insert("d", 7)
-        database.expire(at(clock.now))
-
-        assert database.cluster("d") == ["d"]
-        assert len(database) == 1
-        assert list(database.check(deep=True)) == []
-
-
-def test_a_signature_is_claimed_and_seen(tmp_path, clock):
-    options = simdb.Options(
-        sketch=simdb.Minhash(permutations=32), bands=8, rows=4, keep_times="seen"
-    )
-    with simdb.open(tmp_path / "db", options=options) as database:
-        text = "the quick brown fox jumps over the lazy dog and then it sleeps"
-        database.insert_many([*"ab"], [text, "nothing of the kind is told here at all"])
-        clock.now += 100
-        assert database.add_if_new("c", text).id == "a"
-
-        assert database.expire(at(clock.now)) == 1
-        assert list(database) == ["a"]
-
-
 def test_a_database_without_times_says_what_to_do(database):
     database.insert("a", 1)
 
-    with pytest.raises(simdb.OptionError, match=r"keeps no times .* Options\(keep_times='inserted"):
-        database.expire(datetime.now(timezone.utc))
+    for verb in (lambda: database.expire(datetime.now(timezone.utc)),
+                 lambda: database.times_many(["a"])):  # fmt: skip
+        with pytest.raises(
+            simdb.OptionError, match=r"keeps no times .* Options\(keep_times='inserted"
+        ):
+            verb()
+    with pytest.raises(simdb.OptionError, match="keep_times must be one of"):
+        simdb.Options(keep_times="all")
+    assert database.stats().oldest_time is database.stats().newest_time is None
 
     assert layout.TIMES not in database._store.environment.handles
     assert "keep_times" not in database.stats().options
 
 
-@pytest.mark.parametrize("before", [None, 5, 1e9, "2024-01-01", date(2024, 1, 1), timedelta(1)])
+@over("before", [None, 5, 1e9, "2024-01-01", date(2024, 1, 1), timedelta(1)])
 def test_what_is_no_datetime_is_refused(tmp_path, before):
     with opened(tmp_path, "seen") as database:
-        database.insert("a", 1)
+        database.insert("a", 1, on_conflict="skip")
         with pytest.raises(simdb.InputError, match="before must be a datetime"):
             database.expire(before)
 
@@ -247,12 +229,6 @@ def test_any_datetime_is_taken(tmp_path, clock):
         assert database.expire(at(clock.now).astimezone(timezone(timedelta(hours=5)))) == 0
         assert database.expire(datetime.fromtimestamp(clock.now)) == 0
         assert database.expire(datetime.max.replace(tzinfo=timezone.utc)) == 1
-
-
-@over("keep", ["all", True, None, "Seen"])
-def test_an_unknown_choice_is_refused(keep):
-    with pytest.raises(simdb.OptionError, match="keep_times must be one of"):
-        simdb.Options(keep_times=keep)
 
 
 def test_the_choice_is_stored(tmp_path):
@@ -344,6 +320,7 @@ def test_a_chunk_beyond_the_last_ordinal_is_found(damaged):
 
 def test_the_time_of_a_document_is_told(tmp_path, clock, keep):
     with opened(tmp_path, keep) as database:
+        assert database.stats().newest_time is None
         first, later = int(clock.now), int(clock.now) + 100
         database.insert_many(range(6), range(6))
         clock.now += 100
@@ -367,17 +344,3 @@ def test_the_time_of_a_document_is_told(tmp_path, clock, keep):
         assert (numbers.oldest_time, numbers.newest_time) == (at(first), at(later))
         database.delete_many([0, 1, 2, 4, 5, "staged"])
         assert database.stats().oldest_time == at(renewed)
-
-
-def test_a_database_without_times_tells_none(database):
-    database.insert("a", 1)
-
-    with pytest.raises(simdb.OptionError, match="keeps no times of documents"):
-        database.times_many(["a"])
-    assert database.stats().oldest_time is database.stats().newest_time is None
-
-
-def test_an_empty_database_has_no_oldest_time(tmp_path, keep):
-    with opened(tmp_path, keep) as database:
-        assert database.stats().newest_time is None
-        assert len(database.times_many([])) == 0

@@ -7,7 +7,7 @@ import pytest
 
 import simdb
 from simdb.storage import layout
-from simdb.storage.metadata import BLOCK_DOCUMENTS, decode_block, read_all
+from simdb.storage.metadata import BLOCK_DOCUMENTS, decode_block
 
 
 def all_metadata(database):
@@ -23,17 +23,6 @@ def blocks(database):
             layout.key_number(bytes(key)): len(decode_block(bytes(key), value))
             for key, value in transaction.cursor(handle)
         }
-
-
-def test_metadata_are_replaced_removed_and_added(database):
-    database.insert_many([*"abc"], [1, 2, 3], [{"n": 1}, {"n": 2}, None])
-
-    database.update_metadata("a", {"n": 10})
-    database.update_metadata("b", None)
-    database.update_metadata("c", "added")
-
-    assert all_metadata(database) == {"a": {"n": 10}, "b": None, "c": "added"}
-    assert [database[id].fingerprint.bits for id in "abc"] == [1, 2, 3]
 
 
 def test_an_unknown_id_and_metadata_that_cannot_be_stored_are_refused(database):
@@ -56,21 +45,6 @@ def test_an_aborted_change_is_undone(database):
         raise KeyError
 
     assert database["a"].metadata == "old"
-
-
-def test_a_verb_that_fails_leaves_the_changes_before_it(database):
-    database.insert("a", 1, "old")
-
-    with database.write() as transaction:
-        transaction.insert("staged", 2, "staged")
-        transaction.update_metadata("a", "new")
-        transaction.update_metadata("staged", "changed")
-        with pytest.raises(ZeroDivisionError):
-            transaction.delete_where(lambda metadata: 1 / 0)
-        with pytest.raises(simdb.ExistsError):
-            transaction.insert("a", 3)
-
-    assert all_metadata(database) == {"a": "new", "staged": "changed"}
 
 
 def test_the_metadata_of_a_staged_document_change(database):
@@ -153,18 +127,6 @@ def test_random_changes_equal_those_of_a_dict(tmp_path, seed):
         with simdb.open(tmp_path / "loaded") as loaded:
             assert all_metadata(loaded) == expected
         assert all_metadata(database) == expected
-
-
-def test_blocks_stay_in_order_without_overlap(database):
-    database.insert_many(range(1000), range(1000), [None, "m"] * 500)
-    database.update_metadata(999, "last")
-    database.update_metadata(0, "first")
-    database.update_metadata(500, "between")
-
-    with database._store.source() as source:
-        ordinals = [ordinal for ordinal, _ in read_all(source)]
-
-    assert ordinals == sorted({*range(1, 1000, 2), 0, 500})
 
 
 def test_a_reader_in_another_handle_sees_the_change_after_the_commit(database):

@@ -29,47 +29,6 @@ def test_the_best_that_satisfy_the_filter_are_returned(filled):
     assert filled.query(1, distance=4, where=lambda metadata: False) == []
 
 
-def test_a_query_by_id_leaves_itself_out_and_filters_the_rest(filled):
-    found = filled.query(id="a", distance=4, limit=1, where=english)
-
-    assert [each.id for each in found] == ["d"]
-
-
-def test_a_batch_gives_every_query_its_best(filled):
-    found = filled.query_many([1, 15, 2**64 - 1], distance=3, limit=1, where=english)
-
-    assert [[each.id for each in row] for row in found] == [["a"], ["e"], []]
-    found = filled.query_many(ids=["a", "c"], distance=9, match="first", where=english)
-    assert [[each.id for each in row] for row in found] == [["d"], ["d"]]
-
-
-def test_text_by_similarity_is_filtered(database):
-    for number in range(9):
-        database.insert(number, f"{PAGE} {number}", number)
-
-    found = database.query(PAGE, similarity=0.6, limit=3, where=lambda number: number % 2)
-
-    every = [each.id for each in database.query(PAGE, similarity=0.6) if each.id % 2]
-    assert len(every) > 2
-    assert [each.id for each in found] == every[:3]
-
-
-def test_any_one_match_satisfies_the_filter(filled):
-    assert filled.first(1, distance=4, where=english).id in ("a", "d", "e")
-    assert filled.first(id="a", distance=4, where=english).id in ("d", "e")
-    assert filled.first(1, distance=4, where=lambda metadata: False) is None
-    found = filled.first(0, distance=4, where=english, accept=lambda id: id != "a")
-    assert found.id in ("d", "e")
-
-
-def test_the_nearest_satisfy_the_filter(filled):
-    assert [each.id for each in filled.nearest(1, 2, where=english)] == ["a", "d"]
-    assert [each.id for each in filled.nearest(id="a", k=9, where=english)] == ["d", "e"]
-    assert filled.nearest(1, 2, where=lambda metadata: False) == []
-    found = filled.nearest_many(ids=["a", "c"], k=1, where=english)
-    assert [[each.id for each in row] for row in found] == [["d"], ["d"]]
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("chosen", [1, 5, 97])
 @pytest.mark.parametrize("kind", ["bits", "text"])
@@ -117,19 +76,6 @@ def test_documents_that_are_old_and_satisfy_the_filter_expire(tmp_path):
             database.expire(later, where="lang")
 
 
-def test_a_snapshot_and_a_transaction_have_the_same_filter(filled):
-    with filled.read() as snapshot, filled.write() as transaction:
-        transaction.update_metadata("a", {"lang": "de"})
-        assert snapshot.nearest(1, 1, where=english)[0].id == "a"
-        assert transaction.nearest(1, 1, where=english)[0].id == "d"
-        assert transaction.first(0, distance=2, where=english) is None
-
-
-def test_an_empty_database_has_no_nearest(database):
-    assert database.nearest(1, where=english) == []
-    assert len(database.nearest_many([1, 2], where=english)[1]) == 0
-
-
 def test_the_filter_comes_before_verify(filled):
     asked = []
 
@@ -157,16 +103,6 @@ def test_only_as_many_documents_as_needed_are_asked_about(database):
     asked.clear()
     database.query_many([5, 5], distance=0, where=lambda number: asked.append(number) or 1)
     assert sorted(asked) == list(range(1000))
-
-
-def test_a_transaction_filters_by_what_it_staged(filled):
-    with filled.write() as transaction:
-        transaction.update_metadata("a", {"lang": "de"})
-        transaction.insert("f", 2, {"lang": "en"})
-
-        found = transaction.query(0, distance=4, where=english)
-
-        assert [each.id for each in found] == ["f", "d", "e"]
 
 
 def test_documents_are_deleted_by_their_metadata(filled):
@@ -208,11 +144,6 @@ def test_what_is_no_function_is_refused(filled, where):
     ):
         with pytest.raises(simdb.InputError, match="where must be a function of the metadata"):
             verb()
-
-
-def test_deletion_needs_a_filter(filled):
-    with pytest.raises(simdb.InputError, match="where must be a function"):
-        filled.delete_where(None)
 
 
 def test_a_filter_cannot_change_its_own_transaction(filled):

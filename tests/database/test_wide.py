@@ -71,34 +71,3 @@ def test_a_conversion_keeps_weights_and_answers(filled, open_database, tmp_path,
     assert converted.options.sketch.dimensions == 256
     assert answers(converted) == before
     assert len(before[1]) > COUNT
-
-
-def test_stored_fingerprints_go_into_another_database(filled, open_database, tmp_path):
-    taken = [document.fingerprint for document in filled.get_many(range(COUNT))]
-    usual = simdb.Options(sketch=simdb.Simhash(shingle=1))
-
-    narrow = open_database(tmp_path / "narrow", options=usual)
-    narrow.insert_many(range(COUNT), taken)
-
-    stored = narrow.get(7).fingerprint
-    assert stored.weights.shape == (128,)
-    assert stored.bits == taken[7].bits
-
-
-def test_similarity_scatters_less_than_with_fewer_weights(texts):
-    """The words of two texts make an exact cosine; 256 weights are nearer to it than 64."""
-    sets = [set(text.split()) for text in texts]
-    exact = np.array([
-        len(sets[at] & sets[at + 5]) / np.sqrt(len(sets[at]) * len(sets[at + 5]))
-        for at in range(COUNT - 5)
-    ])  # fmt: skip
-    errors = {}
-    for dimensions in (64, 256):
-        sketch = simdb.Simhash(shingle=1, dimensions=dimensions)
-        made = [simdb.fingerprint(text, sketch) for text in texts]
-        measured = [simdb.similarity(made[at], made[at + 5]) for at in range(COUNT - 5)]
-        errors[dimensions] = np.sqrt(np.mean((np.array(measured) - exact) ** 2))
-
-    # The deviations are in the ratio 2.  With about 40 independent pairs, the measured ratio is
-    # below 1.2 with a probability below 1e-3.
-    assert errors[64] > 1.2 * errors[256]
