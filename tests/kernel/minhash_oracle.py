@@ -2,16 +2,10 @@
 
 import math
 
-MASK = 2**64 - 1
+from feature_oracle import GOLDEN as STEP, MASK, fmix64
+
 PRIME = 2**61 - 1
-STEP = 0x9E3779B97F4A7C15
 NOTHING = 2**32 - 1
-
-
-def fmix64(word):
-    word = ((word ^ word >> 33) * 0xFF51AFD7ED558CCD) & MASK
-    word = ((word ^ word >> 33) * 0xC4CEB9FE1A85EC53) & MASK
-    return word ^ word >> 33
 
 
 def signature(hashes, family, feature_bits=64):

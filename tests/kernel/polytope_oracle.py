@@ -177,7 +177,8 @@ def columns(vectors, ordinals, width, tables):
         keys = np.array([each for each, _ in rows], np.uint64)
         heads = [each >> 64 - width for each, _ in rows]
         directory = np.searchsorted(heads, np.arange((1 << width) + 1)).astype(np.uint32)
-        result.append((keys, np.array([ordinal for _, ordinal in rows], np.uint32), directory))
+        column = keys, np.array([ordinal for _, ordinal in rows], np.uint32), directory
+        result.append(tuple(map(search_oracle.displaced, column)))
     return result
 
 

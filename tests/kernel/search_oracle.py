@@ -22,13 +22,13 @@ def permute(fingerprint, mask):
 
 
 def column(entries, mask, header_bits):
-    """Return keys, ordinals and directory of (fingerprint, ordinal) entries in a table."""
+    """Return keys, ordinals and directory of (fingerprint, ordinal) entries, at odd addresses."""
     rows = sorted((permute(fingerprint, mask), ordinal) for fingerprint, ordinal in entries)
     keys = np.array([key for key, _ in rows], np.uint64)
     ordinals = np.array([ordinal for _, ordinal in rows], np.uint32)
     headers = [key >> (64 - header_bits) for key, _ in rows]
     directory = np.searchsorted(headers, np.arange((1 << header_bits) + 1)).astype(np.uint32)
-    return keys, ordinals, directory
+    return displaced(keys), displaced(ordinals), displaced(directory)
 
 
 def pair(entries):

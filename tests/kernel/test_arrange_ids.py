@@ -103,19 +103,6 @@ def test_a_key_has_16_bytes(arrange, key):
         arrange.encode_ids(["a"], key)
 
 
-def test_no_ids_have_no_bytes(arrange):
-    offsets, content, hashes = arrange.encode_ids([])
-
-    assert offsets.tolist() == [0]
-    assert len(content) == len(hashes) == 0
-    assert arrange.decode_ids(offsets, content) == []
-
-
-def test_ids_may_come_in_any_sequence(arrange):
-    assert arrange.encode_ids(("a", 1))[0].tolist() == [0, 2, 11]
-    assert arrange.encode_ids(np.array([7, 8], np.uint16))[0].tolist() == [0, 9, 18]
-
-
 @over(
     ("id", "reason"),
     [
@@ -233,15 +220,6 @@ def test_starts_of_candidates_that_do_not_fit_are_refused(arrange, starts):
         )  # fmt: skip
 
 
-def test_no_ordinals_have_no_ids(arrange):
-    none = np.zeros(0, np.uint32)
-    for identifiers in (arrange.Identifiers([]), arrange.Identifiers([segment(0, ["a"])])):
-        assert identifiers.gather(none)[0].tolist() == [0]
-        assert identifiers.decode(none) == []
-        assert len(find(identifiers, [], [])) == 0
-        assert find(identifiers, [[], []], ["a", "b"]).tolist() == [-1, -1]
-
-
 @over("ordinal", [0, 4, 7, 2**32 - 1])
 def test_ordinals_of_no_segment_are_refused(arrange, ordinal):
     identifiers = arrange.Identifiers([segment(1, ["a", "b", "c"]), segment(5, ["d", "e"])])
@@ -262,12 +240,6 @@ def test_numbers_that_are_no_ordinals_are_refused(arrange, ordinal):
     with pytest.raises(CorruptError, match="lies in no segment"):
         arrange.Identifiers([segment(0, ["a"])]).decode_one(ordinal)
     assert arrange.Identifiers([segment(0, ["a"])]).find_one(ordinal) is None
-
-
-@over("ordinal", [1.0, "0", None])
-def test_an_ordinal_is_an_integer(arrange, ordinal):
-    with pytest.raises(TypeError):
-        arrange.Identifiers([segment(0, ["a", "b"])]).decode_one(ordinal)
 
 
 @over("offsets", [[0, 9], [2, 1]])
@@ -298,12 +270,6 @@ def test_segments_out_of_order_are_refused(arrange):
             arrange.Identifiers(segments)
 
 
-def test_segments_stay_alive_with_what_reads_them(arrange):
-    identifiers = arrange.Identifiers([segment(0, ["a"] * 1000)])
-
-    assert identifiers.decode(np.arange(1000, dtype=np.uint32)) == ["a"] * 1000
-
-
 def test_ids_followed_by_a_segment_have_all_segments(arrange):
     earlier = arrange.Identifiers([segment(0, ["a", 1])])
 
@@ -312,19 +278,3 @@ def test_ids_followed_by_a_segment_have_all_segments(arrange):
 
     assert found.decode(np.array([7, 2, 1, 0], np.uint32)) == ["d", b"c", 1, "a"]
     assert found.decode_one(7) == "d"
-
-
-def test_ids_followed_by_a_segment_do_not_change(arrange):
-    earlier = arrange.Identifiers([segment(0, ["a", 1])])
-
-    earlier.followed_by(*segment(2, [b"c"]))
-
-    with pytest.raises(CorruptError, match="lies in no segment"):
-        earlier.decode_one(2)
-
-
-def test_ids_are_not_followed_by_an_earlier_segment(arrange):
-    earlier = arrange.Identifiers([segment(0, ["a", 1])])
-
-    with pytest.raises(ValueError, match="does not begin after 1"):
-        earlier.followed_by(*segment(1, [b"c"]))

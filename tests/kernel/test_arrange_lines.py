@@ -66,15 +66,6 @@ def test_ranges_are_slices(arrange, opened, seed):
     assert found == b"".join(content[start:stop] for start, stop in pairs)
 
 
-@over("gap", [0, 1, GAP - 1, GAP, GAP + 1])
-def test_what_is_between_two_ranges_is_left_out(arrange, opened, gap):
-    descriptor, content = opened
-
-    found = arrange.read_ranges(descriptor, *ranges((5, 9), (9 + gap, 20 + gap)))
-
-    assert found == content[5:9] + content[9 + gap : 20 + gap]
-
-
 @over("beyond", [1, 100])
 def test_a_range_beyond_the_end_of_the_file_is_cut(arrange, opened, beyond):
     descriptor, content = opened
@@ -82,12 +73,6 @@ def test_a_range_beyond_the_end_of_the_file_is_cut(arrange, opened, beyond):
     pairs = ranges((3, 8), (end - 4, end + beyond), (end + 200, end + 300))
 
     assert arrange.read_ranges(descriptor, *pairs) == content[3:8] + content[-4:]
-
-
-def test_no_ranges_are_no_bytes(arrange, opened):
-    nothing = np.empty(0, np.int64)
-
-    assert arrange.read_ranges(opened[0], nothing, nothing) == b""
 
 
 @over("pairs", [[(4, 4)], [(-1, 3)], [(0, 5), (4, 6)], [(5, 3)]])

@@ -93,27 +93,6 @@ def test_an_error_names_the_text(texts, message):
         ORDER.parts(texts, LINE, errors="strict", start=7)
 
 
-def test_an_unknown_unit_is_refused():
-    with pytest.raises(ValueError, match="parts is 'word'"):
-        kernel.part_bounds("a", "word")
-
-
-def test_paragraphs_are_separated_by_blank_lines():
-    text = "One\nline.\n\nTwo\r\n \t\r\n  three\n"
-
-    assert parts(text, PARAGRAPH) == ["One\nline.", "Two", "  three\n"]
-
-
-def test_lines_end_at_every_line_end_of_unicode():
-    text = "a\nb\r\nc\rd\ve\ff\x85g\u2028h\u2029\u0020i"
-
-    assert parts(text, LINE) == ["a", "b", "c", "d", "e", "f", "g", "h", " i"]
-
-
-def test_a_blank_line_is_a_line_without_words():
-    assert parts("a\n\nb", LINE) == ["a", "", "b"]
-
-
 @over(
     ("text", "expected"),
     [
@@ -133,24 +112,6 @@ def test_a_blank_line_is_a_line_without_words():
 )  # fmt: skip
 def test_sentences_end_by_the_rule(text, expected):
     assert parts(text, SENTENCE) == expected
-
-
-@pytest.mark.parametrize("unit", UNITS)
-@given(TEXTS)
-def test_parts_and_separators_are_the_text(unit, text):
-    bounds = kernel.part_bounds(text, unit).tolist()
-
-    assert [start for start, _, _ in bounds] == [0, *(after for _, _, after in bounds)][:-1]
-    assert all(start <= stop <= after for start, stop, after in bounds)
-    assert (bounds[-1][2] if bounds else 0) == len(text)
-
-
-@pytest.mark.parametrize("unit", UNITS)
-@given(TEXTS)
-def test_what_separates_has_no_words(unit, text):
-    gaps = [text[stop:after] for _, stop, after in kernel.part_bounds(text, unit).tolist()]
-
-    assert "".join(gaps).strip() == ""
 
 
 @over(
@@ -185,16 +146,6 @@ def test_a_text_with_other_parts_leaves_nothing():
 
     assert [kernel.part_rest(text, LINE, flags) for text in ("a", "", "a\nb\nc")] == [None] * 3
     assert kernel.part_rest("a\n" * 200, LINE, np.zeros(64, np.bool_)) is None
-
-
-def test_a_key_follows_from_the_words_in_order():
-    same = ["The quick  brown FOX", "the quick, brown fox!", "\u201cThe\u201d quick\nbrown fox"]
-    others = ["the brown quick fox", "the quick brown", "the quick brown fox fox", "", "quick"]
-
-    found = keys([*same, *others])
-
-    assert len(set(found[:3])) == 1
-    assert len(set(found)) == 1 + len(others)
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=4), max_size=12))

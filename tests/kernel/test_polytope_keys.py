@@ -5,7 +5,6 @@ import math
 import numpy as np
 import polytope_oracle as oracle
 import pytest
-import search_oracle
 from over import over
 
 from simdb.core.vector_form import pack
@@ -108,14 +107,6 @@ def test_the_largest_possible_coordinate_fits(search, table_count):
     ]
 
 
-def test_vectors_at_any_address_have_the_same_keys(search):
-    vectors = near_vectors(1, 20, 64)
-
-    found = [search.polytope_keys(search_oracle.displaced(vectors, n), 2) for n in (0, 1, 7, 33)]
-
-    assert all((keys == found[0]).all() for keys in found)
-
-
 def test_no_vectors_and_no_tables_have_no_keys(search):
     vectors = near_vectors(2, 5, 64)
 
@@ -165,33 +156,6 @@ def test_the_cost_is_the_least_threshold_that_reaches(search, width, vector_widt
     assert (np.array(least)[~is_positive] == 0).all()
 
 
-def test_a_search_reaches_from_the_cost_on(search):
-    left, right = np.split(near_vectors(4, 60, 64, noise=0.8), 2)
-    costs = search.polytope_costs(left, right, 13, 4)
-    below = np.maximum(np.nextafter(costs, np.float32(-1)), np.float32(0))
-
-    reached = search.polytope_reaches(left, right, costs, 13, 4)
-    missed = search.polytope_reaches(left, right, below, 13, 4)
-
-    assert reached.all()
-    assert (missed == (costs == 0)).all()
-
-
-def test_a_threshold_is_rounded_as_in_a_search(search):
-    left, right = np.split(near_vectors(5, 20, 64), 2)
-    (cost,) = search.polytope_costs(left[:1], right[:1], 13, 1).tolist()
-    almost = math.nextafter(cost, 0)
-
-    probe = search.polytope_probe(left[0], right[0], 13, 1, almost)
-
-    assert almost < cost
-    assert search.polytope_reaches(left[:1], right[:1], almost, 13, 1).tolist() == [True]
-    assert probe[:2] == (0, cost)
-    assert probes(search, left, 13, almost, 1).tolist() == (
-        probes(search, left, 13, cost, 1).tolist()
-    )
-
-
 @over("threshold", [0.0, 1.5, 2.5])
 def test_reaching_is_looking_up_the_header_in_some_table(search, threshold):
     left, right = np.split(near_vectors(6, 48, 64, noise=0.7), 2)
@@ -227,23 +191,6 @@ def test_a_probe_tells_the_table_the_cost_and_both_headers(search):
 
 @over("width", oracle.WIDTHS)
 @over("threshold", [0.0, 0.5, 1.3, 2.5])
-def test_probes_are_counted_over_all_tables(search, width, threshold):
-    vectors = near_vectors(8, 6, 64)
-
-    counts = probes(search, vectors, width, threshold, 3)
-
-    assert counts.dtype == np.int64
-    assert counts.tolist() == [
-        sum(
-            len(oracle.headers(v.tobytes(), table, width, oracle.cut_of(v.tobytes(), threshold)))
-            for table in range(3)
-        )
-        for v in vectors
-    ]
-
-
-@over("width", oracle.WIDTHS)
-@over("threshold", [0.0, 0.5, 1.3, 2.5])
 def test_headers_are_listed_table_by_table(search, width, threshold):
     vectors = near_vectors(8, 6, 64)
 
@@ -255,15 +202,6 @@ def test_headers_are_listed_table_by_table(search, width, threshold):
         for v in vectors
         for table in range(3)
     ]
-
-
-def test_no_vectors_and_no_tables_have_no_headers(search):
-    vectors = near_vectors(8, 5, 64)
-
-    for part, tables in ((vectors[:0], 2), (vectors, 0)):
-        offsets, headers = search.polytope_headers(part, 13, 1.0, tables)
-        assert offsets.tolist() == [0]
-        assert headers.tolist() == []
 
 
 @over("width, threshold", [(18, math.inf), (22, 4.0)])

@@ -186,14 +186,6 @@ def test_the_delta_the_tombstones_and_the_vectors_can_be_exchanged(search):
     assert sum(map(len, oracle.rows(found))) > 20
 
 
-def test_vectors_of_another_width_are_no_exchange(search):
-    arguments, *_ = search_case((13, 7))
-    other = search.Vectors(32, [])
-
-    with pytest.raises(ValueError, match="32 bytes; they need 64"):
-        search.Polytopes(*arguments, None).over(oracle.delta([], []), None, other)
-
-
 @over("vector_width", [1, 16, 31, 33, 63])
 def test_vectors_of_any_width_are_searched(search, vector_width):
     arguments, thresholds, queries, runs, recent = search_case((13, 7), vector_width, 40)
@@ -231,34 +223,6 @@ def test_one_query_is_answered_as_in_a_batch(search, widths):
     assert found == oracle.rows(tables.search(queries, thresholds=thresholds, **options()))
     assert tables.search_one(queries[0].tobytes(), thresholds, 0.3, USUAL, False, 99) == found[0]
     assert tables.search_one(queries[:1], thresholds, 0.3, USUAL, False, 99) == found[0]
-
-
-def test_more_matches_than_room_are_no_answer(search):
-    arguments, thresholds, queries, *_ = search_case((18,))
-    tables = search.Polytopes(*arguments, None)
-
-    found = tables.search_one(queries[0], thresholds, 0.3, FAR, False, 1000)
-
-    count = len(found)
-    assert count > 3
-    assert tables.search_one(queries[0], thresholds, 0.3, FAR, False, count) == found
-    assert tables.search_one(queries[0], thresholds, 0.3, FAR, False, count - 1) is None
-    assert tables.search_one(queries[0], thresholds, 0.3, FAR, False, 0) is None
-
-
-@over("widths", WIDTHS)
-def test_enough_matches_are_some_of_all(search, widths):
-    arguments, thresholds, queries, *_ = search_case(widths)
-    tables = search.Polytopes(*arguments, None)
-    every = oracle.rows(tables.search(queries, thresholds=thresholds, **options()))
-
-    found = oracle.rows(tables.search(queries, thresholds=thresholds, **options(first=2)))
-
-    assert max(map(len, every)) > 2
-    for row, others in zip(found, every, strict=True):
-        # A match that two tables find may count twice.
-        assert min(1, len(others)) <= len(row) <= len(others)
-        assert set(row) <= set(others)
 
 
 @over("widths", WIDTHS)
@@ -373,22 +337,6 @@ def test_any_directory_gives_an_answer_or_none(search, place):
     assert all(0 <= row[0] < 50 for rows in oracle.rows(found) for row in rows)
 
 
-def test_keys_that_are_no_keys_give_documents_that_match_or_none(search):
-    vectors = oracle.near_vectors(11, 50)
-    generator = np.random.default_rng(11)
-    columns = [
-        (generator.integers(0, 2**64, 50, np.uint64), ordinals, directory)
-        for _, ordinals, directory in oracle.columns(vectors, range(50), 7, TABLES)
-    ]
-    tables = search.Polytopes(64, [(0, vectors)], [columns], NOTHING, None)
-
-    found = tables.search(
-        vectors, thresholds=np.array([3.0], np.float32), **options(distance=42, similarity=0.9)
-    )
-
-    assert all(row[2] >= np.float32(0.9) for rows in oracle.rows(found) for row in rows)
-
-
 def test_an_ordinal_without_a_vector_is_refused_by_name(search):
     vectors = oracle.near_vectors(12, 40)
     columns = oracle.columns(vectors, range(40), 13, TABLES)
@@ -406,23 +354,6 @@ def test_an_ordinal_without_a_vector_is_refused_by_name(search):
         recent.search(vectors[:1], thresholds=thresholds, **options())
 
     assert oracle.rows(dead.search(vectors[:1], thresholds=thresholds, **options()))[0]
-
-
-def test_arrays_at_any_address_give_the_same_answer(search):
-    arguments, thresholds, queries, *_ = search_case((13, 7))
-    width, segments, columns, delta = arguments
-    moved = [
-        [tuple(search_oracle.displaced(part) for part in column) for column in run]
-        for run in columns
-    ]
-    places = [(first, search_oracle.displaced(part, 3)) for first, part in segments]
-    tables = search.Polytopes(width, places, moved, delta, None)
-    expected = search.Polytopes(*arguments, None)
-
-    found = tables.search(search_oracle.displaced(queries, 5), thresholds=thresholds, **options())
-
-    asked = expected.search(queries, thresholds=thresholds, **options())
-    assert oracle.rows(found) == oracle.rows(asked)
 
 
 def test_wrong_arguments_are_refused(search):

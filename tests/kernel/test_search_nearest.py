@@ -73,15 +73,6 @@ def test_nearest_of_nothing(search):
     assert (distances.dtype, similarities.dtype) == (np.uint8, np.float32)
 
 
-def test_nearest_of_no_queries(search):
-    tables = tables_of(search, [(5, 0), (6, 1)], [], None)
-
-    offsets, ordinals, _ = tables.nearest(np.empty(0, np.uint64), 3)
-
-    assert offsets.tolist() == [0]
-    assert len(ordinals) == 0
-
-
 @over("k", KS)
 @over("width", [1, 33, 64])
 def test_nearest_vectors_are_the_first_of_all_sorted(search, width, k):

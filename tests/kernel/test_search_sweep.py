@@ -93,62 +93,6 @@ def test_an_empty_mask_compares_all_with_all(search, count):
     assert found == oracle.pairs(entries, [0], 0, 21)
 
 
-def test_the_tables_together_write_each_pair_once(search):
-    masks = leading_masks(4, 1)
-    entries = shuffled(oracle.neighbourhood(8, 200, 10, 3), 8)
-
-    found = [pair for table in range(4) for pair in swept(search, entries, masks, table, 3, 50)[0]]
-
-    assert sorted(found) == sorted(oracle.pairs(entries, [0], 0, 3))
-
-
-def test_the_cursor_is_the_first_pair_not_yet_written(search):
-    entries = [(0, 0), (1, 1), (3, 2), (0xFF, 3)]
-
-    found, cursors = swept(search, entries, [0], 0, 2, 1)
-
-    assert found == [(0, 1, 1), (0, 2, 2), (1, 2, 1)]
-    assert cursors == [(0, 2), (1, 2), (4, 5)]
-
-
-def test_pairs_of_equal_fingerprints_stream_through_small_buffers(search):
-    count = 1000
-    keys, ordinals = np.zeros(count, np.uint64), np.arange(count, dtype=np.uint32)[::-1].copy()
-    outputs = (
-        np.zeros(30_000, np.uint32),
-        np.zeros(30_000, np.uint32),
-        np.zeros(30_000, np.uint8),
-    )
-    cursor, total, weight = (0, 1), 0, 0
-
-    while cursor[0] < count:
-        written, *place = search.sweep(keys, ordinals, [1 << 63], 0, 0, cursor, *outputs)
-        cursor = tuple(place)
-        total += written
-        weight += int(
-            outputs[1][:written].astype(np.int64).sum() - outputs[0][:written].sum(dtype=np.int64)
-        )
-
-    assert total == count * (count - 1) // 2
-    assert weight == sum(gap * (count - gap) for gap in range(count))
-
-
-@over("offset", [1, 2, 5])
-def test_columns_may_lie_at_any_address(search, offset):
-    masks = leading_masks(3, 1)
-    entries = shuffled(oracle.neighbourhood(9, 70, 2, 4), 9)
-    keys, ordinals, _ = (
-        oracle.displaced(part, offset) for part in oracle.column(entries, masks[1], 0)
-    )
-    outputs = np.zeros(4000, np.uint32), np.zeros(4000, np.uint32), np.zeros(4000, np.uint8)
-
-    written, i, _ = search.sweep(keys, ordinals, masks, 1, 4, (0, 1), *outputs)
-
-    assert i == len(keys)
-    rows = zip(*(part[:written].tolist() for part in outputs), strict=True)
-    assert list(rows) == oracle.pairs(entries, masks, 1, 4)
-
-
 def test_wrong_arguments_are_refused(search):
     keys, ordinals = np.zeros(4, np.uint64), np.arange(4, dtype=np.uint32)
     left, right, distances = np.zeros(3, np.uint32), np.zeros(3, np.uint32), np.zeros(3, np.uint8)

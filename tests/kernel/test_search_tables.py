@@ -112,17 +112,6 @@ def test_a_large_batch_is_answered_like_its_parts(search, flips, blocks, header_
     assert all(row[0] in every for row, every in zip(first, whole, strict=True) if row)
 
 
-def test_wrong_flips_are_refused(search):
-    tables = build(search, leading_masks(4, 1), [[(5, 0)]])
-    query = np.array([5], np.uint64)
-
-    for flips in ([0, 0, 0], [0] * 5, [0, 0, 0, -2], [0, 0, 65, 0], -1, 65, None, 0.5):
-        with pytest.raises((ValueError, TypeError)):
-            tables.lookup(query, distance=3, flips=flips, first=False, after=None)
-        with pytest.raises((ValueError, TypeError)):
-            tables.lookup_one(5, 3, flips, False)
-
-
 @over("header_bits", range(21))
 def test_any_width_of_directory_gives_the_same_answer(search, header_bits):
     fingerprints = oracle.neighbourhood(1, 70, 3, 4)
@@ -139,34 +128,12 @@ def test_any_width_of_directory_gives_the_same_answer(search, header_bits):
     ]
 
 
-def test_masks_need_not_be_neighbouring_bits(search):
-    masks = [0x8000_0000_0000_0001, 0x0F0F_0F0F_0000_1111, 0x5555_5555_5555_5555]
-    fingerprints = oracle.neighbourhood(2, 90, 2, 9)
-    runs = split(fingerprints, 2, 2)
-    tables = build(search, masks, runs, header_bits=4)
-
-    found = tables.lookup(
-        np.array(fingerprints, np.uint64), distance=9, flips=1, first=False, after=None
-    )
-
-    stored = runs[0] + runs[1]
-    assert oracle.rows(found) == [
-        oracle.matches(query, stored, [], masks, distance_max=9, flips=1) for query in fingerprints
-    ]
-
-
 @over("count", [0, 1, 7, 8, 9, 33, 64, 65])
-@over("offset", [0, 1, 7])
-def test_ranges_of_any_length_and_address_are_searched(search, count, offset):
+def test_ranges_of_any_length_are_searched(search, count):
     entries = [(oracle.flipped(0xABCD << 48, n % 32), n) for n in range(count)]
     masks = leading_masks(4, 1)
-    columns = [
-        tuple(oracle.displaced(part, offset) for part in oracle.column(entries, mask, 5))
-        for mask in masks
-    ]
-    delta = tuple(oracle.displaced(part, offset) for part in oracle.pair([(7, 900)]))
-    tables = search.Tables(masks, [columns], delta, None)
-    queries = oracle.displaced(np.array([0xABCD << 48, 7, 0], np.uint64), offset)
+    tables = build(search, masks, [entries], [(7, 900)], header_bits=5)
+    queries = np.array([0xABCD << 48, 7, 0], np.uint64)
 
     found = tables.lookup(queries, distance=3, flips=0, first=False, after=None)
 
@@ -245,20 +212,6 @@ def test_first_returns_enough_of_the_matches_where_there_are_any(search, operati
         assert len(row) <= 1 or enough > 1
 
 
-def test_first_of_one_query_is_one_of_its_matches(search):
-    fingerprints = oracle.neighbourhood(6, 100, 10, 4)
-    run, delta = split(fingerprints, 6, 2)
-    masks = leading_masks(4, 1)
-    tables = build(search, masks, [run], delta)
-
-    answers = [tables.lookup_one(query, 3, 1, True) for query in fingerprints]
-
-    for query, answer in zip(fingerprints, answers, strict=True):
-        allowed = oracle.matches(query, run, delta, masks, distance_max=3, flips=1)
-        assert len(answer) == 1
-        assert answer[0] in allowed
-
-
 def test_equal_fingerprints_by_the_thousand_are_all_returned(search):
     count = 20_000
     ordinals = np.arange(count, dtype=np.uint32)
@@ -298,34 +251,6 @@ def test_one_query_with_more_matches_than_wanted_makes_no_list(search):
     assert looked_up == probed == [None, expected, None, None]
 
 
-@pytest.mark.few(1)
-def test_a_large_batch_answers_like_single_queries(search):
-    generator = np.random.default_rng(7)
-    stored = generator.integers(0, 1 << 63, 3000, np.uint64)
-    noise = np.uint64(1) << generator.integers(0, 64, 70_000).astype(np.uint64)
-    queries = stored[generator.integers(0, 3000, 70_000)] ^ noise
-    masks = leading_masks(3, 1)
-    run = list(zip(stored.tolist(), range(3000), strict=True))
-    tables = build(search, masks, [run[:2000], run[2000:2900]], run[2900:], header_bits=10)
-
-    found = tables.lookup(queries, distance=2, flips=0, first=False, after=None)
-
-    assert len(found[1]) >= 70_000
-    for number in range(0, 70_000, 4999):
-        row = oracle.rows((found[0][number : number + 2] - found[0][number], *_row(found, number)))
-        assert row == [tables.lookup_one(int(queries[number]), 2, 0, False)]
-        assert row == [
-            oracle.matches(
-                int(queries[number]), run[:2900], run[2900:], masks, distance_max=2, flips=0
-            )
-        ]
-
-
-def _row(found, number):
-    part = slice(found[0][number], found[0][number + 1])
-    return found[1][part], found[2][part]
-
-
 def test_nothing_stored_and_nothing_asked_give_empty_results(search):
     masks = leading_masks(4, 1)
     empty = search.Tables(masks, [], NO_ENTRIES, None)
@@ -333,15 +258,12 @@ def test_nothing_stored_and_nothing_asked_give_empty_results(search):
     queries = np.array([0, 1, ALL_BITS], np.uint64)
 
     for tables in (empty, hollow):
-        assert (
-            oracle.rows(tables.lookup(queries, distance=64, flips=2, first=False, after=None))
-            == [[]] * 3
-        )
-        assert oracle.rows(tables.scan(queries, distance=64, first=True, after=None)) == [[]] * 3
-        assert (
-            oracle.rows(tables.lookup(queries[:0], distance=3, flips=0, first=False, after=None))
-            == []
-        )
+        for count in (0, 3):
+            looked_up = tables.lookup(
+                queries[:count], distance=64, flips=2, first=False, after=None
+            )
+            scanned = tables.scan(queries[:count], distance=64, first=True, after=None)
+            assert oracle.rows(looked_up) == oracle.rows(scanned) == [[]] * count
         assert tables.lookup_one(5, 64, 3, False) == []
 
 
@@ -374,11 +296,8 @@ def test_wrong_arguments_are_refused(search):
     wrong_runs = [
         [(keys, ordinals, directory)],
         [(keys[:1], ordinals, directory)] * 2,
-        [(keys, ordinals, directory[:2].copy()[:1])] * 2,
         [(keys, ordinals, np.zeros(4, np.uint32))] * 2,
-        [(keys.astype(np.int64), ordinals, directory)] * 2,
         [(keys[::-1], ordinals, directory)] * 2,
-        [(keys, ordinals.astype(np.uint64), directory)] * 2,
         [(np.frombuffer(bytes(20), np.uint64, 2, 4 - 1), ordinals, directory)] * 2,
     ]
     for run in wrong_runs:
@@ -387,7 +306,10 @@ def test_wrong_arguments_are_refused(search):
     for wrong_masks in ([0, 1], [1 << 64, 1], []):
         with pytest.raises((ValueError, OverflowError)):
             search.Tables(wrong_masks, [], NO_ENTRIES, None)
-    for wrong in ({"distance": 65}, {"distance": -1}, {"flips": -1}, {"after": ordinals[:1]}):
+    for wrong in (
+        {"distance": 65}, {"distance": -1}, {"flips": 65}, {"flips": [0]}, {"flips": [0, -2]},
+        {"after": ordinals[:1]},
+    ):  # fmt: skip
         with pytest.raises((ValueError, TypeError)):
             tables.lookup(queries, **{**options, **wrong})
     for wrong_queries in ([1, 2], queries.astype(np.int32), queries.reshape(1, 2), queries[::-1]):
@@ -396,32 +318,16 @@ def test_wrong_arguments_are_refused(search):
     for wrong_query in (-1, 1 << 64):
         with pytest.raises((ValueError, OverflowError)):
             tables.lookup_one(wrong_query, 3, 0, False)
-    with pytest.raises(ValueError, match="variant"):
-        search.select("abacus")
+    with pytest.raises(ValueError, match="delta"):
+        tables.over((np.zeros(2, np.uint64), np.zeros(1, np.uint32)), None)
 
 
 def test_tables_over_another_delta_find_its_documents_and_spare_its_dead(search):
     masks, runs = leading_masks(4, 1), [[(5, 0), (6, 1)], [(5, 2)]]
     tables = build(search, masks, runs, delta=[(5, 3)], dead=bitmap(np.array([0]), 8))
 
-    found = tables.over(oracle.pair([(7, 4), (5, 5)]), bitmap(np.array([2, 5]), 8))
+    found = tables.over(oracle.pair([(5, 7)]), None)
+    found = found.over(oracle.pair([(7, 4), (5, 5)]), bitmap(np.array([2, 5]), 8))
 
     assert found.lookup_one(5, 1, 0, False) == [(0, 0), (4, 1)]
     assert tables.lookup_one(5, 0, 0, False) == [(2, 0), (3, 0)]
-
-
-def test_tables_over_tables_over_a_delta_keep_only_the_last_delta(search):
-    masks = leading_masks(4, 1)
-    tables = build(search, masks, [[(5, 0)]], delta=[(5, 1)])
-
-    found = tables.over(oracle.pair([(5, 2)]), None).over(oracle.pair([(5, 3)]), None)
-    del tables
-
-    assert found.lookup_one(5, 0, 0, False) == [(0, 0), (3, 0)]
-
-
-def test_tables_over_a_delta_of_two_lengths_are_refused(search):
-    tables = build(search, leading_masks(4, 1), [])
-
-    with pytest.raises(ValueError, match="delta"):
-        tables.over((np.zeros(2, np.uint64), np.zeros(1, np.uint32)), None)

@@ -108,20 +108,6 @@ def test_a_scan_returns_all_that_are_similar_enough(search, width, similarity):
         assert list(zip((-scores[part]).tolist(), found[part].tolist(), strict=True)) == expected
 
 
-def test_a_similarity_is_enough_when_it_is_equal_as_float32(search):
-    vectors = random_vectors(4, 50, 64)
-    stored = search.Vectors(64, [(0, vectors)])
-    exact = stored.similarity(
-        vectors[:1], np.array([0, 50], np.int64), np.arange(50, dtype=np.uint32)
-    )
-
-    for ordinal in range(50):
-        _, found, _ = stored.scan(
-            vectors[:1], similarity=float(exact[ordinal]), skip=None, after=None
-        )
-        assert ordinal in found
-
-
 def test_equal_vectors_by_the_thousand_come_in_order_of_ordinal(search):
     vectors = np.repeat(random_vectors(5, 3, 64), 4000, axis=0)
     stored = search.Vectors(64, [(0, vectors[:5000]), (5000, vectors[5000:])])
@@ -214,24 +200,6 @@ def test_vectors_followed_by_a_segment_measure_all_segments(search):
     assert (found.gather(np.array([3, 8, 21], np.uint32)) == vectors[[3, 8, 1]]).all()
 
 
-def test_vectors_followed_by_a_segment_do_not_change(search):
-    vectors = random_vectors(1, 9, 7)
-    earlier = search.Vectors(7, [(0, vectors[:4])])
-
-    earlier.followed_by(4, vectors[4:])
-
-    with pytest.raises(CorruptError, match="no vector"):
-        earlier.gather(np.array([4], np.uint32))
-
-
-def test_vectors_are_not_followed_by_an_earlier_segment(search):
-    vectors = random_vectors(1, 9, 7)
-    earlier = search.Vectors(7, [(0, vectors[:4])])
-
-    with pytest.raises(ValueError, match="sorted"):
-        earlier.followed_by(3, vectors[4:])
-
-
 @over("width", WIDTHS)
 def test_measuring_one_query_keeps_the_similar_documents_best_first(search, width):
     vectors = random_vectors(width, 90, width)
@@ -275,14 +243,3 @@ def test_one_query_with_a_document_that_has_no_vector(search):
         stored.measure_one(vectors[:1], [(3, 0), (10, 0)], 0.5)
     with pytest.raises(CorruptError, match="ordinal 10 has no vector"):
         stored.agree_one(vectors[:1], np.array([3, 10], np.uint32), 4, 0)
-
-
-def test_one_query_of_another_width_is_refused(search):
-    stored = search.Vectors(32, [(0, random_vectors(1, 10, 32))])
-
-    with pytest.raises(ValueError, match="31"):
-        stored.measure_one(np.zeros((1, 31), np.uint8), [(3, 0)], 0.5)
-    with pytest.raises(ValueError, match="31"):
-        stored.agree_one(np.zeros((1, 31), np.uint8), np.array([3], np.uint32), 4, 0)
-    with pytest.raises(ValueError, match="size is 2"):
-        stored.agree_one(np.zeros((1, 32), np.uint8), np.array([3], np.uint32), 2, 0)

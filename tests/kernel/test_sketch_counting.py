@@ -1,21 +1,17 @@
 """Stop words, stems, counts and weights of features: every variant against plain definitions."""
 
-import math
 import random
 from collections import Counter
 from functools import cache, partial
-from typing import Any
 
 import mmh3
 import numpy as np
 import pytest
 import reference_kernel as reference
+from feature_oracle import UNITS, features_of, lower, table_of, tokens_of, weights_of
 from over import over
-from test_sketch_text import MASK, OPTIONS, fmix64, random_texts, rotate, tokens_of
+from test_sketch_text import OPTIONS, random_texts
 
-from simdb.core.text_sketch import IdfTable, directory_bits
-
-UNITS = 1024
 TEXTS = [
     "The cats sat on the mats, and the cat's mat was THE best of mats",
     "", "   ", "the", "a b a b a b a b", "\u5317\u4eac the \u5317\u4eac cats",
@@ -28,58 +24,12 @@ def stem(words: list[str]) -> list[str]:
     return ["" if word == "gone" else word.rstrip("s") or word for word in words]
 
 
-def features_of(text: str, shingle: int, unit: str = "words") -> list[tuple[int, int]]:
-    return hashes_of([token.encode() for token in tokens_of(text, unit, True)], shingle)
+def features_in(text, shingle, unit="words"):
+    return features_of([token.encode() for token in tokens_of(text, unit, True)], shingle)
 
 
-def hashes_of(tokens: list[bytes], shingle: int) -> list[tuple[int, int]]:
-    """Return both words of the hash of every feature."""
-    pairs = [mmh3.hash64(token, 0, signed=False) for token in tokens]
-    length = min(shingle, len(pairs))
-    if length <= 1:
-        return pairs
-    features = []
-    for at in range(len(pairs) - length + 1):
-        words = [0, 0]
-        for place, pair in enumerate(pairs[at : at + length], 1):
-            turn = 23 * (length - place)
-            words = [word ^ rotate(new, turn) for word, new in zip(words, pair, strict=True)]
-        features.append((fmix64(words[0]), fmix64(words[1])))
-    return features
-
-
-def further_words(first: int) -> list[int]:
-    """Return the third and the fourth word of a feature."""
-    return [fmix64(first ^ k * 0x9E3779B97F4A7C15 & MASK) for k in (2, 3)]
-
-
-def weights_of(weights: dict[tuple[int, int], int], dimensions: int = 128) -> list[float]:
-    """Compute Algorithm 1 for features with these weights in units."""
-    sums = [0] * dimensions
-    for feature, units in weights.items():
-        words = [*feature, *further_words(feature[0])]
-        for j in range(dimensions):
-            sums[j] += units if words[j // 64] >> j % 64 & 1 else -units
-    return [float(np.float32(total / UNITS)) for total in sums]
-
-
-def factor(count: int, counting: str) -> int:
-    logarithm = math.floor(UNITS * (1 + math.log(count)) + 0.5)
-    return {"binary": UNITS, "log-tf": logarithm, "tf": UNITS * count}[counting]
-
-
-def table_of(weights: dict[int, int], default: int = 5000) -> IdfTable:
-    """Make an IDF table with these weights of first words."""
-    entries = np.array(
-        sorted(word >> 16 << 16 | weight for word, weight in weights.items()), np.uint64
-    )
-    bits = directory_bits(len(entries))
-    slots = (entries >> np.uint64(64 - bits) if bits else entries * 0).astype(np.int64)
-    directory = np.searchsorted(slots, np.arange((1 << bits) + 1)).astype(np.uint32)
-    return IdfTable(entries, directory, default, 10, {})
-
-
-def as_arguments(table: IdfTable) -> tuple[Any, Any, int]:
+def arguments_of(idf):
+    table = table_of(idf)
     return table.entries, table.directory, table.default
 
 
@@ -93,41 +43,37 @@ def test_features_are_counted_once_or_by_logarithm(sketch, counting, shingle, di
 
     assert weights.dtype == (np.int32 if counting == "binary" else np.float32)
     for text, row, count in zip(TEXTS, weights.tolist(), features.tolist(), strict=True):
-        counts = Counter(features_of(text, shingle))
-        wanted = {feature: factor(number, counting) for feature, number in counts.items()}
-        assert (row, count) == (weights_of(wanted, dimensions), len(counts)), text
+        features = features_in(text, shingle)
+        assert row == weights_of(features, counting, None, dimensions), text
+        assert count == len(set(features))
 
 
 @over("dimensions", [128, 256])
 @over("counting", ["tf", "binary", "log-tf"])
 @over("count", [0, 1, 3, 40])
 def test_a_table_multiplies_the_counts(sketch, counting, count, dimensions):
-    known = sorted({feature[0] for text in TEXTS for feature in features_of(text, 1)})[:count]
-    table = {word: 1024 + 97 * at for at, word in enumerate(known)}
+    known = sorted({feature[0] >> 16 for text in TEXTS for feature in features_in(text, 1)})
+    idf = {word: 1024 + 97 * at for at, word in enumerate(known[:count])}
     options = OPTIONS | {"shingle": 1, "counting": counting, "dimensions": dimensions}
 
-    weights, features = sketch.project_texts(TEXTS, **options, idf=as_arguments(table_of(table)))
+    weights, numbers = sketch.project_texts(TEXTS, **options, idf=arguments_of(idf))
 
-    for text, row, number in zip(TEXTS, weights.tolist(), features.tolist(), strict=True):
-        counts = Counter(features_of(text, 1))
-        wanted = {
-            feature: (factor(times, counting) * table.get(feature[0], 5000) + UNITS // 2) // UNITS
-            for feature, times in counts.items()
-        }
-        assert row == weights_of(wanted, dimensions), text
-        assert number == (sum(counts.values()) if counting == "tf" else len(counts))
+    for text, row, number in zip(TEXTS, weights.tolist(), numbers.tolist(), strict=True):
+        features = features_in(text, 1)
+        assert row == weights_of(features, counting, idf, dimensions), text
+        assert number == len(features if counting == "tf" else set(features))
 
 
 def test_a_large_table_gives_every_weight(sketch):
     chance = random.Random(1)
-    table = {chance.getrandbits(64): chance.randrange(1, 65536) for _ in range(5000)}
+    idf = {chance.getrandbits(48): chance.randrange(1, 65536) for _ in range(5000)}
     tokens = [str(at) for at in range(3000)]
-    table |= {mmh3.hash64(token.encode(), 0, signed=False)[0]: at + 1
-              for at, token in enumerate(tokens[::2])}  # fmt: skip
+    idf |= {mmh3.hash64(token, 0, signed=False)[0] >> 16: at + 1
+            for at, token in enumerate(tokens[::2])}  # fmt: skip
     options = {"shingle": 1, "seed": 0, "replace": False, "start": 0}
 
     weights, _ = sketch.project_tokens(
-        [[token] for token in tokens], **options, idf=as_arguments(table_of(table))
+        [[token] for token in tokens], **options, idf=arguments_of(idf)
     )
 
     wanted = [at // 2 + 1 if at % 2 == 0 else 5000 for at in range(3000)]
@@ -224,18 +170,14 @@ def test_distinct_features_come_in_the_order_of_their_first_places(sketch, unit,
     assert (offsets.dtype, hashes.dtype, counts.dtype) == (np.int64, np.uint64, np.uint32)
     for at, text in enumerate(texts):
         if unit == "whitespace":
-            tokens = [lowered(token) for token in text.split()]
-            features = hashes_of([token.encode() for token in tokens], shingle)
+            tokens = ["".join(map(lower, token)) for token in text.split()]
+            features = features_of([token.encode() for token in tokens], shingle)
         else:
-            features = features_of(text, shingle, unit)
+            features = features_in(text, shingle, unit)
         wanted = Counter(features)
         part = slice(offsets[at], offsets[at + 1])
         assert hashes[part].tolist() == [feature[0] for feature in wanted]
         assert counts[part].tolist() == list(wanted.values())
-
-
-def lowered(token: str) -> str:
-    return "".join("i" if each == "\u0130" else each.lower() for each in token)
 
 
 def test_features_of_given_tokens_are_counted(sketch):
@@ -251,17 +193,14 @@ def test_features_of_given_tokens_are_counted(sketch):
     assert counts.tolist() == [2, 1, 1]
 
 
-def long_and_strange(module, counting, unit, has_table, has_vocabulary):
+def long_and_strange(module, counting, unit, has_table):
     """Return what a module makes of long texts: fingerprints and vectors."""
     chance = random.Random(3)
     words = ["".join(chance.choices("abcdefs", k=chance.randrange(1, 6))) for _ in range(10_000)]
     texts = [*random_texts(6, 10, 6000), " ".join(words), "y" * 9000 + " " + "z" * 5000]
-    table = as_arguments(table_of({chance.getrandbits(64): 9 for _ in range(100)}))
+    table = arguments_of({chance.getrandbits(48): 9 for _ in range(100)})
     options = OPTIONS | {"unit": unit, "counting": counting, "shingle": 2}
-    vocabulary = module.Vocabulary(0, ["a"], stem) if has_vocabulary else None
-    return module.project_texts(
-        texts, **options | {"idf": table if has_table else None, "vocabulary": vocabulary}
-    )
+    return module.project_texts(texts, **options, idf=table if has_table else None)
 
 
 defined = cache(partial(long_and_strange, reference))
@@ -269,13 +208,10 @@ defined = cache(partial(long_and_strange, reference))
 
 @over("counting, unit", [("tf", "words"), ("binary", "whitespace"), ("log-tf", "words")])
 @over("has_table", [False, True])
-@over("has_vocabulary", [False, True])
-def test_long_and_strange_texts_agree_with_the_definition(
-    sketch, counting, unit, has_table, has_vocabulary
-):
-    found = long_and_strange(sketch, counting, unit, has_table, has_vocabulary)
+def test_long_and_strange_texts_agree_with_the_definition(sketch, counting, unit, has_table):
+    found = long_and_strange(sketch, counting, unit, has_table)
 
-    expected = defined(counting, unit, has_table, has_vocabulary)
+    expected = defined(counting, unit, has_table)
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_array_equal(found[1], expected[1])
 
@@ -302,8 +238,7 @@ def test_a_logarithm_is_rounded_alike_for_every_count():
 
 
 def test_what_does_not_fit_together_is_refused(sketch):
-    table = table_of({1 << 40: 7})
-    entries, directory, default = as_arguments(table)
+    entries, directory, default = arguments_of({1 << 24: 7})
 
     for changed in (
         {"counting": "idf"},

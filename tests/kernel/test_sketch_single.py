@@ -73,15 +73,6 @@ def test_weights_are_those_of_the_batch(sketch, counting, dimensions):
         assert found.tolist() == floats[at].tolist()
 
 
-def test_without_stored_vectors_there_is_no_vector(sketch):
-    maker = sketch.TextFingerprinter(counting="tf", idf=None, dimensions=128, width=0, **SETTINGS)
-
-    _, vectors, levels, _ = maker.sketch("one two", False, 0, True)
-
-    assert vectors.shape == (1, 0)
-    assert levels.shape == (1, 64)
-
-
 def test_stop_words_stems_and_idf_weigh_alike(sketch):
     known = SETTINGS | {"vocabulary": sketch.Vocabulary(7, ["one"], stems)}
     idf = idf_table()
@@ -175,22 +166,6 @@ def test_keys_of_one_signature_are_those_of_many(sketch, bands, rows, stored_bit
     keys = sketch.keys_of_one(pack_minima(minima), stored_bits=stored_bits, bands=bands, rows=rows)
 
     assert keys.tolist() == sketch.band_keys(minima, bands=bands, rows=rows)[0].tolist()
-
-
-@over(("bands", "rows"), [(0, 1), (1, 0), (5, 5)])
-def test_bands_beyond_a_signature_are_refused(sketch, bands, rows):
-    with pytest.raises(ValueError, match="bands of"):
-        sketch.keys_of_one(np.zeros((1, 24), np.uint8), stored_bits=8, bands=bands, rows=rows)
-
-
-@over(
-    "wrong", [{"dimensions": 32}, {"width": 3}, {"counting": "all"}, {"shingle": 0}, {"unit": "x"}]
-)
-def test_wrong_settings_are_refused_at_once(sketch, wrong):
-    settings = SETTINGS | {"counting": "tf", "idf": None, "dimensions": 128, "width": 64} | wrong
-
-    with pytest.raises(ValueError, match="is "):
-        sketch.TextFingerprinter(**settings)
 
 
 @over("dimensions", [64, 128, 256])

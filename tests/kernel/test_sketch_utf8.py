@@ -54,11 +54,6 @@ def test_edges_of_utf8_are_valid_where_python_says_so(sketch, content):
     assert found == [decoded(each) is not None for each in around]
 
 
-@given(any_bytes)
-def test_bytes_are_valid_utf8_where_python_says_so(content):
-    assert _sketch.is_utf8(content) == (decoded(content) is not None)
-
-
 @given(st.lists(valid, max_size=9))
 def test_texts_are_the_same_as_str_as_bytes_and_in_a_column(texts):
     contents = [text.encode() for text in texts]

@@ -2,8 +2,8 @@
 
 import numpy as np
 import reference_kernel as reference
+from feature_oracle import further_words
 from over import over
-from test_sketch_counting import further_words
 from test_sketch_text import OPTIONS
 
 COUNTS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 63, 64, 65, 1023, 1024, 1025, 2049, 5000)
@@ -41,7 +41,3 @@ def test_every_variant_makes_the_same_weights(sketch, counting, is_weighted):
     given = {key: options[key] for key in options if key not in ("unit", "lowercase")}
     assert (weights == reference.project_texts(TEXTS, **options)[0]).all()
     assert (weights == sketch.project_tokens(tokens, **given)[0]).all()
-
-
-def test_no_texts_have_no_weights(sketch):
-    assert sketch.project_texts([], **OPTIONS, dimensions=256)[0].shape == (0, 256)

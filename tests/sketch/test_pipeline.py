@@ -1,22 +1,18 @@
 """The whole way from texts to weights, against plain Python with a Counter."""
 
-import math
 import re
 from collections import Counter
 from typing import get_args
 
-import mmh3
+import feature_oracle as oracle
 import numpy as np
 import pytest
 
 import simdb
 from simdb.core.choices import SimhashWeightingName
-from simdb.core.text_sketch import IdfTable, directory_bits
 from simdb.sketch.sketcher import Sketcher
 
 snowballstemmer = pytest.importorskip("snowballstemmer")
-
-MASK = 2**64 - 1
 SEED = 9
 TEXTS = [
     "The runner was running: the runners run, and THE RUN runs on and on and on!",
@@ -29,59 +25,12 @@ TEXTS = [
 STOP_WORDS = ("and", "The", "of", "on")
 
 
-def tokens_of(text, *, stop_words, stemming):
+def features_of(text, shingle, *, stop_words, stemming):
     stops = {word.lower() for word in stop_words}
     words = [word for word in re.findall(r"\w+", text.lower()) if word not in stops]
-    if not stemming:
-        return words
-    return [stem for stem in map(snowballstemmer.stemmer(stemming).stemWord, words) if stem]
-
-
-def features_of(tokens, shingle):
-    """Return both words of the hash of every shingle."""
-    hashes = [mmh3.hash64(token.encode(), SEED, signed=False) for token in tokens]
-    if min(shingle, len(hashes)) <= 1:
-        return hashes
-    windows = [hashes[at : at + shingle] for at in range(max(1, len(hashes) - shingle + 1))]
-    return [tuple(mixed(window, word) for word in (0, 1)) for window in windows]
-
-
-def mixed(window, word):
-    total = 0
-    for place, hashes in enumerate(window, 1):
-        turn = 23 * (len(window) - place) % 64
-        total ^= (hashes[word] << turn | hashes[word] >> (64 - turn)) & MASK
-    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        total = (total ^ total >> 33) * factor & MASK
-    return total ^ total >> 33
-
-
-def weights_of(features, weighting, idf):
-    """Return the weights of 128 bits, summed in whole numbers of 1/1024."""
-    totals = [0] * 128
-    counting = weighting.removesuffix("-idf")
-    for (first, second), number in Counter(features).items():
-        units = {
-            "binary": 1024,
-            "tf": 1024 * number,
-            "log-tf": math.floor(1024 * (1 + math.log(number)) + 0.5),
-        }[counting]
-        if weighting.endswith("idf"):
-            units = (units * idf.get(first >> 16, 5000) + 512) // 1024
-        whole = first | second << 64
-        for bit in range(128):
-            totals[bit] += units if whole >> bit & 1 else -units
-    return np.array(totals, np.float64) / 1024
-
-
-def table_of(weights, sketch):
-    """Make an IDF table of these weights, in units, keyed by the highest 48 bits of hashes."""
-    entries = np.array(sorted(tag << 16 | weight for tag, weight in weights.items()), np.uint64)
-    bits = directory_bits(len(entries))
-    tops = [int(entry) >> (64 - bits) if bits else 0 for entry in entries]
-    starts = [sum(top < slot for top in tops) for slot in range(2**bits + 1)]
-    directory = np.array(starts, np.uint32)
-    return IdfTable(entries, directory, 5000, 100, sketch.feature_settings)
+    if stemming:
+        words = filter(None, map(snowballstemmer.stemmer(stemming).stemWord, words))
+    return oracle.features_of([word.encode() for word in words], shingle, SEED)
 
 
 @pytest.mark.parametrize("weighting", get_args(SimhashWeightingName))
@@ -98,20 +47,21 @@ def table_of(weights, sketch):
 def test_weights_are_those_of_plain_python(weighting, settings):
     stop_words, stemming = settings.get("stop_words", ()), settings.get("stemming", "")
     features = [
-        features_of(tokens_of(text, stop_words=stop_words, stemming=stemming), settings["shingle"])
+        features_of(text, settings["shingle"], stop_words=stop_words, stemming=stemming)
         for text in TEXTS
     ]
     known = sorted({first >> 16 for each in features for first, _ in each})[::2]
     idf = {tag: 1024 + 37 * at for at, tag in enumerate(known)}
     sketch = simdb.Simhash(seed=SEED, weighting=weighting, **settings)
     if sketch.uses_idf:
-        table = table_of(idf, sketch)
+        table = oracle.table_of(idf, sketch.feature_settings)
         sketch = simdb.Simhash(seed=SEED, weighting=weighting, idf=table, **settings)
 
     weights = simdb.fingerprints(TEXTS, sketch).weights
 
-    expected = [weights_of(each, weighting, idf) for each in features]
-    assert np.array_equal(weights, np.array(expected, np.float32))
+    counting = weighting.removesuffix("-idf")
+    known_idf = idf if sketch.uses_idf else None
+    assert weights.tolist() == [oracle.weights_of(each, counting, known_idf) for each in features]
 
 
 def test_counted_features_are_those_of_plain_python():
@@ -120,8 +70,8 @@ def test_counted_features_are_those_of_plain_python():
     offsets, hashes, counts = Sketcher(sketch).count_features(TEXTS)
 
     for at, text in enumerate(TEXTS):
-        tokens = tokens_of(text, stop_words=STOP_WORDS, stemming="english")
-        expected = Counter(first for first, _ in features_of(tokens, 2))
+        features = features_of(text, 2, stop_words=STOP_WORDS, stemming="english")
+        expected = Counter(first for first, _ in features)
         place = slice(offsets[at], offsets[at + 1])
         found = dict(zip(hashes[place].tolist(), counts[place].tolist(), strict=True))
         assert found == expected

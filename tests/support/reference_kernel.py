@@ -24,60 +24,12 @@ U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
-Stem = Callable[[list[str]], list[str]]
 
 # The hashes of a shingle's tokens are rotated by multiples of this, so that order counts; 23 is
 # coprime to 64.
 ROTATION = 23
-TOKEN_BYTES_MAX = 255  # a vocabulary leaves a longer token as it is
-LIMIT = 1 << 20  # of tokens that a vocabulary remembers
 
 _HASH_BATCH = 1 << 14  # features whose bits are unpacked at once
-
-
-class Vocabulary:
-    """Stop words, and a cache of the stems of tokens."""
-
-    def __init__(
-        self, seed: int, stop_words: Sequence[str], stem: Stem | None, *, limit: int = LIMIT
-    ) -> None:
-        """Drop `stop_words`, and replace other tokens by their `stem` unless it is None."""
-        self._seed = seed
-        words = (word.encode("utf-8") for word in stop_words)
-        self._stop_words = {word: b"" for word in words if len(word) <= TOKEN_BYTES_MAX}
-        self._stem = stem
-        self._limit = limit
-        self._known = dict(self._stop_words)
-
-    @property
-    def seed(self) -> int:
-        """The seed of the hashes of tokens."""
-        return self._seed
-
-    def translate(self, tokens: list[bytes]) -> list[bytes]:
-        """Return the tokens without stop words, and with stems."""
-        if len(self._known) > self._limit:
-            self._known = dict(self._stop_words)
-        if self._stem is not None:
-            self._learn(tokens, self._stem)
-        translated = [self._known.get(token, token) for token in tokens]
-        # A token that is replaced by b"" is dropped; a token that was given as b"" stays.
-        return [new for old, new in zip(tokens, translated, strict=True) if new or not old]
-
-    def _learn(self, tokens: list[bytes], stem: Stem) -> None:
-        """Remember the stems of tokens that are not known yet."""
-        words = {}
-        for token in tokens:
-            if 0 < len(token) <= TOKEN_BYTES_MAX and token not in self._known:
-                try:
-                    words[token] = token.decode("utf-8")
-                except UnicodeDecodeError:
-                    self._known[token] = token
-        stems = stem(list(words.values())) if words else []
-        if len(stems) != len(words):
-            raise ValueError(f"stem returned {len(stems)} stems for {len(words)} tokens")
-        for token, word in zip(words, stems, strict=True):
-            self._known[token] = word.encode("utf-8")
 
 
 def project_texts(
@@ -90,7 +42,6 @@ def project_texts(
     replace: bool,
     start: int,
     counting: str = "tf",
-    vocabulary: Vocabulary | None = None,
     idf: Idf | None = None,
     dimensions: int = 128,
 ) -> tuple[I32 | F32, I64]:
@@ -98,7 +49,7 @@ def project_texts(
 
     `start` is for the messages of the kernel.
     """
-    features = _features_of_texts(texts, unit, shingle, lowercase, seed, replace, vocabulary)
+    features = _features_of_texts(texts, unit, shingle, lowercase, seed, replace)
     return _projected(features, counting, idf, dimensions)
 
 
@@ -110,12 +61,11 @@ def project_tokens(
     replace: bool,
     start: int,
     counting: str = "tf",
-    vocabulary: Vocabulary | None = None,
     idf: Idf | None = None,
     dimensions: int = 128,
 ) -> tuple[I32 | F32, I64]:
     """Do `project_texts` for documents whose tokens are given; tokens are hashed as they are."""
-    features = _features_of_tokens(documents, shingle, seed, replace, vocabulary)
+    features = _features_of_tokens(documents, shingle, seed, replace)
     return _projected(features, counting, idf, dimensions)
 
 
@@ -144,13 +94,12 @@ def _features_of_texts(
     lowercase: bool,
     seed: int,
     replace: bool,
-    vocabulary: Vocabulary | None,
 ) -> Iterator[U64]:
     """Yield, for each text, both words of the hash of every occurrence of a feature."""
     for text in texts:
         codes = code_points(text, "replace" if replace else "strict")
         tokens = cut(codes, unit, lowercase)
-        yield _features(_hash_tokens(tokens, seed, vocabulary), shingle)
+        yield _features(_hash_tokens(tokens, seed), shingle)
 
 
 def _features_of_tokens(
@@ -158,18 +107,15 @@ def _features_of_tokens(
     shingle: int,
     seed: int,
     replace: bool,
-    vocabulary: Vocabulary | None,
 ) -> Iterator[U64]:
     """Do `_features_of_texts` for documents whose tokens are given."""
     for tokens in documents:
         contents = contents_of(tokens, "replace" if replace else "strict")
-        yield _features(_hash_tokens(contents, seed, vocabulary), shingle)
+        yield _features(_hash_tokens(contents, seed), shingle)
 
 
-def _hash_tokens(tokens: list[bytes], seed: int, vocabulary: Vocabulary | None) -> U64:
-    """Return both words of the hash of each token that is not a stop word: uint64[n, 2]."""
-    if vocabulary is not None:
-        tokens = vocabulary.translate(tokens)
+def _hash_tokens(tokens: list[bytes], seed: int) -> U64:
+    """Return both words of the hash of each token: uint64[n, 2]."""
     hashes = [mmh3.hash64(token, seed, signed=False) for token in tokens]
     return np.array(hashes, np.uint64).reshape(-1, 2)
 
