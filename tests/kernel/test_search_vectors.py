@@ -36,36 +36,20 @@ def segmented(vectors, limits, displacement=0):
 
 @over("width", WIDTHS)
 def test_similarity_is_the_cosine_of_the_integers(search, width):
-    vectors = random_vectors(width, 40, width)
-    segments, ordinals = segmented(vectors, [0, 1, 9, 9, 40], 3)
+    vectors = random_vectors(width, 90, width)
+    segments, ordinals = segmented(vectors, [0, 1, 9, 9, 90], 3)
     stored = search.Vectors(width, segments)
-    order = np.random.default_rng(1).permutation(40)
-    offsets = np.array([0, 7, 7, 8, 40], np.int64)
+    # 70 queries with one match each, more than are measured together; then with none and with many.
+    offsets = np.array([*range(71), 71, 77, 77, 110], np.int64)
+    order = np.random.default_rng(1).integers(0, 90, 110)
 
-    found = stored.similarity(vectors[:4], offsets, ordinals[order])
+    found = stored.similarity(vectors[:74], offsets, ordinals[order])
 
-    numbers = np.repeat(np.arange(4), np.diff(offsets))
+    numbers = np.repeat(np.arange(74), np.diff(offsets))
     assert found.dtype == np.float32
     assert found.tolist() == [
         oracle.cosine(vectors[number], vectors[position])
         for number, position in zip(numbers, order, strict=True)
-    ]
-
-
-@over("width", WIDTHS)
-def test_queries_with_one_match_each_and_with_many(search, width):
-    vectors = random_vectors(width + 1, 90, width)
-    stored = search.Vectors(width, [(0, vectors)])
-    # 70 queries with one match each, more than are measured together; then one with nine.
-    offsets = np.array([*range(71), 80], np.int64)
-    ordinals = np.random.default_rng(3).integers(0, 90, 80).astype(np.uint32)
-
-    found = stored.similarity(vectors[:71], offsets, ordinals)
-
-    numbers = np.repeat(np.arange(71), np.diff(offsets))
-    assert found.tolist() == [
-        oracle.cosine(vectors[number], vectors[position])
-        for number, position in zip(numbers, ordinals, strict=True)
     ]
 
 
@@ -167,13 +151,10 @@ def test_wrong_arguments_are_refused(search):
 
     for width, segments in (
         (0, []),
-        (-1, []),
         (64, [(0, vectors)]),
         (32, [(0, vectors), (3, vectors)]),
         (32, [(-1, vectors)]),
-        (32, [(5, vectors), (0, vectors)]),
         (32, [(4_294_967_295, vectors)]),
-        (32, [(0, vectors.astype(np.int8))]),
         (32, [(0, vectors.ravel())]),
     ):
         with pytest.raises((ValueError, TypeError, OverflowError)):
@@ -181,14 +162,15 @@ def test_wrong_arguments_are_refused(search):
     for offsets in ([0, 4], [0, 1, 2, 3, 5], [1, 1, 2, 3, 4], [0, 3, 2, 3, 4]):
         with pytest.raises((ValueError, TypeError)):
             stored.similarity(vectors, np.array(offsets, np.int64), ordinals)
-    with pytest.raises((ValueError, TypeError)):
-        stored.similarity(vectors[:, :16], np.array([0, 1, 2, 3, 4]), ordinals)
-    with pytest.raises((ValueError, TypeError)):
-        stored.gather(ordinals.astype(np.int64))
-    with pytest.raises(ValueError, match="length"):
-        stored.between(ordinals, ordinals[:2])
-    with pytest.raises((ValueError, TypeError)):
-        stored.scan(vectors, similarity=0.5, skip=None, after=ordinals[:2])
+    for call in (
+        lambda: stored.similarity(vectors[:, :16], np.array([0, 1, 2, 3, 4]), ordinals),
+        lambda: stored.between(ordinals, ordinals[:2]),
+        lambda: stored.scan(vectors, similarity=0.5, skip=None, after=ordinals[:2]),
+        lambda: stored.measure_one(np.zeros((1, 31), np.uint8), [(3, 0)], 0.5),
+        lambda: stored.agree_one(vectors[:1], ordinals, 2, 0),
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            call()
 
 
 def test_vectors_followed_by_a_segment_measure_all_segments(search):

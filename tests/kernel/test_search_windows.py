@@ -101,24 +101,6 @@ def test_probes_in_all_windows_are_one_probe(search, windows, header_bits, block
     assert sum(map(len, merged(parts))) > len(queries)
 
 
-@over("windows", CUTS)
-def test_scans_of_all_windows_are_one_scan(search, windows):
-    masks, entries = leading_masks(4, 1), entries_of(9)
-    columns = columns_of(entries, masks)
-    queries = np.array([key for key, _ in entries[::30]], np.uint64)
-    asked = {"distance": 20, "first": False, "after": None}
-
-    parts = [
-        oracle.rows(tables.scan(queries, **asked))
-        for tables in parts_of(search, masks, columns, windows)
-    ]
-
-    assert merged(parts) == [
-        oracle.matches(query, entries, [], None, distance_max=20, flips=0)
-        for query in queries.tolist()
-    ]
-
-
 def test_every_run_has_a_window_of_its_own_and_the_delta_is_searched_always(search):
     masks = leading_masks(1, 1)
     high, low = [(2**63 + n, n) for n in range(4)], [(2**63 + n, 10 + n) for n in range(4)]

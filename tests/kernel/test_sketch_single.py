@@ -5,7 +5,6 @@ import pytest
 from over import over
 
 from simdb.core import kernel
-from simdb.core.errors import InputError
 from simdb.core.options import FAMILIES, Minhash
 from simdb.core.vector_form import pack_minima
 from simdb.sketch.minhash_sketcher import narrowed, permutations_of
@@ -16,16 +15,6 @@ TEXTS = (
     b"bytes of ASCII", "b\u00fctes of UTF-8".encode(), "x" * 300, "q w " * 5000,
     " ".join(f"word{number}" for number in range(9000)),
 )  # fmt: skip
-
-
-def idf_table():
-    """Return the entries, the directory and the default of an IDF table."""
-    entries = np.array([5 << 16 | 900, 77 << 40 | 2000], np.uint64)
-    return entries, np.array([0, 2], np.uint32), 1500
-
-
-def stems(tokens):
-    return [token[:3] for token in tokens]
 
 
 @over("dimensions", [64, 128, 256])
@@ -73,23 +62,6 @@ def test_weights_are_those_of_the_batch(sketch, counting, dimensions):
         assert found.tolist() == floats[at].tolist()
 
 
-def test_stop_words_stems_and_idf_weigh_alike(sketch):
-    known = SETTINGS | {"vocabulary": sketch.Vocabulary(7, ["one"], stems)}
-    idf = idf_table()
-    weights, features = sketch.project_texts(
-        TEXTS, replace=False, start=0, counting="tf", idf=idf, **known
-    )
-    bits, vectors = sketch.quantise(weights)
-
-    maker = sketch.TextFingerprinter(counting="tf", idf=idf, dimensions=128, width=64, **known)
-
-    for at, text in enumerate(TEXTS):
-        found = maker.sketch(text, False, 0, False)
-        assert found[0].tolist() == [int(bits[at])]
-        assert found[1].tolist() == [vectors[at].tolist()]
-        assert found[3] == features[at]
-
-
 def test_a_stem_function_can_sketch_with_the_same_object(sketch):
     makers = []
 
@@ -109,30 +81,6 @@ def test_a_stem_function_can_sketch_with_the_same_object(sketch):
         ["outer words here"], replace=False, start=0, counting="tf", **known
     )
     assert again[0].tolist() == sketch.quantise(expected)[0].tolist()
-
-
-@over("text", [b"\xff", "lone \ud800", 5, None])
-def test_errors_are_those_of_the_batch(sketch, text):
-    maker = sketch.TextFingerprinter(counting="tf", idf=None, dimensions=128, width=64, **SETTINGS)
-    with pytest.raises(InputError) as expected:
-        sketch.project_texts([text], replace=False, start=3, **SETTINGS)
-
-    with pytest.raises(InputError) as raised:
-        maker.sketch(text, False, 3, True)
-
-    assert str(raised.value) == str(expected.value)
-    assert maker.sketch("one two three", False, 0, True)[3] == 2
-
-
-@over("text", [b"a \xff b", "lone \ud800 half"])
-def test_invalid_characters_are_replaced_alike(sketch, text):
-    maker = sketch.TextFingerprinter(counting="tf", idf=None, dimensions=128, width=64, **SETTINGS)
-    weights, _ = sketch.project_texts([text], replace=True, start=0, **SETTINGS)
-
-    bits, vectors, _, _ = maker.sketch(text, True, 0, False)
-
-    assert bits.tolist() == sketch.quantise(weights)[0].tolist()
-    assert vectors.tolist() == sketch.quantise(weights)[1].tolist()
 
 
 @over("stored_bits", [8, 32])

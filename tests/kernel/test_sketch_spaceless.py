@@ -9,14 +9,11 @@ from hypothesis import given, strategies as st
 from over import over
 from script_oracle import SYLLABLES, made_text, words_of
 
-from simdb.core.options import Minhash
-from simdb.sketch.minhash_sketcher import permutations_of
 from simdb_ext import _sketch
 
 TEXT = {"lowercase": False, "shingle": 2, "seed": 0, "replace": False, "start": 0}
 TOKENS = {"shingle": 2, "seed": 0, "replace": False, "start": 0}
 BY_CHARACTER = {"words": "cjk", "spaceless": "spaceless"}  # by the kernel's unit
-STOPPED = ["\u0e01", "\u0e48", "two"]
 # Letters, marks, digits and punctuation of many scripts, of 1 to 4 bytes.
 ALPHABET = (
     "aZ_9 .-\u00e9\u0416\u0627\u05d0\u0915\u093f\u0301\u200b\u200d\u2019"
@@ -92,66 +89,3 @@ def test_long_mixed_text_is_cut_alike_across_windows(sketch, unit):
         text = "".join(random.Random(seed).choices(ALPHABET, k=20000))
 
         assert_cut(sketch, [text], unit)
-
-
-@over("unit", BY_CHARACTER)
-def test_bytes_and_invalid_bytes_are_cut_as_their_text(sketch, unit):
-    text = made_text("burmese", 40, seed=3)
-    broken = [text.encode()[:-1], b"\xff" + text.encode()[1:], text.encode() + b"\xe0\xb8 \xe0"]
-    mended = [content.decode("utf-8", "replace") for content in broken]
-
-    weights, _ = sketch.project_texts(
-        [*broken, text.encode()], unit=unit, **(TEXT | {"replace": 1})
-    )
-
-    wanted, _ = sketch.project_texts([*mended, text], unit=unit, **TEXT)
-    np.testing.assert_array_equal(weights, wanted)
-
-
-@over("unit", ["characters", "whitespace"])
-def test_other_units_know_no_scripts(sketch, unit):
-    text = made_text("lao", 30, seed=4)
-    tokens = list(" ".join(text.split())) if unit == "characters" else text.split()
-
-    weights, _ = sketch.project_texts([text], unit=unit, **TEXT)
-
-    wanted, _ = reference.project_tokens([tokens], **TOKENS)
-    np.testing.assert_array_equal(weights, wanted)
-
-
-@over("unit", BY_CHARACTER)
-def test_signatures_are_those_of_the_tokens(sketch, unit):
-    family = permutations_of(Minhash(permutations=32))
-    texts = ["".join(random.Random(seed).choices(ALPHABET, k=300)) for seed in range(6)]
-    tokens = [words_of(text, BY_CHARACTER[unit]) for text in texts]
-
-    minima, _ = sketch.sign_texts(texts, unit=unit, family=family, feature_bits=64, **TEXT)
-
-    wanted, _ = sketch.sign_tokens(tokens, family=family, feature_bits=64, **TOKENS)
-    np.testing.assert_array_equal(minima, wanted)
-
-
-def test_one_text_at_a_time_is_cut_as_in_a_batch(sketch):
-    settings = {"unit": "spaceless", "shingle": 2, "lowercase": False, "seed": 0}
-    one = sketch.TextFingerprinter(
-        counting="tf", idf=None, dimensions=128, width=64, vocabulary=None, **settings
-    )
-    text = "".join(random.Random(5).choices(ALPHABET, k=500))
-
-    bits, _ = one.weigh(text, False, 0)
-
-    wanted, _ = reference.project_tokens([words_of(text, "spaceless")], **TOKENS)
-    assert bits == sketch.quantise(wanted.astype(np.float32))[0][0]
-
-
-@over("stem", [None, lambda words: [word[:1] for word in words]])
-def test_a_character_that_is_a_word_may_be_a_stop_word(sketch, stem):
-    text = made_text("thai", 200, seed=6) + " one two three"
-    vocabulary = sketch.Vocabulary(0, STOPPED, stem)
-    kept = [word for word in words_of(text, "spaceless") if word not in STOPPED]
-
-    weights, _ = sketch.project_texts([text], unit="spaceless", vocabulary=vocabulary, **TEXT)
-
-    tokens = [word[:1] for word in kept] if stem else kept
-    wanted, _ = reference.project_tokens([tokens], **TOKENS)
-    np.testing.assert_array_equal(weights, wanted)
