@@ -142,14 +142,6 @@ def test_capitals_of_turkish_are_folded_on_demand():
     )
 
 
-def test_lenient_takes_all():
-    wide = "".join(chr(ord(each) + 0xFEE0) if "!" <= each <= "~" else each for each in ENGLISH)
-    sketch = simdb.Simhash(normalisation="lenient")
-
-    assert sketch == simdb.Simhash(normalisation="nfkc", marks="drop")
-    assert simdb.fingerprint(wide, sketch).bits == fingerprint(ENGLISH)
-
-
 def test_marks_that_are_vowels_stay():
     assert fingerprint(
         "\u0915\u093f\u0924\u093e\u092c \u0915\u0941\u091b \u0914\u0930", marks="drop"
@@ -256,14 +248,3 @@ def test_every_way_to_a_sketch_cleans(open_database, tmp_path):
 
         assert alone == together
         assert {each.similarity for each in alone} == {1}
-
-
-def test_features_are_named_as_they_are_cut(open_database):
-    database = open_database()
-
-    explanation = database.explain(
-        document=GERMAN, other_document=GERMAN.upper().replace("HEUTE", "HEU\xadTE")
-    )
-
-    assert not explanation.features
-    assert explanation.shared_count > 0

@@ -107,15 +107,6 @@ def test_an_idf_table_weighs_the_features():
     assert found == pytest.approx(expected, abs=2e-3)
 
 
-def test_lists_of_tokens_are_compared_as_texts_are():
-    documents = ["one two three four", ["one", "two", "three", "four"], "one two three"]
-    exact = ExactSimilarity(simdb.Simhash(), Resources(), [])
-
-    found = exact.of_pairs(documents, np.array([0, 1]), np.array([1, 2]))
-
-    assert found.tolist() == [1.0, 0.5]
-
-
 def test_thresholds_of_sets_follow_from_those_of_cosines():
     sets = ExactSimilarity(simdb.Simhash(), Resources(), [])
     weighted = ExactSimilarity(simdb.Simhash(weighting="tf"), Resources(), [])

@@ -97,37 +97,6 @@ def test_a_feature_that_nobody_saw_weighs_as_if_one_document_had_it():
     assert always == 1
 
 
-def test_repetitions_inside_a_document_count_once():
-    table = simdb.fit_idf(["red red red", "red", "blue"], SINGLE)
-
-    assert_weighs(table, {"red": 2}, 3)
-
-
-def test_texts_bytes_and_tokens_are_counted_together():
-    table = simdb.fit_idf(["Red blue", b"red", ["red", "blue"], ("blue",)], SINGLE)
-
-    assert_weighs(table, {"red": 3, "blue": 3}, 4)
-
-
-def test_texts_are_normalised_first():
-    sketch = simdb.Simhash(shingle=1, normalisation="nfkc")
-
-    table = simdb.fit_idf(["\ufb01ne", "fine", b"\xef\xac\x81ne", "other"], sketch)
-
-    assert_weighs(table, {"fine": 3}, 4)
-
-
-def test_features_whose_tags_are_equal_are_one_and_their_counts_are_added():
-    counted = fitting.Frequencies()
-    counted.add(np.array([0x70001, 0x70002, 0x90000], np.uint64))
-    counted.add(np.array([0x7FFFF], np.uint64))
-
-    column = counted.total()
-
-    assert column.tags.tolist() == [0x70000, 0x90000]
-    assert column.frequencies.tolist() == [3, 1]
-
-
 @given(
     parts=st.lists(
         st.lists(st.integers(0, 30), max_size=20).map(
@@ -165,19 +134,6 @@ def test_of_too_many_features_the_most_frequent_stay():
     smaller = min("cd", key=hash_of)
     assert_weighs(simdb.fit_idf(documents, SINGLE, features_max=3), {smaller: 2}, 6)
     assert simdb.fit_idf(documents, SINGLE, features_max=4) == whole
-
-
-def test_documents_without_features_are_documents_too():
-    table = simdb.fit_idf(["red", "red", "", []], SINGLE)
-
-    assert_weighs(table, {"red": 2}, 4)
-
-
-def test_a_table_of_one_document_has_only_the_default():
-    table = simdb.fit_idf(["red green"], SINGLE)
-
-    assert len(table) == 0
-    assert_weighs(table, {"red": 1, "pink": 1}, 1)
 
 
 def test_the_table_remembers_what_a_feature_is():

@@ -40,6 +40,8 @@ def words(page, *, title=True, links=False, replace=False):
         ("", []),
         ("<!doctype html><html><head></head><body></body></html>", []),
         ("\ufeff<html><head><title>T</title></head>x", ["T", "x"]),
+        ("<head><noscript><img src=x></noscript><title>T</title></head>x", ["T", "x"]),
+        ("a\0b", ["ab"]),
     ],
 )  # fmt: skip
 def test_the_visible_text_is_taken(page, expected):
@@ -51,12 +53,6 @@ def test_the_title_comes_first_unless_it_is_not_wanted():
 
     assert words(page) == ["A", "title", "text"]
     assert words(page, title=False) == ["text"]
-
-
-def test_a_script_that_is_off_does_not_hide_the_title():
-    page = "<head><noscript><img src=x></noscript><title>T</title></head><body>text</body>"
-
-    assert words(page) == ["T", "text"]
 
 
 def test_targets_of_visible_links_are_appended_where_they_are_wanted():
@@ -79,28 +75,6 @@ def test_a_lone_surrogate_is_refused_or_replaced():
 )
 def test_deep_and_broken_pages_neither_crash_nor_recurse(tag):
     assert words(tag * 1500 + "x") in (["x"], [])
-
-
-def test_nul_is_text_like_any_other_that_is_none():
-    assert words("a\0b") == ["ab"]
-
-
-def test_a_page_without_text_is_an_empty_document(open_database, tmp_path):
-    options = simdb.Options(sketch=simdb.Simhash(markup="html"))
-    database = open_database(tmp_path / "pages", options=options)
-
-    database.insert_many([1, 2], ["<p><img src=x></p><script>code()</script>", "<p>text</p>"])
-
-    assert database.get(1).fingerprint.is_empty
-    assert [match.id for match in database.query(b"<div>text</div>")] == [2]
-
-
-def test_a_page_and_its_text_are_one_document():
-    page = "<html><body><p>One <b>bold</b> word,</p><p>and <i>two</i></p></body></html>"
-
-    found = simdb.fingerprint(page, simdb.Simhash(markup="html"))
-
-    assert found.bits == simdb.fingerprint("One bold word, and two").bits
 
 
 PAGE = (

@@ -9,7 +9,6 @@ independent minima, so the standard error is taken from the sample.
 
 import numpy as np
 import pytest
-from over import over
 
 import simdb
 from simdb.core import kernel
@@ -29,7 +28,7 @@ def two_sets(size, similarity, first, *, is_consecutive):
     return np.concatenate([both[:size], both[-size:]]), shared / (2 * size - shared)
 
 
-def estimates(size, similarity, *, is_consecutive=False, stored_bits=32, seeds=SEEDS, **options):
+def estimates(size, similarity, *, is_consecutive=False, bits=32, seeds=SEEDS, **options):
     found = []
     for seed in range(seeds):
         sketch = simdb.Minhash(seed=seed, **{"permutations": PERMUTATIONS, **options})
@@ -38,7 +37,7 @@ def estimates(size, similarity, *, is_consecutive=False, stored_bits=32, seeds=S
             np.array([0, size, 2 * size]), hashes, None,
             family=permutations_of(sketch), feature_bits=sketch.feature_bits,
         )  # fmt: skip
-        if stored_bits == 8:
+        if bits == 8:
             share = (
                 kernel.agreements(*narrowed(minima, permutations_of(sketch))[:, None])[0]
                 / PERMUTATIONS
@@ -57,62 +56,20 @@ def assert_unbiased(found, truth):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("similarity", [0.1, 0.5, 0.8, 0.95])
-@pytest.mark.parametrize("size", [1, 3, 30, 300])
-def test_estimates_are_unbiased(family, similarity, size):
-    found, truth = estimates(size, similarity, family=family)
+@pytest.mark.parametrize(
+    ("size", "options"),
+    [
+        (1, {}), (3, {"is_consecutive": True}), (100, {"bits": 8}),
+        (300, {"feature_bits": 32, "is_consecutive": True}),
+    ],
+)  # fmt: skip
+def test_estimates_are_unbiased(family, similarity, size, options):
+    found, truth = estimates(size, similarity, family=family, **options)
 
     assert_unbiased(found, truth)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("size", [10, 1000])
-def test_consecutive_numbers_are_features_like_others(family, size):
-    found, truth = estimates(size, 0.5, family=family, is_consecutive=True)
-
-    assert_unbiased(found, truth)
-
-
-@pytest.mark.parametrize("similarity", [0.1, 0.5, 0.95])
-def test_estimates_of_eight_bits_are_unbiased(similarity):
-    found, truth = estimates(100, similarity, stored_bits=8)
-
-    assert_unbiased(found, truth)
-
-
-@over("family", FAMILIES)
-def test_features_of_32_bits_are_enough_for_estimates(family):
-    found, truth = estimates(300, 0.5, family=family, feature_bits=32)
-
-    assert_unbiased(found, truth)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("similarity", [0.1, 0.5, 0.95])
-@pytest.mark.parametrize("is_consecutive", [False, True])
-def test_estimates_of_large_sets_are_unbiased(family, similarity, is_consecutive):
-    found, truth = estimates(10_000, similarity, family=family, is_consecutive=is_consecutive)
-
-    assert_unbiased(found, truth)
-
-
-@pytest.mark.parametrize("family", ["multiply-shift", "mersenne"])
-@pytest.mark.parametrize("size", [30, 300])
-def test_permutations_are_independent_of_each_other(family, size):
-    """The variance over seeds is that of independent trials of the same number.
-
-    The ratio of both is chi-squared with 100 degrees of freedom, divided by 100: from 0.46 to
-    1.83, except for one case in a million on either side.
-    """
-    found, truth = estimates(size, 0.5, family=family)
-
-    ratio = ((found - truth) ** 2).mean() / (truth * (1 - truth) / PERMUTATIONS)
-    assert 0.46 < ratio < 1.83
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("permutations", [128, 104])
-@pytest.mark.parametrize("size", [15, 45, 75])
+@pytest.mark.parametrize(("permutations", "size"), [(104, 45)])
 def test_evenly_spaced_permutations_vary_less_than_independent_ones(size, permutations):
     """The variance over seeds is at most .8 of that of independent trials; it is some .55 of it.
 
@@ -124,8 +81,7 @@ def test_evenly_spaced_permutations_vary_less_than_independent_ones(size, permut
     assert ((found - truth) ** 2).mean() < 0.8 * truth * (1 - truth) / permutations
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("size", [5, 20, 200])
+@pytest.mark.parametrize("size", [20])
 def test_bands_agree_as_often_as_independent_rows(size):
     """Sets of similarity .8 share one of 16 bands of 8 rows with probability .947.
 
@@ -146,7 +102,7 @@ def test_bands_agree_as_often_as_independent_rows(size):
     assert shared / 1000 >= expected - 0.035
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+@pytest.mark.parametrize("scale", [1.0, 1e6])
 def test_weighted_samples_agree_as_often_as_weights_are_similar(scale):
     """The similarity is the sum of smaller weights by the sum of larger; scaling both keeps it."""
     chance = np.random.default_rng(8)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from over import over
 
 import simdb
 from simdb.core import kernel
@@ -39,24 +38,6 @@ def test_every_kind_of_a_document_has_one_signature(family, stored_bits):
     assert not signatures.is_empty.any()
 
 
-@pytest.mark.parametrize("family", ["stratified", "multiply-shift", "mersenne", "one-permutation"])
-@pytest.mark.parametrize("size", [1, 2, 5])
-def test_small_documents_agree_in_eight_bits_by_chance_only(family, size):
-    """Of 128 minima 10 agree by chance for 1 of 6,000 million pairs; these are 32,640."""
-    sketch = simdb.Minhash(family=family, stored_bits=8)
-    hashes = np.random.default_rng(size).integers(0, 2**64, (256, size), np.uint64)
-
-    signatures = simdb.signatures([simdb.Features(row) for row in hashes], sketch)
-
-    pairs = np.triu_indices(256, 1)
-    agreeing = kernel.agreements(signatures.minima[pairs[0]], signatures.minima[pairs[1]])
-    assert agreeing.max() < 10
-
-
-def test_a_set_does_not_count():
-    assert signed("a a b") == signed("b a")
-
-
 def test_a_bag_counts_each_occurrence_as_a_feature():
     once, twice, both = (signed(text, weighting="bag") for text in ("a b", "a a b", "b a a"))
 
@@ -82,15 +63,6 @@ def test_weights_are_counts_of_occurrences_or_those_given():
     assert signed("a b a a b", weighting="tf") == signed(features, weighting="tf")
 
 
-def test_the_similarity_of_weights_is_that_of_lesser_by_greater():
-    # min 1 + 2 + 0, max 3 + 2 + 4: 1/3.  Five deviations of .0147.
-    sketch = simdb.Minhash(shingle=1, weighting="tf", permutations=1024)
-
-    left, right = simdb.signatures(["a a a b b", "a b b c c c c"], sketch)
-
-    assert simdb.similarity(left, right) == pytest.approx(1 / 3, abs=0.074)
-
-
 def test_idf_weighs_what_counts_weigh():
     table = simdb.fit_idf(["a b", "a c", "a d", "a e"], WORDS)
     sketch = simdb.Minhash(shingle=1, weighting="tf-idf", idf=table, permutations=1024)
@@ -102,11 +74,6 @@ def test_idf_weighs_what_counts_weigh():
     # Five deviations of at most .0156.
     expected = rare / (frequent + 2 * rare)
     assert simdb.similarity(left, right) == pytest.approx(expected, abs=0.078)
-
-
-def test_an_idf_table_that_is_missing_is_asked_for():
-    with pytest.raises(simdb.OptionError, match="needs an IDF table"):
-        signed("a", weighting="tf-idf")
 
 
 def test_many_documents_are_counted_some_at_a_time(monkeypatch):
@@ -163,40 +130,8 @@ def test_a_document_without_features_is_empty(weighting, empty):
     assert simdb.similarity(signatures[0], signatures[1]) == 0
 
 
-def test_features_without_weight_leave_nothing():
-    features = simdb.Features(hashes_of("a", "b"), np.zeros(2))
-
-    assert signed(features, weighting="tf").is_empty
-
-
-@over("family", ["stratified", "multiply-shift", "mersenne", "one-permutation"])
-def test_a_document_of_one_feature_has_a_signature(family):
-    sketch = simdb.Minhash(family=family)
-
-    one, same, other = simdb.signatures(["word", "WORD!", "two"], sketch)
-
-    assert one == same
-    assert simdb.similarity(one, same) == 1
-    assert simdb.similarity(one, other) < 0.1
-
-
-def test_no_documents_have_no_signatures():
-    signatures = simdb.signatures([])
-
-    assert len(signatures) == 0
-    assert signatures.minima.shape == (0, 128)
-
-
 def test_documents_may_come_from_an_iterator():
     assert simdb.signatures(iter([TEXT]))[0] == simdb.signature(TEXT)
-
-
-def test_steps_in_python_come_first():
-    html = simdb.Minhash(markup="html", stop_words=("the",), stemming="english", shingle=1)
-
-    left, right = simdb.signatures(["<p>the cats<script>x</script>", "CAT"], html)
-
-    assert left == right
 
 
 def test_kinds_that_make_no_sense_are_named():
@@ -219,14 +154,6 @@ def test_weights_that_would_be_lost_are_refused():
             simdb.signatures(["a", weighted], simdb.Minhash(weighting=weighting))
     with pytest.raises(simdb.InputError, match="document 0 has a feature of weight -1"):
         signed(simdb.Features(hashes_of("a"), -np.ones(1)), weighting="tf")
-
-
-def test_invalid_text_is_named_by_its_place_or_replaced():
-    documents = [["token"], "text", b"\xff"]
-
-    with pytest.raises(simdb.InputError, match="document 2 is not valid UTF-8"):
-        simdb.signatures(documents)
-    assert simdb.signatures(documents, errors="replace").is_empty.tolist() == [False, False, True]
 
 
 def test_ready_signatures_of_another_sketch_are_refused():

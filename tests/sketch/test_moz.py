@@ -30,10 +30,6 @@ JABBERWOCKY = (
     "And, has thou slain the Jabberwock?  Come to my arms, my beamish boy!"
     "O frabjous day! Callooh! Callay!'  He chortled in his joy."
 )
-POPE = (
-    "There once was a man named Popewho loved an oscilloscope.  and the cyclical trace"
-    "  of their carnal embracehad a damned-near-infinite slope"
-)
 
 
 @pytest.fixture(params=kernel.variants())
@@ -116,26 +112,6 @@ def test_the_fingerprint_is_the_one_that_simhash_cpp_pins(project):
 
     assert bits_of(weights[0]) == 0x041379A587C66880
     assert tokens[0] == len(re.findall("[A-Za-z]+", JABBERWOCKY))
-
-
-def test_near_texts_have_near_fingerprints_as_in_simhash_cpp():
-    moz = simdb.Simhash.moz()
-    jabberwocky = simdb.fingerprint(JABBERWOCKY, moz)
-    signed = simdb.fingerprint(JABBERWOCKY + " - Lewis Carroll 'Alice In Wonderland'", moz)
-
-    assert 0 < simdb.distance(jabberwocky, signed) <= 3
-    assert simdb.distance(jabberwocky, simdb.fingerprint(POPE, moz)) > 5
-    assert jabberwocky.bits == 0x041379A587C66880
-
-
-def test_tokens_are_the_letters_between_anything_else(project):
-    text = "what's new?How5is _ the ^# stuff"
-
-    weights, tokens = project([text], window=3, replace=False, start=0)
-    same, _ = project(["what s new How is the stuff"], window=3, replace=False, start=0)
-
-    assert tokens[0] == 7
-    assert np.array_equal(weights, same)
 
 
 @pytest.mark.parametrize("window", [1, 2, 3, 5, 63, 64])

@@ -35,28 +35,15 @@ def seconds_of(page):
 
 SLOW = {
     "elements in each other": "<div>x" * 40_000,
-    "elements in each other, closed": "<div>" * 40_000 + "x" + "</div>" * 40_000,
     "end tags of other elements": "<div>x</i>" * 30_000 + "<i></div>" * 30_000,
-    "end tags before their elements": "</div>" * 40_000 + "<div>x" * 40_000,
-    "slashes that close nothing": "<svg></svg>" + "<div />x" * 40_000,
     "blocks in a formatting element": "<b><div></b>x" * 30_000,
-    "a form that ends too early": "<form><div></form>x" * 30_000,
-    "a list in each item": "<ul><li>x" * 20_000,
     "formatting elements that differ": "".join(f"<font size={at}><p>x" for at in range(20_000)),
     "attributes": "<p " + " ".join(f"a{at}" for at in range(100_000)) + ">x",
-    "quoted attributes": "<p " + " ".join(f"a{at}='>'" for at in range(50_000)) + ">x",
-    "attributes of many bodies": "".join(f"<body a{at}=1>x" for at in range(40_000)),
     "options": "<select>" + "<option>x</option>" * 40_000 + "</select>",
-    "options in what is no style": "<select><style>" + "<option>x" * 40_000,
-    "elements in a title of svg": "<svg><title>" + "<div>x" * 40_000,
-    "elements of different names": "".join(f"<x{at}>x</x{at}>" for at in range(100_000)),
     "attributes of different names": "".join(f"<p a{at}>x" for at in range(100_000)),
-    "a quotation mark in a tag": '<p ">' + "<div>x" * 40_000,
-    "a comment that ends otherwise": "<!--x--!><!-->" + "<div>x" * 40_000,
 }
 
 
-@pytest.mark.few(6)
 @pytest.mark.parametrize("name", SLOW)
 def test_what_takes_the_parser_the_square_of_its_length_has_a_text_soon(name):
     page = f"<p>The first words.</p>{SLOW[name]}"
@@ -105,22 +92,12 @@ def test_equal_slow_pages_are_duplicates_of_each_other_and_of_no_other():
     assert found.kept.tolist() == [True, True, False, False]
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "page",
     [
-        "<div>" * 500 + "x" + "</div>" * 500,
         "<p " + " ".join(f'a{at}="{at} > 0"' for at in range(200)) + ">x</p>",
-        "<font size=1><font size=2><b>" + "<p>x" * 5000,
-        "<p>x<br>" * 20_000,
-        "<ul>" + "<li>x<img src=a>" * 20_000 + "</ul>",
         "<table>" + "<tr><td>x<td>x" * 20_000 + "</table>",
         "<script>" + "if (a<b && c<d) x = '<div>';" * 20_000 + "</script>x",
-        "<!--" + "<div>" * 20_000 + "-->x",
-        "<div>x</div>" * 20_000,
-        "<DIV><IMG>x</DIV>" * 20_000,
-        "x" * 100_000,
-        "x < y " * 20_000,
     ],
     ids=lambda page: page[:12],
 )
@@ -128,7 +105,7 @@ def test_pages_as_they_are_found_pass(page):
     assert len(text_of(page)) >= 1
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(
     pieces=st.lists(
         st.tuples(st.sampled_from(TAGS), st.sampled_from(["", " a=1", " x='>'", "/"])),
@@ -146,7 +123,7 @@ def test_whatever_is_repeated_has_a_text_soon(pieces, text, length):
     assert seconds < SECONDS_MOST
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(tag=st.sampled_from(TAGS), value=st.sampled_from(["", "=1", "='>'", '="a"']))
 def test_whatever_is_numbered_has_a_text_soon(tag, value):
     attributes = " ".join(f"a{at}{value}" for at in range(50_000))

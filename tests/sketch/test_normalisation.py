@@ -63,10 +63,6 @@ def test_a_character_that_came_later_stays_and_its_neighbours_do_not_join_over_i
     assert normalised(f"e{later}\u0301", "nfc") == f"e{later}\u0301"
 
 
-def test_none_changes_nothing():
-    assert normalised("e\u0301 \ufb01", "none") == "e\u0301 \ufb01"
-
-
 def test_the_table_knows_the_unicode_of_the_running_python():
     def release(version):
         return tuple(map(int, version.split(".")))

@@ -99,12 +99,6 @@ def test_the_fingerprint_of_one_document_is_that_of_many(
     assert alone == first_of([document])
 
 
-@pytest.mark.parametrize("sketcher", [Sketcher(simdb.Simhash()), MinHashSketcher(simdb.Minhash())])
-def test_an_unknown_way_with_errors_is_refused_for_one_text(sketcher: Any) -> None:
-    with pytest.raises(simdb.InputError, match="errors must be 'strict' or 'replace', not 'x'"):
-        sketcher.sketch(["text"], errors="x")
-
-
 def test_fingerprints_of_changing_sketches_do_not_mix() -> None:
     other = simdb.Simhash(seed=5)
     expected = simdb.fingerprints(["one two"])[0], simdb.fingerprints(["one two"], other)[0]
@@ -112,10 +106,3 @@ def test_fingerprints_of_changing_sketches_do_not_mix() -> None:
     found = [simdb.fingerprint("one two", each) for each in (None, other, None, other, other)]
 
     assert found == [expected[0], expected[1], expected[0], expected[1], expected[1]]
-
-
-def test_a_missing_idf_table_is_named_for_one_text() -> None:
-    sketcher = Sketcher(simdb.Simhash(weighting="tf-idf"))
-
-    with pytest.raises(simdb.OptionError, match="needs an IDF table"):
-        sketcher.sketch(["one text"])

@@ -132,14 +132,3 @@ def test_resources_of_a_newer_version_are_refused(open_database, tmp_path):
         with pytest.raises(simdb.FormatError, match="glossary"):
             open_database(tmp_path / "db", "r")
         environment.write(lambda writer: writer.put(layout.RESOURCES_KEY, kept["before"], db=meta))
-
-
-def test_a_copy_keeps_the_resources(open_database, tmp_path, monkeypatch):
-    database = open_database(options=ALL)
-    database.insert(1, "the quick fox")
-    database.copy(tmp_path / "copy")
-    monkeypatch.setattr(stop_words, "get_stop_words", lambda _: ["quick"])
-
-    copied = open_database(tmp_path / "copy")
-
-    assert [match.id for match in copied.query("the quick fox")] == [1]

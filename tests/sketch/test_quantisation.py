@@ -10,6 +10,7 @@ import simdb
 from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED
 from simdb.core.vector_form import fingerprints_of, has_features, unpack
+from simdb.sketch import sketcher as sketching
 from simdb.sketch.sketcher import Sketcher
 
 TEXTS = [
@@ -45,17 +46,6 @@ def test_vectors_are_stored_bit_for_bit(tmp_path, sketch):
 
     assert from_vectors == from_texts
     assert from_texts[1]
-
-
-def test_random_vectors_are_stored_bit_for_bit(tmp_path):
-    weights = np.random.default_rng(1).normal(size=(500, 128)).astype(np.float32)
-    bits, vectors = kernel.quantise(weights)
-
-    every, _ = stored(
-        tmp_path / "x", simdb.Fingerprints.from_vectors(bits, vectors), simdb.Simhash()
-    )
-
-    assert [each.weights.tolist() for each in every] == unpack(vectors).tolist()
 
 
 def test_a_stored_fingerprint_is_stored_again_as_it_is(tmp_path):
@@ -99,6 +89,19 @@ def test_queries_take_levels_from_the_weights(sketch):
     for each in (whole, packed):
         assert each.vectors.tolist() == plain.vectors.tolist()
         assert each.states.tolist() == plain.states.tolist() == [WEIGHTED] * 2 + [EMPTY, WEIGHTED]
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+def test_rows_are_quantised_in_portions_as_each_alone(over):
+    count = sketching.CACHED_ROWS + over
+    weights = np.random.default_rng(4).normal(size=(count, 128)).astype(np.float32)
+
+    whole = sketching.columns_of(weights, 64, is_query=True)
+
+    for at in (0, sketching.CACHED_ROWS - 2, count - 1):
+        alone = sketching.columns_of(weights[at : at + 1], 64, is_query=True)
+        for one, other in zip(whole, alone, strict=True):
+            np.testing.assert_array_equal(one[at : at + 1], other)
 
 
 def test_documents_without_features_are_known_by_their_vectors(sketch):

@@ -14,16 +14,6 @@ def sketch(documents, errors="strict", **options):
     return Sketcher(simdb.Simhash(**options)).sketch(documents, errors=errors)
 
 
-def assert_equal(left, right):
-    assert np.array_equal(left.bits, right.bits)
-    assert np.array_equal(left.vectors, right.vectors)
-    assert np.array_equal(left.states, right.states)
-
-
-def test_a_text_and_its_bytes_are_the_same_document():
-    assert_equal(sketch([TEXT]), sketch([TEXT.encode()]))
-
-
 def test_every_kind_of_document_has_its_state():
     documents = [
         TEXT,
@@ -46,18 +36,6 @@ def test_every_kind_of_document_has_its_state():
     ]  # fmt: skip
 
 
-def test_a_mixed_list_gives_each_document_the_sketch_it_has_alone():
-    documents = [TEXT, 5, ["a", "b"], "", simdb.fingerprint("other words"), TEXT.lower(), 2**64 - 1]
-
-    together = sketch(documents)
-
-    for at, document in enumerate(documents):
-        alone = sketch([document])
-        assert together.bits[at] == alone.bits[0]
-        assert np.array_equal(together.vectors[at], alone.vectors[0])
-        assert together.states[at] == alone.states[0]
-
-
 @pytest.mark.parametrize("dimensions", [64, 128, 256])
 def test_vectors_are_the_quantised_weights(dimensions):
     options = simdb.Simhash(dimensions=dimensions)
@@ -78,40 +56,6 @@ def test_without_stored_volatility_texts_are_bare():
     assert sketches.states.tolist() == [BARE, EMPTY, BARE]
 
 
-@over(
-    "options",
-    [{"seed": 1}, {"shingle": 2}, {"unit": "characters"}, {"lowercase": False}],
-)
-def test_every_option_changes_the_fingerprint(options):
-    assert sketch([TEXT], **options).bits[0] != sketch([TEXT]).bits[0]
-
-
-def test_normalisation_makes_compatible_characters_equal():
-    ligature, plain = "\ufb01ne \uff21rt of x\u00b2", "fine Art of x2"
-
-    assert sketch([ligature]).bits[0] != sketch([plain]).bits[0]
-    assert sketch([ligature], normalisation="nfkc").bits[0] == sketch([plain]).bits[0]
-    assert_equal(
-        sketch([ligature.encode()], normalisation="nfkc"), sketch([plain], normalisation="nfkc")
-    )
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("normalisation", ["none", "nfkc"])
-@pytest.mark.parametrize("document", [b"caf\xe9", "lone \udc80", b"\xed\xa0\x80"])
-def test_damaged_text_is_refused_or_replaced_under_every_normalisation(normalisation, document):
-    with pytest.raises(simdb.InputError, match="document 0"):
-        sketch([document], normalisation=normalisation)
-
-    assert len(sketch([document], "replace", normalisation=normalisation)) == 1
-
-
-def test_arrays_of_strings_are_documents_each(database):
-    database.insert_many(np.array(["a", "b"]), np.array([TEXT, "other words"]))
-
-    assert database.query(TEXT)[0].id == "a"
-
-
 def test_an_arrow_column_is_taken(database):
     pyarrow = pytest.importorskip("pyarrow")
 
@@ -120,22 +64,6 @@ def test_an_arrow_column_is_taken(database):
     assert database.query(TEXT)[0].id == 1
     found = database.query_many(pyarrow.chunked_array([["other words"], [TEXT]]))
     assert [row[0].id for row in found] == [2, 1]
-
-
-def test_an_arrow_column_with_a_null_is_refused(database):
-    pyarrow = pytest.importorskip("pyarrow")
-
-    with pytest.raises(simdb.InputError, match="document 1"):
-        database.insert_many([1, 2], pyarrow.array([TEXT, None]))
-    assert len(database) == 0
-
-
-def test_ready_fingerprints_are_not_copied_wrongly_from_a_strided_array(database):
-    bits = np.arange(20, dtype=np.uint64)[::2]
-
-    database.insert_many(range(10), bits)
-
-    assert database.query(6, distance=0) == [simdb.Match(3, 0)]
 
 
 @over(("given", "dimensions"), [(64, 128), (64, 256), (128, 256), (256, 128), (256, 64)])

@@ -50,12 +50,6 @@ def test_its_tokens_are_the_tokens_of_the_text():
     assert (found.weights == expected.weights).all()
 
 
-def test_lists_of_its_tokens_may_have_spaces_in_each():
-    own = sketch(shingle=2)
-
-    assert simdb.fingerprint(["a b", "c d"], own) == simdb.fingerprint("a b|c d", own)
-
-
 def test_its_tokens_are_lower_cased_unless_case_counts():
     plain = simdb.Simhash(shingle=1)
 
@@ -99,11 +93,6 @@ def test_what_it_raises_is_the_cause_of_an_input_error():
         simdb.fingerprint("x", sketch("fails"))
 
     assert isinstance(caught.value.__cause__, RuntimeError)
-
-
-def test_a_token_that_is_no_text_is_refused_by_its_document():
-    with pytest.raises(simdb.InputError, match="document 0 has a lone surrogate"):
-        simdb.fingerprint("x", sketch("surrogates"))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from over import over
 
 import simdb
 from simdb.core.choices import NormalisationName
-from simdb.sketch.sketcher import Sketcher
 
 BOM = "\ufeff"
 CHINESE = "\u5e8a\u524d\u660e\u6708\u5149\uff0c\u7591\u662f\u5730\u4e0a\u971c\u3002"
@@ -78,19 +77,6 @@ def test_composed_and_decomposed_text_are_equal_unless_nothing_is_normalised(uni
     assert not same(composed, decomposed, unit=unit, normalisation="none")
 
 
-def test_width_is_equal_under_nfkc_only():
-    wide, plain = "\uff26\uff35\uff2c\uff2c\u3000\uff57\uff49\uff44\uff54\uff48", "full width"
-
-    assert same(wide, plain, normalisation="nfkc")
-    assert not same(wide, plain, normalisation="nfc")
-
-
-def test_marks_of_direction_around_words_change_nothing():
-    marked = "\u202b" + HEBREW.replace(" ", "\u200f \u200e") + "\u202c"
-
-    assert same(marked, HEBREW)
-
-
 @pytest.mark.parametrize(
     "document", [BOM + MIXED, (BOM + MIXED).encode(), MIXED.encode("utf-8-sig")]
 )
@@ -106,34 +92,3 @@ def test_text_and_its_utf_8_are_one_document_in_every_script(unit, normalisation
 
     for text in SCRIPTS:
         assert same(text, text.encode(), **settings), ascii(text)
-
-
-@over("unit", UNITS)
-def test_normalised_text_is_normalised_once_and_for_all(unit):
-    for text in SCRIPTS:
-        for name in ("nfc", "nfkc"):
-            before = unicodedata.normalize(name.upper(), text)
-            assert same(text, before, unit=unit, normalisation=name), ascii(text)
-
-
-@over("unit", UNITS)
-def test_a_long_line_is_one_document(unit):
-    line = " ".join([MIXED] * 500)
-    settings = {"unit": unit, "weighting": "binary", "normalisation": "nfc"}
-
-    offsets, _, counts = Sketcher(simdb.Simhash(**settings)).count_features([line])
-    _, _, once = Sketcher(simdb.Simhash(**settings)).count_features([" ".join([MIXED] * 2)])
-
-    assert offsets.tolist() == [0, len(once)]
-    assert counts.sum() > 450 * once.sum() / 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("word", ["word ", "\u6708", "x", "caf\u00e9 "], ids=ascii)
-def test_a_line_of_ten_megabytes_is_one_document(unit, word):
-    line = word * (10_000_000 // len(word.encode()))
-
-    found = weights(line, unit=unit, weighting="log-tf", normalisation="nfc", shingle=1)
-
-    assert len(set(np.abs(found).tolist())) <= 4

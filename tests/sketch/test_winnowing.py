@@ -49,33 +49,12 @@ def test_the_place_of_a_word_is_the_word(word):
     assert hashes_of(" ".join(places)) == hashes_of(text)
 
 
-@over(
-    ("left", "right"),
-    [
-        ("The Cake", "the ca\u00adke"), ("stra\u00dfe", "STRASSE"), ("u\u0308ber", "\u00dcber"),
-        ("well-\nknown", "wellknown"), ("\u03bf\u03b4\u03bf\u03c2", "\u039f\u0394\u039f\u03a3"),
-    ],
-)  # fmt: skip
-def test_words_that_look_equal_have_equal_hashes(left, right):
-    assert hashes_of(left) == hashes_of(right)
-
-
 def test_a_word_that_is_cut_at_a_line_end_has_the_place_of_both_parts():
     text = "a data-\nbase here"
 
     places = [text[start:stop] for start, stop in ORDER.places(text).tolist()]
 
     assert places == ["a", "data-\nbase", "here"]
-
-
-def test_words_of_many_texts_are_in_their_order():
-    texts = ["one two", "", "two one two"]
-
-    offsets, words = ORDER.words(texts, errors="strict")
-
-    one, two = hashes_of("one two")
-    assert offsets.tolist() == [0, 2, 2, 5]
-    assert words.tolist() == [one, two, two, one, two]
 
 
 def test_texts_of_more_words_than_there_is_room_for_are_whole():
@@ -86,12 +65,6 @@ def test_texts_of_more_words_than_there_is_room_for_are_whole():
     assert offsets.tolist() == [0, 2, SEQUENCE_FIRST + 11, SEQUENCE_FIRST + 13]
     assert words[:2].tolist() == words[-2:].tolist() == hashes_of(short)
     assert set(words[2:-2].tolist()) == set(hashes_of("word"))
-
-
-def test_stop_words_and_stems_do_not_change_words():
-    order = WordOrder(simdb.Simhash(stop_words="english", stemming="english", shingle=5))
-
-    assert hashes_of("the running dogs", order) == hashes_of("the running dogs")
 
 
 @pytest.mark.parametrize("sketch", [
