@@ -37,14 +37,6 @@ def fill(directory):
     return 7
 
 
-def test_a_directory_appears_with_what_was_made_in_it(tmp_path):
-    made = made_beside(str(tmp_path / "new" / "one"), ".making", fill)
-
-    assert made == 7
-    assert os.listdir(tmp_path / "new") == ["one"]
-    assert (tmp_path / "new" / "one" / "file").read_text() == "content"
-
-
 def test_what_fails_leaves_nothing(tmp_path):
     def fail(directory):
         fill(directory)
@@ -118,14 +110,3 @@ def test_an_import_that_is_killed_is_not_there_and_works_the_second_time(tmp_pat
     assert not (tmp_path / "imported").exists()
     assert import_datasketch(PICKLE, tmp_path / "imported").documents > 0
     assert_sound(tmp_path / "imported")
-
-
-def test_an_import_that_fails_is_not_there(tmp_path, monkeypatch):
-    def fail(self, ids, documents):
-        raise simdb.FullError("no room")
-
-    monkeypatch.setattr(simdb.Database, "insert_many", fail)
-    with pytest.raises(simdb.FullError):
-        import_datasketch(PICKLE, tmp_path / "imported")
-
-    assert os.listdir(tmp_path) == []

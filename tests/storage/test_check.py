@@ -103,14 +103,6 @@ def test_a_directory_of_other_keys_is_found(damaged, name):
 
 
 @pytest.mark.parametrize("name", [layout.table_name(3), layout.IDS])
-def test_ordinals_of_other_documents_are_found(damaged, name):
-    key = run_key(damaged, layout.ORDINALS)
-    rewrite(damaged, name, b"ords", key, lambda ordinals: ordinals[::-1], "<u4")
-
-    assert any("keys that do not fit" in finding for finding in findings(damaged))
-
-
-@pytest.mark.parametrize("name", [layout.table_name(3), layout.IDS])
 def test_ordinals_that_are_not_there_are_found(damaged, name):
     key = run_key(damaged, layout.ORDINALS)
     rewrite(damaged, name, b"ords", key, lambda ordinals: ordinals + np.uint32(5), "<u4")
@@ -139,14 +131,6 @@ def test_metadata_of_documents_that_are_not_there_is_found(damaged):
     environment.write(write)
 
     assert any("metadata of ordinal 5000" in finding for finding in findings(damaged))
-
-
-def test_fingerprints_that_are_not_those_of_the_tables_are_found(damaged):
-    run = damaged.stats().runs[0].run
-    key = layout.segment_key(run, layout.FINGERPRINT, 0)
-    rewrite(damaged, layout.DOCUMENTS, b"fing", key, lambda bits: bits ^ np.uint64(1), "<u8")
-
-    assert sum("keys that do not fit" in finding for finding in findings(damaged)) == 4
 
 
 def test_ids_whose_offsets_are_damaged_are_found_and_the_check_goes_on(damaged):
@@ -224,12 +208,3 @@ def test_a_calibration_that_is_none_is_found_without_deep(damaged):
     environment.write(lambda writer: writer.put(layout.CALIBRATION_KEY, value, db=handle))
 
     assert any(each.startswith("calibration:") for each in findings(damaged, deep=False))
-
-
-def test_tables_that_can_be_made_anew_have_another_remedy_than_columns(damaged):
-    key = run_key(damaged, layout.KEYS)
-    remove(damaged, layout.table_name(0), key)
-
-    (finding,) = damaged.check()
-
-    assert "rebuild" in finding.remedy

@@ -16,7 +16,6 @@ from simdb.storage.delta import Delta, StoredBatch, decode_batch
 from simdb.storage.manifest import Manifest, RunInfo, Unfinished, decode_manifest, encode_manifest
 from simdb.storage.metadata import BLOCK_BYTES, decode_block, encode_blocks
 from simdb.storage.tombstones import (
-    encode_chunks,
     is_deleted,
     live_ordinals,
     with_deleted,
@@ -108,12 +107,6 @@ def test_metadata_comes_back_in_blocks_of_limited_size(lengths):
     assert all(len(value) <= 2 * BLOCK_BYTES for _, value in blocks)
 
 
-def test_many_small_metadata_share_a_block():
-    blocks = list(encode_blocks([(at, b"x") for at in range(1000)]))
-
-    assert [layout.key_number(key) for key, _ in blocks] == [0, 256, 512, 768]
-
-
 @over("length", [0, 3, 4, 11])
 def test_metadata_that_was_cut_off_is_refused(length):
     ((key, value),) = encode_blocks([(5, b"abc")])
@@ -138,16 +131,6 @@ def test_tombstones_are_a_set(first, second):
     assert set(every[is_deleted(after, every)]) == first | second
     assert set(live_ordinals(after, 100, 200)) == set(range(100, 200)) - first - second
     assert live_ordinals(None, 3, 5).tolist() == [3, 4]
-
-
-def test_only_the_chunks_that_changed_are_stored():
-    ordinals = np.array([5, 6, 3 * layout.CHUNK_ORDINALS], np.uint32)
-    bitmap = with_deleted(None, ordinals, 4 * layout.CHUNK_ORDINALS)
-
-    chunks = dict(encode_chunks(bitmap, ordinals))
-
-    assert [layout.key_number(key) for key in chunks] == [0, 3]
-    assert all(len(value) == 48 + layout.CHUNK_ORDINALS // 8 for value in chunks.values())
 
 
 def test_a_bitmap_gets_room_for_later_ordinals_and_keeps_its_bits():
@@ -214,8 +197,3 @@ def stored(**changes):
 def test_a_manifest_of_an_impossible_state_is_refused(changes):
     with pytest.raises(simdb.CorruptError):
         decode_manifest(stored(**changes))
-
-
-def test_a_manifest_that_is_no_dictionary_is_refused():
-    with pytest.raises(simdb.CorruptError):
-        decode_manifest(codec.encode_object(b"mani", layout.MANIFEST_KEY, [1, 2]))

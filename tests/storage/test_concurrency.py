@@ -2,8 +2,6 @@
 
 import threading
 
-import numpy as np
-import pytest
 from forked import Child
 
 # Every commit stores one more group of ten equal fingerprints, so a reader sees whole groups.
@@ -116,15 +114,3 @@ def test_processes_that_write_take_turns(database):
 
     assert len(database) == 50
     assert database.query(3 << 20, distance=0)[0].distance == 0
-
-
-@pytest.mark.parametrize("verb", ["query", "first"])
-def test_a_snapshot_may_be_used_by_several_threads(database, verb):
-    database.insert_many(range(100), np.arange(100, dtype=np.uint64) << np.uint64(20))
-    with database.read() as snapshot:
-
-        def ask():
-            for number in range(100):
-                assert getattr(snapshot, verb)(number << 20, distance=0)
-
-        assert run_threads([ask, ask, ask]) == []

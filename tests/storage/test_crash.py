@@ -171,15 +171,6 @@ def test_killed_while_metadata_change_all_of_them_have_changed_or_none(path, poi
     assert_sound(path)
 
 
-@pytest.mark.parametrize("point", ["before commit", "after commit"])
-def test_a_batch_is_stored_with_its_commit(path, point):
-    run_until_killed(CHILD, path, point, "batch")
-
-    with simdb.open(path, "w") as database:
-        assert list(database) == [*BEFORE, *([] if point == "before commit" else range(20, 40))]
-    assert_sound(path)
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize("point", ["1", "5", "17", "30", "45", "60", "before commit"])
 def test_killed_while_compacting_ahead_no_document_is_lost(path, point):
@@ -261,16 +252,6 @@ def test_killed_during_a_merge_of_many_commits_every_commit_stays(path, point):
         assert list(database) == [*BEFORE, *grown, *range(300, 400)]
         found = [database.query(int(FAR) * id % 2**64, distance=0)[0].id for id in grown]
         assert found == grown
-    assert_sound(path)
-
-
-@pytest.mark.few(1)
-def test_killed_again_and_again_the_database_stays_sound(path):
-    for point in ("3", "11", "before commit", "14"):
-        run_until_killed(CHILD, path, point, "write")
-
-    with simdb.open(path) as database:
-        assert list(database) == BEFORE
     assert_sound(path)
 
 

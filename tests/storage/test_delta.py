@@ -34,17 +34,6 @@ def hash_of(id):
     return int(kernel.encode_ids([id])[2][0])
 
 
-def test_a_branch_grows_without_changing_its_origin():
-    origin = new_delta()
-    origin.append(batch_of(["a"]))
-
-    branch = origin.branch()
-    branch.append(batch_of(["b", "c"]))
-
-    assert ids_of(branch.view()) == ["a", "b", "c"]
-    assert ids_of(origin.view()) == ["a"]
-
-
 def test_two_branches_grow_apart():
     origin = new_delta()
     origin.append(batch_of(["a"]))
@@ -58,18 +47,6 @@ def test_two_branches_grow_apart():
     assert ids_of(first.view()) == ["a", "b", "c"]
     assert ids_of(second.view()) == ["a", "x", "y"]
     assert ids_of(origin.view()) == ["a", "o"]
-
-
-def test_an_older_view_stays_while_a_branch_outgrows_the_arrays():
-    delta = new_delta()
-    delta.append(batch_of(["a"]))
-    view = delta.view()
-
-    branch = delta.branch()
-    branch.append(batch_of([f"id{at}" for at in range(1000)]))
-
-    assert ids_of(view) == ["a"]
-    assert len(branch) == 1001
 
 
 @pytest.mark.parametrize("count", [1, 2])

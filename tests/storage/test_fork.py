@@ -4,7 +4,6 @@ import gc
 import multiprocessing
 import os
 import pickle
-import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -150,12 +149,6 @@ def test_children_and_their_parent_take_turns_to_write(filled):
     assert list(filled.check(deep=True)) == []
 
 
-def test_a_database_opened_for_reading_says_so_in_a_child_too(filled):
-    with simdb.open(filled.path, "r") as reading:
-        assert in_child(lambda: list(reading)) == [1, 2, 3, 4]
-        assert isinstance(in_child(lambda: reading.insert(9, 9)), simdb.ReadOnlyError)
-
-
 def test_a_child_sees_what_the_parent_commits_later(filled):
     ask, told = multiprocessing.get_context("fork").Pipe()
 
@@ -214,44 +207,6 @@ def test_threads_of_a_child_open_the_database_once(filled, monkeypatch):
     assert in_child(child) == ([[1, 2, 3, 4]] * 32, 1)
 
 
-def test_a_child_that_read_may_also_open_the_database_to_write(filled):
-    def child():
-        assert len(filled) == 4
-        with simdb.open(filled.path, "w") as own:
-            own.insert(5, 5)
-        return list(filled), repr(filled)
-
-    ids, description = in_child(child)
-
-    assert ids == list(filled) == [1, 2, 3, 4, 5]
-    assert "of the parent process, 5 documents" in description
-
-
-def test_a_closed_database_stays_closed_in_a_child(filled):
-    filled.close()
-
-    assert isinstance(in_child(lambda: list(filled)), simdb.ClosedError)
-
-
-def test_a_child_that_closed_the_database_has_it_closed(filled):
-    def child():
-        filled.close()
-        return filled.is_closed, len(filled)
-
-    assert isinstance(in_child(child), simdb.ClosedError)
-    assert not filled.is_closed
-
-
-def test_a_database_that_is_gone_is_named_in_a_child(filled):
-    shutil.move(filled.path, filled.path + ".moved")
-
-    error = in_child(lambda: list(filled))
-
-    assert isinstance(error, simdb.NotFoundError)
-    assert filled.path in str(error)
-    shutil.move(filled.path + ".moved", filled.path)
-
-
 DATABASE = None
 
 
@@ -272,11 +227,6 @@ def test_a_pool_of_forked_workers_queries_the_parents_database(filled):
     assert found == [[1, 2], [2, 1], [3], [1]] * 25
     filled.insert(5, 5)
     assert list(filled) == [1, 2, 3, 4, 5]
-
-
-def is_new(row):
-    """What `datasets` asks of a row, in a worker."""
-    return DATABASE.first(row["bits"]) is None
 
 
 def test_a_child_can_open_the_database_again_and_both_write(database):
@@ -305,15 +255,6 @@ def test_a_child_that_unpickles_a_database_has_its_own(database):
     assert list(database) == [1, 2]
 
 
-def test_a_child_that_closes_leaves_the_parent_open(database):
-    database.insert(1, 1)
-
-    assert in_child(database.close) is None
-
-    assert list(database) == [1]
-    database.insert(2, 2)
-
-
 def test_a_childs_end_of_a_snapshot_does_not_end_the_parents(database):
     # Ending it in the child would free the parent's slot, and with it the pages it reads.
     database.insert_many(range(50), range(50))
@@ -339,14 +280,6 @@ def test_a_transaction_open_at_the_fork_is_the_parents(database):
 
         transaction.insert(3, 3)
     assert list(database) == [1, 3]
-
-
-def test_pairs_begun_by_the_parent_are_refused_in_a_child(database):
-    database.insert_many(range(9), [0] * 9)
-    pairs = database.find_all()
-
-    assert isinstance(in_child(lambda: list(pairs)), ForkedError)
-    assert len(pairs) == 36
 
 
 def test_a_child_forked_in_the_middle_of_another_threads_work_is_told_so(database):

@@ -71,19 +71,6 @@ def test_a_commit_that_does_not_fit_changes_nothing(path, durability):
     assert_sound(path)
 
 
-def test_a_process_that_ends_after_a_full_disk_leaves_a_sound_database(path):
-    script = """
-        limit(65536)
-        expect_full(lambda: database.insert_many(range(1000, 201000), many))
-        os._exit(0)
-    """
-    run_limited(path, script)
-
-    with simdb.open(path, "r") as database:
-        assert list(database) == list(range(100))
-    assert_sound(path)
-
-
 def test_a_compaction_that_does_not_fit_loses_nothing(path):
     with simdb.open(path) as database:
         database.insert_many(range(1000, 60_000), range(59_000))
@@ -124,26 +111,6 @@ def test_a_copy_that_does_not_fit_leaves_no_half_of_it(path, tmp_path):
     run_limited(path, script)
 
     assert_sound(tmp_path / "copy")
-
-
-def test_a_database_that_cannot_be_created_can_be_created_later(tmp_path):
-    script = """
-        database.close()
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
-        try:
-            simdb.open(sys.argv[1] + "2")
-        except simdb.FullError:
-            pass
-        else:
-            raise AssertionError("no FullError")
-        unlimit()
-        simdb.open(sys.argv[1] + "2").insert(1, 1)
-    """
-    simdb.open(tmp_path / "db").close()
-
-    run_limited(tmp_path / "db", script)
-
-    assert_sound(f"{tmp_path / 'db'}2")
 
 
 @pytest.mark.parametrize("verb", ["compact", "copy"])

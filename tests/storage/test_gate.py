@@ -44,22 +44,6 @@ def test_who_is_inside_keeps_others_from_being_alone(gate):
     enter_alone(gate)
 
 
-def test_who_is_alone_may_leave_out_one_that_is_inside(gate):
-    holder = gate.enter()
-
-    enter_alone(gate, besides=holder)
-
-    assert not gate.is_idle()
-    assert gate.is_idle(besides=holder)
-
-
-def test_a_thread_that_is_inside_is_refused_at_once(gate):
-    holder = gate.enter(threading.get_ident())
-
-    assert "this thread is in the middle of one" in refusal_of(lambda: enter_alone(gate))
-    gate.leave(holder)
-
-
 def test_a_thread_that_is_alone_is_not_alone_twice_and_may_come_in(gate):
     with gate.alone("it is to be changed"):
         refusal = refusal_of(lambda: enter_alone(gate))
@@ -141,13 +125,6 @@ def test_being_alone_that_an_exception_left_behind_is_forgiven_once(gate):
     assert "another thread" in refusal
 
 
-def test_holders_are_used_again(gate):
-    first = gate.enter()
-    gate.leave(first)
-
-    assert gate.enter() is first
-
-
 def test_a_turn_is_for_one_and_free_again_when_its_owner_is_gone():
     turn, first, second = Turn(), Holder(), Holder()
     assert turn.take(first, 0)
@@ -156,15 +133,4 @@ def test_a_turn_is_for_one_and_free_again_when_its_owner_is_gone():
     del first
 
     assert turn.owner is None
-    assert turn.take(second, 0)
-
-
-def test_a_turn_is_given_back_by_its_owner_only():
-    turn, first, second = Turn(), Holder(), Holder()
-    turn.take(first, None)
-
-    turn.give_back(second)
-    assert turn.owner is first
-    turn.give_back(first)
-
     assert turn.take(second, 0)

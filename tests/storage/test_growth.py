@@ -28,21 +28,6 @@ def test_a_small_map_grows_with_every_large_commit(open_database):
     assert database.stats().map_bytes > 4 * MIB
 
 
-def test_a_transaction_goes_on_after_its_commit_made_the_map_grow(open_database):
-    database = open_database(options=TINY, map_size=MIB)
-    database.insert_many(range(-50, 0), range(50))
-    with database.write() as transaction:
-        transaction.insert_many(*many(0), [None, {"n": 1}] * 15_000)
-        transaction.delete_many(range(-50, -25))
-        transaction.insert(-50, 7, "again", on_conflict="replace")
-        assert transaction.query(7, distance=0)[-1].id == -50
-
-    assert list(database)[:25] == list(range(-25, 0))
-    assert database.get(-50).metadata == "again"
-    assert database.get(29_999).metadata == {"n": 1}
-    assert database.query(29_999, distance=0) == [simdb.Match(29_999, 0)]
-
-
 def test_a_snapshot_in_the_way_of_growth_is_told_and_nothing_is_lost(open_database, short_waits):
     database = open_database(options=TINY, map_size=MIB)
     database.insert_many(range(-50, 0), range(50))
@@ -67,22 +52,6 @@ def test_compaction_makes_the_map_grow_too(open_database):
 
     assert database.compact().note == ""
     assert len(database) == 19_999
-
-
-def test_a_map_that_cannot_grow_is_full_and_nothing_is_lost(open_database, monkeypatch):
-    database = open_database(options=TINY, map_size=MIB)
-    database.insert(1, 1)
-
-    def refuse(self, needed_bytes, right):
-        raise simdb.FullError("cannot map")
-
-    monkeypatch.setattr(environment_module.Environment, "grow", refuse)
-    with pytest.raises(simdb.FullError):
-        database.insert_many(*many(10))
-    monkeypatch.undo()
-
-    assert list(database) == [1]
-    database.insert(2, 2)
 
 
 def test_a_database_that_another_process_made_larger_is_read_and_written(open_database, tmp_path):

@@ -1,8 +1,6 @@
 """IDF table files are read as they were written, or refused with a reason."""
 
 import os
-import pickle
-import stat
 
 import numpy as np
 import pytest
@@ -54,16 +52,6 @@ def test_a_table_comes_back_as_it_was(path):
     assert list(problems_of(str(path), None)) == []
 
 
-@pytest.mark.parametrize("documents", [[""], ["a"], ["a b", "a b", "a"], DOCUMENTS[:3]])
-def test_tables_of_any_size_come_back(tmp_path, documents):
-    table = simdb.fit_idf(documents)
-
-    simdb.save_idf(table, tmp_path / "any.idf")
-
-    assert simdb.load_idf(tmp_path / "any.idf") == table
-    assert list(problems_of(str(tmp_path / "any.idf"), None)) == []
-
-
 def test_the_file_is_laid_out_as_documented(content):
     count = len(TABLE)
 
@@ -73,40 +61,6 @@ def test_the_file_is_laid_out_as_documented(content):
     assert content[-8 * count :] == TABLE.entries.astype("<u8").tobytes()
     assert (len(content) - 8 * count) % 64 == 0
     assert with_true_checksums(content) == content
-
-
-def test_a_table_is_read_in_place_and_cannot_be_changed(path):
-    loaded = simdb.load_idf(path)
-
-    assert loaded.entries.ctypes.data % 64 == 0
-    for array in (loaded.entries, loaded.directory):
-        assert not array.flags.owndata
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1
-
-
-def test_a_table_outlives_its_file_and_goes_to_other_processes(path):
-    loaded = simdb.load_idf(path)
-    os.unlink(path)
-
-    assert loaded == TABLE
-    assert pickle.loads(pickle.dumps(loaded)) == TABLE
-
-
-def test_saving_again_replaces_the_file_and_leaves_nothing_else(path):
-    other = simdb.fit_idf(["red", "red"])
-
-    simdb.save_idf(other, path)
-
-    assert simdb.load_idf(path) == other
-    assert os.listdir(path.parent) == [path.name]
-
-
-def test_the_mode_of_a_file_follows_the_mask_of_the_process(path):
-    mask = os.umask(0)
-    os.umask(mask)
-
-    assert stat.S_IMODE(os.stat(path).st_mode) == 0o666 & ~mask
 
 
 def test_a_save_that_fails_leaves_the_old_file(path, monkeypatch):
@@ -119,12 +73,6 @@ def test_a_save_that_fails_leaves_the_old_file(path, monkeypatch):
 
     assert simdb.load_idf(path) == TABLE
     assert os.listdir(path.parent) == [path.name]
-
-
-@pytest.mark.parametrize("place", ["missing/words.idf", "."])
-def test_a_place_that_cannot_be_written_is_named(tmp_path, place):
-    with pytest.raises(simdb.Error, match=str(tmp_path)):
-        simdb.save_idf(TABLE, tmp_path / place)
 
 
 def test_a_table_that_is_not_there_is_not_found(tmp_path):
@@ -161,14 +109,6 @@ def test_options_of_a_later_version_ask_for_a_newer_program(path):
         simdb.load_idf(path)
 
 
-def test_options_that_an_older_version_did_not_have_are_as_usual(path):
-    settings = {name: TABLE.settings[name] for name in ("shingle", "stop_words", "by_character")}
-    table = simdb.IdfTable(TABLE.entries, TABLE.directory, TABLE.default, 50, settings)
-    simdb.save_idf(table, path)
-
-    assert simdb.load_idf(path).settings == SKETCH.feature_settings
-
-
 @given(data=st.data())
 def test_no_flipped_bit_goes_unnoticed(tmp_path_factory, content, data):
     at = data.draw(st.integers(0, 8 * len(content) - 1))
@@ -180,16 +120,6 @@ def test_no_flipped_bit_goes_unnoticed(tmp_path_factory, content, data):
     with pytest.raises((simdb.CorruptError, simdb.FormatError), match=r"flipped\.idf"):
         simdb.load_idf(path)
     assert list(problems_of(str(path), None)) != []
-
-
-@given(length=st.integers(0, 10_000))
-def test_no_missing_or_added_byte_goes_unnoticed(tmp_path_factory, content, length):
-    path = tmp_path_factory.getbasetemp() / "cut.idf"
-    cut = (content + bytes(64))[: length % (len(content) + 64)]
-    path.write_bytes(cut if len(cut) != len(content) else cut + b"\0")
-
-    with pytest.raises((simdb.CorruptError, simdb.FormatError), match=r"cut\.idf"):
-        simdb.load_idf(path)
 
 
 @given(

@@ -11,12 +11,3 @@ def test_another_lmdb_is_refused_by_name_with_the_remedy(tmp_path, monkeypatch):
 
     with pytest.raises(simdb.FormatError, match=r"LMDB 1\.0\.3, .* LMDB 0\.9: .*'lmdb>=3\.0,<4'"):
         simdb.open(tmp_path / "db")
-
-
-def test_the_installed_lmdb_is_the_one_that_is_known(open_database):
-    database = open_database()
-
-    database.insert("a", "the installed lmdb opens it")
-
-    assert lmdb.version()[:2] == (0, 9)
-    assert list(database) == ["a"]

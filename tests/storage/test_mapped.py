@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from soundness import TINY
 
 import simdb
 from simdb.core import memory
@@ -52,12 +51,6 @@ def test_a_large_value_is_found_where_it_lies(found, name, column):
     assert value.readonly
 
 
-def test_a_small_value_is_found_too(found):
-    value, expected = found(layout.META, layout.OPTIONS_KEY)
-
-    assert bytes(value) == bytes(expected)
-
-
 def test_there_is_no_value_under_an_unknown_key(found):
     assert found(layout.IDS, layout.table_key(7, layout.KEYS)) == (None, None)
     assert found(layout.DELTA, b"x") == (None, None)
@@ -69,13 +62,6 @@ def test_pages_that_do_not_fit_are_left_to_the_binding(found, wrong):
     value, expected = found(layout.IDS, KEY, file_map=wrong)
 
     assert address(value) == address(expected)
-
-
-def test_a_map_without_a_manifest_has_no_known_place(large):
-    environment = large._store.environment
-    with environment.reading() as transaction:
-        handle = environment.subdatabase(layout.DELTA)
-        assert find_map(transaction, handle, b"none", environment.used_bytes) is None
 
 
 def test_only_what_a_read_transaction_fetched_has_pages_of_the_file(large):
@@ -96,14 +82,6 @@ def test_only_what_a_read_transaction_fetched_has_pages_of_the_file(large):
     assert pages.stop > pages.start
     assert copied is None
     assert store.environment.write(written) is None
-
-
-def test_tables_are_not_read_ahead_of_need(tmp_path):
-    with simdb.open(tmp_path / "db", options=TINY) as database:
-        database.insert_many(range(10), BITS[:10])
-
-        with database._store.state() as state:
-            assert not state.source.is_larger_than_memory
 
 
 @pytest.fixture
@@ -135,13 +113,6 @@ def test_the_memory_is_that_of_the_control_group(monkeypatch, in_group, files, e
     memory.memory_bytes.cache_clear()
 
     assert memory.memory_bytes() == expected
-
-
-def test_without_control_groups_the_memory_is_that_of_the_machine(monkeypatch, in_group):
-    monkeypatch.setattr(memory, "LIMITS", ((in_group, "memory.max"),))
-    memory.memory_bytes.cache_clear()
-
-    assert memory.memory_bytes() > 100_000_000
 
 
 def test_a_limit_of_the_process_is_a_limit_of_the_memory(monkeypatch, in_group):

@@ -3,7 +3,7 @@
 import enum
 import io
 import math
-from collections import Counter, OrderedDict, namedtuple
+from collections import OrderedDict, namedtuple
 
 import hypothesis.strategies as st
 import msgpack
@@ -139,23 +139,6 @@ def test_what_would_come_back_as_something_else_is_refused_with_its_place(
         database.insert_many(["a", "b"], [1, 2], [{"fine": 1}, metadata])
 
     assert len(database) == 0
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {1: "a", "1": "b", None: "c", 2.5: "d", b"x": "e", False: "f"},
-        [-(2**63), 2**64 - 1, math.inf, -0.0, "\u0105\u0119\u4e2d", b"\xc4\xc5\xc6", {}],
-        OrderedDict(a=[Colour.RED]),
-        Counter("abca"),
-        {"score": np.float64(0.25), "name": np.str_("x")},
-        [bytearray(b"x"), memoryview(b"y")],
-    ],
-)
-def test_what_is_equal_to_its_stored_form_is_taken(database, metadata):
-    database.insert("a", 1, metadata)
-
-    assert database.get("a").metadata == metadata
 
 
 def test_nan_is_a_value_like_any_other_that_is_no_key(database):

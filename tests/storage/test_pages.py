@@ -218,14 +218,6 @@ def test_a_file_that_lost_its_end_is_refused_when_opening(data_file):
         simdb.open(data_file.parent, "r")
 
 
-def test_two_values_on_the_same_page_are_found(data_file):
-    one, other = list(big_nodes(data_file.read_bytes()))[-2:]
-    content = data_file.read_bytes()
-    put(data_file, one, "<Q", struct.unpack_from("<Q", content, other)[0])
-
-    assert problems(data_file) != []
-
-
 def test_meta_pages_that_are_not_of_neighbouring_commits_are_found(data_file):
     put(data_file, 16 + 128, "<Q", 1000)
 

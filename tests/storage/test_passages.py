@@ -176,15 +176,6 @@ def test_passages_are_those_of_the_texts_whatever_was_done(tmp_path, sizes, seed
     assert_sound(path)
 
 
-def test_documents_without_words_add_no_runs(tmp_path):
-    with simdb.open(tmp_path / "db", options=OPTIONS, durability="none") as database:
-        for number in range(20):
-            database.insert(number, "")
-
-        assert len(rows_of(database)) == 1
-        assert_passages(database, dict.fromkeys(range(20), ""))
-
-
 @pytest.fixture
 def database(tmp_path):
     """A database with two passage runs, the first of them longer."""

@@ -32,11 +32,6 @@ def test_pieces_have_every_live_document_once_and_in_order(gone, longest):
     assert [*chain(*new)] == list(range(len(live)))
 
 
-def test_there_is_no_piece_without_documents():
-    assert list(pieces_of(dead_of(range(20), 20), 20, 8)) == []
-    assert list(pieces_of(None, 0, 8)) == []
-
-
 @pytest.mark.parametrize(("start", "stop"), [(0, 100), (5, 6), (3, 13), (8, 16), (9, 97)])
 @pytest.mark.parametrize("gone", [None, RANDOM[:30]])
 def test_a_piece_leaves_out_the_deleted_and_what_is_outside(start, stop, gone):

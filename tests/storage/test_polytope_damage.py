@@ -100,44 +100,6 @@ def test_a_wrong_length_is_found_without_deep(damaged, case):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("column", layout.TABLE_KINDS)
-def test_a_missing_value_is_found_without_deep(damaged, column):
-    environment = damaged._store.environment
-    handle, key = environment.subdatabase(NAME), key_of(damaged, column)
-    environment.write(lambda transaction: transaction.delete(key, db=handle))
-
-    (found,) = damaged.check()
-
-    assert "is missing from polytope/01" in found.message
-
-
-def test_a_value_of_no_run_is_found(damaged):
-    environment = damaged._store.environment
-    handle, key = environment.subdatabase(NAME), layout.table_key(77, layout.KEYS)
-    value = codec.encode_array(b"keys", key, np.zeros(3, np.uint64))
-    environment.write(lambda transaction: transaction.put(key, value, db=handle))
-
-    (found,) = damaged.check(deep=True)
-
-    assert found.place == "polytope/01"
-    assert "belongs to no run" in found.message
-
-
-def test_a_flipped_bit_is_found_by_deep(damaged):
-    environment = damaged._store.environment
-    handle, key = environment.subdatabase(NAME), key_of(damaged, layout.KEYS)
-
-    def write(transaction):
-        value = bytearray(transaction.get(key, db=handle))
-        value[60] ^= 1
-        transaction.put(key, bytes(value), db=handle)
-
-    environment.write(write)
-
-    assert any("its checksum differs" in each.message for each in damaged.check(deep=True))
-
-
-@pytest.mark.few(1)
 @pytest.mark.parametrize("case", [*DEEP, *AT_ONCE])
 def test_a_rebuild_repairs_it_and_loses_nothing(damaged, case):
     wanted = list(damaged)

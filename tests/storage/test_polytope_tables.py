@@ -4,10 +4,9 @@ import numpy as np
 import polytope_tables
 import pytest
 from over import over
-from soundness import TINY
 
 import simdb
-from simdb.storage import codec, layout
+from simdb.storage import layout
 from simdb.storage.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
 from simdb.storage.table import directory_bits, polytope_header_bits, stored_bits
 
@@ -64,29 +63,6 @@ def test_compacting_and_rebuilding_keep_every_entry(mixed, verb):
     assert found == polytope_tables.expected(mixed)
 
 
-def test_the_tables_are_there_when_the_database_is_opened_again(mixed, open_database):
-    wanted = polytope_tables.expected(mixed)
-    mixed.close()
-
-    with open_database() as again:
-        found = polytope_tables.stored(again)
-
-    assert found == wanted
-
-
-def test_runs_sealed_inside_a_transaction_have_the_tables(database):
-    with database.write() as transaction:
-        for at, text in enumerate(texts(9)):
-            transaction.insert(at, text)
-            transaction.query(text)
-        with transaction._state() as state:
-            runs = [run.info for run in state.runs]
-        found = polytope_tables.stored(transaction)
-
-    assert sum(run.polytope_count for run in runs) == 5
-    assert found == polytope_tables.expected(database)
-
-
 def test_documents_without_weights_cost_no_values(database):
     database.insert_many(range(20), np.arange(20, dtype=np.uint64))
 
@@ -101,24 +77,6 @@ def test_a_database_has_as_many_tables_as_its_options_say(open_database, count):
 
     assert len(polytope_tables.stored_values(database)) == count
     assert polytope_tables.stored(database) == polytope_tables.expected(database)
-
-
-def test_without_polytopes_nothing_of_them_is_stored(open_database):
-    database = open_database(options=simdb.Options(polytopes=0, delta_documents=4, growth=2))
-    database.insert_many(range(11), texts(11))
-
-    sections = database.stats().section_bytes
-
-    assert not [name for name in sections if name.startswith("polytope/")]
-
-
-def test_statistics_name_the_tables_and_their_bytes(mixed):
-    sections = mixed.stats().section_bytes
-
-    assert [name for name in sections if name.startswith("polytope/")] == [
-        "polytope/00", "polytope/01", "polytope/02", "polytope/03",
-    ]  # fmt: skip
-    assert sections["polytope/00"] > 0
 
 
 def test_a_header_consists_of_whole_vertices_and_grows_with_the_table():
@@ -143,43 +101,9 @@ def test_a_stored_directory_of_another_width_is_refused(length):
     assert stored_bits(NAME, directory, 3, -1) is None
 
 
-def test_a_manifest_with_cross_polytope_tables_comes_back_as_it_was():
-    rows = (RunInfo(0, 0, 5, 5, 5, 4, 3), RunInfo(1, 5, 6, 1, 1, 1, 0))
-    manifest = Manifest(runs=rows, next_run=2, next_ordinal=6, delta_start=6)
-
-    assert decode_manifest(encode_manifest(manifest)) == manifest
-
-
 def test_a_run_with_more_entries_than_weighted_documents_is_refused():
     rows = (RunInfo(0, 0, 5, 5, 5, 2, 3),)
     value = encode_manifest(Manifest(runs=rows, next_run=1, next_ordinal=5, delta_start=5))
 
     with pytest.raises(simdb.CorruptError, match="more entries"):
         decode_manifest(value)
-
-
-def test_tables_in_one_run_may_have_any_width_that_is_stored(tmp_path):
-    with simdb.open(tmp_path / "db", options=TINY) as database:
-        database.insert_many(range(9), texts(9))
-        database.compact()
-        environment = database._store.environment
-        key = layout.table_key(database.stats().runs[0].run, layout.DIRECTORY)
-
-        def widen(transaction):
-            handle = environment.subdatabase(NAME)
-            keys_key = layout.table_key(layout.key_number(key), layout.KEYS)
-            value = transaction.get(keys_key, db=handle)
-            keys = codec.decode_array(layout.TABLE_KINDS[layout.KEYS], keys_key, value, "<u8")
-            starts = np.arange((1 << 13) + 1, dtype=object) << 51
-            directory = np.searchsorted(keys.astype(object), starts).astype(np.uint32)
-            kind = layout.TABLE_KINDS[layout.DIRECTORY]
-            transaction.put(key, codec.encode_array(kind, key, directory), db=handle)
-
-        environment.write(widen)
-
-    with simdb.open(tmp_path / "db") as database:
-        found = list(database.check(deep=True))
-        entries = polytope_tables.stored(database)
-
-        assert found == []
-        assert entries == polytope_tables.expected(database)

@@ -280,27 +280,12 @@ def test_a_file_under_two_names_is_not_written(path, tmp_path, name):
         simdb.open(path, "w")
 
 
-def test_a_data_file_under_two_names_is_read(path, tmp_path):
-    os.link(path / "data.mdb", tmp_path / "second")
-
-    with simdb.open(path, "r") as database:
-        assert len(database) == 30
-
-
 @pytest.mark.parametrize("mode", ["r", "w", "c", "x"])
 def test_a_data_file_that_was_cut_off_to_nothing_is_told_and_never_made_anew(path, mode):
     os.truncate(path / "data.mdb", 0)
 
     with pytest.raises((simdb.FormatError, simdb.ExistsError), match="is empty"):
         simdb.open(path, mode)
-
-
-def test_compaction_goes_on_meaning_the_file_that_it_put_in_place(path):
-    with simdb.open(path, "w") as database, simdb.open(path, "r") as second:
-        assert database.compact().note == ""
-        database.insert("after", 5)
-        assert len(second) == 31
-    assert_sound(path)
 
 
 def test_an_identity_that_is_written_in_parts_is_written_whole(tmp_path, monkeypatch):

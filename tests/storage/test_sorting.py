@@ -54,8 +54,3 @@ def check(words, number):
 @over("number", [1, 2, 5])
 def test_tables_are_sorted_alike_by_any_number_of_threads(tiny_bins, kind, number):
     check(WORDS[kind], number)
-
-
-@over("count", [table.BINNED_ENTRIES - 1, table.BINNED_ENTRIES])
-def test_tables_are_sorted_in_one_piece_or_by_bins_alike(count):
-    check(np.random.default_rng(5).integers(0, 2**64, count, np.uint64), 2)

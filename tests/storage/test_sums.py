@@ -7,14 +7,11 @@ import pytest
 from soundness import everything
 
 import simdb
-from simdb.core import kernel
 from simdb.core.errors import CorruptError
 from simdb.database.maintenance import rebuild
 from simdb.database.write import commit
 from simdb.storage import codec, layout
-from simdb.storage.contents import table_names
 from simdb.storage.manifest import decode_manifest, encode_manifest
-from simdb.storage.table import Entries, is_stored, joint, sums_of
 
 OPTIONS = simdb.Options(delta_documents=8, growth=2, polytopes=2, sketch=simdb.Simhash(shingle=1))
 WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown"]
@@ -47,38 +44,6 @@ def zero(database, name, column):
         transaction.put(key, codec.encode_array(kind, key, np.zeros_like(found)), db=handle)
 
     environment.write(write)
-
-
-def sums_by_definition(database):
-    """Return the sums of the tables of each run, made of what is stored, and of the manifest."""
-    store = database._store
-    names = table_names(store.options)
-    with store.state() as state:
-        runs = store.contents(state.source).runs
-        found = [
-            {
-                name: kernel.entry_sum(*run.named_table(name, state.source)[:2])
-                for name in (layout.IDS, *names)
-                if is_stored(run.info, name)
-            }
-            for run in runs
-        ]
-        return found, [sums_of(run.info, names) for run in runs]
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("verb", [None, "compact", "rebuild", "calibrate"])
-def test_the_manifest_has_the_sums_of_all_tables(database, verb):
-    if verb:
-        getattr(database, verb)()
-
-    stored, said = sums_by_definition(database)
-
-    assert stored == said
-    # The first run is lean before everything lies in one run, which has documents without weights.
-    lean = [layout.IDS, *layout.lean_names(table_names(OPTIONS))]
-    names = [layout.IDS, *table_names(OPTIONS)] if verb in ("compact", "rebuild") else lean
-    assert list(stored[0]) == names
 
 
 @pytest.mark.few(1)
@@ -174,9 +139,3 @@ def test_runs_without_sums_are_not_merged_if_a_checksum_is_wrong(database):
     with pytest.raises(CorruptError, match="its checksum differs"):
         database.compact()
     database.rebuild()
-
-
-def test_sums_add_up():
-    parts = [Entries(2, 2**63), Entries(3, 2**63 + 5)]
-
-    assert joint(parts) == Entries(5, 5)

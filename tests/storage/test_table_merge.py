@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from simdb.storage import layout, merge
+from simdb.storage import merge
 from simdb.storage.merge import TableMerge, merge_tables
 from simdb.storage.run import Table
 from simdb.storage.tombstones import with_deleted
@@ -72,22 +72,6 @@ def test_ranges_of_keys_are_merged_in_the_order_of_the_tables(columns, threads, 
     )
 
 
-def test_a_merge_takes_about_as_many_windows_as_it_has_entries_for():
-    _, count = merged_in_windows(tables_of(range(100), range(50, 150)), 50)
-
-    assert 4 <= count <= 6
-
-
-def test_deleted_documents_are_left_out():
-    tables = tables_of(*RANDOM)
-    dead = with_deleted(None, np.arange(0, 120, 3, dtype=np.uint32), 120)
-
-    merged, _ = merged_in_windows(tables, 10, dead)
-
-    assert sorted(merged.ordinals.tolist()) == [at for at in range(120) if at % 3]
-    assert (np.diff(merged.keys.astype(np.int64)) >= 0).all()
-
-
 def test_keys_out_of_order_end_too():
     keys = np.array([9, 1, 8, 2, 7], np.uint64)
     table = Table(keys, np.arange(5, dtype=np.uint32), NONE)
@@ -95,10 +79,6 @@ def test_keys_out_of_order_end_too():
     merged, _ = merged_in_windows([table, *tables_of([3, 4])], 1)
 
     assert len(merged.keys) == 7
-
-
-def test_empty_tables_are_complete():
-    assert TableMerge([0, 0]).is_complete
 
 
 @pytest.mark.parametrize("count", [3, 40, 100])
@@ -114,14 +94,3 @@ def test_a_single_table_is_copied_without_the_deleted(most, count):
     kept = tables[0].ordinals % 3 != 0
     assert merge.merged.keys.tolist() == tables[0].keys[kept].tolist()
     assert merge.merged.ordinals.tolist() == tables[0].ordinals[kept].tolist()
-
-
-def test_a_column_that_was_taken_is_no_longer_kept():
-    merge = TableMerge([3])
-    merge.advance(tables_of([1, 2, 3]), IN_MEMORY, None, 3)
-
-    keys = merge.take(layout.KEYS)
-
-    assert keys.tolist() == [1, 2, 3]
-    assert [len(each) for each in merge.merged] == [0, 3, 0]
-    assert merge.is_complete

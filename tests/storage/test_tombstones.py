@@ -19,17 +19,6 @@ def committed(*ordinals):
     return with_deleted(None, numbers(*ordinals), COUNT)
 
 
-def test_the_committed_bitmap_does_not_change():
-    bitmap = committed(1)
-    tombstones = Tombstones(bitmap, Spare())
-
-    tombstones.delete(numbers(2, 3), COUNT)
-    tombstones.delete(numbers(4), COUNT)
-
-    assert dead_of(tombstones.bitmap) == [1, 2, 3, 4]
-    assert dead_of(bitmap) == [1]
-
-
 def test_a_second_deletion_changes_the_bitmap_in_place():
     tombstones = Tombstones(committed(1), Spare())
     tombstones.delete(numbers(2), COUNT)
@@ -52,16 +41,6 @@ def test_a_bitmap_that_somebody_holds_does_not_change():
     assert part[0] == 0b110
 
 
-def test_a_bitmap_that_only_a_part_refers_to_does_not_change():
-    tombstones = Tombstones(committed(1), Spare())
-    tombstones.delete(numbers(2), COUNT)
-    part = tombstones.bitmap[:1]
-
-    tombstones.delete(numbers(3), COUNT)
-
-    assert part[0] == 0b110
-
-
 def test_taking_back_deletions_restores_the_bits():
     tombstones = Tombstones(committed(1), Spare())
     tombstones.delete(numbers(2), COUNT)
@@ -71,15 +50,6 @@ def test_taking_back_deletions_restores_the_bits():
 
     assert dead_of(tombstones.bitmap) == [1, 2]
     assert len(tombstones.deleted) == 1
-
-
-def test_taking_back_the_first_deletion_leaves_none():
-    tombstones = Tombstones(None, Spare())
-
-    tombstones.delete(numbers(3), COUNT)
-    tombstones.restore(0)
-
-    assert dead_of(tombstones.bitmap) == []
 
 
 def test_the_spare_bitmap_is_used_in_turn():
@@ -121,16 +91,6 @@ def test_the_spare_of_an_aborted_transaction_is_not_used():
     last.delete(numbers(3), COUNT)
 
     assert dead_of(last.bitmap) == [1, 3]
-
-
-def test_a_spare_of_other_contents_is_not_used():
-    spare = Spare()
-    spare.keep(committed(), committed(1), [numbers(1)])
-
-    tombstones = Tombstones(committed(5), spare)
-    tombstones.delete(numbers(6), COUNT)
-
-    assert dead_of(tombstones.bitmap) == [5, 6]
 
 
 def test_more_ordinals_make_a_longer_bitmap():

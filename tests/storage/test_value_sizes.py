@@ -10,9 +10,7 @@ from simdb.core.errors import FullError
 from simdb.plan.tables import Permutations
 from simdb.storage import layout
 from simdb.storage.delta import StoredBatch
-from simdb.storage.merge import joined
 from simdb.storage.rewriting import seal
-from simdb.storage.run import as_segment
 
 GIB = 2**30
 # Sees no column in the map of a file.
@@ -47,19 +45,6 @@ def test_more_than_four_gibibytes_of_ids_are_sealed_whole(monkeypatch, many_giga
         [0, GIB, 2 * GIB, 3 * GIB],
         [0, GIB],
     ]
-
-
-@pytest.mark.slow
-def test_more_ids_than_one_value_holds_are_refused_and_not_cut_off(many_gigabytes):
-    message = r"the ids of 10 documents have 10737418240 bytes, more than the 4294967295 of one"
-    parts = [as_segment(0, many_gigabytes.part(at, at + 2)) for at in range(0, 10, 2)]
-
-    with pytest.raises(FullError, match=message):
-        as_segment(0, many_gigabytes)
-    with pytest.raises(FullError, match=message):
-        many_gigabytes.encoded(layout.number_key(0))
-    with pytest.raises(FullError, match=message):
-        joined(parts, 0)
 
 
 def test_a_value_longer_than_lmdb_holds_is_refused_by_name_and_nothing_is_changed(

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import threading
 import time
 
 import pytest
@@ -25,15 +24,6 @@ def board(request, tmp_path):
         return
     with (tmp_path / "lock").open("w+b") as file:
         yield Board(file)
-
-
-def test_a_board_keeps_the_last_note(board):
-    assert board.read() == NO_NOTE
-
-    board.write(5, 7)
-    board.write(1e9, 9)
-
-    assert board.read() == (1e9, 9)
 
 
 def test_a_note_leaves_the_time_of_the_file_as_it_was(tmp_path):
@@ -83,14 +73,6 @@ def test_who_waits_leaves_a_note_and_takes_it_away(board, monkeypatch):
     assert board.read() == NO_NOTE
 
 
-def test_who_gives_up_takes_its_note_away(board, monkeypatch):
-    monkeypatch.setattr(files, "PATIENCE_SECONDS", 0.0)
-
-    assert not wait(lambda: False, 0.01, board, longest_seconds=0.001)
-
-    assert board.read() == NO_NOTE
-
-
 def test_processes_that_write_without_pause_let_another_write(tmp_path):
     """Before, two such writers committed hundreds of times while another one waited."""
     path = str(tmp_path / "d")
@@ -111,21 +93,6 @@ def test_processes_that_write_without_pause_let_another_write(tmp_path):
         for writer in writers:
             writer.kill()
             writer.join()
-
-
-def test_a_thread_that_writes_without_pause_lets_another_write(tmp_path):
-    with simdb.open(str(tmp_path / "d"), "c", timeout=30) as db:
-        is_done = threading.Event()
-        thread = threading.Thread(target=_write_until, args=(db, is_done.is_set))
-        thread.start()
-        try:
-            while len(db) < 2:
-                time.sleep(0.01)
-            for number in range(3):
-                db.insert(f"mine {number}", "some words of mine")
-        finally:
-            is_done.set()
-            thread.join()
 
 
 def _write_for_ever(path, name):

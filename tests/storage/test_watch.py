@@ -82,16 +82,6 @@ def test_pages_damaged_while_open_are_a_corrupt_error(path, name, first):
     assert said.startswith("CorruptError: ")
 
 
-def test_what_was_fetched_before_answers_after_a_page_was_touched(path):
-    with simdb.open(path, "w") as database:
-        before = database.query(5, distance=0)
-        os.utime(path / "data.mdb")
-
-        assert database.query(5, distance=0) == before
-        assert database.get(3).metadata == {"n": 1}
-    assert_sound(path)
-
-
 def test_commits_of_ones_own_and_of_others_walk_no_page(path, walks):
     with simdb.open(path, "w", durability="process") as database:
         walks.clear()
@@ -129,17 +119,6 @@ def test_while_the_file_changes_all_the_time_walks_take_a_small_part(path, walks
             database.get(number)
 
         assert walks == [None]
-
-
-def test_a_transaction_that_changes_nothing_is_no_commit(path):
-    with simdb.open(path, "w") as database:
-        time.sleep(TICK_SECONDS)
-        database._store.environment.write(lambda _: None)
-        os.utime(path / "data.mdb")
-
-        assert database.get(3).metadata == {"n": 1}
-        database.insert("later", 5)
-    assert_sound(path)
 
 
 def test_before_changes_of_metadata_walks_take_a_small_part_of_the_time(path, walks, monkeypatch):
