@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from over import over
 from soundness import assert_sound
-from stored_values import change_value
+from stored_values import change_value, put_value
 
 import simdb
 from simdb.core.arrays import Ragged, offsets_of
@@ -100,10 +100,8 @@ def test_check_finds_lost_and_damaged_features_and_rebuild_can_drop_them(databas
 
 
 def test_the_deep_check_finds_what_are_no_features(database):
-    environment = database._store.environment
-    handle = environment.subdatabase(layout.FEATURES)
     ((key, value),) = metadata.encode_features(9, packed([7]))
-    environment.write(lambda writer: writer.put(key, bytes(value), db=handle))
+    put_value(database, layout.FEATURES, key, value)
 
     (finding,) = database.check(deep=True)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from forked import run_until_killed
 from soundness import assert_sound
-from stored_values import change_value
+from stored_values import change_array, change_value, put_value, remove_value
 
 import simdb
 from simdb.database.write import commit as writing
@@ -189,15 +189,14 @@ def database(tmp_path):
 
 def put_ordinals(database, row):
     """Store other ordinals of a passage run, with a right checksum."""
-    source = database._store.source()
     key = layout.segment_key(row.number, layout.ORDINALS, 0)
     kind = layout.TABLE_KINDS[layout.ORDINALS]
-    ordinals = source.fetch(layout.PASSAGES, kind, key, "<u4").copy()
-    source.end()
-    ordinals[0] = row.start if ordinals[0] != row.start else row.start + 1
-    change_value(
-        database, layout.PASSAGES, key, lambda _: bytes(codec.encode_array(kind, key, ordinals))
-    )
+
+    def changed(ordinals):
+        ordinals[0] = row.start if ordinals[0] != row.start else row.start + 1
+        return ordinals
+
+    change_array(database, layout.PASSAGES, kind, key, changed, "<u4")
 
 
 @pytest.mark.parametrize("column", [layout.KEYS, layout.ORDINALS])
@@ -246,26 +245,19 @@ def test_a_merge_does_not_pass_damage_on(database, verb):
 
 
 def test_the_deep_check_finds_values_of_no_run_and_rebuild_removes_them(database):
-    key = layout.segment_key(rows_of(database)[0].number, layout.KEYS, 0)
-    stray = layout.segment_key(77, layout.KEYS, 0)
-    environment = database._store.environment
-    handle = environment.subdatabase(layout.PASSAGES)
-    kind = layout.TABLE_KINDS[layout.KEYS]
-    value = bytes(codec.encode_array(kind, stray, np.zeros(3, np.uint64)))
-    environment.write(lambda writer: writer.put(stray, value, db=handle))
+    stray, kind = layout.segment_key(77, layout.KEYS, 0), layout.TABLE_KINDS[layout.KEYS]
+    value = codec.encode_array(kind, stray, np.zeros(3, np.uint64))
+    put_value(database, layout.PASSAGES, stray, value)
 
     (finding,) = database.check(deep=True)
 
     assert finding.place == "passages"
-    assert key != stray
     database.rebuild()
     assert list(database.check(deep=True)) == []
 
 
 def test_without_its_manifest_a_database_loses_its_passages_only_if_it_may(database):
-    environment = database._store.environment
-    handle = environment.subdatabase(layout.MANIFEST)
-    environment.write(lambda writer: writer.delete(layout.MANIFEST_KEY, db=handle))
+    remove_value(database, layout.MANIFEST, layout.MANIFEST_KEY)
 
     with pytest.raises(simdb.CorruptError, match="passages"):
         database.rebuild()
