@@ -75,8 +75,7 @@ def restore(path, tmp_path):
     os.replace(tmp_path / "copy" / "data.mdb", path / "data.mdb")
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("mode", ["r", "w", "c"])
+@pytest.mark.parametrize("mode", ["r", "c"])
 def test_a_file_put_in_place_under_a_reader_is_neither_opened_nor_made_anew(
     path, tmp_path, start, mode
 ):
@@ -113,8 +112,7 @@ def test_a_writer_whose_directory_was_removed_acknowledges_nothing(path, start):
     assert "data.mdb was removed" in writer.ask("insert")
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("name", LOCKS)
+@pytest.mark.parametrize("name", ["writer.lock", "lock.mdb"])
 def test_a_writer_whose_lock_file_was_removed_acknowledges_nothing(path, start, name):
     writer = start("w")
     os.unlink(path / name)
@@ -130,7 +128,6 @@ def test_a_writer_whose_lock_file_was_removed_acknowledges_nothing(path, start, 
     assert_sound(path)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["presence.lock", "lock.mdb"])
 def test_nobody_opens_beside_others_without_the_lock_files_that_they_share(
     path, start, monkeypatch, name

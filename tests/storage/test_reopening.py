@@ -19,6 +19,11 @@ CALLS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def few_tries(monkeypatch):
+    monkeypatch.setattr("simdb.storage.file_map.OPEN_TRIES", 2)
+
+
 class Failing:
     """The calls of the system, of which the `at`-th fails, and with `lasts` all later ones too."""
 
@@ -36,18 +41,9 @@ class Failing:
         return real(*given, **named)
 
 
-def verbs(database):
-    return {"compact": database.compact, "rebuild": database.rebuild}
-
-
 @pytest.mark.parametrize(
     ("verb", "code", "lasts"),
-    [
-        ("compact", errno.EMFILE, True),
-        ("rebuild", errno.EIO, False),
-        pytest.param("compact", errno.ENOMEM, False),
-        pytest.param("rebuild", errno.EMFILE, True),
-    ],
+    [("compact", errno.EMFILE, True), ("rebuild", errno.EIO, False)],
 )
 def test_a_database_outlives_reopening_that_fails_at_any_call(tmp_path, verb, code, lasts):
     at, expected = 0, set(range(40))
@@ -60,7 +56,7 @@ def test_a_database_outlives_reopening_that_fails_at_any_call(tmp_path, verb, co
             with pytest.MonkeyPatch.context() as patch:
                 failing, was_told = Failing(patch, at, code, lasts=lasts), False
                 try:
-                    verbs(database)[verb]()
+                    getattr(database, verb)()
                 except simdb.Error:
                     was_told = True
                 failing.is_on = False

@@ -53,28 +53,22 @@ def all_pages(path):
     return range(os.stat(path / "data.mdb").st_size // PAGE)
 
 
-VERBS = {
-    "get": lambda database: database.get(3),
-    "insert": lambda database: database.insert("more", 9),
-    "many": lambda database: database.insert_many(range(900, 950), range(50)),
-    "delete": lambda database: database.delete(3),
-    "update": lambda database: database.update_metadata(3, "m" * 5000),
-    "stats": lambda database: database.stats(),
-    "rebuild": lambda database: database.rebuild(drop_damaged=True),
-    "copy": lambda database: database.copy(f"{database.path}.copy"),
-}
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("name", VERBS)
-@pytest.mark.parametrize("first", [0, 2], ids=["with the meta pages", "without them"])
-def test_pages_damaged_while_open_are_a_corrupt_error(path, name, first):
+@pytest.mark.parametrize(
+    ("verb", "first"),
+    [
+        (lambda database: database.get(3), 0),
+        (lambda database: database.insert_many(range(900, 950), range(50)), 2),
+        (lambda database: database.rebuild(drop_damaged=True), 2),
+    ],
+    ids=["get", "insert_many", "rebuild"],
+)
+def test_pages_damaged_while_open_are_a_corrupt_error(path, verb, first):
     # LMDB aborted the process, or the system ended it.
     def damage_and_go_on(path):
         with simdb.open(path, "w") as database:
             database.query(5, distance=0)
             overwrite(path, all_pages(path)[first:])
-            VERBS[name](database)
+            verb(database)
 
     ended, said = verdict(damage_and_go_on, path)
 

@@ -7,10 +7,7 @@ import numpy as np
 from simdb.storage import codec, layout
 from simdb.storage.manifest import decode_manifest, encode_manifest
 
-DTYPES = {
-    layout.KEYS: "<u8", layout.ORDINALS: "<u4", layout.DIRECTORY: "<u4", layout.OFFSET: "<u4",
-    layout.FINGERPRINT: "<u8",
-}  # fmt: skip
+DTYPES = {layout.KEYS: "<u8", layout.ORDINALS: "<u4", layout.DIRECTORY: "<u4"}
 
 
 def change_value(database, subdatabase, key, change):
