@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from led_files import KEPT, NEW, ONE, TWO, changed, records, write
+from led_files import KEPT, NEW, ONE, records, write
+from over import over
 
 import simdb
 
@@ -19,16 +20,9 @@ def run(simdb_run):
     return lambda *words: simdb_run("dedup", "new.jsonl", *words)
 
 
-@pytest.mark.parametrize(
-    "against",
-    [
-        ["--against", "old.jsonl", "more.jsonl"],
-        ["--against", "old.jsonl", "--against", "more.jsonl"],
-        ["--against", "[mo]*[ed].jsonl"],
-    ],
-)
+@over("against", [["old.jsonl", "more.jsonl"], ["old.jsonl", "--against", "[m]*.jsonl"]])
 def test_what_matches_the_reference_is_left_out(run, against):
-    ran = run(*against, "-o", "kept.jsonl")
+    ran = run("--against", *against, "-o", "kept.jsonl")
 
     assert ran.code == 0
     lines = Path("new.jsonl").read_text().splitlines(keepends=True)
@@ -42,57 +36,6 @@ def test_what_matches_the_reference_is_left_out(run, against):
     assert "5 documents, 2 groups, 3 duplicates, 2 of them of --against" in ran.notes
 
 
-@pytest.mark.parametrize("source", ["s.jsonl", "s.csv", "s.parquet", "s.jsonl.gz"])
-@pytest.mark.parametrize("name", ["r.jsonl", "r.csv", "r.parquet", "r.jsonl.gz"])
-@pytest.mark.few(4)
-def test_data_and_reference_can_have_any_format(simdb_run, source, name):
-    write(source, records(NEW, "n"))
-    write(name, records([ONE, ""], "o"))
-
-    ran = simdb_run("dedup", source, "--against", name, "-o", "kept.jsonl", "--json")
-
-    assert ran.code == 0
-    kept = [json.loads(line)["id"] for line in Path("kept.jsonl").read_text().splitlines()]
-    assert kept == KEPT
-    assert ran.rows[0]["representative"] == "o0"
-
-
-def test_a_folder_and_a_single_file_are_a_reference(simdb_run):
-    Path("pages").mkdir()
-    Path("pages/one.txt").write_text(ONE)
-    Path("page.html").write_text(changed(TWO, 1))
-    write("new.jsonl", records(NEW, "n"))
-
-    ran = simdb_run("dedup", "new.jsonl", "--against", "pages", "page.html", "-o", "kept.jsonl")
-
-    assert [json.loads(line)["id"] for line in Path("kept.jsonl").read_text().splitlines()] == [
-        "n3"
-    ]
-    assert [row["representative"] for row in ran.rows] == ["pages/one.txt", "page.html"]
-
-
-def test_files_are_kept_in_a_folder_or_a_list(simdb_run):
-    Path("pages").mkdir()
-    for at, text in enumerate(NEW):
-        Path(f"pages/{at}.txt").write_text(text)
-    write("old.jsonl", records([ONE], "o"))
-
-    simdb_run("dedup", "pages", "--against", "old.jsonl", "-o", "kept/")
-    simdb_run("dedup", "pages", "--against", "old.jsonl", "-o", "kept.txt")
-
-    assert sorted(path.name for path in Path("kept").iterdir()) == ["1.txt", "3.txt"]
-    assert Path("kept.txt").read_text() == "pages/1.txt\npages/3.txt\n"
-
-
-def test_keep_orders_the_input_and_not_the_reference(run):
-    ran = run("--against", "old.jsonl", "--keep", "last", "-o", "kept.jsonl")
-
-    assert [json.loads(line)["id"] for line in Path("kept.jsonl").read_text().splitlines()] == [
-        "n2", "n3",
-    ]  # fmt: skip
-    assert [row["representative"] for row in ran.rows] == ["o1", "n2"]
-
-
 def test_tables_of_groups_say_which_leader_is_of_the_reference(run):
     run("--against", "old.jsonl", "--groups", "groups.csv", "--show", "8", "--quiet")
 
@@ -102,16 +45,6 @@ def test_tables_of_groups_say_which_leader_is_of_the_reference(run):
         ("o1", "true", "n0"), ("o1", "true", "n4"), ("n1", "false", "n2"),
     ]  # fmt: skip
     assert rows[0]["representative_text"].startswith("w0 w1")
-
-
-def test_a_page_shows_the_text_of_the_reference(run):
-    pytest.importorskip("jinja2")
-    write("old.jsonl", records([ONE + " lighthouse"], "o"))
-
-    ran = run("--against", "old.jsonl", "--report", "page.html")
-
-    assert ran.code == 0
-    assert "lighthouse" in Path("page.html").read_text()
 
 
 def test_a_database_is_a_reference_that_nothing_is_stored_in(run, simdb_run):
@@ -138,7 +71,7 @@ def test_texts_of_the_database_decide_if_they_are_named(run, simdb_run):
     assert "only estimated" not in ran.notes
 
 
-@pytest.mark.parametrize(
+@over(
     ("words", "message"),
     [
         (["--db", "d"], "--against compares with a reference and stores nothing"),
@@ -148,46 +81,24 @@ def test_texts_of_the_database_decide_if_they_are_named(run, simdb_run):
         (["-o", "old.jsonl"], "old.jsonl is in --against, which stays as it is"),
         (["--against", "new.jsonl"], "new.jsonl is in the data and in what they are compared"),
         (["--against", "gone.jsonl"], "there is no file or folder gone.jsonl"),
+        (["-o", "held/"], "held/new.jsonl is in --against, which stays as it is"),
+        (["--report", "held/new.jsonl"], "held/new.jsonl is in --against, which stays as it is"),
+        (["--text-field", "body", "-o", "kept.jsonl"], "use --text-field to name the field"),
         (["--against", "db"], "db is a database, which is a reference by itself"),
     ],
 )
 def test_what_does_not_go_with_a_reference_is_refused(run, simdb_run, words, message):
+    """A file of survivors, called as its source, took the place of the reference of that name."""
     simdb.open("db").close()
-    before = sorted(path.name for path in Path().iterdir())
+    Path("held").mkdir(exist_ok=True)
+    write("held/new.jsonl", records([ONE], "o"))
+    before = {path: path.read_bytes() for path in Path().rglob("*.jsonl")}
 
-    ran = run("--against", "old.jsonl", *words)
+    ran = run("--against", "old.jsonl", "held", *words)
 
     assert ran.code == 2
     assert message in ran.notes
-    assert sorted(path.name for path in Path().iterdir()) == before
-
-
-@pytest.mark.parametrize(
-    ("command", "replaced"),
-    [
-        (["dedup", "new.jsonl", "--against", "held/new.jsonl", "-o", "held/"], "held/new.jsonl"),
-        (["dedup", "new.jsonl", "--against", "held", "-o", "held/new.jsonl"], "held/new.jsonl"),
-        (["dedup", "own.txt", "--against", "held", "-o", "held/a.txt"], "held/a.txt"),
-        (["dedup", "own.txt", "--against", "held", "--report", "held/a.txt"], "held/a.txt"),
-        (
-            ["decontaminate", "new.jsonl", "--against", "held/new.jsonl", "-o", "held/"],
-            "held/new.jsonl",
-        ),
-    ],
-)
-def test_no_output_replaces_a_file_in_the_folder_of_a_reference(run, simdb_run, command, replaced):
-    """A file of survivors, called as its source, took the place of the reference of that name."""
-    Path("held").mkdir()
-    write("held/new.jsonl", records([ONE], "o"))
-    Path("held/a.txt").write_text(ONE)
-    Path("own.txt").write_text(TWO)
-    before = {path.name: path.read_bytes() for path in Path("held").iterdir()}
-
-    ran = simdb_run(*command)
-
-    assert ran.code == 2
-    assert f"{replaced} is in --against, which stays as it is" in ran.notes
-    assert {path.name: path.read_bytes() for path in Path("held").iterdir()} == before
+    assert {path: path.read_bytes() for path in Path().rglob("*.jsonl")} == before
 
 
 def test_options_of_the_sketch_must_be_those_of_the_database(run, simdb_run):
@@ -208,39 +119,9 @@ def test_records_of_the_reference_that_are_skipped_are_reported(run):
     assert [json.loads(line)["id"] for line in Path("kept.jsonl").read_text().splitlines()] == KEPT
 
 
-def test_a_reference_without_the_field_ends_the_run(run):
-    write("old.jsonl", [{"id": "x", "body": ONE}])
-
-    ran = run("--against", "old.jsonl", "-o", "kept.jsonl")
-
-    assert ran.code == 2
-    assert "use --text-field to name the field" in ran.notes
-    assert not Path("kept.jsonl").exists()
-
-
-def test_nulls_of_the_reference_match_nothing(simdb_run):
-    write("new.jsonl", [{"id": "n0", "text": None}, {"id": "n1", "text": ""}])
-    write("old.jsonl", [{"id": "o0", "text": None}, {"id": "o1", "text": ""}, {"id": "o2"}])
-
-    ran = simdb_run("dedup", "new.jsonl", "--against", "old.jsonl", "--on-null", "keep", "--json")
-
-    assert (ran.code, ran.rows) == (0, [])
-
-
 def test_exit_code_timings_and_json_are_as_without_a_reference(run):
     ran = run("--against", "old.jsonl", "--exit-code", "--timings", "--json")
 
     assert ran.code == 1
     assert '"stage": "reading"' in ran.notes
     assert len(ran.rows) == 2
-
-
-def test_the_same_id_in_input_and_reference_is_not_renamed(simdb_run):
-    write("new.jsonl", records([ONE, TWO], "x"))
-    write("old.jsonl", records([TWO], "x"))
-
-    ran = simdb_run("dedup", "new.jsonl", "--against", "old.jsonl")
-
-    assert [row["representative"] for row in ran.rows] == ["x0"]
-    assert [row["duplicates"][0]["id"] for row in ran.rows] == ["x1"]
-    assert "renamed" not in ran.notes

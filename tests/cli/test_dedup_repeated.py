@@ -3,12 +3,9 @@
 import json
 import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from colliding_ids import colliding_ids
 from forked import run_until_killed
 
 import simdb
@@ -43,13 +40,13 @@ def kept_run(simdb_run):
 
 
 def test_a_repeated_run_writes_the_same(kept_run, write_lines):
-    write_lines("a.jsonl", *made_records(600))
+    write_lines("a.jsonl", *made_records(200))
 
     first = kept_run("a.jsonl")
     second = kept_run("a.jsonl")
 
-    assert first[0].count(b"\n") > 300
-    assert first[1].count(b"\n") > 50
+    assert first[0].count(b"\n") > 100
+    assert first[1].count(b"\n") > 10
     assert second[:2] == first[:2]
     assert "0 new" in second[2].notes
     assert f"{first[0].count(10):,} kept again" in second[2].notes
@@ -57,8 +54,7 @@ def test_a_repeated_run_writes_the_same(kept_run, write_lines):
     assert not os.path.exists("k.jsonl.before")
 
 
-@pytest.mark.parametrize("rule", ["first", "last", "max:n"])
-@pytest.mark.parametrize("size", [1, 100])
+@pytest.mark.parametrize(("rule", "size"), [("first", 100), ("last", 7), ("max:n", 100)])
 def test_records_that_come_several_times_are_told_apart_when_the_run_is_repeated(
     kept_run, write_lines, monkeypatch, rule, size
 ):
@@ -77,8 +73,8 @@ def test_records_that_come_several_times_are_told_apart_when_the_run_is_repeated
 
 
 def test_a_repeated_run_writes_the_same_after_other_runs(kept_run, write_lines, simdb_run):
-    monday, tuesday = made_records(400), made_records(800)[200:]
-    for each in tuesday[200:]:
+    monday, tuesday = made_records(100), made_records(200)[50:]
+    for each in tuesday[50:]:
         each["id"] = "t" + each["id"]
     write_lines("monday.jsonl", *monday)
     write_lines("tuesday.jsonl", *tuesday)
@@ -91,7 +87,6 @@ def test_a_repeated_run_writes_the_same_after_other_runs(kept_run, write_lines, 
     assert kept_run("tuesday.jsonl")[:2] == other[:2]
     kept = [set(part.splitlines()) for part in (first[0], other[0])]
     assert kept[0].isdisjoint(kept[1])
-    assert "200 seen before" not in first[2].notes
 
 
 def test_what_another_run_has_stored_is_seen_before(kept_run, write_lines):
@@ -106,17 +101,6 @@ def test_what_another_run_has_stored_is_seen_before(kept_run, write_lines):
     assert f"{kept.count(10)} seen before" in ran.notes
     assert "k.jsonl is empty" in ran.notes
     assert Path("k.jsonl.before").read_bytes() == kept
-
-
-def test_records_with_one_id_are_renamed_and_kept_again(kept_run, write_lines):
-    texts = ["one " * 40 + str(at) for at in (1, 1)] + [" ".join(WORDS[:90]), " ".join(WORDS[90:])]
-    write_lines("a.jsonl", *({"id": "x", "text": text} for text in texts))
-
-    first = kept_run("a.jsonl")
-    second = kept_run("a.jsonl")
-
-    assert first[0].count(b"\n") == 3
-    assert second[:2] == first[:2]
 
 
 def test_an_id_of_a_document_that_was_left_out_stays_with_it(kept_run, write_lines, monkeypatch):
@@ -137,8 +121,8 @@ def test_an_id_of_a_document_that_was_left_out_stays_with_it(kept_run, write_lin
 
 
 def test_a_source_that_has_grown_keeps_the_earlier_documents_in_place(kept_run, write_lines):
-    records = made_records(300)
-    write_lines("a.jsonl", *records[100:])
+    records = made_records(120)
+    write_lines("a.jsonl", *records[40:])
     first = kept_run("a.jsonl")[0]
     write_lines("a.jsonl", *records)
 
@@ -166,18 +150,6 @@ def test_a_source_that_has_grown_by_records_without_the_field_of_the_rule_is_kep
     assert second.count(10) == first.count(10) + 1
 
 
-def test_another_name_begins_another_run(kept_run, write_lines):
-    records = made_records(100)
-    write_lines("a.jsonl", *records[:50])
-    first = kept_run("a.jsonl", "--run", "monday")[0]
-    write_lines("a.jsonl", *records)
-
-    second = kept_run("a.jsonl", "--run", "tuesday")[0]
-
-    assert set(second.splitlines()).isdisjoint(first.splitlines())
-    assert kept_run("a.jsonl", "--run", "tuesday")[0] == second
-
-
 def test_the_name_is_made_of_the_places_of_the_sources(kept_run, write_lines):
     write_lines("a.jsonl", *made_records(30))
     write_lines("b.jsonl", *made_records(30, seed=2, prefix="e"))
@@ -189,23 +161,8 @@ def test_the_name_is_made_of_the_places_of_the_sources(kept_run, write_lines):
     assert kept_run("a.jsonl")[0] == b""
 
 
-def test_a_deleted_document_is_new_again(kept_run, write_lines, simdb_run):
-    records = made_records(200)
-    write_lines("a.jsonl", *records)
-    first, groups, _ = kept_run("a.jsonl")
-    gone = json.loads(groups.splitlines()[0])["match"]
-    simdb_run("delete", "db", gone)
-
-    second, _, ran = kept_run("a.jsonl")
-
-    assert "1 new" in ran.notes
-    ids = [json.loads(line)["id"] for line in second.splitlines()]
-    assert gone in ids
-    assert len(ids) == first.count(10)
-
-
 def test_another_threshold_decides_again(kept_run, write_lines):
-    write_lines("a.jsonl", *made_records(200))
+    write_lines("a.jsonl", *made_records(80))
     kept, groups, _ = kept_run("a.jsonl")
 
     looser = kept_run("a.jsonl", "--similarity", "0.3")
@@ -225,29 +182,6 @@ def test_standard_input_has_no_name_unless_one_is_given(simdb_run, write_lines):
     assert "k.jsonl is empty" in unnamed[1].notes
     assert "kept again" in named[1].notes
     assert Path("n.jsonl").read_bytes() == Path("k.jsonl.before").read_bytes()
-
-
-def test_a_run_without_keep_is_remembered_too(kept_run, write_lines, simdb_run):
-    write_lines("a.jsonl", *made_records(100))
-    simdb_run("dedup", "a.jsonl", "--db", "db")
-
-    kept, _, ran = kept_run("a.jsonl")
-
-    assert kept.count(b"\n") > 50
-    assert "0 new" in ran.notes
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "minhash", [[], ["--minhash"], ["--verify", "estimate"], ["--distance", "6"]]
-)
-def test_every_way_of_matching_is_repeated(kept_run, write_lines, minhash):
-    write_lines("a.jsonl", *made_records(300))
-
-    first = kept_run("a.jsonl", *minhash)
-
-    assert first[1].count(b"\n") > 20
-    assert kept_run("a.jsonl", *minhash)[:2] == first[:2]
 
 
 def test_a_run_needs_a_database_and_a_name(simdb_run, write_lines):
@@ -275,7 +209,6 @@ def replacing(*names):
     is_output = names[0].endswith(".partial")
     if is_output and where == "before output": stop()
     replace(*names)
-    if where == "while creating": stop()
     if is_output and where == "after output": stop()
 WriteState.commit = committing
 outputs.os.replace = replacing
@@ -285,35 +218,20 @@ main()
 """
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
-    "where", ["while creating", "before commit", "after commit", "before output", "after output"]
+    "where", ["before commit", "after commit", "before output", "after output"]
 )
-def test_a_run_that_was_killed_writes_the_same_when_repeated(kept_run, write_lines, where):
+def test_a_run_that_was_killed_writes_the_same_when_repeated(
+    kept_run, simdb_run, write_lines, where
+):
     write_lines("a.jsonl", *made_records(60))
     wanted = kept_run("a.jsonl")[:2]
-    run_until_killed(
-        STOPPED, where, "dedup", "a.jsonl", "--db", "fresh", "-o", "f.jsonl", "--groups", "fg.jsonl"
-    )
+    fresh = ["dedup", "a.jsonl", "--db", "fresh", "-o", "f.jsonl", "--groups", "fg.jsonl"]
+    run_until_killed(STOPPED, where, *fresh)
 
-    command = [sys.executable, "-m", "simdb", "dedup", "a.jsonl", "--db", "fresh"]
-    subprocess.run([*command, "-o", "f.jsonl", "--groups", "fg.jsonl"], check=False)
+    simdb_run(*fresh)
 
     assert (Path("f.jsonl").read_bytes(), Path("fg.jsonl").read_bytes()) == wanted
     with simdb.open("fresh", "r") as database:
         assert len(database) == wanted[0].count(10)
         assert list(database.check(deep=True)) == []
-
-
-def test_records_with_ids_of_one_hash_keep_their_ids(simdb_run, tmp_path):
-    ids, source = colliding_ids(40), tmp_path / "in.jsonl"
-    texts = [" ".join(f"{at}w{word}" for word in range(30)) for at in range(40)]
-    lines = [json.dumps({"id": id, "text": text}) for id, text in zip(ids, texts, strict=True)]
-    source.write_text("\n".join([*lines, lines[0]]) + "\n")
-
-    simdb_run("dedup", source, "--db", tmp_path / "db", "-o", tmp_path / "out.jsonl")
-
-    with simdb.open(tmp_path / "db") as database:
-        assert set(database) == set(ids)
-    out = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [each["id"] for each in out] == ids

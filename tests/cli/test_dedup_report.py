@@ -5,9 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from over import over
 from whole_pages import assert_whole
-
-from simdb.jobs.report import page
 
 pytest.importorskip("jinja2")
 
@@ -45,67 +44,35 @@ def test_each_removed_document_is_beside_the_one_that_stays(simdb_run, source):
     assert len(Path("kept.jsonl").read_text().splitlines()) == 2
 
 
-@pytest.mark.parametrize(
-    "options", [["--verify", "estimate"], ["--policy", "connected"], ["--distance", 10]]
-)
-@pytest.mark.parametrize("end", ["", ".gz"])
-def test_every_way_to_decide_has_a_page(simdb_run, write_lines, options, end):
-    source = write_lines("a.jsonl", *RECORDS)
-    if end:
-        Path("a.jsonl.gz").write_bytes(gzip.compress(Path(source).read_bytes()))
+@over("options", [["--verify", "estimate"], ["--policy", "connected"], ["--distance", 10]])
+def test_every_way_to_decide_has_a_page(simdb_run, source, options):
+    Path("a.jsonl.gz").write_bytes(gzip.compress(Path(source).read_bytes()))
 
-    ran = simdb_run("dedup", f"a.jsonl{end}", "--report", "page.html", "--quiet", *options)
+    ran = simdb_run("dedup", "a.jsonl.gz", "--report", "page.html", "--quiet", *options)
 
     _, pairs = shown()
     assert ran.code == 0
     assert sorted(pairs) == [("b", "a"), ("d", "a")]
 
 
-def test_a_preferred_document_is_the_one_that_stays(simdb_run, source):
-    simdb_run("dedup", source, "--report", "page.html", "--keep", "longest")
-
-    assert sorted(shown()[1]) == [("a", "b"), ("d", "b")]
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("show", [[], ["--show", 5]])
-def test_matches_of_a_database_have_their_texts_if_they_are_known(
-    simdb_run, source, write_lines, show
-):
-    simdb_run("dedup", source, "--db", "d", "--report", "page.html", *show)
+def test_matches_of_a_database_have_their_texts_if_they_are_known(simdb_run, source, write_lines):
+    simdb_run("dedup", source, "--db", "d", "--report", "page.html")
     assert sorted(shown()[1]) == [("b", "a"), ("d", "a")]
     assert shown()[0].texts["del"][1:] == ["two more of them"]
     later = write_lines("later.jsonl", {"id": "e", "text": f"{WORDS} three"})
 
-    simdb_run("dedup", later, "--db", "d", "--report", "page.html", *show)
+    simdb_run("dedup", later, "--db", "d", "--report", "page.html")
     parsed, pairs = shown()
     assert pairs == [("e", "a")]
     assert parsed.text("p").count("Its text is not at hand.") == 1
 
-    again = ["dedup", later, "--db", "d", "--report", "page.html", "--texts", source]
-    simdb_run(*again, *show)
+    simdb_run("dedup", later, "--db", "d", "--report", "page.html", "--texts", source, "--show", 5)
     parsed, pairs = shown()
     assert pairs == [("e", "a")]
     assert parsed.texts["del"] == ["words", "three"]
 
 
-def test_the_page_is_bounded(simdb_run, source, monkeypatch):
-    monkeypatch.setattr(page, "SHOWN_PAIRS", 1)
-
-    simdb_run("dedup", source, "--report", "page.html")
-
-    parsed, pairs = shown()
-    assert pairs == [("b", "a")]
-    assert "1 more are left out" in " ".join(parsed.text("p").split())
-
-
-def test_nothing_removed_has_a_page(simdb_run, write_lines):
-    simdb_run("dedup", write_lines("a.jsonl", RECORDS[0]), "--report", "page.html")
-
-    assert "No document was removed." in shown(script=False)[0].text("p")
-
-
-@pytest.mark.parametrize(
+@over(
     ("page", "message"),
     [("-", "--report names a file"), ("none/page.html", "cannot be written: there is no folder")],
 )

@@ -1,12 +1,11 @@
 """-o FOLDER/ with files of records: one file of survivors for each source."""
 
-import csv
-import gzip
 import json
 import os
 from pathlib import Path
 
 import pytest
+from over import over
 
 WORDS = [f"w{number}" for number in range(200)]
 TEXTS = [" ".join(WORDS[start : start + 40]) for start in range(0, 160, 40)]
@@ -19,14 +18,6 @@ def lines(*numbers, prefix):
         b' {"id":  "%s%d", "n": %d, "text": "%s"} \n' % (prefix, at, at, TEXTS[number].encode())
         for at, number in enumerate(numbers)
     )
-
-
-def zst(content):
-    return pytest.importorskip("zstandard").ZstdCompressor().compress(content)
-
-
-def unzst(content):
-    return pytest.importorskip("zstandard").ZstdDecompressor().stream_reader(content).read()
 
 
 @pytest.fixture
@@ -49,34 +40,11 @@ def test_each_source_has_a_file_of_its_name(shards, options):
     assert Path("out/part-1.jsonl").read_bytes() == b"".join(given[1][1:3])
 
 
-@pytest.mark.parametrize("options", DB)
-def test_every_format_stays_as_it_was(shards, options):
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    Path("a.jsonl.zst").write_bytes(zst(lines(0, 1, prefix=b"a")))
-    Path("b.jsonl.gz").write_bytes(gzip.compress(lines(1, 2, prefix=b"b")))
-    with open("c.csv", "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([["id", "text"], ["x", TEXTS[2]], ["y", WORDS[-1] * 30]])
-    table = pyarrow.table({"text": [TEXTS[1], TEXTS[3]], "n": pyarrow.array([1, None], "int16")})
-    parquet.write_table(table, "d.parquet")
-
-    sources = ("a.jsonl.zst", "b.jsonl.gz", "c.csv", "d.parquet")
-    ran = shards("dedup", *sources, "-o", "out/", *options)
-
-    assert ran.code == 0, ran.notes
-    assert unzst(Path("out/a.jsonl.zst").read_bytes()) == lines(0, 1, prefix=b"a")
-    kept = lines(1, 2, prefix=b"b").splitlines(keepends=True)[1]
-    assert gzip.decompress(Path("out/b.jsonl.gz").read_bytes()) == kept
-    with open("out/c.csv", encoding="utf-8") as file:
-        assert list(csv.DictReader(file)) == [{"id": "y", "text": WORDS[-1] * 30}]
-    assert parquet.read_table("out/d.parquet").equals(table[1:])
-
-
-@pytest.mark.parametrize("source", ["in", "in/**/*.jsonl"])
+@over("source", ["in", "in/**/*.jsonl"])
 def test_files_of_several_folders_keep_their_paths_below_the_one_that_they_share(shards, source):
     """The name of a folder can be a value, such as that of a day, and all files have one name."""
     for day in (1, 2):
-        os.makedirs(f"in/day={day}")
+        os.makedirs(f"in/day={day}", exist_ok=True)
         Path(f"in/day={day}/data.jsonl").write_bytes(lines(day, day + 1, prefix=b"%d" % day))
 
     first = shards("dedup", source, "-o", "out/")
@@ -103,38 +71,6 @@ def test_a_stream_of_arrow_stays_one(simdb_run, kind):
     assert ran.code == 0, ran.notes
     with getattr(ipc, f"open_{kind}")("out/a.arrow") as found:
         assert found.read_all().equals(table)
-
-
-def test_a_source_without_survivors_has_an_empty_file(shards):
-    Path("in/part-2.jsonl").write_bytes(lines(0, 2, prefix=b"c"))
-
-    shards("dedup", "in/part-*.jsonl", "-o", "out/")
-
-    assert Path("out/part-2.jsonl").read_bytes() == b""
-
-
-def test_a_repeated_run_writes_the_same_files_again(shards):
-    def run():
-        ran = shards("dedup", "in/part-*.jsonl", "-o", "out/", "--db", "db")
-        return ran.code, {name: Path("out", name).read_bytes() for name in os.listdir("out")}
-
-    first = run()
-    Path("out/other").write_text("stays")
-
-    assert run() == (first[0], {**first[1], "other": b"stays"})
-
-
-def test_files_with_rows_are_not_replaced_by_empty_ones(shards):
-    shards("dedup", "in/part-*.jsonl", "-o", "out/", "--db", "db")
-    before = Path("out/part-0.jsonl").read_bytes()
-
-    ran = shards("dedup", "in/part-*.jsonl", "-o", "out/", "--db", "db", "--run", "2")
-
-    assert "out/ is empty: none of 7 documents is new; what it held before is in out/part-" in (
-        ran.notes
-    )
-    assert Path("out/part-0.jsonl.before").read_bytes() == before
-    assert Path("out/part-0.jsonl").read_bytes() == b""
 
 
 def test_all_that_was_kept_in_a_folder_stays(shards):
@@ -165,21 +101,7 @@ def test_an_error_leaves_the_folder_as_it_was(shards):
     assert not os.path.exists("out.partial")
 
 
-def test_the_last_of_each_group_can_be_kept(shards):
-    shards("dedup", "in/part-0.jsonl", "in/part-1.jsonl", "-o", "out/", "--keep", "last")
-
-    ids = {name: [json.loads(line)["id"] for line in Path("out", name).read_text().splitlines()]
-           for name in os.listdir("out")}  # fmt: skip
-    assert ids == {"part-0.jsonl": ["a2"], "part-1.jsonl": ["b0", "b1", "b3"]}
-
-
-def test_a_file_that_is_named_twice_is_written_once(shards):
-    shards("dedup", "in/part-0.jsonl", "in/part-0.jsonl", "-o", "out/")
-
-    assert len(Path("out/part-0.jsonl").read_bytes().splitlines()) == 2
-
-
-@pytest.mark.parametrize(
+@over(
     ("arguments", "message"),
     [
         (["in/part-0.jsonl", "-o", "in/"], "it is the folder of in/part-0.jsonl"),
@@ -190,7 +112,7 @@ def test_a_file_that_is_named_twice_is_written_once(shards):
     ],
 )
 def test_sources_that_cannot_have_files_of_their_names_are_wrong_use(shards, arguments, message):
-    os.mkdir("in2")
+    os.makedirs("in2", exist_ok=True)
     Path("in2/part-0.jsonl").write_bytes(lines(3, prefix=b"c"))
     Path("in2/words.txt").write_text("words")
     Path("a.json").write_text("[]")

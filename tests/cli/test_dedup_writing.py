@@ -7,7 +7,6 @@ import io
 import json
 import math
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -18,12 +17,12 @@ from types import SimpleNamespace
 import pyarrow
 import pyarrow.parquet
 import pytest
+from forked import run
 
 import simdb
 from simdb.files import pieces, read_again, survivors, table_file
 
 NAMES = ["a.jsonl", "b.jsonl.gz", "c.csv", "d.parquet", "e.txt", "f.jsonl", "g.parquet"]
-WAYS = [[], ["--db", "d"], ["--db", "d", "--keep", "last"], ["--keep", "last"]]
 
 
 def text(number):
@@ -74,9 +73,10 @@ def sources(tmp_path, monkeypatch):
     return found
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("options", WAYS)
-@pytest.mark.parametrize("name", ["k.jsonl", "k.jsonl.gz", "k.csv", "k.parquet", "-"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("k.csv", []), ("k.parquet", ["--db", "d", "--keep", "last"]), ("-", ["--keep", "last"])],
+)
 def test_what_is_kept_of_all_kinds_of_sources_is_in_their_order(
     simdb_run, sources, monkeypatch, options, name
 ):
@@ -92,25 +92,20 @@ def test_what_is_kept_of_all_kinds_of_sources_is_in_their_order(
     elif name == "k.csv":
         found = list(csv.DictReader(Path(name).read_text().splitlines()))
     else:
-        content = ran.output.encode() if name == "-" else Path(name).read_bytes()
-        content = gzip.decompress(content) if name.endswith(".gz") else content
-        found = list(map(json.loads, content.splitlines()))
-    assert [{name: each[name] for name in ("id", "text")} for each in found] == [
-        {name: each[name] for name in ("id", "text")} for each in wanted
+        found = ran.rows
+    assert [(each["id"], each["text"], each.get("at") or None) for each in found] == [
+        (each["id"], each["text"], each.get("at")) for each in wanted
     ]
-    assert [each.get("at") or None for each in found] == [each.get("at") for each in wanted]
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("options", WAYS)
-def test_shards_of_all_kinds_have_their_own_documents(simdb_run, sources, options):
+def test_shards_of_all_kinds_have_their_own_documents(simdb_run, sources):
     names = [name for name in NAMES if name != "e.txt"]
     own = {name: sources[name] for name in names}
 
-    ran = simdb_run("dedup", *reversed(names), names[-1], "-o", "out/", *options)
+    ran = simdb_run("dedup", *reversed(names), names[-1], "-o", "out/", "--db", "d")
 
     assert ran.code == 0, ran.notes
-    kept = kept_of(dict(reversed(own.items())), first="last" not in options)
+    kept = kept_of(dict(reversed(own.items())), first=True)
     for name in names:
         wanted = [each for each in kept if each["id"].startswith(name)]
         if name.endswith(".parquet"):
@@ -123,35 +118,26 @@ def test_shards_of_all_kinds_have_their_own_documents(simdb_run, sources, option
             assert content == b"".join(json.dumps(each).encode() + b"\n" for each in wanted)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("options", WAYS)
-def test_blank_lines_and_bad_lines_are_not_kept(simdb_run, tmp_path, options):
+def test_blank_lines_and_bad_lines_are_not_kept(simdb_run, tmp_path):
     lines = [json.dumps(record("a", at, at)).encode() for at in range(6)]
     content = b"\n".join([*lines[:2], b"", b"no JSON", lines[2], b'{"id": 1}', *lines[3:], b"  "])
     (tmp_path / "a.jsonl").write_bytes(content)
 
-    ran = simdb_run("dedup", "a.jsonl", "-o", "k.jsonl", *options)
+    ran = simdb_run("dedup", "a.jsonl", "-o", "k.jsonl")
 
     assert ran.code == 1
     assert (tmp_path / "k.jsonl").read_bytes() == b"".join(line + b"\n" for line in lines)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("options", WAYS)
-def test_after_an_error_nothing_is_on_standard_output(simdb_run, sources, options):
-    ran = simdb_run("dedup", "a.jsonl", "f.jsonl", "a.jsonl", "b.jsonl.gz", "-o", "-",
-                    "--max-share", "0.01", *options)  # fmt: skip
+def test_after_an_error_nothing_is_on_standard_output(simdb_run, sources):
+    ran = simdb_run("dedup", "a.jsonl", "b.jsonl.gz", "-o", "-", "--max-share", "0.01")
 
     assert (ran.code, ran.output) == (2, "")
     assert "nothing was written" in ran.notes
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("options", WAYS)
-@pytest.mark.parametrize("name", ["k.jsonl", "k.jsonl.gz", "k.csv", "k.parquet", "out/"])
-def test_an_interruption_while_writing_leaves_no_file(
-    simdb_run, sources, monkeypatch, options, name
-):
+@pytest.mark.parametrize("name", ["k.jsonl.gz", "k.parquet", "out/"])
+def test_an_interruption_while_writing_leaves_no_file(simdb_run, sources, monkeypatch, name):
     monkeypatch.setattr(pieces, "BLOCK_BYTES", 100)
     monkeypatch.setattr(pieces, "COPIED_BYTES", 100)
     whole, write, calls = survivors.contents, os.pwrite, count()
@@ -171,43 +157,21 @@ def test_an_interruption_while_writing_leaves_no_file(
     monkeypatch.setattr(table_file, "contents", interrupted)
     monkeypatch.setattr(pieces.os, "pwrite", interrupted_write)
 
-    ran = simdb_run("dedup", "a.jsonl", "f.jsonl", "-o", name, *options)
+    ran = simdb_run("dedup", "a.jsonl", "f.jsonl", "-o", name, "--db", "d")
 
     assert ran.code == 130
     assert sorted(set(os.listdir()) - {"d"}) == NAMES
 
 
-@pytest.mark.parametrize("options", WAYS[:2])
-def test_a_file_that_is_cut_before_it_is_written_is_an_error(
-    simdb_run, sources, monkeypatch, options
-):
-    write_all = survivors.SurvivorOutput.write
-
-    def cut(self, given):
-        os.truncate("a.jsonl", os.path.getsize("a.jsonl") - 1)
-        write_all(self, given)
-
-    monkeypatch.setattr(survivors.SurvivorOutput, "write", cut)
-
-    ran = simdb_run("dedup", "a.jsonl", "-o", "k.jsonl", *options)
-
-    assert ran.code == 2
-    assert "a.jsonl was changed while it was read; run the command again" in ran.notes
-    assert not os.path.exists("k.jsonl")
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_pipe_that_is_closed_early_ends_the_command(sources, tmp_path, unbuffered):
+def test_a_pipe_that_is_closed_early_ends_the_command(tmp_path):
     lines = [json.dumps(record("a", at, at)) for at in range(3000)]
     (tmp_path / "long.jsonl").write_text("\n".join(lines))
+    command = ["dedup", "long.jsonl", "-o", "-", "--verify", "estimate"]
 
     with subprocess.Popen(
-        [sys.executable, "-m", "simdb", "dedup", "long.jsonl", "-o", "-", "--verify", "estimate"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-    ) as process:
+        [sys.executable, "-m", "simdb", *command], cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
         head = process.stdout.readline()
         process.stdout.close()
         notes = process.stderr.read().decode()
@@ -227,11 +191,8 @@ def test_a_pipe_that_is_closed_early_ends_the_command(sources, tmp_path, unbuffe
         ["decontaminate", "a.jsonl", "--against", "test.jsonl", "-o", "a.jsonl"],
     ],
 )  # fmt: skip
-def test_a_source_that_is_replaced_is_kept_if_some_of_it_was_skipped(
-    command, simdb_run, tmp_path, monkeypatch
-):
+def test_a_source_that_is_replaced_is_kept_if_some_of_it_was_skipped(command, simdb_run):
     """A run that wrote over its own input lost the lines that it could not read."""
-    monkeypatch.chdir(tmp_path)
     kept = json.dumps(record("a", 1, 1)) + "\n"
     Path("a.jsonl").write_text(f"{kept}no JSON\n{kept.replace('a1', 'a2')}")
     Path("test.jsonl").write_text(json.dumps(record("t", 9, 9)))
@@ -251,77 +212,49 @@ def test_a_source_that_is_replaced_is_kept_if_some_of_it_was_skipped(
     assert b"no JSON" not in Path("a.jsonl").read_bytes()
 
 
-def test_a_source_that_is_replaced_is_gone_if_all_of_it_was_read(simdb_run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write("a.jsonl", [record("a", at, at % 3) for at in range(9)])
-
-    ran = simdb_run("dedup", "a.jsonl", "-o", "a.jsonl", "--in-place")
-
-    assert ran.code == 0
-    assert len(Path("a.jsonl").read_text().splitlines()) == 3
-    assert not Path("a.jsonl.before").exists()
-
-
 @pytest.mark.parametrize("target", ["kept/b.jsonl", None])
-def test_no_room_for_compressed_lines_is_no_fault_of_the_source(
-    target, simdb_run, tmp_path, monkeypatch
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (errno.ENOSPC, "which has no room (No space left on device); free some"),
+        (errno.EACCES, "(Permission denied); name another folder"),
+    ],
+)
+def test_what_keeps_compressed_lines_from_waiting_is_no_fault_of_the_source(
+    target, number, told, simdb_run, monkeypatch
 ):
-    def written(descriptor, place, content):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    """If the folder was removed meanwhile, the source was said not to exist, and any error of a
+    disk was a lack of room."""
 
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("simdb.files.pieces.write_at", written)
-    lines = [json.dumps(record("a", at, at % 3)) for at in range(9)]
-    Path("a.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
+    def refused(*arguments, **options):
+        raise OSError(number, os.strerror(number))
+
+    if target is None and number == errno.EACCES:
+        made = SimpleNamespace(TemporaryFile=refused, tempdir=tempfile.gettempdir())
+        monkeypatch.setattr("simdb.files.origins.tempfile", made)
+    else:
+        monkeypatch.setattr("simdb.files.pieces.write_at", refused)
     Path("kept").mkdir()
+    Path("a.jsonl.gz").write_bytes(gzip.compress(json.dumps(record("a", 1, 1)).encode()))
 
     ran = simdb_run("dedup", "a.jsonl.gz", *([] if target is None else ["-o", target]))
 
     assert ran.code == 3
     folder = os.path.abspath("kept") if target else tempfile.gettempdir()
-    assert f"wait in {folder}, which has no room (No space left on device); free some" in ran.notes
+    assert f"wait in {folder}" in ran.notes
+    assert told in ran.notes
     assert os.listdir("kept") == []
-
-
-def refused(*arguments, **options):
-    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
-@pytest.mark.parametrize(
-    ("name", "refusing"),
-    [
-        ("files.pieces.write_at", refused),
-        ("files.origins.tempfile", SimpleNamespace(TemporaryFile=refused, tempdir="/t")),
-    ],
-)
-def test_what_keeps_compressed_lines_from_waiting_is_no_fault_of_the_source(
-    name, refusing, simdb_run, tmp_path, monkeypatch
-):
-    """If the folder was removed meanwhile, the source was said not to exist, and any error of a
-    disk was a lack of room."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(f"simdb.{name}", refusing)
-    Path("a.jsonl.gz").write_bytes(gzip.compress(json.dumps(record("a", 1, 1)).encode(), mtime=0))
-
-    ran = simdb_run("dedup", "a.jsonl.gz")
-
-    assert ran.code == 3
-    folder = "/t" if name.endswith("tempfile") else tempfile.gettempdir()
-    assert f"cannot wait in {folder} (Permission denied); name another folder" in ran.notes
 
 
 def refuse(name):
     raise ValueError(name)
 
 
-def test_lines_that_are_made_are_valid_json_and_parquet_keeps_every_number(
-    simdb_run, tmp_path, monkeypatch
-):
+def test_lines_that_are_made_are_valid_json_and_parquet_keeps_every_number(simdb_run):
     """Readers such as pyarrow and browsers refuse the words NaN and Infinity.
 
     An array of JSON on its way to Parquet, or to `.data`, lost them.
     """
-    monkeypatch.chdir(tmp_path)
     values = [math.nan, math.inf, 1.5]
     rows = [{**record("a", at, at), "v": value} for at, value in enumerate(values)]
     write("a.parquet", rows)
@@ -343,26 +276,23 @@ def test_lines_that_are_made_are_valid_json_and_parquet_keeps_every_number(
     assert str(simdb.deduplicate(Path("array.json")).data.column("v").to_pylist()) == str(values)
 
 
-def test_a_run_needs_few_open_files(tmp_path):
+LIMITED = """
+import resource
+from simdb.cli.app import main
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+main()
+"""
+
+
+def test_a_run_needs_few_open_files(tmp_path, monkeypatch):
     """Each source had an open file until the limit of the process, and most were skipped."""
     lines = [json.dumps(record("a", at, at)) + "\n" for at in range(100)]
     for at, line in enumerate(lines):
         (tmp_path / f"{at:03}.jsonl").write_text(line)
-
-    command = [
-        sys.executable,
-        "-m",
-        "simdb",
-        "dedup",
-        "*.jsonl",
-        "--db",
-        "d",
-        "-o",
-        "kept/all.jsonl",
-    ]
-    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))  # noqa: E731
     (tmp_path / "kept").mkdir()
-    ran = subprocess.run(command, cwd=tmp_path, preexec_fn=limit, capture_output=True, text=True)
+    monkeypatch.chdir(tmp_path)
 
-    assert ran.returncode == 0, ran.stderr
+    code, _, notes = run(LIMITED, "dedup", "*.jsonl", "--db", "d", "-o", "kept/all.jsonl")
+
+    assert code == 0, notes
     assert (tmp_path / "kept/all.jsonl").read_text() == "".join(lines)

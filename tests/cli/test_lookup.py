@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from over import over
 
 import simdb
 
@@ -52,12 +53,6 @@ def test_nothing_is_stored(look):
     assert content("d") == before
 
 
-def test_documents_of_the_sources_do_not_match_each_other(look):
-    ran = look(records=[TEXTS[5], TEXTS[5], TEXTS[5]])
-
-    assert (ran.rows, ran.code) == ([], 0)
-
-
 def test_all_matches_agree_with_the_verb(look):
     rows = look("--all", "--similarity", "0.5").rows
 
@@ -81,9 +76,7 @@ def test_the_nearest_are_shown_whatever_their_similarity(look):
     assert [row["match"] for row in rows[:4]] == wanted
 
 
-@pytest.mark.parametrize(
-    "options", [["--similarity", "0.5"], ["--distance", "3"], ["--search", "bphs"], ["--all"]]
-)
+@over("options", [["--similarity", "0.5"], ["--distance", "3"], ["--search", "bphs"], ["--all"]])
 def test_nearest_goes_with_no_threshold(look, options):
     ran = look("--nearest", 2, *options)
 
@@ -115,15 +108,6 @@ def test_texts_are_shown_beside_their_ids(look, write_lines):
 
     assert [(row["text"], row["match_text"]) for row in rows] == [
         ("a0 a1\u2026", "the s\u2026"), ("d0 d1\u2026", None)]  # fmt: skip
-
-
-def test_documents_with_one_id_show_their_own_texts(simdb_run, look, write_lines):
-    write_lines("b.jsonl", *({"id": "s1", "text": text} for text in (TEXTS[0], TEXTS[3])))
-
-    rows = simdb_run("lookup", "d", "b.jsonl", "--show", 2).rows
-
-    assert [(row["id"], row["match"], row["text"]) for row in rows] == [
-        ("s1", "s0", "a0\u2026"), ("s1", "s3", "d0\u2026")]  # fmt: skip
 
 
 def test_the_rows_are_written_in_the_format_of_the_ending(look):
@@ -158,17 +142,6 @@ def test_a_database_that_does_not_exist_is_not_created(simdb_run, write_lines):
 
     assert simdb_run("lookup", "nowhere", "a.jsonl").code == 3
     assert not Path("nowhere").exists()
-
-
-def test_signatures_are_looked_up_too(simdb_run, write_lines):
-    write_lines("a.jsonl", *({"id": at, "text": text} for at, text in enumerate(TEXTS)))
-    simdb_run("create", "m", "--minhash")
-    simdb_run("insert", "m", "a.jsonl")
-
-    rows = simdb_run("lookup", "m", "a.jsonl").rows
-
-    assert [(row["id"], row["match"], row["similarity"]) for row in rows] == [
-        (str(at), str(at), 1.0) for at in range(6)]  # fmt: skip
 
 
 def test_who_wants_to_keep_what_is_new_is_told_the_option(simdb_run):

@@ -135,26 +135,6 @@ def test_the_times_of_documents_are_shown(shown, simdb_run, monkeypatch, keep, n
     assert got["time"] == newest
 
 
-def test_without_times_none_are_shown(shown, simdb_run):
-    simdb_run("create", "db")
-    simdb_run("insert", "db", "--id", "a", "--text", "some text")
-
-    assert not {"inserted", "last seen"} & set(shown())
-    assert simdb_run("stats", "db", "--json").rows[0]["oldest_time"] is None
-    assert "time" not in simdb_run("get", "db", "a").rows[0]
-
-
-def test_all_numbers_are_shown_when_asked_for(simdb_run, on_terminal):
-    with simdb.open("db") as db:
-        db.insert("a", FOX)
-
-    every = simdb_run("stats", "db", "--all")
-    (row,) = simdb_run("stats", "db", "--json").rows
-
-    assert row["document_count"] == 1
-    assert every.rows == [row]  # standard output of a test is no terminal
-
-
 @over(
     ("seconds", "expected"),
     [(-5, "just now"), (0.5, "just now"), (1, "1 second ago"), (59, "59 seconds ago"),

@@ -4,6 +4,7 @@ import json
 import random
 
 import pytest
+from over import over
 
 import simdb
 from simdb.cli import tune as command
@@ -44,14 +45,10 @@ def test_the_flags_can_be_pasted(simdb_run, records):
         assert database.options.sketch == simdb.tune(TEXTS).options.sketch
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
-        ("judged.tsv", [f"{a}\t{b}\t{c}" for a, b, c in JUDGED]),
-        ("judged.tsv", ["left\tright\tlabel", *(f"{a}\t{b}\t{bool(c)}" for a, b, c in JUDGED)]),
         ("judged.csv", ["id,id,same", *(f'"{a}",{b},{c}' for a, b, c in JUDGED), ""]),
-        ("judged.jsonl", [json.dumps(pair) for pair in JUDGED]),
         (
             "judged.ndjson",
             [json.dumps({"left": str(a), "right": b, "label": bool(c)}) for a, b, c in JUDGED],
@@ -71,7 +68,7 @@ def test_judged_pairs_are_read_in_each_format(simdb_run, records, tmp_path, name
     assert row["recall"]["value"] > 0.8
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "content", "message"),
     [
         ("a.tsv", "1\t2\t1\n3\t4\n", "a.tsv:2: a judged pair is id, id and label"),
@@ -91,20 +88,7 @@ def test_bad_pairs_are_wrong_use(simdb_run, records, tmp_path, name, content, me
     assert ran.code == 2
     assert message in ran.notes
     assert ran.output == ""
-
-
-def test_a_missing_file_of_pairs_is_wrong_use(simdb_run, records):
     assert simdb_run("tune", records, "--pairs", "none.tsv").code == 2
-
-
-def test_skipped_records_are_exit_code_1(simdb_run, tmp_path):
-    lines = [json.dumps({"text": text}) for text in TEXTS]
-    (tmp_path / "bad.jsonl").write_text("\n".join([*lines, "no record"]), encoding="utf-8")
-
-    ran = simdb_run("tune", "bad.jsonl")
-
-    assert ran.code == 1
-    assert len(ran.rows) == 1
 
 
 def test_no_documents_are_wrong_use(simdb_run, tmp_path):
@@ -133,8 +117,7 @@ def test_on_a_terminal_it_is_a_table_and_sentences(simdb_run, records, monkeypat
     assert "* Half of the" in ran.output
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("arguments", [["dedup"], ["dedup", "--db", "db"], ["insert", "db"]])
+@over("arguments", [["dedup"], ["dedup", "--db", "db"], ["insert", "db2"]])
 def test_short_documents_get_a_note_that_names_tune(simdb_run, records, arguments):
     ran = simdb_run(arguments[0], *arguments[1:], records)
 
@@ -142,54 +125,35 @@ def test_short_documents_get_a_note_that_names_tune(simdb_run, records, argument
     assert "at most 8 words" in line
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["dedup", "--similarity", "0.7"],
-        ["dedup", "--distance", "3"],
-        ["dedup", "--db", "db", "--similarity", "0.7"],
-        ["insert", "db", "--match", "all", "--similarity", "0.7"],
-    ],
-)
-def test_a_given_threshold_gets_no_note(simdb_run, records, arguments):
-    assert "simdb tune" not in simdb_run(*arguments, records).notes
+def test_given_and_stored_thresholds_and_long_or_few_documents_get_no_note(
+    simdb_run, records, write_lines
+):
+    simdb_run("create", "stored", "--similarity", "0.6", "--shingle", "1")
+    write_lines("long.jsonl", *({"text": text} for text in titles(40, 30)))
+    write_lines("few.jsonl", *({"text": text} for text in TEXTS[:9]))
+
+    for words in (
+        ["dedup", records, "--distance", "3"], ["dedup", "long.jsonl"], ["dedup", "few.jsonl"],
+        ["dedup", records, "--db", "db", "--similarity", "0.7"], ["insert", "stored", records],
+        ["insert", "db", "--match", "all", "--similarity", "0.7", records],
+        ["dedup", "--db", "stored", records],
+    ):  # fmt: skip
+        assert "simdb tune" not in simdb_run(*words).notes, words
 
 
-def test_a_database_with_a_threshold_of_its_own_gets_no_note(simdb_run, records):
-    simdb_run("create", "db", "--similarity", "0.6", "--shingle", "1")
-
-    assert "simdb tune" not in simdb_run("insert", "db", records).notes
-    assert "simdb tune" not in simdb_run("dedup", "--db", "db", records).notes
-
-
-def test_long_documents_get_no_note(simdb_run, write_lines):
-    long = write_lines("long.jsonl", *({"text": text} for text in titles(40, 30)))
-
-    assert "simdb tune" not in simdb_run("dedup", long).notes
-
-
-def test_few_documents_get_no_note(simdb_run, write_lines):
-    few = write_lines("few.jsonl", *({"text": text} for text in TEXTS[:9]))
-
-    assert "simdb tune" not in simdb_run("dedup", few).notes
-
-
-def test_characters_of_scripts_without_spaces_count_as_words(simdb_run, write_lines):
+def test_characters_of_scripts_without_spaces_count_as_words_and_tags_do_not(
+    simdb_run, write_lines
+):
     letters = [chr(code) for code in range(0x0E01, 0x0E2F)]
     texts = ["".join(random.Random(at).choices(letters, k=40)) for at in range(40)]
     long = write_lines("thai.jsonl", *({"text": text} for text in texts))
     short = write_lines("short.jsonl", *({"text": text[:10]} for text in texts))
+    pages = [f"<p class='a b c d e f g h i j k l m n o p q r s t u v'>{t}</p>" for t in TEXTS]
+    tags = write_lines("pages.jsonl", *({"text": text} for text in pages))
 
     assert "simdb tune" not in simdb_run("dedup", long).notes
     assert "at most 10 words" in simdb_run("dedup", short).notes
-
-
-def test_tags_are_no_words(simdb_run, write_lines):
-    pages = [f"<p class='a b c d e f g h i j k l m n o p q r s t u v'>{t}</p>" for t in TEXTS]
-    source = write_lines("pages.jsonl", *({"text": text} for text in pages))
-
-    assert "simdb tune" in simdb_run("dedup", source).notes
+    assert "simdb tune" in simdb_run("dedup", tags).notes
 
 
 def test_markup_says_whether_documents_are_html(simdb_run, write_lines):
