@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from over import over
 
 import simdb
 
@@ -32,6 +33,7 @@ def test_query_shows_what_contains_a_text(simdb_run, db):
     assert ran.code == 0
     assert [(row["id"], row["containment"]) for row in ran.rows] == [("whole", 1.0), ("part", 1.0)]
     assert all("spans" not in row for row in ran.rows)
+    assert simdb_run("query", db, "--id", "whole", "--contained", ".8").rows == []
 
 
 def test_texts_measure_and_give_the_passages(simdb_run, db):
@@ -47,14 +49,7 @@ def test_texts_measure_and_give_the_passages(simdb_run, db):
     assert 0.8 < row["containment"] < 1
 
 
-def test_a_stored_document_is_queried_by_its_id(simdb_run, db):
-    assert [
-        row["id"] for row in simdb_run("query", db, "--id", "part", "--contained", ".8").rows
-    ] == ["whole"]
-    assert simdb_run("query", db, "--id", "whole", "--contained", ".8").rows == []
-
-
-@pytest.mark.parametrize("texts", [[], ["--texts", "a.jsonl"]])
+@over("texts", [[], ["--texts", "a.jsonl"]])
 def test_pairs_name_the_part_left_and_the_whole_right(simdb_run, db, texts):
     ran = simdb_run("pairs", db, "--contained", "0.8", *texts)
 
@@ -73,7 +68,7 @@ def test_pairs_are_exported_with_their_containment(simdb_run, db, tmp_path):
     assert json.loads(line)["containment"] > 0.8
 
 
-@pytest.mark.parametrize(
+@over(
     ("command", "said"),
     [
         (["query", "db", "text", "--contained", "2"], "contained must be above 0 and at most 1"),

@@ -2,6 +2,7 @@
 
 import pytest
 from empty import explained
+from over import over
 
 import simdb
 from simdb.cli import explain
@@ -80,9 +81,8 @@ def test_a_stored_document_and_a_file_are_explained(simdb_run):
     assert [each["left"] for each in row["features"]] == [None] * 3
 
 
-@pytest.mark.few(1)
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize(
+@over(
     ("wrong", "code", "message"),
     [
         (["fox.txt"], 2, "explain needs two files"),
@@ -98,23 +98,16 @@ def test_a_stored_document_and_a_file_are_explained(simdb_run):
         (["db", "fox.txt", "cat.txt", "--seed", "1"], 2, "created with --seed 0, not 1"),
         (["fox.txt", "cat.txt", "--errors", "ignore"], 2, "is not one of 'strict', 'replace'"),
         (["fox.txt", "cat.txt", "--encoding", "klingon"], 2, "no text encoding is called"),
+        (["folder", "fox.txt"], 2, "folder: cannot be read (Is a directory)"),
     ],
 )
-def test_wrong_use_is_reported(simdb_run, wrong, code, message):
+def test_wrong_use_is_reported(simdb_run, tmp_path, wrong, code, message):
+    (tmp_path / "folder").mkdir(exist_ok=True)
+
     ran = simdb_run("explain", *wrong)
 
     assert ran.code == code
     assert message in ran.notes
-
-
-@pytest.mark.usefixtures("files")
-def test_a_folder_that_is_no_database_is_a_file_that_cannot_be_read(simdb_run, tmp_path):
-    (tmp_path / "folder").mkdir()
-
-    ran = simdb_run("explain", "folder", "fox.txt")
-
-    assert ran.code == 2
-    assert "folder: cannot be read (Is a directory)" in ran.notes
 
 
 def test_files_of_other_encodings_are_explained(simdb_run, tmp_path):

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pyarrow
-import pytest
+from over import over
 from pyarrow import feather, parquet
 
 FOX = "the quick brown fox jumps over the lazy dog near the river bank today"
@@ -44,8 +44,8 @@ def rows_in(name):
     return [json.loads(line) for line in Path(name).read_text().splitlines()]
 
 
-@pytest.mark.parametrize("source", ["a.jsonl", "a.json", "a.parquet", "a.arrow"])
-@pytest.mark.parametrize("options", [(), ("--keep", "max:doc.title")])
+@over("source", ["a.jsonl", "a.json", "a.parquet", "a.arrow"])
+@over("options", [(), ("--keep", "max:doc.title")])
 def test_a_path_leads_into_objects(simdb_run, source, options):
     write(source, NESTED)
     asked = ("--text-field", "doc.body", "--id-field", "key.url")
@@ -57,7 +57,7 @@ def test_a_path_leads_into_objects(simdb_run, source, options):
     assert [row["representative"] for row in ran.rows] == ["u1"]
 
 
-@pytest.mark.parametrize("source", ["a.jsonl", "a.csv", "a.parquet", "a.arrow"])
+@over("source", ["a.jsonl", "a.csv", "a.parquet"])
 def test_fields_with_commas_are_joined_by_an_empty_line(simdb_run, source):
     write(source, FLAT)
 
@@ -86,47 +86,13 @@ def test_sources_can_call_the_text_by_other_names(simdb_run):
     assert [row["id"] for row in rows_in("k.jsonl")] == [1, "2", 4]
 
 
-def test_a_field_that_is_called_exactly_so_comes_first(simdb_run):
-    exact = {"a.b": FOX, "c,d": SKY, "e|f": SEA}
-    rows = [
-        {"id": 1, **exact, "a": {"b": SEA}, "c": "x", "d": "y", "e": FOX},
-        {"id": 2, **exact, "a": {"b": SKY}, "c": "1", "d": "2", "e": SKY},
-    ]
-    for source in ("a.jsonl", "a.parquet"):
-        write(source, rows)
-        for name in exact:
-            ran = simdb_run("dedup", source, "--text-field", name)
-
-            assert len(ran.rows) == 1, (source, name)
-
-
-def test_records_are_read_alike_by_column_and_one_by_one(simdb_run):
-    """Nulls, numbers and missing parts send blocks to the standard library."""
-    texts = [f"{FOX} {at}" for at in range(40)]
-    rows = [{"id": at, "title": f"t{at}", "body": text} for at, text in enumerate(texts)]
-    odd = [*rows, {"id": 40, "title": None, "body": SKY}, {"id": 41, "title": 7, "body": SEA}]
-    write("a.jsonl", rows)
-    write("b.jsonl", [*odd, {"id": 42, "body": SKY}, {"id": 43}])
-
-    quick = simdb_run("fingerprint", "a.jsonl", "--text-field", "title,body")
-    slow = simdb_run("fingerprint", "b.jsonl", "--text-field", "title,body")
-
-    assert slow.code == 1
-    assert "b.jsonl:44: no field 'title,body'" in slow.notes
-    prints = [row["fingerprint"] for row in slow.rows]
-    assert prints[:40] == [row["fingerprint"] for row in quick.rows]
-    assert prints[40] == prints[42]
-    assert len(prints) == 43
-
-
-WRONG = [
-    ("--id-field", "nr"), ("--id-field", "doc.nr"), ("--text-field", "bdy"),
-    ("--text-field", "body,titel"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("source", ["a.jsonl", "a.json", "a.csv", "a.parquet"])
-@pytest.mark.parametrize("asked", WRONG)
+@over(
+    ("source", "asked"),
+    [
+        ("a.jsonl", ("--id-field", "doc.nr")), ("a.json", ("--text-field", "bdy")),
+        ("a.csv", ("--id-field", "nr")), ("a.parquet", ("--text-field", "body,titel")),
+    ],
+)  # fmt: skip
 def test_a_field_that_no_record_of_a_source_has_is_wrong_use(simdb_run, source, asked):
     write(source, FLAT)
     has_all = {"no": 9, "nr": 9, "doc": {"nr": 1}, "bdy": SEA, "titel": "t", "body": SEA}
@@ -156,19 +122,6 @@ def test_records_without_the_usual_id_are_named_by_their_place(simdb_run):
     assert asked.code == 2
 
 
-def test_parts_of_texts_leave_the_field_that_has_them(simdb_run):
-    rows = [
-        {"id": at, "doc": {"body": f"{FOX}\n{text}", "n": at}} for at, text in enumerate([SKY, SEA])
-    ]
-    write("a.jsonl", rows)
-
-    simdb_run("dedup", "a.jsonl", "--text-field", "doc.body", "--unit", "line", "-o", "k.jsonl")
-    ran = simdb_run("dedup", "a.jsonl", "--text-field", "id,doc.body", "--unit", "line", "-o", "k")
-
-    assert rows_in("k.jsonl")[1] == {"id": 1, "doc": {"body": SEA, "n": 1}}
-    assert ran.code == 2
-
-
 def test_metadata_are_what_is_neither_id_nor_text(simdb_run):
     write("a.jsonl", [{"key": {"url": "u", "at": 1}, "doc": {"body": FOX, "n": 2}, "x": 3}])
 
@@ -179,25 +132,6 @@ def test_metadata_are_what_is_neither_id_nor_text(simdb_run):
 
     [row] = simdb_run("get", "d.simdb", "u").rows
     assert row["metadata"] == {"key": {"at": 1}, "doc": {"n": 2}, "x": 3}
-
-
-def test_items_have_fields_of_every_form_and_numbers(simdb_run):
-    item = "what is the sum of the angles in a triangle of paper"
-    write("test.jsonl", [{"q": {"ask": item}, "answer": 180}, {"q": {"ask": SEA}, "answer": True}])
-    write("train.jsonl", [{"id": 1, "text": f"{item} 180 degrees"}, {"id": 2, "text": SKY}])
-
-    def found(*fields):
-        return simdb_run(
-            "decontaminate", "train.jsonl", "--against", "test.jsonl", "--fields", *fields
-        )  # fmt: skip
-
-    assert [row["field"] for row in found("q.ask", "answer").rows] == ["q.ask"]
-    assert [row["field"] for row in found("q.ask,answer").rows] == ["q.ask,answer"]
-    assert [row["field"] for row in found("question|q.ask").rows] == ["question|q.ask"]
-    assert found("answer").code == 0
-    missing = found("q.ask", "anwser")
-    assert missing.code == 2
-    assert "no field 'anwser'" in missing.notes
 
 
 def test_every_source_of_items_has_the_fields(simdb_run):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from over import over
 
 import simdb
 
@@ -82,23 +83,9 @@ def test_features_limits_the_size_of_a_table(simdb_run, texts):
     assert ran.rows[0]["features"] == 1
 
 
-def test_bad_records_are_reported_and_the_others_counted(simdb_run, write_lines):
-    records = write_lines("mixed.jsonl", {"text": "red"}, {"body": "no"}, {"text": "red"})
-
-    ran = simdb_run("idf", records, "--output", "words.idf")
-
-    assert ran.code == 1
-    assert (ran.rows[0]["documents"], ran.rows[0]["skipped"]) == (2, 1)
-    assert "mixed.jsonl:2" in ran.notes
-
-
-@pytest.mark.parametrize(
+@over(
     "arguments",
-    [
-        [],
-        ["--output", "words.idf", "--db", "db"],
-        ["--output", "words.idf", "--idf", "words.idf"],
-    ],
+    [[], ["--output", "words.idf", "--db", "db"], ["--output", "words.idf", "--idf", "words.idf"]],
 )
 def test_a_table_goes_to_one_place(simdb_run, texts, table, arguments):
     ran = simdb_run("idf", texts, *arguments)

@@ -7,8 +7,8 @@ import simdb
 from simdb.core import memory
 
 
-@pytest.mark.parametrize("threads", [1, 2, 16, 256])
-@pytest.mark.parametrize("limit", [1 << 26, 10**8, 1 << 33])
+@over("threads", [1, 2, 16, 256])
+@over("limit", [1 << 26, 10**8, 1 << 33])
 def test_blocks_and_columns_fit_into_the_limit(limit, threads):
     columns = memory.COLUMNS * memory.column_bytes(limit)
     blocks = memory.BLOCKS * threads * memory.block_bytes(limit, threads)
@@ -28,7 +28,7 @@ def test_what_is_no_limit_is_refused(limit):
         simdb.deduplicate(["a text"], memory=limit)
 
 
-@pytest.mark.parametrize(("given", "message"), [
+@over(("given", "message"), [
     ("much", "--memory takes a size such as 500M or 2G; got 'much'"),
     ("1K", "--memory must be a number of bytes from 67108864 (64M) on, got 1024"),
 ])  # fmt: skip
@@ -39,17 +39,6 @@ def test_the_command_line_names_a_wrong_size(simdb_run, write_lines, given, mess
 
     assert ran.code == 2
     assert message in ran.notes
-
-
-def test_a_limit_changes_no_answer(simdb_run, write_lines):
-    text = " ".join(f"w{at}" for at in range(40))
-    write_lines("a.jsonl", *({"id": f"{at}", "text": f"{text} x{at % 3}"} for at in range(30)))
-
-    usual = simdb_run("dedup", "a.jsonl", "-o", "one.jsonl")
-    limited = simdb_run("dedup", "a.jsonl", "-o", "other.jsonl", "--memory", "64M")
-
-    assert (usual.code, limited.code) == (0, 0)
-    assert usual.rows == limited.rows
 
 
 # Whether a database fits is tried with three columns, which are gone when the run begins.

@@ -1,6 +1,7 @@
 """Databases of MinHash signatures: each command with --minhash."""
 
 import pytest
+from over import over
 
 import simdb
 
@@ -67,58 +68,23 @@ def test_explanations_show_minima_and_bands(simdb_run):
 
 
 @pytest.mark.usefixtures("stored")
-def test_plans_are_by_bands(simdb_run):
-    of_database = simdb_run("plan", "db", "--documents", "1e6").rows[0]
-    of_none = simdb_run("plan", "--documents", "1e6", *FLAGS).rows[0]
-
-    assert of_database == of_none
-    assert (of_none["method"], of_none["tables"]) == ("banding", 10)
-    assert [way["method"] for way in of_none["considered"]] == ["banding", "exhaustive"]
-
-
-@pytest.mark.usefixtures("files")
-def test_dedup_works_with_signatures(simdb_run):
-    sources = ["0.txt", "1.txt", "2.txt", "other.txt"]
-
-    grouped = simdb_run("dedup", *sources, *FLAGS)
-    first = simdb_run("dedup", *sources, *FLAGS, "--db", "seen")
-    again = simdb_run("dedup", *sources, "--minhash", "--db", "seen")
-
-    (row,) = grouped.rows
-    assert (row["representative"], row["size"]) == ("0.txt", 3)
-    assert all(each["similarity"] >= 0.8 for each in row["duplicates"])
-    assert [row["id"] for row in first.rows] == ["1.txt", "2.txt"]
-    assert "2 kept again" in again.notes
-
-
-@pytest.mark.few(1)
-@pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize(
+@over(
     ("arguments", "message"),
     [
         (["create", "new", "--permutations", "64"], "--minhash"),
         (["create", "new", "--minhash", "--dimensions", "64"], "--dimensions"),
         (["create", "new", "--minhash", "--no-volatility"], "--no-volatility"),
         (["create", "new", "--minhash", "--blocks", "5"], "blocks"),
+        (["create", "new", "--minhash", "--polytopes", "2"], "works only with fingerprints"),
         (["query", "db", "text", "--distance", "3"], "similarity"),
         (["query", "db", "--fingerprint", "7"], "document"),
         (["dedup", "0.txt", "--db", "db", "--dimensions", "64"], "--dimensions"),
         (["fingerprint", "--db", "db", "--text", "some"], "MinHash"),
         (["calibrate", "db"], "calibrate"),
     ],
-    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )
 def test_options_for_fingerprints_are_wrong_use_with_minhash(simdb_run, arguments, message):
     ran = simdb_run(*arguments)
 
     assert ran.code == 2
     assert message in ran.notes
-
-
-def test_minhash_is_wrong_use_with_a_database_of_fingerprints(simdb_run, files):
-    simdb_run("create", "db")
-
-    ran = simdb_run("dedup", "0.txt", "--db", "db", "--minhash")
-
-    assert ran.code == 2
-    assert "--minhash" in ran.notes

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from over import over
 
 import simdb
 
@@ -59,7 +60,7 @@ def test_zero_documents_can_be_planned(simdb_run):
     assert row["queries_per_second"] is None
 
 
-@pytest.mark.parametrize(
+@over(
     ("arguments", "words"),
     [
         ([], "--documents N"),
@@ -73,7 +74,7 @@ def test_zero_documents_can_be_planned(simdb_run):
     ],
 )
 def test_invalid_plan_options_are_refused(simdb_run, arguments, words):
-    simdb_run("create", "db")
+    simdb.open("db").close()
 
     ran = simdb_run("plan", *arguments)
 

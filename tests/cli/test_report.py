@@ -1,12 +1,9 @@
 """The command report."""
 
-import os
-import sys
-
 import pytest
+from over import over
 
 import simdb
-from simdb.cli import COMMANDS
 
 TEXT = "many words that both documents have in common and a few more of them so that they match"
 
@@ -51,17 +48,7 @@ def test_without_a_place_for_the_page_nothing_is_printed(libraries, simdb_run, d
     assert "-o FILE names the page, such as -o report.html; - prints it" in ran.notes
 
 
-def test_a_missing_library_ends_with_2_before_anything_is_read(simdb_run, db, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-
-    ran = simdb_run("report", db, "-o", "page.html")
-
-    assert ran.code == 2
-    assert ran.notes == "simdb: a report needs jinja2: pip install jinja2\n"
-    assert not os.path.exists("page.html")
-
-
-@pytest.mark.parametrize(
+@over(
     ("arguments", "code", "message"),
     [
         (["nowhere"], 3, "nowhere"),
@@ -90,8 +77,3 @@ def test_an_error_leaves_an_earlier_page(libraries, simdb_run, db):
 
     assert ran.code == 2
     assert page() == before
-
-
-def test_the_help_names_the_extra(simdb_run):
-    assert "jinja2" in simdb_run("report", "--help").output
-    assert "report" in COMMANDS["Look after a database"]

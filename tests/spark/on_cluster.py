@@ -21,27 +21,11 @@ from pyspark.sql import SparkSession
 import simdb
 from simdb import spark as ss
 
-# The function of each task, and the job in which it is.
+# The function of each task in simdb.spark.pairing, and the job in which it is.
 TASKS = {
-    "map": ("pairing", "_pack_parts", "pairs"),
-    "reduce": ("pairing", "_find_pairs", "pairs"),
-    "components": ("pairing", "_star", "clusters in rounds"),
-    "sketch": ("sketching", "_sketch_batches", "kept"),
-    "key": ("sketching", "_pack_keys", "kept"),
-    "count": ("sketching", "_count_keys", "kept"),
-    "row": ("packing", "_pack_rows", "kept"),
-    "copy": ("packing", "_collapse", "kept"),
-    "size": ("pairing", "_count_parts", "kept"),
-    "part": ("pairing", "_pack_parts", "kept"),
-    "pair": ("pairing", "_find_pairs", "kept"),
-    "join": ("pairing", "_join_some", "kept"),
-    "verify": ("pairing", "_verify", "kept"),
-    "star": ("clustering", "_star", "kept"),
-    "compare": ("clustering", "_compare_texts", "kept"),
-    "hash": ("packing", "_pack_hashes", "kept by signatures"),
-    "shared": ("packing", "_pack_shared", "kept by signatures"),
-    "signature": ("packing", "_pack_signatures", "kept by signatures"),
-    "mask": ("packing", "_with_masks", "kept by signatures"),
+    "map": ("_pack_parts", "pairs"),
+    "reduce": ("_find_pairs", "pairs"),
+    "components": ("_star", "clusters_in_rounds"),
 }
 STEPS_UP = {"worker": 0, "executor": 2, "machine": 3}
 SETTINGS = {
@@ -65,8 +49,6 @@ SETTINGS = {
 
 def killing(task, process, marker):
     """Return a function for the place of a task, which once kills a process and then works."""
-    folder, name, _ = TASKS[task]
-    module = f"simdb.spark.{folder}"
     steps = STEPS_UP[process]
 
     def parent_of(pid):
@@ -86,7 +68,7 @@ def killing(task, process, marker):
         time.sleep(60)
 
     def work(*arguments):
-        found = list(getattr(import_module(module), name)(*arguments))
+        found = list(getattr(import_module("simdb.spark.pairing"), TASKS[task][0])(*arguments))
         # An empty task has nothing to lose.
         if any(len(batch) for batch in found):
             kill()
@@ -111,38 +93,21 @@ class Jobs:
         sketches = ss.signatures(self.texts, simdb.Minhash(stored_bits=8))
         return rows_of(ss.pairs(sketches, similarity=0.8, partitions=3))
 
-    def clusters(self):
-        return rows_of(ss.clusters(ss.fingerprints(self.texts), distance=6, partitions=3))
+    def clusters(self, **asked):
+        sketches = ss.fingerprints(self.texts)
+        return rows_of(ss.clusters(sketches, distance=6, partitions=3, **asked))
 
     def clusters_in_rounds(self):
-        path = str(self.folder / "rounds")
-        sketches = ss.fingerprints(self.texts)
-        return rows_of(
-            ss.clusters(sketches, distance=6, partitions=2, driver_links=1, checkpoint=path)
-        )
-
-    def kept(self):
-        return self.survivors()
-
-    def kept_by_signatures(self):
-        return self.survivors(sketch=simdb.Minhash(stored_bits=8))
-
-    def survivors(self, **sketch):
-        """Return the ids that stay, and what was removed; the rows come from a shuffle."""
-        kept = ss.drop_duplicates(self.texts, partitions=2, max_share=0.9, **sketch)
-        removed = rows_of(kept.removed)
-        ids = rows_of(kept.select("id"))
-        kept.removed.unpersist()
-        return [ids, removed]
+        return self.clusters(driver_links=1, checkpoint=str(self.folder / "rounds"))
 
     def killed(self, task, process):
-        folder, name, job = TASKS[task]
-        module = import_module(f"simdb.spark.{folder}")
+        name, job = TASKS[task]
+        module = import_module("simdb.spark.pairing")
         original = getattr(module, name)
         marker = self.folder / f"{task}-{process}"
         setattr(module, name, killing(task, process, str(marker)))
         try:
-            found = getattr(self, job.replace(" ", "_"))()
+            found = getattr(self, job)()
         finally:
             setattr(module, name, original)
         assert marker.exists()
@@ -200,8 +165,6 @@ def main():
         "pairs in 5 partitions": lambda: jobs.pairs(5),
         "pairs of signatures": jobs.signature_pairs,
         "clusters": jobs.clusters,
-        "kept": jobs.kept,
-        "kept by signatures": jobs.kept_by_signatures,
     }
     for name in names:
         session.sparkContext.setJobDescription(name)

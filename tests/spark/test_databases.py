@@ -45,15 +45,15 @@ def test_shards_hold_what_a_database_makes_of_the_texts(spark, tmp_path, kind, s
 
 def test_other_partitions_make_the_same_shards_in_the_same_order(spark, tmp_path):
     frame, _ = frame_of(spark, "string")
-    ss.write_database(ss.fingerprints(frame), tmp_path / "x", shards=2)
-    ss.write_database(ss.fingerprints(frame.repartition(5)), tmp_path / "y", shards=2)
-    ss.write_database(ss.fingerprints(frame.repartition(1)), tmp_path / "z", shards=2)
 
     orders = []
-    for name in "xyz":
-        with simdb.open_sharded(tmp_path / name) as database:
+    for partitions in (5, 1):
+        path = tmp_path / f"{partitions}"
+        ss.write_database(ss.fingerprints(frame.repartition(partitions)), path, shards=2)
+        with simdb.open_sharded(path) as database:
             orders.append(list(database))
-    assert orders[0] == orders[1] == orders[2]
+
+    assert orders[0] == orders[1]
     assert sorted(orders[0]) == sorted(f"u/{at}" for at in range(len(TEXTS)))
 
 
@@ -97,9 +97,8 @@ def test_texts_are_looked_up(spark, tmp_path, is_sharded):
     )
     assert len(expected) > 30
     assert sorted(map(tuple, rows)) == expected
-    best = ss.query(
-        asking, tmp_path / "x", id="number", text="body", similarity=0.9, limit=1
-    ).collect()
+    fields = {"id": "number", "text": "body"}
+    best = ss.query(asking, tmp_path / "x", **fields, similarity=0.9, limit=1).collect()
     assert sorted(row["id"] for row in best) == sorted(set(numbers.tolist()))
 
 

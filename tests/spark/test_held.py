@@ -26,14 +26,6 @@ def cached(spark):
     return lambda: len(names() - before)
 
 
-def fingerprint_pairs(documents, **asked):
-    return ss.pairs(ss.fingerprints(documents), distance=9, **asked)
-
-
-def signature_pairs(documents, **asked):
-    return ss.pairs(ss.signatures(documents, MINHASH), similarity=0.5, **asked)
-
-
 def exact_pairs(documents, **asked):
     exact = {"texts": documents, "similarity": 0.5}
     return ss.pairs(ss.fingerprints(documents), **exact, **asked)
@@ -48,21 +40,13 @@ def star_clusters(documents, **asked):
     return ss.clusters(ss.fingerprints(documents), distance=9, policy="star", **asked)
 
 
-def star_survivors(documents, **asked):
+def survivors(documents, **asked):
     return ss.drop_duplicates(documents, distance=9, policy="star", **asked)
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
-    ("job", "left"),
-    [
-        (fingerprint_pairs, 0),
-        (signature_pairs, 1),
-        (exact_pairs, 1),
-        (connected_clusters, 0),
-        (star_clusters, 1),
-        (star_survivors, 1),
-    ],
+    ("job", "left"), [(exact_pairs, 1), (connected_clusters, 0), (star_clusters, 1), (survivors, 1)]
 )
 def test_only_the_result_remains_cached_until_it_is_freed(documents, cached, job, left):
     result = job(documents, partitions=2)
@@ -77,7 +61,7 @@ def test_only_the_result_remains_cached_until_it_is_freed(documents, cached, job
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("job", [signature_pairs, exact_pairs, star_clusters, star_survivors])
+@pytest.mark.parametrize("job", [exact_pairs, star_clusters, survivors])
 def test_nothing_remains_cached_beside_a_checkpoint(documents, cached, tmp_path, job):
     result = job(documents, partitions=2, checkpoint=str(tmp_path / "work"))
 

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from over import over
 
 from simdb.spark import packing
 
 pytest.importorskip("pyarrow")
 
 
-@pytest.mark.parametrize(("tasks", "sides"), [(1, 1), (7, 3), (300, 400), (70_000, 1)])
-@pytest.mark.parametrize("count", [0, 1, 2000])
+@over(("tasks", "sides"), [(1, 1), (7, 3), (300, 400), (70_000, 1)])
+@over("count", [0, 1, 2000])
 def test_packed_documents_are_those_of_each_task_and_side(tasks, sides, count):
     generator = np.random.default_rng(11)
     numbers = generator.integers(0, tasks, count)

@@ -84,8 +84,14 @@ def test_similar_pairs_are_no_others_and_most(documents, tmp_path):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("asked", [{"distance": 3}, {"similarity": 0.999, "distance": 64 - 1}])
-def test_connected_clusters_are_those_of_a_database(documents, tmp_path, asked):
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"similarity": 0.999, "distance": 64 - 1}, {"distance": 6},
+        {"distance": 6, "policy": "star"},
+    ],
+)  # fmt: skip
+def test_clusters_and_stars_are_those_of_a_database(documents, tmp_path, asked):
     frame, texts = documents
     sketches = ss.fingerprints(frame).cache()
 
@@ -102,27 +108,6 @@ def test_connected_clusters_are_those_of_a_database(documents, tmp_path, asked):
     assert len(expected) > 20
     assert {(row["id"], row["representative"]) for row in rows} == expected
     assert len(rows) == len(expected)
-
-
-@pytest.mark.few(1)
-def test_stars_are_those_of_a_database(documents, tmp_path):
-    frame, texts = documents
-    sketches = ss.fingerprints(frame).cache()
-
-    rows = ss.clusters(sketches, distance=6, policy="star", partitions=5).collect()
-
-    with simdb.open(tmp_path / "x", "x") as database:
-        ids = sorted(texts)
-        database.insert_many(ids, [texts[id] for id in ids])
-        clusters = database.find_clusters(distance=6, policy="star")
-        expected = {(id, cluster.representative) for cluster in clusters for id in cluster.ids}
-        connected = {
-            (id, cluster.representative)
-            for cluster in database.find_clusters(distance=6)
-            for id in cluster.ids
-        }
-    assert {(row["id"], row["representative"]) for row in rows} == expected
-    assert expected != connected
 
 
 @pytest.mark.few(1)

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from over import over
 
 MODULE = "cut_at_bars"
 NAME = f"{MODULE}:cut"
@@ -30,8 +31,7 @@ VERBS = [
 ]
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
+@over("verb", VERBS)
 def test_it_is_not_imported_because_the_database_says_so(simdb_run, verb):
     ran = simdb_run(*verb)
 
@@ -40,9 +40,10 @@ def test_it_is_not_imported_because_the_database_says_so(simdb_run, verb):
     assert MODULE not in sys.modules
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
+@over("verb", VERBS)
 def test_a_tokeniser_is_imported_with_allow(simdb_run, verb):
+    sys.modules.pop(MODULE, None)
+
     ran = simdb_run(*verb, "--allow", NAME)
 
     assert ran.code == 0

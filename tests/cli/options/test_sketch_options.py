@@ -1,9 +1,8 @@
 """The sketch options, which are the same in every command."""
 
-import pytest
+from over import over
 
 import simdb
-from simdb.cli.options.sketch_options import make_sketch
 
 FOX = "the quick brown fox jumps over the lazy dog"
 
@@ -13,7 +12,7 @@ def stored(path="db"):
         return database.options.sketch
 
 
-@pytest.mark.parametrize(
+@over(
     ("flags", "expected"),
     [
         ([], {}),
@@ -32,23 +31,16 @@ def stored(path="db"):
     ],
 )  # fmt: skip
 def test_each_option_reaches_the_database(simdb_run, flags, expected):
-    ran = simdb_run("create", "db", *flags)
+    ran = simdb_run("create", "-".join(["db", *flags[:2]]), *flags)
 
     assert ran.code == 0
-    assert stored() == simdb.Simhash(**expected)
+    assert stored("-".join(["db", *flags[:2]])) == simdb.Simhash(**expected)
 
 
 def test_options_override_a_preset(simdb_run):
     simdb_run("create", "db", "--preset", "moz", "--shingle", "4")
 
     assert stored() == simdb.Simhash.moz(window=4)
-
-
-def test_an_unknown_preset_is_wrong_use(simdb_run):
-    ran = simdb_run("create", "db", "--preset", "best")
-
-    assert ran.code == 2
-    assert "--preset must be paper or moz, got 'best'" in ran.notes
 
 
 def test_stop_words_come_from_a_file(simdb_run, tmp_path):
@@ -59,11 +51,13 @@ def test_stop_words_come_from_a_file(simdb_run, tmp_path):
     assert stored().stop_words == ("over", "the")
 
 
-def test_a_missing_file_of_stop_words_is_wrong_use(simdb_run):
-    ran = simdb_run("create", "db", "--stop-words", "@words")
+def test_a_missing_file_of_stop_words_and_an_unknown_preset_are_wrong_use(simdb_run):
+    missing = simdb_run("create", "db", "--stop-words", "@words")
+    unknown = simdb_run("create", "db", "--preset", "best")
 
-    assert ran.code == 2
-    assert "words: there is no such file" in ran.notes
+    assert (missing.code, unknown.code) == (2, 2)
+    assert "words: there is no such file" in missing.notes
+    assert "--preset must be paper or moz, got 'best'" in unknown.notes
 
 
 def test_dedup_uses_the_sketch_options(simdb_run, write_lines):
@@ -84,7 +78,3 @@ def test_dedup_refuses_sketch_options_that_differ_from_the_database(simdb_run, w
     assert other.code == 2
     assert "seen was created with --weighting log-tf, not tf; leave out the option" in other.notes
     assert "or begin a new database" in other.notes
-
-
-def test_options_that_are_not_given_have_defaults():
-    assert make_sketch({}) == simdb.Simhash()

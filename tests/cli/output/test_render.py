@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+from over import over
 
 from simdb.cli.output import render
 from simdb.cli.output.render import cell, plain, print_one, print_rows, shortened
@@ -69,7 +70,7 @@ def test_json_is_printed_on_a_terminal_with_the_option(show, monkeypatch):
     assert json.loads(terminal.getvalue()) == row("a")
 
 
-@pytest.mark.parametrize("as_json", [True, False])
+@over("as_json", [True, False])
 def test_what_would_control_a_terminal_is_escaped_there(show, as_json, monkeypatch):
     terminal, odd = show(), "a\x9b31mb\u202ec\u2066d\x1b[2Je\U000e0001f"
     monkeypatch.setattr(render, "wants_json", lambda: as_json)
@@ -95,7 +96,7 @@ def test_rows_are_shown_while_they_arrive(show, monkeypatch):
     assert seen[4] > seen[2] > 0
 
 
-@pytest.mark.parametrize(
+@over(
     ("id", "shown"),
     [
         ("[red]no colour[/red]", "[red]no colour[/red]"),
