@@ -49,8 +49,8 @@ class StopError(Exception):
     """The exception that a commit fails with."""
 
 
-def stop_at(patch, number):
-    """Let the commit with this number of those ahead fail, and all later ones."""
+def leave(database, number, verb):
+    """Run a verb that ends at a commit ahead as if the process were killed there."""
     commit, count = Ahead.commit, []
 
     def commit_or_fail(self, change):
@@ -59,13 +59,8 @@ def stop_at(patch, number):
             raise StopError
         commit(self, change)
 
-    patch.setattr(Ahead, "commit", commit_or_fail)
-
-
-def leave(database, number, verb):
-    """Run a verb that ends at a commit ahead as if the process were killed there."""
     with pytest.MonkeyPatch.context() as patch:
-        stop_at(patch, number)
+        patch.setattr(Ahead, "commit", commit_or_fail)
         patch.setattr(Ahead, "abandon", lambda self: None)
         with pytest.raises(StopError):
             verb(database)
@@ -96,13 +91,6 @@ def stored(open_database):
     return database
 
 
-def test_a_large_transaction_is_stored_as_several_runs(database):
-    database.insert_many(range(100), BITS[:100])
-
-    assert lengths(database) == [16, 16, 16, 16, 16, 16, 4]
-    assert_right(database, range(100))
-
-
 def test_a_transaction_finds_and_deletes_what_it_has_in_several_runs(database):
     with database.write() as transaction:
         for first in range(0, 100, 25):
@@ -117,7 +105,7 @@ def test_a_transaction_finds_and_deletes_what_it_has_in_several_runs(database):
     assert sorted(database) == sorted([0, 5, *(id for id in range(100) if id % 5)])
 
 
-def test_compaction_makes_pieces_without_gaps_and_a_second_one_writes_nothing(stored):
+def test_compaction_makes_pieces_without_gaps_and_joins_later_runs_with_them(stored):
     stored.compact()
     first = stored.stats()
     assert lengths(stored) == [24, 24, 18]
@@ -125,14 +113,8 @@ def test_compaction_makes_pieces_without_gaps_and_a_second_one_writes_nothing(st
     assert_right(stored, KEPT)
 
     stored.compact()
-
     assert stored.stats().runs == first.runs
-
-
-def test_compaction_joins_runs_of_earlier_compactions_with_later_ones(stored):
-    stored.compact()
     stored.insert_many(range(100, 108), BITS[100:108])
-
     stored.compact()
 
     assert lengths(stored) == [24, 24, 24, 2]

@@ -7,9 +7,9 @@ import pytest
 from oracle import Oracle, Stored
 from over import over
 from soundness import TINY
+from weighted import bits_of, fingerprints
 
 import simdb
-from simdb.database.write import commit
 from simdb.storage import layout
 
 pytestmark = pytest.mark.usefixtures("any_limit")
@@ -108,13 +108,12 @@ def test_similar_texts_are_those_that_a_query_finds(monkeypatch, limit, method, 
 
 def test_documents_of_every_kind_are_stored_as_by_insert_many(tmp_path, open_database):
     generator = np.random.default_rng(4)
-    weights = generator.normal(size=(9, 64)).astype(np.float32)
-    bits = np.packbits(weights >= 0, axis=1, bitorder="little").view(np.uint64)[:, 0]
+    weights = generator.normal(size=(9, 64))
     kinds = {
         "features": [simdb.Features(np.arange(n + 1, dtype=np.uint64)) for n in range(9)],
         "vectors": generator.normal(size=(9, 40)),
-        "fingerprints": simdb.Fingerprints(bits, weights),
-        "bits": bits,
+        "fingerprints": fingerprints(weights),
+        "bits": bits_of(weights),
     }
     options = simdb.Options(delta_documents=4, growth=2)
     plain = open_database(tmp_path / "plain", options=options)
@@ -214,25 +213,3 @@ def test_pages_that_are_given_back_keep_what_they_hold(open_database):
 
     assert found.ids.tolist() == list(range(1000))
     assert [match.id for match in again[0]] == [0, 20_000]
-
-
-@pytest.mark.parametrize("number", [2, 17])
-def test_a_commit_that_fails_leaves_everything_as_it_was(database, monkeypatch, number):
-    database.insert_many(range(20), near_each_other(1, 20))
-    calls = iter(range(1, 1000))
-    put = commit.Writer.put
-
-    def put_or_fail(self, name, key, value):
-        if next(calls) == number:
-            raise OSError("the disk is gone")
-        put(self, name, key, value)
-
-    monkeypatch.setattr(commit.Writer, "put", put_or_fail)
-    with pytest.raises(simdb.Error, match=r"db: the disk is gone"):
-        database.insert_batch(
-            range(20, 40), near_each_other(2, 20), search=simdb.Search(memory_limit=1500)
-        )
-
-    monkeypatch.undo()
-    assert list(database) == list(range(20))
-    assert database.insert_batch(range(20, 22), near_each_other(2, 2)).offsets[-1] > 0

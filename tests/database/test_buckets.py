@@ -1,6 +1,7 @@
 """Documents with one key are compared until all that match are connected, and not pair by pair."""
 
 import numpy as np
+from oracle import components, stars
 from over import over
 
 import simdb
@@ -31,15 +32,6 @@ def drawn_matches(count, share, seed):
     return drawn | drawn.T
 
 
-def components(count, pairs):
-    """Return the least member of the component of each number, by joining pair after pair."""
-    labels = list(range(count))
-    for left, right in pairs:
-        one, other = sorted((labels[left], labels[right]))
-        labels = [one if label == other else label for label in labels]
-    return labels
-
-
 def flood(pages, copies, *, words=40):
     """Return near copies of some pages, of which about half share most words, in mixed order."""
     texts = [
@@ -49,23 +41,6 @@ def flood(pages, copies, *, words=40):
         for copy in range(copies)
     ]
     return np.random.default_rng(1).permutation(texts).tolist()
-
-
-def stars(matches):
-    """Return the representative of each document: the first before it that matches, or itself."""
-    owners = []
-    for document in range(len(matches)):
-        leaders = [at for at in range(document) if owners[at] == at and matches[at, document]]
-        owners.append(leaders[0] if leaders else document)
-    return owners
-
-
-def groups(labels):
-    """Return the sets of two or more documents with one label."""
-    every = {}
-    for document, label in enumerate(labels):
-        every.setdefault(label, set()).add(document)
-    return {frozenset(each) for each in every.values() if len(each) > 1}
 
 
 @over(("share", "most"), [(0.02, 7), (0.1, 1 << 16), (0.6, 1), (1.0, 7)])
@@ -85,9 +60,11 @@ def test_what_is_compared_connects_what_all_pairs_connect(monkeypatch, share, mo
     every = compared(sizes, matches, forest)
 
     ordered = [tuple(sorted(pair)) for pair in every]
-    assert forest.labels().tolist() == components(
-        sum(sizes), [pair for pair in inside if matches[pair]]
-    )
+    expected = list(range(sum(sizes)))
+    for group in components(expected, [pair for pair in inside if matches[pair]]):
+        for member in group:
+            expected[member] = group[0]
+    assert forest.labels().tolist() == expected
     assert len(set(ordered)) == len(ordered)
     assert set(ordered) <= set(inside)
 
@@ -131,16 +108,13 @@ def test_clusters_of_signatures_are_those_of_all_pairs(open_database, monkeypatc
     database.insert_many(range(100), texts[:100])
     database.insert_many(range(100, len(texts)), texts[100:])
     pairs = database.find_all(similarity=0.75)
-    matches = np.zeros((len(texts), len(texts)), np.bool_)
-    matches[pairs.left.astype(np.int64), pairs.right.astype(np.int64)] = True
-    matches |= matches.T
-    expected = groups(components(len(texts), np.argwhere(matches).tolist()))
+    matching = list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
 
     connected = database.find_clusters(similarity=0.75, threads=3)
     star = database.find_clusters(similarity=0.75, policy="star", threads=3)
 
-    assert {frozenset(each) for each in connected} == expected
-    assert {frozenset(each) for each in star} == groups(stars(matches))
+    assert [each.ids for each in connected] == components(range(len(texts)), matching)
+    assert [each.ids for each in star] == stars(range(len(texts)), matching)
     assert max(map(len, connected)) >= 30
 
 
@@ -172,5 +146,5 @@ def test_texts_decide_about_a_flood_of_signatures_as_about_its_pairs(open_databa
 
     clusters = database.find_clusters(similarity=0.9, texts=given)
 
-    assert {frozenset(each) for each in clusters} == groups(components(len(texts), edges))
+    assert [each.ids for each in clusters] == components(range(len(texts)), edges)
     assert len(clusters) >= 4

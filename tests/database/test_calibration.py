@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from over import over
+from weighted import fingerprints
 
 import simdb
 from simdb.database.maintenance.calibration import put_calibration
@@ -20,11 +21,6 @@ from simdb.plan.calibration import decode_calibration, encode_calibration
 ASKED = {"similarity": 0.8, "recall": 0.9}
 SEEN, COPIES, NEW = 1000, 400, 400
 OPTIONS = simdb.Options(delta_documents=150)
-
-
-def fingerprints(weights):
-    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
-    return simdb.Fingerprints(packed.view("<u8")[:, 0].astype(np.uint64), weights)
 
 
 def documents(count, seed):
@@ -146,18 +142,6 @@ def test_a_batch_that_is_inserted_is_matched_with_what_was_inserted_since(grown)
     )
 
     assert recall_of(pairs_of(found), wanted) >= 0.9
-
-
-def test_what_a_transaction_inserts_is_found_before_and_after_its_commit(open_database):
-    database = calibrated_on_others(open_database)
-
-    with database.write() as transaction:
-        insert_new(transaction)
-        inside = pairs_of(transaction.query_many(QUERIES, search="psm", **ASKED))
-
-    wanted = exact(database)
-    assert recall_of(inside, wanted) >= 0.9
-    assert pairs_of(database.query_many(QUERIES, search="psm", **ASKED)) == inside
 
 
 def test_the_plan_tells_what_is_compared_since_the_calibration_has_not_seen_it(open_database):

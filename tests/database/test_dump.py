@@ -5,7 +5,6 @@ import io
 import os
 import random
 import threading
-from dataclasses import replace
 
 import hypothesis.strategies as st
 import numpy as np
@@ -15,7 +14,7 @@ from dumps import dumped, parts_of, rewritten, summed
 from hypothesis import given
 from over import over
 from pyarrow import ipc
-from soundness import TINY, assert_sound, everything
+from soundness import assert_sound, everything
 from strategies import fingerprints, ids, metadata, options, texts
 
 import simdb
@@ -66,6 +65,7 @@ def test_small_groups_and_metadata_larger_than_a_commit_are_the_same_database(
     filled, tmp_path, monkeypatch, small_groups
 ):
     monkeypatch.setattr(dumping, "COMMIT_BYTES", 100)
+    filled.delete_many([3, 4, 5])  # a whole group
     filled.insert_many(range(100, 150), range(50), ["x" * 70] * 50)
     expected, counts = everything(filled), ([], [])
 
@@ -298,26 +298,6 @@ def test_a_dump_is_a_stream_of_arrow_with_a_row_for_each_document(all_parts):
     }  # fmt: skip
 
 
-@over("change", [1, -1, -3])
-def test_a_part_of_another_length_is_refused(all_parts, tmp_path, change):
-    parts = parts_of(all_parts)
-    known = [at for at, (_, payload) in enumerate(parts) if isinstance(payload, bytes)]
-    assert len(known) > 2
-
-    for at in known:
-        kind, payload = parts[at]
-        longer = payload + b"\1" * max(change, 0)
-        changed = [*parts[:at], (kind, longer[: len(payload) + change]), *parts[at + 1 :]]
-
-        with pytest.raises((simdb.CorruptError, simdb.FormatError)):
-            simdb.load(
-                io.BytesIO(rewritten(all_parts, lambda _, changed=changed: changed)),
-                tmp_path / "new",
-            )
-
-        assert os.listdir(tmp_path) == []
-
-
 @over(
     ("name", "make"),
     [
@@ -423,11 +403,3 @@ def test_what_is_no_dump_or_no_place_for_one_is_named(filled, tmp_path, monkeypa
     monkeypatch.setattr(transfer, "MESSAGE_BYTES_MAX", 600)
     with pytest.raises(simdb.CorruptError, match="bytes can follow byte"):
         simdb.load(io.BytesIO(content), tmp_path / "new")
-
-
-def test_an_empty_database_is_dumped_and_loaded(open_database, tmp_path):
-    content = dumped(open_database(options=TINY))
-
-    assert simdb.load(io.BytesIO(content), tmp_path / "new") == 0
-    with simdb.open(tmp_path / "new") as loaded:
-        assert loaded.options == replace(TINY, polytopes=4)

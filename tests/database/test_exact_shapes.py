@@ -5,14 +5,15 @@ from functools import cache
 from itertools import combinations
 
 import pytest
+from families import is_alike
 from near_copies import near_copies
+from oracle import components, stars
 from over import over
 
 import simdb
 from simdb.database.clusters import find
 from simdb.sketch import exact_pairs
 
-LEAST = 0.8
 CHANCE = random.Random(11)
 WORDS = [f"word{CHANCE.randrange(10**6)}" for _ in range(400)]
 BASE = WORDS[:60]
@@ -49,37 +50,15 @@ SHAPES = {
 }
 
 
-def shingles_of(text):
-    words = text.split()
-    return {tuple(words[at : at + 3]) for at in range(len(words) - 2)}
-
-
 @cache
 def matching(shape):
     """Return the pairs of positions that match: a double loop."""
-    sets = [shingles_of(text) for text in SHAPES[shape]]
+    texts = SHAPES[shape]
     return {
         (one, two)
-        for one, two in combinations(range(len(sets)), 2)
-        if len(sets[one] & sets[two]) >= LEAST * len(sets[one] | sets[two])
+        for one, two in combinations(range(len(texts)), 2)
+        if is_alike(texts[one], texts[two])
     }
-
-
-@cache
-def connected(shape):
-    groups = {at: {at} for at in range(len(SHAPES[shape]))}
-    for one, two in matching(shape):
-        joined = groups[one] | groups[two]
-        groups |= dict.fromkeys(joined, joined)
-    return {frozenset(group) for group in groups.values() if len(group) > 1}
-
-
-def starred(shape):
-    pairs, leaders = matching(shape), {}
-    for at in range(len(SHAPES[shape])):
-        own = next((one for one in leaders if (one, at) in pairs), at)
-        leaders.setdefault(own, []).append(at)
-    return {frozenset(group) for group in leaders.values() if len(group) > 1}
 
 
 @over(
@@ -104,18 +83,20 @@ def test_connected_clusters_and_stars_are_those_of_the_double_loop(shape, has_fe
             asked = {"verify": "exact", "recall": 1.0} | ({} if has_features else {"texts": texts})
 
             found = database.find_clusters(**asked)
-            stars = database.find_clusters(**asked, policy="star")
+            starred = database.find_clusters(**asked, policy="star")
 
-            assert {frozenset(cluster.ids) for cluster in found} == connected(shape)
-            assert {frozenset(cluster.ids) for cluster in stars} == starred(shape)
+            assert [cluster.ids for cluster in found] == components(texts, matching(shape))
+            assert [cluster.ids for cluster in starred] == stars(texts, matching(shape))
 
 
 def test_the_shapes_are_what_they_are_called():
-    sizes = {shape: sorted(map(len, connected(shape))) for shape in SHAPES}
+    sizes = {
+        shape: sorted(map(len, components(range(len(texts)), matching(shape))))
+        for shape, texts in SHAPES.items()
+    }
 
     assert sizes["a chain at the threshold"] == [60]
     assert sizes["a star whose centre comes last"] == [21]
-    assert len(starred("a star whose centre comes last")) > 0
     assert sizes["two cliques with one bridge"] == [51]
     assert sizes["two cliques without a bridge"] == [25, 25]
     assert len(sizes["near copies"]) > 3

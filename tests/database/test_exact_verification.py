@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from families import jaccard
 
 import simdb
 from simdb.sketch import exact_pairs
@@ -13,18 +14,6 @@ from simdb.sketch import exact_pairs
 LEAST = 0.8
 SKETCHES = [simdb.Simhash(), simdb.Simhash(dimensions=64), simdb.Minhash()]
 IDS = ["fingerprints", "few dimensions", "signatures"]
-
-
-@cache
-def shingles_of(text):
-    words = text.split()
-    size = min(3, len(words))
-    return {tuple(words[at : at + size]) for at in range(len(words) - size + 1)} if words else set()
-
-
-def jaccard(one, two):
-    first, second = shingles_of(one), shingles_of(two)
-    return len(first & second) / max(len(first | second), 1)
 
 
 def families(count, seed):

@@ -108,21 +108,6 @@ def test_thousands_of_documents_are_found_exactly(tmp_path_factory, blocks, lead
     assert {id for cluster in clusters for id in cluster} == {*left.tolist(), *right.tolist()}
 
 
-def test_thousands_of_equal_fingerprints_are_all_found(tmp_path_factory):
-    with open_with(tmp_path_factory, 4, 1) as database:
-        database.insert_many(range(1500), np.full(1500, 7, np.uint64))
-        database.insert_many(range(1500, 1510), np.arange(10, dtype=np.uint64) << np.uint64(40))
-
-        matches = database.query(7, distance=0)
-        clusters = database.find_clusters(distance=0)
-        pair_count = sum(len(chunk) for chunk in database.find_all(distance=0).chunks())
-
-        assert [match.id for match in matches] == list(range(1500))
-        assert [len(cluster) for cluster in clusters] == [1500]
-        assert pair_count == 1500 * 1499 // 2
-        assert database.stats().largest_group == 1500
-
-
 def test_an_exhaustive_answer_at_distance_64_is_everything(tmp_path_factory):
     bits = neighbourhood(3, 100)
     with open_with(tmp_path_factory, 4, 1) as database:

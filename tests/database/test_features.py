@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from families import jaccard
 
 import simdb
 from simdb.jobs.deduplication import claims
@@ -26,16 +27,6 @@ def near_copies(seed, groups=12, copies=5):
             made.append(" ".join(words))
     chance.shuffle(made)
     return {f"d{number}": text for number, text in enumerate(made)}
-
-
-def shingles(text):
-    words = text.split()
-    return set(zip(words, words[1:], words[2:], strict=False))
-
-
-def jaccard(left, right):
-    one, other = (shingles(text) for text in (left, right))
-    return len(one & other) / len(one | other)
 
 
 def pairs_of(pairs):

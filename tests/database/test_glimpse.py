@@ -1,13 +1,12 @@
 """A search by psm for a distance learns how many headers it needs from the collection at hand."""
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from binomial import chance_of
 from over import over
+from weighted import fingerprints
 
 import simdb
 from simdb.database.state.glimpse import MATCHES_MOST, glimpse
@@ -19,29 +18,20 @@ STORED, ASKED, DISTANCE = 3000, 600, 4
 OPTIONS = simdb.Options(blocks=1, leading=1, header_offset=0)
 CHANCE = 1e-9  # that a test fails although the recall is just as asked, for each search
 
-Weights = npt.NDArray[np.float64]
 
-
-def fingerprints(weights: Weights) -> simdb.Fingerprints:
-    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
-    bits = packed.view("<u8")[:, 0].astype(np.uint64)
-    return simdb.Fingerprints(bits, weights.astype(np.float32))
-
-
-def edits(generator: np.random.Generator) -> tuple[Weights, Weights]:
+def edits(generator):
     """Stored documents that differ, and small changes of some of them."""
     stored = generator.laplace(size=(STORED, 128))
     return stored, stored[:ASKED] + 0.12 * generator.laplace(size=(ASKED, 128))
 
 
-def accidents(generator: np.random.Generator) -> tuple[Weights, Weights]:
+def accidents(generator):
     """Documents around a few centres, some of which are near one another by accident."""
     centres = generator.laplace(size=(20, 128))
 
-    def around(count: int) -> Weights:
+    def around(count):
         chosen = centres[generator.integers(0, len(centres), count)]
-        found: Weights = chosen + 0.4 * generator.laplace(size=(count, 128))
-        return found
+        return chosen + 0.4 * generator.laplace(size=(count, 128))
 
     return around(STORED), around(ASKED)
 
@@ -50,7 +40,7 @@ KINDS = {"edits": edits, "accidents": accidents}
 
 
 @pytest.fixture(params=KINDS, scope="module")
-def world(request: pytest.FixtureRequest) -> Iterator[tuple[str, simdb.Database, Weights]]:
+def world(request):
     stored, asked = KINDS[request.param](np.random.default_rng(5))
     with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(range(STORED), fingerprints(stored))
@@ -59,9 +49,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[tuple[str, simdb.Database,
 
 
 @pytest.mark.parametrize("recall", [0.8, 0.95])
-def test_a_search_by_name_finds_its_share_of_edits_and_of_accidents(
-    world: tuple[str, simdb.Database, Weights], recall: float
-) -> None:
+def test_a_search_by_name_finds_its_share_of_edits_and_of_accidents(world, recall):
     name, database, weights = world
     by_psm = {"distance": DISTANCE, "recall": recall, "search": "psm"}
     all_of = {"distance": DISTANCE, "recall": 1.0, "search": "exhaustive"}
@@ -84,7 +72,7 @@ def test_a_search_by_name_finds_its_share_of_edits_and_of_accidents(
     assert plan.probes <= {"edits": 15, "accidents": 60}[name]
 
 
-def test_the_pairs_are_all_within_the_distance_of_the_documents_that_ask() -> None:
+def test_the_pairs_are_all_within_the_distance_of_the_documents_that_ask():
     generator = np.random.default_rng(9)
     originals = generator.laplace(size=(200, 128))
     stored = np.concatenate([originals, originals + 0.2 * generator.laplace(size=(200, 128))])
@@ -107,7 +95,7 @@ def test_the_pairs_are_all_within_the_distance_of_the_documents_that_ask() -> No
     assert np.array_equal(seen.distances, np.bitwise_count(seen.pairs.queries ^ seen.pairs.stored))
 
 
-def test_of_a_crowd_only_a_few_matches_of_each_document_are_taken() -> None:
+def test_of_a_crowd_only_a_few_matches_of_each_document_are_taken():
     generator = np.random.default_rng(2)
     crowd = generator.laplace(size=(1, 128)) + 0.1 * generator.laplace(size=(300, 128))
     with simdb.open(None, options=OPTIONS) as database:
@@ -138,9 +126,7 @@ def test_of_a_crowd_only_a_few_matches_of_each_document_are_taken() -> None:
         ({"is_weighted": False}, False),
     ],
 )
-def test_only_a_search_by_name_for_a_distance_draws_a_sample(
-    changed: dict[str, object], wanted: bool
-) -> None:
+def test_only_a_search_by_name_for_a_distance_draws_a_sample(changed, wanted):
     usual = {
         "similarity": None, "distance": 3, "recall": 0.9, "method": "psm", "is_weighted": True,
     }  # fmt: skip

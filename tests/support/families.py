@@ -82,9 +82,13 @@ def order_of(texts, keep):
 
 def is_alike(one, other):
     """Return whether two texts have the same shingles to LEAST or more; without words, never."""
-    left, right = shingles(one or ""), shingles(other or "")
-    both = len(left & right)
-    return both > 0 and both / len(left | right) >= LEAST
+    return jaccard(one or "", other or "") >= LEAST
+
+
+def jaccard(one, other):
+    """Return the share of the shingles of two texts that both have; 0 without words."""
+    left, right = shingles(one), shingles(other)
+    return len(left & right) / max(len(left | right), 1)
 
 
 @cache
