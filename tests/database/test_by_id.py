@@ -1,5 +1,6 @@
 """Documents by id: a database, a snapshot and a write transaction read like a dict."""
 
+import numpy as np
 import pytest
 from over import over
 
@@ -12,20 +13,14 @@ def filled(database):
     return database
 
 
-def test_a_database_is_read_like_a_dict(filled):
+def test_an_unknown_id_has_the_default_or_a_key_error_and_a_database_no_other_end(filled):
     assert filled.get("unknown") is None
     assert filled.get("unknown", 5) == 5
-    assert filled.get("a", 5) == filled["a"]
-    assert dict(filled) == {id: filled[id] for id in filled} == dict(filled.items())
+    assert dict(filled) == dict(filled.items())
+    with pytest.raises(KeyError, match="no document has the id 'unknown'"):
+        filled["unknown"]
     with pytest.raises(TypeError):
         reversed(filled)
-
-
-def test_subscription_raises_a_key_error_for_an_unknown_id(filled):
-    with pytest.raises(KeyError, match="no document has the id 'unknown'") as caught:
-        filled["unknown"]
-
-    assert isinstance(caught.value, simdb.NotFoundError)
 
 
 @over("verb", ["delete", "explain"])
@@ -77,3 +72,13 @@ def test_items_of_a_transaction_include_what_is_staged_and_allow_changes(filled)
         assert transaction.get("staged") is None
         with pytest.raises(simdb.NotFoundError):
             transaction["staged"]
+
+
+def test_comparing_no_pairs_gives_empty_arrays_and_what_is_no_pair_is_refused(filled):
+    found = filled.compare([], [])
+
+    assert (len(found), found.distance.dtype, found.similarity.dtype) == (0, np.uint8, np.float32)
+    with pytest.raises(simdb.InputError, match="left and right must have as many ids, got 2 and 1"):
+        filled.compare(["a", "a"], ["a"])
+    with pytest.raises(simdb.NotFoundError, match="'wolf'"):
+        filled.compare(["a"], ["wolf"])

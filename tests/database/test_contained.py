@@ -2,6 +2,7 @@
 
 import random
 
+import pyarrow
 import pytest
 from hypothesis import given, strategies as st
 from over import over
@@ -39,23 +40,17 @@ def test_texts_find_exactly_what_a_double_loop_finds(least):
 
 
 @given(
-    before=st.lists(st.sampled_from(WORDS), max_size=40),
-    after=st.lists(st.sampled_from(WORDS), max_size=40),
-    other_before=st.lists(st.sampled_from(WORDS), max_size=40),
-    other_after=st.lists(st.sampled_from(WORDS), max_size=40),
+    around=st.tuples(*[st.lists(st.sampled_from(WORDS), max_size=40)] * 4),
     run=st.lists(st.sampled_from(WORDS), min_size=15, max_size=15),
 )
-def test_every_shared_run_of_15_words_is_found(before, after, other_before, other_after, run):
-    text = " ".join([*before, *run, *after])
-    other = " ".join([*other_before, *run, *other_after])
+def test_every_shared_run_of_15_words_is_found(around, run):
+    text, other = (" ".join([*around[at], *run, *around[at + 1]]) for at in (0, 2))
     with simdb.open(None, options=OPTIONS) as database:
         database.insert("stored", text)
 
-        estimated = database.query(other, contained=1e-9)
-        exact = database.query(other, contained=1e-9, texts={"stored": text})
-
-        assert [match.id for match in estimated] == ["stored"]
-        assert [match.id for match in exact] == ["stored"]
+        for texts in (None, {"stored": text}):
+            found = database.query(other, contained=1e-9, texts=texts)
+            assert [match.id for match in found] == ["stored"]
         assert has_passage(other.split(), text.split())
 
 
@@ -188,29 +183,26 @@ def test_a_stored_document_is_asked_about_by_its_id_and_many_have_the_matches_of
             assert found == expected(words, others, 0.2)
             by_text = database.query(texts[id], contained=0.2)
             assert estimated == [match for match in by_text if match.id != id]
-        for known in (None, texts):
-            asked = {"contained": 0.1, "texts": known}
-            singly = [database.query(id=id, **asked) for id in texts]
-            many = database.query_many(ids=list(texts), **asked)
-            assert [*many] == singly
-            assert many.containments.tolist() == [m.containment for each in singly for m in each]
-            by_text = database.query_many(list(texts.values()), match="first", **asked)
-            assert [*by_text] == [database.query(text, limit=1, **asked) for text in texts.values()]
+        many = database.query_many(ids=list(texts), contained=0.1)
+        singly = [database.query(id=id, contained=0.1) for id in texts]
+        assert [*many] == singly
+        assert many.containments.tolist() == [m.containment for each in singly for m in each]
+        first = database.query_many(list(texts.values()), contained=0.1, match="first")
+        assert [*first] == [database.query(each, contained=0.1, limit=1) for each in texts.values()]
 
 
 def test_texts_can_come_from_a_column_of_arrow():
-    arrow = pytest.importorskip("pyarrow")
     stored = texts_of(mixed(15))
     query = max(stored.values(), key=len)
     with simdb.open(None, options=OPTIONS) as database:
-        database.insert_many(arrow.array(list(stored)), arrow.array(list(stored.values())))
+        database.insert_many(pyarrow.array(list(stored)), pyarrow.array(list(stored.values())))
 
         found = database.query(
-            query, contained=0.1, texts=lambda ids: arrow.array([stored[id] for id in ids])
+            query, contained=0.1, texts=lambda ids: pyarrow.array([stored[id] for id in ids])
         )
 
         assert found == database.query(query, contained=0.1, texts=stored)
-        assert database.query_many(arrow.array([query]), contained=0.1, texts=stored)[0] == found
+        assert database.query_many(pyarrow.array([query]), contained=0.1, texts=stored)[0] == found
         with pytest.raises(simdb.InputError, match="no text of"):
             database.query(query, contained=0.1, texts=lambda ids: [["tokens"]] * len(ids))
 
@@ -303,18 +295,3 @@ def test_what_all_documents_have_is_asked_without_reading_all_texts(monkeypatch)
 
         assert [(match.id, match.containment) for match in found] == [(0, 1), (1, 1), (2, 1)]
         assert len(asked) < 20
-
-
-def test_documents_without_a_text_are_estimated_once(monkeypatch):
-    monkeypatch.setattr(contained, "READ_TOGETHER", 1)
-    estimated = []
-    once = contained.estimated
-    monkeypatch.setattr(contained, "estimated", lambda *given: estimated.append(1) or once(*given))
-    texts = texts_of(mixed(10))
-    with simdb.open(None, options=OPTIONS) as database:
-        database.insert_many(texts)
-
-        found = database.query(texts[min(texts)], contained=1e-9, texts={})
-
-        assert found == database.query(texts[min(texts)], contained=1e-9)
-        assert len(estimated) == 2

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from families import jaccard
+from families import drawn_families, jaccard
 
 import simdb
 from simdb.sketch import exact_pairs
@@ -16,21 +16,7 @@ SKETCHES = [simdb.Simhash(), simdb.Simhash(dimensions=64), simdb.Minhash()]
 IDS = ["fingerprints", "few dimensions", "signatures"]
 
 
-def families(count, seed):
-    """Return texts in families of four, whose members differ in a few words, near the threshold."""
-    chance = random.Random(seed)
-    texts = {}
-    for family in range(count):
-        words = [f"w{chance.randrange(500)}" for _ in range(chance.randrange(20, 120))]
-        for member in range(4):
-            edited = list(words)
-            for _ in range(chance.randrange(0, 6) if member else 0):
-                edited[chance.randrange(len(edited))] = f"w{chance.randrange(500)}"
-            texts[f"{family}-{member}"] = " ".join(edited)
-    return texts
-
-
-TEXTS = families(40, 7) | {"empty": "", "copy": families(40, 7)["3-0"]}
+TEXTS = drawn_families(40, 7) | {"empty": "", "copy": drawn_families(40, 7)["3-0"]}
 
 
 @cache
@@ -155,7 +141,7 @@ def test_arguments_that_do_not_go_together_are_refused(database):
 
 def test_a_search_by_tables_finds_the_candidates_of_large_collections(tmp_path, monkeypatch):
     """By tables about .95 to .99 of the pairs are found; fewer than .9 of 400 hardly ever are."""
-    texts = families(400, 9)
+    texts = drawn_families(400, 9)
     ids = list(texts)
     with simdb.open(tmp_path / "db", durability="none") as database:
         database.insert_many(ids, list(texts.values()))

@@ -108,17 +108,6 @@ def test_thousands_of_documents_are_found_exactly(tmp_path_factory, blocks, lead
     assert {id for cluster in clusters for id in cluster} == {*left.tolist(), *right.tolist()}
 
 
-def test_an_exhaustive_answer_at_distance_64_is_everything(tmp_path_factory):
-    bits = neighbourhood(3, 100)
-    with open_with(tmp_path_factory, 4, 1) as database:
-        database.insert_many(range(100), bits)
-
-        found = database.query(0, distance=64)
-
-        assert [match.distance for match in found] == sorted(int(each).bit_count() for each in bits)
-        assert len(database.find_all(distance=64)) == 100 * 99 // 2
-
-
 def test_batches_larger_than_a_part_are_joined_right(tmp_path_factory, monkeypatch):
     monkeypatch.setattr("simdb.database.search.lookup.PART_QUERIES", 7)
     monkeypatch.setattr("simdb.database.search.lookup.PART_MEASURED", 3)

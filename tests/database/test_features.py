@@ -4,29 +4,20 @@ import random
 
 import numpy as np
 import pytest
-from families import jaccard
+from families import drawn_families, jaccard
 
 import simdb
 from simdb.jobs.deduplication import claims
 from simdb.sketch import exact_similarity
 
-WORDS = [f"w{number}" for number in range(200)]
 LEAST = 0.8
 
 
-def near_copies(seed, groups=12, copies=5):
-    """Texts in groups of near-copies, in any order, some just above and below the threshold."""
-    chance = random.Random(seed)
-    made = []
-    for _ in range(groups):
-        first = chance.choices(WORDS, k=chance.choice([12, 40, 90]))
-        for _ in range(copies):
-            words = list(first)
-            for _ in range(chance.randrange(0, 4)):
-                words[chance.randrange(len(words))] = chance.choice(WORDS)
-            made.append(" ".join(words))
-    chance.shuffle(made)
-    return {f"d{number}": text for number, text in enumerate(made)}
+def near_copies(seed):
+    """Texts in groups of near copies, in any order, some just above and below the threshold."""
+    texts = list(drawn_families(15, seed).values())
+    random.Random(seed).shuffle(texts)
+    return {f"d{number}": text for number, text in enumerate(texts)}
 
 
 def pairs_of(pairs):

@@ -132,7 +132,6 @@ def test_bad_arguments_are_refused_as_by_one_database(both):
         ("nearest_many", {}),
         ("get_many", {"ids": [ids[0], 77777, "unknown"]}),
         ("contains_many", {"ids": [None]}),
-
         ("find_all", {"where": 3}),
         ("find_all", {"verify": "exact"}),
         ("find_all", {"threads": 0}),

@@ -1,5 +1,6 @@
 """Texts in families of near copies, and the survivors that a double loop finds among them."""
 
+import random
 from functools import cache
 
 from hypothesis import strategies as st
@@ -97,3 +98,17 @@ def shingles(text):
     words = [word for word in text.split() if any(map(str.isalnum, word))]
     size = min(SHINGLE, len(words))
     return {tuple(words[at : at + size]) for at in range(len(words) - size + 1)} if words else set()
+
+
+def drawn_families(count, seed):
+    """Return `count` families of four texts by id, whose members are about as alike as LEAST."""
+    chance = random.Random(seed)
+    found = {}
+    for family in range(count):
+        words = [f"w{chance.randrange(500)}" for _ in range(chance.randrange(20, 120))]
+        for member in range(4):
+            edited = list(words)
+            for _ in range(chance.randrange(0, 6) if member else 0):
+                edited[chance.randrange(len(edited))] = f"w{chance.randrange(500)}"
+            found[f"{family}-{member}"] = " ".join(edited)
+    return found
