@@ -278,6 +278,23 @@ def test_kept_clusters_are_made_anew(tmp_path, options, is_harmed):
     assert_sound(path)
 
 
+def test_clusters_that_a_search_below_recall_1_found_stay(tmp_path, monkeypatch):
+    def search(*_):
+        raise AssertionError("another search may connect others")
+
+    clusters = {"keep_clusters": "similarity", "similarity": 0.5, "recall": 0.9}
+    settings = simdb.Options(sketch=simdb.Simhash(shingle=1), **clusters)
+    with simdb.open(tmp_path / "db", options=settings) as database:
+        database.insert_many(range(40), [" ".join(WORDS[at % 3 : 3 + at % 6]) for at in range(40)])
+        expected = [database.cluster(id) for id in database]
+        monkeypatch.setattr(rebuild, "connected_labels", search)
+
+        database.rebuild()
+
+        assert [database.cluster(id) for id in database] == expected
+        assert max(map(len, expected)) > 1
+
+
 STRAYS = [layout.DELTA, layout.DELETED, layout.METADATA]
 
 

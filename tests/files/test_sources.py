@@ -303,18 +303,19 @@ def test_a_json_array_gives_its_elements_wherever_the_buffer_ends(monkeypatch, i
 
 
 @over(
-    ("content", "count"),
+    ("content", "count", "reason"),
     [
-        (b'[{"text": "a"}', 0),
-        (b'[{"text": "a"},', 1),
-        (b'[{"text": "a"} {"text": "b"}]', 1),
-        (b'[{"text": "a"}, {"text": b}]', 1),
-        (b'[{"text": "a"}, 3, {"text": "b"}, ]', 2),
-        (b"[", 0),
-        (b"[[[[[", 0),
+        (b'[{"text": "a"}', 0, "does not end with ]"),
+        (b'[{"text": "a"},', 1, "does not end with ]"),
+        (b'[{"text": "a"}, {"text"', 1, "Expecting ':'"),
+        (b'[{"text": "a"} {"text": "b"}]', 1, "instead of a comma"),
+        (b'[{"text": "a"}, {"text": b}]', 1, "Expecting value"),
+        (b'[{"text": "a"}, 3, {"text": "b"}, ]', 2, "Expecting value"),
+        (b"[", 0, "does not end with ]"),
+        (b"[[[[[", 0, "Expecting value"),
     ],
 )
-def test_a_broken_json_array_gives_the_elements_before_the_break(content, count):
+def test_a_broken_json_array_gives_the_elements_before_the_break(content, count, reason):
     write("a.json", content)
 
     records, problems = read("a.json")
@@ -322,6 +323,7 @@ def test_a_broken_json_array_gives_the_elements_before_the_break(content, count)
     assert len(records) == count
     assert problems[-1].where.startswith("a.json:")
     assert "no valid JSON array" in problems[-1].reason
+    assert reason in problems[-1].reason
 
 
 def test_json_lines_in_a_file_called_json_are_read_too():

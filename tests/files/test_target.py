@@ -1,11 +1,14 @@
 """Targets: what an output replaces is never lost before the output is complete."""
 
+import errno
 import os
 import stat
 from pathlib import Path
 
 import pytest
+from over import over
 
+from simdb.core.errors import FullError
 from simdb.files.formats import output_format
 from simdb.files.outputs import side_files, written
 
@@ -35,6 +38,27 @@ def test_a_new_file_has_the_permissions_of_the_file_that_it_replaces():
 
     assert stat.S_IMODE(os.stat("a.jsonl").st_mode) == 0o600
     assert Path("a.jsonl").read_bytes() == b"new\n"
+
+
+@over(
+    ("number", "message"),
+    [
+        (errno.ENOSPC, "no room on the disk of a.jsonl"),
+        (errno.EIO, "the disk of a.jsonl, or that of temporary files, fails"),
+        (errno.EXDEV, "a.jsonl cannot be written: Invalid cross-device link"),
+    ],
+)
+def test_an_error_of_the_disk_names_the_output_and_leaves_it(number, message):
+    def fail(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    Path("a.jsonl").write_bytes(HELD)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(FullError, match=message):
+        patch.setattr(os, "replace", fail)
+        write("a.jsonl", b"new\n")
+
+    assert Path("a.jsonl").read_bytes() == HELD
 
 
 def test_what_is_kept_already_is_never_replaced():

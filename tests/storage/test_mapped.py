@@ -100,13 +100,15 @@ def in_group(monkeypatch, tmp_path):
         ({"inner/own": "1000000"}, 1_000_000),
         ({"inner/own": "max\n", "inner": "2000000\n"}, 2_000_000),
         ({"inner/own": "3000000", "inner": "max"}, 3_000_000),
+        ({"inner/own": "max", "inner": "max"}, 9_000_000),
     ],
 )
 def test_the_memory_is_that_of_the_control_group(monkeypatch, in_group, files, expected):
     for name, text in files.items():
         (in_group / name).mkdir(parents=True, exist_ok=True)
         (in_group / name / "memory.max").write_text(text)
-    monkeypatch.setattr(memory, "LIMITS", ((in_group, "memory.max"),))
+    (in_group / "memory.high").write_text("9000000")  # the least limit counts
+    monkeypatch.setattr(memory, "LIMITS", ((in_group, "memory.max"), (in_group, "memory.high")))
     memory.memory_bytes.cache_clear()
 
     assert memory.memory_bytes() == expected

@@ -117,6 +117,7 @@ def test_other_values_are_wrong_use(arguments):
         (["a", "--where", "--loud"], "--where needs a FILE, got the option --loud; ./--loud is"),
         (["a", "--where", "-x.csv"], "--where needs a FILE, got the option -x.csv; ./-x.csv is"),
         (["a", "--named", "--loud"], "--named needs a NAME, got the option --loud"),
+        (["a", "--named", "x", "--named", "--loud"], "--named needs a NAME, got the option --loud"),
     ],
 )
 def test_a_slip_of_an_option_is_not_taken_for_a_value(arguments, message):
