@@ -267,6 +267,20 @@ def test_a_database_of_one_table_does_everything(open_database, close, tmp_path)
         assert ask(one) == ask(four)
 
 
+def test_pairs_by_distance_are_searched_without_weights_if_some_documents_have_none(
+    open_database, close
+):
+    """A search with weights would miss pairs of documents without weights, and not say so."""
+    database = open_database()
+    database.insert_many(range(100), close.stored.bits[:100])
+    database.insert_many(range(100, 200), close.stored.bits[:100] ^ np.uint64(0b111))
+    database.insert("weighted", "a text with some words")
+
+    assert len(list(database.find_all(distance=3, recall=0.9))) >= 100
+    with pytest.raises(simdb.OptionError, match="needs queries with weights"):
+        list(database.find_all(distance=3, recall=0.9, search="psm"))
+
+
 def test_a_damaged_calibration_is_an_error_not_an_answer(tmp_path, close):
     path = tmp_path / "damaged"
     with simdb.open(path, "x", options=laid_out(1)) as database:

@@ -280,6 +280,16 @@ def test_an_id_that_is_not_a_whole_number_is_a_problem_of_its_line(id):
     assert "not a whole number" in problems[0].reason
 
 
+def test_what_a_field_holds_in_place_of_a_text_is_named():
+    held = {"null": None, "true or false": True, "a number": 1, "a list": ["x"], "an object": {}}
+    write("a.jsonl", "".join(json.dumps({"text": each}) + "\n" for each in held.values()).encode())
+
+    _, problems = read("a.jsonl")
+
+    reasons = [problem.reason for problem in problems]
+    assert [kind in reason for kind, reason in zip(held, reasons, strict=True)] == [True] * 5
+
+
 def test_a_missing_text_field_is_reported_with_the_fields_found():
     write("a.jsonl", b'{"id": 7, "body": "one"}\n')
 
