@@ -66,15 +66,6 @@ def documents(found):
     return every
 
 
-def test_of_a_line_that_is_too_long_no_more_is_read_than_shows_it(monkeypatch):
-    monkeypatch.setattr(json_records, "DOCUMENT_BYTES_MAX", 100)
-    content = b"a\n" + b"x" * 1000 + b"\nb\n"
-
-    found = [block for _, block in blocks(io.BytesIO(content).read1, 2, 10)]
-
-    assert b"".join(found) == b"a\n" + b"x" * 108 + b"\nb\n"
-
-
 def test_the_lines_before_a_failure_are_read_before_it_is_raised():
     content = b"".join(b"line %d\n" % at for at in range(100))
     stream = io.BytesIO(content)

@@ -11,10 +11,8 @@ import pyarrow
 import pytest
 from over import over
 
-from simdb.cli.options.intake import BATCH_DOCUMENTS, Intake
-from simdb.cli.output.progress import Progress
+from simdb.cli.options.intake import BATCH_DOCUMENTS
 from simdb.core.decoding import text_column
-from simdb.core.options import Simhash
 from simdb.files.content import AMOUNT, MAY_BEGIN, CountedFile, page_position
 from simdb.files.records import SourceOptions
 from simdb.files.sources import read_sources, read_texts
@@ -33,16 +31,6 @@ def write(name, rows=ROWS):
     lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
     with open(name, "wb") as file:
         file.write(gzip.compress(lines, 1) if name.endswith(".gz") else lines)
-
-
-def shares(*sources):
-    """Return the share that is shown with each batch, and at the end."""
-    found = []
-    progress = Progress("reading")
-    progress.show = lambda state, share=None: found.append(share)
-    for _ in Intake(read_sources(sources, SourceOptions()), progress).batches(Simhash()):
-        pass
-    return [*found, AMOUNT.share()]
 
 
 def test_texts_are_counted_together():
@@ -65,12 +53,6 @@ def test_more_than_was_expected_is_no_share():
     list(read_sources(["a.jsonl"], SourceOptions()))
 
     assert AMOUNT.share() is None
-
-
-def test_an_empty_file_has_no_share():
-    write("a.jsonl", [])
-
-    assert shares("a.jsonl")[-1] is None
 
 
 @over("size", [0, 1, 65_535, 65_536, 200_000])

@@ -120,12 +120,6 @@ def test_links_to_files_of_records_are_read_as_these_files():
     assert ids("f") == ["a"]
 
 
-def test_an_empty_folder_holds_nothing():
-    os.makedirs("f/g")
-
-    assert ids("f") == []
-
-
 def test_a_folder_of_records_is_a_source_in_python():
     rows = [{"id": str(at), "text": f"text {at // 2} " * 9} for at in range(6)]
     os.makedirs("f/.git")

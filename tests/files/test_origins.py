@@ -16,7 +16,7 @@ from simdb.files import json_records, origins
 from simdb.files.content import CountedFile, opened
 from simdb.files.origins import NOWHERE, Origins
 from simdb.files.pieces import contents, split_lines
-from simdb.files.records import Batch, InputProblem, SourceOptions
+from simdb.files.records import InputProblem, SourceOptions
 
 LINES = [b'{"id": "%d", "text": "%s"}' % (at, b"word " * (at % 7)) for at in range(60)]
 
@@ -282,26 +282,3 @@ def test_descriptors_are_closed(tmp_path):
     after = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
 
     assert len(after) == len(before)
-
-
-def test_batches_keep_the_origins_of_their_documents():
-    columns = {"sources": ["s"] * 3, "positions": np.arange(3), "sizes": np.ones(3, np.int64)}
-    origins = np.array([5, NOWHERE, 7])
-    one = Batch(ids=["a", "b", "c"], texts=["x"] * 3, origins=origins, **columns)
-    other = Batch(ids=["d", "e", "f"], texts=["x"] * 3, **columns)
-
-    assert Batch.joined([one, other]).origins.tolist() == [5, NOWHERE, 7, *[NOWHERE] * 3]
-    assert Batch.joined([other, other]).origins is None
-    assert one.part(1, 3).origins.tolist() == [NOWHERE, 7]
-    assert one.chosen([2, 0]).origins.tolist() == [7, 5]
-    assert other.part(0, 2).origins is None
-
-
-def test_a_document_with_an_origin_has_no_line(tmp_path, small):
-    path = tmp_path / "a"
-    path.write_bytes(b"\n".join([LINES[0], b"no JSON", LINES[1]]))
-    with Origins() as row, opened(str(path)) as stream:
-        reading = SourceOptions(origins=row, has_fields=False)
-        found = [*json_records.read_lines(stream, str(path), reading)]
-
-    assert [each.lines for each in found if isinstance(each, Batch)] == [None, None]

@@ -65,27 +65,6 @@ def test_chosen_lines_are_copied_byte_for_byte(opened, tmp_path, monkeypatch, bl
             assert end == len(wanted)
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="only Linux counts calls")
-def test_many_ranges_are_one_call_of_the_system(opened):
-    def calls():
-        with open("/proc/self/io", "rb") as file:
-            return int(file.read().split(b"syscr: ")[1].split()[0])
-
-    lines = lines_at(opened, [at for at in range(99) if at % 10])
-    begun = calls()
-    of_counting = calls() - begun
-    list(contents(lines))
-
-    assert calls() - begun - 2 * of_counting == 1
-
-
-def test_ranges_that_touch_are_one():
-    starts, stops = merged(np.array([0, 3, 9, 10]), np.array([3, 8, 10, 12]))
-
-    assert (starts.tolist(), stops.tolist()) == ([0, 9], [8, 12])
-    assert [each.tolist() for each in merged(starts[:0], stops[:0])] == [[], []]
-
-
 @pytest.mark.parametrize("missing", [1, 2, 50])
 def test_a_file_that_became_shorter_is_noticed(opened, tmp_path, missing):
     os.truncate(tmp_path / "a", os.path.getsize(tmp_path / "a") - missing)
@@ -138,17 +117,9 @@ def test_texts_come_back_in_any_order():
         assert read(spool, range(len(TEXTS))) == TEXTS
         assert read(spool, [5, 0, 2, 2]) == [TEXTS[5], "one", TEXTS[2], TEXTS[2]]
         assert read(spool, []) == []
-
-
-def test_texts_can_be_added_after_some_were_read():
-    with TextSpool() as spool:
-        spool.add(["first"])
-        before = spool.texts(np.array([0]))
         spool.add([])
-        spool.add(["second", "third"])
-
-        assert read(spool, [2, 0]) == ["third", "first"]
-        assert list(before) == ["first"]
+        spool.add(["later"])
+        assert read(spool, [len(TEXTS), 0]) == ["later", TEXTS[0]]
 
 
 def test_columns_of_arrow_are_added_as_they_are():

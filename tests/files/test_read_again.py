@@ -173,10 +173,3 @@ def test_ids_of_one_hash_stay_as_they_are(monkeypatch):
 
         assert names.of(places - 1) == ids
         assert names.renamed == 0
-
-
-def test_no_documents_have_no_ids():
-    with Names() as names:
-        names.settle()
-
-        assert names.of(np.empty(0, np.int64)) == []

@@ -97,6 +97,8 @@ def test_a_pattern_stands_for_its_matches_in_order_each_once():
     assert read("part-?.jsonl")[0] == ["part-1.jsonl", "part-2.jsonl"]
     assert read("part-2*", "part-*")[0] == ["part-2.jsonl", "part-1.jsonl", "part-10.jsonl"]
     assert read("**/part-[3-9].jsonl")[0] == ["d/e/part-3.jsonl"]
+    with pytest.raises(InputError, match=r"x-\*\.jsonl, and none matches it as a pattern"):
+        check_sources(["x-*.jsonl"], SourceOptions())
 
 
 def test_a_name_that_exists_is_no_pattern():
@@ -106,11 +108,6 @@ def test_a_name_that_exists_is_no_pattern():
     check_sources(["a[1].jsonl"], SourceOptions())
 
     assert read("a[1].jsonl")[0] == ["a", "b"]
-
-
-def test_a_pattern_without_matches_is_an_error():
-    with pytest.raises(InputError, match=r"x-\*\.jsonl, and none matches it as a pattern"):
-        check_sources(["x-*.jsonl"], SourceOptions())
 
 
 @over("name", ["a.jsonl.br", "a.csv.old", "b.xlsx", "c.tar", "a.parquet.gz", "A.JSON.7Z", "a.lz4"])
@@ -123,15 +120,6 @@ def test_an_ending_that_is_not_read_is_an_error_that_names_the_known_ones(name):
     assert f"ends in {os.path.splitext(name)[1]}, which is not read" in str(caught.value)
     assert ".jsonl, .ndjson, .jl, .jsonlines, .json, .csv, .tsv, .parquet" in str(caught.value)
     assert ".gz, .zst, .bz2 or .xz" in str(caught.value)
-
-
-@over("name", ["a.txt", "README", "a.c", "a.b.c", "x.2024", "notes.md"])
-def test_other_files_are_documents(name):
-    Path(name).write_bytes(b"some words\nof text\n")
-
-    check_sources([name], SourceOptions())
-
-    assert read(name) == ([name], [])
 
 
 @over(

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from simdb.files.rows import as_line, as_text, waiting_line
+from simdb.files.rows import as_line, waiting_line
 from simdb.files.table_file import loaded
 
 NAN, INFINITE = math.nan, math.inf
@@ -30,13 +30,6 @@ def strict(line):
 @pytest.mark.parametrize(("value", "expected"), FORMS)
 def test_numbers_for_which_json_has_no_form_are_null(value, expected):
     assert strict(as_line({"v": value, "é": "漢"})) == {"v": expected, "é": "漢"}
-
-
-def test_what_is_printed_is_valid_json():
-    printed = as_text({"v": [NAN, 1.5], "é": "é"}, ensure_ascii=True)
-
-    assert strict(printed) == {"v": [None, 1.5], "é": "é"}
-    assert printed.isascii()
 
 
 def test_a_line_that_waits_keeps_every_number():

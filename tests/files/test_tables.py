@@ -99,19 +99,6 @@ def test_pyarrow_finds_what_the_standard_library_finds(
     assert found == read_row_by_row(path, reading, delimiter)
 
 
-def test_usual_rows_become_columns():
-    content = b'1,"a\n""b""",x\n\n"",c,y\r\n'
-    parser = TableParser(("id", "text", "n"), SOME, ",")
-
-    ((_, *block),) = TableBlocks([(0, content)], ",")
-    ((_, columns),) = parser.parts(*block)
-
-    assert [*columns.texts] == ['a\n"b"', "c"]
-    assert columns.ids == ["1", ""]
-    assert columns.positions.tolist() == [0, 3]
-    assert columns.origins.tolist() == [0, 15]
-
-
 def test_a_row_that_pyarrow_refuses_has_few_neighbours(monkeypatch):
     monkeypatch.setattr(table_records, "REFUSED_BYTES", 64)
     content = b"1,aaaa\n" * 100 + b"one\n" + b"2,bbbb\n" * 100
