@@ -21,10 +21,6 @@ def test_blocks_cover_all_bits_once_from_the_most_significant(blocks):
     assert max(widths) - min(widths) <= 1
 
 
-def test_six_blocks_are_those_of_the_paper():
-    assert [mask.bit_count() for mask in bits.block_masks(6)] == [11, 11, 11, 11, 10, 10]
-
-
 @over(("blocks", "leading"), SHAPES)
 def test_every_choice_of_leading_blocks_has_a_table(blocks, leading):
     masks = bits.leading_masks(blocks, leading)
@@ -66,11 +62,6 @@ def test_the_distance_served_is_that_of_the_worst_spread(blocks, leading, flips)
     served = bits.distance_served(blocks, leading, flips)
 
     assert served == worst_distance(blocks, leading, flips)
-
-
-@over(("blocks", "leading"), [(4, 1), (5, 2), (6, 3), (8, 1)])
-def test_without_flips_the_distance_served_is_the_number_of_other_blocks(blocks, leading):
-    assert bits.distance_served(blocks, leading, 0) == blocks - leading
 
 
 @over(("width", "flips"), [(1, 0), (4, 1), (4, 4), (4, 9), (20, 3)])

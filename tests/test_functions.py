@@ -30,12 +30,6 @@ def test_the_sketch_decides():
     assert small.weights.shape == (64,)
 
 
-@over("document", [5, None, 1.5, simdb.Fingerprint(5)])
-def test_what_has_no_features_to_make_a_fingerprint_of_is_refused(document):
-    with pytest.raises(simdb.InputError):
-        simdb.fingerprint(document)
-
-
 def test_damaged_text_is_refused_or_replaced():
     with pytest.raises(simdb.InputError, match="document 0"):
         simdb.fingerprint(b"\xff")

@@ -114,16 +114,6 @@ def test_one_odd_value_moves_no_other_document(rule):
         assert order_of(rule, [odd, *values]) == [*(at + 1 for at in alone), 0]
 
 
-@over("rule", ["max:n", "min:n"])
-@pytest.mark.filterwarnings("ignore:.* are no numbers")
-def test_words_come_after_numbers_and_words_for_nothing_after_words(rule):
-    for nothing in WORDS_FOR_NOTHING:
-        order = order_of(rule, [nothing, "2024-01-02", "7", "2023-11-30", None])
-
-        dates = [1, 3] if rule == "max:n" else [3, 1]
-        assert order == [2, *dates, 0, 4]
-
-
 def test_a_note_counts_the_values_that_are_no_numbers_where_others_are():
     notes = []
     for values in ([3, "x", None, "n/a", "", "4"], ["a", "n/a"], [1, None, "", float("nan")]):

@@ -97,11 +97,6 @@ def test_options_of_signatures_that_mean_nothing_together_are_refused(options, m
     assert simdb.Minhash(shingle=1, weighting="tf-idf", idf=TABLE).idf == TABLE
 
 
-def test_an_impossible_number_of_weights_names_the_possible_ones():
-    with pytest.raises(simdb.OptionError, match=r"^dimensions must be one of 64, 128, 256, got"):
-        simdb.Simhash(dimensions=100)
-
-
 def test_a_shape_of_too_many_tables_says_how_many_it_makes():
     with pytest.raises(simdb.OptionError, match=r"blocks=8, leading=4 make 70 tables"):
         simdb.Options(blocks=8, leading=4)

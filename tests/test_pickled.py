@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -72,14 +70,6 @@ def test_what_reads_an_open_database_is_no_copy_and_says_what_to_do(filled):
     assert issubclass(simdb.NotPickledError, TypeError)
 
 
-def test_a_result_of_files_says_what_to_take_of_it(tmp_path):
-    (tmp_path / "a.txt").write_text(TEXT)
-    result = simdb.deduplicate(str(tmp_path / "a.txt"))
-
-    with pytest.raises(simdb.Error, match="take what you need of it, such as data and kept"):
-        pickle.dumps(result)
-
-
 @over("name", [name for name in simdb.__all__ if name.endswith("Error")])
 def test_an_error_is_pickled_and_named_as_users_catch_it(name):
     kind = getattr(simdb, name)
@@ -89,11 +79,3 @@ def test_an_error_is_pickled_and_named_as_users_catch_it(name):
     assert type(again) is kind is getattr(errors, name)
     assert str(again) == "what to do"
     assert kind.__module__ == "simdb"
-
-
-def test_a_traceback_shows_the_name_that_users_catch():
-    script = "import simdb; simdb.open(3)"
-
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-
-    assert ran.stderr.splitlines()[-1].startswith(("simdb.InputError: ", "simdb.OptionError: "))

@@ -87,17 +87,6 @@ def test_every_verb_refuses_a_table_by_its_name(filled, name):
         assert len(transaction) == 2
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("name", TABLES)
-def test_a_sharded_database_refuses_a_table_by_its_name(tmp_path, name):
-    simdb.write_sharded(tmp_path / "shards", [tuple(ROWS.values())], shards=2)
-
-    with simdb.open_sharded(tmp_path / "shards") as sharded:
-        for call in (READING | BY_ID).values():
-            with pytest.raises(simdb.InputError, match=REFUSED.format(name)):
-                call(sharded, TABLES[name]())
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_every_function_refuses_a_table_by_its_name(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)

@@ -274,23 +274,6 @@ def test_functions_take_an_arrow_array(kind):
     assert len(simdb.fingerprints(array[:0])) == len(simdb.signatures(array[:0])) == 0
 
 
-@pytest.mark.parametrize(
-    "sketch",
-    [
-        simdb.Simhash(normalisation="nfkc"), simdb.Simhash(stop_words="english"),
-        simdb.Simhash(markup="html"), simdb.Simhash.moz(), simdb.Simhash(weighting="log-tf"),
-    ],
-    ids=range(5),
-)  # fmt: skip
-@pytest.mark.parametrize("kind", KINDS[:4], ids=str)
-def test_every_step_takes_an_arrow_array(sketch, kind):
-    array = array_of(TEXTS, kind)
-
-    np.testing.assert_array_equal(
-        simdb.fingerprints(array, sketch).bits, simdb.fingerprints(TEXTS, sketch).bits
-    )
-
-
 def test_invalid_utf8_in_an_array_is_refused_or_replaced():
     array = arrow.array([b"red", b"caf\xe9 au lait"])
 

@@ -43,12 +43,6 @@ def test_many_pairs_outweigh_the_prior():
     assert rating.f1 > 0.95
 
 
-def test_few_pairs_move_the_prior_a_little():
-    rating = rated([0.3, 0.35, 0.9, 0.95], [False, False, True, True], prior=0.6)
-
-    assert 0.5 < rating.threshold < 0.7
-
-
 def test_one_stray_pair_does_not_decide_the_threshold():
     similarities = [*np.linspace(0.1, 0.4, 25), *np.linspace(0.7, 1, 25)]
     labels = [False] * 25 + [True] * 25
@@ -90,14 +84,6 @@ def test_each_fold_has_its_part_of_both_kinds():
     for row in folds:
         assert np.bincount(row[labels], minlength=FOLDS).tolist() == [4] * FOLDS
         assert np.bincount(row[~labels], minlength=FOLDS).tolist() == [16] * FOLDS
-
-
-def test_f1_is_that_of_the_counts():
-    taken = np.array([[True, True, False, False]])
-    labels = np.array([True, False, True, False])
-
-    assert f1_of(taken, labels).tolist() == [0.5]
-    assert f1_of(~taken & False, labels).tolist() == [0.0]
 
 
 def rating_of(taken, labels):
@@ -148,45 +134,6 @@ def test_order_counts_pairs_in_the_right_order():
     assert order_of(similarities, np.array([False, False, True, True])) == 3.5 / 4
 
 
-def draw(generator, count):
-    """Draw the similarities of pairs under three sketches, and their labels.
-
-    The first sketch separates duplicates best.  Similarities are normal, so the precision and the
-    recall at a threshold are known.
-    """
-    labels = generator.random(count) < 0.5
-    noise = generator.normal(size=(3, count))
-    spread = np.array([[0.12], [0.18], [0.25]])
-    return (np.where(labels, 0.7, 0.45) + spread * noise).astype(np.float32), labels
-
-
-@pytest.mark.slow
-def test_intervals_hold_for_the_choice_of_sketch_and_threshold():
-    # 30 independent sets of 50 pairs.  Each interval is meant to hold 0.9 of the time; over 100
-    # other sets 0.935 of them did.  Fewer than 44 of 60 hold with a probability of 1e-4 if both
-    # intervals of a set always fail together, and of 2e-7 if they are independent (binomial).
-    generator = np.random.default_rng(7)
-    held = 0
-    for seed in range(30):
-        measured, labels = draw(generator, 50)
-        contest = Contest([0.6] * 3, [0.2] * 3, usual=0, seed=seed)
-        folds = folds_of(labels, np.random.default_rng(seed))
-        ratings = [rate(each, labels, prior=0.6, least=0.2, folds=folds) for each in measured]
-        at = simplest(ratings, labels, 0, seed)
-        others = left_out(list(measured), labels, contest)
-        taken = measured[at] >= ratings[at].threshold
-        shares = precision_of(others, taken, labels), recall_of(others, taken, labels)
-
-        later, truth = draw(generator, 20_000)
-        found = later[at] >= ratings[at].threshold
-        right = np.count_nonzero(found & truth)
-        precision, recall = right / np.count_nonzero(found), right / np.count_nonzero(truth)
-        held += shares[0].low <= precision <= shares[0].high
-        held += shares[1].low <= recall <= shares[1].high
-
-    assert held >= 44
-
-
 def test_a_choice_without_a_pair_does_not_know_its_label():
     # The labels mean nothing, so a choice that saw them would look better than chance.  F1 of all
     # pairs taken is 0.67; that of 100 pairs has a standard deviation of about 0.05.
@@ -228,13 +175,6 @@ def test_similarities_are_those_that_a_database_reports(tmp_path):
     rows = directions(texts, sketch)
 
     assert similarities(rows[:10], rows[10:]).tolist() == pytest.approx(compared, abs=1e-5)
-
-
-def test_a_text_without_features_is_similar_to_nothing():
-    rows = directions(["", "some words here"], simdb.Simhash())
-
-    assert similarities(rows[:1], rows[:1]).tolist() == [0]
-    assert similarities(rows[:1], rows[1:]).tolist() == [0]
 
 
 def test_chance_is_that_of_a_normal_distribution_if_similarities_have_one():

@@ -41,14 +41,12 @@ def test_shares_of_scripts_count_texts_that_are_mostly_in_them():
     assert sample.spaceless == 3 / 5
 
 
-@over("text", ["<p>", "</p>", '<a href="x">', "<br/>", "<br />", "<H1 id=x>"])
-def test_a_tag_is_found(text):
-    assert TAG.fullmatch(text)
+def test_tags_are_found_and_other_signs_are_none():
+    tags = ["<p>", "</p>", '<a href="x">', "<br/>", "<br />", "<H1 id=x>"]
+    others = ["a < b", "x <y", "<3", "<>", "< p >", "List<", "<a@b.org>"]
 
-
-@over("text", ["a < b", "x <y", "<3", "<>", "< p >", "List<", "<a@b.org>"])
-def test_other_signs_are_no_tags(text):
-    assert TAG.search(text) is None
+    assert all(map(TAG.fullmatch, tags))
+    assert not any(map(TAG.search, others))
 
 
 def test_the_median_is_of_texts_with_words():
@@ -175,27 +173,16 @@ def test_one_changed_word_of_fewer_than_30_takes_3_shingles_below_the_default():
     assert left(SHORT_WORDS) >= PAGE > left(SHORT_WORDS - 1)
 
 
-def test_a_page_may_change_as_many_words_as_leave_its_shingles_at_the_threshold():
-    changed = changed_words(300, PAGE)
+def test_a_text_may_change_as_many_words_as_leave_its_shingles_at_the_threshold():
+    pages, numbers = changed_words(300, PAGE), [changed_words(at, PAGE) for at in (100, 30, 10, 3)]
 
-    assert (1 - changed / 300) ** 3 == pytest.approx(PAGE)
-
-
-def test_a_longer_text_may_change_the_same_share():
-    assert changed_words(3000, PAGE) == pytest.approx(10 * changed_words(300, PAGE))
-
-
-def test_a_shorter_text_may_change_fewer_words_but_a_larger_share():
-    numbers = [changed_words(words, PAGE) for words in (300, 100, 30, 10, 3)]
-
-    assert numbers == sorted(numbers, reverse=True)
-    assert numbers[3] / 10 > numbers[2] / 30 > numbers[0] / 300
-    assert numbers[2] == pytest.approx((numbers[0] * numbers[0] / 10) ** 0.5)
-
-
-def test_no_text_may_change_more_words_than_it_has():
-    assert changed_words(1, 0.1) == 1
-    assert changed_words(0, PAGE) == 0
+    assert (1 - pages / 300) ** 3 == pytest.approx(PAGE)
+    assert changed_words(3000, PAGE) == pytest.approx(10 * pages)
+    # A shorter text may change fewer words, but a larger share.
+    assert [pages, *numbers] == sorted([pages, *numbers], reverse=True)
+    assert numbers[2] / 10 > numbers[1] / 30 > pages / 300
+    assert numbers[1] == pytest.approx((pages * pages / 10) ** 0.5)
+    assert (changed_words(1, 0.1), changed_words(0, PAGE)) == (1, 0)
 
 
 def vectors_of(count, dimensions):
@@ -247,10 +234,3 @@ def test_features_are_counted_by_minima(count):
 )
 def test_some_sketches_tell_the_number_of_words(sketch, expected):
     assert is_telling(sketch) is expected
-
-
-def test_an_average_hides_no_outliers():
-    # A quarter of very long documents changes nothing: the middle half is looked at.
-    short, long = vectors_of(5, 128), vectors_of(300, 128)
-
-    assert features_by_levels(np.concatenate([short, long[:100]])) < 8
