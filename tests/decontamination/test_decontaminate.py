@@ -4,8 +4,10 @@ import gzip
 import json
 import pickle
 
+import kinds
 import numpy as np
 import pytest
+from kinds import rows_in
 from over import over
 
 import simdb
@@ -26,98 +28,47 @@ IDS = ["a", "b", "c", "d", "e"]
 ROWS = [{"id": id, "text": text} for id, text in zip(IDS, TEXTS, strict=True)]
 CLEAN = [TEXTS[0], None, ""]
 
-KINDS = {
-    "list": lambda: TEXTS,
-    "dicts": lambda: ROWS,
-    "pandas": lambda: pandas.DataFrame(ROWS),
-    "pandas column": lambda: pandas.Series(TEXTS),
-    "polars": lambda: polars.DataFrame(ROWS),
-    "polars column": lambda: polars.Series(TEXTS),
-    "arrow": lambda: pyarrow.Table.from_pylist(ROWS),
-    "arrow column": lambda: pyarrow.array(TEXTS),
-    "datasets": lambda: datasets.Dataset.from_list(ROWS),
-}
+KINDS = [
+    *((make, ROWS) for make in kinds.RECORDS.values()),
+    *((make, TEXTS) for make in kinds.TEXTS.values()),
+]
 
 
 def texts_in(data):
-    """Return the texts of data of any kind, with None for nulls."""
-    if isinstance(data, pandas.DataFrame | polars.DataFrame):
-        data = data["text"]
-    elif isinstance(data, pyarrow.Table):
-        data = data["text"].to_pylist()
-    elif isinstance(data, pyarrow.Array | pyarrow.ChunkedArray):
-        data = data.to_pylist()
-    values = [row["text"] if isinstance(row, dict) else row for row in data]
-    return [value if isinstance(value, str) else None for value in values]
+    return [row["text"] if isinstance(row, dict) else row for row in rows_in(data)]
 
 
-@over("kind", KINDS)
-def test_data_of_every_kind_lose_the_documents_with_an_item(kind):
-    data = KINDS[kind]()
+@over(("make", "rows"), KINDS)
+def test_data_of_every_kind_lose_the_documents_with_an_item_or_their_passages(make, rows):
+    data = make(rows)
 
     found = simdb.decontaminate(data, against=[ITEM])
+    cut = simdb.decontaminate(make(rows), against=[ITEM], action="cut")
 
-    assert type(found.data) is type(data)
+    assert type(found.data) is type(cut.data) is type(data)
     assert texts_in(found.data) == CLEAN
     assert found.kept.tolist() == [True, False, True, False, True]
-    assert len(found) == 3
-    assert found.leaked == [0]
+    assert (len(found), found.leaked) == (3, [0])
+    assert texts_in(cut.data) == [TEXTS[0], BEFORE + AFTER, None, ""]
 
 
-@over("kind", KINDS)
-def test_data_of_every_kind_lose_the_passages_alone(kind):
-    found = simdb.decontaminate(KINDS[kind](), against=[ITEM], action="cut")
-
-    assert texts_in(found.data) == [TEXTS[0], BEFORE + AFTER, None, ""]
-
-
-ROW_KINDS = [kind for kind in KINDS if "column" not in kind and kind != "list"]
-
-
-def marks_of(data):
-    """Return the marks of rows of any kind, None where there are none."""
-    if isinstance(data, list | datasets.Dataset):
-        return [row["leaks"] for row in data]
-    marks = data["leaks"]
-    return marks.to_pylist() if isinstance(data, pyarrow.Table) else list(marks)
-
-
-@over("kind", ROW_KINDS)
+@over("kind", kinds.RECORDS)
 def test_rows_of_every_kind_are_marked(kind):
-    found = simdb.decontaminate(KINDS[kind](), against=[ITEM], action="mark")
+    """An Arrow table that was marked for one test could not be marked for another one."""
+    data = kinds.RECORDS[kind](ROWS)
 
-    marks = marks_of(found.data)
-    assert [bool(mark is not None and len(mark)) for mark in marks] == [
-        False,
-        True,
-        False,
-        True,
-        False,
-    ]
-    assert marks[1][0]["item"] == 0
-    start, stop = marks[1][0]["spans"][0]
-    assert TEXTS[1][start:stop] == ITEM
-    assert texts_in(found.data) == TEXTS
+    once = simdb.decontaminate(data, against={"one": ITEM, 2: TEXTS[1], b"\xff": TEXTS[3]},
+                               action="mark").data  # fmt: skip
+    again = simdb.decontaminate(once, against=[ITEM], action="mark").data
 
-
-@over("kind", ROW_KINDS)
-def test_marks_replace_a_field_of_another_type(kind):
-    # An Arrow table that was marked for one test could not be marked for another one.
-    once = simdb.decontaminate(KINDS[kind](), against={"first": ITEM}, action="mark").data
-
-    again = simdb.decontaminate(once, against=[ITEM], action="mark")
-
-    assert [mark["item"] for mark in marks_of(again.data)[1]] == [0]
-
-
-@over("kind", ROW_KINDS)
-def test_ids_of_several_types_are_marked_as_text_in_a_table(kind):
-    against = {"one": ITEM, 2: TEXTS[1], b"\xff": TEXTS[3]}
-
-    found = simdb.decontaminate(KINDS[kind](), against=against, action="mark")
-
-    items = {mark["item"] for marks in marks_of(found.data) if marks is not None for mark in marks}
+    many, one = ([row["leaks"] for row in rows_in(each)] for each in (once, again))
+    items = {mark["item"] for marks in many if marks is not None for mark in marks}
     assert items == ({"one", 2, b"\xff"} if kind == "dicts" else {"one", "2", "ff"})
+    for marks in (many, one):
+        assert [at for at in range(5) if marks[at] is not None and len(marks[at])] == [1, 3]
+    start, stop = one[1][0]["spans"][0]
+    assert (one[1][0]["item"], TEXTS[1][start:stop]) == (0, ITEM)
+    assert texts_in(again) == TEXTS
 
 
 def test_leaks_are_a_table():

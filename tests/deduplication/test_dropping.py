@@ -4,13 +4,13 @@ import json
 import random
 from pathlib import Path
 
+import kinds
 import numpy as np
-import pandas
-import polars
 import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from kinds import rows_in
 from over import over
 
 import simdb
@@ -38,12 +38,6 @@ def dropped_by_a_loop(texts):
 
 LEFT = dropped_by_a_loop(TEXTS)
 KEPT = [{**record, "text": left} for record, left in zip(RECORDS, LEFT, strict=True) if left]
-KINDS = {
-    "dicts": (lambda: RECORDS, lambda data: data),
-    "pandas": (lambda: pandas.DataFrame(RECORDS), lambda data: data.to_dict("records")),
-    "polars": (lambda: polars.DataFrame(RECORDS), lambda data: data.to_dicts()),
-    "arrow": (lambda: pyarrow.Table.from_pylist(RECORDS), lambda data: data.to_pylist()),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -53,26 +47,25 @@ def few_at_a_time(monkeypatch):
     assert 3 < len(KEPT) < len(RECORDS)
 
 
-@over("kind", KINDS)
-def test_rows_lose_their_parts_and_keep_their_kind(kind):
-    make, records_of = KINDS[kind]
-    data = make()
+@over("make", kinds.RECORDS.values())
+def test_rows_lose_their_parts_and_keep_their_kind(make):
+    data = make(RECORDS)
 
     found = simdb.deduplicate(data, unit="line")
 
     assert type(found.data) is type(data)
-    assert records_of(found.data) == KEPT
-    assert records_of(make()) == RECORDS
+    assert rows_in(found.data) == KEPT
+    assert rows_in(data) == RECORDS
 
 
-@over("form", [list, tuple, np.array, pandas.Series, polars.Series, pyarrow.array])
-def test_texts_without_fields_are_texts_afterwards(form):
-    data = form(TEXTS)
+@over("make", [*kinds.TEXTS.values(), np.array, lambda texts: [each.encode() for each in texts]])
+def test_texts_without_fields_are_texts_afterwards(make):
+    data = make(TEXTS)
 
     found = simdb.deduplicate(data, unit="line")
 
     assert type(found.data) is type(data)
-    values = found.data.to_pylist() if form is pyarrow.array else list(found.data)
+    values = [left.decode() if isinstance(left, bytes) else left for left in rows_in(found.data)]
     assert values == [left for left in LEFT if left]
 
 

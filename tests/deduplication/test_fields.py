@@ -1,9 +1,11 @@
 """Fields of rows in memory: paths, joined ones, the first that exists; and ids that differ."""
 
+import kinds
 import pandas
-import polars
 import pyarrow
 import pytest
+from kinds import rows_in
+from over import over
 
 import simdb
 
@@ -14,22 +16,10 @@ ROWS = [
     {"id": "b", "title": "two", "doc": {"body": SKY}, "text": None, "score": {"n": 2}},
     {"id": "c", "title": "one", "doc": {"body": FOX}, "text": None, "score": {"n": 3}},
 ]
-KINDS = {
-    "dicts": list, "pandas": pandas.DataFrame, "polars": polars.DataFrame,
-    "arrow": pyarrow.Table.from_pylist,
-}  # fmt: skip
 
 
-def ids_in(data):
-    rows = data if isinstance(data, list) else (
-        data.to_dict("records") if hasattr(data, "to_dict") and not hasattr(data, "to_dicts")
-        else data.to_pylist() if hasattr(data, "to_pylist") else data.to_dicts()
-    )  # fmt: skip
-    return [row["id"] for row in rows]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
+@pytest.mark.parametrize("make", kinds.RECORDS.values(), ids=kinds.RECORDS)
+@over(
     ("settings", "kept"),
     [
         ({"text": "doc.body"}, "ab"),
@@ -39,18 +29,21 @@ def ids_in(data):
         ({"text": "text|doc.body"}, "ab"), ({"text": "nothing|doc.body"}, "ab"),
     ],
 )  # fmt: skip
-def test_every_kind_of_rows_has_fields_of_every_form(kind, settings, kept):
-    found = simdb.deduplicate(KINDS[kind](ROWS), **settings)
+def test_every_kind_of_rows_has_fields_of_every_form(make, settings, kept):
+    found = simdb.deduplicate(make(ROWS), **settings)
 
-    assert ids_in(found.data) == list(kept)
+    assert [row["id"] for row in rows_in(found.data)] == list(kept)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("settings", [{"text": "doc.bdy"}, {"text": ("titel", "doc.body")},
-                                      {"text": "title", "id": "nr"}])  # fmt: skip
-def test_a_field_that_no_row_has_is_named_with_those_there_are(kind, settings):
-    with pytest.raises(simdb.OptionError, match="'doc'"):
-        simdb.deduplicate(KINDS[kind](ROWS), **settings)
+@pytest.mark.parametrize("make", kinds.RECORDS.values(), ids=kinds.RECORDS)
+def test_a_field_that_no_row_has_is_named_with_those_there_are(make):
+    for settings in (
+        {"text": "doc.bdy"},
+        {"text": ("titel", "doc.body")},
+        {"text": "title", "id": "nr"},
+    ):
+        with pytest.raises(simdb.OptionError, match="'doc'"):
+            simdb.deduplicate(make(ROWS), **settings)
 
 
 def test_files_have_the_fields_of_rows(tmp_path):

@@ -4,13 +4,13 @@ import json
 import pickle
 import random
 
+import kinds
 import numpy as np
+import pyarrow as pa
 import pytest
 from over import over
 
 import simdb
-
-pa = pytest.importorskip("pyarrow")
 
 WORDS = [f"w{at}" for at in range(400)]
 BAD = [b"\x81 words", "half \ud800 of a character", 3.5, ["tokens"], True, b"\x80" * 9]
@@ -106,24 +106,16 @@ def test_rows_left_out_reach_no_output_and_stay_left_out(tmp_path):
     assert again.skipped["row"].to_pylist() == [1]
 
 
-@over("kind", ["frame", "table", "records", "array"])
-def test_data_of_any_kind_comes_back_without_the_rows_left_out(kind):
+@over("make", [*kinds.RECORDS.values(), pa.array])
+def test_data_of_any_kind_comes_back_without_the_rows_left_out(make):
     rows = [text(0).encode(), b"\xff", text(0).encode(), text(1).encode()]
-    names = ["a", "b", "c", "d"]
-    if kind == "frame":
-        data = pytest.importorskip("pandas").DataFrame({"id": names, "text": rows})
-    elif kind == "table":
-        data = pa.table({"id": names, "text": rows})
-    elif kind == "records":
-        data = [{"id": id, "text": each} for id, each in zip(names, rows, strict=True)]
-    else:
-        data = pa.array(rows)
-    by_id = {} if kind == "array" else {"id": "id"}
+    named = [{"id": id, "text": each} for id, each in zip("abcd", rows, strict=True)]
+    data = make(rows if make is pa.array else named)
 
-    found = simdb.deduplicate(data, on_error="skip", **by_id)
+    found = simdb.deduplicate(data, on_error="skip", id=None if make is pa.array else "id")
 
     assert found.kept.tolist() == [True, False, False, True]
-    assert found.skipped["id"].to_pylist() == ([1] if kind == "array" else ["b"])
+    assert found.skipped["id"].to_pylist() == ([1] if make is pa.array else ["b"])
     assert type(found.data) is type(data)
     assert len(found.data) == 2
 
