@@ -2,7 +2,6 @@
 
 import json
 
-import kinds
 import numpy as np
 import pyarrow
 import pyarrow.parquet
@@ -79,14 +78,6 @@ def write(path, given, name="d"):
     return path
 
 
-KINDS = [
-    *((lambda given, make=make: make(rows_of(given))) for make in kinds.RECORDS.values()),
-    *kinds.TEXTS.values(),
-    lambda given: iter(rows_of(given)),
-    lambda given: np.array(given, object),
-]
-
-
 @given(data=texts(), reference=texts(), keep=KEEPS, size=st.integers(1, 9))
 @example(data=[], reference=["one two three"], keep="first", size=1)
 @example(data=["one two three"], reference=[], keep="first", size=1)
@@ -110,17 +101,6 @@ def test_what_a_double_loop_with_the_reference_in_front_removes_is_removed(
         check(result, data, reference, wanted)
         assert result.data == [data[row] for row in np.flatnonzero(result.kept)]
     assert len({str(result.removed) for result in results}) == 1
-
-
-@given(data=texts().filter(any), reference=texts().filter(any))
-@FEW
-def test_data_and_reference_can_be_of_any_kinds(data, reference):
-    wanted = leaders(data, reference, range(len(data)))
-
-    for at, make in enumerate(KINDS):
-        other = KINDS[(at + 3) % len(KINDS)]
-        found = simdb.deduplicate(make(data), against=other(reference), recall=1.0)
-        check(found, data, reference, wanted)
 
 
 @pytest.fixture(scope="module")
@@ -331,15 +311,6 @@ def test_a_database_is_a_reference_that_nothing_is_written_to(tmp_path, sketch, 
 def test_an_empty_database_removes_nothing_but_copies():
     with simdb.open(None) as database:
         assert simdb.deduplicate([ONE, TWO, ONE], against=database).data == [ONE, TWO]
-
-
-def test_a_page_of_a_database_has_no_text_of_it(tmp_path):
-    pytest.importorskip("jinja2")
-    with simdb.open(None) as database:
-        database.insert("one", ONE)
-        simdb.deduplicate([ONE], against=database).report(tmp_path / "page.html")
-
-    assert "one" in (tmp_path / "page.html").read_text()
 
 
 def test_a_database_keeps_its_own_sketch():

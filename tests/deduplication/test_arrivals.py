@@ -134,17 +134,6 @@ def test_what_is_matched_counts_as_seen(monkeypatch):
         assert list(database) == ["s0", "s1", "g1", "g3", "g5", "g7"]
 
 
-def test_nothing_is_stored_after_an_error(database):
-    with (
-        pytest.raises(simdb.InputError),
-        database.write() as transaction,
-        Arrivals(database, transaction, question_of()) as given,
-    ):
-        list(given.add_all([["a text"], ["\ud800"]], lambda: 2, None))
-
-    assert list(database) == ["s0", "s1"]
-
-
 def test_what_cannot_be_asked_is_refused_before_anything_is_read(database):
     with database.write() as transaction, pytest.raises(simdb.OptionError, match="recall"):
         Arrivals(database, transaction, question_of(recall=7.0))

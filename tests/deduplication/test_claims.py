@@ -47,33 +47,6 @@ def test_increments_keep_what_a_loop_over_everything_kept_keeps(tmp_path, is_pat
         assert list(db) == list(texts)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
-@pytest.mark.parametrize("keep", ["first", "last"])
-def test_within_one_call_texts_decide(tmp_path, sketch, keep):
-    (part,) = parts(1, 2)
-    path = tmp_path / "seen.simdb"
-
-    found = simdb.deduplicate(part, id="id", db=path, recall=1.0, sketch=sketch, keep=keep)
-
-    held = []
-    for row in part if keep == "first" else part[::-1]:
-        if all(jaccard(row["text"], other["text"]) < 0.8 for other in held):
-            held.append(row)
-    held = [row for row in part if row in held]
-    assert held == found.data
-    with simdb.open(path) as db:
-        assert list(db) == [row["id"] for row in held]
-    text_of = {row["id"]: row["text"] for row in part}
-    for id, other, similarity in zip(
-        found.removed_ids, found.representatives, found.similarities, strict=True
-    ):
-        assert similarity == pytest.approx(jaccard(text_of[id], text_of[other]))
-    assert {id for cluster in found.groups for id in cluster.ids[1:]} == set(found.removed_ids)
-    assert all(cluster.representative in list(found.representatives) for cluster in found.groups)
-    assert found.verification.unknown == 0
-
-
 def test_several_portions_give_what_one_gives(tmp_path, monkeypatch):
     (part,) = parts(1, 3)
     whole = simdb.deduplicate(part, id="id", db=tmp_path / "one.simdb")

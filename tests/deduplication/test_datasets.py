@@ -54,18 +54,6 @@ def test_splits_are_compared_with_each_other():
     assert found.null_count == 1
 
 
-def test_the_first_split_keeps_its_rows():
-    splits = {"test": split(TEST, "other"), "train": split(TRAIN, "one")}
-    ids = [f"{name}/{row}" for name, each in splits.items() for row in range(len(each))]
-
-    found = simdb.deduplicate(datasets.DatasetDict(splits), id=ids, similarity=0.7)
-
-    assert numbers(found.data) == {"train": [3, 4], "test": [0, 1, 2]}
-    assert found.kept.tolist() == [True, True, True, False, False, False, True, True]
-    assert found.removed_ids.tolist() == ["train/0", "train/1", "train/2"]
-    assert found.representatives.tolist() == ["test/1", "test/0", "test/1"]
-
-
 def test_a_field_or_a_function_can_prefer_rows_of_any_split():
     longest = simdb.deduplicate(both(), keep="longest", similarity=0.7)
 

@@ -136,20 +136,6 @@ def test_files_lose_their_parts(tmp_path, name):
     assert (again.parts.dropped.sum(), len(again)) == (0, len(KEPT))
 
 
-def test_a_folder_of_texts_becomes_records(tmp_path):
-    folder = tmp_path / "texts"
-    folder.mkdir()
-    (folder / "a.txt").write_text(f"{LINES[0]}\n{LINES[1]}")
-    (folder / "b.txt").write_text(f"{LINES[1]}\n{LINES[2]}\n")
-
-    found = simdb.deduplicate(folder, unit="line")
-
-    assert [row["text"] for row in found.data.to_pylist()] == [
-        f"{LINES[0]}\n{LINES[1]}",
-        f"{LINES[2]}\n",
-    ]
-
-
 @pytest.mark.parametrize("is_file", [False, True])
 def test_a_database_drops_what_earlier_runs_kept(tmp_path, is_file):
     parts = RECORDS[:20], RECORDS[20:]

@@ -181,15 +181,6 @@ def test_the_page_shows_each_removed_text_beside_the_one_that_stays(tmp_path):
     assert "exact Jaccard similarity of their texts is at least 0.5" in parsed.text("p")
 
 
-def test_the_page_has_frames_and_utf8(tmp_path):
-    polars = pytest.importorskip("polars")
-    frame = polars.DataFrame({"text": ["caf\u00e9 two three four", "caf\u00e9 two three five"]})
-
-    parsed = page_of(deduplicate(frame), tmp_path)
-
-    assert "caf\u00e9 two three " in parsed.texts["bdi"]
-
-
 def test_the_text_of_an_earlier_call_is_not_at_hand(tmp_path):
     deduplicate(["one two three four"], id=["old"], db=tmp_path / "d")
     found = deduplicate(

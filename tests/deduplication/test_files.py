@@ -19,6 +19,7 @@ import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from over import over
 
 import simdb
 from simdb.jobs.deduplication import within
@@ -57,14 +58,17 @@ def expected():
     return found
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.csv", "a.parquet"])
-@pytest.mark.parametrize("kind", [str, Path, "pattern", "list"])
-def test_a_file_gives_what_its_records_give(tmp_path, monkeypatch, expected, name, kind):
+@over(
+    ("name", "give"),
+    [
+        ("a.jsonl", str), ("b.jsonl.gz", Path), ("c.csv", lambda path: [path]),
+        ("d.parquet", lambda path: f"{path.parent}/d.*"),
+    ],
+)  # fmt: skip
+def test_a_file_gives_what_its_records_give(tmp_path, monkeypatch, expected, name, give):
     monkeypatch.setattr(within, "TAKEN_ROWS", 7)
     write(tmp_path / name, RECORDS)
-    path = tmp_path / name
-    data = {"pattern": f"{tmp_path}/a.*", "list": [path]}.get(kind) or kind(path)
+    data = give(tmp_path / name)
 
     found = simdb.deduplicate(data, keep="max:score")
 
@@ -92,9 +96,8 @@ def test_files_in_folders_are_documents(tmp_path):
         found.write(f"{tmp_path}.txt")
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "csv", "parquet"])
-@pytest.mark.parametrize("is_file", [False, True])
+@over("end", ["jsonl", "jsonl.gz", "csv", "parquet"])
+@over("is_file", [False, True])
 def test_what_stays_is_written_in_every_format(tmp_path, expected, end, is_file):
     write(tmp_path / "a.jsonl", RECORDS)
     data = tmp_path / "a.jsonl" if is_file else RECORDS
@@ -168,19 +171,6 @@ def test_a_bad_line_is_named_in_words_of_python(tmp_path):
         simdb.deduplicate(tmp_path / "a.jsonl", keep=len)
     with pytest.raises(simdb.OptionError, match="id= of files is the name of a field"):
         simdb.deduplicate(tmp_path / "a.jsonl", unit="line", id=["a"])
-
-
-def test_nulls_follow_on_null(tmp_path):
-    write(tmp_path / "a.jsonl", [RECORDS[0], {"id": "n", "text": None}, RECORDS[0]])
-
-    kept = simdb.deduplicate(tmp_path / "a.jsonl")
-    dropped = simdb.deduplicate(tmp_path / "a.jsonl", on_null="drop")
-
-    assert kept.kept.tolist() == [True, True, False]
-    assert dropped.data.column("id").to_pylist() == ["d0"]
-    assert dropped.null_count == 1
-    with pytest.raises(simdb.InputError, match=r"a\.jsonl:2: null instead of a text"):
-        simdb.deduplicate(tmp_path / "a.jsonl", on_null="error")
 
 
 def test_a_file_that_changed_is_not_written(tmp_path):

@@ -87,13 +87,6 @@ def test_documents_with_the_key_of_a_band_share_a_bucket(monkeypatch, held, orde
     assert rows.shape == (62, COMPARED_MINIMA)
 
 
-def test_no_documents_share_nothing():
-    with Minima(SKETCH, Banding(3, 2)) as kept:
-        kept.add(kept.sign([]))
-
-        assert pairs_of(kept.buckets(None, 1), 3) == [set()] * 3
-
-
 @pytest.mark.parametrize("similarity", [0.3, 0.5, 0.8, 0.9, 1.0])
 @pytest.mark.parametrize("recall", [0.5, 0.99999, 1.0])
 def test_the_bands_make_candidates_of_what_is_alike(similarity, recall):

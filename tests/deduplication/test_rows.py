@@ -23,7 +23,6 @@ NUMBERS = [CHANCE.randrange(50) for _ in TEXTS]
 NAMES = [f"row {row}" for row in range(len(TEXTS))]
 COLUMNS = {"name": NAMES, "text": TEXTS, "number": NUMBERS}
 RECORDS = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]
-RULES = ["first", "last", "longest", "max:number", "min:number"]
 
 
 def arrow_table():
@@ -91,53 +90,6 @@ def named(data):
     return list(column)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("make", TABLES)
-@pytest.mark.parametrize("keep", RULES)
-def test_every_table_keeps_the_same_rows(make, keep):
-    data = make()
-    wanted = simdb.deduplicate(RECORDS, id="name", keep=keep)
-
-    found = simdb.deduplicate(data, id="name", keep=keep)
-
-    assert type(found.data) is type(data)
-    assert named(found.data) == [row["name"] for row in wanted.data]
-    assert found.kept.tolist() == wanted.kept.tolist()
-    assert found.removed_ids.tolist() == wanted.removed_ids.tolist()
-    assert found.representatives.tolist() == wanted.representatives.tolist()
-    assert found.null_count == 2
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("make", TABLES)
-def test_a_function_sees_the_rows_of_every_table(make):
-    found = simdb.deduplicate(make(), keep=lambda row: row["number"])
-
-    assert found.kept.tolist() == simdb.deduplicate(RECORDS, keep="max:number").kept.tolist()
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("make", TABLES)
-def test_every_table_goes_into_a_database_and_is_seen_again(make, tmp_path):
-    wanted = simdb.deduplicate(RECORDS, id="name", db=tmp_path / "wanted", on_null="drop")
-    found = simdb.deduplicate(make(), id="name", db=tmp_path / "found", on_null="drop")
-
-    again = simdb.deduplicate(make(), id="name", db=tmp_path / "found", on_null="drop")
-    other = simdb.deduplicate(make(), id="name", db=tmp_path / "found", on_null="drop", run="b")
-
-    assert found.kept.tolist() == wanted.kept.tolist()
-    assert again.kept.tolist() == found.kept.tolist()
-    assert not other.kept.any()
-    assert len(other.data) == 0
-
-
-@over("make", TABLES)
-def test_an_unknown_column_is_named(make):
-    data = make()
-    with pytest.raises(simdb.OptionError, match="no field 'body' in data; its fields are 'name'"):
-        simdb.deduplicate(data, text="body")
-
-
 def listed(data):
     for method in ("to_pylist", "tolist", "to_list"):
         if hasattr(data, method):
@@ -163,17 +115,54 @@ SERIES = {
 }
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("kind", SERIES)
-@pytest.mark.parametrize("keep", ["first", "longest"])
-def test_texts_without_fields_stay_what_they_are(kind, keep):
-    data = SERIES[kind](TEXTS)
-    wanted = simdb.deduplicate(RECORDS, keep=keep, on_null="drop")
+@over("make", TABLES)
+def test_every_table_keeps_the_same_rows(make):
+    data = make()
+    wanted = simdb.deduplicate(RECORDS, id="name", keep="max:number")
 
-    found = simdb.deduplicate(data, keep=keep, on_null="drop")
+    found = simdb.deduplicate(data, id="name", keep="max:number")
 
     assert type(found.data) is type(data)
+    assert named(found.data) == [row["name"] for row in wanted.data]
+    assert found.kept.tolist() == wanted.kept.tolist()
+    assert found.removed_ids.tolist() == wanted.removed_ids.tolist()
+    assert found.representatives.tolist() == wanted.representatives.tolist()
+    assert found.null_count == 2
+    by_function = simdb.deduplicate(make(), keep=lambda row: row["number"])
+    assert by_function.kept.tolist() == wanted.kept.tolist()
+
+
+@over("kind", SERIES)
+def test_texts_without_fields_stay_what_they_are(kind):
+    data = SERIES[kind](TEXTS)
+
+    found = simdb.deduplicate(data, keep="longest", on_null="drop")
+
+    assert type(found.data) is type(data)
+    wanted = simdb.deduplicate(RECORDS, keep="longest", on_null="drop")
     assert listed(found.data) == [row["text"] for row in wanted.data]
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("make", TABLES)
+def test_every_table_goes_into_a_database_and_is_seen_again(make, tmp_path):
+    wanted = simdb.deduplicate(RECORDS, id="name", db=tmp_path / "wanted", on_null="drop")
+    found = simdb.deduplicate(make(), id="name", db=tmp_path / "found", on_null="drop")
+
+    again = simdb.deduplicate(make(), id="name", db=tmp_path / "found", on_null="drop")
+    other = simdb.deduplicate(make(), id="name", db=tmp_path / "found", on_null="drop", run="b")
+
+    assert found.kept.tolist() == wanted.kept.tolist()
+    assert again.kept.tolist() == found.kept.tolist()
+    assert not other.kept.any()
+    assert len(other.data) == 0
+
+
+@over("make", TABLES)
+def test_an_unknown_column_is_named(make):
+    data = make()
+    with pytest.raises(simdb.OptionError, match="no field 'body' in data; its fields are 'name'"):
+        simdb.deduplicate(data, text="body")
 
 
 def test_strings_of_numpy_and_generators_are_texts():

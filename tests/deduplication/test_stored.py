@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 import simdb
 from simdb.jobs.deduplication import sieve
-from simdb.jobs.deduplication.sieve import NAMELESS, UnitKeys
+from simdb.jobs.deduplication.sieve import UnitKeys
 
 
 class Notes:
@@ -45,13 +45,6 @@ def test_keys_of_other_runs_are_old(size, runs):
 
             for key in keys:
                 owners.setdefault(key, run)
-
-
-def test_nameless_runs_are_never_repeated():
-    notes = Notes()
-
-    assert settle(notes, {1, 2}, NAMELESS).tolist() == [False, False]
-    assert settle(notes, {1, 2}, NAMELESS).tolist() == [True, True]
 
 
 def test_units_do_not_share_keys_and_a_database_keeps_them(tmp_path):

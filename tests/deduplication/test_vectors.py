@@ -88,14 +88,6 @@ def test_keys_are_the_same_in_blocks_of_any_size(monkeypatch):
     assert simdb.deduplicate(vectors, similarity=0.9).kept.tolist() == whole.kept.tolist()
 
 
-def test_many_equal_vectors_are_one(monkeypatch):
-    by_planes(monkeypatch)
-
-    found = simdb.deduplicate(np.tile(made(3, 6, seed=1, copies=0), (400, 1)), similarity=1.0)
-
-    assert found.removed_ids.tolist() == list(range(3, 1200))
-
-
 @over("least", [0.5, 0.8, 0.95, 1.0])
 def test_bands_find_the_share_of_pairs_that_was_asked(least):
     units = np.zeros((1 << 20, 1), np.float32)  # so many that products would cost more
