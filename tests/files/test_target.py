@@ -54,9 +54,10 @@ def test_an_error_of_the_disk_names_the_output_and_leaves_it(number, message):
 
     Path("a.jsonl").write_bytes(HELD)
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(FullError, match=message):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "replace", fail)
-        write("a.jsonl", b"new\n")
+        with pytest.raises(FullError, match=message):
+            write("a.jsonl", b"new\n")
 
     assert Path("a.jsonl").read_bytes() == HELD
 
