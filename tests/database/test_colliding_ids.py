@@ -79,6 +79,15 @@ def test_asking_for_ids_of_one_hash_takes_no_memory_for_their_bytes(without_key)
     assert peak < 4 * sum(map(len, ids))
 
 
+def test_ids_of_one_hash_have_different_hashes_in_each_new_database(tmp_path):
+    with simdb.open(tmp_path / "a") as one, simdb.open(tmp_path / "b") as two:
+        keys = key_of(one), key_of(two)
+
+    assert len(set(keys)) == 2
+    for key in keys:
+        assert len(set(kernel.encode_ids(colliding_ids(1000), key)[2].tolist())) == 1000
+
+
 def test_rebuilding_gives_a_key_to_a_database_of_an_older_version(tmp_path):
     (tmp_path / "db").mkdir()
     shutil.copyfile(STORED, tmp_path / "db" / "data.mdb")
