@@ -1,5 +1,7 @@
 """Values of documents that lie one after the other are taken as from a list of lists."""
 
+from itertools import pairwise
+
 import numpy as np
 from over import over
 
