@@ -24,6 +24,5 @@ def test_documents_are_taken_by_slice_or_position(chosen):
     taken = ragged.taken(chosen)
 
     expected = ROWS[chosen] if isinstance(chosen, slice) else [ROWS[at] for at in chosen]
-    assert [
-        taken.values[a:b].tolist() for a, b in zip(taken.offsets, taken.offsets[1:])
-    ] == expected
+    bounds = pairwise(taken.offsets)
+    assert [taken.values[start:stop].tolist() for start, stop in bounds] == expected
