@@ -20,6 +20,9 @@ def test_few_fingerprints_are_compared_without_sorting():
 
 def test_many_fingerprints_take_the_fewest_tables_that_separate_them():
     assert len(choose_tables(random_fingerprints(100_000), blocks=6, distance=3).masks) == 4
+    found = choose_tables(random_fingerprints(100_000), blocks=9, distance=8)
+    assert len(found.masks) < 9
+    assert sum(flips + 1 for flips in found.flips) == 9
 
 
 def test_where_short_headers_are_alike_longer_ones_are_chosen_if_blocks_allow(monkeypatch):
@@ -32,13 +35,6 @@ def test_where_short_headers_are_alike_longer_ones_are_chosen_if_blocks_allow(mo
     assert sum(flips + 1 for flips in with_flips.flips) == 4
     assert choose_tables(skewed, blocks=4, distance=3).masks == [0]
     assert len(choose_tables(skewed, blocks=8, distance=3).masks) > 4
-
-
-def test_a_great_distance_is_served_by_few_tables_with_flips():
-    found = choose_tables(random_fingerprints(100_000), blocks=9, distance=8)
-
-    assert len(found.masks) < 9
-    assert sum(flips + 1 for flips in found.flips) == 9
 
 
 def test_so_many_blocks_that_their_tables_cannot_be_counted_are_no_hindrance():

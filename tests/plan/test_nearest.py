@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
+from over import over
 
 from simdb.core.options import Minhash
 from simdb.core.reports import Plan
@@ -55,22 +56,11 @@ def test_each_step_is_the_farthest_that_costs_at_most_twice_the_limit_before():
 
     assert costs_of(doubling(steps, 100, 1)) == [1, 2, 3, 5, 9, 30]
     assert costs_of(doubling(steps, 60, 4)) == [3, 5, 9]
-
-
-def test_no_step_costs_more_than_half_a_scan():
-    steps = possible([1, 2, 4, 8, 16])
-
-    assert costs_of(doubling(steps, 15.9, 1)) == [1, 2, 4]
-    assert costs_of(doubling(steps, 16, 1)) == [1, 2, 4, 8]
-    assert doubling(steps, 1.9, 1) == []
-
-
-def test_steps_that_are_all_cheap_become_the_last_of_them():
-    assert costs_of(doubling(possible([1, 2, 3]), 1000, 10)) == [3]
-
-
-def test_without_possible_steps_there_are_none():
-    assert doubling([], 100, 1) == []
+    assert costs_of(doubling(steps[:3], 1000, 10)) == [3]
+    # None costs more than half a scan.
+    assert costs_of(doubling(possible([1, 2, 4, 8, 16]), 15.9, 1)) == [1, 2, 4]
+    assert costs_of(doubling(possible([1, 2, 4, 8, 16]), 16, 1)) == [1, 2, 4, 8]
+    assert doubling(steps, 1.9, 1) == doubling([], 100, 1) == []
 
 
 def mean_cost(chosen, costs, scan, ended):
@@ -87,14 +77,8 @@ def mean_cost(chosen, costs, scan, ended):
     return total / len(smoothed)
 
 
-@pytest.mark.parametrize(
-    "ended",
-    [
-        [], [0] * 50, [5] * 50, [2] * 50, [0, 5] * 25, [3, 4] * 9, [0, 1, 2, 3, 4, 5] * 5,
-        [1] * 30 + [5] * 3,
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("scan", [20, 40, 1000])
+@over("ended", [[], [0] * 50, [5] * 50, [2] * 50, [0, 5] * 25, [3, 4] * 9, [1] * 30 + [5] * 3])
+@over("scan", [20, 1000])
 def test_worthwhile_steps_are_the_cheapest_of_all_choices(ended, scan):
     costs = [1.0, 2.0, 4.5, 8.0, 17.0]
 
@@ -103,12 +87,6 @@ def test_worthwhile_steps_are_the_cheapest_of_all_choices(ended, scan):
     choices = [list(each) for size in range(6) for each in combinations(range(5), size)]
     least = min(mean_cost(each, costs, scan, ended) for each in choices)
     assert mean_cost(chosen, costs, scan, ended) == pytest.approx(least)
-
-
-def test_queries_that_all_end_in_a_scan_take_only_cheap_steps():
-    costs = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
-
-    assert worthwhile(costs, 64.0, [6] * 64) in ([], [0])
 
 
 def test_a_million_documents_with_weights_are_searched_at_falling_similarities():
@@ -125,7 +103,7 @@ def test_a_million_documents_with_weights_are_searched_at_falling_similarities()
         assert after > before
 
 
-@pytest.mark.parametrize("polytope_tables", [0, 4])
+@over("polytope_tables", [0, 4])
 def test_exact_search_by_similarity_has_no_steps(polytope_tables):
     found = steps_by_similarity(
         by_similarity(1.0), population(MILLION, polytope_tables), USUAL_DELAYS, 1e-6

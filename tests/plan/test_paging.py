@@ -42,8 +42,7 @@ def in_memory_of(size, population=STORED, data=4e9, runs=1):
     return replace(population, paging=Paging(data, size, runs))
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("criterion", CRITERIA)
+@over("criterion", CRITERIA[1:3])
 def test_a_database_that_fits_into_memory_is_planned_without_pages(criterion):
     plans = considered(criterion, in_memory_of(4e9))
 

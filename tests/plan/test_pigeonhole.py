@@ -2,14 +2,11 @@
 
 from itertools import combinations
 
-import pytest
 from over import over
 from pricing import serves
 
 from simdb.core import bits
 from simdb.plan.pigeonhole import cheapest_flips
-
-SHAPES = [(1, 1), (2, 1), (3, 2), (4, 1), (4, 3), (5, 2), (5, 3), (6, 1), (6, 2), (6, 3), (8, 1)]
 
 
 def spreads(blocks, distance):
@@ -49,9 +46,9 @@ def chosen(blocks, leading, distance, *, probe_costs=None, table_cost=0.0, flips
     )
 
 
-@pytest.mark.parametrize("distance", range(7))
-@pytest.mark.parametrize(("blocks", "leading"), SHAPES)
-@pytest.mark.parametrize("flips", range(3))
+@over("distance", [0, 3, 6])
+@over(("blocks", "leading"), [(1, 1), (2, 1), (3, 2), (4, 1), (4, 3), (5, 2), (6, 3), (8, 1)])
+@over("flips", range(3))
 def test_flips_serve_a_distance_exactly_if_no_spread_is_missed(blocks, leading, distance, flips):
     every = (flips,) * len(bits.leading_masks(blocks, leading))
     fewer = (flips - 1, *every[1:])
@@ -73,7 +70,7 @@ def test_separate_blocks_get_no_more_flips_than_the_pigeonhole_principle_demands
     assert list(flips) == sorted(flips, reverse=True)
 
 
-@pytest.mark.parametrize(
+@over(
     ("shape", "tables"),
     [((5, 2), [1, 2, 4, 10]), ((6, 2), [1, 2, 3, 7, 15]), ((8, 2), [1, 2, 3, 4, 8, 12, 28])],
 )
@@ -89,6 +86,8 @@ def test_a_table_with_crowded_headers_gets_fewer_flips_or_is_not_read():
     assert chosen(4, 1, 3, probe_costs=[1.0, 1.0, 1000.0, 1.0]) == (1, 0, -1, 0)
     assert chosen(4, 1, 4, probe_costs=[1.0, 1.0, 8.0, 1.0]) == (1, 0, 0, 0)
     assert chosen(4, 1, 4, probe_costs=[8.0, 1.0, 1.0, 1.0]) == (0, 1, 0, 0)
+    # Nearly equal costs are one choice.
+    assert chosen(4, 1, 5, probe_costs=[1.0, 1.02, 0.99, 1.01]) == chosen(4, 1, 5)
 
 
 def test_a_distance_beyond_all_flips_has_no_answer():
@@ -98,12 +97,4 @@ def test_a_distance_beyond_all_flips_has_no_answer():
 
 
 def test_too_many_spreads_to_try_get_the_same_flips_in_every_table():
-    flips = chosen(64, 63, 5)
-
-    assert flips == (4,) * 64
-
-
-def test_nearly_equal_costs_are_one_choice():
-    costs = [1.0, 1.02, 0.99, 1.01]
-
-    assert chosen(4, 1, 5, probe_costs=costs) == chosen(4, 1, 5)
+    assert chosen(64, 63, 5) == (4,) * 64

@@ -12,15 +12,6 @@ def keys_of(permutations, values, table):
     return keys.tolist()
 
 
-@given(shape=st.sampled_from(SHAPES), left=fingerprints, right=fingerprints)
-def test_every_key_keeps_the_distance(shape, left, right):
-    permutations = Permutations(*shape)
-
-    for table in range(len(permutations.masks)):
-        keys = keys_of(permutations, [left, right], table)
-        assert (keys[0] ^ keys[1]).bit_count() == (left ^ right).bit_count()
-
-
 @given(shape=st.sampled_from(SHAPES), value=fingerprints)
 def test_the_leading_bits_come_first_in_their_old_order(shape, value):
     permutations = Permutations(*shape)

@@ -1,5 +1,3 @@
-import itertools
-import json
 import math
 
 import numpy as np
@@ -33,34 +31,19 @@ def of(chances):
 
 
 def test_the_model_is_how_often_differences_exceed_a_weight():
-    left, right = laplace_pairs(0.95, 300)
+    left, right = laplace_pairs(0.95, 3000)
 
     model = fit(left, right, documents=1000, similarity=0.95)
 
     scaled = [w / np.sqrt((w**2).mean(axis=1, keepdims=True)) for w in (left, right)]
     changes = np.abs(scaled[0] - scaled[1])
-    for level in (0, 5, 20, 40):
+    flipped, at = (left[:, :64] >= 0) != (right[:, :64] >= 0), levels(left)
+    for level in (0, 3, 10, 20, 40):
         share = (changes > (level + 0.5) / 64).mean() / 2
         assert model.probabilities[level] == pytest.approx(share, rel=0.02)
-    assert (model.pairs, model.documents, model.similarity) == (300, 1000, 0.95)
-
-
-def test_the_model_tells_how_often_bits_flip():
-    # 20000 pairs, 2000 bits a level at least: 5 standard errors of .5 percent are below .03.
-    left, right = laplace_pairs(0.95, 20000)
-
-    model = fit(left, right, documents=1, similarity=0.95)
-
-    at = levels(left)
-    flipped = (left[:, :64] >= 0) != (right[:, :64] >= 0)
-    for level in (0, 3, 10, 20, 40):
-        assert model.probabilities[level] == pytest.approx(flipped[at == level].mean(), abs=0.05)
-
-
-def test_documents_of_other_lengths_have_the_same_model():
-    left, right = laplace_pairs(0.9, 50)
-
-    assert fit(left, right, documents=1) == fit(left * 1024, right / 64, documents=1)
+        # Of 3,000 pairs, a level has 300 bits at least: .15 is five standard errors of .5.
+        assert share == pytest.approx(flipped[at == level].mean(), abs=0.15)
+    assert (model.pairs, model.documents, model.similarity) == (3000, 1000, 0.95)
 
 
 def test_stored_weights_give_nearly_the_model_of_exact_ones():
@@ -98,16 +81,7 @@ def test_beyond_what_was_seen_the_model_keeps_falling():
     assert ratios == pytest.approx(np.full(59, ratios[0]), rel=1e-3)
 
 
-def test_pairs_of_equal_documents_flip_only_what_is_nearly_zero():
-    left, _ = laplace_pairs(0.9, 10)
-
-    found = costs(fit(left, left, documents=1)).astype(int)
-
-    assert found[0] < 20 < found[2]
-    assert found[30] == NEVER
-
-
-def test_documents_without_features_are_left_out():
+def test_documents_without_features_are_left_out_and_no_pair_makes_no_model():
     left, right = laplace_pairs(0.9, 3)
     right[1] = 0
 
@@ -115,13 +89,9 @@ def test_documents_without_features_are_left_out():
 
     assert model == fit(left[[0, 2]], right[[0, 2]], documents=1)
     assert model.pairs == 2
-
-
-def test_no_pair_makes_no_model():
-    with pytest.raises(InputError, match="needs similar pairs"):
-        fit(np.zeros((2, 64)), np.ones((2, 64)), documents=1)
-    with pytest.raises(InputError, match="needs similar pairs"):
-        fit(np.zeros((0, 64)), np.zeros((0, 64)), documents=1)
+    for count in (2, 0):
+        with pytest.raises(InputError, match="needs similar pairs"):
+            fit(np.zeros((count, 64)), np.ones((count, 64)), documents=1)
 
 
 @over("similarity", [0.8, 0.9, 0.95, 0.99])
@@ -161,13 +131,6 @@ def test_of_two_criteria_the_nearer_one_makes_the_prior():
     )
 
 
-def test_priors_exist_for_all_criteria():
-    for similarity, distance in itertools.product([None, 1e-9, 0.5, 1.0], [None, 0, 3, 64]):
-        if (similarity, distance) != (None, None):
-            found = costs(prior(similarity=similarity, distance=distance)).astype(int)
-            assert all(np.diff(found) >= 0)
-
-
 def test_costs_are_the_logarithms_of_the_odds_against_a_flip():
     chances = np.zeros(256)
     chances[:6] = [0.5, 0.4999, 0.4, 0.1, 1e-3, 1e-7]
@@ -180,32 +143,19 @@ def test_costs_are_the_logarithms_of_the_odds_against_a_flip():
 
 
 def test_levels_count_64ths_of_the_root_mean_square():
-    weights = np.full((3, 128), 2.0)
+    weights = np.full((4, 128), 2.0)
     weights[1, :64] = -1.0
-    weights[2] = 0
+    weights[2:] = 0
+    weights[3, 7] = 3.0
 
     found = levels(weights)
 
-    assert found.shape == (3, 64)
+    assert found.shape == (4, 64)
     assert found.dtype == np.uint8
     assert set(found[0]) == {64}
     assert set(found[1]) == {math.floor(64 / math.sqrt(2.5))}
     assert set(found[2]) == {255}
-
-
-def test_levels_end_at_255():
-    weights = np.zeros((1, 64))
-    weights[0, 7] = 3.0
-
-    assert levels(weights)[0, 6:8].tolist() == [0, 255]
-
-
-def test_a_stored_model_is_of_plain_types():
-    stored = volatility.encode(fit(*laplace_pairs(0.9, 5), documents=7, distance=3))
-
-    assert {type(value) for value in stored.values()} <= {int, float, bytes, type(None)}
-    assert json.dumps({**stored, "probabilities": len(stored["probabilities"])})
-    assert volatility.decode(stored).distance == 3
+    assert found[3, 6:8].tolist() == [0, 255]
 
 
 def test_a_model_of_another_version_is_not_read():
