@@ -295,6 +295,30 @@ def test_clusters_that_a_search_below_recall_1_found_stay(tmp_path, monkeypatch)
         assert max(map(len, expected)) > 1
 
 
+def test_who_was_connected_by_a_lost_document_is_not_connected_any_more(tmp_path):
+    first = True
+
+    def change(key, value):
+        nonlocal first
+        first, is_first = False, first
+        return value[:-1] + b"\0" if is_first else value
+
+    clusters = {"keep_clusters": "similarity", "similarity": 0.6, "recall": 0.9}
+    settings = simdb.Options(sketch=simdb.Simhash(shingle=1), **clusters)
+    with simdb.open(tmp_path / "db", options=settings) as database:
+        database.insert("link", "red green blue grey pink white")
+        database.insert_many(["a", "b"], ["red green blue grey", "blue grey pink white"])
+        assert len(database.cluster("a")) == 3
+    edit(tmp_path / "db", layout.DELTA, change)
+
+    with simdb.open(tmp_path / "db", "w") as database:
+        database.rebuild(drop_damaged=True)
+
+        assert set(database) == {"a", "b"}
+        assert len(database.cluster("a")) == 1
+    assert_sound(tmp_path / "db")
+
+
 STRAYS = [layout.DELTA, layout.DELETED, layout.METADATA]
 
 

@@ -113,10 +113,12 @@ def test_in_scripts_without_spaces_each_character_is_a_word(letters):
 
 
 def test_markup_is_left_out():
-    texts = [f"<div class='row'><p>{text}</p></div>" for text in records(200, 80)]
+    bare = records(200, 80)
+    texts = [f"<div class='row'><p>{text}</p></div>" for text in bare]
 
     advice = simdb.tune(texts)
 
+    assert advice.options.similarity == simdb.tune(bare).options.similarity
     assert advice.options.sketch.markup == "html"
     assert advice.flags.startswith("--markup html")
 
