@@ -1,7 +1,5 @@
 """A database that is larger than the memory: batches pass through it in chunks by themselves."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -101,15 +99,3 @@ def test_only_the_tables_that_are_read_are_fetched(tmp_path, monkeypatch):
             )
     assert found.offsets.tolist() == offsets.tolist()
     assert found.ids.tolist() == ordinals.tolist()
-
-
-def test_the_end_of_a_window_is_found_without_a_copy_of_the_directory():
-    directory = np.arange(1 << 18, dtype=np.uint32)
-
-    tracemalloc.start()
-    found = [many._last_header(directory, at) for at in (0, 77, 1 << 18)]
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-
-    assert found == [0, 77, (1 << 18) - 1]
-    assert peak < 100_000

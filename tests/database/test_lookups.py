@@ -1,6 +1,5 @@
 """Lookups of one run among stored documents, in tables as they are stored and in gathered ones."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,12 +8,9 @@ import pytest
 import simdb
 from simdb.core.vector_form import fingerprints_of
 from simdb.database.search.question import Question
-from simdb.database.state import kinds
 from simdb.database.stored import Lookups
 from simdb.database.write import claim
-from simdb.plan.calibration import USUAL_DELAYS
 from simdb.plan.polytopes import plans
-from simdb.plan.problem import PolytopeRun, Problem
 
 COUNT, PART = 900, 300
 ASKED = Question(similarity=0.8, search="polytope")
@@ -130,41 +126,6 @@ def test_tables_are_gathered_once_and_again_for_other_runs(database, weights, mo
         transaction.insert_many(range(COUNT + 20, COUNT + PART), made(weights[COUNT + 20 :]))
         assert found_by(lookups, sketches, 400)[COUNT:] == [*range(COUNT, COUNT + PART)]
         assert len(calls) == 2
-
-
-def test_more_tables_are_made_where_many_look_ups_pay_for_them(database):
-    """The look-ups of two million in two million cost less in eight tables than in four."""
-    criterion = ASKED.criterion(database.options, is_weighted=True)
-    with database.read() as snapshot, snapshot._state() as state:
-        population = state.population(criterion)
-        known = [
-            kinds.looked_up(population, state.view, state.source, expected)
-            for expected in (0, 3, 9e5)
-        ]
-
-    assert [each.gathered_share for each in known] == [COUNT, COUNT / 3, COUNT / 9e5]
-    assert all(each.gathered_tables == (8, 16) for each in known)
-    run = PolytopeRun(2_000_000, 18)
-    best = [
-        min(
-            plans(Problem(criterion, replace(each, polytope_runs=(run,)), None, USUAL_DELAYS)),
-            key=lambda plan: plan.cost_seconds,
-        ).tables
-        for each in known
-    ]
-    assert best[:2] == [4, 4]
-    assert best[2] > 4
-
-
-def test_what_does_not_fit_is_looked_up_as_it_is_stored(database, weights, monkeypatch):
-    monkeypatch.setattr(kinds, "GATHERED_BYTES", COUNT * 12)
-    sketches = sketches_of(database, weights)
-    with database.read() as snapshot:
-        lookups = Lookups(snapshot, ASKED, None, is_exact=False, expected=10**6, threads=1)
-        found = found_by(lookups, sketches, 400)
-
-    assert lookups._gathered is None
-    assert found[1] == 1
 
 
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])

@@ -38,7 +38,7 @@ def in_threads(task):
         return list(pool.map(begin, range(THREADS)))
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("method", METHODS)
 def test_threads_that_query_at_once_get_the_answers_of_one_thread(open_database, method):
     database = open_database(options=simdb.Options(sketch=METHODS[method], delta_documents=16))
@@ -46,27 +46,14 @@ def test_threads_that_query_at_once_get_the_answers_of_one_thread(open_database,
     database.insert_many(range(len(texts)), texts)
     asked = {"search": method, "recall": 0.9} | ({"distance": 3} if method == "bphs" else {})
     alone = [database.query(text, **asked) for text in texts]
+    batch = database.query_many(texts, **asked).ordinals.tolist()
 
     found = in_threads(lambda _: [database.query(text, **asked) for text in texts])
+    batches = in_threads(lambda _: [database.query_many(texts, **asked) for _ in range(10)])
 
     assert found == [alone] * THREADS
+    assert all(each.ordinals.tolist() == batch for part in batches for each in part)
     assert sum(map(len, alone)) >= len(texts)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("method", METHODS)
-def test_threads_that_query_batches_at_once_get_the_answers_of_one_thread(open_database, method):
-    database = open_database(options=simdb.Options(sketch=METHODS[method], delta_documents=16))
-    texts = texts_of(2, 60)
-    database.insert_many(range(len(texts)), texts)
-    asked = {"search": method, "recall": 0.9} | ({"distance": 3} if method == "bphs" else {})
-    alone = database.query_many(texts, **asked)
-
-    found = in_threads(lambda _: [database.query_many(texts, **asked) for _ in range(10)])
-
-    assert {each.ordinals.tobytes() for part in found for each in part} == {
-        alone.ordinals.tobytes()
-    }
 
 
 def test_threads_that_insert_at_once_lose_nothing(open_database):

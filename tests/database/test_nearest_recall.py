@@ -2,7 +2,7 @@
 
 Each query has `K` near documents, all of about the same similarity, which lies just above that of a
 step: there a step finds the smallest share.  All other documents are far.  Each test fails for a
-search of exactly the recall asked with a chance of 1e-6, so one of the 14 searches fails less than
+search of exactly the recall asked with a chance of 1e-6, so one of the 6 searches fails less than
 once in 70,000 seeds.
 """
 
@@ -31,8 +31,8 @@ def shared(found, exact):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("recall", [0.5, 0.8, 0.9, 0.95])
-@pytest.mark.parametrize("cosine", [0.95, 0.8, 0.65])
+@pytest.mark.parametrize("recall", [0.5, 0.9])
+@pytest.mark.parametrize("cosine", [0.95, 0.65])
 def test_documents_that_a_step_just_reaches_are_found_with_the_recall(
     open_database, monkeypatch, cosine, recall
 ):

@@ -207,15 +207,3 @@ def test_shards_are_written_and_asked_without_unreadable_documents(tmp_path):
             assert [[each.id for each in row] for row in found] == [
                 [] if at in bad else [ids[at]] for at in range(40)
             ]
-
-
-def test_a_call_without_unreadable_documents_answers_as_ever():
-    with simdb.open(None) as plain, simdb.open(None) as skipping:
-        ids = list(range(40))
-        first = plain.add_many_if_new(ids, GOOD)
-        second = skipping.add_many_if_new(ids, GOOD, on_error="skip")
-
-        assert list(first) == list(second)
-        assert list(plain.items()) == list(skipping.items())
-        assert len(second.skipped) == 0
-        assert second.skipped.column_names == ["row", "id", "reason"]

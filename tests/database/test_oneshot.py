@@ -101,15 +101,6 @@ def test_pairs_are_exact_among_sixty_thousand_of_one_header():
     assert {(at, 60_000 + at, 2) for at in range(500)} <= pairs
 
 
-def test_equal_fingerprints_are_pairs_at_distance_0_in_chunks_of_bounded_size():
-    chunks = list(simdb.find_all(np.full(1000, 7, np.uint64), 4, 3).chunks())
-
-    assert sum(len(chunk) for chunk in chunks) == 1000 * 999 // 2
-    assert max(len(chunk) for chunk in chunks) <= 65_536
-    assert all(np.all(chunk.left < chunk.right) for chunk in chunks)
-    assert not any(chunk.distance.any() for chunk in chunks)
-
-
 def test_a_chain_of_a_thousand_is_one_cluster():
     rng = np.random.default_rng(1)
     chain = np.zeros(1000, np.uint64)

@@ -20,17 +20,6 @@ def test_a_plan_says_why_it_was_chosen_and_what_else_was_considered():
     assert plan.queries_per_second == pytest.approx(1 / plan.cost_seconds)
 
 
-def test_the_best_ways_come_first_and_those_that_do_not_reach_the_recall_last():
-    plan = planned(1e6, simdb.Options(blocks=8), similarity=0.9, recall=0.9)
-
-    able = [way for way in plan.considered if way.recall >= 0.9]
-    others = plan.considered[len(able) :]
-    assert plan.considered[: len(able)] == tuple(able)
-    assert [way.cost_seconds for way in able] == sorted(way.cost_seconds for way in able)
-    assert all(way.recall < 0.9 for way in others)
-    assert f"{len(able)} of {len(plan.considered)} ways reach recall 0.9" in plan.choice
-
-
 def test_a_plan_says_that_documents_in_no_run_are_compared(tmp_path):
     # It was "about 0.0 headers find 0.5 of the documents", at a 37th of the time.
     vectors = np.random.default_rng(4_000_020).standard_normal((300, 128)).astype(np.float32)
@@ -130,15 +119,6 @@ def test_one_table_by_psm_is_the_better_choice_where_four_do_not_fit_into_memory
     assert "in each of 2 databases" in plan.smallest.reason
 
 
-def test_one_table_by_psm_is_slower_and_smaller_where_all_fits():
-    plan = planned(1e7, distance=3, memory=128e9)
-
-    times = plan.smallest.cost_seconds / plan.cost_seconds
-    assert 1 < times < 10
-    assert f"{times:.3g} times as long" in plan.smallest.choice
-    assert "where 137 MB fit into memory and 547 MB do not" in plan.smallest.choice
-
-
 @pytest.mark.parametrize("asked", [{"distance": 3}, {"similarity": 0.9}], ids=str)
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()], ids=str)
 def test_what_does_not_fit_into_memory_is_read_from_disk(asked, sketch):
@@ -150,17 +130,6 @@ def test_what_does_not_fit_into_memory_is_read_from_disk(asked, sketch):
 
     assert small.page_reads > 0 == large.page_reads
     assert small.cost_seconds > large.cost_seconds
-
-
-def test_databases_that_share_the_documents_share_the_memory_too():
-    size = 2 * ORDINALS_MAX * 49.2
-
-    fitting, short = (
-        planned(2 * ORDINALS_MAX, distance=3, memory=each) for each in (size, size / 2)
-    )
-
-    assert fitting.page_reads == 0
-    assert short.page_reads > 0
 
 
 @pytest.mark.parametrize("store_volatility", [True, False])

@@ -59,10 +59,6 @@ def rows_of(matches):
     return set(zip(queries.tolist(), matches.ordinals.tolist(), strict=True))
 
 
-def pairs_of(pairs):
-    return list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("recall", [0.5, 0.9, 0.99])
 def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
@@ -180,17 +176,6 @@ def test_pairs_have_their_similarities_in_runs_and_among_recent_documents(made, 
 
     assert len(found) > 100
     assert all(pair.similarity == expected[pair.left, pair.right] for pair in found)
-
-
-def test_pairs_that_either_end_finds_need_a_lower_recall_to_be_told_apart(made):
-    weights = weights_of(400)
-    database = made(weights)
-    low = pairs_of(database.find_all(search="polytope", recall=0.5))
-    high = set(pairs_of(database.find_all(search="polytope", recall=0.99)))
-
-    assert len(low) == len(set(low))
-    assert set(low) <= high
-    assert 0.5 * len(high) <= len(low) < len(high)
 
 
 def test_an_explanation_names_the_table_that_finds_a_match(made):

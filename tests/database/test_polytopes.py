@@ -141,31 +141,6 @@ def test_another_database_object_follows_the_change(path, open_database):
     assert_tables(database, 4)
 
 
-@pytest.mark.parametrize("count", [0, 2])
-def test_a_dump_keeps_their_number(open_database, tmp_path, count):
-    database = open_database(options=simdb.Options(polytopes=count, delta_documents=4, growth=2))
-    fill(database, "old")
-    database.dump(tmp_path / "dump")
-    simdb.load(tmp_path / "dump", tmp_path / "loaded")
-
-    loaded = open_database(tmp_path / "loaded")
-
-    assert loaded.options == database.options
-    assert_tables(loaded, count)
-
-
-def test_an_idf_table_set_later_leaves_their_number(tmp_path, open_database):
-    sketch = simdb.Simhash(shingle=1, weighting="tf-idf")
-    older.create(tmp_path / "db", simdb.Options(sketch=sketch))
-    database, other = open_database(), open_database()
-    database.compact()
-    other.fit_idf(TEXTS)
-
-    with open_database() as again:
-        assert again.options.polytopes == 4
-        assert again.options.sketch.idf is not None
-
-
 def drop_manifest(database):
     environment = database._store.environment
     handle = environment.subdatabase(layout.MANIFEST)

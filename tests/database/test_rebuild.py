@@ -415,8 +415,3 @@ def test_what_is_open_elsewhere_goes_on_with_its_snapshot(open_database):
     assert list(snapshot) == list(range(20))
     snapshot.close()
     assert [each.id for each in other.query(3, distance=0)] == [3]
-
-
-def test_only_who_may_write_may_rebuild(path):
-    with simdb.open(path, "r") as database, pytest.raises(simdb.ReadOnlyError):
-        database.rebuild()

@@ -94,14 +94,13 @@ def test_an_equal_fingerprint_alone_refuses_nothing(open_database, small_groups)
     assert stored_of(found) == [*range(60), *range(120, 180)]
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("most", [1, 2, 100])
 @given(
     calls=st.lists(
         st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5)), max_size=9), max_size=9
-    )
+    ),
+    most=st.sampled_from([1, 2, 100]),
 )
-def test_the_leaders_of_a_fingerprint_are_those_noted_with_it(most, calls):
+def test_the_leaders_of_a_fingerprint_are_those_noted_with_it(calls, most):
     noted, expected = Refusals(), {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claim, "LEADERS_MOST", most)

@@ -13,7 +13,6 @@ from simdb.core import kernel
 from simdb.database.maintenance import rebuild
 from simdb.storage import layout, pages
 from simdb.storage.files import DATA_FILE, IDF_FILE
-from simdb.storage.salvage import Remains
 
 PAGE = 4096
 OPTIONS = simdb.Options(delta_documents=40, growth=2, sketch=simdb.Simhash(shingle=1))
@@ -259,19 +258,6 @@ def test_a_damaged_database_that_is_open_elsewhere_is_left_alone(path):
             simdb.rebuild(path, drop_damaged=True)
 
         assert (path / DATA_FILE).read_bytes() == content
-
-
-def test_every_value_is_found_without_lmdb(path):
-    with simdb.open(path, "r") as database, database._store.source() as source:
-        names = [layout.META, layout.MANIFEST, layout.DOCUMENTS, layout.DELTA, layout.METADATA]
-        stored = {name: {key: bytes(each) for key, each in source.every(name)} for name in names}
-
-    remains = Remains(os.fspath(path / DATA_FILE))
-
-    assert {
-        name: {key: bytes(each) for key, each in remains.values[name].items()} for name in names
-    } == stored
-    assert remains.torn == set()
 
 
 def test_an_empty_data_file_is_damage_that_nothing_is_saved_of(tmp_path):

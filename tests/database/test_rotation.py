@@ -33,12 +33,6 @@ def test_rotation_finds_what_exact_search_finds_among_few(stored):
     assert len(pairs) == 38
 
 
-def test_clusters_take_pairs_by_rotation(stored):
-    clusters = stored.find_clusters(distance=3, search=simdb.Search(method="rotation", rotations=8))
-
-    assert len(clusters) == 38
-
-
 def test_the_fewest_rotations_that_give_the_recall_are_planned(stored):
     few = stored.plan(10**6, distance=3, search="rotation", pairs=True, recall=0.5)
     many = stored.plan(10**6, distance=3, search="rotation", pairs=True, recall=0.999)

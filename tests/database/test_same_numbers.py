@@ -84,19 +84,6 @@ def test_numbers_need_texts(db):
         db.find_all(verify="numbers")
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("sketch", [None, *SKETCHES, simdb.Minhash(weighting="bag")])
-@pytest.mark.parametrize("policy", ["star", "connected"])
-def test_rows_that_differ_in_numbers_stay(sketch, policy):
-    texts = list(TEXTS.values())
-    asked = {"similarity": 0.6, "sketch": sketch, "policy": policy}
-
-    found = simdb.deduplicate(texts, verify="numbers", **asked)
-
-    assert found.kept.tolist() == [True, True, False, True, False, False]
-    assert simdb.deduplicate(texts, **asked).kept.tolist() == [True] + [False] * 5
-
-
 def test_rows_stay_beside_those_that_a_database_holds(tmp_path):
     texts = list(TEXTS.values())
     asked = {"similarity": 0.6, "verify": "numbers", "db": tmp_path / "db"}

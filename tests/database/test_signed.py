@@ -1,14 +1,12 @@
 """A database of MinHash signatures: every verb answers like a dict and a double loop."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from signature_oracle import NARROW, WIDE, SignedOracle, texts
 
 import simdb
-from simdb.database.state import signature_kind
 from simdb.plan.banding import Banding, candidate_probability
 
 
@@ -163,16 +161,3 @@ def test_signatures_of_the_caller_are_copied(open_database, options):
         signatures.minima[:] = 0
 
     assert [database.get(id).signature.minima.tolist() for id in range(3)] == kept.tolist()
-
-
-def test_many_single_queries_of_a_delta_find_what_the_first_one_found(
-    open_database, options, documents, monkeypatch
-):
-    database = open_database(options=replace(options, delta_documents=1000))
-    database.insert_many(range(len(documents)), documents)
-    database.delete_many(range(0, len(documents), 9))
-    expected = list(database.query_many(documents, search="banding"))
-    monkeypatch.setattr(signature_kind, "SORTING_QUERIES", 3)
-
-    for _ in range(2):
-        assert [database.query(each, search="banding") for each in documents] == expected

@@ -106,19 +106,6 @@ def test_documents_without_weights_are_left_out(tmp_path_factory):
         ]  # fmt: skip
 
 
-def test_fingerprints_with_weights_are_stored_like_their_texts(tmp_path_factory):
-    path = tmp_path_factory.mktemp("ready") / "db"
-    texts = make_texts(2, 20)
-    with simdb.open(path) as database:
-        database.insert_many(range(20), texts)
-        database.insert_many(range(20, 40), simdb.fingerprints(texts))
-        database.insert_many(range(40, 60), list(simdb.fingerprints(texts)))
-
-        for id in range(20):
-            same = [database.get(id + shift).fingerprint for shift in (0, 20, 40)]
-            assert same[0] == same[1] == same[2]
-
-
 def planted(seed, count, copies):
     """Make fingerprints of Laplace weights; the last `copies` are neighbours of the first ones."""
     generator = np.random.default_rng(seed)

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.database.search import lookup, method, one
@@ -19,6 +20,8 @@ ASKED = (
     {"similarity": 0.9, "recall": 0.9, "search": "multiprobe"},
     {"similarity": 0.7, "distance": 20, "recall": 0.8, "search": "psm"},
     {"similarity": 0.9, "recall": 1.0},
+    {"similarity": 0.9, "search": "polytope"},
+    {"similarity": 0.9, "distance": 4, "search": "exhaustive"},
 )
 
 
@@ -27,14 +30,12 @@ def fingerprints(weights):
     return simdb.Fingerprints(packed.view("<u8")[:, 0].astype(np.uint64), weights)
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["weights", "no weights"])
+@pytest.fixture(scope="module", params=[40, 1000], ids=["runs", "no runs"])
 def database(request, tmp_path_factory):
     generator = np.random.default_rng(8)
     weights = np.repeat(generator.laplace(size=(100, 128)), 3, axis=0)
     weights += 0.15 * generator.laplace(size=weights.shape)
-    options = simdb.Options(
-        sketch=simdb.Simhash(store_volatility=request.param), delta_documents=40, growth=2
-    )
+    options = simdb.Options(delta_documents=request.param, growth=2)
     with simdb.open(tmp_path_factory.mktemp("single") / "db", options=options) as database:
         database.insert_many(range(250), fingerprints(weights[:250]))
         # Some documents have no weights, and some are in the delta or deleted.
@@ -61,86 +62,58 @@ def count_matches(monkeypatch, made):
         monkeypatch.setattr(module, "Match", counted)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("asked", ASKED, ids=str)
-def test_a_document_with_weights(database, asked):
-    if "similarity" in asked and not database.options.sketch.store_volatility:
-        pytest.skip("nothing to measure by")
-    many = queries(database)
-
-    every = database.query_many(many, **asked)
-
-    assert every.offsets[-1] > 10
-    for at in range(len(many)):
-        assert database.query(many[at], **asked) == every[at]
-        assert database.query(many[at], limit=1, **asked) == every[at][:1]
-        first = database.first(many[at], **asked)
-        assert first in every[at] if every[at] else first is None
+TEXT = "red green blue grey pink black white"
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("asked", ASKED, ids=str)
-def test_a_stored_document(database, asked):
-    if not database.options.sketch.store_volatility:
-        pytest.skip("nothing to ask with")
-    ids = [id for id in database if database.get(id).fingerprint.weights is not None]
-
-    every = database.query_many(ids=ids, **asked)
-
-    assert every.offsets[-1] > 10
-    for at, id in enumerate(ids):
-        assert database.query(id=id, **asked) == every[at]
-        assert database.query(id=id, limit=1, **asked) == every[at][:1]
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("asked", ASKED, ids=str)
-def test_a_document_with_many_matches_is_answered_alike(database, monkeypatch, asked):
-    if "similarity" in asked and not database.options.sketch.store_volatility:
-        pytest.skip("nothing to measure by")
-    many = queries(database)
-    usual = [database.query(each, **asked) for each in many]
-    bare = [database.query(int(each.bits), distance=9) for each in many]
-
-    for module in (bands, exhaustive, permuted, probing):
-        monkeypatch.setattr(module, "MANY", 1)
-
-    assert [database.query(each, **asked) for each in many] == usual
-    assert [database.query(each, limit=2, **asked) for each in many] == [row[:2] for row in usual]
-    assert [database.query(int(each.bits), distance=9) for each in many] == bare
-    for each, row in zip(many, usual, strict=True):
-        assert database.first(each, **asked) in (row or [None])
-
-
-@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()], ids=["simhash", "minhash"])
+@pytest.mark.parametrize(
+    ("sketch", "document"),
+    [(simdb.Simhash(), TEXT), (simdb.Minhash(), TEXT), (simdb.Simhash(), 77)],
+    ids=str,
+)
 @pytest.mark.parametrize("asked", [{}, {"search": "exhaustive"}], ids=str)
-def test_a_limit_makes_no_more_matches_than_it_gives(open_database, monkeypatch, sketch, asked):
+def test_a_limit_makes_no_more_matches_than_it_gives(
+    open_database, monkeypatch, sketch, document, asked
+):
     made = []
     database = open_database(options=simdb.Options(sketch=sketch, delta_documents=100))
-    text = "red green blue grey pink black white"
-    database.insert_many(range(2000), [text] * 2000)
+    database.insert_many(range(1000), [document] * 1000)
     count_matches(monkeypatch, made)
 
-    limited = database.query(text, limit=5, **asked)
+    limited = database.query(document, limit=5, **asked)
     stored = database.query(id=7, limit=5, **asked)
+    first = database.first(id=7, **asked)
 
     assert [match.id for match in limited] == [0, 1, 2, 3, 4]
     assert [match.id for match in stored] == [0, 1, 2, 3, 4]
-    assert len(made) <= 5 + 6  # the document itself is dropped
-
-
-def test_a_limit_makes_no_more_matches_of_fingerprints_than_it_gives(open_database, monkeypatch):
-    made = []
-    database = open_database(options=simdb.Options(delta_documents=100))
-    database.insert_many(range(2000), np.full(2000, 77, np.uint64))
-    count_matches(monkeypatch, made)
-
-    limited = database.query(77, limit=5)
-    first = database.first(id=7)
-
-    assert [match.id for match in limited] == [0, 1, 2, 3, 4]
     assert first.id != 7
-    assert len(made) <= 6
+    assert len(made) <= 5 + 6 + 1  # the document itself is dropped
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_a_single_query_finds_what_a_batch_finds(database, monkeypatch, asked):
+    many = queries(database)
+    ids = [id for id in list(database)[::3] if database.get(id).fingerprint.weights is not None]
+
+    every = list(database.query_many(many, **asked))
+    stored = list(database.query_many(ids=ids, **asked))
+    bare = list(database.query_many(many.bits, distance=9))
+
+    assert sum(map(len, every)) > 10
+    for _ in range(2):
+        assert [database.query(each, **asked) for each in many] == every
+        assert [database.query(each, limit=2, **asked) for each in many] == [
+            row[:2] for row in every
+        ]
+        for each, row in zip(many, every, strict=True):
+            assert database.first(each, **asked) in (row or [None])
+        assert [database.query(id=id, **asked) for id in ids] == stored
+        assert [database.query(id=id, limit=1, **asked) for id in ids] == [
+            row[:1] for row in stored
+        ]
+        assert [database.query(int(each.bits), distance=9) for each in many] == bare
+        # The second time, each document has many matches.
+        for module in (bands, exhaustive, permuted, probing):
+            monkeypatch.setattr(module, "MANY", 1)
 
 
 def test_fingerprints_of_different_lengths_and_kinds_are_sketched_together(database):
@@ -161,7 +134,7 @@ def test_fingerprints_of_different_lengths_and_kinds_are_sketched_together(datab
         database.query_many([*several[:3], wrong], distance=3)
 
 
-@pytest.mark.parametrize(
+@over(
     ("good", "wrong", "message"),
     [
         ({"distance": 1}, {"distance": True}, "distance must be"),
@@ -171,20 +144,17 @@ def test_fingerprints_of_different_lengths_and_kinds_are_sketched_together(datab
         ({"distance": 3}, {"distance": 3, "search": ["bphs"]}, "search must be"),
         ({"distance": 3}, {"distance": [3]}, "distance must be"),
     ],
-    ids=str,
 )
-def test_a_remembered_question_lets_no_equal_but_wrong_one_pass(
-    open_database, good, wrong, message
-):
-    database = open_database()
-    database.insert("a", "one two three")
-    database.query("one two three", **good)
+def test_a_remembered_question_lets_no_equal_but_wrong_one_pass(good, wrong, message):
+    with simdb.open(None) as database:
+        database.insert("a", "one two three")
+        database.query("one two three", **good)
 
-    for _ in range(2):
-        with pytest.raises(simdb.OptionError, match=message):
-            database.query("one two three", **wrong)
-        with pytest.raises(simdb.OptionError, match=message):
-            database.query(id="a", **wrong)
+        for _ in range(2):
+            with pytest.raises(simdb.OptionError, match=message):
+                database.query("one two three", **wrong)
+            with pytest.raises(simdb.OptionError, match=message):
+                database.query(id="a", **wrong)
 
 
 def test_one_question_about_documents_of_all_kinds_in_turn(open_database):
@@ -204,56 +174,6 @@ def test_one_question_about_documents_of_all_kinds_in_turn(open_database):
         assert [match.id for match in database.query(id="int")] == ["text"]
         assert database.query(id="text") == []
         assert database.query(id="empty") == []
-
-
-def test_snapshots_and_transactions_answer_one_question_each_from_its_own_state(open_database):
-    database = open_database()
-    text = "one two three four"
-    database.insert(1, text)
-
-    with database.read() as snapshot, database.write() as transaction:
-        transaction.insert(2, text)
-        transaction.insert(3, text + " five")
-        found = [
-            [match.id for match in reader.query(text, similarity=0.99)]
-            for reader in (database, snapshot, transaction)
-        ]
-        same = [
-            [match.id for match in reader.query(id=1, similarity=0.99)]
-            for reader in (database, snapshot, transaction)
-        ]
-
-    assert found == [[1], [1], [1, 2]]
-    assert same == [[], [], [2]]
-    assert database.first(text, similarity=0.99).id in (1, 2)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("many", [1, 512])
-@pytest.mark.parametrize("asked", ASKED, ids=str)
-def test_a_database_without_runs_is_searched_alike(open_database, monkeypatch, asked, many):
-    database = open_database(options=simdb.Options(delta_documents=1000))
-    stored = queries(database)
-    database.insert_many(range(200), fingerprints(np.repeat(stored.weights, 2, axis=0)))
-    database.insert_many(range(200, 210), stored.bits[:10])
-    database.delete_many(range(0, 200, 7))
-    asked = asked | {"search": "exhaustive"}
-    expected = list(database.query_many(stored, **asked))
-    bare = list(database.query_many(stored.bits, distance=2, search="exhaustive"))
-    for module in (bands, exhaustive, permuted, probing):
-        monkeypatch.setattr(module, "MANY", many)
-
-    found = [database.query(each, **asked) for each in stored]
-    itself = [database.query(id=at, **asked) for at in (1, 2)]
-
-    assert found == expected
-    assert [
-        database.query(int(each), distance=2, search="exhaustive") for each in stored.bits
-    ] == bare
-    assert itself == list(database.query_many(ids=[1, 2], **asked))
-    assert [database.query(each, limit=1, **asked) for each in stored] == [
-        row[:1] for row in expected
-    ]
 
 
 def count_calls(ask):

@@ -27,8 +27,6 @@ QUESTIONS = {
     "bits": [{}, {"distance": 6}, {"distance": 3, "recall": 1.0, "limit": 1}],
     "signatures": [{}, {"similarity": 0.5}, {"similarity": 0.6, "search": "exhaustive"}],
 }  # fmt: skip
-MANY = pytest.mark.parametrize("number", [2, 3, 8])
-EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 
 
 @pytest.fixture(autouse=True)
@@ -70,25 +68,6 @@ def rows_of(matches):
     return [matches[at] for at in range(len(matches))]
 
 
-@pytest.mark.few(1)
-@MANY
-@EVERY_KIND
-def test_what_is_stored_does_not_depend_on_threads(
-    open_database, tmp_path, kind, number, monkeypatch
-):
-    monkeypatch.setattr("simdb.database.state.incoming.SKETCHED_DOCUMENTS", 20)
-    monkeypatch.setattr("simdb.storage.table.BINNED_ENTRIES", 20)
-    one = filled(open_database, tmp_path, kind, 1)
-    many = filled(open_database, tmp_path, kind, number)
-
-    assert list(one) == list(many)
-    assert [one.get(id).fingerprint.bits for id in one] == [
-        many.get(id).fingerprint.bits for id in many
-    ]
-    assert len(one.stats().runs) == len(many.stats().runs)
-    assert values_in(one) == values_in(many)
-
-
 def values_in(database):
     """Return every stored value of a database, by sub-database and key."""
     with database._store.state() as state:
@@ -99,87 +78,41 @@ def values_in(database):
         }
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("most", [10, COUNT])
-@EVERY_KIND
-def test_remade_tables_are_the_same_to_the_byte(open_database, tmp_path, kind, most, monkeypatch):
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_is_stored_and_answered_the_same(open_database, tmp_path, kind, most, monkeypatch):
+    monkeypatch.setattr("simdb.database.state.incoming.SKETCHED_DOCUMENTS", 20)
     monkeypatch.setattr("simdb.storage.rewriting.THREADED_MOST", most)
     monkeypatch.setattr("simdb.storage.merge.COPIED_BYTES", 300)
     monkeypatch.setattr("simdb.storage.rewriting.HASHED_DOCUMENTS", 50)
     monkeypatch.setattr("simdb.storage.table.BINNED_ENTRIES", 20)
     monkeypatch.setattr("simdb.storage.table.BIN_ENTRIES", 10)
-    one, many = (filled(open_database, tmp_path, kind, each) for each in (1, 3))
-    wanted = one.query_many(near_texts(100, seed=2))
-
-    for database, number in ((one, 1), (many, 3)):
-        database.delete_many([7, 100])
-        database.rebuild(threads=number)
-
-    assert values_in(one) == values_in(many)
-    assert rows_of(many.query_many(near_texts(100, seed=2))) == rows_of(wanted)
-
-
-@pytest.mark.few(1)
-@MANY
-@EVERY_KIND
-def test_queries_answer_the_same(open_database, tmp_path, kind, number):
-    database = filled(open_database, tmp_path, kind, 1)
     asked = near_texts(100, seed=2) + near_texts()[:60]
-
-    for question in QUESTIONS[kind]:
-        wanted = rows_of(database.query_many(asked, threads=1, **question))
-
-        assert rows_of(database.query_many(asked, threads=number, **question)) == wanted
-        assert any(wanted)
-
-
-@pytest.mark.few(1)
-@MANY
-@EVERY_KIND
-def test_claims_are_the_same(open_database, tmp_path, kind, number):
-    one, many = (filled(open_database, tmp_path, kind, each) for each in (1, number))
     new, ids = near_texts(150, seed=1)[60:] + near_texts(60, seed=3), range(COUNT, COUNT + 150)
+    one = filled(open_database, tmp_path, kind, 1)
 
+    for number in (2, 3):
+        many = filled(open_database, tmp_path, kind, number)
+        assert list(one) == list(many)
+        assert values_in(one) == values_in(many)
+    for question in QUESTIONS[kind]:
+        wanted = rows_of(one.query_many(asked, threads=1, **question))
+        assert rows_of(many.query_many(asked, threads=3, **question)) == wanted
+        assert any(wanted)
     wanted = rows_of(one.add_many_if_new(ids, new, threads=1))
-
-    assert rows_of(many.add_many_if_new(ids, new, threads=number)) == wanted
-    assert list(many) == list(one)
-
-
-@pytest.mark.few(1)
-@MANY
-@EVERY_KIND
-def test_a_compacted_database_is_the_same(open_database, tmp_path, kind, number):
-    one, many = (filled(open_database, tmp_path, kind, each) for each in (1, number))
-    for database in (one, many):
+    assert rows_of(many.add_many_if_new(ids, new, threads=3)) == wanted
+    for database, number in ((one, 1), (many, 3)):
         database.delete_many(range(5, COUNT, 7))
-
-    one.compact(threads=1)
-    many.compact(threads=number)
-
-    assert list(many) == list(one)
-    assert len(many.stats().runs) == 1
-    assert list(many.find_all(threads=1)) == list(one.find_all(threads=1))
-    assert (tmp_path / f"{kind}-{number}" / "data.mdb").stat().st_size == (
-        (tmp_path / f"{kind}-1" / "data.mdb").stat().st_size
-    )
+        database.rebuild(threads=number)
+    assert values_in(one) == values_in(many)
+    for database, number in ((one, 1), (many, 3)):
+        database.delete_many(range(4, COUNT, 7))
+        database.compact(threads=number)
+    assert values_in(one) == values_in(many)
+    assert list(many.find_all(threads=3)) == list(one.find_all(threads=1))
 
 
-@MANY
-def test_fingerprints_and_signatures_are_the_same(number):
-    texts = near_texts()
-
-    one, many = (simdb.fingerprints(texts, threads=each) for each in (1, number))
-
-    assert (one.bits == many.bits).all()
-    assert (one.weights == many.weights).all()
-    assert (
-        simdb.signatures(texts, threads=1).minima == simdb.signatures(texts, threads=number).minima
-    ).all()
-
-
-@MANY
-@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize(("number", "copies"), [(2, 3), (3, 1)])
 def test_pairs_and_clusters_of_an_array_are_the_same(number, copies, monkeypatch):
     monkeypatch.setattr("simdb.database.clusters.arrays.MOVED_AT_ONCE", 7)
     monkeypatch.setattr("simdb.database.search.buckets.LABELLED_AT_ONCE", 9)
@@ -196,8 +129,7 @@ def test_pairs_and_clusters_of_an_array_are_the_same(number, copies, monkeypatch
     assert [each.tolist() for each in clusters[0]] == [each.tolist() for each in clusters[1]]
 
 
-@MANY
-@pytest.mark.parametrize("wrong", [0, 17, 199])
+@pytest.mark.parametrize(("number", "wrong"), [(2, 0), (3, 17), (8, 199)])
 def test_an_error_names_the_same_document(open_database, number, wrong):
     texts: list[object] = [*near_texts(200)]
     texts[wrong] = "lone \ud800"

@@ -1,6 +1,5 @@
 """Times of documents: kept if the options say so, renewed by claims, and used by expire."""
 
-import random
 from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
@@ -43,90 +42,26 @@ def opened(tmp_path, keep, **settings):
     return simdb.open(tmp_path / "db", options=options, durability="none")
 
 
-class Timed:
-    """A transaction and a dict of the times of its documents, which the same verbs change.
+def test_only_kept_claims_and_replacements_renew_the_time(tmp_path, clock, keep):
+    with opened(tmp_path, keep) as database:
+        database.insert_many([*"abcdef"], [0, FAR, 3 << 30, 3 << 40, 3 << 20, 3 << 10])
+        clock.now += 100
+        database.add_if_new("near a", 1, distance=1)
+        database.add_many_if_new(
+            ["near b", "new", "near new"], [FAR - 1, 3 << 50, 3 << 50], distance=1
+        )
+        database.add_if_new("c", 3 << 30, distance=1)
+        database.insert("d", 3 << 40, on_conflict="replace")
+        database.query(3 << 20, distance=0)
+        database.insert("e", 3 << 20, on_conflict="skip")
+        database.update_metadata("e", "changed")
+        with database.write() as transaction, pytest.raises(simdb.ExistsError):
+            transaction.add_many_if_new([*"xf"], [3 << 10, 7 << 20], distance=0)
 
-    A document is a number; at most one other document is near it.
-    """
-
-    def __init__(self, transaction, clock, keep, times):
-        self.transaction, self.clock, self.keep, self.times = transaction, clock, keep, times
-
-    def bits(self, number):
-        return number * 0x9E3779B97F4A7C15 % 2**64
-
-    def claimed(self, number):
-        now = int(self.clock.now)
-        if number not in self.times:
-            self.times[number] = now
-        elif self.keep == "seen":
-            self.times[number] = max(self.times[number], now)
-
-    def insert(self, number):
-        self.transaction.insert(number, self.bits(number), on_conflict="skip")
-        self.times.setdefault(number, int(self.clock.now))
-
-    def replace(self, number):
-        self.transaction.insert(number, self.bits(number), on_conflict="replace")
-        self.times[number] = int(self.clock.now)
-
-    def claim(self, number):
-        id = f"near {number}" if number in self.times else number
-        self.transaction.add_if_new(id, self.bits(number) ^ 1, distance=1)
-        self.claimed(number)
-
-    def claim_many(self, number):
-        numbers = [number, number + 1, number]
-        ids = [f"{at}" if each in self.times or at == 2 else each
-               for at, each in enumerate(numbers)]  # fmt: skip
-        documents = [self.bits(each) for each in numbers]
-        self.transaction.add_many_if_new(ids, documents, distance=1)
-        self.claimed(number)
-        self.claimed(number + 1)
-
-    def fail(self, number):
-        if number in self.times:
-            with pytest.raises(simdb.ExistsError):
-                self.transaction.add_many_if_new(
-                    ["new", number], [self.bits(number), self.bits(99)], distance=1
-                )
-
-    def ask(self, number):
-        self.transaction.query(self.bits(number), distance=1)
-        if number in self.times:
-            self.transaction.update_metadata(number, "changed")
-
-    def expire(self, number):
-        before = self.clock.now - 150 * number + 0.4
-        left = {id: seconds for id, seconds in self.times.items() if seconds >= int(before)}
-        assert self.transaction.expire(at(before)) == len(self.times) - len(left)
-        self.times = left
-
-
-VERBS = ["insert", "replace", "claim", "claim_many", "fail", "ask", "expire"]
-
-
-def test_times_are_those_of_a_dict_whatever_the_verbs(tmp_path, clock, keep):
-    chance, expected, sizes = random.Random(4), {}, []
-    with opened(tmp_path, keep, keep_clusters="distance", distance=1) as database:
-        for turn in range(60):
-            clock.now += chance.randrange(100)
-            transaction = database.write()
-            timed = Timed(transaction, clock, keep, dict(expected))
-            for verb in chance.choices(VERBS, k=3):
-                getattr(timed, verb)(chance.randrange(12))
-            seen = transaction.times_many(list(timed.times)).astype(int).tolist()
-            assert seen == list(timed.times.values())
-            if turn % 4:
-                transaction.commit()
-                expected = timed.times
-            else:
-                transaction.abort()
-
-            assert times(database) == expected
-            sizes.append(len(expected))
-        assert list(database.check(deep=True)) == []
-    assert max(sizes) > 6
+        renewed = ["a", "b", "c", "new", "d"] if keep == "seen" else ["new", "d"]
+        assert database.expire(at(clock.now + 0.4)) == 8 - 1 - len(renewed)
+        assert list(database) == renewed
+        assert database.expire(at(clock.now + 0.5)) == len(renewed)
 
 
 def test_a_claim_while_the_clock_is_slow_makes_no_document_older(tmp_path, clock):

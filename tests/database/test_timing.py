@@ -36,23 +36,6 @@ def test_a_disturbed_measurement_counts_as_a_bound():
     assert found.sort == USUAL_DELAYS.sort
 
 
-def test_the_delays_are_stored_and_change_what_is_chosen(open_database, monkeypatch):
-    slow = replace(USUAL_DELAYS, memory=1e-3)
-    monkeypatch.setattr(calibration, "measured_delays", lambda: slow)
-    database = open_database(options=simdb.Options(delta_documents=64))
-    database.insert_many(range(400), random_documents(400))
-
-    before = database.plan(10_000_000, distance=3)
-    made = database.calibrate(50)
-    after = database.plan(10_000_000, distance=3)
-    database.close()
-    again = open_database().plan(10_000_000, distance=3)
-
-    assert made.delays == slow
-    assert (before.method, after.method) == ("bphs", "exhaustive")
-    assert again == after
-
-
 @pytest.mark.parametrize("stored", [None, {}, {"memory": 2e-9, "tomorrow": 1.0}])
 def test_what_an_older_version_did_not_measure_is_as_usual(open_database, stored):
     database = open_database(options=simdb.Options(delta_documents=64))

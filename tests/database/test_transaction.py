@@ -10,32 +10,6 @@ from soundness import TINY
 import simdb
 
 
-def test_queries_in_a_transaction_see_what_it_did_and_others_do_not(database):
-    database.insert("old", 0)
-
-    with database.write() as transaction:
-        transaction.insert_many([f"new{at}" for at in range(9)], [1] * 9)
-        transaction.delete("old")
-
-        assert [match.id for match in transaction.query(0, distance=1)] == [
-            f"new{at}" for at in range(9)
-        ]
-        assert [match.id for match in database.query(0, distance=1)] == ["old"]
-        assert len(transaction) == 9
-        assert "old" not in transaction
-        assert "old" in database
-
-    assert "old" not in database
-
-
-def test_a_replaced_document_takes_new_metadata_and_none_if_none_is_given(database):
-    database.insert(1, 1, "before")
-
-    database.insert(1, 1, on_conflict="replace")
-
-    assert database.get(1).metadata is None
-
-
 def test_a_refused_verb_leaves_the_transaction_as_it_was(database):
     database.insert_many([1, 2], [1, 2])
 

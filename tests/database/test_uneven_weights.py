@@ -4,7 +4,7 @@ Where a few features rule a text they cancel out in many weights, whose signs an
 ready fingerprints may have few large weights.  The truth is an exhaustive search at recall 1.
 
 A test fails only if fewer matches are found than by chance once in 1e6 searches of exactly this
-recall.  There are some 60 searches, so one of them fails by chance less than once in 15,000 seeds.
+recall.  There are some 20 searches, so one of them fails by chance less than once in 50,000 seeds.
 """
 
 import math
@@ -38,50 +38,29 @@ def ruled(features, times, others):
     return make
 
 
-def few(features, replaced, added=0):
-    """Pairs of texts of few features of the same weight, of which some are replaced or added."""
+def added(features, more):
+    """Pairs of texts of few features of the same weight, of which one has some more."""
 
     def make(generator, count, similarity):
-        both = signs(generator, count, features - replaced, DIMENSIONS).sum(axis=1)
-        left = both + signs(generator, count, replaced, DIMENSIONS).sum(axis=1)
-        return left, both + signs(generator, count, replaced + added, DIMENSIONS).sum(axis=1)
+        both = signs(generator, count, features, DIMENSIONS).sum(axis=1)
+        return both, both + signs(generator, count, more, DIMENSIONS).sum(axis=1)
 
     return make
 
 
-def mixed(draw):
-    """Pairs that share a part of what is drawn, so that their cosine is about as wanted."""
-
-    def make(generator, count, similarity):
-        left, noise = draw(generator, (count, DIMENSIONS)), draw(generator, (count, DIMENSIONS))
-        wanted = similarity + ABOVE / 2
-        ratio = np.linalg.norm(left, axis=1) / np.linalg.norm(noise, axis=1)
-        return left, wanted * left + math.sqrt(1 - wanted**2) * ratio[:, None] * noise
-
-    return make
-
-
-def sparse(generator, shape):
-    return generator.standard_normal(shape) * (generator.random(shape) < 0.2)
-
-
-def heavy(generator, shape):
-    return generator.standard_t(1, shape)
+def mostly_zero(generator, count, similarity):
+    """Make pairs of which most weights are 0, and whose cosine is about as wanted."""
+    chosen = generator.random((2, count, DIMENSIONS)) < 0.2
+    left, noise = generator.standard_normal((2, count, DIMENSIONS)) * chosen
+    wanted = similarity + ABOVE / 2
+    ratio = np.linalg.norm(left, axis=1) / np.linalg.norm(noise, axis=1)
+    return left, wanted * left + math.sqrt(1 - wanted**2) * ratio[:, None] * noise
 
 
 WORLDS = {
-    "two features, .88": (ruled(2, 20, 100), 0.88),
-    "two features, .95": (ruled(2, 20, 34), 0.95),
-    "two features, .97": (ruled(2, 5, 1), 0.97),
-    "four features, .98": (ruled(4, 5, 1), 0.98),
-    "one of two added, .79": (few(2, 0, 1), 0.79),
-    "one of four added, .88": (few(4, 0, 1), 0.88),
-    "one of six added, .91": (few(6, 0, 1), 0.91),
-    "one of ten replaced, .88": (few(10, 1), 0.88),
-    "one of thirty replaced, .96": (few(30, 1), 0.96),
-    "mostly zero, .9": (mixed(sparse), 0.9),
-    "mostly zero, .96": (mixed(sparse), 0.96),
-    "heavy tails, .85": (mixed(heavy), 0.85),
+    "two features rule, .88": (ruled(2, 20, 100), 0.88),
+    "one of six added, .91": (added(6, 1), 0.91),
+    "mostly zero, .9": (mostly_zero, 0.9),
 }
 
 
@@ -106,10 +85,10 @@ def world(request):
     return kept[0][:DOCUMENTS], kept[1][:DOCUMENTS], similarity
 
 
-@pytest.fixture(params=[150, 4096], ids=str)
-def database(open_database, world, request):
+@pytest.fixture
+def database(open_database, world):
     """An empty database; with 150 documents, some stay in the delta and others do not."""
-    options = simdb.Options(delta_documents=request.param, growth=2, similarity=world[2])
+    options = simdb.Options(delta_documents=150, growth=2, similarity=world[2])
     return open_database(options=options)
 
 
@@ -135,7 +114,6 @@ def assert_all_find_enough(find):
         assert chance >= CHANCE, f"{method}: {len(found)} of {len(wanted)}"
 
 
-@pytest.mark.few(2)
 def test_queries_find_what_is_asked(database, world):
     stored, asking, _ = world
     database.insert_many(range(DOCUMENTS), fingerprints(stored))
@@ -149,7 +127,6 @@ def test_queries_find_what_is_asked(database, world):
     assert singly == found_by(database, fingerprints(asking))
 
 
-@pytest.mark.few(2)
 def test_pairs_are_found_as_asked(database, world):
     stored, asking, _ = world
     weights = np.concatenate([stored, asking])
@@ -184,7 +161,7 @@ def test_texts_of_a_few_shingles_are_found_beside_texts_that_lack_one(
 ):
     # Signs of sums of an odd number of features are all firm, and differ more often than the angle
     # says: of the pairs that share two of three, .964 were found, and .95 of those of one and two.
-    whole = [" ".join(f"{word}{at}" for word in "abcde"[: shingles + 2]) for at in range(2500)]
+    whole = [" ".join(f"{word}{at}" for word in "abcde"[: shingles + 2]) for at in range(1500)]
     texts = [*(text.rpartition(" ")[0] for text in whole), *whole]
     database = open_database(options=simdb.Options(similarity=similarity))
     database.insert_many(range(len(texts)), texts)
@@ -197,6 +174,6 @@ def test_texts_of_a_few_shingles_are_found_beside_texts_that_lack_one(
 
     # Each text finds itself for certain.
     apart = {(query, id) for query, id in wanted if query != id}
-    assert len(pairs) > 1000
+    assert len(pairs) > 600
     assert chance_of(len(found & apart), len(apart), 0.99) >= CHANCE
     assert chance_of(len(found_pairs), len(pairs), 0.99) >= CHANCE

@@ -85,17 +85,6 @@ def test_every_step_of_a_merge_leaves_a_sound_database(open_database, count):
     assert_right(database, range(count))
 
 
-def test_documents_deleted_before_a_merge_leave_the_tables(open_database):
-    database = open_database(options=TINY)
-    insert(database, 0, 20)
-    database.delete_many(range(1, 20, 2))
-
-    insert(database, 20, 60)
-
-    first = database.stats().runs[0]
-    assert first.document_count - first.entry_count == 10
-
-
 def test_a_merge_goes_on_in_another_process(tmp_path):
     path = tmp_path / "db"
     simdb.open(path, "x", options=TINY).close()

@@ -47,18 +47,6 @@ def test_an_aborted_change_is_undone(database):
     assert database["a"].metadata == "old"
 
 
-def test_the_metadata_of_a_staged_document_change(database):
-    with database.write() as transaction:
-        transaction.insert_many([*"abc"], [1, 2, 3], ["first", None, "third"])
-        transaction.update_metadata("a", None)
-        transaction.update_metadata("b", "second")
-        transaction.update_metadata("b", "last")
-
-        assert all_metadata(transaction) == {"a": None, "b": "last", "c": "third"}
-
-    assert all_metadata(database) == {"a": None, "b": "last", "c": "third"}
-
-
 def test_a_snapshot_keeps_the_metadata_of_its_time(database):
     database.insert("a", 1, "old")
 
@@ -67,15 +55,6 @@ def test_a_snapshot_keeps_the_metadata_of_its_time(database):
 
         assert snapshot["a"].metadata == "old"
     assert database["a"].metadata == "new"
-
-
-def test_changed_metadata_decide_the_representative(database):
-    database.insert_many([*"ab"], [1, 1], [{"age": 1}, {"age": 2}])
-    database.update_metadata("a", {"age": 3})
-
-    (cluster,) = database.find_clusters(distance=0, keep="min:age")
-
-    assert cluster.representative == "b"
 
 
 def test_a_block_that_grows_is_split_and_one_that_empties_is_removed(database):
@@ -136,9 +115,3 @@ def test_a_reader_in_another_handle_sees_the_change_after_the_commit(database):
         database.update_metadata("a", "new")
 
         assert other["a"].metadata == "new"
-
-
-def test_a_database_opened_for_reading_refuses(database):
-    database.insert("a", 1)
-    with simdb.open(database.path, "r") as other, pytest.raises(simdb.ReadOnlyError):
-        other.update_metadata("a", 1)

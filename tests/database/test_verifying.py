@@ -1,6 +1,5 @@
 """A caller that has the documents decides on every match by `verify`."""
 
-import numpy as np
 import pytest
 
 import simdb
@@ -58,15 +57,6 @@ def test_what_is_less_similar_than_asked_is_no_match(database):
     assert "three" not in strict.ids
 
 
-def test_a_word_keeps_the_estimate_and_the_order(database):
-    every = database.query(ASKED, similarity=0.3)
-
-    found = database.query(ASKED, similarity=0.3, accept=lambda id: id != "two")
-
-    assert found == [match for match in every if match.id != "two"]
-    assert database.query(ASKED, similarity=0.3, accept=lambda id: np.False_) == []
-
-
 def test_the_first_is_the_best_that_is_confirmed_and_no_other_is_looked_at(database):
     seen = []
 
@@ -98,15 +88,6 @@ def test_many_are_verified_by_place(database):
     assert [[match.id for match in matches] for matches in first] == [[], ["two"], ["two"]]
     assert [match.id for match in by_id[0]] == ["two", "three"]
     assert by_id[1] == []
-
-
-def test_by_distance_a_number_is_only_told(tmp_path):
-    with simdb.open(tmp_path / "db") as database:
-        database.insert_many(["a", "b"], np.array([7, 5], np.uint64))
-
-        found = database.query(7, distance=2, accept=lambda id: {"a": 0.1, "b": 0.4}[id])
-
-    assert [(match.id, match.similarity) for match in found] == [("b", 0.4), ("a", 0.1)]
 
 
 @pytest.mark.parametrize("verdict", [None, "yes", float("nan"), [1]])

@@ -1,14 +1,11 @@
 """Filters by metadata: where= of queries, and delete_where."""
 
-from contextlib import suppress
 from datetime import datetime, timedelta
 from random import Random
 
 import pytest
 
 import simdb
-
-PAGE = "the quick brown fox jumps over the lazy dog and then it sleeps for a while"
 
 
 @pytest.fixture
@@ -21,12 +18,6 @@ def filled(database):
 
 def english(metadata):
     return metadata is not None and metadata["lang"] == "en"
-
-
-def test_the_best_that_satisfy_the_filter_are_returned(filled):
-    assert [each.id for each in filled.query(1, distance=4, where=english)] == ["a", "d", "e"]
-    assert [each.id for each in filled.query(1, distance=4, limit=2, where=english)] == ["a", "d"]
-    assert filled.query(1, distance=4, where=lambda metadata: False) == []
 
 
 @pytest.mark.few(1)
@@ -105,29 +96,9 @@ def test_only_as_many_documents_as_needed_are_asked_about(database):
     assert sorted(asked) == list(range(1000))
 
 
-def test_documents_are_deleted_by_their_metadata(filled):
-    assert filled.delete_where(english) == 3
-    assert list(filled) == ["b", "c"]
-    assert filled.delete_where(lambda metadata: metadata is None) == 1
-    assert filled.delete_where(english) == 0
-    assert list(filled) == ["b"]
-
-
 def test_a_filter_that_fails_deletes_nothing(filled):
     with pytest.raises(TypeError):
         filled.delete_where(lambda metadata: metadata["lang"] == "en")
-
-    assert list(filled) == list("abcde")
-
-
-def test_deletion_by_metadata_sees_staged_changes_and_can_be_aborted(filled):
-    with suppress(KeyError), filled.write() as transaction:
-        transaction.update_metadata("b", {"lang": "en"})
-        transaction.delete("a")
-        transaction.insert("f", 2, {"lang": "en"})
-        assert transaction.delete_where(english) == 4
-        assert list(transaction) == ["c"]
-        raise KeyError
 
     assert list(filled) == list("abcde")
 

@@ -120,7 +120,7 @@ def test_too_many_documents_for_one_database_are_refused(both, monkeypatch):
 
 
 @pytest.mark.few(1)
-def test_it_lies_in_memory_only_with_room_for_all_shards(both, monkeypatch):
+def test_it_lies_in_memory_only_with_room_for_all_shards(both, monkeypatch, short_waits):
     _, many, _, _ = both
     asked = []
     monkeypatch.setattr(files, "_place", lambda room_bytes: asked.append(room_bytes))
