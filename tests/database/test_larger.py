@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.core import kernel
 from simdb.database.search import many
-from simdb.storage import environment, file_map
+from simdb.storage import environment
 
 COUNT = 20_000
 RANDOM = np.random.default_rng(5)
@@ -61,41 +60,3 @@ def test_a_batch_to_insert_is_searched_in_chunks_too(stored, monkeypatch, chunk_
     assert chunk_counts[0] > 1
     assert reported == sorted(reported)
     assert reported[-1] == 4000
-
-
-def test_only_the_tables_that_are_read_are_fetched(tmp_path, monkeypatch):
-    options = simdb.Options(blocks=6, leading=3, polytopes=0)
-    with simdb.open(tmp_path / "twenty", options=options, durability="none") as database:
-        database.insert_many(range(COUNT), SIGNS)
-        with database._store.state() as state:
-            (run,) = state.runs
-            tables = [run.table(number, state.source) for number in range(20)]
-            places = [table.keys.ctypes.data for table in tables]
-            fetched = set()
-
-            def note(pages):
-                ends = [start + 8 * COUNT for start in places]
-                inside = (at for at in range(20) if places[at] <= pages.start < ends[at])
-                fetched.update(inside)
-
-            monkeypatch.setattr(file_map, "fetch", note)
-            found = database.query_many(
-                SIGNS[:500] ^ np.uint64(5), distance=3, search=simdb.Search(memory_limit=10**6)
-            )
-
-        # The directories have fewer bits than two blocks, so ten tables have the same headers.
-        assert len(fetched) == 10
-        with database._store.state() as state:
-            (run,) = state.runs
-            read = [
-                table if at in fetched else table._replace(keys=np.zeros_like(table.keys))
-                for at, table in enumerate(tables)
-            ]
-            rows = [[(each.keys, each.ordinals, each.directory) for each in read]]
-            nothing = (np.empty(0, np.uint64), np.empty(0, np.uint32))
-            kernel_tables = kernel.Tables(state.kind.masks, rows, nothing, None)
-            offsets, ordinals, _ = kernel_tables.lookup(
-                SIGNS[:500] ^ np.uint64(5), distance=3, flips=0, first=False, after=None
-            )
-    assert found.offsets.tolist() == offsets.tolist()
-    assert found.ids.tolist() == ordinals.tolist()

@@ -30,7 +30,7 @@ def test_the_methods_of_a_kind_are_those_of_its_ways_and_of_its_register(kind):
     assert sorted(planned) == sorted(METHODS[kind]) == sorted(set(CALLED[kind]) - {options.AUTO})
 
 
-@pytest.mark.parametrize(("kind", "method"), NAMED, ids=str)
+@over(("kind", "method"), NAMED)
 def test_a_method_that_answers_queries_compares_documents_among_themselves(kind, method):
     found = METHODS[kind][method]()
 

@@ -74,14 +74,6 @@ def test_what_a_query_could_not_ask_a_plan_refuses_too():
         planned(10, simdb.Options(sketch=simdb.Simhash(store_volatility=False)), similarity=0.9)
 
 
-@pytest.mark.parametrize("method", ["auto", "exhaustive", "bphs"])
-def test_no_documents_cost_nothing(method):
-    plan = planned(0, distance=3, search=method)
-
-    assert plan.recall == 1.0
-    assert plan.considered[0].queries_per_second == float("inf")
-
-
 def test_a_named_method_that_reaches_less_says_how_much():
     named = planned(1e6, simdb.Options(blocks=2), similarity=0.8, search="bphs")
     unable = planned(1e7, simdb.Options(blocks=1), similarity=0.8, recall=0.99, search="psm")

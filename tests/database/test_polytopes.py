@@ -43,18 +43,6 @@ def assert_tables(database, count):
     assert polytope_tables.stored(database) == polytope_tables.expected(database)
 
 
-def test_a_database_of_an_older_version_stays_as_it_is_until_then(path, open_database):
-    database = open_database(path, "w")
-    database.insert_many(range(9), TEXTS[:9])
-    database.delete(3)
-
-    sections = database.stats().section_bytes
-
-    assert database.options.polytopes is None
-    assert not [name for name in sections if name.startswith("polytope/")]
-    assert not older.has_number(database)
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("verb", UPGRADES)
 def test_it_gets_the_tables(path, open_database, verb):
@@ -139,22 +127,6 @@ def test_another_database_object_follows_the_change(path, open_database):
 
     assert_tables(other, 4)
     assert_tables(database, 4)
-
-
-def drop_manifest(database):
-    environment = database._store.environment
-    handle = environment.subdatabase(layout.MANIFEST)
-    environment.write(lambda writer: writer.delete(layout.MANIFEST_KEY, db=handle))
-
-
-def test_a_rebuild_without_a_manifest_gives_them(path, open_database):
-    database, other = open_database(path, "w"), open_database(path, "w")
-    drop_manifest(database)
-    database.rebuild()
-    fill(other, "new")
-
-    assert_tables(database, 4)
-    assert_tables(other, 4)
 
 
 def test_a_manifest_older_than_its_options_is_refused(tmp_path):

@@ -37,4 +37,3 @@ def test_a_pair_keeps_the_similarity_that_came_first():
     added(remembered, {(2, 1): 0.25, (3, 1): 1.0})
 
     assert remembered.find(np.uint32([1, 1]), np.uint32([2, 3])).tolist() == [0.5, 1.0]
-    assert remembered.find(np.uint32([]), np.uint32([])).tolist() == []

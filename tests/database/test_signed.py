@@ -1,13 +1,18 @@
 """A database of MinHash signatures: every verb answers like a dict and a double loop."""
 
 import math
+import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from oracle import components, stars
 from signature_oracle import NARROW, WIDE, SignedOracle, texts
 
 import simdb
 from simdb.plan.banding import Banding, candidate_probability
+
+LEAST = 0.6
 
 
 def rows_of(matches):
@@ -80,15 +85,12 @@ def test_every_query_finds_what_the_loops_find(filled, options, documents, asked
     assert [len(row) for row in firsts] == [min(len(row), 1) for row in together]
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "document", [7, np.zeros(4), simdb.Fingerprint(7), simdb.signature("one")], ids=type
-)
-def test_what_is_of_fingerprints_or_another_sketch_is_refused(filled, document):
-    with pytest.raises(simdb.Error):
-        filled.query(document)
-    with pytest.raises(simdb.Error):
-        filled.insert("new", document)
+def test_what_is_of_fingerprints_or_another_sketch_is_refused(filled):
+    for document in (7, np.zeros(4), simdb.Fingerprint(7), simdb.signature("one")):
+        with pytest.raises(simdb.Error):
+            filled.query(document)
+        with pytest.raises(simdb.Error):
+            filled.insert("new", document)
     with pytest.raises(simdb.InputError):
         filled.query_many(np.arange(3, dtype=np.uint64))
 
@@ -98,7 +100,6 @@ def test_what_is_of_fingerprints_or_another_sketch_is_refused(filled, document):
 def test_a_claim_stores_what_is_new_and_names_the_best_match_of_the_rest(open_database, options):
     database = open_database(options=options)
     made = texts(40, seed=3)
-    oracle = SignedOracle(options.sketch, options.bands, options.rows)
     exact = SignedOracle(options.sketch)
     wanted = []
     for id, signature in enumerate(simdb.signatures(made, options.sketch)):
@@ -106,7 +107,6 @@ def test_a_claim_stores_what_is_new_and_names_the_best_match_of_the_rest(open_da
         wanted.append(found[:1])
         if not found:
             exact.insert(id, signature)
-            oracle.insert(id, signature)
 
     found = database.add_many_if_new(range(40), made, recall=1.0)
 
@@ -151,13 +151,61 @@ def test_weights_count_where_they_are_asked_for(open_database, weighting):
     assert database.explain("once", "often").similarity < 0.5
 
 
-def test_signatures_of_the_caller_are_copied(open_database, options):
-    database = open_database(options=options)
-    signatures = simdb.signatures(texts(3), options.sketch)
-    kept = signatures.minima.copy()
+def stars_within(groups, pairs):
+    """Return the stars of each group of linked documents, whose pairs are all compared."""
+    parts = [stars(group, pairs) for group in groups]
+    return sorted(star for part in parts for star in part)
 
-    with database.write() as transaction:
-        transaction.insert_many(range(3), signatures)
-        signatures.minima[:] = 0
 
-    assert [database.get(id).signature.minima.tolist() for id in range(3)] == kept.tolist()
+def ids_of(clusters):
+    return [cluster.ids for cluster in clusters]
+
+
+@pytest.mark.parametrize("method", ["banding", "exhaustive"])
+def test_pairs_and_clusters_are_those_of_the_loops(filled, options, documents, method):
+    oracle = oracle_of(options, documents, is_banded=method == "banding")
+    for id in (3, 17, 63):
+        filled.delete(id)
+        oracle.delete(id)
+    wanted = oracle.find_all(LEAST)
+    ids = list(oracle.documents)
+
+    linked = components(ids, wanted)
+    similar = oracle_of(options, documents, is_banded=False).find_all(LEAST)
+
+    pairs = list(filled.find_all(search=method))
+
+    assert {(pair.left, pair.right): pair.similarity for pair in pairs} == wanted
+    assert len(pairs) == len(wanted)
+    assert ids_of(filled.find_clusters(search=method)) == linked
+    found = filled.find_clusters(search=method, policy="star")
+    assert ids_of(found) == stars_within(linked, similar)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("recall", [1.0, 0.95])
+def test_kept_clusters_are_those_that_would_be_found(open_database, options, recall):
+    kept = replace(options, keep_clusters="similarity", recall=recall)
+    database = open_database(options=kept)
+    generator = random.Random(4)
+    made = texts(45, seed=5)
+    for start in range(0, 45, 5):
+        database.insert_many(range(start, start + 5), made[start : start + 5])
+        database.delete_many([generator.randrange(start + 5)])
+    database.insert_many(["a", "b"], [made[0], made[0]])
+
+    clusters = ids_of(database.find_clusters())
+
+    assert clusters == ids_of(database.find_clusters(search="exhaustive"))
+    assert all(database.cluster(id) == cluster for cluster in clusters for id in cluster)
+
+
+def test_copies_of_whole_texts_are_clusters_with_the_default_options(open_database):
+    """Whole texts, with the default options."""
+    database = open_database(options=simdb.Options(sketch=simdb.Minhash()))
+    made = texts(50, seed=9, changes=3, length=300)
+    database.insert_many(range(50), made)
+
+    sizes = [len(cluster) for cluster in database.find_clusters()]
+
+    assert sizes == [5] * 10

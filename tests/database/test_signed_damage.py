@@ -2,36 +2,11 @@
 
 import numpy as np
 import pytest
-from forked import run_until_killed
 from signature_oracle import NARROW, texts
 from soundness import assert_sound
 
 import simdb
 from simdb.storage import codec, layout
-
-CHILD = """
-import os, signal, sys
-import simdb
-from simdb.storage import environment
-
-write = environment.Environment.write
-
-def die_before_commit(self, change, **settings):
-    def change_then_die(transaction):
-        change(transaction)
-        os.kill(os.getpid(), signal.SIGKILL)
-    return write(self, change_then_die, **settings)
-
-def write_then_die(self, change, **settings):
-    write(self, change, **settings)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-path, point = sys.argv[1:]
-database = simdb.open(path, "w")
-dying = {"before": die_before_commit, "after": write_then_die}[point]
-environment.Environment.write = dying
-database.insert_many([f"new{at}" for at in range(30)], [f"some text {at}" for at in range(30)])
-"""
 
 
 @pytest.fixture
@@ -65,16 +40,6 @@ def damage(path, table):
                 transaction.put(key, codec.encode_array(b"keys", key, keys), db=handle)
 
         environment.write(write)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize(("point", "count"), [("before", 40), ("after", 70)])
-def test_a_killed_process_leaves_what_was_committed(filled, point, count):
-    run_until_killed(CHILD, filled, point)
-
-    with simdb.open(filled, "r") as database:
-        assert len(database) == count
-    assert_sound(filled)
 
 
 def test_a_damaged_band_is_found_and_made_anew(filled):

@@ -106,33 +106,6 @@ def test_documents_without_weights_are_left_out(tmp_path_factory):
         ]  # fmt: skip
 
 
-def planted(seed, count, copies):
-    """Make fingerprints of Laplace weights; the last `copies` are neighbours of the first ones."""
-    generator = np.random.default_rng(seed)
-    weights = generator.laplace(size=(count, 128))
-    cosines = generator.uniform(0.9, 0.99, copies)[:, None]
-    noise = np.sqrt(1 - cosines**2) * generator.laplace(size=(copies, 128))
-    weights[count - copies :] = cosines * weights[:copies] + noise
-    flags = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
-    return simdb.Fingerprints(flags.view("<u8")[:, 0].astype(np.uint64), np.float32(weights))
-
-
-def test_pairs_by_look_up_come_in_chunks_however_crowded_it_is(monkeypatch, tmp_path):
-    monkeypatch.setattr("simdb.database.search.couples.CHUNK_PAIRS", 500)
-    monkeypatch.setattr("simdb.database.search.couples.LOOKUP_QUERIES_FIRST", 8)
-    crowd = planted(5, 1, 0)
-    everyone = planted(6, 1000, 0)
-    bits, weights = everyone.bits.copy(), everyone.weights.copy()
-    bits[700:], weights[700:] = crowd.bits[0], crowd.weights[0]
-    with simdb.open(tmp_path / "crowded", durability="none") as database:
-        database.insert_many(range(1000), simdb.Fingerprints(bits, weights))
-
-        sizes = [len(c) for c in database.find_all(search="multiprobe").chunks()]
-
-    assert sum(sizes) == 300 * 299 // 2
-    assert max(sizes) < 4 * 500
-
-
 def test_every_verb_gives_the_same_similarity(tmp_path):
     texts = make_texts(64, 40)
     options = simdb.Options(sketch=simdb.Simhash(shingle=1))

@@ -38,39 +38,23 @@ def split_after(database, count, removed):
     return found, left
 
 
-def opened(open_database, recall):
-    return open_database(
-        options=simdb.Options(
-            keep_clusters="similarity", similarity=THRESHOLD, recall=recall, delta_documents=10_000
-        )
-    )
-
-
 # A few lost members start a short search, more of them a comparison of all that are left.
 FEW, MANY = range(6, 7), range(40, 40 + links.REMOVED_MAX + 1)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("removed", [FEW, MANY])
-def test_a_cluster_of_exact_max_members_is_split_exactly_whatever_the_recall(
-    open_database, removed
+@pytest.mark.parametrize("removed", [FEW, MANY], ids=["few", "many"])
+@pytest.mark.parametrize("more", [0, 1])
+def test_up_to_exact_max_clusters_are_split_exactly_and_larger_ones_with_the_recall(
+    open_database, removed, more
 ):
-    database = opened(open_database, recall=0.05)
+    options = simdb.Options(
+        keep_clusters="similarity", similarity=THRESHOLD, recall=0.05, delta_documents=10_000
+    )
+    database = open_database(options=options)
 
-    found, left = split_after(database, links.EXACT_MAX + len(removed), removed)
-
-    assert found == left
-    assert list(database.check(deep=True)) == []
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("removed", [FEW, MANY])
-def test_a_larger_cluster_is_split_with_the_recall_and_never_joined(open_database, removed):
-    database = opened(open_database, recall=0.05)
-
-    found, left = split_after(database, links.EXACT_MAX + 1 + len(removed), removed)
+    found, left = split_after(database, links.EXACT_MAX + more + len(removed), removed)
 
     # The short search compares the recent documents one by one.
-    assert (found == left) is (removed == FEW)
+    assert (found == left) is (more == 0 or removed == FEW)
     assert all(any(each <= half for half in left) for each in found)
     assert list(database.check(deep=True)) == []

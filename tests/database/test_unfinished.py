@@ -54,27 +54,6 @@ def assert_right(database, known):
     assert answers(database, asked) == [oracle.query(int(BITS[id]), 3) for id in asked]
 
 
-def steps_done(database, start, stop):
-    """Insert documents, and return the run and the steps of the merge after each commit."""
-    done = []
-    for first in range(start, stop, BATCH):
-        insert(database, first, first + BATCH)
-        merge = unfinished(database)
-        done.append(None if merge is None else (merge.run.number, merge.done))
-    return done
-
-
-def test_a_large_merge_takes_several_commits(open_database):
-    database = open_database(options=replace(TINY, polytopes=0))
-
-    done = steps_done(database, 0, 60)
-
-    # A run of 20 documents is written by 17 steps, which are due after 20 more documents: a quarter
-    # of what they cost after each five.
-    assert done[:8] == [None, None, None, (4, 0), (4, 5), (4, 11), (4, 15), (9, 0)]
-    assert_right(database, range(60))
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize("count", COUNTS)
 def test_every_step_of_a_merge_leaves_a_sound_database(open_database, count):
@@ -129,7 +108,7 @@ def test_a_small_commit_that_seals_a_run_writes_no_value_of_a_step(open_database
     steps = {True: set(), False: set()}
 
     with merging_slowly(pace=0.2):
-        for at in range(45, 300):
+        for at in range(45, 150):
             before = manifest_of(database)
             database.insert(at, int(BITS[at]))
             after = manifest_of(database)
@@ -138,7 +117,7 @@ def test_a_small_commit_that_seals_a_run_writes_no_value_of_a_step(open_database
                 steps[is_sealed].add(after.unfinished.done - before.unfinished.done)
 
     assert steps == {True: {0}, False: {0, 1}}
-    assert_right(database, range(300))
+    assert_right(database, range(150))
 
 
 def test_a_lost_value_of_an_unfinished_merge_is_found(tmp_path):
