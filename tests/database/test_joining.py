@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from weighted import fingerprints
 
 import simdb
 from simdb.core import kernel
-from simdb.core.vector_form import fingerprints_of
 from simdb.database.search import buckets
 
 
@@ -16,10 +16,6 @@ def grouped_weights(sizes, *, seed=1, noise=0.25):
     own = noise * generator.uniform(0.2, 2, (len(centres), 1))
     weights = centres + own * generator.standard_normal(centres.shape)
     return generator.permutation(weights).astype(np.float32)
-
-
-def fingerprints(weights):
-    return simdb.Fingerprints(fingerprints_of(weights), weights)
 
 
 @pytest.fixture
@@ -79,23 +75,6 @@ def test_clusters_are_the_components_of_the_pairs(made, monkeypatch, delta, meth
         monkeypatch.setattr(buckets, "CROWD_MIN", least)
         found = database.find_clusters(search=method, **asked)
         assert {frozenset(each) for each in found} == expected
-
-
-@pytest.mark.parametrize("step", [250, 600])
-def test_kept_clusters_of_a_large_group_are_those_that_are_found(open_database, step):
-    weights = grouped_weights([400, *[4] * 50], seed=6)
-    options = simdb.Options(
-        polytopes=3, delta_documents=64, similarity=0.8, recall=0.99, keep_clusters="similarity"
-    )
-    database = open_database(options=options)
-
-    for start in range(0, len(weights), step):
-        part = weights[start : start + step]
-        database.insert_many(range(start, start + len(part)), fingerprints(part))
-    database.check()
-
-    sizes = sorted(map(len, database.find_clusters()))
-    assert sizes[-1] >= 390
 
 
 @pytest.mark.parametrize("asked", [{"distance": 6}, {"distance": 14, "similarity": 0.9}])

@@ -170,12 +170,7 @@ def test_kept_clusters_by_similarity_are_what_the_insertions_found(
     monkeypatch.setattr(maintain, "WHOLE_MAX", whole)
     generator = random.Random(seed)
     bases = [generator.choices(WORDS, k=20) for _ in range(6)]
-    settings = {"similarity": 0.8, "recall": recall, "keep_clusters": "similarity"}
-    database = open_database(
-        options=simdb.Options(
-            sketch=simdb.Simhash(shingle=1), delta_documents=4, growth=2, **settings
-        )
-    )
+    database = open_database(options=replace(BY_SIMILARITY, recall=recall))
     left = []
     for start in range(0, 150, 10):
         texts = []
@@ -240,19 +235,6 @@ def test_a_document_among_a_thousand_neighbours_leaves_without_a_search(open_dat
 
     assert database.cluster(1) == [id for id in range(999) if id not in (0, 500)]
     assert asked == []
-
-
-def test_thousands_of_equal_documents_are_one_cluster(open_database):
-    database = open_database(options=simdb.Options(keep_clusters="distance"))
-    for start in range(0, 5000, 1000):
-        database.insert_many(range(start, start + 1000), np.full(1000, 77, np.uint64))
-    database.insert("near", 77 ^ 0b111)
-
-    database.delete_many(range(0, 5000, 7))
-
-    left = [id for id in range(5000) if id % 7]
-    assert database.cluster("near") == [*left, "near"]
-    assert database.stats().cluster_count == 1
 
 
 def test_equal_documents_are_looked_up_once(open_database, monkeypatch):

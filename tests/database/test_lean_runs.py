@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from pricing import tables_first
+from weighted import bits_of
 
 import simdb
 from simdb.database.search import many
@@ -24,7 +25,7 @@ np.put_along_axis(
     WEIGHTS[COUNT // 2 :], FLIPPED, -np.take_along_axis(WEIGHTS[: COUNT // 2], FLIPPED, 1), 1
 )
 SIGNS = WEIGHTS[:, :64] >= 0
-BITS = np.packbits(SIGNS, axis=1, bitorder="little").view("<u8")[:, 0]
+BITS = bits_of(WEIGHTS)
 DISTANCES = (SIGNS[:, None] != SIGNS[None, :]).sum(axis=2)
 OPTIONS = {"delta_documents": 16, "growth": 2, "polytopes": 2}
 

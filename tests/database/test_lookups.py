@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from weighted import fingerprints
 
 import simdb
-from simdb.core.vector_form import fingerprints_of
 from simdb.database.search.question import Question
 from simdb.database.stored import Lookups
 from simdb.database.write import claim
@@ -14,10 +14,6 @@ from simdb.plan.polytopes import plans
 
 COUNT, PART = 900, 300
 ASKED = Question(similarity=0.8, search="polytope")
-
-
-def made(weights):
-    return simdb.Fingerprints(fingerprints_of(weights), weights)
 
 
 @pytest.fixture
@@ -30,7 +26,7 @@ def database(open_database, weights):
     """Return a database of three runs and a delta; every tenth document is deleted."""
     held = open_database(options=simdb.Options(delta_documents=64, growth=2))
     for start, stop in pairwise([0, 600, 800, COUNT, COUNT + 20]):
-        held.insert_many(range(start, stop), made(weights[start:stop]))
+        held.insert_many(range(start, stop), fingerprints(weights[start:stop]))
     held.delete_many(range(0, COUNT, 10))
     assert len(held.stats().runs) == 3
     return held
@@ -39,7 +35,7 @@ def database(open_database, weights):
 def sketches_of(database, weights):
     """Return copies of all documents with a similarity of .95 and more, and of some new ones."""
     noise = np.random.default_rng(2).standard_normal(weights.shape).astype(np.float32)
-    return database.sketcher.sketch(made(weights + 0.2 * noise))
+    return database.sketcher.sketch(fingerprints(weights + 0.2 * noise))
 
 
 def found_by(lookups, sketches, size):
@@ -47,7 +43,7 @@ def found_by(lookups, sketches, size):
     found = []
     for start in range(0, len(sketches), size):
         some = sketches.taken(slice(start, start + size))
-        matches = lookups.find(made(np.zeros((len(some), 128), np.float32)), some)
+        matches = lookups.find(fingerprints(np.zeros((len(some), 128), np.float32)), some)
         for row in np.split(matches.ids, matches.offsets[1:-1]):
             found.append(row[0] if len(row) else None)
     return found
@@ -123,7 +119,9 @@ def test_tables_are_gathered_once_and_again_for_other_runs(database, weights, mo
         assert not calls
         assert found_by(lookups, sketches, 400)[COUNT + 20 :] == [None] * (PART - 20)
         assert len(calls) == 1
-        transaction.insert_many(range(COUNT + 20, COUNT + PART), made(weights[COUNT + 20 :]))
+        transaction.insert_many(
+            range(COUNT + 20, COUNT + PART), fingerprints(weights[COUNT + 20 :])
+        )
         assert found_by(lookups, sketches, 400)[COUNT:] == [*range(COUNT, COUNT + PART)]
         assert len(calls) == 2
 

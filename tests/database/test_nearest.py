@@ -13,6 +13,7 @@ from over import over
 from pricing import tables_first
 from signature_oracle import NARROW, WIDE, SignedOracle, texts
 from stepping import all_steps
+from weighted import fingerprints
 
 import simdb
 from simdb.core import threads as sharing
@@ -62,11 +63,6 @@ def weighted(count, seed):
     return rows.astype(np.float32)
 
 
-def fingerprints_of(rows):
-    packed = np.packbits(rows[:, :64] >= 0, axis=1, bitorder="little")
-    return simdb.Fingerprints(packed.view("<u8")[:, 0].astype(np.uint64), rows)
-
-
 class WeightedOracle:
     """Stored weights by id, in the order of insertion."""
 
@@ -93,7 +89,7 @@ def with_weights(open_database):
     rows, oracle = weighted(230, 1), WeightedOracle()
     for start in range(0, 230, 43):
         part = range(start, min(start + 43, 230))
-        database.insert_many(part, fingerprints_of(rows[part.start : part.stop]))
+        database.insert_many(part, fingerprints(rows[part.start : part.stop]))
     oracle.insert(range(230), rows)
     database.insert_many(["bare", "also bare"], np.array([0, 2**64 - 1], np.uint64))
     database.insert_many(["empty"], [[]])
@@ -108,12 +104,12 @@ def test_by_weights_the_most_similar_are_found(with_weights, searched, k):
     database, oracle = with_weights
     queries = weighted(40, 1)[::2]
 
-    many = database.nearest_many(fingerprints_of(queries), k, recall=1.0, threads=3)
-    single = [database.nearest(each, k, recall=1.0) for each in fingerprints_of(queries)]
+    many = database.nearest_many(fingerprints(queries), k, recall=1.0, threads=3)
+    single = [database.nearest(each, k, recall=1.0) for each in fingerprints(queries)]
 
     assert many.offsets.tolist() == [at * min(k, len(oracle.rows)) for at in range(21)]
     for query, bits, row, alone in zip(
-        queries, fingerprints_of(queries).bits.tolist(), many, single, strict=True
+        queries, fingerprints(queries).bits.tolist(), many, single, strict=True
     ):
         expected = oracle.nearest(quantised(query), k)
         assert [match.id for match in row] == [id for id, _ in expected]
@@ -133,7 +129,7 @@ def test_by_weights_the_most_similar_are_found(with_weights, searched, k):
 @pytest.mark.parametrize("recall", [None, 0.5])
 def test_steps_find_k_documents_and_no_wrong_nearness(with_weights, searched, recall):
     database, _ = with_weights
-    queries = fingerprints_of(weighted(60, 1))
+    queries = fingerprints(weighted(60, 1))
 
     exact = database.nearest_many(queries, 5, recall=1.0)
     many = database.nearest_many(queries, 5, recall=recall, threads=1)
@@ -147,7 +143,7 @@ def test_steps_find_k_documents_and_no_wrong_nearness(with_weights, searched, re
         assert all(len({match.id for match in row}) == 5 for row in rows)
         for row in rows:
             assert [m.similarity for m in row] == sorted((m.similarity for m in row), reverse=True)
-    equal = fingerprints_of(weighted(230, 1))[4]
+    equal = fingerprints(weighted(230, 1))[4]
     found = database.nearest(equal, 8, recall=recall)
     assert [(match.id, match.similarity) for match in found] == [
         (id, 1.0) for id in (4, 5, 6, 7, 8, 227, 228, 229)
@@ -157,7 +153,7 @@ def test_steps_find_k_documents_and_no_wrong_nearness(with_weights, searched, re
 @pytest.mark.few(1)
 def test_a_batch_may_mix_documents_with_weights_without_and_empty_ones(with_weights, searched):
     database, _ = with_weights
-    one, other = fingerprints_of(weighted(40, 1))[1], fingerprints_of(weighted(40, 1))[2]
+    one, other = fingerprints(weighted(40, 1))[1], fingerprints(weighted(40, 1))[2]
     mixed = [one, 7, [], other, 2**64 - 1]
 
     found = database.nearest_many(mixed, 3, recall=1.0)
@@ -175,10 +171,10 @@ def test_databases_without_polytope_tables_take_steps_in_block_tables(
 ):
     database = open_database(options=simdb.Options(polytopes=0, **SMALL_RUNS))
     rows, oracle = weighted(120, 2), WeightedOracle()
-    database.insert_many(range(120), fingerprints_of(rows))
+    database.insert_many(range(120), fingerprints(rows))
     oracle.insert(range(120), rows)
 
-    found = database.nearest_many(fingerprints_of(rows[:30]), 4, recall=0.8)
+    found = database.nearest_many(fingerprints(rows[:30]), 4, recall=0.8)
 
     shared = [
         len({match.id for match in row} & {id for id, _ in oracle.nearest(quantised(query), 4)})

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from binomial import chance_of
 from stepping import all_steps
+from weighted import fingerprints
 
 import simdb
-from simdb.core.vector_form import fingerprints_of
 
 DIMENSIONS, PERMUTATIONS = 128, 128
 QUERIES, K = 150, 5
@@ -43,17 +43,12 @@ def test_documents_that_a_step_just_reaches_are_found_with_the_recall(
     wanted = cosine + ABOVE
     near = wanted * np.repeat(queries, K, axis=0) + math.sqrt(1 - wanted**2) * noise
     database = open_database(options=simdb.Options(delta_documents=100))
-    database.insert_many(range(len(near)), made(near))
+    database.insert_many(range(len(near)), fingerprints(near))
 
-    exact = database.nearest_many(made(queries), K, recall=1.0)
-    found = database.nearest_many(made(queries), K, recall=recall)
+    exact = database.nearest_many(fingerprints(queries), K, recall=1.0)
+    found = database.nearest_many(fingerprints(queries), K, recall=recall)
 
     assert chance_of(shared(found, exact), QUERIES * K, recall) > CHANCE
-
-
-def made(weights):
-    rows = weights.astype(np.float32)
-    return simdb.Fingerprints(fingerprints_of(rows), rows)
 
 
 @pytest.mark.parametrize("stored_bits", [8, 32])

@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from stored_values import change_value
 
 import simdb
 from simdb.core.errors import InputError
@@ -92,17 +93,9 @@ def test_a_damaged_note_is_found_and_a_rebuild_removes_it(path):
     write_note(path, "n", CONTENT, count=5)
     write_note(path, "m", 1)
     with simdb.open(path) as database:
-        environment = database._store.environment
         key = layout.NOTE_PREFIX + b"n"
-
-        def damage(transaction):
-            handle = environment.subdatabase(layout.META)
-            value = bytearray(transaction.get(key, db=handle))
-            value[-1] ^= 1
-            transaction.put(key, bytes(value), db=handle)
-
         with database._store.begin_write():
-            environment.write(damage)
+            change_value(database, layout.META, key, lambda value: value[:-1] + b"\xff")
         with pytest.raises(simdb.CorruptError):
             database.note("n")
         damaged = [each.place for each in database.check(deep=True)]

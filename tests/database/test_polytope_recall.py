@@ -14,10 +14,9 @@ import math
 import numpy as np
 import pytest
 from binomial import chance_of
+from weighted import fingerprints, found_pairs, similarities_of
 
 import simdb
-from simdb.core import kernel
-from simdb.core.vector_form import corrected, fingerprints_of, unpack
 
 ABOVE = 0.005
 HARD, EASY, QUERIES = 500, 1100, 500
@@ -30,17 +29,6 @@ CHANCE = 1e-6
 
 def drawn(count, dimensions, seed):
     return np.random.default_rng(seed).standard_normal((count, dimensions)).astype(np.float32)
-
-
-def fingerprints(weights):
-    return simdb.Fingerprints(fingerprints_of(weights), weights)
-
-
-def similarities_of(left, right):
-    """Return the similarity of each row of `left` to the same row of `right`, as stored."""
-    left, right = (unpack(kernel.quantise(each)[1]).astype(np.float32) for each in (left, right))
-    norms = np.sqrt((left * left).sum(axis=1) * (right * right).sum(axis=1))
-    return corrected((left * right).sum(axis=1) / norms)
 
 
 def just_similar(weights, similarity, seed):
@@ -92,11 +80,6 @@ def database(world, open_database):
             sketch=world.sketch, growth=2, delta_documents=100, similarity=world.similarity
         )
     )
-
-
-def found_pairs(matches):
-    queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
-    return set(zip(queries.tolist(), matches.ids.tolist(), strict=True))
 
 
 def assert_recalls(database, world):

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from weighted import bits_of, fingerprints
 
 import simdb
 from simdb.core import kernel
-from simdb.core.vector_form import fingerprints_of, unpack
+from simdb.core.vector_form import unpack
 from simdb.database.search import many
 from simdb.plan.polytopes import KEY_SIGNS, sign_limits, table_share, universal
 
@@ -22,10 +23,6 @@ def weights_of(count, *, seed=1, groups=4, noise=0.4):
         weights.shape
     )
     return generator.permutation(weights).astype(np.float32)
-
-
-def fingerprints(weights):
-    return simdb.Fingerprints(fingerprints_of(weights), weights)
 
 
 @pytest.fixture
@@ -68,7 +65,7 @@ def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
     _, vectors = kernel.quantise(weights)
     limits = sign_limits(0.88, recall, KEY_SIGNS)
     threshold = universal(0.88, table_share(recall), width=7, tables=TABLES, either=False)
-    bits = fingerprints_of(weights).tolist()
+    bits = bits_of(weights).tolist()
     tag = (1 << 42) - 1
 
     found = rows_of(database.query_many(fingerprints(weights), search="polytope", recall=recall))

@@ -4,9 +4,9 @@ import random
 
 import numpy as np
 import pytest
+from weighted import fingerprints
 
 import simdb
-from simdb.core.vector_form import fingerprints_of
 from simdb.database.state import kinds
 from simdb.database.state.kinds import polytopes_of, polytopes_without
 from simdb.plan import polytopes
@@ -23,13 +23,12 @@ def state(open_database):
     """Return the state of a database with one run and a delta."""
     generator = np.random.default_rng(1)
     centres = np.repeat(generator.standard_normal((20, 128)), COUNT // 20, axis=0)
-    weights = (centres + 0.6 * generator.standard_normal(centres.shape)).astype(np.float32)
-    weights = generator.permutation(weights)
+    weights = centres + 0.6 * generator.standard_normal(centres.shape)
+    weights = generator.permutation(weights.astype(np.float32))
     options = simdb.Options(polytopes=3, delta_documents=64)
     database = open_database(options=options)
     for part in (slice(0, 270), slice(270, COUNT)):
-        documents = simdb.Fingerprints(fingerprints_of(weights[part]), weights[part])
-        database.insert_many(range(part.start, part.stop), documents)
+        database.insert_many(range(part.start, part.stop), fingerprints(weights[part]))
     with database._state() as state:
         yield state
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from weighted import fingerprints
 
 import simdb
 
@@ -37,9 +38,7 @@ def test_the_nearest_of_many_queries_are_those_of_a_sorted_list(open_database, q
 def test_tables_around_the_first_wider_header_are_sound_and_find_each_document(
     open_database, count
 ):
-    weights = np.random.default_rng(3).standard_normal((count, 128)).astype(np.float32)
-    signs = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little").view(np.uint64)[:, 0]
-    documents = simdb.Fingerprints(signs, weights)
+    documents = fingerprints(np.random.default_rng(3).standard_normal((count, 128)))
     database = open_database()
     database.insert_many(range(count), documents)
     database.compact()

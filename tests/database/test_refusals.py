@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from weighted import fingerprints
 
 import simdb
 from simdb.database.write import claim
@@ -30,11 +31,6 @@ def copies(groups, count):
                 words[copy] = words[copy + 20] = f"g{group}c{copy}"
             texts.append(" ".join(words))
     return texts
-
-
-def signs_of(weights):
-    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
-    return packed.view(np.uint64)[:, 0]
 
 
 def stored_of(found):
@@ -85,7 +81,7 @@ def test_an_equal_fingerprint_alone_refuses_nothing(open_database, small_groups)
 
     found = database.add_many_if_new(
         range(180),
-        simdb.Fingerprints(signs_of(weights), weights),
+        fingerprints(weights),
         similarity=0.9,
         recall=0.999,
         search="polytope",

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from weighted import fingerprints
 
 import simdb
 
@@ -103,8 +104,3 @@ def test_rotations_are_not_chosen_by_a_calibration_that_has_not_seen_all(open_da
     assert "synthetic" not in before.reason
     assert "synthetic" in after.reason
     assert after.tables > before.tables
-
-
-def fingerprints(weights):
-    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
-    return simdb.Fingerprints(packed.view("<u8")[:, 0].astype(np.uint64), weights)

@@ -40,32 +40,24 @@ def db(request, tmp_path):
         yield database
 
 
-@pytest.fixture(params=[1, 1 << 23], ids=["one pair", "many pairs"])
-def part_bytes(request, monkeypatch):
-    monkeypatch.setattr(exact_pairs, "PART_BYTES", request.param)
+@pytest.mark.parametrize("part_bytes", [1, 1 << 23])
+def test_pairs_and_clusters_have_the_same_numbers(db, monkeypatch, part_bytes):
+    monkeypatch.setattr(exact_pairs, "PART_BYTES", part_bytes)
+    asked = {"similarity": 0.6, "texts": TEXTS}
 
-
-def test_pairs_have_the_same_numbers(db, part_bytes):
-    found = db.find_all(similarity=0.6, verify="numbers", texts=TEXTS)
+    found = db.find_all(**asked, verify="numbers")
 
     assert {frozenset((pair.left, pair.right)) for pair in found} == EXPECTED
     assert found.verification.judged == 15
-    assert len(list(db.find_all(similarity=0.6, verify="exact", texts=TEXTS))) == 15
-
-
-@pytest.mark.parametrize("policy", ["star", "connected"])
-def test_clusters_have_the_same_numbers(db, policy):
-    found = db.find_clusters(similarity=0.6, verify="numbers", texts=TEXTS, policy=policy)
-
-    assert {frozenset(each.ids) for each in found} == EXPECTED
-
-
-def test_compared_documents_with_other_numbers_have_nothing_in_common(db):
+    assert len(list(db.find_all(**asked, verify="exact"))) == 15
+    for policy in ("star", "connected"):
+        groups = db.find_clusters(**asked, verify="numbers", policy=policy)
+        assert {frozenset(each.ids) for each in groups} == EXPECTED
     exact = db.compare([*"ab"], [*"ce"], texts=TEXTS)
-
-    found = db.compare([*"aba"], [*"ceb"], verify="numbers", texts=TEXTS)
-
-    assert found.similarity.tolist() == [*exact.similarity.tolist(), 0.0]
+    compared = db.compare([*"aba"], [*"ceb"], verify="numbers", texts=TEXTS)
+    assert compared.similarity.tolist() == [*exact.similarity.tolist(), 0.0]
+    with pytest.raises(OptionError, match="verify='numbers' needs them"):
+        db.find_all(verify="numbers")
 
 
 def test_new_documents_with_other_numbers_are_stored(tmp_path):
@@ -77,23 +69,6 @@ def test_new_documents_with_other_numbers_are_stored(tmp_path):
 
         assert {id for id in TEXTS if id in database} == {"a", "b", "d"}
     assert found.verification.measure == "Jaccard"
-
-
-def test_numbers_need_texts(db):
-    with pytest.raises(OptionError, match="verify='numbers' needs them"):
-        db.find_all(verify="numbers")
-
-
-def test_rows_stay_beside_those_that_a_database_holds(tmp_path):
-    texts = list(TEXTS.values())
-    asked = {"similarity": 0.6, "verify": "numbers", "db": tmp_path / "db"}
-
-    first = simdb.deduplicate(texts[:2], id=["a", "b"], **asked)
-    then = simdb.deduplicate(texts, id=list(TEXTS), run="then", **asked)
-
-    assert first.kept.all()
-    # Rows with the ids of stored documents have their texts, so they decide about the others.
-    assert then.kept.tolist() == [False, False, False, True, False, False]
 
 
 def test_tokens_have_numbers_too(tmp_path):

@@ -1,9 +1,10 @@
-"""Databases of MinHash signatures whose process is killed, or whose tables are damaged."""
+"""Databases of MinHash signatures whose tables are damaged."""
 
 import numpy as np
 import pytest
 from signature_oracle import NARROW, texts
 from soundness import assert_sound
+from stored_values import change_value
 
 import simdb
 from simdb.storage import codec, layout
@@ -24,27 +25,29 @@ def answers(path):
         return [[match.id for match in row] for row in found]
 
 
-def damage(path, table):
-    """Change the first key of every run in a table, with a valid checksum."""
+def damage(path, tables, kind, change):
+    """Change an array of every run in some tables, with a valid checksum."""
+    name, dtype = {layout.KEYS: (b"keys", "<u8"), layout.ORDINALS: (b"ords", "<u4")}[kind]
     with simdb.open(path, "w") as database:
-        environment = database._store.environment
-        runs = [run.run for run in database.stats().runs]
+        for run in database.stats().runs:
+            key = layout.table_key(run.run, kind)
 
-        def write(transaction):
-            handle = environment.subdatabase(layout.table_name(table))
-            for run in runs:
-                key = layout.table_key(run, layout.KEYS)
-                value = bytes(transaction.get(key, db=handle))
-                keys = codec.decode_array(b"keys", key, value, "<u8").copy()
-                keys[0] = keys[0] // np.uint64(2)
-                transaction.put(key, codec.encode_array(b"keys", key, keys), db=handle)
+            def changed(value, key=key):
+                array = change(codec.decode_array(name, key, value, dtype).copy())
+                return codec.encode_array(name, key, array)
 
-        environment.write(write)
+            for table in tables:
+                change_value(database, layout.table_name(table), key, changed)
+
+
+def smaller_first(keys):
+    keys[0] //= 2
+    return keys
 
 
 def test_a_damaged_band_is_found_and_made_anew(filled):
     wanted = answers(filled)
-    damage(filled, 5)
+    damage(filled, [5], layout.KEYS, smaller_first)
 
     with simdb.open(filled, "w") as database:
         places = [finding.place for finding in database.check(deep=True)]
@@ -59,18 +62,9 @@ def test_a_damaged_band_is_found_and_made_anew(filled):
 def test_a_table_of_ordinals_that_are_not_there_is_no_crash(filled):
     with simdb.open(filled, "w") as database:
         database.compact()
-        environment = database._store.environment
-        run = database.stats().runs[0].run
-        key = layout.table_key(run, layout.ORDINALS)
-
-        def write(transaction):
-            for table in range(NARROW.bands):
-                handle = environment.subdatabase(layout.table_name(table))
-                value = bytes(transaction.get(key, db=handle))
-                ordinals = codec.decode_array(b"ords", key, value, "<u4") + np.uint32(1000)
-                transaction.put(key, codec.encode_array(b"ords", key, ordinals), db=handle)
-
-        environment.write(write)
+    damage(
+        filled, range(NARROW.bands), layout.ORDINALS, lambda ordinals: ordinals + np.uint32(1000)
+    )
 
     with simdb.open(filled, "r") as database:
         text = texts(1, seed=0)[0]

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from over import over
+from weighted import fingerprints
 
 import simdb
 from simdb.database.search import lookup, method, one
@@ -23,11 +24,6 @@ ASKED = (
     {"similarity": 0.9, "search": "polytope"},
     {"similarity": 0.9, "distance": 4, "search": "exhaustive"},
 )
-
-
-def fingerprints(weights):
-    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
-    return simdb.Fingerprints(packed.view("<u8")[:, 0].astype(np.uint64), weights)
 
 
 @pytest.fixture(scope="module", params=[40, 1000], ids=["runs", "no runs"])

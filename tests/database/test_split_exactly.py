@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from weighted import fingerprints
 
 import simdb
 from simdb.database.clusters import links
@@ -19,9 +20,7 @@ def chain(count):
         other = generator.standard_normal(128)
         other -= other @ rows[-1] * rows[-1]
         rows.append(STEP * rows[-1] + np.sqrt(1 - STEP**2) * other / np.linalg.norm(other))
-    weights = np.array(rows, np.float32)
-    signs = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little").view(np.uint64)[:, 0]
-    return simdb.Fingerprints(signs, weights)
+    return fingerprints(np.array(rows, np.float32))
 
 
 def split_after(database, count, removed):

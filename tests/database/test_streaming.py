@@ -4,7 +4,6 @@ import random
 
 import pytest
 from oracle import Oracle, Stored
-from soundness import TINY
 
 import simdb
 from simdb.database.state import view
@@ -95,19 +94,6 @@ def test_an_exception_after_the_commit_loses_nothing(database, monkeypatch, plac
 
 def interrupt(*arguments, **settings):
     raise KeyboardInterrupt
-
-
-def test_documents_beyond_the_calibration_are_compared_from_the_first_one_on(open_database):
-    database = open_database(options=TINY)
-    database.insert_many(range(len(TEXTS)), TEXTS)
-    database.calibrate(len(TEXTS))
-    before = database.query(TEXTS[0], similarity=0.9, search="multiprobe", recall=0.9)
-
-    database.insert("copy", TEXTS[0])
-
-    after = database.query(TEXTS[0], similarity=0.9, search="multiprobe", recall=0.9)
-    assert "copy" in {match.id for match in after}
-    assert len(after) == len(before) + 1
 
 
 def test_ever_new_arguments_do_not_fill_the_memory_with_plans(database, monkeypatch):

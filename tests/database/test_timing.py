@@ -4,6 +4,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from weighted import fingerprints
 
 import simdb
 from simdb.database.maintenance import calibration
@@ -11,9 +12,7 @@ from simdb.plan.calibration import USUAL_DELAYS, decode_calibration, encode_cali
 
 
 def random_documents(count):
-    weights = np.random.default_rng(5).laplace(size=(count, 128)).astype(np.float32)
-    bits = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little").view("<u8")[:, 0]
-    return simdb.Fingerprints(bits, weights)
+    return fingerprints(np.random.default_rng(5).laplace(size=(count, 128)))
 
 
 def test_every_delay_is_measured_within_its_bounds(monkeypatch):

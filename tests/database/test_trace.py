@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from weighted import fingerprints
 
 import simdb
 from simdb.core.bits import header_mask, leading_masks, set_bits
@@ -21,12 +22,10 @@ def database(tmp_path_factory):
     generator = np.random.default_rng(3)
     weights = generator.laplace(size=(STORED // 3, 128))
     near = [weights + 0.2 * generator.laplace(size=weights.shape) for _ in range(2)]
-    every = np.concatenate([weights, *near]).astype(np.float32)
-    packed = np.packbits(every[:, :64] >= 0, axis=1, bitorder="little").view("<u8")[:, 0]
     options = simdb.Options(blocks=4, delta_documents=10, sketch=simdb.Simhash(dimensions=128))
     path = tmp_path_factory.mktemp("trace") / "db"
     with simdb.open(path, options=options) as database:
-        database.insert_many(range(STORED), simdb.Fingerprints(packed.astype(np.uint64), every))
+        database.insert_many(range(STORED), fingerprints(np.concatenate([weights, *near])))
         database.compact()
         yield database
 

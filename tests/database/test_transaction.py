@@ -157,23 +157,14 @@ def test_a_free_database_is_written_whatever_the_timeout(open_database, timeout)
     assert list(database) == [1]
 
 
-def test_an_array_may_be_changed_once_it_was_inserted(database):
-    bits = np.array([1, 2, 3], np.uint64)
-    with database.write() as transaction:
-        transaction.insert_many(["a", "b", "c"], bits)
-        bits[:] = 0
-
-    assert [database.get(id).fingerprint.bits for id in "abc"] == [1, 2, 3]
-
-
-def test_a_mapping_has_ids_and_documents(database):
-    assert database.insert_many({"a": 1, "b": 2**40}) == 2
-
-    assert [database[id].fingerprint.bits for id in ("a", "b")] == [1, 2**40]
-
-
-def test_ids_without_documents_are_refused(database):
+def test_ids_come_with_documents_in_a_mapping_or_two_columns(database):
     for ids in (["a", "b"], [("a", 1)]):
         with pytest.raises(simdb.InputError, match="documents are missing"):
             database.insert_many(ids)
     assert len(database) == 0
+    bits = np.array([1, 2**40], np.uint64)
+    with database.write() as transaction:
+        assert transaction.insert_many(dict(zip("ab", bits.tolist(), strict=True))) == 2
+        transaction.insert_many(["c", "d"], bits)
+        bits[:] = 0  # an array may be changed once it was inserted
+    assert [database[id].fingerprint.bits for id in "abcd"] == [1, 2**40] * 2

@@ -13,10 +13,9 @@ from functools import partial
 import numpy as np
 import pytest
 from binomial import chance_of
+from weighted import fingerprints, found_pairs, similarities_of
 
 import simdb
-from simdb.core import kernel
-from simdb.core.vector_form import corrected, fingerprints_of, unpack
 
 DOCUMENTS, DIMENSIONS, RECALL, CHANCE = 400, 128, 0.95, 1e-6
 ABOVE = 0.02
@@ -64,13 +63,6 @@ WORLDS = {
 }
 
 
-def similarities_of(left, right):
-    """Return the similarity of each row of `left` to the same row of `right`, as stored."""
-    left, right = (unpack(kernel.quantise(each)[1]).astype(np.float32) for each in (left, right))
-    norms = np.sqrt((left * left).sum(axis=1) * (right * right).sum(axis=1))
-    return corrected((left * right).sum(axis=1) / norms)
-
-
 @pytest.fixture(scope="module", params=WORLDS, ids=str)
 def world(request):
     """Return documents, queries that are as similar as asked or little more, and the similarity."""
@@ -92,15 +84,9 @@ def database(open_database, world):
     return open_database(options=options)
 
 
-def fingerprints(weights):
-    return simdb.Fingerprints(fingerprints_of(weights), weights)
-
-
 def found_by(database, documents, **how):
     """Return {(query, id)} of the matches of a batch."""
-    matches = database.query_many(documents, **how)
-    queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
-    return set(zip(queries.tolist(), matches.ids.tolist(), strict=True))
+    return found_pairs(database.query_many(documents, **how))
 
 
 def assert_all_find_enough(find):

@@ -7,6 +7,7 @@ import pytest
 from merging import manifest_of, merging_slowly, unfinished
 from oracle import Oracle, Stored
 from soundness import TINY, assert_sound, stray_values
+from stored_values import change_value
 
 import simdb
 from simdb.database.write import commit
@@ -124,10 +125,8 @@ def test_a_lost_value_of_an_unfinished_merge_is_found(tmp_path):
     with simdb.open(tmp_path / "db", options=TINY) as database:
         insert(database, 0, 30)
         merge = unfinished(database)
-        environment = database._store.environment
-        handle = environment.subdatabase(layout.IDS)
         key = layout.table_key(merge.run.number, layout.ORDINALS)
-        environment.write(lambda transaction: transaction.delete(key, db=handle))
+        change_value(database, layout.IDS, key, lambda value: None)
 
         found = [(finding.place, finding.message) for finding in database.check()]
 
@@ -142,12 +141,10 @@ def test_damaged_ordinals_of_an_unfinished_merge_are_refused(tmp_path):
         database.delete(3)
         insert(database, 20, 25)
         merge = unfinished(database)
-        environment = database._store.environment
-        handle = environment.subdatabase(layout.IDS)
         key = layout.table_key(merge.run.number, layout.ORDINALS)
         wrong = np.full(merge.run.id_count, 10_000, np.uint32)
-        value = codec.encode_array(layout.TABLE_KINDS[layout.ORDINALS], key, wrong)
-        environment.write(lambda transaction: transaction.put(key, value, db=handle))
+        damaged = codec.encode_array(layout.TABLE_KINDS[layout.ORDINALS], key, wrong)
+        change_value(database, layout.IDS, key, lambda value: damaged)
 
         with pytest.raises(simdb.CorruptError, match="do not fit its 19 documents"):
             insert(database, 25, 60)
