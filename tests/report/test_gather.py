@@ -80,6 +80,8 @@ def test_pairs_and_groups_equal_a_double_loop(varied, threshold):
     assert (facts.drawn.documents, facts.drawn.of_documents, facts.drawn.reason) == (80, 80, "")
     assert (facts.drawn.pair_count, facts.drawn.total_pairs) == (2 * len(links), len(links))
     assert facts.drawn.matching_count == len({id for couple in links for id in couple})
+    edges = [each.least for each in facts.drawn.bins]
+    assert edges == [each / 100 for each in range(math.floor(100 * threshold + 1e-6) - 10, 100)]
     for each in facts.drawn.bins:
         inside = [
             similarity

@@ -10,6 +10,7 @@ import sharded
 from over import over
 
 import simdb
+from simdb.database.maintenance import advice
 from simdb.storage import shards_file
 
 SHARDS = 4
@@ -293,6 +294,18 @@ def test_pickled_matches_have_their_ids(path):
 
             assert list(again) == list(found)
             assert again.to_arrow(ids="text").equals(found.to_arrow(ids="text"))
+
+
+def test_advice_names_its_shard(path, monkeypatch):
+    monkeypatch.setattr(advice, "file_system", lambda path: "nfs")
+    with simdb.open_sharded(path) as database:
+        messages = [each.message for each in database.advice()]
+        single = [each.message for each in simdb.open(path / "shard-00002").advice()]
+
+    assert [message for message in messages if message.startswith("shard-00002: ")] == [
+        f"shard-00002: {message}" for message in single
+    ]
+    assert len(messages) >= SHARDS
 
 
 def test_a_child_process_reads_with_the_parents_database(path):
