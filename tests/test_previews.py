@@ -91,17 +91,6 @@ def test_many_matches_make_no_ids_to_show_themselves(filled, monkeypatch):
     assert repr(matches).startswith("<simdb.Matches of 1 query, 4 matches: 'a'")
 
 
-def test_a_table_of_matches_names_the_query_of_each(filled):
-    matches = filled.query_many(["something else", NEAR[0], NEAR[1]], similarity=0.9, limit=1)
-
-    assert matches._repr_html_() == (
-        "<table><caption>3 queries, 2 matches</caption><thead><tr><th>query</th><th>id</th>"
-        "<th>distance</th><th>similarity</th></tr></thead><tbody>"
-        "<tr><td>1</td><td>a</td><td>0</td><td>1</td></tr>"
-        "<tr><td>2</td><td>b</td><td>0</td><td>1</td></tr></tbody></table>"
-    )
-
-
 def test_clusters_show_representatives_and_sizes(filled):
     filled.insert_many(["x", "y"], ["entirely other words than in the rest"] * 2)
     clusters = filled.find_clusters(similarity=0.9)

@@ -102,20 +102,6 @@ def test_near_copies_of_images_are_found_and_other_images_are_not(
     assert found == [[str(path)] for path in originals]
 
 
-def test_copies_of_images_are_clusters_and_claimed_once(recipe, originals, tmp_path):
-    database = recipe["index_images"](tmp_path / "db", originals)
-    copy = tmp_path / "copy.jpg"
-    with recipe["Image"].open(originals[3]) as image:
-        compressed(image, copy)
-
-    claimed = database.add_if_new("copy", recipe["image_bits"](copy))
-    database.insert("copy", recipe["image_bits"](copy))
-
-    assert claimed.id == str(originals[3])
-    assert [cluster.ids for cluster in database.find_clusters()] == [[str(originals[3]), "copy"]]
-    database.close()
-
-
 def test_results_become_tables_of_pyarrow(tmp_path):
     pytest.importorskip("pyarrow")
     recipe = section("tables", "Results as tables: Arrow, Polars, DuckDB")

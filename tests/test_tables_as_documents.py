@@ -7,6 +7,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
+from over import over
 
 import simdb
 
@@ -32,94 +33,77 @@ TABLES = {
     "Relation": Relation,
 }
 MAPPING = dict(zip(*ROWS.values(), strict=True))
-READING = {
-    "query_many": lambda reader, many: reader.query_many(many),
-    "nearest_many": lambda reader, many: reader.nearest_many(many, 2),
-}
-BY_ID = {
-    "query_many": lambda reader, many: reader.query_many(ids=many),
-    "nearest_many": lambda reader, many: reader.nearest_many(ids=many),
-    "get_many": lambda reader, many: reader.get_many(many),
-    "contains_many": lambda reader, many: reader.contains_many(many),
-}
-WRITING = {
-    "insert_many": lambda writer, many: writer.insert_many(["c", "d"], many),
-    "add_many_if_new": lambda writer, many: writer.add_many_if_new(["c", "d"], many),
-    "add_many_if_new of texts": lambda writer, many: writer.add_many_if_new(
-        ["c", "d"], many, verify="exact", texts=MAPPING
-    ),
-    "insert_batch": lambda writer, many: writer.insert_batch(["c", "d"], many),
-}
-WRITING_IDS = {
-    "insert_many": lambda writer, many: writer.insert_many(many, ROWS["text"]),
-    "add_many_if_new": lambda writer, many: writer.add_many_if_new(many, ROWS["text"]),
-    "insert_batch": lambda writer, many: writer.insert_batch(many, ROWS["text"]),
-    "delete_many": lambda writer, many: writer.delete_many(many),
-}
-FUNCTIONS = {
-    "fingerprints": simdb.fingerprints,
-    "signatures": simdb.signatures,
-    "fit_idf": simdb.fit_idf,
-    "find_all": lambda many: simdb.find_all(many, 4, 3),
-    "find_clusters": lambda many: simdb.find_clusters(many, 4, 3),
-    "write_sharded": lambda many: simdb.write_sharded("shards", [(["c", "d"], many)], shards=2),
-}
+TEXTS = ROWS["text"]
+DOCUMENTS = [
+    lambda verbs, many: verbs.query_many(many),
+    lambda verbs, many: verbs.nearest_many(many, 2),
+    lambda verbs, many: verbs.insert_many(["c", "d"], many),
+    lambda verbs, many: verbs.add_many_if_new(["c", "d"], many),
+    lambda verbs, many: verbs.add_many_if_new(["c", "d"], many, verify="exact", texts=MAPPING),
+    lambda verbs, many: verbs.insert_batch(["c", "d"], many),
+]
+IDS = [
+    lambda verbs, many: verbs.query_many(ids=many),
+    lambda verbs, many: verbs.nearest_many(ids=many),
+    lambda verbs, many: verbs.get_many(many),
+    lambda verbs, many: verbs.contains_many(many),
+    lambda verbs, many: verbs.insert_many(many, TEXTS),
+    lambda verbs, many: verbs.add_many_if_new(many, TEXTS),
+    lambda verbs, many: verbs.insert_batch(many, TEXTS),
+    lambda verbs, many: verbs.delete_many(many),
+]
+FUNCTIONS = [
+    simdb.fingerprints, simdb.signatures, simdb.fit_idf,
+    lambda many: simdb.find_all(many, 4, 3), lambda many: simdb.find_clusters(many, 4, 3),
+    lambda many: simdb.write_sharded("shards", [(["c", "d"], many)], shards=2),
+]  # fmt: skip
 REFUSED = "must be a list, array or iterator, got the (table|mapping) .*{}; give "
 
 
 @pytest.fixture
 def filled(database):
-    database.insert_many(ROWS["id"], ROWS["text"])
+    database.insert_many(ROWS["id"], TEXTS)
     return database
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("name", TABLES)
-def test_every_verb_refuses_a_table_by_its_name(filled, name):
-    with filled.read() as snapshot, filled.write() as transaction:
-        for reader in (filled, snapshot, transaction):
-            for call in (READING | BY_ID).values():
-                with pytest.raises(simdb.InputError, match=REFUSED.format(name)):
-                    call(reader, TABLES[name]())
-        for call in (*WRITING.values(), *WRITING_IDS.values()):
+@over("name", TABLES)
+def test_every_verb_and_function_refuses_a_table_by_its_name(filled, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with filled.write() as transaction:
+        for call in (*DOCUMENTS, *IDS):
             with pytest.raises(simdb.InputError, match=REFUSED.format(name)):
                 call(transaction, TABLES[name]())
+        for verb in (transaction.insert_many, transaction.add_many_if_new):
+            with pytest.raises(simdb.InputError, match=r"give both columns: table\['id'\], table"):
+                verb(TABLES[name]())
         assert len(transaction) == 2
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_every_function_refuses_a_table_by_its_name(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-
-    for call in FUNCTIONS.values():
+    for call in FUNCTIONS:
         with pytest.raises(simdb.InputError, match=REFUSED.format(name)):
             call(TABLES[name]())
 
 
-def test_a_mapping_is_no_list_of_documents(filled, tmp_path, monkeypatch):
+def test_a_sharded_database_refuses_a_table_by_its_name(tmp_path):
+    simdb.write_sharded(tmp_path / "shards", [tuple(ROWS.values())], shards=2)
+
+    with simdb.open_sharded(tmp_path / "shards") as sharded:
+        for call in (*DOCUMENTS[:2], *IDS[:4]):
+            with pytest.raises(simdb.InputError, match=REFUSED.format("pandas.DataFrame")):
+                call(sharded, TABLES["pandas.DataFrame"]())
+
+
+def test_a_mapping_is_no_list_of_documents_and_gives_its_keys_as_ids(filled, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     with filled.write() as transaction:
-        for call in (*READING.values(), *WRITING.values()):
+        for call in DOCUMENTS:
             with pytest.raises(simdb.InputError, match=REFUSED.format("dict")):
                 call(transaction, MAPPING)
         assert len(transaction) == 2
-    for call in FUNCTIONS.values():
+    for call in FUNCTIONS:
         with pytest.raises(simdb.InputError, match=REFUSED.format("dict")):
             call(MAPPING)
-
-
-def test_a_mapping_gives_its_keys_where_ids_are_wanted(filled):
     assert [document.id for document in filled.get_many(MAPPING)] == ["a", "b"]
     assert filled.delete_many(MAPPING) == 2
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("name", TABLES)
-def test_a_table_in_place_of_ids_and_documents_is_refused_with_both_columns(filled, name):
-    for verb in (filled.insert_many, filled.add_many_if_new, filled.insert_batch):
-        with pytest.raises(simdb.InputError, match=r"give both columns: table\['id'\], table"):
-            verb(TABLES[name]())
 
 
 @pytest.mark.parametrize("verb", ["insert_many", "add_many_if_new", "insert_batch"])

@@ -7,29 +7,7 @@ from over import over
 
 import simdb
 from simdb.compat.minwise import AFFINE32, AFFINE64, LEGACY
-from simdb.compat.row_form import MARK, WEIGHTED, NumberedKeys, WrittenKeys, packed, unpacked
-
-CHOSEN = np.random.default_rng(7)
-VALUES = {
-    AFFINE32: np.array([0, 1, 2**32 - 1, 7], np.uint32),
-    LEGACY: np.array([0, 1, 2**32 - 1, 7], np.uint64),
-    AFFINE64: np.concatenate(
-        [CHOSEN.integers(0, 2**64, 500, np.uint64), np.array([0, 1, 2**64 - 1], np.uint64)]
-    ),
-    WEIGHTED: np.array([[0, 0], [2**32 - 1, -(2**31)], [5, 2**31 - 1], [5, -1]], np.int64),
-}
-
-
-@over("scheme", VALUES)
-def test_values_come_back(scheme) -> None:
-    values = VALUES[scheme]
-
-    minima = packed(values, scheme)
-    again = unpacked(minima, scheme)
-
-    assert minima.dtype == np.uint32
-    assert again.dtype == values.dtype
-    assert again.tolist() == values.tolist()
+from simdb.compat.row_form import MARK, WEIGHTED, NumberedKeys, WrittenKeys, packed
 
 
 @over(
