@@ -136,53 +136,6 @@ def test_buckets_are_those_of_datasketch(index) -> None:
     assert [sum(each.values()) for each in index.get_subset_counts("d1", "x")] == [1] * index.b
 
 
-def test_a_key_is_stored_once(index) -> None:
-    made = minhashes()
-
-    with pytest.raises(ValueError, match="the key 'd1' exists"):
-        index.insert("d1", made[2])
-    with pytest.raises(ValueError, match="'d1'"):
-        index.insert_many(["new", "d1"], made[:2])
-    index.insert("d1", made[9], check_duplication=False)
-
-    assert "new" not in index
-    assert "d1" in index.query(made[9])
-
-
-def test_sessions_commit_their_buffers(tmp_path) -> None:
-    made = minhashes()
-    with MinHashLSH(threshold=0.5, num_perm=32, path=tmp_path / "index") as index:
-        assert index.is_empty()
-        with index.insertion_session(buffer_size=5) as session:
-            for number, each in enumerate(made):
-                session.insert(f"d{number}", each)
-            with pytest.raises(ValueError, match="'d11'"):
-                session.insert("d11", made[0])
-            session.insert("d11", made[11], check_duplication=False)
-        found = [sorted(index.query(each)) for each in made]
-        with index.deletion_session(buffer_size=5) as session:
-            for number in range(len(made)):
-                session.remove(f"d{number}")
-                with pytest.raises(ValueError, match="is not in the index"):
-                    session.remove(f"d{number}")
-
-        assert found == RECORDED["candidates"]
-        assert index.is_empty()
-
-
-def test_a_session_replaces_what_is_stored_beside_new_keys(tmp_path) -> None:
-    made = minhashes()
-    with MinHashLSH(threshold=0.5, num_perm=32, path=tmp_path / "index") as index:
-        index.insert("old", made[0])
-
-        with index.insertion_session() as session:
-            session.insert("new", made[5])
-            session.insert("old", made[11], check_duplication=False)
-
-        assert "old" in index.query(made[11])
-        assert "new" in index.query(made[5])
-
-
 def test_a_session_commits_its_buffer_after_an_exception(tmp_path) -> None:
     with MinHashLSH(num_perm=32, path=tmp_path / "index") as index:
         with pytest.raises(ValueError, match="but the index needs 32"):
@@ -277,7 +230,3 @@ def test_a_pickle_names_the_directory_and_opens_it_again(tmp_path):
 def test_the_import_of_a_class_without_a_database_names_datasketch(name):
     with pytest.raises(ImportError, match=f"from datasketch import {name}"):
         exec(f"from simdb.compat.datasketch import {name}")
-
-
-def test_an_unknown_name_is_no_attribute():
-    assert not hasattr(simdb.compat.datasketch, "MinHashTree")

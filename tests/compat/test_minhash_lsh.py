@@ -26,6 +26,7 @@ def directories(tmp_path, monkeypatch):
     """Settle rows often, in a directory that must be empty at the end."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(rows, "SETTLED", 7)
+    monkeypatch.chdir(tmp_path)
     yield tmp_path
     gc.collect()
     assert list(tmp_path.glob("simdb-*")) == []
@@ -66,12 +67,15 @@ def expected(stored, queries, bands, rows):
     ]
 
 
-@pytest.mark.few(2)
+PLACES = pytest.mark.parametrize("place", [{}, {"path": "index", "durability": "none"}], ids=len)
+
+
+@PLACES
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("params", [(4, 3), (16, 1), (2, 8)])
-def test_candidates_are_those_of_a_double_loop(scheme, params) -> None:
+def test_candidates_are_those_of_a_double_loop(scheme, params, place) -> None:
     made = many(40, scheme)
-    index = MinHashLSH(num_perm=16, params=params)
+    index = MinHashLSH(num_perm=16, params=params, **place, **({"scheme": scheme} if place else {}))
     stored = {}
 
     for number, each in enumerate(made):
@@ -93,13 +97,15 @@ def chosen_key(stored, number):
     return list(stored)[number % len(stored)]
 
 
-def test_a_session_inserts_and_removes() -> None:
+@PLACES
+def test_a_session_inserts_replaces_and_removes(place) -> None:
     made = many(30)
-    index = MinHashLSH(num_perm=16, params=(4, 3))
+    index = MinHashLSH(num_perm=16, params=(4, 3), **place)
+    index.insert((1,), made[0])
 
     with index.insertion_session(buffer_size=4) as session:
         for number, each in enumerate(made):
-            session.insert((number,), each)
+            session.insert((number,), each, check_duplication=number != 1)
         with pytest.raises(ValueError, match=r"the key \(29,\) exists"):
             session.insert((29,), made[0])
     with index.deletion_session(buffer_size=4) as session:
@@ -138,9 +144,11 @@ def test_keys_are_those_of_a_dict() -> None:
     assert index.is_empty()
 
 
-def test_a_key_that_is_removed_or_replaced_has_one_minhash() -> None:
+@PLACES
+def test_a_key_that_is_removed_or_replaced_has_one_minhash(place) -> None:
     made = many(20)
-    index = MinHashLSH(num_perm=16, params=(2, 8), storage_config={"type": "dict"}, prepickle=True)
+    more = place or {"storage_config": {"type": "dict"}, "prepickle": True}
+    index = MinHashLSH(num_perm=16, params=(2, 8), **more)
     for number, each in enumerate(made):
         index.insert(number, each)
         index.remove(number)
@@ -153,12 +161,13 @@ def test_a_key_that_is_removed_or_replaced_has_one_minhash() -> None:
     assert answers(index, made) == expected(stored, made, 2, 8)
 
 
-def test_a_batch_is_inserted_completely_or_not_at_all() -> None:
+@PLACES
+def test_a_batch_is_inserted_completely_or_not_at_all(place) -> None:
     made = many(3)
-    index = MinHashLSH(num_perm=16, params=(2, 8))
+    index = MinHashLSH(num_perm=16, params=(2, 8), **place)
     index.insert("a", made[0])
 
-    with pytest.raises(ValueError, match="exists"):
+    with pytest.raises(ValueError, match="exists|stored already"):
         index.insert_many(["b", "a"], made[:2])
     with pytest.raises(ValueError, match=r"\('b',\) is given twice"):
         index.insert_many([("b",), ("b",)], made[:2])
