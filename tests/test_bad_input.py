@@ -100,15 +100,6 @@ def test_odd_ids_are_kept_as_they_are(database, id):
     assert id in database
 
 
-def test_ids_of_different_types_are_different(database):
-    ids = ["1", b"1", 1]
-
-    database.insert_many(ids, [1, 2, 3])
-
-    assert [(type(id), id) for id in database] == [(type(id), id) for id in ids]
-    assert [database.get(id).fingerprint.bits for id in ids] == [1, 2, 3]
-
-
 def test_a_taken_id_is_refused_with_the_remedy(filled):
     with pytest.raises(simdb.ExistsError, match=r"id 5 is stored already.*on_conflict='replace'"):
         filled.insert_many(["new", 5, 6], GOOD)
@@ -187,13 +178,6 @@ def test_an_empty_document_is_stored_and_matches_nothing(database):
 def test_another_error_treatment_is_refused(filled, errors):
     with pytest.raises(simdb.InputError, match="'strict' or 'replace'"):
         filled.insert("a", "text", errors=errors)
-
-
-def test_damaged_text_can_be_replaced_when_asked_for(database):
-    database.insert_many([1, 2], [b"caf\xe9 au lait", "lone \ud800"], errors="replace")
-
-    assert len(database) == 2
-    assert database.query(b"caf\xe9 au lait", errors="replace")[0].id == 1
 
 
 @pytest.mark.parametrize(

@@ -109,15 +109,3 @@ def test_a_newer_format_version_is_refused_with_the_remedy(tmp_path, version):
 
     with pytest.raises(simdb.FormatError, match=f"version {version}.*newer simdb"):
         simdb.open(tmp_path / "db")
-
-
-def test_options_of_a_newer_version_are_refused_by_name(tmp_path):
-    simdb.open(tmp_path / "db").close()
-    stored = codec.encode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, {"turbo": 1})
-    with lmdb.open(str(tmp_path / "db"), max_dbs=64) as environment:
-        handle = environment.open_db(layout.META)
-        with environment.begin(write=True) as transaction:
-            transaction.put(layout.OPTIONS_KEY, stored, db=handle)
-
-    with pytest.raises(simdb.FormatError, match="turbo"):
-        simdb.open(tmp_path / "db")

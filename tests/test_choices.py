@@ -64,8 +64,3 @@ def test_an_option_takes_the_words_of_its_type_and_no_others(options, name, acce
 
     assert all(repr(word) in str(refused.value) for word in get_args(accepted))
     assert all(f'"{word}"' in choices.__doc__ for word in get_args(accepted))
-
-
-def test_at_run_time_the_same_words_are_refused(database):
-    with pytest.raises(simdb.OptionError, match="'pms'"):
-        database.query("text", search="pms")

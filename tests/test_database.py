@@ -196,18 +196,6 @@ def test_threads_that_close_one_database_leave_another_open(open_database, monke
     assert len(kept) == 0
 
 
-def test_two_databases_on_one_path_share_what_is_committed(open_database):
-    first = open_database(options=TINY)
-    second = open_database()
-
-    first.insert(1, 1)
-    second.insert(2, 2)
-    first.close()
-    second.compact()
-
-    assert list(second) == [1, 2]
-
-
 def test_another_durability_in_one_process_is_refused(open_database):
     open_database(durability="none")
 
@@ -226,14 +214,6 @@ def test_pickling_opens_the_same_database_again(open_database):
         assert again.options == database.options
 
 
-def test_a_pickled_reader_is_a_reader(open_database):
-    open_database().insert(1, 1)
-    reader = open_database(mode="r")
-
-    with pickle.loads(pickle.dumps(reader)) as again, pytest.raises(simdb.ReadOnlyError):
-        again.insert(2, 2)
-
-
 def test_a_copy_is_a_database_of_its_own(open_database, tmp_path):
     database = open_database(options=TINY)
     database.insert_many(range(30), np.arange(30, dtype=np.uint64), list(range(30)))
@@ -247,13 +227,6 @@ def test_a_copy_is_a_database_of_its_own(open_database, tmp_path):
     assert copied.get(29).metadata == 29
     copied.insert("own", 5)
     assert "own" not in database
-
-
-def test_a_copy_goes_to_a_new_directory_only(database, tmp_path):
-    (tmp_path / "there").mkdir()
-
-    with pytest.raises(simdb.ExistsError, match="new directory"):
-        database.copy(tmp_path / "there")
 
 
 def test_a_copy_to_an_impossible_place_is_refused_by_name(database, tmp_path):

@@ -89,11 +89,6 @@ def test_texts_where_fingerprints_belong_are_answered_with_what_to_do():
             list(call(["a text", "another"]))
 
 
-def test_a_word_that_nobody_has_is_refused_as_by_python():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
-        simdb.deduplicate(["a"], nonsense=1, similarity=0.5)
-
-
 @over(
     ("call", "verb"),
     [

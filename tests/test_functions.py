@@ -21,22 +21,6 @@ def test_many_texts_have_the_fingerprints_of_each():
     assert many.bits[0] == many.bits[3]
 
 
-def test_the_sketch_decides():
-    one = simdb.fingerprint(TEXT, simdb.Simhash(shingle=1))
-    three = simdb.fingerprint(TEXT, simdb.Simhash(shingle=3))
-    small = simdb.fingerprint(TEXT, simdb.Simhash(shingle=3, dimensions=64))
-
-    assert one.bits != three.bits == small.bits
-    assert small.weights.shape == (64,)
-
-
-def test_damaged_text_is_refused_or_replaced():
-    with pytest.raises(simdb.InputError, match="document 0"):
-        simdb.fingerprint(b"\xff")
-
-    assert not simdb.fingerprint(b"a \xff", errors="replace").is_empty
-
-
 def test_the_distance_counts_differing_bits():
     assert simdb.distance(0, 2**64 - 1) == 64
     assert simdb.distance(simdb.Fingerprint(5), np.uint64(4)) == 1
@@ -54,15 +38,6 @@ def test_the_similarity_is_a_cosine():
     assert simdb.similarity(left, simdb.fingerprint("")) == 0
     with pytest.raises(simdb.InputError, match="with weights"):
         simdb.similarity(left, simdb.Fingerprint(5))
-
-
-def test_token_lists_and_features_have_fingerprints_too():
-    tokens = simdb.fingerprint(TEXT.split(), simdb.Simhash(shingle=2))
-    features = simdb.Features(np.arange(9, dtype=np.uint64), np.ones(9))
-
-    assert tokens == simdb.fingerprint(TEXT, simdb.Simhash(shingle=2))
-    assert simdb.fingerprint(features).weights.shape == (128,)
-    assert simdb.fingerprint([]).is_empty
 
 
 @pytest.mark.parametrize("dimensions", [64, 128, 256])

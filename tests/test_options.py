@@ -169,19 +169,6 @@ def test_the_similarity_is_that_of_the_sketch_unless_it_is_given():
     assert simdb.Options(sketch=replace(tfidf, shingle=3)).similarity == 0.889
 
 
-@pytest.mark.parametrize("keep_clusters", ["none", "similarity"])
-@pytest.mark.parametrize("stored_bits", [8, 32])
-def test_options_of_signatures_come_back_and_have_no_blocks(keep_clusters, stored_bits):
-    sketch = simdb.Minhash(permutations=64, stored_bits=stored_bits, weighting="bag")
-    chosen = simdb.Options(sketch=sketch, bands=9, rows=7, keep_clusters=keep_clusters)
-
-    encoded = encode_options(chosen)
-
-    assert decode_options(encoded) == chosen
-    assert not {"blocks", "leading", "distance"} & set(encoded)
-    assert not {"bands", "rows"} & set(encode_options(simdb.Options()))
-
-
 @pytest.mark.parametrize(
     ("change", "error"),
     [

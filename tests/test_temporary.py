@@ -42,15 +42,6 @@ def test_every_verb_works_and_closing_removes_all_files(place):
         db.query("a")
 
 
-def test_each_is_a_database_of_its_own(place):
-    with simdb.open(None) as one, simdb.open(None, options=simdb.Options(blocks=5)) as other:
-        one.insert("a", "a text")
-
-        assert one.path != other.path
-        assert "a" not in other
-        assert other.options.blocks == 5
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -263,17 +263,6 @@ def test_functions_take_an_arrow_array(kind):
     assert len(simdb.fingerprints(array[:0])) == len(simdb.signatures(array[:0])) == 0
 
 
-def test_invalid_utf8_in_an_array_is_refused_or_replaced():
-    array = arrow.array([b"red", b"caf\xe9 au lait"])
-
-    with pytest.raises(simdb.InputError, match="document 1 is not valid UTF-8"):
-        simdb.fingerprints(array)
-    found = simdb.fingerprints(array, errors="replace")
-
-    wanted = simdb.fingerprints(["red", "caf\ufffd au lait"])
-    np.testing.assert_array_equal(found.bits, wanted.bits)
-
-
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
@@ -296,12 +285,3 @@ def test_values_of_an_array_become_the_objects_that_pyarrow_makes(values, kind):
         assert found == values
         assert list(map(type, found)) == list(map(type, values))
     assert listed(values) is None
-
-
-def test_ids_can_be_an_array_of_another_library(tmp_path):
-    ids = ForeignArray(arrow.array([7, 8], arrow.uint64()))
-
-    with simdb.open(tmp_path / "db") as db:
-        db.insert_many(ids, ["red fox", "blue whale"])
-
-        assert list(db) == [7, 8]

@@ -167,7 +167,7 @@ def test_a_batch_is_inserted_completely_or_not_at_all(place) -> None:
     index = MinHashLSH(num_perm=16, params=(2, 8), **place)
     index.insert("a", made[0])
 
-    with pytest.raises(ValueError, match="exists|stored already"):
+    with pytest.raises(ValueError, match=r"exists|stored already"):
         index.insert_many(["b", "a"], made[:2])
     with pytest.raises(ValueError, match=r"\('b',\) is given twice"):
         index.insert_many([("b",), ("b",)], made[:2])

@@ -200,21 +200,6 @@ def test_leaks_are_written_in_every_format(tmp_path, ending):
     assert json.loads(str(rows[0]["span"])) == [len(BEFORE), len(BEFORE) + len(ITEM)]
 
 
-def test_more_changed_records_than_are_changed_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("simdb.files.read_again.CHANGED_RECORDS", 2)
-    path = tmp_path / "rows.jsonl"
-    rows = [
-        {"id": str(at), "text": f"number {at}: {ITEM}" if at % 2 else "none"} for at in range(11)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-    found = simdb.decontaminate(path, against=[ITEM], action="cut")
-
-    assert found.data["text"].to_pylist() == [
-        f"number {at}: " if at % 2 else "none" for at in range(11)
-    ]
-
-
 @over(
     ("settings", "word"),
     [

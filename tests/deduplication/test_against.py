@@ -191,13 +191,6 @@ def changed(text, count):
     return " ".join([f"new{at}" for at in range(count)] + text.split()[count:])
 
 
-def test_texts_by_id_are_a_reference():
-    found = simdb.deduplicate([changed(ONE, 1), TWO], against={"one": ONE, 7: "other words here"})
-
-    assert found.data == [TWO]
-    assert found.representatives.tolist() == ["one"]
-
-
 def test_the_same_id_in_data_and_reference_is_no_conflict(tmp_path):
     rows = [{"id": "x", "text": ONE}, {"id": "y", "text": TWO}, {"id": "z", "text": TWO}]
     reference = [{"id": "x", "text": TWO + " again"}, {"id": "y", "text": changed(ONE, 1)}]
@@ -212,25 +205,6 @@ def test_the_same_id_in_data_and_reference_is_no_conflict(tmp_path):
     write(tmp_path / "b.jsonl", [TWO])
     same = simdb.deduplicate(tmp_path / "a.jsonl", against=tmp_path / "b.jsonl")
     assert (same.removed_ids.tolist(), same.representatives.tolist()) == (["d1"], ["d0"])
-
-
-def test_rows_of_a_reference_without_the_field_of_ids_have_positions():
-    found = simdb.deduplicate([{"id": "x", "text": ONE}], id="id", against=[TWO, ONE])
-
-    assert found.representatives.tolist() == [1]
-
-
-def test_survivors_of_files_are_written_without_the_reference(tmp_path):
-    write(tmp_path / "data.jsonl", [ONE, TWO, changed(TWO, 1)])
-    write(tmp_path / "old.jsonl", [changed(ONE, 1)])
-
-    found = simdb.deduplicate(tmp_path / "data.jsonl", against=tmp_path / "old.jsonl")
-    found.write(tmp_path / "kept.jsonl")
-
-    lines = (tmp_path / "data.jsonl").read_text().splitlines(keepends=True)
-    assert (tmp_path / "kept.jsonl").read_text() == lines[1]
-    assert found.data.to_pylist() == [{"id": "d1", "text": TWO}]
-    assert found.null_count == 0
 
 
 @pytest.mark.parametrize("is_file", [False, True])

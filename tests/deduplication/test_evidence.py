@@ -68,16 +68,6 @@ def test_a_row_comes_back_if_it_is_less_similar_to_the_row_that_stays(seed, simi
     assert all(goes[row] == group.representative for group in found.groups for row in group.ids[1:])
 
 
-def test_rows_that_came_back_may_match_each_other():
-    # Both copies lack other words of the first text, and match each other better than it.
-    texts = ["a b c d e f g h", "a b c d e f", "a b c d e"]
-    first = deduplicate(texts)
-
-    assert first.kept.tolist() == [True, False, False]
-    assert first.at(0.8).kept.tolist() == [True, True, True]
-    assert deduplicate(texts, 0.8).kept.tolist() == [True, True, False]
-
-
 def test_a_stricter_result_can_be_made_stricter_and_says_its_similarity():
     texts = near_copies(3)
     first = deduplicate(texts)

@@ -173,16 +173,6 @@ def test_a_bad_line_is_named_in_words_of_python(tmp_path):
         simdb.deduplicate(tmp_path / "a.jsonl", unit="line", id=["a"])
 
 
-def test_a_file_that_changed_is_not_written(tmp_path):
-    write(tmp_path / "a.jsonl", RECORDS)
-    found = simdb.deduplicate(tmp_path / "a.jsonl")
-    write(tmp_path / "a.jsonl", RECORDS[::-1])
-
-    with pytest.raises(simdb.InputError, match="was changed while it was read"):
-        found.write(tmp_path / "k.jsonl")
-    assert not (tmp_path / "k.jsonl").exists()
-
-
 @pytest.fixture
 def begun(monkeypatch):
     """The threads that simdb has started, with blocks so small that there is work for several."""

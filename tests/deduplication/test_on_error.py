@@ -179,15 +179,6 @@ def test_records_of_files_are_left_out_with_file_and_line(way, tmp_path_factory)
         simdb.deduplicate(path, **given)
 
 
-def test_nulls_are_refused_as_asked_whatever_is_left_out(tmp_path):
-    path = tmp_path / "in.jsonl"
-    path.write_text('{"id": "a", "text": null}\n{"id": "b", "text": "words of it"}\n')
-
-    for data in (["words of it", None, b"\xff"], path):
-        with pytest.raises(simdb.InputError, match=r"no text|null"):
-            simdb.deduplicate(data, on_null="error", on_error="skip")
-
-
 @over("data", [
     {"a": text(0), "b": 5, "c": text(0), "d": text(1)},
     [{"text": text(0)}, text(2), {"text": text(0)}, {"text": text(1)}],

@@ -178,13 +178,6 @@ def test_strings_of_numpy_and_generators_are_texts():
     assert encoded.kept.tolist() == wanted.kept.tolist()
 
 
-def test_a_field_that_some_dicts_lack_is_null():
-    found = simdb.deduplicate([{"text": TEXTS[0]}, {"id": 1}, {"text": TEXTS[0], "id": 2}])
-
-    assert found.data == [{"text": TEXTS[0]}, {"id": 1}]
-    assert found.null_count == 1
-
-
 def odd_columns(arrow):
     """Return columns that pyarrow itself does not filter, of ten rows."""
     view = arrow.string_view()

@@ -268,17 +268,3 @@ def test_a_file_that_was_replaced_or_removed_is_read_while_it_is_open(tmp_path, 
                 continue
             with pytest.raises(simdb.InputError, match=r"cannot be read again \(No such file"):
                 texts_of(row, starts, sizes)
-
-
-def test_descriptors_are_closed(tmp_path):
-    (tmp_path / "a").write_bytes(LINES[0])
-    (tmp_path / "b.gz").write_bytes(gzip.compress(LINES[0], mtime=0))
-    before = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
-    for _ in range(3):
-        with Origins() as row:
-            row.need()
-            for name in ("a", "b.gz"):
-                batches_of(tmp_path / name, SourceOptions(origins=row, has_fields=False))
-    after = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
-
-    assert len(after) == len(before)

@@ -34,15 +34,6 @@ def rated(similarities, labels, prior=0.6, least=0.2):
     return rate(found, flags, prior=prior, least=least, folds=folds)
 
 
-def test_many_pairs_outweigh_the_prior():
-    similarities = np.linspace(0, 1, 400)
-
-    rating = rated(similarities, similarities >= 0.45, prior=0.8)
-
-    assert rating.threshold == pytest.approx(0.45, abs=0.02)
-    assert rating.f1 > 0.95
-
-
 def test_one_stray_pair_does_not_decide_the_threshold():
     similarities = [*np.linspace(0.1, 0.4, 25), *np.linspace(0.7, 1, 25)]
     labels = [False] * 25 + [True] * 25
