@@ -112,17 +112,6 @@ def test_what_cannot_be_followed_is_refused(database, queries, given, message):
             verb(distance=DISTANCE, search=simdb.Search(**how), **asked)
 
 
-def test_header_bits_alone_keep_the_recall(database, queries):
-    asked = {"search": simdb.Search(method="psm", header_bits=4), "recall": 0.9}
-    exact = len(database.query_many(queries, distance=DISTANCE, recall=1.0).ordinals)
-    plan = database.plan(distance=DISTANCE, **asked)
-
-    found = database.query_many(queries, distance=DISTANCE, **asked)
-
-    assert plan.header_bits <= 4 or plan.method == "bphs"
-    assert len(found.ordinals) >= 0.8 * exact
-
-
 GROUPS = 12
 # No header but the query's own: what differs in its bits, 8 or fewer, is not found.
 OWN = {"distance": 2, "search": simdb.Search(method="psm", attempts=0, header_bits=8)}

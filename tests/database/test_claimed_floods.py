@@ -139,19 +139,6 @@ def test_a_match_behind_a_flood_of_candidates_that_are_none_is_found(open_databa
     assert len(database) == 61
 
 
-def test_a_similar_document_behind_many_with_its_key_is_found(open_database, tiny):
-    others = [f"alpha beta gamma delta epsilon zeta x{at} y{at} z{at}" for at in range(60)]
-    claimed = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
-    database = open_database(options=SHARING)
-    database.insert_many(range(61), [*others, claimed])
-
-    refused = database.add_many_if_new(["new"], [claimed], similarity=0.99)
-    first = database.query_many([claimed] * 3, similarity=0.99, match="first")
-
-    assert [[match.id for match in row] for row in refused] == [[60]]
-    assert [[match.id for match in row] for row in first] == [[60]] * 3
-
-
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash(stored_bits=8)])
 def test_a_flood_in_one_call_costs_few_comparisons_for_each_document(open_database, counts, sketch):
     words = " ".join(f"word{at}" for at in range(200))

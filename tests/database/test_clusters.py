@@ -1,7 +1,6 @@
 """Clusters by policy: stars equal those of a double loop, in every order."""
 
 import hypothesis.strategies as st
-import numpy as np
 import pytest
 from hypothesis import given
 from oracle import Oracle, Stored, stars
@@ -59,39 +58,6 @@ def test_stars_are_those_of_the_definition(
     ordered = sorted(oracle.documents, key=lambda id: (ranks[id] is None, ranks[id] or 0, id))
     assert ids_of(by_age) == stars(list(oracle.documents), pairs)
     assert ids_of(by_rank) == stars(ordered, pairs)
-
-
-def test_documents_that_are_near_but_unlike_make_no_star(tmp_path_factory):
-    weights = np.full((2, 64), 0.01, np.float32)
-    weights[0, :32] = weights[1, 32:] = 1
-    with open_with(tmp_path_factory, sketch=simdb.Simhash(dimensions=64)) as database:
-        bits = np.full(2, 2**64 - 1, np.uint64)
-        database.insert_many([1, 2], simdb.Fingerprints(bits, weights))
-
-        assert len(database.find_clusters(similarity=0.9, policy="star")) == 0
-        assert len(database.find_clusters(distance=0, policy="star")) == 1
-
-
-def test_a_field_of_the_metadata_chooses_the_representative(tmp_path_factory):
-    with open_with(tmp_path_factory) as database:
-        dates = ["2020", None, "2019", "2021", "2018"]
-        metadata = [{"date": date} if date else None for date in dates]
-        database.insert_many(list("abcde"), [0, 1, 2, 1 << 40, 1 << 41], metadata)
-        database.delete("e")
-
-        by_age = database.find_clusters(distance=2)
-        by_date = database.find_clusters(distance=2, keep="min:date")
-        star = database.find_clusters(distance=1, policy="star", keep="min:date")
-
-        assert ids_of(by_age) == [["a", "b", "c", "d"]]
-        assert ids_of(by_date) == [["c", "a", "d", "b"]]
-        assert by_date[0].representative == "c"
-        assert ids_of(star) == [["c", "a"]]
-        with database.write() as transaction:
-            transaction.insert("f", 3, metadata={"date": "1999"})
-            (cluster,) = transaction.find_clusters(distance=2, keep="min:date")
-            assert cluster.representative == "f"
-            transaction.abort()
 
 
 def test_of_documents_of_tokens_the_longest_stays(tmp_path_factory):

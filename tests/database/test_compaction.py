@@ -1,8 +1,6 @@
-import errno
 import os
 
 import numpy as np
-import pytest
 
 import simdb
 from simdb.database.maintenance import compaction
@@ -75,22 +73,6 @@ def test_a_leftover_of_an_interrupted_compaction_is_replaced(database):
     assert report.note == ""
     assert not os.path.exists(leftover)
     assert len(database) == 100
-
-
-def test_a_replacement_that_fails_leaves_the_database_open(database, monkeypatch):
-    fill(database)
-
-    def fail(source, target):
-        raise OSError(errno.EIO, "the disk is gone")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(simdb.FullError, match="the disk is gone"):
-        database.compact()
-    monkeypatch.undo()
-
-    assert list(database) == list(range(100))
-    database.insert("later", 1)
-    assert not os.path.exists(os.path.join(database.path, compaction.COPY_FILE))
 
 
 def test_a_reader_that_began_before_goes_on_after_compaction_in_another_database(open_database):

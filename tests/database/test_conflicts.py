@@ -1,4 +1,4 @@
-"""Documents whose ids are stored already: what on_conflict= of the writing verbs does."""
+"""Documents whose ids are stored already: what on_conflict= does, and claims that are repeated."""
 
 import numpy as np
 import pytest
@@ -52,16 +52,6 @@ def test_equal_bits_with_other_weights_are_another_document(database):
 
     with pytest.raises(simdb.ExistsError, match=r"different document .* 'page'.*'replace'"):
         database.add_if_new("page", bits, distance=3)
-
-
-@over("verb", ["insert_many", "add_many_if_new", "insert_batch"])
-def test_an_id_given_twice_is_refused_by_error(database, verb):
-    named = {} if verb == "insert_batch" else {"on_conflict": "error"}
-
-    with pytest.raises(simdb.InputError, match="given twice"):
-        getattr(database, verb)(["a", "b", "a"], [1, 2, 1], **named)
-
-    assert len(database) == 0
 
 
 @pytest.mark.parametrize(
@@ -119,10 +109,14 @@ def test_texts_decide_about_the_documents_between_conflicts(database):
 
 
 @over("rule", ["", "SAME", None, True, "upsert"])
-def test_an_unknown_rule_is_refused_by_name(database, rule):
+def test_an_unknown_rule_is_refused_by_name_and_an_id_given_twice_by_error(database, rule):
     for store in (database.insert, database.add_if_new):
         with pytest.raises(simdb.OptionError, match="on_conflict must be one of 'same', 'skip'"):
             store("a", 1, on_conflict=rule)
+    for store in (database.insert_many, database.add_many_if_new):
+        with pytest.raises(simdb.InputError, match="given twice"):
+            store(["a", "b", "a"], [1, 2, 1], on_conflict="error")
+    assert len(database) == 0
 
 
 def test_a_conflict_late_in_a_call_leaves_nothing(database):
@@ -136,3 +130,37 @@ def test_a_conflict_late_in_a_call_leaves_nothing(database):
             )
 
         assert list(transaction) == ["taken", "staged"]
+
+
+def copy_of(group, copy):
+    """Return a text of 40 words of its group; each copy has two other words of its own."""
+    words = [f"{group}.{place}" for place in range(40)]
+    words[copy] = words[copy + 20] = f"{group}.{copy}.own"
+    return " ".join(words)
+
+
+@pytest.mark.parametrize("method", ["polytope", "bphs"])
+def test_a_batch_claimed_again_is_refused_again(open_database, method):
+    """Comparing found all matches when everything was new; the tables find a part of them."""
+    database = open_database(options=simdb.Options(delta_documents=4))
+    texts = [copy_of(group, copy) for copy in range(6) for group in range(30)]
+    asked = {"similarity": 0.8, "recall": 0.05, "search": method}
+    first = database.add_many_if_new(range(180), texts, **asked)
+    stored = list(database)
+
+    again = database.add_many_if_new(range(180), texts, **asked)
+
+    assert list(database) == stored == list(range(30))
+    assert [len(row) for row in first] == [0] * 30 + [1] * 150
+    assert [[match.id for match in row] for row in again] == [[at % 30] for at in range(180)]
+
+
+def test_groups_grow_unless_many_are_candidates_by_chance(database, monkeypatch):
+    monkeypatch.setattr(claim, "GROUP_FIRST", 100)
+    few, many = [], []
+
+    database.add_many_if_new(range(900), [0] * 900, distance=3, progress=few.append)
+    database.add_many_if_new(range(900), [0] * 900, distance=30, progress=many.append)
+
+    assert few == [100, 300, 700, 900]
+    assert many == [*range(100, 901, 100)]

@@ -4,7 +4,6 @@ import random
 from functools import cache
 from itertools import combinations
 
-import numpy as np
 import pytest
 from families import drawn_families, jaccard
 
@@ -111,19 +110,6 @@ def test_where_a_text_is_missing_the_estimate_decides(db):
     assert pairs.verification.unknown > 0
 
 
-def test_where_all_texts_are_missing_the_estimates_decide_in_a_database_without_runs(tmp_path):
-    with simdb.open(tmp_path / "db") as database:
-        database.insert_many(TEXTS.keys(), TEXTS.values())
-
-        pairs = database.find_all(
-            verify="exact", texts=lambda ids: [None] * len(ids), search="polytope"
-        )
-
-        assert len(pairs) > 20
-        assert not np.isnan(pairs.similarity).any()
-        assert pairs.verification.overruled == 0
-
-
 def test_arguments_that_do_not_go_together_are_refused(database):
     database.insert_many(list(TEXTS), list(TEXTS.values()))
     for arguments, message in (
@@ -137,27 +123,6 @@ def test_arguments_that_do_not_go_together_are_refused(database):
                 verb(**arguments)
     with pytest.raises(simdb.InputError, match="and returned 1 texts"):
         list(database.find_all(texts=lambda ids: ["one"]))
-
-
-def test_a_search_by_tables_finds_the_candidates_of_large_collections(tmp_path, monkeypatch):
-    """By tables about .95 to .99 of the pairs are found; fewer than .9 of 400 hardly ever are."""
-    texts = drawn_families(400, 9)
-    ids = list(texts)
-    with simdb.open(tmp_path / "db", durability="none") as database:
-        database.insert_many(ids, list(texts.values()))
-
-        found = database.find_all(verify="exact", texts=texts, search="polytope")
-        pairs = found_by(found)
-
-    true = {
-        frozenset(pair): jaccard(texts[pair[0]], texts[pair[1]])
-        for family in range(400)
-        for pair in combinations([f"{family}-{member}" for member in range(4)], 2)
-    }
-    true = {pair: value for pair, value in true.items() if value >= LEAST}
-    assert found.plan.method == "polytope"
-    assert all(pairs[pair] == pytest.approx(true[pair]) for pair in pairs)
-    assert len(pairs) >= 0.9 * len(true) > 360
 
 
 @pytest.mark.parametrize("copies", [250, 600])

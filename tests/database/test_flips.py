@@ -105,14 +105,8 @@ def test_a_plan_says_which_tables_are_read_and_with_how_many_flips():
     )
     equal = planned(1e7, distance=0, has_weights=False)
     assert (equal.tables, equal.table_flips, equal.probes) == (1, (0, -1, -1, -1), 1)
+    assert (equal.header_bits, plan.header_bits) == (22, 16)
     assert equal.reason == "1 table finds all within distance 0 for certain"
-
-
-def test_equal_fingerprints_are_looked_up_by_the_whole_directory():
-    equal, near = (planned(1e7, distance=each, has_weights=False) for each in (0, 1))
-
-    assert (equal.header_bits, near.header_bits) == (22, 16)
-    assert equal.cost_seconds < near.cost_seconds / 2
 
 
 def test_a_match_is_explained_by_the_first_table_that_reaches_it_with_its_own_flips():

@@ -65,18 +65,6 @@ def test_readers_are_listed_with_their_lag(database):
     assert {reader.process for reader in readers} == {os.getpid()}
 
 
-def test_the_check_is_a_snapshot_and_may_be_left_half_way(database):
-    database.insert_many(range(20), range(20))
-
-    check = database.check(deep=True)
-    database.insert(50, 50)
-    assert list(check) == []
-
-    half = database.check(deep=True)
-    next(half, None)
-    del half
-
-
 def test_the_fill_of_headers_equals_a_count_header_by_header(open_database, monkeypatch):
     monkeypatch.setattr(inspection, "COUNTED_HEADERS", 3)
     database = open_database(options=simdb.Options(delta_documents=16, growth=2))
