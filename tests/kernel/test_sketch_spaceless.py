@@ -3,8 +3,8 @@
 import random
 from functools import cache
 
+import feature_oracle as oracle
 import numpy as np
-import reference_kernel as reference
 from hypothesis import given, strategies as st
 from over import over
 from script_oracle import SYLLABLES, made_text, words_of
@@ -31,7 +31,7 @@ def assert_cut(sketch, texts, unit, **changed):
     """Compare the weights of texts with those of the tokens that the definition gives."""
     weights, features = sketch.project_texts(texts, unit=unit, **(TEXT | changed))
     tokens = [known_words(text, BY_CHARACTER[unit]) for text in texts]
-    wanted, wanted_features = reference.remembered(reference.project_tokens, tokens, **TOKENS)
+    wanted, wanted_features = oracle.remembered(oracle.project_tokens, tokens, **TOKENS)
 
     np.testing.assert_array_equal(features, wanted_features)
     np.testing.assert_array_equal(weights, wanted)

@@ -1,8 +1,7 @@
 """Documents of 256 weights: the first 128 are the usual ones, in every variant."""
 
+import feature_oracle as oracle
 import numpy as np
-import reference_kernel as reference
-from feature_oracle import further_words
 from over import over
 from test_sketch_text import OPTIONS
 
@@ -19,7 +18,7 @@ def test_further_weights_are_made_of_the_first_word(sketch, counting, shingle):
 
     offsets, hashes, counts = sketch.count_texts(TEXTS, **options)
     usual, numbers = sketch.project_texts(TEXTS, **options, counting=counting)
-    further = np.array([further_words(word) for word in hashes.tolist()], "<u8").reshape(-1, 2)
+    further = np.column_stack(oracle.further_words(hashes)).astype("<u8")
     bits = np.unpackbits(further.view(np.uint8), axis=1, bitorder="little").astype(np.int64)
     signs = (2 * bits - 1) * (counts[:, None] if counting == "tf" else 1)
     assert (weights[:, :128] == usual).all()
@@ -31,13 +30,13 @@ def test_further_weights_are_made_of_the_first_word(sketch, counting, shingle):
 @over("counting", ["tf", "binary", "log-tf"])
 @over("is_weighted", [False, True])
 def test_every_variant_makes_the_same_weights(sketch, counting, is_weighted):
-    entries = np.array([5 << 16 | 900, 77 << 40 | 2000], np.uint64)
-    idf = (entries, np.array([0, 2], np.uint32), 1500) if is_weighted else None
-    options = OPTIONS | {"counting": counting, "idf": idf, "dimensions": 256}
+    idf = {5: 900, 77 << 24: 2000} if is_weighted else None
+    options = OPTIONS | {"counting": counting, "dimensions": 256}
+    given = options | {"idf": oracle.arguments_of(idf) if idf else None}
     tokens = [text.split() for text in TEXTS]
 
-    weights, _ = sketch.project_texts(TEXTS, **options)
+    weights, _ = sketch.project_texts(TEXTS, **given)
 
-    given = {key: options[key] for key in options if key not in ("unit", "lowercase")}
-    assert (weights == reference.project_texts(TEXTS, **options)[0]).all()
+    del given["unit"], given["lowercase"]
+    assert (weights == oracle.project_texts(TEXTS, **options, idf=idf)[0]).all()
     assert (weights == sketch.project_tokens(tokens, **given)[0]).all()

@@ -49,7 +49,7 @@ def test_weights_are_those_of_plain_python(weighting, settings):
         features_of(text, settings["shingle"], stop_words=stop_words, stemming=stemming)
         for text in TEXTS
     ]
-    known = sorted({first >> 16 for each in features for first, _ in each})[::2]
+    known = sorted({first >> 16 for each in features for first, _ in each.tolist()})[::2]
     idf = {tag: 1024 + 37 * at for at, tag in enumerate(known)}
     sketch = simdb.Simhash(seed=SEED, weighting=weighting, **settings)
     if sketch.uses_idf:
@@ -60,7 +60,8 @@ def test_weights_are_those_of_plain_python(weighting, settings):
 
     counting = weighting.removesuffix("-idf")
     known_idf = idf if sketch.uses_idf else None
-    assert weights.tolist() == [oracle.weights_of(each, counting, known_idf) for each in features]
+    wanted = [oracle.weights_of(each, counting, known_idf)[0] for each in features]
+    np.testing.assert_array_equal(weights, wanted)
 
 
 def test_tokens_enter_after_the_case_and_before_the_stop_words():

@@ -1,13 +1,18 @@
-"""Features in plain loops over Python integers: tokens, hashes of shingles, weights, IDF tables."""
+"""Features in plain numpy: tokens, hashes of shingles, weights of documents, IDF tables.
+
+`project_texts` and `project_tokens` give the same answers as those of `simdb_ext._sketch`, whose
+stub has the contracts; they take for granted that the arguments are right.
+"""
 
 import math
-import unicodedata
-from collections import Counter
+from functools import lru_cache
 
 import mmh3
 import numpy as np
+from script_oracle import words_of
 
 from simdb.core.text_sketch import IdfTable, directory_bits
+from simdb.sketch.cutting import code_points, contents_of, cut
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -22,18 +27,10 @@ def tokens_of(text, unit, lowercase):
         folded = " ".join("".join(white).split(" ")).strip(" ")
         while "  " in folded:
             folded = folded.replace("  ", " ")
-        return [lower(character) if lowercase else character for character in folded]
-    tokens, word = [], ""
-    for character in text + " ":
-        category = unicodedata.category(character)
-        is_word = category[0] in "LMN" or category == "Pc"
-        if is_word and not is_cjk(character):
-            word += lower(character) if lowercase else character
-            continue
-        tokens += [word] if word else []
-        tokens += [character] if is_word else []
-        word = ""
-    return tokens
+        tokens = list(folded)
+    else:
+        tokens = text.split() if unit == "whitespace" else words_of(text, "cjk")
+    return ["".join(map(lower, token)) for token in tokens] if lowercase else tokens
 
 
 def lower(character):
@@ -44,69 +41,103 @@ def is_white(character):
     return character.isspace() and character not in "\x1c\x1d\x1e\x1f"
 
 
-def is_cjk(character):
-    ranges = "\u3040\u30ff\u3400\u4dbf\u4e00\u9fff\uac00\ud7af\uf900\ufaff\U00020000\U0003ffff"
-    return any(a <= character <= b for a, b in zip(ranges[::2], ranges[1::2], strict=True))
-
-
-def fmix64(word):
-    word = ((word ^ word >> 33) * 0xFF51AFD7ED558CCD) & MASK
-    word = ((word ^ word >> 33) * 0xC4CEB9FE1A85EC53) & MASK
-    return word ^ word >> 33
+def fmix64(words):
+    """Return the finaliser of MurmurHash3_x64_128 of a whole number or an array of them."""
+    words = ((words ^ words >> 33) * 0xFF51AFD7ED558CCD) & MASK
+    words = ((words ^ words >> 33) * 0xC4CEB9FE1A85EC53) & MASK
+    return words ^ words >> 33
 
 
 def features_of(tokens, shingle, seed=0):
-    """Return both words of the hash of every shingle of tokens, which are bytes."""
-    pairs = [mmh3.hash64(token, seed, signed=False) for token in tokens]
-    length = min(shingle, len(pairs))
+    """Return both words of the hash of every shingle of tokens, which are bytes: uint64[n, 2]."""
+    hashes = [mmh3.hash64(token, seed, signed=False) for token in tokens]
+    words = np.array(hashes, np.uint64).reshape(-1, 2)
+    length = min(shingle, len(words))
     if length <= 1:
-        return pairs
-    windows = [pairs[at : at + length] for at in range(len(pairs) - length + 1)]
-    return [tuple(mixed(window, word) for word in (0, 1)) for window in windows]
-
-
-def mixed(window, word):
-    total = 0
-    for hashes in window:
-        total = (total << 23 | total >> 41) & MASK ^ hashes[word]
-    return fmix64(total)
+        return words
+    features = np.zeros((len(words) - length + 1, 2), np.uint64)
+    for place in range(length):
+        turned = features << np.uint64(23) | features >> np.uint64(41)
+        features = turned ^ words[place : place + len(features)]
+    return fmix64(features)
 
 
 def further_words(first):
-    """Return the third and the fourth word of a feature."""
+    """Return the third and the fourth word of features given by their first words."""
     return [fmix64(first ^ k * GOLDEN & MASK) for k in (2, 3)]
 
 
-def sums_of(weighted, dimensions=128):
-    """Compute Algorithm 1 of (feature, whole weight) pairs, one bit at a time."""
-    sums = [0] * dimensions
-    for feature, weight in weighted:
-        words = [*feature, *further_words(feature[0])]
-        for j in range(dimensions):
-            sums[j] += weight if words[j // 64] >> j % 64 & 1 else -weight
-    return sums
+def sums_of(features, weights, dimensions):
+    """Compute Algorithm 1: the sum of weights, plus where a bit is set and minus elsewhere."""
+    words = np.column_stack([features, *further_words(features[:, 0])])[:, : dimensions // 64]
+    content = np.ascontiguousarray(words, "<u8").view(np.uint8)
+    bits = np.unpackbits(content, axis=1, bitorder="little").astype(np.int64)
+    return weights @ (2 * bits - 1)
 
 
-def weights_of(features, counting, idf=None, dimensions=128):
-    """Return the weights of features under a way to count and the units of highest 48 bits."""
-    weighted = []
-    for feature, count in Counter(features).items():
-        units = factor(count, counting)
-        if idf is not None:
-            units = (units * idf.get(feature[0] >> 16, DEFAULT) + UNITS // 2) // UNITS
-        weighted.append((feature, units))
-    return [float(np.float32(total / UNITS)) for total in sums_of(weighted, dimensions)]
+def weights_of(features, counting="tf", idf=None, dimensions=128):
+    """Return the weights of a document with these features, and how many features count.
+
+    `idf`: the units of features by the highest 48 bits of their first words.
+    """
+    distinct, counts = {}, []
+    for feature in map(tuple, features.tolist()):
+        distinct[feature] = distinct.get(feature, 0) + 1
+    counts = [units_of(feature[0], number, counting, idf) for feature, number in distinct.items()]
+    rows = np.array([*distinct], np.uint64).reshape(-1, 2)
+    sums = sums_of(rows, np.array(counts, np.int64), dimensions)
+    number = len(features) if counting == "tf" else len(distinct)
+    if counting != "log-tf" and idf is None:
+        return (sums // UNITS).astype(np.int32), number
+    return (sums / UNITS).astype(np.float32), number
 
 
-def factor(count, counting):
+def units_of(first, count, counting, idf):
     logarithm = math.floor(UNITS * (1 + math.log(count)) + 0.5)
-    return {"binary": UNITS, "log-tf": logarithm, "tf": UNITS * count}[counting]
+    units = {"binary": UNITS, "log-tf": logarithm, "tf": UNITS * count}[counting]
+    if idf is None:
+        return units
+    return (units * idf.get(first >> 16, DEFAULT) + UNITS // 2) // UNITS
+
+
+def project_texts(texts, *, unit, lowercase, replace, **options):
+    errors = "replace" if replace else "strict"
+    return projected([cut(code_points(each, errors), unit, lowercase) for each in texts], **options)
+
+
+def project_tokens(documents, *, replace, **options):
+    errors = "replace" if replace else "strict"
+    return projected([contents_of(each, errors) for each in documents], **options)
+
+
+def projected(documents, *, shingle, seed, start, counting="tf", idf=None, dimensions=128):
+    features = [features_of(tokens, shingle, seed) for tokens in documents]
+    rows = [weights_of(each, counting, idf, dimensions) for each in features]
+    weights = np.array([row for row, _ in rows]).reshape(-1, dimensions)
+    return weights, np.array([number for _, number in rows], np.int64)
+
+
+def remembered(project, documents, **options):
+    """Return `project(documents, **options)` from a cache: variants are tested on the same data."""
+    known = tuple(each if isinstance(each, str | bytes) else tuple(each) for each in documents)
+    return _remembered(project, known, tuple(sorted(options.items())))
+
+
+@lru_cache(maxsize=200)
+def _remembered(project, documents, options):
+    return project(documents, **dict(options))
 
 
 def table_of(idf, settings=None):
-    """Make an IDF table of these units, by the highest 48 bits of first words."""
+    """Make an IDF table of these units."""
     entries = np.array(sorted(tag << 16 | units for tag, units in idf.items()), np.uint64)
     bits = directory_bits(len(entries))
     slots = (entries >> np.uint64(64 - bits) if bits else entries * 0).astype(np.int64)
     directory = np.searchsorted(slots, np.arange((1 << bits) + 1)).astype(np.uint32)
     return IdfTable(entries, directory, DEFAULT, 100, settings or {})
+
+
+def arguments_of(idf):
+    """Return the table of these units as the kernel takes it."""
+    table = table_of(idf)
+    return table.entries, table.directory, table.default
