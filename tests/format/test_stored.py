@@ -86,19 +86,6 @@ def test_reading_a_stored_database_leaves_the_number_of_its_tables(name, count, 
     assert is_named == (count is not None)
 
 
-@pytest.mark.few(2)
-def test_a_stored_database_can_be_calibrated(version):
-    path, answers = version
-    with simdb.open(path, "w") as database:
-        if database.options.is_minhash:
-            pytest.skip("bands are not calibrated")
-        database.calibrate()
-
-    with simdb.open(path, "r") as database:
-        assert plain(stored.answers(database)) == answers
-    assert_sound(path)
-
-
 @pytest.mark.few(4)
 @pytest.mark.parametrize("name", stored.STORED)
 def test_the_same_documents_give_the_same_answers_today(name, tmp_path):
@@ -107,21 +94,6 @@ def test_the_same_documents_give_the_same_answers_today(name, tmp_path):
 
     with simdb.open(tmp_path / "today") as database:
         assert plain(stored.answers(database)) == answers
-
-
-def test_the_database_that_would_be_stored_holds_everything(tmp_path):
-    stored.fill(tmp_path / "db")
-
-    with simdb.open(tmp_path / "db") as database:
-        stats = database.stats()
-        answers = stored.answers(database)
-
-    assert len(stats.runs) >= 2
-    assert stats.delta_count > 0
-    assert stats.deleted_count > 0
-    assert len(answers["pairs"]) >= 15
-    assert any(len(row) > 1 for row in answers["similar"])
-    assert (tmp_path / "db" / "data.mdb").stat().st_size < 300_000
 
 
 def test_every_version_and_every_option_that_adds_to_it_has_a_stored_database():

@@ -49,10 +49,6 @@ def test_the_table_of_the_compiled_kernel_is_the_same():
     assert [list(map(int, row)) for row in rows] == ranges().tolist()
 
 
-def test_the_lowest_bits_are_those_of_a_cjk_character():
-    assert SPACELESS & 3 == CJK
-
-
 def test_every_letter_and_mark_of_a_spaceless_script_has_the_class():
     found = classes()
     named = [code for code in range(CODE_POINTS) if unicodedata.name(chr(code), "")]
@@ -60,12 +56,3 @@ def test_every_letter_and_mark_of_a_spaceless_script_has_the_class():
     wanted = [code for code in named if is_spaceless(chr(code)) and not is_cjk(chr(code))]
 
     assert [code for code in named if found[code] == SPACELESS] == wanted
-
-
-def test_digits_and_letters_of_scripts_with_spaces_belong_to_words():
-    found = classes()
-
-    for (
-        character
-    ) in "\u0e50\u0ed1\u17e1\u1041\u0f20\ua9d0a\u00e9\u0416\u0627\u0915\u093f\u0301\uff21":
-        assert found[ord(character)] == WORD, ascii(character)

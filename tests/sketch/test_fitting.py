@@ -86,17 +86,6 @@ def test_the_table_does_not_depend_on_the_batches(documents, size, length):
     assert np.array_equal(parts.directory, whole.directory)
 
 
-def test_a_feature_that_nobody_saw_weighs_as_if_one_document_had_it():
-    table = simdb.fit_idf([["red", "green"], ["red"], ["red", "blue"]], SINGLE)
-
-    unseen, once, always = table.weights(
-        np.array([hash_of("pink"), hash_of("green"), hash_of("red")], np.uint64)
-    )
-
-    assert unseen == once == pytest.approx(smooth(3, 1), abs=1 / 1024)
-    assert always == 1
-
-
 @given(
     parts=st.lists(
         st.lists(st.integers(0, 30), max_size=20).map(
@@ -134,17 +123,6 @@ def test_of_too_many_features_the_most_frequent_stay():
     smaller = min("cd", key=hash_of)
     assert_weighs(simdb.fit_idf(documents, SINGLE, features_max=3), {smaller: 2}, 6)
     assert simdb.fit_idf(documents, SINGLE, features_max=4) == whole
-
-
-def test_the_table_remembers_what_a_feature_is():
-    sketch = simdb.Simhash(shingle=2, lowercase=False)
-
-    table = simdb.fit_idf(["Red green blue"] * 2, sketch)
-
-    assert dict(table.settings) == sketch.feature_settings
-    assert simdb.Simhash(shingle=2, lowercase=False, weighting="tf-idf", idf=table).idf is table
-    with pytest.raises(simdb.OptionError, match="lowercase was False, not True"):
-        simdb.Simhash(shingle=2, weighting="tf-idf", idf=table)
 
 
 def test_progress_is_told_how_many_documents_were_read(monkeypatch):

@@ -9,7 +9,6 @@ from simdb.core.bits import fmix64
 from simdb.sketch.minhash_sketcher import MinHashSketcher
 
 TEXT = "a rose is a rose is a rose"
-WORDS = simdb.Minhash(shingle=1)
 
 
 def hashes_of(*words):
@@ -47,33 +46,10 @@ def test_a_bag_counts_each_occurrence_as_a_feature():
     assert signed(features, weighting="bag") == twice
 
 
-def test_the_similarity_of_bags_is_that_of_their_occurrences():
-    # {a, a', a'', b} and {a, b, b'}: 2 of 5.  The deviation of 1024 is .0153: five of them fail
-    # once in a million seeds.
-    sketch = simdb.Minhash(shingle=1, weighting="bag", permutations=1024)
-
-    left, right = simdb.signatures(["a a a b", "a b b"], sketch)
-
-    assert simdb.similarity(left, right) == pytest.approx(2 / 5, abs=0.077)
-
-
 def test_weights_are_counts_of_occurrences_or_those_given():
     features = simdb.Features(hashes_of("a", "b", "a"), np.array([1.5, 2, 1.5]))
 
     assert signed("a b a a b", weighting="tf") == signed(features, weighting="tf")
-
-
-def test_idf_weighs_what_counts_weigh():
-    table = simdb.fit_idf(["a b", "a c", "a d", "a e"], WORDS)
-    sketch = simdb.Minhash(shingle=1, weighting="tf-idf", idf=table, permutations=1024)
-    weights = np.sort((table.entries & np.uint64(0xFFFF)).astype(float))
-    frequent, rare = weights[0], weights[-1]
-
-    left, right = simdb.signatures(["a b", "b c"], sketch)
-
-    # Five deviations of at most .0156.
-    expected = rare / (frequent + 2 * rare)
-    assert simdb.similarity(left, right) == pytest.approx(expected, abs=0.078)
 
 
 def test_many_documents_are_counted_some_at_a_time(monkeypatch):
@@ -91,8 +67,7 @@ def test_many_documents_are_counted_some_at_a_time(monkeypatch):
 @pytest.mark.parametrize("weighting", ["set", "bag", "tf"])
 def test_features_of_32_bits_are_the_highest_of_the_mixed_hash(weighting):
     word = np.array([0x0123456789ABCDEF], np.uint64)
-    # The opposite of fmix64, to find hashes whose mixed ones differ in the lowest bits only, and in
-    # the lowest of the bits that count.
+    # Hashes whose mixed ones differ in the lowest bits only, and in the lowest bit that counts.
     mixed = int(fmix64(word)[0])
     other, next_one = (np.array([unmixed(mixed ^ bit)], np.uint64) for bit in (0xFFFF, 1 << 32))
 
@@ -190,22 +165,3 @@ def test_fewer_permutations_are_the_first_of_more(stored_bits, weighting):
     assert (some.minima == more.minima[:, :17]).all()
     assert (some.is_empty == more.is_empty).all()
     assert simdb.signature(TEXT.split(), some.sketch).minima.tolist() == some.minima[2].tolist()
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("permutations", [2, 17, 100, 1023])
-@pytest.mark.parametrize("stored_bits", [8, 32])
-def test_signatures_of_any_size_are_stored_and_found(permutations, stored_bits):
-    sketch = simdb.Minhash(shingle=1, permutations=permutations, stored_bits=stored_bits)
-    texts = [" ".join(f"t{at // 2}w{word}" for word in range(40)) for at in range(20)]
-    with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
-        database.insert_many(range(20), texts)
-        database.compact()
-
-        pairs = database.find_all(similarity=0.99)
-
-        assert sorted(zip(pairs.left, pairs.right, strict=True)) == [
-            (at, at + 1) for at in range(0, 20, 2)
-        ]
-        assert database[3].signature == simdb.signature(texts[3], sketch)
-        assert [match.id for match in database.nearest(texts[5], 2)] == [4, 5]

@@ -170,19 +170,6 @@ def test_bytes_and_text_are_the_same_and_bad_text_is_named(project):
         project(["text"], window=65, replace=False, start=0)
 
 
-def test_an_old_corpus_of_fingerprints_is_continued(open_database):
-    database = open_database(options=simdb.Options(sketch=simdb.Simhash.moz()))
-    old = np.array([0x041379A587C66880 ^ 0b101, 2**63], np.uint64)
-    database.insert_many(["jabberwocky", "other"], old)
-    database.insert("new", JABBERWOCKY)
-    database.insert("no letters", "1234")
-
-    matches = database.query(JABBERWOCKY, distance=3)
-
-    assert [(match.id, match.distance) for match in matches] == [("new", 0), ("jabberwocky", 2)]
-    assert database.get("no letters").fingerprint.is_empty
-
-
 def test_token_lists_are_refused_and_so_are_options_without_meaning():
     with pytest.raises(simdb.InputError, match="document 0 is a list of tokens"):
         simdb.fingerprint(["a", "b"], simdb.Simhash.moz())

@@ -133,28 +133,6 @@ def test_whatever_is_numbered_has_a_text_soon(tag, value):
     assert seconds_of(elements) < SECONDS_MOST
 
 
-@pytest.mark.parametrize(
-    ("limit", "value", "pages"),
-    [
-        ("TAGS_FEW", 6, ("<p>x</p>" * 3, "<p>x</p>" * 4)),
-        ("QUOTED_BYTES_FEW", 20, ("<p a='>'>x</p>", "<p a='>' b='>' c='>' d='>'>x</p>")),
-        ("TAG_BYTES_FEW", 20, ("<p a=1>x</p>", "<p a=1 b=2 c=3 d=4 e=5>x</p>")),
-        ("COSTLY_FEW", 2, ("<b><I><a>x", "<b><I><font size=1>x")),
-        ("OPTIONS_FEW", 2, ("<select><option><option>x", "<select><option><OPTION><option>x")),
-    ],
-)
-def test_only_a_page_with_a_sign_of_cost_is_read_tag_by_tag(monkeypatch, limit, value, pages):
-    read = []
-    monkeypatch.setattr(markup, "SMALL_TAGS", 2)
-    monkeypatch.setattr(markup, limit, value)
-    monkeypatch.setattr(markup._Reading, "is_slow", lambda self: read.append(self._page))
-
-    for page in pages:
-        markup.is_slow(page.encode())
-
-    assert read == [pages[1].encode()]
-
-
 def test_names_of_a_page_count_from_a_size_on(monkeypatch):
     page = "".join(f"<p a{at}>x" for at in range(30)).encode()
     monkeypatch.setattr(markup, "TAGS_FEW", 0)

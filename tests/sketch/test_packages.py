@@ -4,6 +4,7 @@ import warnings
 from importlib import metadata
 
 import pytest
+from stored_values import put_value, remove_value
 
 import simdb
 from simdb.core import checks
@@ -104,9 +105,7 @@ def test_another_version_of_a_package_is_warned_of(open_database, monkeypatch, n
 def test_a_database_made_before_resources_were_kept_is_opened(open_database, tmp_path):
     with open_database(options=ALL) as database:
         database.insert(1, "the quick fox")
-        environment = database._store.environment
-        meta = environment.subdatabase(layout.META)
-        environment.write(lambda writer: writer.delete(layout.RESOURCES_KEY, db=meta))
+        remove_value(database, layout.META, layout.RESOURCES_KEY)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -115,20 +114,12 @@ def test_a_database_made_before_resources_were_kept_is_opened(open_database, tmp
     assert [match.id for match in database.query("The Quick FOX")] == [1]
 
 
-def test_resources_of_a_newer_version_are_refused(open_database, tmp_path):
+def test_resources_of_a_newer_version_are_refused(tmp_path):
     stored = codec.encode_object(
         layout.RESOURCES_KIND, layout.RESOURCES_KEY, {"stop_words": [], "glossary": []}
     )
-    with open_database(options=ALL) as database:
-        environment = database._store.environment
-        meta = environment.subdatabase(layout.META)
-        kept = {}
+    with simdb.open(tmp_path / "db", options=ALL) as database:
+        put_value(database, layout.META, layout.RESOURCES_KEY, stored)
 
-        def swap(writer):
-            kept["before"] = bytes(writer.get(layout.RESOURCES_KEY, db=meta))
-            writer.put(layout.RESOURCES_KEY, stored, db=meta)
-
-        environment.write(swap)
-        with pytest.raises(simdb.FormatError, match="glossary"):
-            open_database(tmp_path / "db", "r")
-        environment.write(lambda writer: writer.put(layout.RESOURCES_KEY, kept["before"], db=meta))
+    with pytest.raises(simdb.FormatError, match="glossary"):
+        simdb.open(tmp_path / "db", "r")

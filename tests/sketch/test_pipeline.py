@@ -64,15 +64,6 @@ def test_weights_are_those_of_plain_python(weighting, settings):
     np.testing.assert_array_equal(weights, wanted)
 
 
-def test_tokens_enter_after_the_case_and_before_the_stop_words():
-    sketch = simdb.Simhash(shingle=1, stop_words=["the"], stemming="english", markup="html")
-    tokens = ["the", "<b>", "Running", "running"]
-
-    found = simdb.fingerprint(tokens, sketch)
-
-    assert found.bits == simdb.fingerprint(["<b>", "Run", "run"], simdb.Simhash(shingle=1)).bits
-
-
 def test_stop_words_are_spelled_as_tokens_are():
     sketch = simdb.Simhash(shingle=1, normalisation="nfkc", stop_words=["CAFE\u0301", "\uff54he"])
 

@@ -1,6 +1,5 @@
 """Vectors as documents: the projection against plain arithmetic, and vectors through the verbs."""
 
-import math
 import zlib
 from fractions import Fraction
 from statistics import NormalDist
@@ -48,15 +47,6 @@ def entry(seed, coordinate, dimension):
     stream = mixed(mixed(seed + golden) + golden * coordinate & MASK)
     word = mixed(stream + golden * (dimension // 4 + 1) & MASK)
     return int(normal_quantiles()[word >> 16 * (dimension % 4) & 0xFFFF])
-
-
-def at_cosine(cosine, length, random):
-    """Make two random vectors with this cosine."""
-    first, other = random.standard_normal((2, length))
-    first /= np.linalg.norm(first)
-    other -= other @ first * first
-    other /= np.linalg.norm(other)
-    return first, cosine * first + math.sqrt(1 - cosine * cosine) * other
 
 
 def test_the_table_of_quantiles_never_changes():
@@ -146,28 +136,6 @@ def test_neither_scale_nor_layout_nor_precision_of_the_same_numbers_changes_bits
         Csr(rows, np.int64),
     ):
         assert np.array_equal(simdb.fingerprints(other).bits, expected)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("cosine", [0.0, 0.5, 0.9, -0.6])
-def test_similarity_and_distance_estimate_the_angle(cosine):
-    """Means of 100 independent estimates within 5 standard errors: fails once in a million."""
-    random = np.random.default_rng(11)
-    similarities, distances = [], []
-
-    for seed in range(100):
-        left, right = simdb.fingerprints(
-            np.array(at_cosine(cosine, 24, random)), simdb.Simhash(seed=seed)
-        )
-        similarities.append(simdb.similarity(left, right))
-        distances.append(simdb.distance(left, right))
-
-    share = math.acos(cosine) / math.pi
-    error = 5 / math.sqrt(100)
-    # The mean of a correlation of 128 draws lies cosine (1 - cosine**2) / 256 below the cosine.
-    bias = cosine * (1 - cosine**2) / 256
-    assert abs(np.mean(similarities) - cosine + bias) < error * (1 - cosine**2) / math.sqrt(128)
-    assert abs(np.mean(distances) - 64 * share) < error * math.sqrt(64 * share * (1 - share))
 
 
 def test_one_vector_is_a_document_for_every_verb(database):

@@ -36,19 +36,6 @@ def test_every_kind_of_document_has_its_state():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("dimensions", [64, 128, 256])
-def test_vectors_are_the_quantised_weights(dimensions):
-    options = simdb.Simhash(dimensions=dimensions)
-    weights = simdb.fingerprint(TEXT, options).weights
-
-    sketches = sketch([TEXT], dimensions=dimensions)
-
-    packed = sketches.vectors[0]
-    assert packed.shape == (dimensions // 2,)
-    halves = np.concatenate([packed & 15, packed >> 4]).astype(int)
-    assert np.array_equal(2 * halves - 15, quantised(weights))
-
-
 def test_without_stored_volatility_texts_are_bare():
     sketches = sketch([TEXT, "", 5], store_volatility=False)
 

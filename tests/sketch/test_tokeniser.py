@@ -68,15 +68,6 @@ def test_it_reads_what_the_steps_before_it_have_made():
     assert found == simdb.fingerprint(["caf\u00e9", "x"], simdb.Simhash(shingle=1)).bits
 
 
-def test_bytes_are_decoded_for_it():
-    assert simdb.fingerprint("\u00e9|b", sketch()) == simdb.fingerprint(
-        "\u00e9|b".encode(), sketch()
-    )
-    with pytest.raises(simdb.InputError, match="document 0 is not valid UTF-8"):
-        simdb.fingerprint(b"\xe9", sketch())
-    assert not simdb.fingerprint(b"\xe9", sketch(), errors="replace").is_empty
-
-
 @pytest.mark.parametrize(
     ("function", "returned"),
     [("letters", "str"), ("numbers", "a list with int"), ("generator", "generator")],

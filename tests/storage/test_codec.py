@@ -26,17 +26,6 @@ def test_an_array_comes_back_as_it_was(dtype, count):
     assert np.array_equal(decoded, array)
 
 
-@pytest.mark.parametrize("count", [0, 1, 100])
-def test_an_allocated_array_is_completed_and_not_copied(count):
-    array = codec.allocate(np.uint64, count)
-    array[...] = 5
-
-    value = codec.encode_array(b"keys", KEY, array)
-
-    assert count == 0 or np.shares_memory(array, value)
-    assert np.array_equal(codec.decode_array(b"keys", KEY, value, "<u8", verify=True), array)
-
-
 EVEN = st.builds(
     lambda first, step, count: [first + step * at for at in range(count)],
     st.integers(0, 9), st.integers(0, 9), st.integers(0, 20),

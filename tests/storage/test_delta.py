@@ -76,16 +76,3 @@ def test_a_hash_is_lacking_only_if_no_document_has_it():
     found = [branch.lacks(hash_of(id)) for id in "abc"]
 
     assert found == [False, False, True]
-
-
-def test_a_branch_that_copied_its_arrays_knows_all_its_hashes():
-    delta = new_delta()
-    delta.append(batch_of(["a"]))
-    delta.branch().append(batch_of(["x"]))
-    assert not delta.lacks(hash_of("a"))
-    branch = delta.branch()
-    branch.append(batch_of(["b"]))
-
-    found = [branch.lacks(hash_of(id)) for id in "abx"]
-
-    assert found == [False, False, True]

@@ -5,8 +5,8 @@ import pytest
 
 import simdb
 from simdb.core import memory
-from simdb.storage import file_map, layout
-from simdb.storage.file_map import FileMap, Pages, find_map
+from simdb.storage import layout
+from simdb.storage.file_map import find_map
 
 COUNT = 20_000
 BITS = np.arange(COUNT, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -52,13 +52,6 @@ def test_a_large_value_is_found_where_it_lies(found, name):
 def test_there_is_no_value_under_an_unknown_key(found):
     assert found(layout.IDS, layout.table_key(7, layout.KEYS)) == (None, None)
     assert found(layout.DELTA, b"x") == (None, None)
-
-
-@pytest.mark.parametrize("wrong", [FileMap(4096, 1 << 30), FileMap(0, 1 << 30), FileMap(0, 8192)])
-def test_pages_that_do_not_fit_are_left_to_the_binding(found, wrong):
-    value, expected = found(layout.IDS, KEY, file_map=wrong)
-
-    assert address(value) == address(expected)
 
 
 def test_only_what_a_read_transaction_fetched_has_pages_of_the_file(large):
@@ -121,20 +114,3 @@ def test_a_limit_of_the_process_is_a_limit_of_the_memory(monkeypatch, in_group):
     memory.memory_bytes.cache_clear()
 
     assert memory.memory_bytes() == 6_000_000
-
-
-def test_pages_are_asked_for_in_parts_that_the_system_reads_ahead(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        file_map,
-        "_MADVISE",
-        lambda at, size, how: asked.append((at.value, size.value, how.value)) or 0,
-    )
-
-    file_map.fetch(Pages(1 << 30, (1 << 30) + (1 << 20)))
-
-    ahead = [(at, size) for at, size, how in asked if how == file_map.WILL_NEED]
-    whole = [(at, size) for at, size, how in asked if how == file_map.POPULATE_READ]
-    assert all(size <= file_map.AHEAD_BYTES for _, size in ahead)
-    assert [at + size for at, size in ahead[:-1]] == [at for at, _ in ahead[1:]]
-    assert whole == [(ahead[0][0], sum(size for _, size in ahead))]

@@ -8,7 +8,7 @@ from over import over
 import simdb
 from simdb.storage import layout
 from simdb.storage.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
-from simdb.storage.table import directory_bits, polytope_header_bits, stored_bits
+from simdb.storage.table import directory_bits, header_bits, polytope_header_bits, stored_bits
 
 NAME = layout.polytope_name(2)
 
@@ -70,13 +70,10 @@ def test_documents_without_weights_cost_no_values(database):
     assert polytope_tables.stored(database) == {}
 
 
-@pytest.mark.parametrize("count", [1, 3, 16])
-def test_a_database_has_as_many_tables_as_its_options_say(open_database, count):
-    database = open_database(options=simdb.Options(polytopes=count, delta_documents=4, growth=2))
-    database.insert_many(range(11), texts(11))
-
-    assert len(polytope_tables.stored_values(database)) == count
-    assert polytope_tables.stored(database) == polytope_tables.expected(database)
+def test_a_header_is_never_narrower_than_nothing_nor_wider_than_its_limit():
+    assert [header_bits(count, -4) for count in (0, 1, 15, 16, 32)] == [0, 0, 0, 0, 1]
+    assert [header_bits(count, 0) for count in (0, 1, 2, 3, 4)] == [0, 0, 1, 1, 2]
+    assert header_bits(2**32 - 1, 0) == 28
 
 
 def test_a_header_consists_of_whole_vertices_and_grows_with_the_table():

@@ -1,6 +1,9 @@
 """Tombstones are changed in place only where nobody else can see them."""
 
+import random
+
 import numpy as np
+from over import over
 
 from simdb.storage.tombstones import Spare, Tombstones, live_ordinals, with_deleted
 
@@ -19,6 +22,39 @@ def committed(*ordinals):
     return with_deleted(None, numbers(*ordinals), COUNT)
 
 
+@over("seed", range(8))
+def test_each_bitmap_shows_what_was_deleted_whatever_is_done_later(seed):
+    chance, spare, bitmap, dead, shown = random.Random(seed), Spare(), None, set(), []
+
+    def show(bitmap):
+        # Even a part of it keeps a bitmap as it is.
+        if chance.random() < 0.4:
+            held = bitmap[: chance.choice([1, None])]
+            shown.append((held, held.copy()))
+
+    for _ in range(6):
+        if chance.random() < 0.2:  # another process has committed
+            dead = set(chance.sample(range(COUNT), 3))
+            bitmap = committed(*sorted(dead))
+        tombstones, now = Tombstones(bitmap, spare), set(dead)
+        for _ in range(chance.randrange(1, 4)):
+            [new] = chance.sample(sorted(set(range(COUNT)) - now), 1)
+            tombstones.delete(numbers(new), COUNT)
+            show(tombstones.bitmap)
+            if chance.random() < 0.3:
+                tombstones.restore(len(tombstones.deleted) - 1)
+                show(tombstones.bitmap)
+            else:
+                now.add(new)
+        assert dead_of(tombstones.bitmap) == sorted(now)
+        if chance.random() < 0.7:  # or the transaction is aborted
+            tombstones.committed()
+            bitmap, dead = tombstones.bitmap, now
+
+        assert dead_of(bitmap) == sorted(dead)
+        assert all((held == before).all() for held, before in shown)
+
+
 def test_a_second_deletion_changes_the_bitmap_in_place():
     tombstones = Tombstones(committed(1), Spare())
     tombstones.delete(numbers(2), COUNT)
@@ -28,28 +64,6 @@ def test_a_second_deletion_changes_the_bitmap_in_place():
 
     assert tombstones.bitmap.__array_interface__["data"] == place
     assert dead_of(tombstones.bitmap) == [1, 2, 3]
-
-
-def test_a_bitmap_that_somebody_holds_does_not_change():
-    tombstones = Tombstones(committed(1), Spare())
-    tombstones.delete(numbers(2), COUNT)
-    held, part = tombstones.bitmap, tombstones.bitmap[:2]
-
-    tombstones.delete(numbers(3), COUNT)
-
-    assert dead_of(held) == [1, 2]
-    assert part[0] == 0b110
-
-
-def test_taking_back_deletions_restores_the_bits():
-    tombstones = Tombstones(committed(1), Spare())
-    tombstones.delete(numbers(2), COUNT)
-
-    tombstones.delete(numbers(3, 4), COUNT)
-    tombstones.restore(1)
-
-    assert dead_of(tombstones.bitmap) == [1, 2]
-    assert len(tombstones.deleted) == 1
 
 
 def test_the_spare_bitmap_is_used_in_turn():
@@ -65,32 +79,6 @@ def test_the_spare_bitmap_is_used_in_turn():
 
     assert len(places) == 2
     assert dead_of(bitmap) == [0, 1, 2, 3, 4, 5]
-
-
-def test_a_spare_bitmap_that_a_snapshot_shows_does_not_change():
-    spare, bitmap, shown = Spare(), committed(), []
-
-    for ordinal in range(4):
-        tombstones = Tombstones(bitmap, spare)
-        tombstones.delete(numbers(ordinal), COUNT)
-        tombstones.committed()
-        shown.append(bitmap)
-        bitmap = tombstones.bitmap
-
-    assert [dead_of(each) for each in shown] == [[], [0], [0, 1], [0, 1, 2]]
-
-
-def test_the_spare_of_an_aborted_transaction_is_not_used():
-    spare, bitmap = Spare(), committed()
-    first = Tombstones(bitmap, spare)
-    first.delete(numbers(1), COUNT)
-    first.committed()
-    Tombstones(first.bitmap, spare).delete(numbers(2), COUNT)
-
-    last = Tombstones(first.bitmap, spare)
-    last.delete(numbers(3), COUNT)
-
-    assert dead_of(last.bitmap) == [1, 3]
 
 
 def test_more_ordinals_make_a_longer_bitmap():

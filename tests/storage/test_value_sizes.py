@@ -63,13 +63,3 @@ def test_a_value_longer_than_lmdb_holds_is_refused_by_name_and_nothing_is_change
     assert list(database) == ["a", "b"]
     database.insert("c", 3)
     assert database.query(3, distance=0) == [simdb.Match("c", 0)]
-
-
-def test_the_longest_ids_of_a_segment_fit_into_one_value(database):
-    longest = "x" * 1023
-
-    database.insert(longest, 1)
-
-    assert layout.SEGMENT_ORDINALS * len(longest) <= layout.VALUE_BYTES_MAX
-    with pytest.raises(simdb.InputError, match="over 1,023"):
-        database.insert("x" * 1024, 2)

@@ -1,7 +1,6 @@
 """Who has waited long for a lock goes before who comes, and nobody waits for the dead."""
 
 import multiprocessing
-import os
 import time
 
 import pytest
@@ -24,16 +23,6 @@ def board(request, tmp_path):
         return
     with (tmp_path / "lock").open("w+b") as file:
         yield Board(file)
-
-
-def test_a_note_leaves_the_time_of_the_file_as_it_was(tmp_path):
-    path = tmp_path / "lock"
-    with path.open("w+b") as file:
-        os.utime(path, ns=(1_000_000_007, 2_000_000_009))
-
-        Board(file).write(5, 7)
-
-        assert path.stat().st_mtime_ns == 2_000_000_009
 
 
 def test_who_comes_leaves_its_turn_to_who_came_before(board):

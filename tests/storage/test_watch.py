@@ -102,19 +102,6 @@ def test_a_file_that_was_written_without_a_commit_is_walked_once(path, walks):
         assert walks == [None]
 
 
-def test_while_the_file_changes_all_the_time_walks_take_a_small_part(path, walks, monkeypatch):
-    with simdb.open(path, "w") as database:
-        walks.clear()
-        monkeypatch.setattr(open_files, "REST", 10**9)
-
-        for number in range(20):
-            os.utime(path / "data.mdb", (number, number))
-            time.sleep(TICK_SECONDS / 2)
-            database.get(number)
-
-        assert walks == [None]
-
-
 def test_before_changes_of_metadata_walks_take_a_small_part_of_the_time(path, walks, monkeypatch):
     with simdb.open(path, "w") as database:
         walks.clear()
