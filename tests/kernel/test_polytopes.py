@@ -54,6 +54,13 @@ def search_case(widths, vector_width=64, count=90):
     )
 
 
+def looped(case, **given):
+    """Return what a double loop finds for the queries of a case."""
+    _, _, queries, runs, recent = case
+    given = {"similarity": 0.3, "delta_distance": 24} | given
+    return [oracle.matches(query, runs, recent, TABLES, **given) for query in queries]
+
+
 @cache
 def left_out_case(widths, vector_width):
     """Return the dead documents, where the answers of each query begin, and the answers."""
@@ -68,7 +75,11 @@ def left_out_case(widths, vector_width):
     return bitmap(np.array(sorted(dead)), 300), after, expected
 
 
-@over(("widths", "vector_width"), [*((each, 64) for each in WIDTHS), ((18, 13, 7), 128)])
+CASES = [*((each, 64) for each in WIDTHS), ((18, 13, 7), 128)]
+CASES += [((13, 7), vector_width) for vector_width in (1, 16, 31, 33, 63)]
+
+
+@over(("widths", "vector_width"), CASES)
 def test_a_search_finds_what_a_double_loop_finds(search, widths, vector_width):
     arguments, thresholds, queries, *_ = search_case(widths, vector_width)
     marks, after, expected = left_out_case(widths, vector_width)
@@ -80,18 +91,35 @@ def test_a_search_finds_what_a_double_loop_finds(search, widths, vector_width):
     assert oracle.rows(found) == expected
 
 
+@over(("widths", "vector_width"), CASES)
+def test_one_query_is_answered_as_in_a_batch_and_the_first_is_one_of_all(
+    search, widths, vector_width
+):
+    arguments, thresholds, queries, *_ = search_case(widths, vector_width)
+    tables = search.Polytopes(*arguments, None)
+    every = oracle.rows(tables.search(queries, thresholds=thresholds, **options()))
+
+    alone, firsts = (
+        [tables.search_one(query, thresholds, 0.3, USUAL, is_first, 1000) for query in queries]
+        for is_first in (False, True)
+    )
+    some = oracle.rows(tables.search(queries, thresholds=thresholds, **options(first=True)))
+
+    assert alone == every
+    for found in (some, firsts):
+        assert [len(row) for row in found] == [min(1, len(row)) for row in every]
+        assert all(set(row) <= set(others) for row, others in zip(found, every, strict=True))
+
+
 @over(("vector_width", "flipped"), [(32, 0.2), (64, 0.0), (64, 0.15), (64, 0.3), (128, 0.2)])
 def test_signs_of_large_weights_may_not_differ(search, vector_width, flipped):
-    arguments, thresholds, queries, runs, recent = search_case((18, 7), vector_width)
-    given = {"similarity": 0.3, "distance": 30, "delta_distance": 24}
+    arguments, thresholds, queries, *_ = case = search_case((18, 7), vector_width)
+    given = {"distance": 30, "delta_distance": 24}
     tables = search.Polytopes(*arguments, None)
 
     found = tables.search(queries, thresholds=thresholds, **options(**given, flipped=flipped))
 
-    expected = [
-        oracle.matches(each, runs, recent, TABLES, **given, flipped=flipped) for each in queries
-    ]
-    all_of_them = [oracle.matches(each, runs, recent, TABLES, **given) for each in queries]
+    expected, all_of_them = looped(case, **given, flipped=flipped), looped(case, **given)
     assert oracle.rows(found) == expected
     assert sum(map(len, all_of_them)) > sum(map(len, expected)) > 0
     for query, row in zip(queries, expected, strict=True):
@@ -101,14 +129,13 @@ def test_signs_of_large_weights_may_not_differ(search, vector_width, flipped):
 
 @over("vector_width", [16, 32, 64, 128])
 def test_queries_with_weights_near_zero_have_limits_of_their_own(search, vector_width):
-    arguments, thresholds, queries, runs, recent = search_case((18, 7), vector_width)
+    arguments, thresholds, queries, *_ = case = search_case((18, 7), vector_width)
     tables = search.Polytopes(*arguments, None)
     given = {"distance": 30, "delta_distance": 40, "flipped": 0.5, "firm": (12, 16, 0.3)}
 
     found = tables.search(queries, thresholds=thresholds, **options(**given))
 
-    one = {"similarity": 0.3, **given}
-    expected = [oracle.matches(each, runs, recent, TABLES, **one) for each in queries]
+    expected = looped(case, **given)
     assert oracle.rows(found) == expected
     assert sum(map(len, expected)) > 0
 
@@ -124,7 +151,7 @@ def test_firm_signs_are_those_of_all_weights_but_the_least(search):
 
 
 def test_whole_fingerprints_in_place_of_keys_are_compared_by_all_their_bits(search):
-    (*arguments, columns, delta), thresholds, queries, runs, recent = search_case((18, 7))
+    (*arguments, columns, delta), thresholds, queries, runs, _ = case = search_case((18, 7))
     whole = [
         [
             (oracle.fingerprints(vectors, ordinals, own), own, directory)
@@ -132,13 +159,12 @@ def test_whole_fingerprints_in_place_of_keys_are_compared_by_all_their_bits(sear
         ]
         for (vectors, ordinals, *_), tables in zip(runs, columns, strict=True)
     ]
-    given = {"similarity": 0.3, "distance": 18, "delta_distance": 24, "flipped": 0.3}
+    given = {"distance": 18, "delta_distance": 24, "flipped": 0.3}
 
     tables = search.Polytopes(*arguments, whole, delta, None, are_whole=True)
     found = tables.search(queries, thresholds=thresholds, **options(**given))
 
-    expected = [oracle.matches(each, runs, recent, TABLES, **given, signs=64) for each in queries]
-    by_keys = [oracle.matches(each, runs, recent, TABLES, **given) for each in queries]
+    expected, by_keys = looped(case, **given, signs=64), looped(case, **given)
     assert oracle.rows(found) == expected
     assert sum(map(len, by_keys)) > sum(map(len, expected)) > 20
     with pytest.raises(ValueError, match="distance is 65, not from 0 to 64"):
@@ -186,58 +212,16 @@ def test_the_delta_the_tombstones_and_the_vectors_can_be_exchanged(search):
     assert sum(map(len, oracle.rows(found))) > 20
 
 
-@over("vector_width", [1, 16, 31, 33, 63])
-def test_vectors_of_any_width_are_searched(search, vector_width):
-    arguments, thresholds, queries, runs, recent = search_case((13, 7), vector_width, 40)
-    tables = search.Polytopes(*arguments, None)
-
-    found = tables.search(queries, thresholds=thresholds, **options())
-
-    assert oracle.rows(found) == [
-        oracle.matches(query, runs, recent, TABLES, similarity=0.3, distance=15, delta_distance=24)
-        for query in queries
-    ]
-
-
 @over("similarity", [-1.0, 0.5, 0.9, 1.0, 1.5])
 @over("distance", [0, 5, 42])
 def test_similarity_and_distances_are_limits(search, similarity, distance):
-    arguments, thresholds, queries, runs, recent = search_case((18, 13, 7))
+    arguments, thresholds, queries, *_ = case = search_case((18, 13, 7))
     tables = search.Polytopes(*arguments, None)
     limits = {"similarity": similarity, "distance": distance, "delta_distance": distance + 20}
 
     found = tables.search(queries, thresholds=thresholds, **options(**limits))
 
-    assert oracle.rows(found) == [
-        oracle.matches(query, runs, recent, TABLES, **limits) for query in queries
-    ]
-
-
-@over("widths", WIDTHS)
-def test_one_query_is_answered_as_in_a_batch(search, widths):
-    arguments, thresholds, queries, *_ = search_case(widths)
-    tables = search.Polytopes(*arguments, bitmap(np.array([3, 40, 41]), 300))
-
-    found = [tables.search_one(query, thresholds, 0.3, USUAL, False, 1000) for query in queries]
-
-    assert found == oracle.rows(tables.search(queries, thresholds=thresholds, **options()))
-    assert tables.search_one(queries[0].tobytes(), thresholds, 0.3, USUAL, False, 99) == found[0]
-    assert tables.search_one(queries[:1], thresholds, 0.3, USUAL, False, 99) == found[0]
-
-
-@over("widths", WIDTHS)
-def test_first_gives_one_of_the_matches_wherever_there_is_one(search, widths):
-    arguments, thresholds, queries, *_ = search_case(widths)
-    tables = search.Polytopes(*arguments, None)
-    every = oracle.rows(tables.search(queries, thresholds=thresholds, **options()))
-
-    found = oracle.rows(tables.search(queries, thresholds=thresholds, **options(first=True)))
-
-    alone = [tables.search_one(query, thresholds, 0.3, USUAL, True, 1) for query in queries]
-    assert [len(row) for row in found] == [min(1, len(row)) for row in every]
-    assert all(set(row) <= set(others) for row, others in zip(found, every, strict=True))
-    assert [len(row) for row in alone] == [len(row) for row in found]
-    assert all(set(row) <= set(others) for row, others in zip(alone, every, strict=True))
+    assert oracle.rows(found) == looped(case, **limits)
 
 
 @over("width", [7, 13])
