@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from script_oracle import is_cjk, is_spaceless
 
+from simdb.core import kernel
 from simdb.core.cold import section
 from simdb.sketch.cutting import CJK, SPACE, SPACELESS, WORD
 from simdb.sketch.normalisation import TABLES
@@ -56,3 +57,26 @@ def test_every_letter_and_mark_of_a_spaceless_script_has_the_class():
     wanted = [code for code in named if is_spaceless(chr(code)) and not is_cjk(chr(code))]
 
     assert [code for code in named if found[code] == SPACELESS] == wanted
+
+
+def test_marks_are_composed_where_and_only_where_they_are_out_of_order():
+    newer = [row.split("-") for row in section(TABLES, "newer").split()]
+    newer = {code for first, last in newer for code in range(int(first, 16), int(last, 16) + 1)}
+    marks = [chr(code) for code in range(0x20000) if code not in newer]
+    asked = []
+
+    def is_asked(text):
+        asked.clear()
+        kernel.cleaned(text, lowercase=True, compose=lambda each: asked.append(each) or each)
+        return bool(asked)
+
+    ordered = [each for each in marks if unicodedata.combining(each) and not is_asked(f"x{each}")]
+    # One mark of each class.
+    others = {unicodedata.combining(mark): mark for mark in ordered}
+    wrong = [
+        (ascii(mark), order)
+        for mark in ordered
+        for order, other in others.items()
+        if is_asked(f"x{other}{mark}") != (order > unicodedata.combining(mark))
+    ]
+    assert wrong == []
