@@ -17,6 +17,7 @@ TEXT = {"unit": "words", "lowercase": True, "seed": 0, "replace": False, "start"
 
 
 EVERY_FAMILY = [permutations_of(Minhash(permutations=24, family=each, seed=5)) for each in FAMILIES]
+SIZES = [permutations_of(Minhash(permutations=each)) for each in (16, 32, 64, 104, 128, 200, 1024)]
 
 
 @pytest.fixture(params=EVERY_FAMILY, ids=FAMILIES)
@@ -33,8 +34,9 @@ def random_hashes(count, seed=1):
     return [chance.choice([0, 2**64 - 1, chance.getrandbits(64)]) for _ in range(count)]
 
 
-@over("family", EVERY_FAMILY)
-@over("feature_bits", [32, 64])
+@over(("family", "feature_bits"), [
+    *((each, bits) for each in EVERY_FAMILY for bits in (32, 64)), *((each, 64) for each in SIZES),
+])  # fmt: skip
 def test_minima_of_features_are_those_of_the_definition(sketch, family, feature_bits):
     hashes = random_hashes(sum(COUNTS))
     offsets = offsets_of(COUNTS)
@@ -49,18 +51,6 @@ def test_minima_of_features_are_those_of_the_definition(sketch, family, feature_
         oracle.signature(hashes[start:stop], family, feature_bits) for start, stop in bounds
     ]
     assert rows.tolist() == expected
-
-
-@over("permutations", [16, 32, 64, 104, 128, 200, 1024])
-def test_any_number_of_permutations_is_served(sketch, permutations):
-    family = permutations_of(Minhash(permutations=permutations))
-    hashes = random_hashes(40)
-
-    rows = sketch.sign_features(
-        np.array([0, 40]), np.array(hashes, np.uint64), None, family=family, feature_bits=64
-    )
-
-    assert rows[0].tolist() == oracle.signature(hashes, family)
 
 
 def test_the_largest_numbers_of_a_prime_field_are_reduced(sketch):

@@ -114,22 +114,6 @@ def test_sentences_end_by_the_rule(text, expected):
     assert parts(text, SENTENCE) == expected
 
 
-@over(
-    ("text", "flags", "expected"),
-    [
-        ("a\nb\nc\n", [0, 1, 0], "a\nc\n"),
-        ("a\nb\nc\n", [1, 0, 0], "b\nc\n"),
-        ("a\nb\nc", [0, 0, 1], "a\nb"),
-        ("a\nb\r\nc", [0, 1, 1], "a"),
-        ("a\r\nb\n", [0, 1], "a\n"),
-        ("a\nb", [1, 1], ""),
-        ("a\nb", [0, 0], "a\nb"),
-    ],
-)
-def test_a_part_goes_with_its_separator_and_the_text_ends_as_before(text, flags, expected):
-    assert kernel.part_rest(text, LINE, np.array(flags, np.bool_)) == expected
-
-
 @pytest.mark.parametrize("unit", UNITS)
 @given(TEXTS | ASCII | LONG, st.data())
 def test_what_is_left_is_what_slices_leave(unit, text, data):

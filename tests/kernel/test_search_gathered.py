@@ -2,7 +2,6 @@
 
 import numpy as np
 import probe_oracle as probes
-import pytest
 import search_oracle as oracle
 from over import over
 
@@ -26,8 +25,10 @@ def crowds(seed, count):
     (2, None, (300, 40, 0)),
     (3, 2, (129, 7, 30)),
 ])  # fmt: skip
-@pytest.mark.few(1)
-def test_a_crowd_of_queries_is_answered_like_one_at_a_time(search, blocks, header_bits, counts):
+@over(("theta", "cap"), [(60, 64), (None, 6)])
+def test_a_crowd_of_queries_is_answered_like_one_at_a_time(
+    search, blocks, header_bits, counts, theta, cap
+):
     masks = leading_masks(blocks, 1)
     parts = [crowds(seed, count) for seed, count in enumerate(counts, start=blocks)]
     widths = (4, 2, 4)
@@ -42,14 +43,14 @@ def test_a_crowd_of_queries_is_answered_like_one_at_a_time(search, blocks, heade
     costs = probes.cost_table(blocks, 90)
 
     found = tables.probe(
-        queries, levels, costs=costs, theta=60, cap=64, distance=12, first=False, after=None,
+        queries, levels, costs=costs, theta=theta, cap=cap, distance=12, first=False, after=None,
         tables=None, header_bits=header_bits,
     )  # fmt: skip
 
     sample = range(0, QUERIES, 37)
     single = [
         tables.probe_one(
-            int(queries[at]), levels[at].tobytes(), costs.tobytes(), 60, 64, 12, False,
+            int(queries[at]), levels[at].tobytes(), costs.tobytes(), theta, cap, 12, False,
             header_bits=header_bits,
         )
         for at in sample

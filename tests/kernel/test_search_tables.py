@@ -38,26 +38,35 @@ def lookup_case(blocks, leading, flips, header_bits):
     dead = {ordinal for _, ordinal in stored[::7] + delta[::5]}
     columns = [[oracle.column(entries, mask, header_bits) for mask in masks] for entries in runs]
     queries = [*oracle.neighbourhood(seed, 6, 6, 4), 0, ALL_BITS]
-    expected = [
-        oracle.matches(query, stored, delta, masks, distance_max=7, flips=flips, dead=dead)
-        for query in queries
-    ]
+    expected, later = (
+        [
+            oracle.matches(
+                query, stored, delta, masks, distance_max=7, flips=flips, dead=dead, after=after
+            )
+            for query in queries
+        ]
+        for after in (-1, 700)
+    )
     marks = bitmap(np.array(sorted(dead)), 2000)
-    return (masks, columns, oracle.pair(delta), marks), queries, expected
+    return (masks, columns, oracle.pair(delta), marks), queries, expected, later
 
 
 @over(("blocks", "leading"), [(4, 1), (5, 2), (2, 1), (1, 1), (4, 3)])
 @over("flips", [0, 1, 2])
 @over("header_bits", [0, 3, 9])
 def test_a_lookup_finds_what_a_double_loop_finds(search, blocks, leading, flips, header_bits):
-    arguments, queries, expected = lookup_case(blocks, leading, flips, header_bits)
+    arguments, queries, expected, later = lookup_case(blocks, leading, flips, header_bits)
     tables = search.Tables(*arguments)
 
-    found = tables.lookup(
-        np.array(queries, np.uint64), distance=7, flips=flips, first=False, after=None
+    found, last = (
+        tables.lookup(
+            np.array(queries, np.uint64), distance=7, flips=flips, first=False, after=after
+        )
+        for after in (None, np.full(len(queries), 700, np.uint32))
     )
 
     assert oracle.rows(found) == expected
+    assert oracle.rows(last) == later
     assert [tables.lookup_one(query, 7, flips, False) for query in queries[:4]] == expected[:4]
 
 
@@ -155,32 +164,14 @@ def test_a_scan_compares_with_everything(search, distance):
     *runs, delta = split(fingerprints, 3, 3)
     queries = [*fingerprints[:20], 0, ALL_BITS]
     tables = build(search, leading_masks(4, 2), runs, delta)
+    after = np.arange(len(queries), dtype=np.uint32) * 90
 
-    found = tables.scan(np.array(queries, np.uint64), distance=distance, first=False, after=None)
+    found = tables.scan(np.array(queries, np.uint64), distance=distance, first=False, after=after)
 
     stored = runs[0] + runs[1]
     assert oracle.rows(found) == [
-        oracle.matches(query, stored, delta, None, distance_max=distance, flips=0)
-        for query in queries
-    ]
-
-
-@over("operation", ["lookup", "scan"])
-def test_after_keeps_only_later_ordinals_of_each_query(search, operation):
-    fingerprints = oracle.neighbourhood(4, 120, 2, 3)
-    run, delta = split(fingerprints, 4, 2)
-    masks = leading_masks(4, 1)
-    tables = build(search, masks, [run], delta)
-    after = np.random.default_rng(4).integers(0, 1300, 40).astype(np.uint32)
-    queries = np.array(fingerprints[:40], np.uint64)
-    more = {"flips": 0} if operation == "lookup" else {}
-
-    found = getattr(tables, operation)(queries, distance=3, first=False, after=after, **more)
-
-    scope = masks if operation == "lookup" else None
-    assert oracle.rows(found) == [
-        oracle.matches(query, run, delta, scope, distance_max=3, flips=0, after=last)
-        for query, last in zip(fingerprints[:40], after.tolist(), strict=True)
+        oracle.matches(query, stored, delta, None, distance_max=distance, flips=0, after=last)
+        for query, last in zip(queries, after.tolist(), strict=True)
     ]
 
 

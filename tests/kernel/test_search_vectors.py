@@ -130,18 +130,21 @@ def test_nothing_stored_and_nothing_asked_give_empty_results(search):
     assert stored.scan(queries[:0], similarity=0.0, skip=None, after=None)[0].tolist() == [0]
 
 
-def test_an_ordinal_without_a_vector_is_refused(search):
+@over("missing", [0, 2, 5, 8, 13, 4_294_967_295])
+def test_an_ordinal_without_a_vector_is_refused(search, missing):
     vectors = random_vectors(7, 6, 32)
     stored = search.Vectors(32, [(3, vectors[:2]), (9, vectors[2:])])
+    ordinals = np.array([3, missing], np.uint32)
 
-    for missing in (0, 2, 5, 8, 13, 4_294_967_295):
-        ordinals = np.array([3, missing], np.uint32)
+    for ask in (
+        lambda: stored.gather(ordinals),
+        lambda: stored.between(ordinals, ordinals),
+        lambda: stored.similarity(vectors[:1], np.array([0, 2], np.int64), ordinals),
+        lambda: stored.measure_one(vectors[:1], [(3, 0), (missing, 0)], 0.5),
+        lambda: stored.agree_one(vectors[:1], ordinals, 4, 0),
+    ):
         with pytest.raises(CorruptError, match=f"ordinal {missing} has no vector"):
-            stored.gather(ordinals)
-        with pytest.raises(CorruptError, match=f"ordinal {missing} has no vector"):
-            stored.between(ordinals, ordinals)
-        with pytest.raises(CorruptError, match=f"ordinal {missing} has no vector"):
-            stored.similarity(vectors[:1], np.array([0, 2], np.int64), ordinals)
+            ask()
 
 
 def test_wrong_arguments_are_refused(search):
@@ -215,13 +218,3 @@ def test_the_equal_minima_of_one_signature_are_counted(search, count, size):
     ]
     similar = [(at + 9, counts[at]) for at in range(count) if counts[at] >= 9]
     assert found == sorted(similar, key=lambda row: -row[1])
-
-
-def test_one_query_with_a_document_that_has_no_vector(search):
-    vectors = random_vectors(1, 10, 32)
-    stored = search.Vectors(32, [(0, vectors)])
-
-    with pytest.raises(CorruptError, match="ordinal 10 has no vector"):
-        stored.measure_one(vectors[:1], [(3, 0), (10, 0)], 0.5)
-    with pytest.raises(CorruptError, match="ordinal 10 has no vector"):
-        stored.agree_one(vectors[:1], np.array([3, 10], np.uint32), 4, 0)

@@ -148,17 +148,6 @@ def test_weights_at_the_limits_of_words_are_quantised_alike(sketch: Any, dimensi
     assert_quantises(sketch, np.repeat(values[:, None], dimensions, axis=1))
 
 
-def test_a_tie_sets_the_bit(sketch: Any) -> None:
-    zeros = np.zeros((1, 128), np.float32)
-
-    positive, _ = sketch.quantise(zeros)
-    negative, _ = sketch.quantise(-zeros)
-    integer, vectors = sketch.quantise(zeros.astype(np.int32))
-
-    assert positive[0] == negative[0] == integer[0] == MASK
-    assert set(vectors[0].tolist()) == {0x88}
-
-
 @over("value", [math.nan, math.inf, -math.inf])
 def test_weights_that_are_not_finite_are_refused(sketch: Any, value: float) -> None:
     weights = np.ones((20, 64), np.float32)

@@ -86,27 +86,3 @@ def test_probing_in_order_reaches_the_first_sets_and_no_others(search, blocks, l
     assert [len(row) for row in many] == [min(len(row), 1) for row in expected]
     assert all(set(row) <= set(every) for row, every in zip(many, expected, strict=True))
     assert [len(row) for row in few] == [len(row) for row in many[:3]]
-
-
-def test_a_batch_that_gathers_its_probes_reaches_the_same(search):
-    generator = np.random.default_rng(3)
-    masks, width, cap = leading_masks(1, 1), 4, 6
-    stored = oracle.neighbourhood(5, 300, 6, 5)
-    entries = list(zip(stored, range(300), strict=True))
-    tables = search.Tables(
-        masks, [[oracle.column(entries, masks[0], width)]], oracle.pair([]), None
-    )
-    queries = np.array(oracle.neighbourhood(5, 1100, 6, 3), np.uint64)
-    levels = generator.integers(0, 256, (len(queries), 64)).astype(np.uint8)
-    costs = probes.cost_table(7, 6)
-
-    found = tables.probe(
-        queries, levels, costs=costs, theta=None, cap=cap, distance=NEAR, first=False,
-        after=None, tables=None,
-    )  # fmt: skip
-
-    one_by_one = [
-        tables.probe_one(query, row, costs, None, cap, NEAR, False)
-        for query, row in zip(queries.tolist(), levels, strict=True)
-    ]
-    assert oracle.rows(found) == one_by_one
