@@ -1,13 +1,16 @@
-"""The rules that say which document of a group stays."""
+"""The rules that say which document of a group stays, in every front end."""
 
+import json
 from decimal import Decimal
 from random import Random
 
 import numpy as np
 import pytest
+from families import LEAST, is_alike
 from over import over
 
 import simdb
+from simdb.cli.app import app
 from simdb.core import keeping
 
 NOTHING = (None, float("nan"), "")
@@ -141,3 +144,92 @@ def test_a_note_counts_the_values_that_are_no_numbers_where_others_are():
 def test_values_without_an_order_are_refused_with_their_place(rule, values, message):
     with pytest.raises(simdb.InputError, match=message):
         order_of(rule, values)
+
+
+SCORES = [None, "", 1, 2, "10", "2.5", -3, "n/a", "b", "2024-01-02"]
+
+
+def rows_of(seed):
+    """Return rows in families, in mixed order, with scores of which some are text or missing."""
+    random = Random(seed)
+    lengths = [(family, 60 - random.randrange(16)) for family in range(12) for _ in range(5)]
+    random.shuffle(lengths)
+    texts = [" ".join(f"f{family}w{at}" for at in range(size)) for family, size in lengths]
+    return [
+        {"id": f"{at}", "text": text, "score": random.choice(SCORES)}
+        for at, text in enumerate(texts)
+    ]
+
+
+def groups_of(rows, rule):
+    """Return the stars of two or more: the ids of the members by the id that stays."""
+    rows = [rows[at] for at in order_of(rule, [row["score"] for row in rows])]
+    stars = {}
+    for row in rows:
+        alike = (each[0] for each in stars.values() if is_alike(row["text"], each[0]["text"]))
+        stars.setdefault(next(alike, row)["id"], []).append(row)
+    return {id: {each["id"] for each in star} for id, star in stars.items() if len(star) > 1}
+
+
+def by_deduplicate(rows, rule):
+    found = simdb.deduplicate(rows, id="id", keep=rule, recall=1.0)
+    return {each.ids[0]: set(each.ids) for each in found.groups}, [row["id"] for row in found.data]
+
+
+def by_database(rows, rule):
+    texts = {row["id"]: row["text"] for row in rows}
+    with simdb.open(None) as database:
+        database.insert_many(
+            list(texts), list(texts.values()), [{"score": each["score"]} for each in rows]
+        )
+        found = database.find_clusters(
+            keep=rule, policy="star", verify="exact", texts=texts, similarity=LEAST, recall=1.0
+        )
+    left = {id for each in found for id in each.ids[1:]}
+    return {each.ids[0]: set(each.ids) for each in found}, [id for id in texts if id not in left]
+
+
+def by_command(rows, rule, folder):
+    source, groups, kept = (folder / name for name in ("a.jsonl", "g.jsonl", "k.jsonl"))
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    app(
+        ["dedup", str(source), "--keep", rule, "-o", str(kept), "--groups", str(groups), "--quiet",
+         "--recall", "1"],
+        standalone_mode=False,
+    )  # fmt: skip
+    found = map(json.loads, groups.read_text().splitlines())
+    members = {
+        row["representative"]: {row["representative"], *(each["id"] for each in row["duplicates"])}
+        for row in found
+    }
+    return members, [json.loads(line)["id"] for line in kept.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("rule", ["max:score", "min:score"])
+@pytest.mark.filterwarnings("ignore:.* are no numbers")
+def test_every_front_end_keeps_the_same_documents_of_the_same_groups(rule, tmp_path, monkeypatch):
+    monkeypatch.setattr("simdb.database.clusters.find.READ_TOGETHER", 7)
+    rows = rows_of(len(rule))
+
+    found = [by_deduplicate(rows, rule), by_database(rows, rule), by_command(rows, rule, tmp_path)]
+
+    groups = groups_of(rows, rule)
+    left = {id for leader, group in groups.items() for id in group if id != leader}
+    assert len(groups) >= 12
+    assert found == [(groups, [row["id"] for row in rows if row["id"] not in left])] * 3
+
+
+def test_a_function_of_the_row_or_of_the_metadata_keeps_its_greatest_result():
+    rows = rows_of(7)
+    texts = {row["id"]: row["text"] for row in rows}
+    with simdb.open(None) as database:
+        database.insert_many(list(texts), list(texts.values()), [{"n": int(id)} for id in texts])
+
+        clusters = database.find_clusters(
+            keep=lambda metadata: metadata["n"] % 7, policy="star", verify="exact",
+            texts=texts, similarity=LEAST, recall=1.0,
+        )  # fmt: skip
+
+    found = simdb.deduplicate(rows, id="id", keep=lambda row: int(row["id"]) % 7, recall=1.0)
+    leaders = [each.representative for each in clusters]
+    assert leaders == [each.representative for each in found.groups] != sorted(leaders, key=int)
