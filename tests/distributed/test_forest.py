@@ -36,7 +36,7 @@ def some_links(seed, count, ids):
     return names[generator.integers(0, ids, count)], names[generator.integers(0, ids, count)]
 
 
-@over(("count", "ids"), [(0, 1), (1, 5), (30, 60), (200, 40)])
+@over(("count", "ids"), [(0, 1), (1, 1), (30, 60), (200, 40)])
 def test_components_are_those_of_a_walk(count, ids):
     left, right = some_links(1, count, ids)
 
@@ -62,19 +62,20 @@ def test_a_forest_grows_by_pieces_and_by_other_forests(monkeypatch):
     assert set(as_dict(components(*links)).items()) <= set(as_dict(one.components()).items())
 
 
-def test_a_link_to_itself_names_an_id():
-    assert as_dict(components(np.array([5]), np.array([5]))) == {5: 5}
-
-
-@over("bad", [[1, 2], np.array([1.5]), np.array([[1]]), np.array(["a"]), np.array([2**64 - 1])])
+@over(
+    "bad",
+    [
+        [1, 2],
+        np.array([1.5]),
+        np.array([[1]]),
+        np.array(["a"]),
+        np.array([2**64 - 1]),
+        np.arange(2),
+    ],
+)
 def test_ids_are_checked(bad):
     with pytest.raises(simdb.InputError, match="left"):
         components(bad, np.array([1]))
-
-
-def test_sides_are_as_long():
-    with pytest.raises(simdb.InputError, match="2 ids on the left have 1"):
-        components(np.array([1, 2]), np.array([1]))
 
 
 def starred(pairs, place):
@@ -90,8 +91,8 @@ def starred(pairs, place):
     return owners
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("by_place", [False, True])
+@over("seed", range(4))
+@over("by_place", [False, True])
 def test_stars_are_those_of_a_double_loop(seed, by_place):
     generator = np.random.default_rng(seed)
     left = generator.integers(-20, 20, 60)

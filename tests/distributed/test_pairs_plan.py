@@ -67,9 +67,8 @@ def found_by_parts(plan, rows, chunk_documents=None):
     return found
 
 
-@pytest.mark.parametrize("distance", [0, 1, 3, 6, 10])
-@pytest.mark.parametrize("tasks", [1, 30])
-@pytest.mark.parametrize("chunk", [None, 3])
+@over("distance", [0, 1, 3, 6, 10])
+@over(("tasks", "chunk"), [(1, 3), (30, None)])
 def test_parts_find_all_pairs_within_a_distance(distance, tasks, chunk):
     bits = near_bits(1, 60)
     plan = plan_pairs(60, distance=distance, tasks=tasks)
@@ -101,11 +100,11 @@ def test_the_recall_is_that_of_the_plan_for_pairs_that_are_just_similar_enough()
     assert 0.93 < share < 0.98
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("dimensions", [64, 128, 256])
-@pytest.mark.parametrize("chunk", [None, 7])
-def test_parts_find_most_similar_pairs_and_no_other(dimensions, chunk):
+@over(("dimensions", "chunk", "compared"), [(64, 7, 2000), (256, None, 2000), (128, None, 10)])
+def test_parts_find_most_similar_pairs_and_no_other(monkeypatch, dimensions, chunk, compared):
     # Chance of failing: of 150 pairs .99 are found, so 8 or more are missed in .0001 of all seeds.
+    monkeypatch.setattr(plan_module, "COMPARED_MAX", compared)
+    monkeypatch.setattr(plan_module, "MARKED_ROWS", 16)
     count = 300
     bits, vectors = kernel.quantise(near_weights(2, count, dimensions))
     sketch = simdb.Simhash(dimensions=dimensions)
@@ -130,14 +129,7 @@ def test_parts_find_most_similar_pairs_and_no_other(dimensions, chunk):
         assert similarity == similar_pairs[i, j]
 
 
-def test_many_vectors_are_looked_up_in_tables(monkeypatch):
-    monkeypatch.setattr(plan_module, "COMPARED_MAX", 10)
-    monkeypatch.setattr(plan_module, "MARKED_ROWS", 16)
-
-    test_parts_find_most_similar_pairs_and_no_other(128, None)
-
-
-@pytest.mark.parametrize("compared", [1199, 1200])
+@over("compared", [1199, 1200])
 def test_any_number_of_threads_finds_the_same_similar_pairs(monkeypatch, compared):
     monkeypatch.setattr(plan_module, "COMPARED_MAX", compared)
     bits, vectors = kernel.quantise(near_weights(4, 1200))
@@ -154,9 +146,7 @@ def test_any_number_of_threads_finds_the_same_similar_pairs(monkeypatch, compare
     assert {(at, at + 1) for at in range(0, 1200, 2)} & set(found[0])
 
 
-@pytest.mark.parametrize("stored_bits", [8, 32])
-@pytest.mark.parametrize("tasks", [1, 200])
-@pytest.mark.parametrize("chunk", [None, 4])
+@over(("stored_bits", "tasks", "chunk"), [(8, 1, 4), (32, 200, None)])
 def test_parts_find_the_pairs_that_agree_in_a_band(stored_bits, tasks, chunk):
     generator = np.random.default_rng(3)
     words = [f"w{number}" for number in range(400)]
@@ -305,16 +295,13 @@ def test_what_no_plan_can_do_is_refused(asked, message):
     arguments = {"documents": 1000, **asked}
     with pytest.raises(simdb.OptionError, match=message):
         plan_pairs(arguments.pop("documents"), arguments.pop("options", None), **arguments)
-
-
-def test_a_part_that_does_not_exist_is_refused():
     plan = plan_pairs(10, distance=3, tasks=1)
     with pytest.raises(simdb.OptionError, match="part"):
         next(plan.find_pairs(plan.part_count, np.zeros((2, 8), np.uint8)))
 
 
-@pytest.mark.parametrize("documents", [1e3, 1e6, 1e9, 8e9])
-@pytest.mark.parametrize("asked", [{"distance": 3}, {"similarity": 0.9, "recall": 0.98}])
+@over("documents", [1e3, 8e9])
+@over("asked", [{"distance": 3}, {"similarity": 0.9, "recall": 0.98}])
 def test_plans_say_what_they_cost(documents, asked):
     plan = plan_pairs(documents, tasks=1000, **asked)
 
@@ -333,14 +320,7 @@ def test_the_predicted_copies_are_those_of_random_documents():
     assert offsets[-1] / 4000 == pytest.approx(plan.copies, rel=0.1)
 
 
-def test_signs_are_the_fingerprints():
-    for dimensions in (64, 128, 256):
-        bits, vectors = kernel.quantise(near_weights(9, 20, dimensions))
-        assert signs_of(vectors).tolist() == bits.tolist()
-        assert np.bitwise_count(signs_of(vectors) ^ bits).sum() == 0
-
-
-@pytest.mark.parametrize("options", [simdb.Simhash(), simdb.Minhash(stored_bits=8)])
+@over("options", [simdb.Simhash(), simdb.Minhash(stored_bits=8)])
 def test_parts_of_many_documents_stay_whole(options):
     asked = {"distance": 3} if isinstance(options, simdb.Simhash) else {"similarity": 0.8}
 
@@ -366,9 +346,3 @@ def test_large_parts_are_cut_only_if_they_are_much_larger_than_others():
         Cell(part, 0, 0) for part in range(plan.part_count) if part != 7
     ]
     assert len([cell for cell in cells if cell.part == 7]) == 6
-
-
-def test_parts_of_a_billion_documents_fit_into_the_memory_of_a_task():
-    plan = plan_pairs(1e9, similarity=0.9)
-
-    assert plan.copies * plan.documents / plan.part_count <= plan.cell_documents

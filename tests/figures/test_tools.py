@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 
@@ -64,8 +65,7 @@ def test_near_pairs_are_distinct_and_near(world: Any) -> None:
     assert len({tuple(sorted(row[:2])) for row in rows.tolist()}) == len(rows)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("layout", ["by_blocks(4, 1)", "by_blocks(5, 2)", "nested(4)"])
+@over("layout", ["by_blocks(5, 2)", "nested(4)"])
 def test_bphs_finds_every_match_once(planted: tuple[Any, Any, Any], layout: str) -> None:
     paper = importlib.import_module("paper")
     bits, queries, _ = planted
@@ -126,8 +126,7 @@ def test_bits_that_are_left_unsorted_change_no_attempt(planted: tuple[Any, Any, 
     assert len(set(curve[:15].tolist())) > 5
 
 
-@pytest.mark.parametrize("first", [False, True])
-@pytest.mark.parametrize("attempts", [0, 1, 2, 7, 175])
+@over(("attempts", "first"), [(0, False), (2, True), (7, False), (175, False), (175, True)])
 def test_a_batch_finds_in_chunks_what_its_queries_find_in_each(
     planted: tuple[Any, Any, Any], attempts: int, first: bool
 ) -> None:

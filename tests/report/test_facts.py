@@ -40,7 +40,7 @@ def test_the_default_options_are_said_in_sentences():
     [
         (simdb.Simhash(markup="html"), "The visible text of an HTML page is taken"),
         (simdb.Simhash(normalisation="nfkc"), "normalised (NFKC)"),
-        (simdb.Simhash(marks="drop"), "accents and points are dropped"),
+        (simdb.Simhash(marks="drop", unit="characters"), "accents and points are dropped"),
         (simdb.Simhash(unit="characters", shingle=5), "texts are cut into characters"),
         (simdb.Simhash(shingle=1), "each of them is a feature"),
         (simdb.Simhash(tokeniser="a.b:c"), "cut by the tokeniser a.b:c"),

@@ -72,20 +72,6 @@ def test_the_page_is_bounded_and_says_how_many_are_left_out(monkeypatch):
     assert parsed.texts["dd"] == ["10", "6", "4", "3"]
 
 
-def test_hostile_ids_and_texts_are_shown_as_text():
-    pairs = [TextPair(page.shown_id(each), "k", f"same {each}", "same end", 0.8)
-             for each in HOSTILE]  # fmt: skip
-
-    text = render_removed(9, len(pairs), "", pairs)
-
-    parsed = assert_whole(text, script=True)
-    assert "alert(1)" in parsed.text("bdi")
-    assert "alert(1)" in parsed.text("del")
-    assert "\x00" not in text
-    assert "\u202e" not in text
-    assert "49" not in parsed.text("bdi", "del")
-
-
 def test_each_side_marks_its_own_words_and_an_unknown_text_is_named():
     pairs = [
         TextPair("a", "b", "one two three", "one two four", 0.8),
@@ -161,26 +147,33 @@ def test_the_script_chooses_by_words_similarity_and_difference():
     ]  # fmt: skip
 
 
-pytest.importorskip("jinja2")
-
 ITEM = (
     "a train leaves the station at noon with ninety passengers and stops at every village until"
     " dusk when only four of them are left how many got off at each stop on average"
 )
-HOSTILE_ITEM = '<script>alert(1)</script> "><img src=x onerror=alert(1)> {{ 7 * 7 }}'
 
 
-def test_a_passage_is_beside_its_item(tmp_path):
-    rows = [{"id": "x", "text": ITEM.replace("ninety", "eighty")}, {"id": "y", "text": "other"}]
-    found = simdb.decontaminate(rows, against=[{"id": "t", "text": ITEM}], id="id")
+def test_a_passage_is_beside_its_item_and_hostile_texts_are_shown_as_text(tmp_path):
+    """Ids and texts that would be tags, styles, templates or control characters of the page."""
+    rows = [
+        {"id": f"{each}{HOSTILE[0]}", "text": f"{each} {ITEM.replace('ninety', 'eighty')}"}
+        for each in HOSTILE
+    ]
+    items = [{"id": HOSTILE[0], "text": f"{ITEM} {' '.join(HOSTILE)}"}]
+    found = simdb.decontaminate([*rows, {"id": "y", "text": "other"}], against=items, id="id")
 
     found.report(tmp_path / "page.html")
 
-    parsed = assert_whole((tmp_path / "page.html").read_text("utf-8"), script=True)
-    assert parsed.texts["dd"] == ["1", "1", "2", "1"]
-    assert "eighty" in parsed.texts["del"]
-    assert "ninety" in parsed.texts["ins"]
-    assert "1 document with" in parsed.text("p")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    parsed = assert_whole(text, script=True)
+    assert parsed.texts["dd"] == ["1", "1", "7", "6"]
+    assert "eighty" in parsed.text("del")
+    assert "ninety" in parsed.text("ins")
+    assert "6 documents with" in parsed.text("p")
+    assert "alert(1)" in parsed.text("bdi")
+    assert "\x00" not in text
+    assert "\u202e" not in text
+    assert "49" not in parsed.text("bdi", "del")
 
 
 def test_the_least_covered_are_shown_and_others_counted(tmp_path, monkeypatch):
@@ -195,18 +188,6 @@ def test_the_least_covered_are_shown_and_others_counted(tmp_path, monkeypatch):
     assert len(articles) == 2
     assert float(articles[0]["data-number"]) < 1
     assert "1 more are left out" in " ".join(parsed.text("p").split())
-
-
-def test_hostile_texts_are_shown_as_text(tmp_path):
-    rows = [{"id": HOSTILE_ITEM, "text": f"{HOSTILE_ITEM} {ITEM}"}]
-    found = simdb.decontaminate(
-        rows, against=[{"id": HOSTILE_ITEM, "text": ITEM + HOSTILE_ITEM}], id="id"
-    )
-
-    found.report(tmp_path / "page.html")
-
-    assert_whole((tmp_path / "page.html").read_text("utf-8"), script=True)
-    assert "alert(1)</script> &" not in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_a_page_without_leaks_says_so(tmp_path):
