@@ -1,8 +1,7 @@
 """Command decontaminate: leaks are shown, clean documents are written, errors name the thing."""
 
-import json
-
 import pytest
+from led_files import ids_in, read
 from over import over
 
 from simdb.cli.options.declare import spread
@@ -26,10 +25,6 @@ def files(write_lines):
     write_lines("test2.jsonl", {"id": "t2", "text": OTHER})
 
 
-def ids_in(path):
-    return [json.loads(line)["id"] for line in path.read_text().splitlines()]
-
-
 def test_leaks_are_shown_and_counted(simdb_run, files):
     ran = simdb_run("decontaminate", "train.jsonl", "--against", "test.jsonl")
 
@@ -48,7 +43,7 @@ def test_against_takes_all_words_up_to_the_next_option(simdb_run, files, tmp_pat
 
     assert ran.code == 1
     assert [row["item"] for row in ran.rows] == ["t1", "t2"]
-    assert ids_in(tmp_path / "clean.jsonl") == ["x"]
+    assert ids_in("clean.jsonl") == ["x"]
 
 
 @over(
@@ -64,7 +59,7 @@ def test_documents_are_dropped_cut_or_marked(simdb_run, files, tmp_path, action,
         "--leaks", "leaks.csv",
     )  # fmt: skip
 
-    rows = [json.loads(line) for line in (tmp_path / "clean.jsonl").read_text().splitlines()]
+    rows = read("clean.jsonl")
     assert [row["text"] for row in rows] == texts
     assert [len(row.get("leaks", [])) for row in rows if row["id"] == "y"] in ([], [0], [1])
     assert (action == "--mark") == any("leaks" in row for row in rows)

@@ -1,11 +1,10 @@
 """dedup --against: the input is compared with texts that stay, and that are stored nowhere."""
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
-from led_files import KEPT, NEW, ONE, records, write
+from led_files import KEPT, NEW, ONE, ids_in, records, write
 from over import over
 
 import simdb
@@ -54,7 +53,7 @@ def test_a_database_is_a_reference_that_nothing_is_stored_in(run, simdb_run):
     ran = run("--against", "db", "-o", "kept.jsonl", "--show", "5")
 
     assert {path.name: path.read_bytes() for path in Path("db").glob("data*")} == before
-    assert [json.loads(line)["id"] for line in Path("kept.jsonl").read_text().splitlines()] == KEPT
+    assert ids_in("kept.jsonl") == KEPT
     assert [(row["representative"], row["reference"], row["text"]) for row in ran.rows] == [
         ("o1", True, None), ("n1", False, "w59 w…"),
     ]  # fmt: skip
@@ -116,7 +115,7 @@ def test_records_of_the_reference_that_are_skipped_are_reported(run):
 
     assert ran.code == 1
     assert "old.jsonl:2: no field 'text'" in ran.notes
-    assert [json.loads(line)["id"] for line in Path("kept.jsonl").read_text().splitlines()] == KEPT
+    assert ids_in("kept.jsonl") == KEPT
 
 
 def test_exit_code_timings_and_json_are_as_without_a_reference(run):

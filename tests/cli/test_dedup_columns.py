@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow
 import pytest
+from led_files import read
 from pyarrow import parquet
 
 import simdb
@@ -170,7 +171,7 @@ def test_structs_with_fields_of_one_name_keep_all_of_them(simdb_run):
 
     simdb_run("dedup", "a.parquet", "-o", "k.jsonl")
 
-    rows = [json.loads(line) for line in Path("k.jsonl").read_text().splitlines()]
+    rows = read("k.jsonl")
     assert [row["m"] for row in rows] == [{"a": 1, "a_2": 3}, {"a": 2, "a_2": 4}]
 
 

@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 from over import over
 
-A, B, C, D = (f"{name} one two three four five" for name in "abcd")
+A, B, C = (f"{name} one two three four five" for name in "abc")
 RECORDS = [
     {"id": "x", "text": f"{A}\n{B}", "n": 1},
     {"id": "y", "text": f"{B.upper()}!\n{C}\nshort", "n": 2},
@@ -46,29 +46,6 @@ def test_what_is_left_is_written(simdb_run, source, name):
         assert "0 dropped" in again.notes
     assert {row["id"]: row["text"] for row in rows} == LEFT
     assert [int(row["n"]) for row in rows] == [1, 2]
-
-
-def test_sources_of_several_kinds_are_one_input(simdb_run, source):
-    Path("b.txt").write_text(f"{D}\n{A}")
-    Path("c.csv").write_text(f"id,text\nq,{D}\nr,{D} more\n")
-
-    ran = simdb_run("dedup", source, "b.txt", "c.csv", "--unit", "line", "-o", "k.jsonl")
-
-    rows = [json.loads(line) for line in Path("k.jsonl").read_text().splitlines()]
-    assert {row["id"]: row["text"] for row in rows} == {**LEFT, "b.txt": D, "r": f"{D} more"}
-    assert [row["id"] for row in ran.rows] == ["y", "z", "b.txt", "q"]
-
-
-def test_a_repeated_run_gives_the_same_rows(simdb_run, source, write_lines):
-    first = simdb_run("dedup", source, "--unit", "line", "--db", "db", "-o", "1.jsonl")
-    other = write_lines("b.jsonl", *RECORDS[:2])
-    between = simdb_run("dedup", other, "--unit", "line", "--db", "db")
-
-    again = simdb_run("dedup", source, "--unit", "line", "--db", "db", "-o", "2.jsonl")
-
-    assert [row["left"] for row in between.rows] == [0, 1]
-    assert again.rows == first.rows
-    assert Path("1.jsonl").read_bytes() == Path("2.jsonl").read_bytes()
 
 
 def test_standard_input_is_another_run_each_time(simdb_run):

@@ -1,6 +1,5 @@
 """Command dedup --report: a page with what was removed."""
 
-import gzip
 import sys
 from pathlib import Path
 
@@ -42,17 +41,6 @@ def test_each_removed_document_is_beside_the_one_that_stays(simdb_run, source):
     assert parsed.texts["dd"] == ["4", "2", "2", "2"]
     assert "exact Jaccard similarity of their texts is at least 0.8" in parsed.text("p")
     assert len(Path("kept.jsonl").read_text().splitlines()) == 2
-
-
-@over("options", [["--verify", "estimate"], ["--policy", "connected"], ["--distance", 10]])
-def test_every_way_to_decide_has_a_page(simdb_run, source, options):
-    Path("a.jsonl.gz").write_bytes(gzip.compress(Path(source).read_bytes()))
-
-    ran = simdb_run("dedup", "a.jsonl.gz", "--report", "page.html", "--quiet", *options)
-
-    _, pairs = shown()
-    assert ran.code == 0
-    assert sorted(pairs) == [("b", "a"), ("d", "a")]
 
 
 def test_matches_of_a_database_have_their_texts_if_they_are_known(simdb_run, source, write_lines):

@@ -58,7 +58,7 @@ def test_files_of_several_folders_keep_their_paths_below_the_one_that_they_share
     assert sorted(json.loads(line)["text"] for line in kept.splitlines()) == sorted(TEXTS)
 
 
-@pytest.mark.parametrize("kind", ["file", "stream"])
+@over("kind", ["file", "stream"])
 def test_a_stream_of_arrow_stays_one(simdb_run, kind):
     """What saved a data set as streams reads nothing else."""
     ipc = pytest.importorskip("pyarrow.ipc")

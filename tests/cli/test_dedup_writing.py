@@ -1,9 +1,7 @@
 """-o: what is kept of sources of all kinds together, and what an end in the middle leaves."""
 
-import csv
 import errno
 import gzip
-import io
 import json
 import math
 import os
@@ -18,6 +16,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from forked import run
+from led_files import read, write
 
 import simdb
 from simdb.files import pieces, read_again, survivors, table_file
@@ -31,25 +30,6 @@ def text(number):
 
 def record(name, at, number):
     return {"id": f"{name}{at}", "text": text(number), "at": str(at)}
-
-
-def write(name, records):
-    """Write records in the format of the name; the last line of JSON has no line feed."""
-    lines = "\n".join(map(json.dumps, records)).encode()
-    if name.endswith(".gz"):
-        lines = gzip.compress(lines)
-    elif name.endswith(".csv"):
-        table = io.StringIO()
-        writer = csv.DictWriter(table, list(records[0]))
-        writer.writeheader()
-        writer.writerows(records)
-        lines = table.getvalue().encode()
-    elif name.endswith(".txt"):
-        lines = records[0]["text"].encode()
-    if name.endswith(".parquet"):
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), name, row_group_size=3)
-    else:
-        Path(name).write_bytes(lines)
 
 
 def kept_of(sources, *, first):
@@ -69,7 +49,9 @@ def sources(tmp_path, monkeypatch):
         found[name] = [record(name, at, number) for at, number in enumerate(numbers)]
         if name.endswith(".txt"):
             found[name] = [{"id": name, "text": text(first)}]
-        write(name, found[name])
+            Path(name).write_text(text(first))
+        else:
+            write(name, found[name], end="")
     return found
 
 
@@ -87,12 +69,7 @@ def test_what_is_kept_of_all_kinds_of_sources_is_in_their_order(
 
     assert ran.code == 0, ran.notes
     wanted = kept_of(sources, first="last" not in options)
-    if name == "k.parquet":
-        found = pyarrow.parquet.read_table(name).to_pylist()
-    elif name == "k.csv":
-        found = list(csv.DictReader(Path(name).read_text().splitlines()))
-    else:
-        found = ran.rows
+    found = ran.rows if name == "-" else read(name)
     assert [(each["id"], each["text"], each.get("at") or None) for each in found] == [
         (each["id"], each["text"], each.get("at")) for each in wanted
     ]
@@ -108,14 +85,7 @@ def test_shards_of_all_kinds_have_their_own_documents(simdb_run, sources):
     kept = kept_of(dict(reversed(own.items())), first=True)
     for name in names:
         wanted = [each for each in kept if each["id"].startswith(name)]
-        if name.endswith(".parquet"):
-            assert pyarrow.parquet.read_table(Path("out", name)).to_pylist() == wanted
-        elif name.endswith(".csv"):
-            assert list(csv.DictReader(Path("out", name).read_text().splitlines())) == wanted
-        else:
-            content = Path("out", name).read_bytes()
-            content = gzip.decompress(content) if name.endswith(".gz") else content
-            assert content == b"".join(json.dumps(each).encode() + b"\n" for each in wanted)
+        assert read(f"out/{name}") == wanted
 
 
 def test_blank_lines_and_bad_lines_are_not_kept(simdb_run, tmp_path):

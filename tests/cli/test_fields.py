@@ -1,12 +1,9 @@
 """Fields as people have them: paths, joined ones, the first that exists; and those that do not."""
 
-import csv
-import json
 from pathlib import Path
 
-import pyarrow
+from led_files import read, write
 from over import over
-from pyarrow import feather, parquet
 
 FOX = "the quick brown fox jumps over the lazy dog near the river bank today"
 SKY = "a completely different sentence about clouds, weather and the blue sky"
@@ -25,25 +22,6 @@ FLAT = [
 ]
 
 
-def write(name, rows):
-    if name.endswith((".parquet", ".arrow")):
-        table = pyarrow.Table.from_pylist(rows)
-        (parquet.write_table if "parquet" in name else feather.write_feather)(table, name)
-    elif name.endswith(".csv"):
-        with open(name, "w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        lines = [json.dumps(row) for row in rows]
-        text = f"[{','.join(lines)}]" if name.endswith(".json") else "\n".join([*lines, ""])
-        Path(name).write_text(text)
-
-
-def rows_in(name):
-    return [json.loads(line) for line in Path(name).read_text().splitlines()]
-
-
 @over("source", ["a.jsonl", "a.json", "a.parquet", "a.arrow"])
 @over("options", [(), ("--keep", "max:doc.title")])
 def test_a_path_leads_into_objects(simdb_run, source, options):
@@ -53,7 +31,7 @@ def test_a_path_leads_into_objects(simdb_run, source, options):
     ran = simdb_run("dedup", source, *asked, "-o", "k.jsonl", *options)
 
     assert ran.code == 0
-    assert rows_in("k.jsonl") == NESTED[:2]
+    assert read("k.jsonl") == NESTED[:2]
     assert [row["representative"] for row in ran.rows] == ["u1"]
 
 
@@ -83,7 +61,7 @@ def test_sources_can_call_the_text_by_other_names(simdb_run):
     )  # fmt: skip
 
     assert ran.code == 0
-    assert [row["id"] for row in rows_in("k.jsonl")] == [1, "2", 4]
+    assert [row["id"] for row in read("k.jsonl")] == [1, "2", 4]
 
 
 @over(

@@ -1,40 +1,13 @@
 """--keep: which document of each group survives."""
 
 import csv
-import json
 from pathlib import Path
 
-import pytest
+from led_files import ids_in
 from over import over
 
 BASE = " ".join(f"w{number}" for number in range(60))
 OTHER = " ".join(f"v{number}" for number in range(60))
-# Which of four records of a group each rule keeps; the third has the longest text.
-KEPT = [
-    ("first", "0"),
-    ("last", "3"),
-    ("longest", "2"),
-    ("shortest", "0"),
-    ("max:score", "1"),
-    ("min:score", "3"),
-]
-
-
-@pytest.fixture
-def survivors(simdb_run, write_lines):
-    """Returns the ids that dedup keeps of records in a file."""
-
-    def run(rule, *records, options=()):
-        write_lines("a.jsonl", *records)
-        ran = simdb_run("dedup", "a.jsonl", "--keep", rule, "-o", "k.jsonl", *options)
-        assert ran.code == 0, ran.notes
-        kept = [json.loads(line)["id"] for line in Path("k.jsonl").read_text().splitlines()]
-        assert {row["representative"] for row in ran.rows} <= set(kept)
-        left = [each["id"] for row in ran.rows for each in row["duplicates"]]
-        assert sorted(kept + left) == sorted(record["id"] for record in records)
-        return kept
-
-    return run
 
 
 def records(*values, name="score", text=BASE):
@@ -47,38 +20,6 @@ def records(*values, name="score", text=BASE):
         }
         for at, value in enumerate(values)
     ]
-
-
-@over(("rule", "kept"), KEPT)
-def test_each_rule_keeps_another_document(survivors, rule, kept):
-    given = records(5, 7, 1, -2.5)
-    given[2]["text"] = BASE + " much longer"
-    given.insert(2, {"id": "x", "text": OTHER, "score": 99})
-
-    assert sorted(survivors(rule, *given)) == sorted([kept, "x"])
-
-
-@over(
-    ("rule", "values", "kept"),
-    [
-        ("max:score", [None, ..., 0, float("nan")], "2"),
-        ("max:score", [2**70, 2**64, -(2**70)], "0"),
-        ("min:score", ["9", 10, "8.5"], "2"),
-        ("max:score", ["2024-01-02", "2024-11-01", "2023-12-31"], "1"),
-        ("max:score", ["z", "\u00e9", "\U0001f600", "\uffff"], "2"),
-    ],
-)
-def test_values_are_sorted_as_numbers_or_as_text(survivors, rule, values, kept):
-    assert survivors(rule, *records(*values)) == [kept]
-
-
-def test_records_that_were_renamed_keep_their_values(survivors, simdb_run, write_lines):
-    write_lines("a.jsonl", *({"id": "x", "text": BASE, "n": n} for n in (1, 3, 2)))
-
-    ran = simdb_run("dedup", "a.jsonl", "--keep", "max:n", "-o", "k.jsonl")
-
-    assert [json.loads(line)["n"] for line in Path("k.jsonl").read_text().splitlines()] == [3]
-    assert ran.rows[0]["representative"] == "a.jsonl:x"
 
 
 @over(
@@ -109,7 +50,7 @@ def test_one_word_among_the_numbers_of_a_table_is_noted_and_changes_no_other_gro
     ran = simdb_run("dedup", "a.csv", "--keep", "max:score", "-o", "k.jsonl")
 
     assert ran.code == 0
-    assert kept_ids("k.jsonl") == ["b", "c"]
+    assert ids_in("k.jsonl") == ["b", "c"]
     assert "1 of 3 values of 'score' are no numbers, such as 'n/a'" in ran.notes
 
 
@@ -122,10 +63,6 @@ def test_clusters_note_words_among_numbers_as_a_line_for_people(simdb_run, write
     assert ran.rows[0]["representative"] == "2"
     assert "1 of 3 values of 'score' are no numbers" in ran.notes
     assert "Warning" not in ran.notes
-
-
-def kept_ids(path):
-    return [json.loads(line)["id"] for line in Path(path).read_text().splitlines()]
 
 
 @over(
@@ -144,7 +81,7 @@ def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rul
 
     assert ran.code == 0, ran.notes
     in_order = [each["id"] for each in given if each["id"] in (kept, "x")]
-    assert kept_ids("k.jsonl") == in_order
+    assert ids_in("k.jsonl") == in_order
     assert {row["match"] for row in ran.rows} == {kept}
     assert sorted(row["id"] for row in ran.rows) == sorted({"0", "1", "2", "3"} - {kept})
     assert simdb_run("get", database[1], kept, "x").code == 0
@@ -164,23 +101,6 @@ def test_what_an_earlier_run_stored_is_kept_and_that_is_said(simdb_run, write_li
         "--keep max:score chose among the documents of this run; 2 documents of it match"
         " documents of earlier runs, which stay"
     ) in ran.notes
-
-
-def test_a_run_with_a_rule_can_be_repeated(simdb_run, write_lines):
-    named = ({"id": "x", "text": f"{OTHER} z{score}", "score": score} for score in (1, 3, 2))
-    given = [*records(5, 7, 1), *named]
-    write_lines("a.jsonl", *given)
-    command = ["dedup", "a.jsonl", "--db", "d", "-o", "k.jsonl", "--keep"]
-    first = simdb_run(*command, "max:score")
-    kept = Path("k.jsonl").read_text()
-
-    second = simdb_run(*command, "max:score")
-
-    assert [json.loads(line)["score"] for line in kept.splitlines()] == [7, 3]
-    assert Path("k.jsonl").read_text() == kept
-    assert "2 kept again" in second.notes
-    by_id = [sorted(ran.rows, key=lambda row: row["id"]) for ran in (first, second)]
-    assert by_id[0] == by_id[1]
 
 
 @over(

@@ -1,9 +1,6 @@
 """--on-null: what becomes of records without a text."""
 
-import json
-from pathlib import Path
-
-import pytest
+from led_files import ids_in
 from over import over
 
 import simdb
@@ -15,10 +12,6 @@ RECORDS = [
     {"id": "c"},
     {"id": "d", "text": TEXT},
 ]
-
-
-def kept_ids():
-    return [json.loads(line)["id"] for line in Path("k.jsonl").read_text().splitlines()]
 
 
 @over(
@@ -38,7 +31,7 @@ def test_records_without_a_text_are_kept_or_left_out(
 
     assert ran.code == code, ran.notes
     assert note in ran.notes
-    assert kept_ids() == ["a", *kept]
+    assert ids_in("k.jsonl") == ["a", *kept]
 
 
 def test_the_first_record_without_a_text_can_end_the_run(simdb_run, write_lines):
@@ -49,33 +42,6 @@ def test_the_first_record_without_a_text_can_end_the_run(simdb_run, write_lines)
     assert ran.code == 2
     assert "a.jsonl:2: null instead of a text in the field 'text'; --on-null keep" in ran.notes
     assert simdb_run("dedup", "a.jsonl", "--on-null", "skip").code == 2
-
-
-def test_the_nulls_of_parquet_are_kept_in_their_rows(simdb_run):
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = pyarrow.table({"id": ["a", "b", "c"], "text": [TEXT, None, TEXT]})
-    parquet.write_table(table, "a.parquet")
-
-    ran = simdb_run("dedup", "a.parquet", "-o", "k.parquet", "--on-null", "keep")
-
-    assert ran.code == 0, ran.notes
-    assert parquet.read_table("k.parquet").to_pylist() == table.to_pylist()[:2]
-
-
-@over(("word", "options"), [("keep", []), ("drop", ["--db", "d"])])
-def test_a_field_that_no_record_has_is_an_error_and_nothing_is_written(
-    simdb_run, write_lines, word, options
-):
-    write_lines("a.jsonl", *RECORDS)
-
-    ran = simdb_run(
-        "dedup", "a.jsonl", "-o", "k.jsonl", "--text-field", "body", "--on-null", word, *options
-    )
-
-    assert ran.code == 2
-    assert "a.jsonl:1: no field 'body'; use --text-field to name" in ran.notes
-    assert not Path("k.jsonl").exists()
 
 
 @over(

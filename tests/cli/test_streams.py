@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from forked import Child
+from led_files import ids_in
 from over import over
 
 import simdb
@@ -45,10 +46,6 @@ def pipe():
         writer.join()
 
 
-def ids(path):
-    return [json.loads(line)["id"] for line in Path(path).read_text().splitlines()]
-
-
 def test_dedup_reads_records_from_pipes_and_standard_input(simdb_run, pipe):
     ran = simdb_run(
         "dedup", pipe(gzip.compress(lines(ROWS[:3]))), pipe(lines(ROWS[3:])), "-o", "a.jsonl"
@@ -56,7 +53,7 @@ def test_dedup_reads_records_from_pipes_and_standard_input(simdb_run, pipe):
     given = simdb_run("dedup", "-", "-o", "b.jsonl", given=gzip.compress(lines(ROWS)))
 
     assert (ran.code, given.code) == (0, 0), ran.notes + given.notes
-    assert ids("a.jsonl") == ids("b.jsonl") == KEPT
+    assert ids_in("a.jsonl") == ids_in("b.jsonl") == KEPT
 
 
 def test_rows_of_a_pipe_keep_their_types(simdb_run, pipe):
@@ -81,7 +78,7 @@ def test_a_leak_is_found_whichever_side_is_a_pipe(simdb_run, pipe):
     ):
         ran = simdb_run("decontaminate", train, "--against", items, *asked, "-o", f"{name}.jsonl")
         assert "1 of 4 items found in 2 of 6 documents" in ran.notes
-        assert ids(f"{name}.jsonl") == ["1", "2", "4", "5"]
+        assert ids_in(f"{name}.jsonl") == ["1", "2", "4", "5"]
 
 
 def test_other_commands_read_pipes(simdb_run, pipe):
@@ -94,7 +91,7 @@ def test_other_commands_read_pipes(simdb_run, pipe):
     tuned = simdb_run("tune", pipe(lines(ROWS)))
 
     assert len(simdb.open("db", "r")) == 6
-    assert ids("n.jsonl") == ["n"]
+    assert ids_in("n.jsonl") == ["n"]
     assert len(pairs.rows) == 3
     assert tuned.rows[0]["texts"] == 6
 
@@ -111,7 +108,7 @@ def test_what_a_pipe_holds_is_asked_for_if_it_does_not_show(simdb_run, pipe):
     listed = simdb_run("dedup", pipe(b"Some prose.\n"), "--format", "text", "-o", "list.txt")
 
     assert read.code == 0
-    assert len(ids("l.jsonl")) == 2
+    assert len(ids_in("l.jsonl")) == 2
     assert (listed.code, os.path.exists("list.txt")) == (2, False)
 
 
@@ -130,7 +127,7 @@ def test_a_run_over_a_pipe_has_no_name(simdb_run, pipe):
     ran = run(ROWS[:2])
 
     assert "keeps again" not in ran.notes
-    assert ids("kept.jsonl") == ["1"]
+    assert ids_in("kept.jsonl") == ["1"]
 
 
 def test_one_text_is_no_file_of_records(simdb_run, pipe):

@@ -1,4 +1,4 @@
-"""Files of new and of old documents, of which some match, in every format of records."""
+"""Files of records in every format, such as new and old documents of which some match."""
 
 import csv
 import gzip
@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pyarrow
+import pyarrow.feather
 import pyarrow.parquet
 
 WORDS = [f"w{at}" for at in range(60)]
@@ -26,17 +27,37 @@ def records(texts, name):
     return [{"id": f"{name}{at}", "text": text} for at, text in enumerate(texts)]
 
 
-def write(name, rows):
-    """Write records in the format that the name says."""
-    lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+def write(name, rows, end="\n"):
+    """Write records in the format that the name says; `end` ends the last line of JSON."""
+    lines = ("\n".join(map(json.dumps, rows)) + end).encode()
     if name.endswith(".parquet"):
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), name)
-        return name
-    if name.endswith(".csv"):
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), name, row_group_size=3)
+        return
+    if name.endswith(".arrow"):
+        pyarrow.feather.write_feather(pyarrow.Table.from_pylist(rows), name)
+        return
+    if name.endswith(".json"):
+        lines = json.dumps(rows).encode()
+    elif name.endswith(".csv"):
         table = io.StringIO(newline="")
-        writer = csv.DictWriter(table, ["id", "text"])
+        writer = csv.DictWriter(table, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
         lines = table.getvalue().encode()
     Path(name).write_bytes(gzip.compress(lines) if name.endswith(".gz") else lines)
-    return name
+
+
+def read(name):
+    """Return the records in a file, in the format that the name says."""
+    if name.endswith(".parquet"):
+        return pyarrow.parquet.read_table(name).to_pylist()
+    content = Path(name).read_bytes()
+    lines = (gzip.decompress(content) if name.endswith(".gz") else content).decode()
+    if ".csv" in name or ".tsv" in name:
+        delimiter = "\t" if ".tsv" in name else ","
+        return list(csv.DictReader(io.StringIO(lines, newline=""), delimiter=delimiter))
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def ids_in(name):
+    return [each["id"] for each in read(name)]
