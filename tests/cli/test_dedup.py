@@ -39,15 +39,6 @@ def test_groups_are_shown_with_the_first_document_first(simdb_run, write_lines):
     assert "3 documents, 1 group, 1 duplicate;" in ran.notes
 
 
-def test_similarity_and_distance_decide_what_matches(simdb_run, write_lines):
-    write_lines("a.jsonl", record("x", FOX), record("z", FOX + " again and again"))
-
-    assert simdb_run("dedup", "a.jsonl", "--similarity", "0.5").rows
-    assert simdb_run("dedup", "a.jsonl", "--similarity", "0.999").rows == []
-    assert simdb_run("dedup", "a.jsonl", "--distance", "0").rows == []
-    assert simdb_run("dedup", "a.jsonl", "--distance", "64", "--shingle", "1").rows
-
-
 def test_bad_files_are_named_and_the_rest_is_processed(simdb_run, tmp_path):
     (tmp_path / "f").mkdir()
     (tmp_path / "f" / "a.txt").write_text(FOX)
@@ -104,21 +95,6 @@ def test_kinds_of_problems_without_end_are_counted_together(simdb_run, write_lin
     assert "a.jsonl: 10 more like a.jsonl:31\n" in ran.notes
 
 
-@pytest.mark.usefixtures("small_batches")
-def test_survivors_are_written_as_they_were_read(simdb_run, write_lines, tmp_path):
-    write_lines("a.jsonl", record("x", FOX), {**record("y", SEA), "more": 1}, record("z", FOX))
-    (tmp_path / "f.txt").write_text(SEA)
-    (tmp_path / "g.txt").write_text(SKY)
-
-    simdb_run("dedup", "a.jsonl", "f.txt", "g.txt", "-o", "kept.jsonl")
-
-    assert (tmp_path / "kept.jsonl").read_text().splitlines() == [
-        json.dumps(record("x", FOX)), json.dumps({**record("y", SEA), "more": 1}),
-        json.dumps({"id": "g.txt", "text": SKY}),
-    ]  # fmt: skip
-    assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "f.txt", "g.txt", "kept.jsonl"]
-
-
 def test_survivors_can_replace_their_source(simdb_run, write_lines, tmp_path):
     write_lines("a.jsonl", record("x", FOX), record("y", FOX))
 
@@ -141,23 +117,6 @@ def test_one_id_in_two_sources_makes_two_documents(simdb_run, write_lines):
     assert [each["id"] for each in row["duplicates"]] == ["b.jsonl:1", "b.jsonl:2:1"]
     assert "a.jsonl:3: the id '1' is taken; renamed to 'a.jsonl:1'" in ran.notes
     assert "3 renamed" in ran.notes
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_a_later_run_sees_only_what_is_new(simdb_run, write_lines, tmp_path):
-    write_lines("a.jsonl", record("x", FOX), record("y", SEA), record("z", FOX))
-    write_lines("b.jsonl", record("p", SEA), record("q", SKY), record("r", SKY))
-
-    first = simdb_run("dedup", "a.jsonl", "--db", "seen", "-o", "new.jsonl")
-    second = simdb_run("dedup", "b.jsonl", "--db", "seen", "-o", "new.jsonl")
-
-    assert first.code == second.code == 0
-    assert [(row["id"], row["match"]) for row in first.rows] == [("z", "x")]
-    assert [(row["id"], row["match"]) for row in second.rows] == [("p", "y"), ("r", "q")]
-    assert (tmp_path / "new.jsonl").read_text() == json.dumps(record("q", SKY)) + "\n"
-    with simdb.open("seen", "r") as db:
-        assert list(db) == ["x", "y", "q"]
-        assert list(db.check(deep=True)) == []
 
 
 def test_another_run_has_seen_all_documents(simdb_run, write_lines, tmp_path):

@@ -1,10 +1,9 @@
 """dedup --against: the input is compared with texts that stay, and that are stored nowhere."""
 
-import csv
 from pathlib import Path
 
 import pytest
-from led_files import KEPT, NEW, ONE, ids_in, records, write
+from led_files import KEPT, NEW, ONE, ids_in, read, records, write
 from over import over
 
 import simdb
@@ -38,8 +37,7 @@ def test_what_matches_the_reference_is_left_out(run, against):
 def test_tables_of_groups_say_which_leader_is_of_the_reference(run):
     run("--against", "old.jsonl", "--groups", "groups.csv", "--show", "8", "--quiet")
 
-    with Path("groups.csv").open() as file:
-        rows = list(csv.DictReader(file))
+    rows = read("groups.csv")
     assert [(row["representative"], row["reference"], row["id"]) for row in rows] == [
         ("o1", "true", "n0"), ("o1", "true", "n4"), ("n1", "false", "n2"),
     ]  # fmt: skip

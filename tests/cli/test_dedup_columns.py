@@ -152,15 +152,6 @@ def test_both_sides_of_lookup_keep_their_columns(simdb_run):
     assert table_in("found.jsonl") == (FIELDS, [ROWS[2]])
 
 
-def test_without_survivors_the_header_is_that_of_the_source(simdb_run):
-    write("a.csv")
-    write("same.csv")
-
-    simdb_run("dedup", "a.csv", "--against", "same.csv", "-o", "k.csv")
-
-    assert table_in("k.csv") == (NAMES, [])
-
-
 def test_structs_with_fields_of_one_name_keep_all_of_them(simdb_run):
     """It ended with a traceback of pyarrow."""
     fields = [pyarrow.array([1, 2]), pyarrow.array([3, 4])]

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-import pyarrow.parquet
 import pytest
+from led_files import read
 from over import over
 
 A, B, C = (f"{name} one two three four five" for name in "abc")
@@ -38,7 +38,7 @@ def test_what_is_left_is_written(simdb_run, source, name):
 
     rows = ran.rows
     if name == "k.parquet":
-        rows = pyarrow.parquet.read_table(name).to_pylist()
+        rows = read(name)
     elif name != "-":
         place = {"folder/": "folder/a.jsonl"}.get(name, name)
         again = simdb_run("dedup", place, "--unit", "line", "-o", "-")

@@ -88,17 +88,6 @@ def test_shards_of_all_kinds_have_their_own_documents(simdb_run, sources):
         assert read(f"out/{name}") == wanted
 
 
-def test_blank_lines_and_bad_lines_are_not_kept(simdb_run, tmp_path):
-    lines = [json.dumps(record("a", at, at)).encode() for at in range(6)]
-    content = b"\n".join([*lines[:2], b"", b"no JSON", lines[2], b'{"id": 1}', *lines[3:], b"  "])
-    (tmp_path / "a.jsonl").write_bytes(content)
-
-    ran = simdb_run("dedup", "a.jsonl", "-o", "k.jsonl")
-
-    assert ran.code == 1
-    assert (tmp_path / "k.jsonl").read_bytes() == b"".join(line + b"\n" for line in lines)
-
-
 def test_after_an_error_nothing_is_on_standard_output(simdb_run, sources):
     ran = simdb_run("dedup", "a.jsonl", "b.jsonl.gz", "-o", "-", "--max-share", "0.01")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+from led_files import ids_in, read
 from over import over
 
 import simdb
@@ -67,11 +68,7 @@ def test_a_limit_does_not_cut_files_of_results(listed):
     listed("dedup", "a.jsonl", "--limit", 1, "--groups", "g.jsonl", "-o", "k.jsonl")
 
     assert len(Path("g.jsonl").read_text().splitlines()) == 3
-    assert [json.loads(line)["id"] for line in Path("k.jsonl").read_text().splitlines()] == [
-        0,
-        2,
-        4,
-    ]
+    assert ids_in("k.jsonl") == [0, 2, 4]
 
 
 @over("verb", VERBS)
@@ -145,13 +142,11 @@ def test_pairs_are_written_in_every_format(stored):
         ran = stored("pairs", "x", "--distance", 1, "--output", name, "--text-ids")
         assert (ran.code, ran.output) == (0, "")
 
-    assert pyarrow.parquet.read_table("p.parquet").to_pylist() == [PAIR]
+    assert read("p.parquet") == [PAIR]
     with pyarrow.ipc.open_file("p.arrow") as file:
         assert file.read_all().to_pylist() == [PAIR]
-    with open("p.jsonl", encoding="utf-8") as file:
-        assert json.loads(file.read()) == {**PAIR, "right": {"bytes": "ff"}}
-    with open("p.csv", encoding="utf-8") as file:
-        assert list(csv.reader(file)) == [[*PAIR], ["a", "ff", "1", ""]]
+    assert read("p.jsonl") == [{**PAIR, "right": {"bytes": "ff"}}]
+    assert read("p.csv") == [{**PAIR, "distance": "1", "similarity": ""}]
 
 
 def test_an_id_with_a_line_end_stays_one_cell(simdb_run):

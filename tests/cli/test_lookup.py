@@ -1,11 +1,9 @@
 """simdb lookup: which documents a database has already."""
 
-import csv
-import gzip
-import json
 from pathlib import Path
 
 import pytest
+from led_files import read
 from over import over
 
 import simdb
@@ -115,12 +113,9 @@ def test_the_rows_are_written_in_the_format_of_the_ending(look):
     look("--output", "o.jsonl.gz")
     ran = look("--output", "o.txt")
 
-    with open("o.csv", encoding="utf-8") as file:
-        assert [(row["id"], row["match"]) for row in csv.DictReader(file)] == [
-            (row["id"], row["match"]) for row in rows]  # fmt: skip
-    assert (
-        list(map(json.loads, gzip.decompress(Path("o.jsonl.gz").read_bytes()).splitlines())) == rows
-    )
+    assert [(row["id"], row["match"]) for row in read("o.csv")] == [
+        (row["id"], row["match"]) for row in rows]  # fmt: skip
+    assert read("o.jsonl.gz") == rows
     assert ran.code == 2
     assert "--output must end in" in ran.notes
 

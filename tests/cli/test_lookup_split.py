@@ -1,13 +1,11 @@
 """lookup --new and --found: the documents without a match and those with one, as they are."""
 
-import csv
 import gzip
 import json
 from pathlib import Path
 
-import pyarrow.parquet
 import pytest
-from led_files import NEW, ONE, THREE, TWO, records, write
+from led_files import NEW, ONE, THREE, TWO, ids_in, read, records, write
 from over import over
 
 FOUND, ABSENT = [0, 3, 4], [1, 2]
@@ -53,10 +51,8 @@ def test_every_format_is_split(look, name):
 
     look("--new", "new.csv", "--found", "found.parquet", source=name)
 
-    with Path("new.csv").open() as file:
-        assert [row["id"] for row in csv.DictReader(file)] == [f"n{at}" for at in ABSENT]
-    table = pyarrow.parquet.read_table("found.parquet")
-    assert table.column("text").to_pylist() == [NEW[at] for at in FOUND]
+    assert ids_in("new.csv") == [f"n{at}" for at in ABSENT]
+    assert [row["text"] for row in read("found.parquet")] == [NEW[at] for at in FOUND]
 
 
 def test_one_of_the_outputs_is_enough_and_one_can_be_standard_output(look):

@@ -128,14 +128,20 @@ def test_an_insertion_of_which_all_was_skipped_makes_no_database(run):
         assert len(database) == 2
 
 
-@pytest.mark.parametrize("verb", [["dedup", "a.jsonl", "--db"], ["insert"]])
-def test_a_new_database_is_announced(run, verb):
-    end = ["a.jsonl", "--on-conflict", "replace"] if verb == ["insert"] else []
-    first, second = (run(*verb, "new", *end) for _ in range(2))
+@over(
+    ("verb", "end"),
+    [(["dedup", "a.jsonl", "--db"], []), (["insert"], ["a.jsonl", "--on-conflict", "same"])],
+)
+def test_a_new_database_is_announced_and_with_existing_none_is_made(run, verb, end):
+    new = "".join(["new", *verb[:1]])
+    first, second = (run(*verb, new, *end) for _ in range(2))
+    typo, right = (run(*verb, name, *end, "--existing") for name in ("dd", "d"))
 
-    assert (first.code, second.code) == (0, 0)
-    assert "created the database new\n" in first.notes
+    assert (first.code, second.code, typo.code, right.code) == (0, 0, 3, 0)
+    assert f"created the database {new}\n" in first.notes
     assert "created" not in second.notes
+    assert "there is no database at dd" in typo.notes
+    assert not Path("dd").exists()
 
 
 @pytest.mark.parametrize(
@@ -179,17 +185,6 @@ def test_a_first_run_that_fails_after_it_has_stored_something_calls_nothing_empt
     assert "empty" not in ran.notes
     with simdb.open("new") as database:
         assert len(database) == 2
-
-
-@pytest.mark.parametrize("verb", [["dedup", "a.jsonl", "--db"], ["insert"]])
-def test_with_existing_no_database_is_made(run, verb):
-    source = ["a.jsonl", "--on-conflict", "same"] if verb == ["insert"] else []
-    end = [*source, "--existing"]
-    typo, right = (run(*verb, name, *end) for name in ("dd", "d"))
-
-    assert (typo.code, right.code) == (3, 0)
-    assert "there is no database at dd" in typo.notes
-    assert not Path("dd").exists()
 
 
 def test_existing_needs_a_database(run):

@@ -1,11 +1,11 @@
 """--on-error: what becomes of records that cannot be read."""
 
-import json
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from led_files import ids_in
 from over import over
 
 from simdb.cli.options.intake import Intake
@@ -51,8 +51,7 @@ def test_records_that_cannot_be_read_are_named_and_counted_and_the_rest_is_done(
     assert "in.jsonl:4: " in ran.notes
     if name in ("dedup", "dedup with a database"):
         assert "2 files or records skipped" in ran.notes
-        kept = Path("out.jsonl").read_text().splitlines()
-        assert [json.loads(each)["id"] for each in kept] == ["a", "e"]
+        assert ids_in("out.jsonl") == ["a", "e"]
 
 
 @over("name", COMMANDS)
@@ -132,13 +131,11 @@ def test_a_document_that_its_tokeniser_refuses_is_named_with_its_line(name, give
     assert "in.jsonl:5: the tokeniser" in ran.notes
     assert "raised ValueError: odd" in ran.notes
     if "-o" in command:
-        kept = Path("out.jsonl").read_text().splitlines()
-        assert [json.loads(each)["id"] for each in kept] == ["a"]
+        assert ids_in("out.jsonl") == ["a"]
     if name == "insert":
         assert ran.rows == [{"inserted": 2, "skipped": 3, "stored": 2}]
     if name == "lookup":
-        kept = Path("out.jsonl").read_text().splitlines()
-        assert [json.loads(each)["id"] for each in kept] == ["a", "c"]
+        assert ids_in("out.jsonl") == ["a", "c"]
     assert given(*command, *words, "--on-error", "raise").code == 2
 
 

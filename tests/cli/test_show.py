@@ -65,18 +65,6 @@ def test_texts_of_earlier_runs_are_shown_if_their_source_is_named(simdb_run, sou
     assert (known["text"], known["match_text"]) == ("short\u2026", "short\u2026")
 
 
-def test_a_document_that_was_renamed_is_not_shown_for_the_one_with_its_id(simdb_run, write_lines):
-    text, other = (" ".join(f"{word}{at}" for at in range(60)) for word in ("first", "second"))
-    ids = {"x": text, "c": f"{text} end"}
-    rows = [*({"id": id, "text": each} for id, each in ids.items()), {"id": "x", "text": other}]
-    write_lines("a.jsonl", *rows)
-
-    first, again = (simdb_run("dedup", "a.jsonl", "--db", "d", "--show", 6).rows for _ in range(2))
-
-    assert [row["match_text"] for row in first] == ["first0\u2026"]
-    assert again == first
-
-
 def test_without_characters_nothing_can_be_shown(simdb_run, source):
     assert simdb_run("dedup", source, "--show", 0).code == 2
 

@@ -6,7 +6,6 @@ import os
 import threading
 from pathlib import Path
 
-import pyarrow.parquet
 import pytest
 from forked import Child
 from led_files import ids_in
@@ -21,7 +20,6 @@ def text(name):
 
 ROWS = [{"id": f"{at}", "text": text("abc"[at % 3])} for at in range(6)]
 ITEMS = [{"id": name, "question": text(name)} for name in "axyz"]
-KEPT = ["0", "1", "2"]
 
 
 def lines(rows):
@@ -44,26 +42,6 @@ def pipe():
     for reads, writer in opened:
         os.close(reads)
         writer.join()
-
-
-def test_dedup_reads_records_from_pipes_and_standard_input(simdb_run, pipe):
-    ran = simdb_run(
-        "dedup", pipe(gzip.compress(lines(ROWS[:3]))), pipe(lines(ROWS[3:])), "-o", "a.jsonl"
-    )
-    given = simdb_run("dedup", "-", "-o", "b.jsonl", given=gzip.compress(lines(ROWS)))
-
-    assert (ran.code, given.code) == (0, 0), ran.notes + given.notes
-    assert ids_in("a.jsonl") == ids_in("b.jsonl") == KEPT
-
-
-def test_rows_of_a_pipe_keep_their_types(simdb_run, pipe):
-    table = pyarrow.table({**{name: [row[name] for row in ROWS] for name in ("id", "text")},
-                           "n": pyarrow.array(range(6), "int16")})  # fmt: skip
-    pyarrow.parquet.write_table(table, "t.parquet")
-
-    simdb_run("dedup", pipe(Path("t.parquet").read_bytes()), "-o", "kept.parquet")
-
-    assert pyarrow.parquet.read_table("kept.parquet").equals(table[:3])
 
 
 def test_a_leak_is_found_whichever_side_is_a_pipe(simdb_run, pipe):

@@ -110,47 +110,25 @@ def test_one_page_of_each_article_is_passed_on_and_stored(crawl, stored):
     assert not re.search("Deprecat.*simdb|simdb.*Deprecat", done.stderr)
 
 
-def test_a_crawl_that_is_repeated_passes_nothing_on(crawl, stored):
+def test_a_crawl_that_is_repeated_passes_nothing_on_unless_asked_to(crawl, stored):
     names, _, _ = crawl()
 
     again, counts, done = crawl()
+    asked, seen, _ = crawl(SIMDB_PASS_SEEN=True)
 
     assert again == []
     assert counts == {"seen": ARTICLES, "near_duplicate": MIRRORS}
+    assert sorted(asked) == sorted(names)
+    assert seen == {"again": ARTICLES, "near_duplicate": MIRRORS}
     assert stored() == set(names)
     assert "ERROR" not in done.stderr
 
 
-@pytest.mark.slow
-def test_pages_of_earlier_crawls_are_passed_on_when_asked_for(crawl):
-    names, _, _ = crawl()
-
-    again, counts, _ = crawl(SIMDB_PASS_SEEN=True)
-
-    assert sorted(again) == sorted(names)
-    assert counts == {"again": ARTICLES, "near_duplicate": MIRRORS}
-
-
-@pytest.mark.slow
-def test_a_crawl_that_was_stopped_goes_on_where_it_was(crawl, stored):
-    first, _, _ = crawl(CLOSESPIDER_ITEMCOUNT=8, CONCURRENT_REQUESTS_PER_DOMAIN=2)
-
-    second, counts, _ = crawl()
-
-    assert 8 <= len(first) < ARTICLES
-    assert sorted(map(article_of, first + second)) == list(range(ARTICLES))
-    assert counts["seen"] == len(first)
-    assert stored() == {*first, *second}
-
-
-@pytest.mark.parametrize(
-    "count", [pytest.param(1, marks=pytest.mark.slow), 7, pytest.param(19, marks=pytest.mark.slow)]
-)
-def test_a_killed_crawl_has_stored_what_it_passed_on_and_loses_nothing(crawl, stored, count):
-    first, counts, done = crawl(KILLED_AFTER=count)
+def test_a_killed_crawl_has_stored_what_it_passed_on_and_loses_nothing(crawl, stored):
+    first, counts, done = crawl(KILLED_AFTER=7)
 
     assert done.returncode == -9
-    assert (len(first), counts) == (count, {})
+    assert (len(first), counts) == (7, {})
     assert stored() >= set(first)
 
     before = stored()
@@ -166,19 +144,6 @@ def test_a_killed_crawl_has_stored_what_it_passed_on_and_loses_nothing(crawl, st
     assert counts["seen"] == ARTICLES
 
 
-@pytest.mark.slow
-def test_a_page_that_changed_is_passed_on_and_replaces_the_stored_one(crawl, tmp_path):
-    crawl()
-    path = tmp_path / "site" / f"article-{ARTICLES - 1}.html"
-    path.write_text(f"<html><p>{' '.join(f'other{at}' for at in range(WORDS))}</p></html>")
-
-    names, counts, _ = crawl()
-
-    assert names == [path.name]
-    assert counts == {"changed": 1, "seen": ARTICLES - 1, "near_duplicate": MIRRORS}
-
-
-@pytest.mark.slow
 def test_the_settings_reach_the_database(crawl, tmp_path):
     names, counts, _ = crawl(
         SIMDB_SIMILARITY=1.0, SIMDB_SKETCH={"shingle": 2}, SIMDB_DURABILITY="process",
@@ -192,18 +157,12 @@ def test_the_settings_reach_the_database(crawl, tmp_path):
         assert len(database) == ARTICLES + MIRRORS
 
 
-@pytest.mark.slow
-def test_items_without_text_are_passed_on(crawl):
-    names, counts, _ = crawl(SIMDB_TEXT_FIELD="body")
-
-    assert len(names) == ARTICLES + MIRRORS
-    assert counts == {"without_text": ARTICLES + MIRRORS}
-
-
-def test_an_item_without_an_id_is_an_error_that_names_the_setting(crawl):
+def test_an_item_without_an_id_is_an_error_and_one_without_a_text_is_passed_on(crawl):
     names, _, done = crawl(SIMDB_ID_FIELD="address")
+    _, without_text, _ = crawl(SIMDB_TEXT_FIELD="body")
 
     assert names == []
+    assert without_text == {"without_text": ARTICLES + MIRRORS}
     assert "an item has no 'address'; SIMDB_ID_FIELD names the field" in done.stderr
     assert "(found: 'url', 'text')" in done.stderr
 

@@ -144,8 +144,11 @@ def test_flags_and_lists_may_come_again_and_a_dash_is_a_place(arguments):
 def test_the_help_has_the_text_and_every_parameter(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
 
-    lines = [" ".join(line.split()) for line in run("--help").output.splitlines()]
+    output = run("--help").output
+    lines = [" ".join(line.split()) for line in output.splitlines()]
 
+    places = [output.index(f"{title}:\n") for title in ("Arguments", "Options", "Case")]
+    assert places == sorted(places)
     assert "Usage: show [OPTIONS] FIRST [WORD...]" in lines
     assert "Show all values." in lines
     assert "They are printed as a tuple." in lines
@@ -156,13 +159,6 @@ def test_the_help_has_the_text_and_every_parameter(monkeypatch):
     assert "-l, --loud Print more." in lines
     assert "--json Print JSON lines, also on a terminal." in lines
     assert "--lowercase / --no-lowercase Ignore case." in lines
-
-
-def test_the_help_has_a_section_for_each_group_of_options():
-    output = run("--help").output
-
-    places = [output.index(f"{title}:\n") for title in ("Arguments", "Options", "Case")]
-    assert places == sorted(places)
 
 
 def test_each_line_about_a_parameter_belongs_to_a_parameter():

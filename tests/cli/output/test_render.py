@@ -62,14 +62,6 @@ def test_a_terminal_shows_a_table(show):
     assert lines[1].split() == ["a", "3", "0.912"]
 
 
-def test_json_is_printed_on_a_terminal_with_the_option(show, monkeypatch):
-    terminal = show()
-    monkeypatch.setattr(render, "wants_json", lambda: True)
-    print_rows([row("a")], ("id",))
-
-    assert json.loads(terminal.getvalue()) == row("a")
-
-
 @over("as_json", [True, False])
 def test_what_would_control_a_terminal_is_escaped_there(show, as_json, monkeypatch):
     terminal, odd = show(), "a\x9b31mb\u202ec\u2066d\x1b[2Je\U000e0001f"
