@@ -54,13 +54,7 @@ def test_every_command_has_help_with_its_notes_behind_the_options(simdb_run, ver
     assert "".join(ran.output.partition("Options:")[2].split()).endswith(notes)
 
 
-@over("arguments", [["magic"], ["query"], ["stats", "a", "b"], ["stats", "a", "--nonsense"]])
-def test_wrong_use_is_exit_code_2(simdb_run, arguments):
-    assert simdb_run(*arguments).code == 2
-
-
-def test_the_commands_of_other_programs_are_answered_with_ours(simdb_run):
-    assert "Use simdb delete DB --older-than 30d." in simdb_run("expire", "d").notes
+def test_no_command_of_ours_is_answered_as_one_of_another_program():
     assert not set(foreign.own_words("commands")) & set(NAMES)
 
 

@@ -29,8 +29,3 @@ def test_the_help_of_the_program_lists_every_command(simdb_run):
 
     assert all(f" {verb} {sentence}" in lines for verb, sentence in SENTENCES)
     assert all(f"\n{title}:\n" in output for title in ("Options", *COMMANDS))
-
-
-def test_an_unknown_command_is_answered_with_similar_names(simdb_run):
-    assert "No such command 'qery'. Did you mean 'query'?" in simdb_run("qery").notes
-    assert simdb_run("xyz").notes.endswith("No such command 'xyz'.\n")

@@ -68,35 +68,6 @@ def test_pairs_are_exported_with_their_containment(simdb_run, db, tmp_path):
     assert json.loads(line)["containment"] > 0.8
 
 
-@over(
-    ("command", "said"),
-    [
-        (["query", "db", "text", "--contained", "2"], "contained must be above 0 and at most 1"),
-        (["query", "db", "text", "--contained", ".8", "--similarity", ".9"], "similarity"),
-        (["query", "db", "text", "--contained", ".8", "--nearest", "3"], "does not apply"),
-        (["query", "db", "text", "--texts", "a.jsonl"], "--texts measures --contained"),
-        (["pairs", "db", "--contained", ".8", "--distance", "3"], "distance"),
-        (["pairs", "db", "--contained", ".8", "--verify", "estimate"], "verify"),
-        (["create", "other", "--passages", "--unit", "characters"], "passages"),
-    ],
-)  # fmt: skip
-def test_options_without_meaning_are_refused(simdb_run, db, command, said):
-    ran = simdb_run(*command)
-
-    assert ran.code == 2
-    assert said in ran.notes
-
-
-def test_a_database_without_passages_names_the_remedy(simdb_run):
-    simdb_run("create", "plain")
-
-    ran = simdb_run("query", "plain", "a text", "--contained", "0.8")
-
-    assert ran.code == 2
-    assert "simdb create --passages" in ran.notes
-    assert "Options(" not in ran.notes
-
-
 def test_a_sharded_database_answers_by_the_passages_of_its_shards(simdb_run, tmp_path):
     words = " ".join(f"word{number}" for number in range(40))
     batches = [([1, 2, 3], [words, f"before {words} and after", "something else"])]

@@ -131,13 +131,3 @@ def test_every_verb_that_reads_takes_the_options(simdb_run):
     assert [row[:3] for row in rows_in("c.csv", ";")] == ROWS
     assert rows_in("out/a.csv", ";") == ROWS[:3]
     assert simdb_run("tune", "a.csv", *asked).code == 0
-
-
-@over("given", ["", ";;", "\u00a7", '"', "\n"])
-def test_a_delimiter_is_one_character(simdb_run, given):
-    write("a.csv", ROWS, ";")
-
-    ran = simdb_run("dedup", "a.csv", "--delimiter", given)
-
-    assert ran.code == 2
-    assert "--delimiter takes one character" in ran.notes

@@ -98,25 +98,6 @@ def test_a_page_shows_each_passage_beside_its_item(simdb_run, files, tmp_path):
     assert "1 document with" in page
 
 
-@over(
-    ("words", "message"),
-    [
-        ([], "--against SOURCE names the items"),
-        (["--against", "nowhere.jsonl"], "there is no file or folder nowhere.jsonl"),
-        (["--against", "test.jsonl", "--cut", "--mark"], "give one of --cut, --mark"),
-        (["--against", "test.jsonl", "--ngram", "40"], "ngram"),
-        (["--against", "test.jsonl", "--leaks", "-"], "--leaks and --report name files"),
-        (["--against", "test.jsonl", "--fields", "body"], "no field 'body'; --fields names fields"),
-    ],
-)
-def test_wrong_use_ends_with_2_and_writes_nothing(simdb_run, files, tmp_path, words, message):
-    ran = simdb_run("decontaminate", "train.jsonl", *words, "-o", "clean.jsonl")
-
-    assert ran.code == 2
-    assert message in ran.notes
-    assert not (tmp_path / "clean.jsonl").exists()
-
-
 def test_documents_that_are_files_are_dropped_and_not_changed(simdb_run, files, tmp_path):
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "a.txt").write_text(f"text before {ITEM} and after")
@@ -126,9 +107,6 @@ def test_documents_that_are_files_are_dropped_and_not_changed(simdb_run, files, 
 
     assert ran.code == 0
     assert (tmp_path / "clean.txt").read_text().split() == ["pages/b.txt"]
-    refused = simdb_run("decontaminate", "pages", "--against", "test.jsonl", "--cut")
-    assert refused.code == 2
-    assert "--cut changes records" in refused.notes
 
 
 @over(

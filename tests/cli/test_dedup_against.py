@@ -6,8 +6,6 @@ import pytest
 from led_files import KEPT, NEW, ONE, ids_in, read, records, write
 from over import over
 
-import simdb
-
 
 @pytest.fixture
 def run(simdb_run):
@@ -66,44 +64,6 @@ def test_texts_of_the_database_decide_if_they_are_named(run, simdb_run):
     # The other two that are alike differ in a number.
     assert [(row["representative"], row["text"]) for row in ran.rows] == [("o1", "w0 w1…")]
     assert "only estimated" not in ran.notes
-
-
-@over(
-    ("words", "message"),
-    [
-        (["--db", "d"], "--against compares with a reference and stores nothing"),
-        (["--policy", "connected"], "works only without --against"),
-        (["--unit", "line"], "--against is for whole documents"),
-        (["--texts", "more.jsonl"], "--texts works only with --db, or a database in --against"),
-        (["-o", "old.jsonl"], "old.jsonl is in --against, which stays as it is"),
-        (["--against", "new.jsonl"], "new.jsonl is in the data and in what they are compared"),
-        (["--against", "gone.jsonl"], "there is no file or folder gone.jsonl"),
-        (["-o", "held/"], "held/new.jsonl is in --against, which stays as it is"),
-        (["--report", "held/new.jsonl"], "held/new.jsonl is in --against, which stays as it is"),
-        (["--text-field", "body", "-o", "kept.jsonl"], "use --text-field to name the field"),
-        (["--against", "db"], "db is a database, which is a reference by itself"),
-    ],
-)
-def test_what_does_not_go_with_a_reference_is_refused(run, simdb_run, words, message):
-    """A file of survivors, called as its source, took the place of the reference of that name."""
-    simdb.open("db").close()
-    Path("held").mkdir(exist_ok=True)
-    write("held/new.jsonl", records([ONE], "o"))
-    before = {path: path.read_bytes() for path in Path().rglob("*.jsonl")}
-
-    ran = run("--against", "old.jsonl", "held", *words)
-
-    assert ran.code == 2
-    assert message in ran.notes
-    assert {path: path.read_bytes() for path in Path().rglob("*.jsonl")} == before
-
-
-def test_options_of_the_sketch_must_be_those_of_the_database(run, simdb_run):
-    simdb_run("insert", "db", "old.jsonl")
-
-    ran = run("--against", "db", "--minhash")
-
-    assert (ran.code, "db was created with --minhash" in ran.notes) == (2, True)
 
 
 def test_records_of_the_reference_that_are_skipped_are_reported(run):

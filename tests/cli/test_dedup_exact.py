@@ -1,7 +1,6 @@
 """Command dedup: what it says of texts that decide, and of sources that change meanwhile."""
 
 import pytest
-from over import over
 
 import simdb
 from simdb.files.origins import Origins
@@ -55,16 +54,6 @@ def test_earlier_runs_are_compared_by_estimate_unless_their_texts_are_named_or_f
     assert [row["similarity"] for row in unknown.rows] != [exact]
 
 
-def test_a_database_without_features_gets_none(simdb_run, write_lines):
-    write_lines("a.jsonl", *records())
-    simdb_run("dedup", "a.jsonl", "--db", "d")
-
-    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--features")
-
-    assert ran.code == 2
-    assert "was created without --features" in ran.notes
-
-
 def test_more_duplicates_than_allowed_write_nothing(simdb_run, write_lines, tmp_path):
     write_lines("a.jsonl", *records())
     (tmp_path / "kept.jsonl").write_text("as before\n", encoding="ascii")
@@ -106,24 +95,3 @@ def test_a_source_that_changes_during_the_run_is_named(
     assert (tmp_path / "kept.jsonl").read_text() == "before"
     with simdb.open("d", "r") as database:
         assert len(database) == 0
-
-
-@over(
-    ("arguments", "message"),
-    [
-        (["--verify", "perhaps"], "is not one of 'estimate', 'exact', 'numbers'"),
-        (["--texts", "a.jsonl"], "--texts works only with --db"),
-        (["--features"], "--features says what the database of --db stores; give both"),
-        (["--max-share", "2"], "--max-share must be above 0 and at most 1, got 2.0; 2 % is 0.02"),
-        (["--verify", "exact", "--distance", "3"], "decides by similarity; give --similarity"),
-        (["--policy", "ring"], "is not one of 'connected', 'star'"),
-        (["--policy", "connected", "--db", "d"], "--policy connected works only without --db"),
-    ],
-)
-def test_arguments_that_do_not_go_together_are_refused(simdb_run, write_lines, arguments, message):
-    write_lines("a.jsonl", *records())
-
-    ran = simdb_run("dedup", "a.jsonl", *arguments)
-
-    assert ran.code == 2
-    assert message in ran.notes

@@ -139,33 +139,6 @@ def test_groups_are_written_in_every_format(simdb_run, tmp_path, name):
     assert sorted(found, key=lambda row: row[2]) == rows
 
 
-@over(
-    ("option", "what", "name"),
-    [
-        ("--output", "the output", "kept"), ("--output", "the output", "k.jsonl.br"),
-        ("--groups", "--groups", "k.json"), ("--groups", "--groups", "k.avro"),
-    ],
-)  # fmt: skip
-def test_an_unknown_ending_is_an_error_that_names_the_known_ones(simdb_run, option, what, name):
-    Path("a.jsonl").write_bytes(LINES)
-
-    ran = simdb_run("dedup", "a.jsonl", option, name)
-
-    assert ran.code == 2
-    assert f"{what} must end in .jsonl, .ndjson, .csv, .tsv" in ran.notes
-    assert ".parquet" in ran.notes
-    assert os.listdir() == ["a.jsonl"]
-
-
-def test_parquet_is_not_compressed_twice(simdb_run):
-    Path("a.jsonl").write_bytes(LINES)
-
-    ran = simdb_run("dedup", "a.jsonl", "-o", "k.parquet.gz")
-
-    assert (ran.code, os.listdir()) == (2, ["a.jsonl"])
-    assert "leave out k.parquet.gz's .gz" in ran.notes
-
-
 def test_without_the_package_zstd_is_an_error_that_names_it(simdb_run, monkeypatch):
     Path("a.jsonl").write_bytes(LINES)
     monkeypatch.setitem(sys.modules, "zstandard", None)
@@ -220,16 +193,6 @@ def test_files_of_one_name_keep_their_paths_below_the_folder_that_they_share(fol
 
     assert ran.code == 0
     assert tree("out") == ["a.txt", "b/c.txt", "b/d\n.txt", "deep/er/a.txt"]
-
-
-def test_sources_of_one_name_do_not_share_a_folder(folder):
-    os.makedirs("g/f")
-
-    ran = folder("dedup", "f", "g/f", "-o", "out/")
-
-    assert ran.code == 2
-    assert "would both be called f" in ran.notes
-    assert not os.path.exists("out")
 
 
 def test_the_folder_of_survivors_is_new_and_no_source(folder):

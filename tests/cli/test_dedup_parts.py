@@ -1,7 +1,6 @@
 """dedup --unit: parts that occurred before leave the documents, in files of all kinds."""
 
 import json
-from pathlib import Path
 
 import pytest
 from led_files import read
@@ -59,35 +58,3 @@ def test_standard_input_is_another_run_each_time(simdb_run):
 def test_exit_code_says_that_parts_were_dropped(simdb_run, source):
     assert simdb_run("dedup", source, "--unit", "line", "--exit-code", "--quiet").code == 1
     assert simdb_run("dedup", source, "--unit", "line", "--min-words", "9", "--exit-code").code == 0
-
-
-@over(
-    ("options", "message"),
-    [
-        (["--unit", "lines"], "--unit must be one of 'document', 'paragraph'"),
-        (["--min-words", "3"], "--min-words is for parts"),
-        (["--unit", "line", "--min-words", "0"], "'--min-words': 0 is not"),
-        (
-            ["--unit", "line", "--similarity", "0.5", "--db", "db"],
-            "--similarity with --db is for whole documents",
-        ),
-        (["--unit", "line", "--keep", "last"], "--keep is for whole documents"),
-        (["--unit", "line", "--show", "9"], "--show"),
-        (["--unit", "line", "--tokeniser", "a:b"], "tokeniser"),
-    ],
-)
-def test_options_that_contradict_are_refused(simdb_run, source, options, message):
-    ran = simdb_run("dedup", source, *options)
-
-    assert ran.code == 2
-    assert message in str(ran.error or "") + ran.notes
-
-
-@over("output", ["k.txt", "folder/"])
-def test_documents_that_are_files_become_records(simdb_run, output):
-    Path("a.txt").write_text(A)
-
-    ran = simdb_run("dedup", "a.txt", "--unit", "line", "-o", output)
-
-    assert ran.code == 2
-    assert "written as records" in str(ran.error or "") + ran.notes

@@ -148,15 +148,6 @@ def test_standard_input_has_no_name_unless_one_is_given(simdb_run, write_lines):
     assert Path("n.jsonl").read_bytes() == Path("k.jsonl.before").read_bytes()
 
 
-def test_a_run_needs_a_database_and_a_name(simdb_run, write_lines):
-    write_lines("a.jsonl", *made_records(3))
-
-    assert "--run names a run for --db" in simdb_run("dedup", "a.jsonl", "--run", "x").notes
-    assert simdb_run("dedup", "a.jsonl", "--run", "x").code == 2
-    assert "1 to 494 bytes" in simdb_run("dedup", "a.jsonl", "--db", "d", "--run", "").notes
-    assert simdb_run("dedup", "a.jsonl", "--db", "d", "--run", "x" * 495).code == 2
-
-
 STOPPED = """
 import os, signal, sys
 from simdb.files import outputs

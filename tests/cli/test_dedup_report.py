@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from over import over
 from whole_pages import assert_whole
 
 pytest.importorskip("jinja2")
@@ -58,18 +57,6 @@ def test_matches_of_a_database_have_their_texts_if_they_are_known(simdb_run, sou
     parsed, pairs = shown()
     assert pairs == [("e", "a")]
     assert parsed.texts["del"] == ["words", "three"]
-
-
-@over(
-    ("page", "message"),
-    [("-", "--report names a file"), ("none/page.html", "cannot be written: there is no folder")],
-)
-def test_a_place_that_is_none_is_refused_before_anything_is_read(simdb_run, source, page, message):
-    ran = simdb_run("dedup", source, "--report", page, "--db", "d")
-
-    assert ran.code == 2
-    assert message in ran.notes
-    assert not Path("d").exists()
 
 
 def test_without_jinja_nothing_is_read(simdb_run, source, monkeypatch):

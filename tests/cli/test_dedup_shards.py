@@ -99,27 +99,3 @@ def test_an_error_leaves_the_folder_as_it_was(shards):
     assert Path("out/part-1.jsonl").read_bytes() == before
     assert sorted(os.listdir("out")) == ["part-0.jsonl", "part-1.jsonl"]
     assert not os.path.exists("out.partial")
-
-
-@over(
-    ("arguments", "message"),
-    [
-        (["in/part-0.jsonl", "-o", "in/"], "it is the folder of in/part-0.jsonl"),
-        (["-", "-o", "o/"], "standard input has no name"),
-        (["a.json", "-o", "o/"], "must end in .jsonl, .ndjson, .csv, .tsv"),
-        (["in/part-0.jsonl", "-o", "file/"], "it is a file; name a new folder"),
-        (["in/part-0.jsonl", "in2", "-o", "o/"], "takes either documents that are files, or"),
-    ],
-)
-def test_sources_that_cannot_have_files_of_their_names_are_wrong_use(shards, arguments, message):
-    os.makedirs("in2", exist_ok=True)
-    Path("in2/part-0.jsonl").write_bytes(lines(3, prefix=b"c"))
-    Path("in2/words.txt").write_text("words")
-    Path("a.json").write_text("[]")
-    Path("file").write_text("")
-
-    ran = shards("dedup", *arguments, given=b"")
-
-    assert ran.code == 2
-    assert message in ran.notes
-    assert sorted(os.listdir("in")) == ["part-0.jsonl", "part-1.jsonl"]

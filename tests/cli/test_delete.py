@@ -4,7 +4,6 @@ import gzip
 import time
 
 import pytest
-from over import over
 
 import simdb
 from simdb.database.state import staged
@@ -81,33 +80,6 @@ def test_unknown_ids_of_a_file_are_counted(simdb_run, db):
     assert simdb_run("delete", db, "--ids", "-", given="").rows == [{"deleted": 0}]
 
 
-@over(
-    "arguments",
-    [
-        [], ["a", "--where", "lang=en"], ["a", "--ids", "-"], ["--ids", "-", "--where", "lang=en"],
-        ["--where", "lang"], ["--where", "=en"], ["--ids", "missing.txt"], ["--older-than", "30"],
-        ["--older-than", "d"], ["--older-than", "1.5d"], ["--older-than", "-1d"],
-        ["--older-than", "99999999999999999999w"], ["a", "--older-than", "1d"],
-        ["--older-than", "1d", "--where", "lang"],
-    ],
-)  # fmt: skip
-def test_wrong_use_deletes_nothing(simdb_run, db, arguments):
-    ran = simdb_run("delete", db, *arguments, given="a\n")
-
-    assert ran.code == 2
-    assert ran.notes.startswith("simdb: ")
-    assert left(db) == list("abcdefg")
-
-
-def test_a_file_that_is_no_text_is_refused(simdb_run, db, tmp_path):
-    (tmp_path / "ids").write_bytes(b"\xff\xfe\x00\xd8")
-
-    ran = simdb_run("delete", db, "--ids", "ids")
-
-    assert ran.code == 2
-    assert ran.notes.startswith("simdb: ids: ")
-
-
 def test_old_documents_are_deleted_and_of_these_those_with_a_value(
     simdb_run, tmp_path, monkeypatch
 ):
@@ -139,13 +111,3 @@ def test_a_database_of_dedup_drops_what_was_not_seen_for_long(
 
     assert (ran.code, ran.rows) == (0, [{"deleted": 1}])
     assert left("seen") == ["b"]
-
-
-def test_a_database_without_times_refuses_an_age(simdb_run, db):
-    ran = simdb_run("delete", db, "--older-than", "1d")
-
-    assert ran.code == 2
-    assert "keeps no times of documents" in ran.notes
-    created = simdb_run("create", "aged", "--keep-times", "seen")
-    assert created.rows[0]["options"]["keep_times"] == "seen"
-    assert simdb_run("create", "other", "--keep-times", "always").code == 2

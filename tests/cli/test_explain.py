@@ -2,7 +2,6 @@
 
 import pytest
 from empty import explained
-from over import over
 
 import simdb
 from simdb.cli import explain
@@ -79,35 +78,6 @@ def test_a_stored_document_and_a_file_are_explained(simdb_run):
     (row,) = ran.rows
     assert (row["left"], row["right"], row["document_features"]) == ("fox.txt", "cat.txt", 11)
     assert [each["left"] for each in row["features"]] == [None] * 3
-
-
-@pytest.mark.usefixtures("stored")
-@over(
-    ("wrong", "code", "message"),
-    [
-        (["fox.txt"], 2, "explain needs two files"),
-        (["fox.txt", "cat.txt", "--document", "cat.txt"], 3, "fox.txt is a file; a database"),
-        (["nowhere", "fox.txt", "cat.txt"], 3, "there is no database at nowhere"),
-        (["db"], 2, "after the database db, explain needs the ids of two documents"),
-        (["db", "fox.txt"], 2, "or one id and --document FILE; got 1 id"),
-        (["db", "fox.txt", "cat.txt", "fox.txt"], 2, "got 3 ids"),
-        (["db", "fox.txt", "cat.txt", "--document", "cat.txt"], 2, "got 2 ids"),
-        (["fox.txt", "--db", "db"], 2, "No such option"),
-        (["fox.txt", "none.txt"], 2, "none.txt: there is no such file"),
-        (["db", "fox.txt", "none"], 3, "no document has the id 'none'"),
-        (["db", "fox.txt", "cat.txt", "--seed", "1"], 2, "created with --seed 0, not 1"),
-        (["fox.txt", "cat.txt", "--errors", "ignore"], 2, "is not one of 'strict', 'replace'"),
-        (["fox.txt", "cat.txt", "--encoding", "klingon"], 2, "no text encoding is called"),
-        (["folder", "fox.txt"], 2, "folder: cannot be read (Is a directory)"),
-    ],
-)
-def test_wrong_use_is_reported(simdb_run, tmp_path, wrong, code, message):
-    (tmp_path / "folder").mkdir(exist_ok=True)
-
-    ran = simdb_run("explain", *wrong)
-
-    assert ran.code == code
-    assert message in ran.notes
 
 
 def test_files_of_other_encodings_are_explained(simdb_run, tmp_path):

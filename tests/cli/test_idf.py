@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from over import over
 
 import simdb
 
@@ -62,11 +61,7 @@ def test_a_database_is_created_with_a_table_and_the_options_that_go_with_it(simd
 def test_options_override_those_of_a_table(simdb_run, table):
     simdb_run("create", "db", "--idf", "words.idf", "--weighting", "binary-idf")
 
-    ran = simdb_run("create", "other", "--idf", "words.idf", "--shingle", 3)
-
     assert options_of("db").weighting == "binary-idf"
-    assert ran.code == 2
-    assert "shingle was 1, not 3" in ran.notes
 
 
 def test_texts_are_compared_by_the_weights_of_a_table(simdb_run, texts, table):
@@ -81,29 +76,3 @@ def test_features_limits_the_size_of_a_table(simdb_run, texts):
     ran = simdb_run("idf", texts, "--output", "words.idf", "--shingle", 1, "--features", 1)
 
     assert ran.rows[0]["features"] == 1
-
-
-@over(
-    "arguments",
-    [[], ["--output", "words.idf", "--db", "db"], ["--output", "words.idf", "--idf", "words.idf"]],
-)
-def test_a_table_goes_to_one_place(simdb_run, texts, table, arguments):
-    ran = simdb_run("idf", texts, *arguments)
-
-    assert ran.code == 2
-    assert "--output FILE or --db DB" in ran.notes
-
-
-def test_wrong_use_is_reported_before_anything_is_read(simdb_run, texts):
-    simdb_run("create", "plain")
-    simdb_run("create", "db", "--weighting", "tf-idf")
-
-    plain = simdb_run("idf", texts, "--db", "plain")
-    other = simdb_run("idf", texts, "--db", "db", "--shingle", 2)
-    missing = simdb_run("idf", texts, "--db", "none")
-    nothing = simdb_run("create", "x", "--idf", "none.idf")
-
-    assert (plain.code, "takes no idf" in plain.notes) == (2, True)
-    assert (other.code, "--shingle 3, not 2" in other.notes) == (2, True)
-    assert (missing.code, "there is no database at none" in missing.notes) == (3, True)
-    assert (nothing.code, "no IDF table at none.idf" in nothing.notes) == (3, True)

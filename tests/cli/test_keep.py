@@ -22,26 +22,6 @@ def records(*values, name="score", text=BASE):
     ]
 
 
-@over(
-    ("rule", "values", "message"),
-    [
-        ("min:score", [[5], [1]], "a.jsonl:1: --keep min:score needs numbers or text"),
-        ("longer", [1, 2], "--keep must be 'first', 'last', 'longest', 'shortest', 'max:FIELD'"),
-        ("max:", [1, 2], "--keep must be 'first'"),
-        ("out/k.jsonl", [1, 2], "what stays is written by -o out/k.jsonl"),
-    ],
-)
-def test_what_cannot_be_sorted_is_wrong_use(simdb_run, write_lines, rule, values, message):
-    write_lines("a.jsonl", *records(*values))
-    Path("k.jsonl").write_text("as before")
-
-    ran = simdb_run("dedup", "a.jsonl", "--keep", rule, "-o", "k.jsonl")
-
-    assert ran.code == 2
-    assert message in ran.notes
-    assert Path("k.jsonl").read_text() == "as before"
-
-
 def test_one_word_among_the_numbers_of_a_table_is_noted_and_changes_no_other_group(simdb_run):
     rows = [("a", BASE, 9), ("b", BASE, 10), ("c", OTHER, "n/a")]
     with open("a.csv", "w", encoding="utf-8", newline="") as file:
@@ -103,20 +83,6 @@ def test_what_an_earlier_run_stored_is_kept_and_that_is_said(simdb_run, write_li
     ) in ran.notes
 
 
-@over(
-    ("words", "new"),
-    [
-        (["dedup", "a.jsonl", "--keep-by", "last"], "use --keep RULE"),
-        (["clusters", "d", "--representative", "n"], "use --keep min:FIELD"),
-    ],
-)
-def test_an_option_of_another_name_says_the_new_one(simdb_run, words, new):
-    ran = simdb_run(*words)
-
-    assert ran.code == 2
-    assert f"No such option: {words[-2]}; {new}" in ran.notes
-
-
 @over("options", [[], ["--db", "d"]])
 def test_a_dash_writes_what_is_kept_to_standard_output(simdb_run, write_lines, options):
     given = records(5, 7, 1)
@@ -149,12 +115,3 @@ def test_a_dash_writes_rows_once_to_standard_output(simdb_run, write_lines):
 
         assert ran.code == 1, ran.notes
         assert len(ran.rows) == count
-
-
-def test_a_second_result_needs_a_file(simdb_run, write_lines):
-    write_lines("a.jsonl", *records(1, 2))
-
-    ran = simdb_run("dedup", "a.jsonl", "--groups", "-")
-
-    assert ran.code == 2
-    assert "--groups names a file" in ran.notes

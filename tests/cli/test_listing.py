@@ -196,10 +196,3 @@ def test_rotation_is_planned_explained_and_done(stored):
     assert (plan["method"], plan["tables"]) == ("rotation", 8)
     assert [row["distance"] for row in ran.rows] == [1]
     assert "rotation, recall 1: sorts in 8 rotation(s)" in ran.notes
-
-
-def test_pairs_are_planned_only_with_a_database(simdb_run):
-    ran = simdb_run("plan", "--documents", 1000, "--pairs")
-
-    assert ran.code == 2
-    assert "needs a database" in ran.notes

@@ -110,29 +110,3 @@ def test_after_an_error_both_outputs_are_as_they_were(look, monkeypatch):
         assert Path("n.jsonl").read_text() == "before\n"
         assert not Path("f.jsonl").exists()
         assert not list(Path().glob("*.partial"))
-
-
-@over(
-    ("words", "message"),
-    [
-        (["--new", "x.jsonl", "--found", "./x.jsonl"], "name two outputs"),
-        (["--new", "x.jsonl", "-o", "x.jsonl"], "name two outputs"),
-        (["--new", "x.jsonl", "--nearest", "2"], "leave out one of the two"),
-        (["--new", "x.txt"], "holds records"),
-        (["--new", "x.what"], "x.what"),
-    ],
-)
-def test_outputs_that_do_not_fit_are_refused(look, words, message):
-    ran = look(*words)
-
-    assert (ran.code, message in ran.notes) == (2, True)
-    assert not list(Path().glob("x*"))
-
-
-def test_two_kinds_of_outputs_for_files_are_refused(look):
-    Path("pages").mkdir()
-    Path("pages/0").write_text(ONE)
-
-    ran = look("--new", "x.txt", "--found", "x.jsonl", source="pages")
-
-    assert (ran.code, "let both names end alike" in ran.notes) == (2, True)

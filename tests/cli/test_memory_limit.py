@@ -28,19 +28,6 @@ def test_what_is_no_limit_is_refused(limit):
         simdb.deduplicate(["a text"], memory=limit)
 
 
-@over(("given", "message"), [
-    ("much", "--memory takes a size such as 500M or 2G; got 'much'"),
-    ("1K", "--memory must be a number of bytes from 67108864 (64M) on, got 1024"),
-])  # fmt: skip
-def test_the_command_line_names_a_wrong_size(simdb_run, write_lines, given, message):
-    write_lines("a.jsonl", {"id": "1", "text": "a text"})
-
-    ran = simdb_run("dedup", "a.jsonl", "--memory", given)
-
-    assert ran.code == 2
-    assert message in ran.notes
-
-
 # Whether a database fits is tried with three columns, which are gone when the run begins.
 @pytest.mark.parametrize(("arguments", "tried"), [([], 0), (["--db", "db"], 3)])
 def test_all_columns_of_a_run_are_limited(monkeypatch, simdb_run, write_lines, arguments, tried):

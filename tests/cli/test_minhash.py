@@ -1,7 +1,6 @@
 """Databases of MinHash signatures: each command with --minhash."""
 
 import pytest
-from over import over
 
 import simdb
 
@@ -65,26 +64,3 @@ def test_explanations_show_minima_and_bands(simdb_run):
     assert row["bits"] == []
     assert of_files["agreeing"] == row["agreeing"]
     assert {each["feature"] for each in of_files["features"]} == {"number 0", "number 1"}
-
-
-@pytest.mark.usefixtures("stored")
-@over(
-    ("arguments", "message"),
-    [
-        (["create", "new", "--permutations", "64"], "--minhash"),
-        (["create", "new", "--minhash", "--dimensions", "64"], "--dimensions"),
-        (["create", "new", "--minhash", "--no-volatility"], "--no-volatility"),
-        (["create", "new", "--minhash", "--blocks", "5"], "blocks"),
-        (["create", "new", "--minhash", "--polytopes", "2"], "works only with fingerprints"),
-        (["query", "db", "text", "--distance", "3"], "similarity"),
-        (["query", "db", "--fingerprint", "7"], "document"),
-        (["dedup", "0.txt", "--db", "db", "--dimensions", "64"], "--dimensions"),
-        (["fingerprint", "--db", "db", "--text", "some"], "MinHash"),
-        (["calibrate", "db"], "calibrate"),
-    ],
-)
-def test_options_for_fingerprints_are_wrong_use_with_minhash(simdb_run, arguments, message):
-    ran = simdb_run(*arguments)
-
-    assert ran.code == 2
-    assert message in ran.notes

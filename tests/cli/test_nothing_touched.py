@@ -74,15 +74,6 @@ def test_an_output_that_cannot_be_is_named_before_anything_is_read(run, monkeypa
     assert not Path("new").exists()
 
 
-def test_an_output_with_an_impossible_name_is_named_as_it_was_given(run):
-    place = "o" * 300 + ".jsonl"
-
-    ran = run("dedup", "a.jsonl", "-o", place)
-
-    assert ran.code == 2
-    assert f"{place} cannot be written: File name too long" in ran.notes
-
-
 @over(("verb", "place"), [(["dedup"], "k.jsonl"), (["dedup", "--db", "new"], "k/")])
 def test_a_run_in_which_all_was_skipped_touches_nothing(run, verb, place):
     run("dedup", "a.jsonl", "-o", place)
@@ -187,10 +178,6 @@ def test_a_first_run_that_fails_after_it_has_stored_something_calls_nothing_empt
         assert len(database) == 2
 
 
-def test_existing_needs_a_database(run):
-    assert run("dedup", "a.jsonl", "--existing").code == 2
-
-
 def test_a_database_that_may_not_be_read_is_not_called_missing(run, monkeypatch):
     def closed(path, **named):
         raise PermissionError(13, "Permission denied")
@@ -239,42 +226,3 @@ def test_who_waits_for_another_writer_says_so(run, monkeypatch, verb):
 
     assert ended.is_set()
     assert "waiting until another process has written to d" in ran.notes
-
-
-def test_survivors_are_not_written_among_other_files(run):
-    os.mkdir("full")
-    Path("full/notes.txt").write_text("mine")
-    before = sorted(os.listdir("full"))
-
-    ran = run("dedup", "a.jsonl", "-o", "full/")
-
-    assert ran.code == 2
-    assert "full/: the folder holds other files, such as notes.txt; name a new one" in ran.notes
-    assert sorted(os.listdir("full")) == before
-
-
-@over(
-    ("command", "name"),
-    [
-        (["dedup", "a.jsonl", "--groups", "a.jsonl"], "a source"),
-        (["dedup", "b.txt", "c.txt", "--in-place", "-o", "c.txt"], "a source"),
-        (["dedup", "b.html", "a.jsonl", "--report", "b.html"], "a source"),
-        (["dedup", "bad.jsonl", "--db", "d", "--texts", "a.jsonl", "-o", "a.jsonl"], "in --texts"),
-        (["lookup", "d", "a.jsonl", "-o", "./a.jsonl"], "a source"),
-        (["decontaminate", "a.jsonl", "--against", "bad.jsonl", "--leaks", "a.jsonl"], "a source"),
-        (["pairs", "d", "--texts", "a.jsonl", "-o", "a.jsonl"], "in --texts"),
-    ],
-)  # fmt: skip
-def test_no_output_replaces_a_file_that_stays_as_it_is(run, command, name):
-    """The groups, the leaks or the texts of a run took the place of the only copy of its input."""
-    for path in ("b.txt", "c.txt", "b.html"):
-        Path(path).write_text(TEXT)
-    before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
-
-    ran = run(*command)
-
-    assert ran.code == 2
-    assert ran.notes == (
-        f"simdb: {command[-1]} is {name}, which stays as it is; name another file for the output\n"
-    )
-    assert {path: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before

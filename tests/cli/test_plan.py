@@ -3,7 +3,6 @@
 import random
 
 import pytest
-from over import over
 
 import simdb
 
@@ -60,28 +59,6 @@ def test_zero_documents_can_be_planned(simdb_run):
     assert row["queries_per_second"] is None
 
 
-@over(
-    ("arguments", "words"),
-    [
-        ([], "--documents N"),
-        (["--documents", "-1"], "number of documents"),
-        (["--documents", "5", "--blocks", "65"], "blocks"),
-        (["db", "--blocks", "5"], "leave them out"),
-        (["db", "--no-weights"], "leave them out"),
-        (["db", "--memory", "1G"], "leave them out"),
-        (["--documents", "5", "--memory", "much"], "such as 500M or 2G"),
-        (["--documents", "5", "--search", "guess"], "search"),
-    ],
-)
-def test_invalid_plan_options_are_refused(simdb_run, arguments, words):
-    simdb.open("db").close()
-
-    ran = simdb_run("plan", *arguments)
-
-    assert ran.code == 2
-    assert words in ran.notes
-
-
 def test_a_plan_is_for_the_documents_of_a_database_or_for_more(simdb_run, filled):
     now = simdb_run("plan", "db", "--distance", 3).rows[0]
     later = simdb_run("plan", "db", "--documents", 1e7, "--distance", 3).rows[0]
@@ -115,16 +92,3 @@ def test_calibrate_takes_the_documents_of_a_source(simdb_run, filled, write_line
     assert (ran.code, ran.rows[0]["queries"]) == (0, 300 + 150)
     assert bad.code == 1
     assert "bad.jsonl" in bad.notes
-
-
-def test_invalid_calibrations_are_refused(simdb_run, filled):
-    simdb_run("create", "plain", "--no-volatility")
-
-    both = simdb_run("calibrate", "db", "--sample", 5, "--documents", filled)
-    missing = simdb_run("calibrate", "nowhere")
-    plain = simdb_run("calibrate", "plain")
-    none = simdb_run("calibrate", "db", "--sample", 0)
-
-    assert (both.code, missing.code, plain.code, none.code) == (2, 3, 2, 2)
-    assert "not both" in both.notes
-    assert "--volatility" in plain.notes

@@ -1,7 +1,6 @@
 """The command report."""
 
 import pytest
-from over import over
 
 import simdb
 
@@ -39,34 +38,6 @@ def test_skipped_records_end_with_1_and_the_page_is_written(libraries, simdb_run
     assert "texts.jsonl:3" in ran.notes
     assert "1 file or record skipped" in ran.notes
     assert page()
-
-
-def test_without_a_place_for_the_page_nothing_is_printed(libraries, simdb_run, db):
-    ran = simdb_run("report", db)
-
-    assert (ran.code, ran.output) == (2, "")
-    assert "-o FILE names the page, such as -o report.html; - prints it" in ran.notes
-
-
-@over(
-    ("arguments", "code", "message"),
-    [
-        (["nowhere"], 3, "nowhere"),
-        (["db", "--texts", "nowhere"], 2, "there is no file or folder nowhere"),
-        (["db", "--similarity", "2"], 2, "similarity must be above 0 and at most 1"),
-        (["db", "--search", "pms"], 2, "search must be one of"),
-        (["db", "--sample", "0"], 2, "--sample"),
-        (["db", "-o", "no/folder/page.html"], 2, "no/folder"),
-    ],
-)
-def test_wrong_use_leaves_no_page(libraries, simdb_run, db, arguments, code, message):
-    output = [] if "-o" in arguments else ["-o", "-"]
-
-    ran = simdb_run("report", *arguments, *output)
-
-    assert ran.code == code
-    assert message in ran.notes
-    assert ran.output == ""
 
 
 def test_an_error_leaves_an_earlier_page(libraries, simdb_run, db):

@@ -65,10 +65,6 @@ def test_texts_of_earlier_runs_are_shown_if_their_source_is_named(simdb_run, sou
     assert (known["text"], known["match_text"]) == ("short\u2026", "short\u2026")
 
 
-def test_without_characters_nothing_can_be_shown(simdb_run, source):
-    assert simdb_run("dedup", source, "--show", 0).code == 2
-
-
 @pytest.fixture
 def stored(simdb_run, write_lines):
     """Makes a database of three documents, two of which match, and a source of their texts."""
@@ -97,25 +93,6 @@ def test_pairs_and_clusters_have_the_beginnings_of_texts(simdb_run, verb, source
 
     assert ran.code == 0, ran.notes
     assert ran.rows == [plain | beside]
-
-
-@over(
-    ("options", "message"),
-    [
-        (["--show", "5"], "--show N needs --texts SOURCE"),
-        (["--verify", "exact"], "--verify exact needs --texts SOURCE"),
-        (["--verify", "texts"], "is not one of 'estimate', 'exact'"),
-        (["--show", "5", "--texts", "a.jsonl", "--output", "x.csv"], "does not apply to --output"),
-        (["--show", "5", "--texts", "missing.jsonl"], "missing.jsonl"),
-    ],
-)
-@over("verb", ["pairs", "clusters"])
-@pytest.mark.usefixtures("stored")
-def test_texts_that_cannot_be_shown_are_wrong_use(simdb_run, verb, options, message):
-    ran = simdb_run(verb, "d", *options)
-
-    assert ran.code == 2
-    assert message in ran.notes
 
 
 def test_texts_decide_what_matches(simdb_run, write_lines):

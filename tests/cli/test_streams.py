@@ -119,16 +119,6 @@ def test_one_text_is_no_file_of_records(simdb_run, pipe):
     assert [row["id"] for row in found.rows] == ["0", "3"]
 
 
-@over("command", [["dedup"], ["tune"], ["lookup", "db"], ["insert", "new"]])
-def test_a_database_is_named_as_what_it_is(simdb_run, command):
-    simdb.open("db").close()
-
-    ran = simdb_run(*command, "db")
-
-    assert ran.code == 2
-    assert "db is a database of simdb, which has no texts to read" in ran.notes
-
-
 def test_a_log_gets_a_hint_at_its_lines(simdb_run):
     Path("app.log").write_text("one line of it\nanother line of it\n")
 

@@ -70,9 +70,10 @@ def write(name):
         pyarrow.parquet.write_table(as_table(values), name)
     elif name.endswith(".arrow"):
         pyarrow.feather.write_feather(as_table(CONTENTS), name)
-    elif name.endswith(".csv"):
+    elif name.endswith("sv"):
         with open(name, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, ["id", "text"])
+            delimiter = "\t" if name.endswith(".tsv") else ","
+            writer = csv.DictWriter(file, ["id", "text"], delimiter=delimiter)
             writer.writeheader()
             writer.writerows(as_rows())
     else:
@@ -80,20 +81,46 @@ def write(name):
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in as_rows())
 
 
-@over("source", ["pages", "a.jsonl", "a.csv", "texts.parquet", "bytes.parquet", "bytes.arrow"])
+SOURCES = [
+    "pages", "a.jsonl", "a.csv", "a.tsv", "texts.parquet", "bytes.parquet", "bytes.arrow",
+]  # fmt: skip
+
+
+def kept_by_command(*words):
+    """Return the names of the pages that `dedup` keeps."""
+    call = ["dedup", *words, "--markup", "html", "-o", "kept.jsonl"]
+    ran = CliRunner().invoke(app, call)
+    assert ran.exit_code == 0, ran.output
+    with open("kept.jsonl", encoding="utf-8") as file:
+        return {os.path.basename(json.loads(line)["id"]) for line in file}
+
+
+@pytest.mark.parametrize("source", SOURCES)
 def test_every_source_has_the_same_survivors_in_every_encoding(tmp_path, monkeypatch, source):
     monkeypatch.chdir(tmp_path)
     write(source)
+    one_of_each = {"0", "1", "2"}
 
-    call = ["dedup", source, "--markup", "html", "-o", "kept.jsonl"]
-    ran = CliRunner().invoke(app, call)
+    found = simdb.deduplicate(source, sketch=SKETCH, id=None if source == "pages" else "id")
+    kept = [kept_by_command(source), kept_by_command(source, "--db", "db")]
 
-    assert ran.exit_code == 0, ran.output
-    with open("kept.jsonl", encoding="utf-8") as file:
-        kept = {os.path.basename(json.loads(line)["id"]) for line in file}
-    groups = {id.partition("-")[0] for id in kept}
-    assert groups == {"0", "1", "2"}
-    assert len(kept) == len(KEPT)
+    assert found.kept.sum() == len(one_of_each)
+    assert [{id.partition("-")[0] for id in each} for each in kept] == [one_of_each] * 2
+    assert [len(each) for each in kept] == [len(one_of_each)] * 2
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_reference_removes_pages_in_every_encoding(tmp_path, monkeypatch, source):
+    monkeypatch.chdir(tmp_path)
+    write(source)
+    rows = [{"id": "other", "text": "a page that no other one is like"}, *as_rows()]
+    with open("new.jsonl", "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+    found = simdb.deduplicate(rows, against=source, sketch=SKETCH, id="id")
+
+    assert [each["id"] for each in found.data] == ["other"]
+    assert kept_by_command("new.jsonl", "--against", source) == {"other"}
 
 
 @over(

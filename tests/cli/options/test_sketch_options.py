@@ -51,15 +51,6 @@ def test_stop_words_come_from_a_file(simdb_run, tmp_path):
     assert stored().stop_words == ("over", "the")
 
 
-def test_a_missing_file_of_stop_words_and_an_unknown_preset_are_wrong_use(simdb_run):
-    missing = simdb_run("create", "db", "--stop-words", "@words")
-    unknown = simdb_run("create", "db", "--preset", "best")
-
-    assert (missing.code, unknown.code) == (2, 2)
-    assert "words: there is no such file" in missing.notes
-    assert "--preset must be paper or moz, got 'best'" in unknown.notes
-
-
 def test_dedup_uses_the_sketch_options(simdb_run, write_lines):
     write_lines("a.jsonl", {"id": 1, "text": FOX}, {"id": 2, "text": FOX.upper()})
 
