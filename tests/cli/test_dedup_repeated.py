@@ -38,7 +38,7 @@ def kept_run(simdb_run):
     return run
 
 
-@pytest.mark.parametrize(("rule", "size"), [("first", 100), ("last", 7), ("max:n", 100)])
+@pytest.mark.parametrize(("rule", "size"), [("first", 100), ("last", 1), ("max:n", 100)])
 def test_records_that_come_several_times_are_told_apart_when_the_run_is_repeated(
     kept_run, write_lines, monkeypatch, rule, size
 ):
