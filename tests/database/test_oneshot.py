@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from oracle import components
 from over import over
 
 import simdb
@@ -18,17 +19,6 @@ def by_comparing(fingerprints, distance):
         for right in range(left + 1, len(values))
         if (values[left] ^ values[right]).bit_count() <= distance
     }
-
-
-def components(count, pairs):
-    label = list(range(count))
-    for left, right, _ in sorted(pairs):
-        old, new = label[right], label[left]
-        label = [new if each == old else each for each in label]
-    groups = {}
-    for position, each in enumerate(label):
-        groups.setdefault(each, []).append(position)
-    return sorted(group for group in groups.values() if len(group) > 1)
 
 
 def mixed(count, seed):
@@ -51,20 +41,25 @@ def as_set(pairs):
     return {(pair.left, pair.right, pair.distance) for pair in pairs}
 
 
-@pytest.mark.parametrize(
-    ("blocks", "distance"), [(1, 0), (4, 0), (4, 3), (6, 3), (7, 2), (10, 9), (64, 20)]
-)
-@pytest.mark.parametrize("count", [100, 700])
-def test_pairs_and_clusters_are_those_of_comparing_every_two(blocks, distance, count):
-    fingerprints = mixed(count, blocks)
+def assert_exact(fingerprints, blocks, distance):
+    """Assert that pairs and clusters are those of comparing every two."""
     expected = by_comparing(fingerprints, distance)
+    linked = components(range(len(fingerprints)), {pair[:2] for pair in expected})
 
     pairs = simdb.find_all(fingerprints, blocks, distance)
     clusters = simdb.find_clusters(fingerprints, blocks, distance)
 
     assert len(pairs) == len(expected)
     assert as_set(pairs) == expected
-    assert [each.tolist() for each in clusters] == components(len(fingerprints), expected)
+    assert [each.tolist() for each in clusters] == linked
+
+
+@pytest.mark.parametrize(
+    ("blocks", "distance"), [(1, 0), (4, 0), (4, 3), (6, 3), (7, 2), (10, 9), (64, 20)]
+)
+@pytest.mark.parametrize("count", [100, 700])
+def test_pairs_and_clusters_are_those_of_comparing_every_two(blocks, distance, count):
+    assert_exact(mixed(count, blocks), blocks, distance)
 
 
 @pytest.mark.parametrize(
@@ -73,15 +68,8 @@ def test_pairs_and_clusters_are_those_of_comparing_every_two(blocks, distance, c
 def test_tables_with_flips_find_the_pairs_of_comparing_every_two(monkeypatch, distance, flips):
     chosen = Arrangement(block_masks(3), flips)
     monkeypatch.setattr(arrays, "choose_tables", lambda *_, **__: chosen)
-    fingerprints = mixed(200, distance)
-    expected = by_comparing(fingerprints, distance)
 
-    pairs = simdb.find_all(fingerprints, 6, distance)
-    clusters = simdb.find_clusters(fingerprints, 6, distance)
-
-    assert len(pairs) == len(expected)
-    assert as_set(pairs) == expected
-    assert [each.tolist() for each in clusters] == components(len(fingerprints), expected)
+    assert_exact(mixed(200, distance), 6, distance)
 
 
 def test_pairs_are_exact_among_sixty_thousand_of_one_header():

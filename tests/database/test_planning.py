@@ -6,7 +6,6 @@ from empty import planned
 from over import over
 
 import simdb
-from simdb.core.arrays import ORDINALS_MAX
 
 
 def test_a_plan_says_why_it_was_chosen_and_what_else_was_considered():
@@ -49,16 +48,6 @@ def test_a_wider_header_takes_more_memory_and_less_time():
 
     assert wide.bytes_per_document > narrow.bytes_per_document
     assert wide.cost_seconds < narrow.cost_seconds
-
-
-def test_more_than_one_database_holds_are_planned_for_several():
-    one = planned(ORDINALS_MAX, distance=3, has_weights=False, memory=1e15)
-    two = planned(2 * ORDINALS_MAX, distance=3, has_weights=False, memory=1e15)
-
-    assert "in each of 2 databases" in two.reason
-    assert two.probes == 2 * one.probes
-    assert two.cost_seconds == pytest.approx(2 * one.cost_seconds)
-    assert two.bytes_per_document == one.bytes_per_document
 
 
 @over("documents", [-1, float("nan"), float("inf"), "8e9", True])

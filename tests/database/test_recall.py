@@ -165,25 +165,6 @@ def slice_of(every, start, stop):
     return simdb.Fingerprints(every.bits[start:stop], every.weights[start:stop])
 
 
-def test_a_database_of_one_table_does_everything(open_database, close, tmp_path):
-    one = open_database(options=laid_out(1))
-    four = open_database(tmp_path / "four", options=laid_out(4))
-    for database in (one, four):
-        close.fill(database)
-        database.delete_many(range(50))
-        database.insert(50, close.stored[51], on_conflict="replace")
-        database.compact()
-
-    for ask in (
-        lambda database: [(pair.left, pair.right) for pair in database.find_all(distance=3)],
-        lambda database: [each.ids for each in database.find_clusters(distance=3)],
-        lambda database: found_pairs(database.query_many(close.queries, distance=3)),
-        lambda database: database.add_if_new("x", close.queries[0], distance=3),
-        lambda database: database.explain(51, 50).is_match,
-    ):
-        assert ask(one) == ask(four)
-
-
 def test_pairs_by_distance_are_searched_without_weights_if_some_documents_have_none(
     open_database, close
 ):

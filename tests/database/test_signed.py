@@ -97,25 +97,6 @@ def test_what_is_of_fingerprints_or_another_sketch_is_refused(filled):
     assert "new" not in filled
 
 
-def test_a_claim_stores_what_is_new_and_names_the_best_match_of_the_rest(open_database, options):
-    database = open_database(options=options)
-    made = texts(40, seed=3)
-    exact = SignedOracle(options.sketch)
-    wanted = []
-    for id, signature in enumerate(simdb.signatures(made, options.sketch)):
-        found = exact.query(signature.minima.tolist(), 0.6)
-        wanted.append(found[:1])
-        if not found:
-            exact.insert(id, signature)
-
-    found = database.add_many_if_new(range(40), made, recall=1.0)
-
-    assert [rows_of(row) for row in found] == wanted
-    assert list(database) == list(exact.documents)
-    assert database.add_if_new("again", made[0]) == simdb.Match(0, 0, 1.0)
-    assert database.add_if_new("new", "nothing like it at all") is None
-
-
 def test_the_recall_is_that_of_the_curve(open_database):
     # 2,000 pairs; 5 standard deviations: this fails by chance about once in two million runs.
     sketch = simdb.Minhash(permutations=64, stored_bits=32)

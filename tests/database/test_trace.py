@@ -32,25 +32,6 @@ def database(tmp_path_factory):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["search"])
-def test_explain_finds_what_a_query_by_a_document_finds(database, asked):
-    generator = np.random.default_rng(4)
-    missed = 0
-
-    for id in range(100):
-        weights = database.get(id).fingerprint.weights
-        weights = weights + 2.5 * generator.laplace(size=weights.shape)
-        bits = sum(1 << at for at in np.flatnonzero(weights[:64] >= 0).tolist())
-        document = simdb.Fingerprint(bits, weights)
-        found = {match.id for match in database.query(document, **asked)}
-        told = database.explain(id, document=document, **asked)
-        assert told.is_found == (id in found)
-        missed += told.is_match and not told.is_found
-
-    assert missed > 0
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["search"])
 def test_the_probe_is_the_header_that_leads_from_one_to_the_other(database, asked):
     plan = database.plan(**asked)
     masks = leading_masks(4, 1)

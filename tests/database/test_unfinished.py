@@ -17,8 +17,6 @@ from simdb.storage.files import MapFull
 FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
 BITS = np.arange(400, dtype=np.uint64) // 2 * FAR
 BATCH = 5
-# After these numbers of documents, merges of 20 to 60 documents are at steps of every kind.
-COUNTS = [20, 25, 30, 35, 40, 55, 80, 105]
 
 
 @pytest.fixture(autouse=True)
@@ -53,16 +51,6 @@ def assert_right(database, known):
 
     assert list(database) == list(known)
     assert answers(database, asked) == [oracle.query(int(BITS[id]), 3) for id in asked]
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("count", COUNTS)
-def test_every_step_of_a_merge_leaves_a_sound_database(open_database, count):
-    database = open_database(options=TINY)
-
-    insert(database, 0, count)
-
-    assert_right(database, range(count))
 
 
 def test_a_merge_goes_on_in_another_process(tmp_path):
