@@ -97,54 +97,32 @@ def assert_recalls(database, world):
             assert chance >= CHANCE, f"{method}, {recall}: {len(found)} of {len(wanted)}"
 
 
-@pytest.mark.few(1)
-def test_matches_just_as_similar_as_asked_are_found_as_inserted(open_database, world):
-    options = simdb.Options(sketch=world.sketch, growth=2, delta_documents=100)
-    database = open_database(options=options)
-
+def test_matches_just_as_similar_as_asked_are_found_whatever_was_done(database, world):
     world.insert_hard(database)
-
     assert_recalls(database, world)
 
-
-@pytest.mark.few(1)
-def test_matches_just_as_similar_as_asked_are_found_after_others_were_deleted(database, world):
-    world.insert_hard(database)
-
     database.delete_many(range(0, len(world.hard), 3))
-
     assert_recalls(database, world)
-
-
-@pytest.mark.few(1)
-def test_matches_just_as_similar_as_asked_are_found_after_compaction(database, world):
-    world.insert_hard(database)
-    database.delete_many(range(0, len(world.hard), 3))
 
     database.compact()
-
     assert_recalls(database, world)
 
 
-@pytest.mark.few(1)
 def test_documents_of_a_harder_kind_that_are_inserted_later_are_found(database, world):
-    world.insert_easy(database)
-
-    world.insert_hard(database)
-
-    assert len(database.stats().runs) == 2
-    assert_recalls(database, world)
-
-
-@pytest.mark.few(1)
-def test_documents_of_a_harder_kind_are_found_after_compaction(database, world):
     world.insert_easy(database)
     database.calibrate()
     world.insert_hard(database)
+    assert len(database.stats().runs) == 2
+    assert_recalls(database, world)
 
     database.compact()
 
     assert_recalls(database, world)
+    ask = {"similarity": world.similarity}
+    wanted = len(list(database.find_all(search="exhaustive", recall=1.0, **ask)))
+    for recall in RECALLS:
+        found = len(list(database.find_all(search="polytope", recall=recall, **ask)))
+        assert chance_of(found, wanted, recall) >= CHANCE
 
 
 @pytest.mark.few(1)
@@ -184,17 +162,3 @@ def test_to_ask_for_less_never_finds_less(database, world):
 
     assert all(fewer <= more for fewer, more in itertools.pairwise(every))
     assert every[0]
-
-
-@pytest.mark.few(1)
-def test_pairs_of_all_kinds_are_found_after_compaction(database, world):
-    world.insert_easy(database)
-    world.insert_hard(database)
-    database.compact()
-    ask = {"similarity": world.similarity}
-
-    found = [database.find_all(search="polytope", recall=recall, **ask) for recall in RECALLS]
-
-    wanted = len(list(database.find_all(search="exhaustive", recall=1.0, **ask)))
-    for recall, pairs in zip(RECALLS, found, strict=True):
-        assert chance_of(len(list(pairs)), wanted, recall) >= CHANCE
