@@ -2,8 +2,8 @@
 
 Each query has `K` near documents, all of about the same similarity, which lies just above that of a
 step: there a step finds the smallest share.  All other documents are far.  Each test fails for a
-search of exactly the recall asked with a chance of 1e-6, so one of the 6 searches fails less than
-once in 70,000 seeds.
+search of exactly the recall asked with a chance of 1e-6, so one of the 4 searches fails less than
+once in 200,000 seeds.
 """
 
 import math
@@ -16,7 +16,7 @@ from weighted import fingerprints
 
 import simdb
 
-DIMENSIONS, PERMUTATIONS = 128, 128
+DIMENSIONS = 128
 QUERIES, K = 150, 5
 ABOVE = 0.003  # a step is for each hundredth of the similarity
 CHANCE = 1e-6
@@ -49,36 +49,3 @@ def test_documents_that_a_step_just_reaches_are_found_with_the_recall(
     found = database.nearest_many(fingerprints(queries), K, recall=recall)
 
     assert chance_of(shared(found, exact), QUERIES * K, recall) > CHANCE
-
-
-@pytest.mark.parametrize("stored_bits", [8, 32])
-def test_signatures_that_bands_just_reach_are_found_with_the_recall(
-    open_database, monkeypatch, stored_bits
-):
-    all_steps(monkeypatch)
-    sketch = simdb.Minhash(permutations=PERMUTATIONS, stored_bits=stored_bits)
-    database = open_database(options=simdb.Options(sketch=sketch, delta_documents=100))
-    recall = 0.9
-    chance = np.random.default_rng(8)
-    queries = drawn(chance, QUERIES * K, stored_bits)
-    with database.read() as snapshot:
-        curve = snapshot._base.kind.keying
-    least = next(at / 100 for at in range(100) if curve.reach(at / 100) >= recall)
-    agreeing = math.ceil(least * PERMUTATIONS + (stored_bits == 8))
-    is_kept = chance.random(queries.shape).argsort(axis=1) < agreeing
-    near = np.where(is_kept, queries, drawn(chance, QUERIES * K, stored_bits))
-    whole = np.zeros(len(near), np.bool_)
-    database.insert_many(range(len(near)), simdb.Signatures(near, sketch, whole))
-
-    asked = simdb.Signatures(queries, sketch, whole)
-    found = database.query_many(asked, similarity=least, search="banding")
-
-    # What a step looks up finds each with the recall; a scan follows where it finds none.
-    assert chance_of(int((np.diff(found.offsets) > 0).sum()), QUERIES * K, recall) > CHANCE
-    exact = database.nearest_many(asked, 1, recall=1.0)
-    assert shared(database.nearest_many(asked, 1, recall=recall), exact) == QUERIES * K
-
-
-def drawn(chance, count, stored_bits):
-    dtype = np.uint8 if stored_bits == 8 else np.uint32
-    return chance.integers(0, 2**stored_bits, (count, PERMUTATIONS), dtype)

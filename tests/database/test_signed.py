@@ -117,21 +117,6 @@ def test_the_recall_is_that_of_the_curve(open_database):
     assert abs(share - probability) < 5 * math.sqrt(probability * (1 - probability) / 2000)
 
 
-@pytest.mark.parametrize("weighting", ["bag", "tf", "tf-idf"])
-def test_weights_count_where_they_are_asked_for(open_database, weighting):
-    sketch = simdb.Minhash(shingle=1, weighting=weighting)
-    database = open_database(options=simdb.Options(sketch=sketch))
-    if weighting == "tf-idf":
-        database.fit_idf(["one two", "two three", "three four"])
-    database.insert("once", "one two three four")
-    database.insert("often", "one " * 30 + "two three four")
-
-    (match,) = database.query("one " * 30 + "two three four")
-
-    assert match == simdb.Match("often", 0, 1.0)
-    assert database.explain("once", "often").similarity < 0.5
-
-
 def stars_within(groups, pairs):
     """Return the stars of each group of linked documents, whose pairs are all compared."""
     parts = [stars(group, pairs) for group in groups]
