@@ -195,9 +195,11 @@ def test_kept_clusters_by_similarity_are_what_the_insertions_found(
             assert_kept(database, every)
 
 
-def test_a_chain_that_is_cut_in_the_middle_falls_into_two(open_database):
+def test_a_chain_that_is_cut_falls_into_two_and_a_small_part_costs_no_look_at_the_rest(
+    open_database, monkeypatch
+):
     chain = chained(1000)
-    database = open_database(options=BY_DISTANCE)
+    database = open_database(options=replace(BY_DISTANCE, delta_documents=100))
     order = np.random.default_rng(3).permutation(1000)
     for start in range(0, 1000, 250):
         part = order[start : start + 250]
@@ -205,22 +207,13 @@ def test_a_chain_that_is_cut_in_the_middle_falls_into_two(open_database):
     assert sorted(database.cluster(0)) == list(range(1000))
 
     database.delete(400)
-
-    assert sorted(database.cluster(0)) == list(range(400))
-    assert sorted(database.cluster(999)) == list(range(401, 1000))
-    assert database.stats().cluster_count == 2
-
-
-def test_a_small_part_that_is_cut_off_costs_no_look_at_the_rest(open_database, monkeypatch):
-    chain = chained(1000)
-    database = open_database(options=replace(BY_DISTANCE, delta_documents=100))
-    database.insert_many(range(1000), chain)
     asked = counted(monkeypatch)
-
     database.delete(3)
 
-    assert database.cluster(0) == [0, 1, 2]
-    assert database.cluster(4) == list(range(4, 1000))
+    assert sorted(database.cluster(0)) == [0, 1, 2]
+    assert sorted(database.cluster(4)) == list(range(4, 400))
+    assert sorted(database.cluster(999)) == list(range(401, 1000))
+    assert database.stats().cluster_count == 3
     assert sum(asked) < 30
 
 
@@ -303,32 +296,32 @@ def test_another_option_and_an_unknown_document_are_refused(open_database, tmp_p
         simdb.Options(keep_clusters="similarity", sketch=simdb.Simhash(store_volatility=False))
 
 
-def test_the_check_finds_a_cluster_that_is_too_small_or_too_large(open_database, monkeypatch):
-    database = open_database(options=BY_DISTANCE)
-    nothing = [(np.empty(0, np.uint32), np.empty(0, np.uint32))]
+@pytest.mark.parametrize(
+    ("options", "linked", "documents", "message"),
+    [
+        (BY_DISTANCE, ([], []), [1, 1], "not in the clusters of"),
+        (
+            replace(BY_SIMILARITY, recall=0.9),
+            ([0], [1]),
+            ["one two three", "four five six"],
+            "not connected",
+        ),
+    ],
+    ids=["too small", "too large"],
+)
+def test_the_check_finds_a_cluster_that_is_too_small_or_too_large(
+    open_database, monkeypatch, options, linked, documents, message
+):
+    database = open_database(options=options)
     with monkeypatch.context() as patch:
-        patch.setattr(maintain, "links_of", lambda *given: nothing)
-        database.insert_many(["a", "b"], [1, 1])
+        patch.setattr(maintain, "links_of", lambda *given: [np.array(linked, np.uint32)])
+        database.insert_many(["a", "b"], documents)
 
     (finding,) = database.check(deep=True)
 
     assert finding.place == "clusters"
-    assert "not in the clusters of" in finding.message
+    assert message in finding.message
     assert list(database.check()) == []
-    database.delete_many(["a", "b"])
-
-
-def test_the_check_finds_members_by_similarity_that_nothing_connects(open_database, monkeypatch):
-    options = simdb.Options(sketch=simdb.Simhash(shingle=1), keep_clusters="similarity")
-    database = open_database(options=options)
-    pair = [(np.array([0], np.uint32), np.array([1], np.uint32))]
-    with monkeypatch.context() as patch:
-        patch.setattr(maintain, "links_of", lambda *given: pair)
-        database.insert_many(["a", "b"], ["one two three", "four five six"])
-
-    (finding,) = database.check(deep=True)
-
-    assert "not connected" in finding.message
     database.delete_many(["a", "b"])
 
 
