@@ -74,7 +74,6 @@ def a_link(path):
 BROKEN = [lost, damaged, other_count, other_options, a_link]
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("break_it", BROKEN)
 def test_a_broken_shard_is_named_and_left_out_with_a_warning_when_asked(path, break_it):
     ids, texts = sharded.corpus()
