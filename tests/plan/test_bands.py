@@ -116,23 +116,3 @@ def test_equal_bands_have_equal_keys(stored_bits):
     assert len(set(keys.ravel().tolist())) == 7
     with pytest.raises(simdb.OptionError, match="5 bands of 4 rows"):
         band_keys(signatures, Banding(5, 4))
-
-
-@over("similarity", [0.6, 0.75])
-def test_as_many_pairs_are_candidates_as_the_curve_says(similarity):
-    """400 pairs; five deviations fail once in 1.7 million choices of pairs."""
-    count, size = 400, 200
-    shared = round(2 * size * similarity / (1 + similarity))
-    chance = np.random.default_rng(5)
-    pairs = chance.integers(0, 2**64, (count, 2 * size - shared), np.uint64)
-    sketch = simdb.Minhash(permutations=104)
-    left, right = (
-        simdb.signatures([simdb.Features(row) for row in part], sketch)
-        for part in (pairs[:, :size], pairs[:, -size:])
-    )
-
-    banding = Banding(20, 5)
-    found = (band_keys(left, banding) == band_keys(right, banding)).any(axis=1).mean()
-
-    expected = curve(shared / (2 * size - shared), 20, 5)
-    assert abs(found - expected) <= 5 * np.sqrt(expected * (1 - expected) / count)

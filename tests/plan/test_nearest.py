@@ -103,19 +103,13 @@ def test_a_million_documents_with_weights_are_searched_at_falling_similarities()
         assert after > before
 
 
-@over("polytope_tables", [0, 4])
-def test_exact_search_by_similarity_has_no_steps(polytope_tables):
-    found = steps_by_similarity(
-        by_similarity(1.0), population(MILLION, polytope_tables), USUAL_DELAYS, 1e-6
-    )
-
-    assert found.steps == ()
-
-
-def test_few_documents_are_scanned_at_once():
+def test_few_documents_are_scanned_at_once_and_exact_searches_by_similarity_have_no_steps():
     for kind in (population(100), population(0)):
         assert steps_by_similarity(by_similarity(0.9), kind, USUAL_DELAYS, 1e-6).steps == ()
         assert steps_by_distance(by_distance, kind, USUAL_DELAYS, 1e-6).steps == ()
+    for tables in (0, 4):
+        exact = population(MILLION, tables)
+        assert steps_by_similarity(by_similarity(1.0), exact, USUAL_DELAYS, 1e-6).steps == ()
 
 
 def test_without_polytope_tables_block_tables_make_steps():
