@@ -1,6 +1,7 @@
-"""The imports follow the map of docs/ARCHITECTURE.md."""
+"""The imports follow the map of docs/ARCHITECTURE.md; what documents name exists."""
 
 import ast
+import importlib.util
 import re
 from functools import cache
 from graphlib import TopologicalSorter
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from source_trees import FUNCTIONS, PACKAGE, ROOT, name_of, nodes_of, text_of
 
+import simdb
 from simdb.core.options import AUTO, METHODS, MINHASH_METHODS
 
 # The wings of the package, floor by floor.  A wing imports only from floors below its own.
@@ -232,3 +234,23 @@ def test_the_engine_and_the_planner_compare_no_names_of_methods():
     ]
 
     assert named == []
+
+
+def generator(name):
+    """Return a module of tools/generate/, which is no package."""
+    path = ROOT / "tools" / "generate" / f"{name}.py"
+    specification = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_and_the_list_of_modules_leave_nothing_out():
+    text, listing = generator("reference").reference(), generator("modules").listing()
+
+    sections = re.findall(r"^## (\w+)$", text, re.M)
+    described = re.findall(r"^### Database\.(\w+)\n\n```python\n\1\b", text, re.M)
+    entries = re.findall(r"^\* `.*\.py`", listing, re.M)
+    assert {*simdb.__all__} - {*sections} == {"__version__"}
+    assert sorted(described) == [name for name in dir(simdb.Database) if name[0] != "_"]
+    assert len(entries) == len([*(ROOT / "simdb").rglob("[!_]*.py")])

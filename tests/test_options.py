@@ -1,4 +1,7 @@
+"""Options: which values they take, and how they are stored; the types have the accepted words."""
+
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -6,6 +9,12 @@ from over import over
 from strategies import options
 
 import simdb
+from simdb.core import choices
+from simdb.core.choices import ON_NULL
+from simdb.core.options import (
+    METHODS,
+    MINHASH_METHODS,
+)
 from simdb.core.stored_options import (
     check_same,
     decode_dumped,
@@ -13,7 +22,14 @@ from simdb.core.stored_options import (
     decode_settings,
     encode_options,
 )
-from simdb.database.state.store import settled
+from simdb.database.clusters.find import POLICIES
+from simdb.database.search.judge import VERIFICATIONS
+from simdb.database.search.many import MATCHED
+from simdb.database.sharding.shards import MISSING
+from simdb.database.state.store import MODES, settled
+from simdb.database.write.conflicts import RULES
+from simdb.sketch.pipeline import ERRORS
+from simdb.storage.files import DURABILITIES
 
 SKETCHES = simdb.Simhash, simdb.Minhash
 TABLE = simdb.fit_idf(["a b"], simdb.Simhash(shingle=1))
@@ -279,3 +295,47 @@ def test_without_volatility_vectors_there_are_no_polytopes(sketch):
 @pytest.mark.parametrize(("number", "chosen"), [(None, 4), (0, 0), (9, 9)])
 def test_a_new_database_has_four_polytopes_unless_another_number_is_given(number, chosen):
     assert settled(simdb.Options(polytopes=number)).polytopes == chosen
+
+
+@over(
+    ("name", "accepted"),
+    [
+        (choices.MethodName, {*METHODS, *MINHASH_METHODS}),
+        (choices.PolicyName, set(POLICIES)),
+        (choices.MatchName, set(MATCHED)),
+        (choices.VerifyName, set(VERIFICATIONS)),
+        (choices.ErrorsName, set(ERRORS)),
+        (choices.NullName, set(ON_NULL)),
+        (choices.ModeName, set(MODES)),
+        (choices.DurabilityName, set(DURABILITIES)),
+        (choices.ConflictName, set(RULES)),
+        (choices.MissingName, set(MISSING)),
+    ],
+)
+def test_a_type_has_the_words_that_are_accepted(name, accepted):
+    assert set(get_args(name)) == accepted
+    assert all(f'"{word}"' in choices.__doc__ for word in accepted)
+
+
+@over(
+    ("options", "name", "accepted"),
+    [
+        (simdb.Options, "keep_times", choices.TimesName),
+        (simdb.Options, "keep_clusters", choices.ClustersName),
+        (simdb.Options, "distance_tables", choices.DistanceTablesName),
+        (simdb.Simhash, "markup", choices.MarkupName),
+        (simdb.Simhash, "normalisation", choices.NormalisationName),
+        (simdb.Simhash, "marks", choices.MarksName),
+        (simdb.Minhash, "unit", choices.UnitName),
+        (simdb.Minhash, "by_character", choices.ByCharacterName),
+        (simdb.Simhash, "weighting", choices.SimhashWeightingName),
+        (simdb.Minhash, "weighting", choices.MinhashWeightingName),
+        (simdb.Minhash, "family", choices.FamilyName),
+    ],
+)
+def test_an_option_takes_the_words_of_its_type_and_no_others(options, name, accepted):
+    with pytest.raises(simdb.OptionError, match=f"^{name} must be one of") as refused:
+        options(**{name: "unheard-of"})
+
+    assert all(repr(word) in str(refused.value) for word in get_args(accepted))
+    assert all(f'"{word}"' in choices.__doc__ for word in get_args(accepted))

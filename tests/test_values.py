@@ -1,4 +1,4 @@
-"""Values that users get: fingerprints, matches, pairs and clusters compare, unpack and pickle."""
+"""Values that users get compare, unpack and are pickled; signatures have similarities."""
 
 import copy
 import dataclasses
@@ -9,6 +9,7 @@ import pytest
 from over import over
 
 import simdb
+from simdb.core import errors
 from simdb.core.arrays import describe, object_array
 from simdb.core.matches import known
 
@@ -206,3 +207,143 @@ def test_matches_become_columns_of_a_data_frame(name):
 def test_a_class_is_given_the_type_of_its_ids_at_run_time_too():
     for each in (simdb.Database, simdb.Match, simdb.Matches, simdb.Pair, simdb.Pairs):
         assert each[str].__args__ == (str,)
+
+
+TEXTS = ["the cat sat on the mat today", "the cat sat on the mat", "quite other words than those"]
+
+
+@pytest.mark.parametrize("stored_bits", [8, 32])
+def test_similarities_are_those_of_pairs(stored_bits):
+    sketch = simdb.Minhash(stored_bits=stored_bits)
+    signatures = simdb.signatures([*TEXTS, ""], sketch)
+
+    to_one = simdb.similarities(signatures[0], signatures)
+    pairwise = simdb.similarities(signatures, signatures)
+
+    assert to_one.dtype == np.float32
+    expected = [np.float32(simdb.similarity(signatures[0], each)) for each in signatures]
+    assert to_one.tolist() == expected
+    assert to_one[0] == 1
+    assert 0.5 < to_one[1] < 1
+    assert to_one[2] < 0.05
+    assert pairwise.tolist() == [1, 1, 1, 0]
+
+
+def test_eight_bits_allow_for_chance():
+    sketch = simdb.Minhash(permutations=256, stored_bits=8)
+    minima = np.zeros((4, 256), np.uint8)
+    for row, agreeing in enumerate([256, 129, 1, 0]):
+        minima[row, agreeing:] = 1
+    signatures = simdb.Signatures(minima, sketch, np.zeros(4, np.bool_))
+
+    found = simdb.similarities(signatures[0], signatures)
+
+    # Chance alone makes 1 of 256 agree; fewer count as similarity 0.
+    assert found.tolist() == [1, np.float32(128 / 255), 0, 0]
+
+
+def test_signatures_of_different_options_do_not_compare():
+    one, other = (simdb.signature("a b c", simdb.Minhash(seed=seed)) for seed in (1, 2))
+
+    with pytest.raises(simdb.OptionError, match=r"seed=1.*seed=2"):
+        simdb.similarity(one, other)
+    with pytest.raises(simdb.InputError, match="two signatures"):
+        simdb.similarity(one, simdb.fingerprint("a b c"))
+
+
+def test_unequal_numbers_of_signatures_do_not_pair():
+    signatures = simdb.signatures(TEXTS)
+
+    with pytest.raises(simdb.InputError, match="left has 2 signatures and right 3"):
+        simdb.similarities(simdb.signatures(TEXTS[:2]), signatures)
+
+
+def test_values_of_another_shape_are_refused():
+    sketch = simdb.Minhash(permutations=16)
+
+    for minima in (np.zeros(16, np.uint8), np.zeros(8, np.uint32), [0] * 16):
+        with pytest.raises(simdb.InputError, match=r"minima must be uint32\[16\]"):
+            simdb.Signature(minima, sketch)
+    with pytest.raises(simdb.InputError, match=r"is_empty must be bool\[2\]"):
+        simdb.Signatures(np.zeros((2, 16), np.uint32), sketch, np.zeros(3, np.bool_))
+
+
+def test_signatures_are_equal_by_minima_and_options():
+    one, same, other = simdb.signatures(["a b", "A, b.", "b a"])
+
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    assert one != simdb.signature("a b", simdb.Minhash(seed=1))
+    assert one != "a b"
+
+
+TEXT = " ".join(f"w{number}" for number in range(40))
+STORED = {"a": TEXT, "b": TEXT + " more", "c": "another text of some words"}
+
+
+@pytest.fixture
+def filled(open_database):
+    database = open_database()
+    database.insert_many(STORED)
+    return database
+
+
+def rows(pairs):
+    return [(pair.left, pair.right, pair.distance, pair.similarity) for pair in pairs]
+
+
+@pytest.mark.parametrize("made", [lambda pairs: pickle.loads(pickle.dumps(pairs)), copy.deepcopy])
+def test_pairs_are_pickled_with_all_that_was_not_read_yet(filled, made):
+    expected = rows(filled.find_all(similarity=0.5))
+    pairs = filled.find_all(similarity=0.5)
+
+    again = made(pairs)
+
+    assert len(expected) == 1
+    assert rows(again) == rows(again) == rows(pairs) == expected
+    assert again.plan == pairs.plan
+    assert again.to_arrow().equals(pairs.to_arrow())
+
+
+def test_pairs_of_positions_are_pickled():
+    pairs = simdb.find_all(np.array([1, 3, 2**40], np.uint64), 4, 3)
+
+    again = pickle.loads(pickle.dumps(pairs))
+
+    assert again.left.tolist() == pairs.left.tolist() == [0, 0, 1]
+
+
+def test_pairs_that_were_streamed_say_so_when_they_are_pickled(filled):
+    pairs = filled.find_all(similarity=0.5)
+    for _ in pairs.chunks():
+        pass
+
+    with pytest.raises(simdb.ClosedError, match="call find_all again"):
+        pickle.dumps(pairs)
+
+
+def test_what_reads_an_open_database_is_no_copy_and_says_what_to_do(filled):
+    chunks = filled.find_all(similarity=0.5).chunks()
+    with filled.read() as snapshot, filled.write() as transaction:
+        for each, message in [
+            (snapshot, "pickle the Database, .* and take a snapshot there"),
+            (transaction, "pickle the Database, .* and write there"),
+            (chunks, "pickle what find_all returns"),
+        ]:
+            for made in (pickle.dumps, copy.copy, copy.deepcopy):
+                with pytest.raises(simdb.NotPickledError, match=message):
+                    made(each)
+    assert isinstance(simdb.NotPickledError(), simdb.Error)
+    assert issubclass(simdb.NotPickledError, TypeError)
+
+
+@over("name", [name for name in simdb.__all__ if name.endswith("Error")])
+def test_an_error_is_pickled_and_named_as_users_catch_it(name):
+    kind = getattr(simdb, name)
+
+    again = pickle.loads(pickle.dumps(kind("what to do")))
+
+    assert type(again) is kind is getattr(errors, name)
+    assert str(again) == "what to do"
+    assert kind.__module__ == "simdb"

@@ -1,4 +1,7 @@
-"""Candidates are decided by their texts; those that surely do not match are not read."""
+"""Candidates are decided by texts, or by estimates, which are those of a database.
+
+Those that surely do not match are not read.
+"""
 
 import itertools
 from dataclasses import dataclass
@@ -7,12 +10,14 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb.core.options import Options
 from simdb.core.stored_options import Resources
 from simdb.jobs.deduplication import alike
-from simdb.jobs.deduplication.alike import ByTexts, Comparing
+from simdb.jobs.deduplication.alike import ByEstimates, ByTexts, Comparing
 from simdb.jobs.deduplication.minima import COMPARED_MINIMA, Minima
 from simdb.plan.banding import Banding
 from simdb.sketch.exact_similarity import ExactSimilarity
+from simdb.sketch.sketcher import sketcher_of
 
 SKETCH = simdb.Simhash()
 WORDS = [f"w{at}" for at in range(40)]
@@ -100,3 +105,71 @@ def test_minima_lose_nearly_no_pair_just_as_similar_as_asked():
 
     # A loss of one in a million finds 5 or more among 100,000 pairs once in 10 million times.
     assert max(lost.values()) < 5, lost
+
+
+SIXTY_WORDS = [f"w{at}" for at in range(60)]
+# From equal to unlike, one after the other.
+FADING = [
+    " ".join([*SIXTY_WORDS[:at], *(f"v{at}x{i}" for i in range(60 - at))])
+    for at in range(60, 8, -3)
+]
+SKETCHES = [
+    simdb.Simhash(),
+    simdb.Simhash(dimensions=256),
+    simdb.Minhash(permutations=128),
+    simdb.Minhash(permutations=128, stored_bits=8),
+]
+
+
+@pytest.mark.parametrize("sketch", SKETCHES, ids=["64", "256", "32 bits", "8 bits"])
+@pytest.mark.parametrize("part", [1, 5, 1 << 14])
+def test_documents_compare_as_in_a_database(monkeypatch, sketch, part):
+    monkeypatch.setattr(alike, "SKETCHED_DOCUMENTS", part)
+    monkeypatch.setattr(alike, "COMPARED_PAIRS", part)
+    options = simdb.Options(sketch=sketch)
+    left, right = np.triu_indices(len(FADING), 1)
+    measure = ByEstimates(options, sketcher_of(sketch, Resources(), ()), None, None)
+    measure.begin(len(FADING), lambda at: [FADING[each] for each in at.tolist()], 2)
+
+    found = measure.similarities(left.astype(np.uint32), right.astype(np.uint32))
+
+    with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
+        database.insert_many(range(len(FADING)), FADING)
+        truth = database.compare(left.tolist(), right.tolist())
+    np.testing.assert_array_equal(found, truth.similarity)
+    np.testing.assert_array_equal(measure.distances(left, right), truth.distance)
+
+
+@pytest.mark.parametrize("sketch", SKETCHES[:1] + SKETCHES[2:3], ids=["simhash", "minhash"])
+def test_each_document_is_read_once(sketch):
+    asked = []
+
+    def texts(positions):
+        asked.extend(positions.tolist())
+        return [FADING[at] for at in positions.tolist()]
+
+    options = simdb.Options(sketch=sketch)
+    measure = ByEstimates(options, sketcher_of(sketch, Resources(), ()), None, None)
+    measure.begin(len(FADING), texts, 1)
+
+    measure.similarities(np.array([0, 1], np.uint32), np.array([1, 2], np.uint32))
+    measure.similarities(np.array([0], np.uint32), np.array([2], np.uint32))
+
+    assert sorted(asked) == [0, 1, 2]
+
+
+def test_candidates_may_be_less_alike_than_matches():
+    options = Options()
+    measure = ByEstimates(options, sketcher_of(simdb.Simhash(), Resources(), ()), 0.9, 0.8)
+
+    assert (measure.least, measure.recall) == (0.9, 0.8)
+    # Two standard deviations, .0168 each, below .9, and one set in the other.
+    assert measure.alike == pytest.approx((0.9 - 2 * (1 - 0.81) / 128**0.5) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("similarity", 0), ("similarity", 1.5), ("recall", -1)]
+)
+def test_what_is_no_share_is_refused(name, value):
+    with pytest.raises(simdb.OptionError, match=f"{name} must be above 0"):
+        simdb.deduplicate(["a text", "a text"], verify="estimate", **{name: value})

@@ -1,4 +1,7 @@
-"""Every kind of data gives survivors of its kind, the same rows for all kinds."""
+"""Every kind of data, alone and as splits, gives survivors of its kind: the same rows for all.
+
+Fields of rows are paths, joined fields or the first that exists; ids differ.
+"""
 
 import json
 import random
@@ -17,7 +20,7 @@ from kinds import rows_in
 from over import over
 
 import simdb
-from simdb.jobs.deduplication.rows import RowTexts
+from simdb.jobs.deduplication.rows import RowTexts, rows_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "site" / "how-to" / "tables.md"
 CHANCE = random.Random(5)
@@ -288,3 +291,199 @@ def test_each_row_with_a_text_has_a_name_that_follows_from_the_text():
     assert [third, fourth, none] == [f"{first}-2", f"{first}-3", ""]
     assert other.digests() == [first, third, second]
     assert first != second
+
+
+BOOK = "a page of a book about birds and their nests in the high trees beside the wide river"
+TRAIN = [
+    f"{BOOK} one",
+    "a text of its own",
+    f"{BOOK} two",
+    None,
+    "the last text of the first split",
+]
+TEST = ["a text of its own", f"{BOOK} three and four", "a new text that nobody has written before"]
+
+
+def split(texts, name):
+    return datasets.Dataset.from_dict({"text": texts, "n": list(range(len(texts))), name: texts})
+
+
+def both():
+    return datasets.DatasetDict({"train": split(TRAIN, "one"), "test": split(TEST, "other")})
+
+
+def numbers(data):
+    return {name: data[name]["n"][:] for name in data}
+
+
+def test_a_field_of_all_rows_is_divided_among_the_splits():
+    values = [f"value {at}" for at in range(len(TRAIN) + len(TEST))]
+
+    made = rows_of(both()).with_field("n", values)
+
+    assert numbers(made) == {"train": values[: len(TRAIN)], "test": values[len(TRAIN) :]}
+
+
+def test_splits_are_compared_with_each_other():
+    dataset = both()
+
+    found = simdb.deduplicate(dataset, similarity=0.7)
+
+    assert type(found.data) is datasets.DatasetDict
+    assert numbers(found.data) == {"train": [0, 1, 3, 4], "test": [2]}
+    assert found.kept.tolist() == simdb.deduplicate(TRAIN + TEST, similarity=0.7).kept.tolist()
+    assert found.data["train"].column_names == dataset["train"].column_names
+    assert found.data["test"].column_names == dataset["test"].column_names
+    assert found.null_count == 1
+
+
+def test_a_field_or_a_function_can_prefer_rows_of_any_split():
+    longest = simdb.deduplicate(both(), keep="longest", similarity=0.7)
+
+    assert numbers(longest.data) == {"train": [1, 3, 4], "test": [1, 2]}
+    function = simdb.deduplicate(both(), keep=lambda row: len(row["text"] or ""), similarity=0.7)
+    assert function.kept.tolist() == longest.kept.tolist()
+    greatest = simdb.deduplicate(both(), keep="max:n", similarity=0.7)
+    assert numbers(greatest.data) == {"train": [1, 2, 3, 4], "test": [2]}
+
+
+def test_splits_go_into_a_database_and_are_seen_again(tmp_path):
+    first = simdb.deduplicate(both(), db=tmp_path / "seen.simdb", on_null="drop")
+
+    again = simdb.deduplicate(both(), db=tmp_path / "seen.simdb", on_null="drop")
+    other = simdb.deduplicate(both(), db=tmp_path / "seen.simdb", on_null="drop", run="other")
+
+    assert len(first) == 4
+    assert numbers(again.data) == numbers(first.data)
+    assert numbers(other.data) == {"train": [], "test": []}
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        assert len(db) == 4
+
+
+def test_empty_splits_and_no_splits_give_the_same_back():
+    dataset = datasets.DatasetDict(
+        {"a": split([], "x"), "b": split(TEST, "x"), "c": split([], "x")}
+    )
+
+    found = simdb.deduplicate(dataset)
+
+    assert numbers(found.data) == {"a": [], "b": [0, 1, 2], "c": []}
+    none = simdb.deduplicate(datasets.DatasetDict())
+    assert type(none.data) is datasets.DatasetDict
+    assert len(none.kept) == 0
+
+
+def test_the_texts_of_splits_are_read_without_an_object_for_each():
+    rows = simdb.jobs.deduplication.rows.rows_of(both())
+
+    assert type(rows.texts("text")).__name__ == "ByteColumn"
+    assert np.array_equal(rows.texts("text").lengths < 0, [text is None for text in TRAIN + TEST])
+
+
+@pytest.mark.parametrize("form", ["numpy", "pandas", "arrow", "polars"])
+def test_the_format_of_a_dataset_does_not_change_what_is_written(form, tmp_path):
+    # A dataset with a format of tables gave a table for each row: lists of single values.
+    dataset = split(TEST, "other").with_format(form)
+    seen = []
+
+    found = simdb.deduplicate(dataset, keep=lambda row: seen.append(row) or row["n"])
+    found.write(tmp_path / "kept.jsonl")
+
+    rows = [{"text": text, "n": at, "other": text} for at, text in enumerate(TEST)]
+    assert seen == rows
+    lines = (tmp_path / "kept.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == rows
+
+
+FOX = "the quick brown fox jumps over the lazy dog near the river bank today"
+SKY = "a completely different sentence about clouds, weather and the blue sky"
+ROWS = [
+    {"id": "a", "title": "one", "doc": {"body": FOX}, "text": None, "score": {"n": 1}},
+    {"id": "b", "title": "two", "doc": {"body": SKY}, "text": None, "score": {"n": 2}},
+    {"id": "c", "title": "one", "doc": {"body": FOX}, "text": None, "score": {"n": 3}},
+]
+
+
+@pytest.mark.parametrize("make", kinds.RECORDS.values(), ids=kinds.RECORDS)
+@over(
+    ("settings", "kept"),
+    [
+        ({"text": "doc.body"}, "ab"),
+        ({"text": "doc.body", "id": "id", "keep": "max:score.n"}, "bc"),
+        ({"text": ("title", "doc.body")}, "ab"),
+        ({"text": ["title", "doc.body"], "id": ("id", "title")}, "ab"),
+        ({"text": "text|doc.body"}, "ab"), ({"text": "nothing|doc.body"}, "ab"),
+    ],
+)  # fmt: skip
+def test_every_kind_of_rows_has_fields_of_every_form(make, settings, kept):
+    found = simdb.deduplicate(make(ROWS), **settings)
+
+    assert [row["id"] for row in rows_in(found.data)] == list(kept)
+
+
+@pytest.mark.parametrize("make", kinds.RECORDS.values(), ids=kinds.RECORDS)
+def test_a_field_that_no_row_has_is_named_with_those_there_are(make):
+    for settings in (
+        {"text": "doc.bdy"},
+        {"text": ("titel", "doc.body")},
+        {"text": "title", "id": "nr"},
+    ):
+        with pytest.raises(simdb.OptionError, match="'doc'"):
+            simdb.deduplicate(make(ROWS), **settings)
+
+
+def test_files_have_the_fields_of_rows(tmp_path):
+    simdb.deduplicate(ROWS, text="title").write(tmp_path / "a.jsonl")
+
+    found = simdb.deduplicate(tmp_path / "a.jsonl", text=("title", "doc.body"), id="id")
+
+    assert found.data.column("id").to_pylist() == ["a", "b"]
+    with pytest.raises(simdb.InputError, match=r"no field 'nr'; use id= .*found: 'id', 'title'"):
+        simdb.deduplicate(tmp_path / "a.jsonl", text="title", id="nr")
+    with pytest.raises(simdb.InputError, match="no field 'titel'; use text="):
+        simdb.deduplicate(tmp_path / "a.jsonl", text=("titel", "title"))
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_what_is_null_is_left_out_of_joined_fields(tmp_path, ending):
+    rows = [{"title": None, "body": FOX}, {"title": "", "body": FOX}, {"title": "t", "body": SKY}]
+    path = tmp_path / f"a.{ending}"
+    simdb.deduplicate(rows, text="title").write(path)
+
+    for data in (rows, path):
+        assert len(simdb.deduplicate(data, text=("title", "body"))) == 2
+
+
+def test_ids_of_rows_differ():
+    with pytest.raises(simdb.InputError, match="the id 'a' of row 1 is that of an earlier row"):
+        simdb.deduplicate([FOX, SKY], id=["a", "a"])
+    with pytest.raises(simdb.InputError, match="the id 'one' of row 2"):
+        simdb.deduplicate(ROWS, text="doc.body", id="title")
+    assert len(simdb.deduplicate([FOX, SKY, FOX], id=("a", "b", "c"))) == 2
+    some = [{"text": FOX}, {"text": SKY, "id": 1}, {"text": "a third text"}]
+    assert len(simdb.deduplicate(some, id="id")) == 3
+
+
+def test_parts_leave_the_field_that_has_them():
+    lines = [{"doc": {"body": f"{FOX}\n{SKY}", "n": 1}}, {"doc": {"body": f"{FOX}\nnew", "n": 2}}]
+
+    found = simdb.deduplicate(lines, text="doc.body", unit="line")
+
+    assert found.data[1] == {"doc": {"body": "new", "n": 2}}
+    with pytest.raises(simdb.OptionError, match="changes one field"):
+        simdb.deduplicate(ROWS, text=("title", "doc.body"), unit="line")
+    with pytest.raises(simdb.OptionError, match="one column"):
+        simdb.deduplicate(pandas.DataFrame(lines), text="doc.body", unit="line")
+
+
+def test_items_are_numbers_and_joined_fields_too(tmp_path):
+    item = {"ask": "what is the sum of the angles in a flat triangle", "answer": 180}
+    text = f"{item['ask']} 180"
+
+    for against in ([item], pandas.DataFrame([item]), pyarrow.Table.from_pylist([item])):
+        found = simdb.decontaminate([text], against=against, fields=[("ask", "answer"), "answer"])
+
+        assert [leak.field for leak in found.found] == ["ask,answer"]
+        assert found.short == 1
+    with pytest.raises(simdb.OptionError, match="changes one field"):
+        simdb.decontaminate(ROWS, against=[text], text=("title", "doc.body"), action="cut")

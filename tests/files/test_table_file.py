@@ -1,8 +1,9 @@
-"""Rows of Parquet files are chosen by their numbers, a row group at a time."""
+"""Rows of table files are chosen by their numbers; every line that is made of a row is JSON."""
 
 import csv
 import io
 import json
+import math
 import random
 
 import numpy as np
@@ -15,7 +16,8 @@ import simdb
 from simdb.files import row_files
 from simdb.files.pieces import RowRange, merged
 from simdb.files.row_files import chosen_rows
-from simdb.files.table_file import write_parquet
+from simdb.files.rows import as_line, waiting_line
+from simdb.files.table_file import loaded, write_parquet
 
 TABLE = pyarrow.table({"id": range(100), "text": [f"text {at}" * (at % 4) for at in range(100)]})
 
@@ -97,3 +99,30 @@ def test_texts_in_binary_columns_are_texts(tmp_path, name):
         else:
             assert [json.loads(line)["text"] for line in lines] == [*wanted, None]
         (tmp_path / name).unlink()
+
+
+NAN, INFINITE = math.nan, math.inf
+FORMS = [
+    (NAN, None), (INFINITE, None), (-INFINITE, None), (np.float64(INFINITE), None),
+    (np.float32(NAN), None), ([NAN, 1, "x"], [None, 1, "x"]), ({"a": (INFINITE,)}, {"a": [None]}),
+    (np.array([1.0, NAN]), [1.0, None]), ({NAN: 1}, {"nan": 1}), ([b"x", None], ["x", None]),
+    (1.5, 1.5),
+]  # fmt: skip
+
+
+def strict(line):
+    """Read JSON as every other program does."""
+
+    def refuse(name):
+        raise ValueError(name)
+
+    return json.loads(line, parse_constant=refuse)
+
+
+@pytest.mark.parametrize(("value", "expected"), FORMS)
+def test_numbers_for_which_json_has_no_form_are_null(value, expected):
+    assert strict(as_line({"v": value, "é": "漢"})) == {"v": expected, "é": "漢"}
+
+
+def test_a_line_that_waits_keeps_every_number():
+    assert loaded(waiting_line({"v": -INFINITE})) == {"v": -INFINITE}

@@ -1,16 +1,26 @@
-"""Targets: what an output replaces is never lost before the output is complete."""
+"""Targets: what an output replaces is never lost, and no output replaces what a call reads.
+
+Compressed outputs are the same for any number of threads.
+"""
 
 import errno
+import gzip
+import io
+import json
 import os
+import random
 import stat
 from pathlib import Path
 
 import pytest
 from over import over
 
+import simdb
 from simdb.core.errors import FullError
-from simdb.files.formats import output_format
-from simdb.files.outputs import side_files, written
+from simdb.files import outputs
+from simdb.files.content import packed_file
+from simdb.files.formats import ZSTD, output_format
+from simdb.files.outputs import GzipWriter, side_files, written, zstd_writer
 
 HELD = b"what it held\n"
 
@@ -126,3 +136,98 @@ def test_the_name_of_what_a_link_led_to_is_told():
     assert Path(saved).read_bytes() == HELD
     assert os.path.islink("link.jsonl")
     assert Path("sub/a.jsonl").read_bytes() == b"new\n"
+
+
+LINES = bytes(random.Random(7).choices(b"abc\n", k=5000))
+
+
+def compressed(content, monkeypatch, *, threads, step):
+    monkeypatch.setenv("SIMDB_THREADS", str(threads))
+    file = io.BytesIO()
+    with GzipWriter(file) as stream:
+        for at in range(0, len(content), step):
+            assert stream.write(content[at : at + step]) == len(content[at : at + step])
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 5000])
+def test_any_threads_and_any_writes_make_the_same_file(monkeypatch, size):
+    monkeypatch.setattr(outputs, "MEMBER_BYTES", 100)
+
+    files = {
+        compressed(LINES[:size], monkeypatch, threads=threads, step=step)
+        for threads in (1, 3)
+        for step in (1, 150, 5000)
+    }
+
+    (file,) = files
+    assert gzip.decompress(file) == LINES[:size]
+    assert file.startswith(b"\x1f\x8b")
+
+
+# Several threads begin only with the second part of a frame, and a part has 8 MiB.
+CONTENT = random.Random(7).randbytes(1 << 20) * 17
+
+
+def test_any_number_of_threads_makes_the_same_single_frame():
+    zstandard = pytest.importorskip("zstandard")
+    files = []
+    for threads in (1, 3):
+        file = io.BytesIO()
+        with zstd_writer(file, threads) as stream:
+            for at in range(0, len(CONTENT), 1 << 20):
+                stream.write(CONTENT[at : at + (1 << 20)])
+        files.append(file.getvalue())
+
+    frame = zstandard.ZstdDecompressor().decompressobj()
+    assert frame.decompress(files[0]) == CONTENT
+    assert (frame.eof, frame.unused_data) == (True, b"")
+    assert files[1] == files[0]
+    assert packed_file(io.BytesIO(files[0]), ZSTD).read(99) == CONTENT[:99]
+
+
+WORDS = " ".join(f"word{at}" for at in range(30))
+ROWS = [{"id": 0, "text": WORDS}, {"id": 1, "text": "a few other words"}]
+SOURCE = "".join(json.dumps(row) + "\n" for row in ROWS)
+REFERENCE = "held/a.jsonl"
+
+
+@pytest.fixture(params=["a.jsonl", None], ids=["file", "rows"])
+def data(request, tmp_path, monkeypatch):
+    """Data in a file or in memory, beside a reference of the same name in a folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("held").mkdir()
+    for place in ("a.jsonl", REFERENCE):
+        Path(place).write_text(SOURCE)
+    return request.param or ROWS
+
+
+@pytest.mark.parametrize("against", [REFERENCE, "held/*.jsonl"])
+@pytest.mark.parametrize("verb", [simdb.deduplicate, simdb.decontaminate])
+def test_nothing_replaces_a_file_of_the_reference(data, verb, against):
+    """`write` replaced the only copy of the reference without a word."""
+    found = verb(data, against=against, id="id")
+    writing = [found.write, found.report, getattr(found, "write_leaks", found.write)]
+
+    for write in writing:
+        with pytest.raises(simdb.OptionError, match=r"a\.jsonl is in against=, which stays"):
+            write(REFERENCE)
+    with pytest.raises(simdb.OptionError):
+        found.write("held/")
+    found.write("other.jsonl")
+
+    assert Path(REFERENCE).read_text() == SOURCE
+
+
+def test_a_page_replaces_no_source(data):
+    if data is ROWS:
+        pytest.skip("rows are in no file")
+    found = simdb.deduplicate(data)
+
+    with pytest.raises(simdb.OptionError, match=r"a\.jsonl is in data, which stays as it is"):
+        found.report("a.jsonl")
+    with pytest.raises(simdb.OptionError, match=r"a\.jsonl is a source, .* in_place=True"):
+        found.write("./a.jsonl")
+    found.write("a.jsonl", in_place=True)
+
+    assert Path("a.jsonl").read_text() == SOURCE
