@@ -128,7 +128,7 @@ bench: $(VENV)/.developed  ## list the benchmarks
 	@ls tools/bench/*.py
 	@echo "run one with $(BIN)/python FILE --help"
 
-figures: $(VENV)/.developed  ## repeat the papers' figures: docs/RESULTS.md, with options FIGURES
+figures: $(VENV)/.developed  ## repeat the papers' figures: docs/RESULTS.md, pictures in build/figures, with options FIGURES
 	$(BIN)/python tools/figures/evaluation.py $(FIGURES)
 
 build: $(VENV)/.developed  ## build source distribution and wheel in dist/

@@ -27,15 +27,3 @@ def imported(name):
 def tool():
     """Return the function that imports a tool."""
     return imported
-
-
-@pytest.fixture(scope="session")
-def ocr():
-    """Return the tool that judges features by misread texts."""
-    return imported("ocr")
-
-
-@pytest.fixture(scope="session")
-def matches():
-    """Return the tool that makes collections for each kind of match."""
-    return imported("matches")

@@ -4,9 +4,9 @@ from itertools import combinations
 from random import Random
 
 
-def test_the_index_finds_the_pairs_of_a_double_loop(matches):
-    chance = Random(1)
-    texts = matches.with_copies("short texts", 80, matches.zipf(1), chance)
+def test_the_index_finds_the_pairs_of_a_double_loop(tool):
+    matches = tool("matches")
+    texts = matches.with_copies("short texts", 160, Random(1))
     shingles = [matches.shingles_of(text) for text in texts]
     expected = {
         (left, right)
@@ -15,12 +15,4 @@ def test_the_index_finds_the_pairs_of_a_double_loop(matches):
     }
 
     assert matches.similar_pairs(texts).keys() == expected
-    assert 10 < len(expected) < 40
-
-
-def test_a_copy_is_another_text_in_every_form(matches):
-    texts = matches.take(matches.zipf(2), 400)
-
-    for original, copied, _ in matches.FORMS.values():
-        text = original(" ".join(texts))
-        assert copied(text) != text
+    assert 10 < len(expected) < 80

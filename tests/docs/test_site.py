@@ -185,6 +185,15 @@ def test_the_page_of_the_command_line_has_every_command_with_its_options_and_not
     assert "numbers in decimal and bytes in hexadecimal digits" in sections["pairs"]
 
 
+def test_a_picture_is_shown_where_it_was_drawn_and_named_where_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "DRAWN", tmp_path)
+    (tmp_path / "one.svg").write_text("<svg/>")
+
+    shown = pages.pictured("Picture `one.svg`: a curve.\n\nPicture `two.svg`: a line.\n")
+
+    assert shown == "![a curve](/figures/one.svg)\n\nPicture `two.svg`: a line.\n"
+
+
 def test_nothing_installs_a_package_of_this_name_from_an_index():
     """A reader installed another project: it has the name on the public index."""
     sources = (doc_blocks.ROOT / "simdb").rglob("*.py")

@@ -6,19 +6,16 @@ fingerprints  uniform random numbers of 64 bits; near: with 0 to 3 bits flipped
 noisy         the same without weights; queries have weights, drawn from a Laplace distribution, of
               which noise flips a few signs, so that methods can probe
 weights       128 normal numbers, every tenth document near the one before it; near: cosine .88 to 1
-families      weights, each 20 documents near the first of them; near: cosine .8 to 1
 signatures    MinHash of 100 random features, every tenth document near the one before it; near: 11
               features exchanged at most, so a Jaccard similarity of .8 or more
 texts         of `texts.py`; the queries are the texts that come after the stored ones
 drawn         of `drawn.py`, which makes many millions of texts; queries as of texts
 
-Random fingerprints fill all buckets evenly and real ones do not, so these figures say nothing about
-skew.
+Random fingerprints fill all buckets evenly, so these figures say nothing about skew.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,11 +33,9 @@ KEPT = 40_000  # documents that queries are made from
 DIMENSIONS = 128
 NEAR = 0.88  # the least cosine of near documents
 NOISE = 0.064  # in units of the spread of weights
-FAMILY, RELATED = 20, 0.8  # documents, and the least cosine of each and the first
 FEATURES, EXCHANGED_MAX = 100, 11
 
 Numbers = npt.NDArray[Any]
-I64 = npt.NDArray[np.int64]
 
 
 class Source:
@@ -129,32 +124,17 @@ class Noisy(Bits):
 class Weights(Source):
     """Fingerprints of normal weights."""
 
-    least = NEAR
-
     def drawn(self, count: int, chance: np.random.Generator) -> Numbers:
         return chance.standard_normal((count, DIMENSIONS), np.float32)
 
     def near(self, rows: Numbers, chance: np.random.Generator) -> Numbers:
-        """Add noise, so that the cosine is `least` to 1."""
-        cosine = chance.uniform(self.least, 1, (len(rows), 1)).astype(np.float32)
+        """Add noise, so that the cosine is NEAR to 1."""
+        cosine = chance.uniform(NEAR, 1, (len(rows), 1)).astype(np.float32)
         noise = chance.standard_normal(rows.shape, np.float32)
         return cosine * rows + np.sqrt(1 - cosine**2) * noise
 
     def made(self, rows: Numbers) -> simdb.Fingerprints:
         return simdb.Fingerprints(fingerprints_of(rows), rows)
-
-
-class Families(Weights):
-    """Fingerprints of normal weights, in families."""
-
-    tenth = False
-    least = RELATED
-
-    def drawn(self, count: int, chance: np.random.Generator) -> Numbers:
-        heads = np.repeat(super().drawn(-(-count // FAMILY), chance), FAMILY, axis=0)[:count]
-        rows = self.near(heads, chance)
-        rows[::FAMILY] = heads[::FAMILY]
-        return rows
 
 
 class Sets(Source):
@@ -180,18 +160,12 @@ class Sets(Source):
 
 
 class Written(Source):
-    """Texts: what is stored, and after it what is asked; `origins` finds copies, if it is known."""
+    """Texts: what is stored, and after it what is asked."""
 
-    def __init__(
-        self,
-        seed: int,
-        texts: Callable[[int, int], Any],
-        origins: Callable[[I64], tuple[I64, I64]] | None = None,
-    ) -> None:
+    def __init__(self, seed: int, texts: Callable[[int, int], Any]) -> None:
         """Take a function that makes texts from the number of the first and how many."""
         super().__init__(seed)
-        self._texts, self.origins = texts, origins
-        self._stop = 0
+        self._texts, self._stop = texts, 0
 
     def stored(self, first: int, count: int) -> Any:
         self._stop = first + count
@@ -209,16 +183,7 @@ def source_of(kind: str, arguments: argparse.Namespace) -> Source:
         texts = Texts(read_pools(arguments.corpora), arguments.seed)
         return Written(arguments.seed, lambda first, count: texts.between(first, first + count))
     drawn = Drawn(arguments.seed)
-    return Written(
-        arguments.seed, lambda first, count: drawn.texts(first, count).to_pylist(), drawn.copies
-    )
-
-
-def unrelated(seed: int) -> Iterator[str]:
-    """Yield texts of `drawn.py` that are no copies, without end."""
-    for at, (texts, origins) in enumerate(Drawn(seed).blocks(1 << 30)):
-        own = np.flatnonzero(origins == np.arange(at * BLOCK, (at + 1) * BLOCK))
-        yield from texts.take(own).to_pylist()
+    return Written(arguments.seed, lambda first, count: drawn.texts(first, count).to_pylist())
 
 
 def parts(source: Source, start: int, stop: int, size: int) -> Iterator[tuple[range, Any]]:
@@ -248,12 +213,7 @@ def values_of(documents: Any, count: int) -> list[Any]:
     return some.tolist() if isinstance(some, np.ndarray) else [some[at] for at in range(len(some))]
 
 
-def add_corpora(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--corpora", type=Path, help="folder of NAME.jsonl.gz to make texts of")
-
-
 SOURCES: dict[str, Callable[[int], Source]] = {
-    "fingerprints": Bits, "noisy": Noisy, "weights": Weights, "families": Families,
-    "signatures": Sets,
+    "fingerprints": Bits, "noisy": Noisy, "weights": Weights, "signatures": Sets,
 }  # fmt: skip
 KINDS = (*SOURCES, "texts", "drawn")

@@ -75,13 +75,6 @@ class Drawn:
         for texts, origins in self.blocks(count):
             yield from zip(texts.to_pylist(), origins.tolist(), strict=True)
 
-    def copies(self, numbers: I64) -> tuple[I64, I64]:
-        """Return the copies in the blocks of these texts, and their origins."""
-        firsts = np.unique(numbers // BLOCK) * BLOCK
-        own = np.concatenate([np.arange(first, first + BLOCK) for first in firsts.tolist()])
-        origins = np.concatenate([self._block(first // BLOCK)[1] for first in firsts.tolist()])
-        return own[own != origins], origins[own != origins]
-
     def _made(self, number: int) -> tuple[pa.Array, I64]:
         own = self._words(number)
         chance = np.random.default_rng([self._seed, number, 1])

@@ -1,7 +1,7 @@
 """Filled: a database of one kind of document that grows from size to size, and its queries.
 
-Every insertion is timed, and its memory and the bytes that it writes are watched.  A task is asked
-with each number of threads in turn; what has become too slow is left out.
+Every insertion is timed, and its memory and the bytes that it writes are told.  A task is asked
+with each number of threads in turn.
 """
 
 import argparse
@@ -10,14 +10,13 @@ import os
 import statistics
 from ast import literal_eval
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import simdb
 from documents import DISTANCE, Source, parts, source_of
-from process import Watcher, written_bytes
+from process import anonymous_bytes, written_bytes
 from record import TURN_SECONDS, Record, Timing, measure, short
 from simdb.core.threads import SharedWork
 
@@ -29,12 +28,11 @@ BY_METHOD: dict[str, dict[str, Any]] = {
 PROBING = ("psm", "multiprobe")
 SAMPLED = 20_000  # documents like the queries, for the calibration of a database without weights
 BITS = ("fingerprints", "noisy")  # kinds that no similarity can be asked for
-MILLION = 1_000_000
 RANKS = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
 class Filled:
-    """One kind of document: its database, its queries, and the tasks that have become too slow."""
+    """One kind of document: its database and its queries."""
 
     def __init__(
         self, record: Record, arguments: argparse.Namespace, kind: str, folder: Path
@@ -42,9 +40,8 @@ class Filled:
         """Create the database."""
         self.record, self.arguments, self.kind, self.folder = record, arguments, kind, folder
         self.source: Source = source_of(kind, arguments)
-        self.left_out: set[tuple[str, str]] = set()
         self.documents: list[Any] = []  # kept for peers and arrays only
-        self.count, self.growing = 0, 1.0  # stored documents, and how many times more are next
+        self.count = 0  # stored documents
         self.is_text = kind in ("texts", "drawn")
         self.path = folder / "db"
         self.database = self.opened("x", options=self.settings)
@@ -76,83 +73,48 @@ class Filled:
     def insert(self, count: int) -> None:
         """Store documents up to a number, a commit for each batch or one for all.
 
-        Making documents is not timed.  `draw.py` draws what is noted of each million.
+        Making documents is not timed.  Memory is looked at between transactions.
         """
-        timing, millions, begun = Timing(), list[dict[str, Any]](), written_bytes(os.getpid())
-        before, self.is_calibrated = self.count, False
-        is_one = self.arguments.one
+        timing, runs, peak, written = Timing(), list[int](), 0, written_bytes(os.getpid())
+        before, self.is_calibrated, is_one = self.count, False, self.arguments.one
         target = self.database.write() if is_one else self.database
-        with closing(Watcher(os.getpid())) as watcher:
-            told, start = 0, before  # transactions and documents of the millions before
-            for names, documents in parts(self.source, before, count, self.arguments.batch):
-                measure(partial(target.insert_many, names, documents), timing)
-                if self.arguments.peers or "array" in self.arguments.ask:
-                    self.documents.append(
-                        self.source.features if self.kind == "signatures" else documents
-                    )
-                if names.stop % MILLION == 0 or names.stop == count:
-                    spent = Timing(timing.wall[told:], timing.processor[told:])
-                    millions.append({
-                        "stored": names.stop, "documents": names.stop - start,
-                        "seconds": sum(spent.wall), "processor": sum(spent.processor),
-                        "longest": max(spent.wall), "longest_processor": max(spent.processor),
-                        "anonymous_bytes": watcher.peak_bytes(),
-                        "runs": len(self.database.stats().runs),
-                    })  # fmt: skip
-                    told, start = len(timing.wall), names.stop
-            if is_one:
-                measure(target.commit, timing)
+        for names, documents in parts(self.source, before, count, self.arguments.batch):
+            measure(partial(target.insert_many, names, documents), timing)
+            if self.arguments.peers or "array" in self.arguments.ask:
+                self.documents.append(
+                    self.source.features if self.kind == "signatures" else documents
+                )
+            runs.append(len(self.database.stats().runs))
+            peak = max(peak, anonymous_bytes(os.getpid()))
+        if is_one:
+            measure(target.commit, timing)
         self.count = count
         if len(self.database) != count:
             raise ValueError("some documents were not stored")
-        self._tell_insertion(count - before, timing, millions, written_bytes(os.getpid()) - begun)
-
-    def _tell_insertion(
-        self, added: int, timing: Timing, millions: list[dict[str, Any]], written: int
-    ) -> None:
-        what = f"{self.label}: insert_many, {short(self.arguments.batch)} a transaction"
-        commits = Timing(timing.wall[-1:]) if self.arguments.one else timing
-        ordered = sorted(commits.wall)
+        label, add = self.label, self.record.add
+        what = f"{label}: insert_many, {short(self.arguments.batch)} a transaction"
+        self.record.add_rate(what, count - before, "documents/s", timing.summed())
+        ordered = sorted(timing.wall[-1:] if is_one else timing.wall)
         ranks = ", ".join(
             f"{name} {ordered[int(len(ordered) * rank)] * 1e3:.2f}" for name, rank in RANKS.items()
         )
-        facts = self.facts("insert", "one document", timing.summed().over(added))
-        note = f"longest transaction {max(timing.wall):.2f} s"
-        self.record.add_rate(what, added, "documents/s", timing.summed(), note, facts)
-        rates = [each["documents"] / each["processor"] for each in millions]
-        runs = statistics.mean(each["runs"] for each in millions)
-        note = f"by processor time; {runs:.1f} runs at the ends of millions in the mean"
-        self.record.add(
-            f"{self.label}: slowest million, by the first", min(rates) / rates[0], "", note=note,
-            facts={"millions": millions, "label": self.label},
-        )  # fmt: skip
-        note = f"{len(ordered)} commits, {ranks}"
-        self.record.add(f"{self.label}: commit, longest", ordered[-1] * 1e3, "ms", note=note)
-        peak = max(each["anonymous_bytes"] for each in millions)
-        self.record.add(f"{self.label}: anonymous memory", peak / 1e6, "MB")
-        stats, count = self.database.stats(), self.count
-        self.record.add(f"{self.label}: written, by live bytes", written / stats.live_bytes, "")
+        note = f"{len(ordered)} commits, {ranks}; {statistics.mean(runs):.1f} runs in the mean"
+        add(f"{label}: commit, longest", ordered[-1] * 1e3, "ms", note=note)
+        add(f"{label}: anonymous memory", peak / 1e6, "MB")
+        stats, written = self.database.stats(), written_bytes(os.getpid()) - written
+        add(f"{label}: written, by live bytes", written / stats.live_bytes, "")
         sections = [f"{name} {size / count:.1f}" for name, size in stats.section_bytes.items()]
         note = f"{len(stats.runs)} runs; {' '.join(sections)}"
-        self.record.add(f"{self.label}: live", stats.live_bytes / count, "bytes", note=note)
+        add(f"{label}: live", stats.live_bytes / count, "bytes", note=note)
         size = sum(file.stat().st_blocks * 512 for file in self.path.iterdir())
-        self.record.add(f"{self.label}: on disk", size / count, "bytes")
+        add(f"{label}: on disk", size / count, "bytes")
 
     def compact(self) -> None:
         timing, begun = Timing(), written_bytes(os.getpid())
-        with closing(Watcher(os.getpid())) as watcher:
-            measure(self.database.compact, timing)
-            peak = watcher.peak_bytes()
+        measure(self.database.compact, timing)
         written = (written_bytes(os.getpid()) - begun) / self.database.stats().live_bytes
-        note = f"{peak / 1e6:.0f} MB of anonymous memory, written by live bytes {written:.1f}"
+        note = f"written by live bytes {written:.1f}"
         self.record.add_rate(f"{self.label}: compact", self.count, "documents/s", timing, note)
-
-    def facts(self, method: str, task: str, each: Timing) -> dict[str, Any]:
-        """Return what `draw.py` reads."""
-        return {
-            "kind": self.kind, "method": method, "task": task, "count": self.count,
-            "each_seconds": each.median, "each_processor": statistics.median(each.processor),
-        }  # fmt: skip
 
     def criterion(self, method: str, *, is_asked: bool = True) -> dict[str, Any]:
         """Return what a method is asked for."""
@@ -184,9 +146,7 @@ class Filled:
                     sample = self.source.queries(SAMPLED) if self.kind == "noisy" else None
                     measure(partial(self.database.calibrate, sample), timing)
                     self.is_calibrated = True
-                    facts = self.facts("calibrate", "once", timing)
-                    what = f"{self.label}: calibrate"
-                    self.record.add(what, timing.median, "s", timing, "", facts)
+                    self.record.add(f"{self.label}: calibrate", timing.median, "s", timing)
                 plan = self.database.plan(**asked)
             except simdb.OptionError as error:
                 print(f"{self.label}: {method} is left out: {error}")
@@ -195,24 +155,13 @@ class Filled:
             yield method, asked
 
     def rate(
-        self,
-        what: str,
-        things: int,
-        task: Callable[[int], Any],
-        *,
-        method: str = "",
-        unit: str = "queries/s",
-        drawn: str = "",
-        note: Callable[[Any], str] = lambda _: "",
-    ) -> Any:
+        self, what: str, things: int, task: Callable[[int], Any], *, method: str = "",
+        unit: str = "queries/s", note: Callable[[Any], str] = lambda _: "",
+    ) -> Any:  # fmt: skip
         """Add the rate of a task that takes a number of threads; return its first result."""
-        place, name = (what, method), f"{self.label}: {f'{method}: ' if method else ''}{what}"
-        if place in self.left_out:
-            return None
+        name = f"{self.label}: {f'{method}: ' if method else ''}{what}"
         first, numbers = Timing(), self.arguments.threads
         result = measure(partial(task, numbers[0]), first)
-        if first.median * self.growing > self.arguments.limit:
-            self.left_out.add(place)
         timings, shared = {each: Timing() for each in numbers}, dict.fromkeys(numbers, 0.0)
         if first.median > self.arguments.patience and len(numbers) == 1:
             timings = {numbers[0]: first}
@@ -226,9 +175,7 @@ class Filled:
         told, beside = note(result), timings[numbers[0]]
         for each, timing in timings.items():
             shown = f"{name}, {each} threads" if len(numbers) > 1 else name
-            of = timing.over(1 if drawn == "all pairs" else things)
-            facts = self.facts(method, drawn, of) if drawn and each == numbers[0] else None
-            self.record.add_rate(shown, things, unit, timing, told, facts)
+            self.record.add_rate(shown, things, unit, timing, told)
             if len(numbers) > 1:
                 pairs = zip(beside.wall, timing.wall, strict=True)
                 ratio = statistics.median(one / other for one, other in pairs)

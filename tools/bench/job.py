@@ -9,7 +9,8 @@ groups  near-duplicates of JSON lines, printed as groups: `simdb dedup --json`, 
 kept    `simdb dedup -o`, in several formats and with a database
 frame   `simdb.deduplicate` of a DataFrame beside `drop_duplicates`, which finds equal texts only;
         subtract the rows "read", which only read the file
-start   processor time of `import simdb` and of commands, beside `import numpy`
+start   `import simdb`, opening a database of `-n` documents and asking it, and commands, beside
+        `import numpy`
 
 The texts are those of `texts.py`, or with `--made drawn` of `drawn.py`, or of `--file`, which has
 the same fields.  A tenth are copies of others.  `copies found` is the share of the sampled copies
@@ -25,7 +26,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -35,24 +36,20 @@ import numpy as np
 import numpy.typing as npt
 
 import simdb
-from documents import add_corpora
+from documents import Weights, parts
 from drawn import Drawn
 from pipelines import PEERS, SIMILARITY, shingles
 from process import Cost, run
-from record import Record, Timing, missing, number, options, scratch, short
+from record import Record, Timing, number, options, scratch, short
 from texts import Texts, lines_of, read_pools
 
 I64 = npt.NDArray[np.int64]
 
 SAMPLE = 2_000  # copies whose similarity is computed
-DONE = (0, 1)  # exit codes of `simdb dedup`; 1 says that there are duplicates
 PIPELINES = [sys.executable, str(Path(__file__).parent / "pipelines.py")]
 SIMDB = [sys.executable, "-m", "simdb"]
 TEXT = "the quick brown fox jumps over the lazy dog and runs home to sleep"
-PROGRAMS = (
-    "pass", "import numpy", "import numpy, lmdb, msgpack, xxhash", "import simdb",
-    "import simdb; simdb.open",
-)  # fmt: skip
+PROGRAMS = ("pass", "import numpy", "import simdb", "import simdb; simdb.open")
 
 
 @dataclass(frozen=True)
@@ -78,53 +75,47 @@ class Job:
         numbers = arguments.cores or sorted({1, len(every)})
         self.cores = {f"{count} cores": set(every[:count]) for count in numbers}
         self.fewest, self.most = next(iter(self.cores)), [*self.cores][-1]
-        self._origins: dict[Path, I64] = {}
-        self._copies: dict[Path, list[int]] = {}
 
-    def file(self, count: int | None = None) -> Path:
-        """Return a file of the first texts, written when it is first asked for."""
-        count = min(count or self.arguments.n, self.arguments.n)
-        path = self.folder / f"{count}.jsonl"
-        if not path.exists():
-            with path.open("wb") as file:
-                file.writelines(islice(self._lines(), count))
+    @cached_property
+    def file(self) -> Path:
+        """A file of the texts, written when it is first asked for."""
+        path = self.folder / f"{self.arguments.n}.jsonl"
+        with path.open("wb") as file:
+            file.writelines(islice(self._lines(), self.arguments.n))
         return path
 
     def _lines(self) -> Iterator[bytes]:
-        if self.arguments.file is not None:
-            with self.arguments.file.open("rb") as file:
+        asked = self.arguments
+        if asked.file is not None:
+            with asked.file.open("rb") as file:
                 yield from file
         else:
-            made = {
-                "drawn": lambda: Drawn(self.arguments.seed),
-                "texts": lambda: Texts(read_pools(self.arguments.corpora), self.arguments.seed),
-            }[self.arguments.made]()
-            yield from lines_of(made.with_origins(self.arguments.n))
+            is_drawn = asked.made == "drawn"
+            made = Drawn(asked.seed) if is_drawn else Texts(read_pools(asked.corpora), asked.seed)
+            yield from lines_of(made.with_origins(asked.n))
 
-    def origins(self, path: Path) -> I64:
-        """Return the number of the text that each text is a copy of."""
-        if path not in self._origins:
-            found = (int(json.loads(line)["origin"]) for line in path.open("rb"))
-            self._origins[path] = np.fromiter(found, np.int64)
-        return self._origins[path]
+    @cached_property
+    def origins(self) -> I64:
+        """The number of the text that each text is a copy of."""
+        found = (int(json.loads(line)["origin"]) for line in self.file.open("rb"))
+        return np.fromiter(found, np.int64)
 
-    def copies(self, path: Path) -> list[int]:
-        """Draw copies that are similar enough to the text that they were made from."""
-        if path not in self._copies:
-            origins = self.origins(path)
-            every = np.flatnonzero(origins != np.arange(len(origins))).tolist()
-            drawn = Random(1).sample(every, min(SAMPLE, len(every)))
-            wanted = {*drawn, *origins[drawn].tolist()}
-            cut = {
-                at: set(shingles(json.loads(line)["text"]))
-                for at, line in enumerate(path.open("rb"))
-                if at in wanted
-            }
-            self._copies[path] = [
-                at for at in drawn
-                if len(cut[at] & cut[origins[at]]) >= SIMILARITY * len(cut[at] | cut[origins[at]])
-            ]  # fmt: skip
-        return self._copies[path]
+    @cached_property
+    def copies(self) -> list[int]:
+        """Drawn copies that are similar enough to the text that they were made from."""
+        origins = self.origins
+        every = np.flatnonzero(origins != np.arange(len(origins))).tolist()
+        drawn = Random(1).sample(every, min(SAMPLE, len(every)))
+        wanted = {*drawn, *origins[drawn].tolist()}
+        cut = {
+            at: set(shingles(json.loads(line)["text"]))
+            for at, line in enumerate(self.file.open("rb"))
+            if at in wanted
+        }
+        return [
+            at for at in drawn
+            if len(cut[at] & cut[origins[at]]) >= SIMILARITY * len(cut[at] | cut[origins[at]])
+        ]  # fmt: skip
 
 
 def main() -> None:
@@ -135,8 +126,7 @@ def main() -> None:
     parser.add_argument("--made", choices=("texts", "drawn"), default="texts")
     parser.add_argument("--peers", nargs="*", default=[*PEERS], choices=[*PEERS])
     parser.add_argument("--cores", type=int, nargs="*", help="numbers of them; default: 1 and all")
-    parser.add_argument("--part", type=number, default=100_000, help="texts that datasketch reads")
-    add_corpora(parser)
+    parser.add_argument("--corpora", type=Path, help="folder of NAME.jsonl.gz to make texts of")
     parser.set_defaults(repeats=3)
     arguments = parser.parse_args()
     with scratch(arguments.directory) as folder:
@@ -149,7 +139,7 @@ def main() -> None:
 
 
 def groups(job: Job) -> dict[str, Task]:
-    path, database = job.file(), job.folder / "db"
+    path, database = job.file, job.folder / "db"
     tasks = {"json.loads alone": Task([*PIPELINES, "read", str(path)], path)}
     program = [*SIMDB, "dedup", str(path), "--json"]
     stored = [*program, "--db", str(database)]
@@ -160,17 +150,16 @@ def groups(job: Job) -> dict[str, Task]:
     tasks["simdb --db, again"] = Task(stored, path)
     for name in job.arguments.peers:
         if find_spec(name) is None:
-            missing(name)
+            print(f"{name} is not installed: left out")
             continue
-        few = job.file(job.arguments.part if name == "datasketch" else None)
-        for cores in [job.fewest] if name == "datasketch" else job.cores:  # it has one thread
-            command = [*PIPELINES, name, str(few)]
-            tasks[f"{name}, {cores}"] = Task(command, few, cores, judged="groups")
+        for cores in job.cores:
+            command = [*PIPELINES, name, str(path)]
+            tasks[f"{name}, {cores}"] = Task(command, path, cores, judged="groups")
     return tasks
 
 
 def kept(job: Job) -> dict[str, Task]:
-    path, database, tasks = job.file(), job.folder / "db", {}
+    path, database, tasks = job.file, job.folder / "db", {}
     renew = partial(shutil.rmtree, database, ignore_errors=True)
     ways: dict[str, tuple[list[str], Callable[[], object]]] = {
         "the default": ([], lambda: None),
@@ -191,8 +180,8 @@ def kept(job: Job) -> dict[str, Task]:
 
 def frame(job: Job) -> dict[str, Task]:
     return {
-        f"DataFrame, {kind}, {what}": Task([*PIPELINES, "frame", str(job.file()), what, kind],
-                                           job.file(), job.most)
+        f"DataFrame, {kind}, {what}": Task([*PIPELINES, "frame", str(job.file), what, kind],
+                                           job.file, job.most)
         for kind in ("object", "str") for what in ("read", "drop_duplicates", "deduplicate")
     }  # fmt: skip
 
@@ -200,10 +189,13 @@ def frame(job: Job) -> dict[str, Task]:
 def start(job: Job) -> dict[str, Task]:
     # This variable forbids compiled files, so that the compiler would be measured, too.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    path = str(job.folder / "small")
+    path = str(job.folder / "stored")
     with simdb.open(path, durability="none") as database:
-        database.insert_many(range(1000), [f"{TEXT} {at}" for at in range(1000)])
+        for names, documents in parts(Weights(1), 0, job.arguments.n, 100_000):
+            database.insert_many(names, documents)
     tasks = {repr(each): Task([sys.executable, "-c", each]) for each in PROGRAMS}
+    opened = f"import simdb; simdb.open({path!r}, 'r').query({TEXT!r})"
+    tasks["open and query"] = Task([sys.executable, "-c", opened])
     tasks["simdb --help"] = Task([*SIMDB, "--help"])
     tasks["simdb query DB TEXT"] = Task([*SIMDB, "query", path, TEXT])
     return tasks
@@ -222,7 +214,7 @@ def tell(record: Record, job: Job, tasks: Mapping[str, Task]) -> None:
             task.before()
             printed = job.folder / f"{name.replace('/', ' ')}.out"
             cores = job.cores[task.cores or job.fewest]
-            costs[name].append(run(task.command, cores, printed, DONE))
+            costs[name].append(run(task.command, cores, printed))
             print(f"turn {turn + 1}: {name}: {costs[name][-1]}", flush=True)
     for name, task in tasks.items():
         each = costs[name]
@@ -234,37 +226,33 @@ def tell(record: Record, job: Job, tasks: Mapping[str, Task]) -> None:
         if task.path:
             note += f", {task.path.stat().st_size / 1e6 / timing.median:.1f} MB/s"
         facts = {"peak_bytes": peak, "anonymous_bytes": anonymous}
-        count = f"{short(sum(1 for _ in task.path.open('rb')))} texts: " if task.path else ""
+        count = f"{short(job.arguments.n)} texts: " if task.path else ""
         record.add(f"{count}{name}", timing.median, "s", timing, note, facts)
         if task.judged and task.path:
             told = task.output or job.folder / f"{name}.out"
-            record.add(f"{count}{name}: copies found", *JUDGED[task.judged](job, task.path, told))
+            record.add(f"{count}{name}: copies found", *JUDGED[task.judged](job, told))
 
 
-def judge_groups(job: Job, path: Path, printed: Path) -> tuple[float, str, None, str]:
+def judge_groups(job: Job, printed: Path) -> tuple[float, str, None, str]:
     """Return what the printed groups of a task are worth."""
-    origins = job.origins(path)
+    origins, copies = job.origins, job.copies
     owner = np.arange(len(origins))
     for line in printed.open("rb"):
         # With a database a row is a document and its match, and otherwise a group.
         row = json.loads(line)
         others = [int(each["id"]) for each in row.get("duplicates", [row])]
         owner[others] = owner[int(row["match"])] if "match" in row else int(row["representative"])
-    copies = job.copies(path)
     moved = np.flatnonzero(owner != np.arange(len(owner)))
     strangers = int(np.sum(origins[moved] != origins[owner[moved]]))
     note = f"of {len(copies)}; {len(moved)} duplicates, {strangers} of them strangers"
     return float(np.mean(owner[copies] == owner[origins[copies]])), "", None, note
 
 
-def judge_kept(job: Job, path: Path, output: Path) -> tuple[float, str, None, str]:
+def judge_kept(job: Job, output: Path) -> tuple[float, str, None, str]:
     """Return what the texts that a task has kept are worth."""
-    origins = job.origins(path)
-    is_kept = np.zeros(len(origins), np.bool_)
-    is_kept[np.fromiter((int(json.loads(line)["id"]) for line in output.open("rb")), np.int64)] = (
-        True
-    )
-    copies = job.copies(path)
+    origins = job.origins
+    stay = [int(json.loads(line)["id"]) for line in output.open("rb")]
+    is_kept, copies = np.isin(np.arange(len(origins)), stay), job.copies
     is_original = origins == np.arange(len(origins))
     has_copy = np.isin(np.arange(len(origins)), origins[~is_original])
     strangers = int(np.sum(~is_kept & is_original & ~has_copy))

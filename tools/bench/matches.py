@@ -1,53 +1,50 @@
-"""Which matches are found: forms, kinds, exact decisions, numbers, runs, sizes, judged pairs?
+"""Which matches are found: exact decisions, runs, sizes of sketches, passages, leaks of a test?
 
-Everything is drawn here, words by Zipf's law (`drawn.py`), so nothing of simdb was fitted to it:
+Everything is drawn here (`made.py`), so nothing of simdb was fitted to it:
 
-equal    copies that look equal, removed at the defaults and with the option for them, if any
-mixture  recall of each kind in one collection, of the pairs that comparing all vectors finds, and
-         whether a lower similarity finds what a higher one finds
-exact    recall of pairs that the texts decide, beside an inverted index of the shingles
-minhash  F1 by MinHash estimates, all pairs compared, beside rensa and datasketch
-numbers  copies that differ in digits alone, removed
-runs     F1 of what later runs of `deduplicate(db=)` remove, beside a greedy loop over that index
-sizes    F1 by estimates of 32 to 512 bytes at the default threshold, all pairs compared, of texts
-         and copies changed by the edits of `texts.py`, at cosines spread evenly around it; the
-         truth is Jaccard >= 0.8 of word 3-shingles, and each seed draws and hashes anew
-tune     F1 of the candidates of a blocking step, at the threshold that 50 judged ones give
+exact      recall of pairs that the texts decide, beside an inverted index of the shingles
+runs       F1 of what later runs of `deduplicate(db=)` remove, beside a greedy loop over that index
+sizes      F1 by estimates of 32 to 512 bytes at the default threshold, all pairs compared; the
+           truth is Jaccard >= 0.8 of word 3-shingles, and each seed draws and hashes anew
+contained  texts that share a run of words with stored ones, and parts of stored ones, found by
+           `contained=`; what passages cost
+leaks      items of a test that `simdb.decontaminate` finds in documents, by kind of leak, beside
+           any shared 13-gram, and 8-grams of which an item shares .7, of the same words
 """
 
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
-from itertools import accumulate, combinations, compress, islice, product
-from math import sqrt
+from functools import partial
+from itertools import combinations, product
 from random import Random
 from statistics import mean, stdev
+from textwrap import wrap
 from typing import Any
-from unicodedata import normalize
 
 import numpy as np
 
 import simdb
-from corpus import curve, f1
-from documents import unrelated
-from peers import installed, signed
-from record import Record, number, options
-from texts import edited
+from corpus import f1
+from made import KINDS, vocabulary, with_copies, zipf
+from record import Record, Timing, latencies, measure, number, options, recorded
 
 LEAST = 0.8
 SEEDS = 3
 RUNS = 10
-GROUP, JUDGED, DRAWS = 5, 50, 6  # records of a block in each of two lists; judged pairs
-MINIMA = 128
-PEERS = "rensa", "datasketch"
-SEARCHES = ("polytope", 0.9), ("polytope", 0.95), ("auto", 0.95)  # methods, recalls asked
-LETTERS = "bdfghklmnprstvzaeiou"  # of `drawn.py`
-
-COSINES = 0.80, 0.98  # of a copy with its text; the threshold .8 is a cosine of .889
-VOCABULARY, TEMPLATES = 30_000, 5
+SHARED_WORDS = (8, 10, 12, 14, 15, 20, 30)  # that a query shares with a document
+QUERIES = 200
+LEAKS = (
+    "alone", "in the middle", "in short lines", "one word in ten changed",
+    "question without answer", "Markdown and LaTeX",
+)  # fmt: skip
+INSTRUCTION = (
+    "Read the following problem with care, think step by step, explain how you came to your"
+    " result, and write the final answer on the last line after four hashes."
+)
+FORMULA = "x = ( - b + sqrt ( b ^ 2 - 4 a c ) ) / ( 2 a ) and x = ( - b - sqrt ( b ^ 2 - 4 a c ) )"
+ANSWERED = "Which of these statements is true, given what the text above says about it?"
 SKETCHES = {
     "64 weights": simdb.Simhash(dimensions=64),
     "128 weights": simdb.Simhash(),
@@ -59,62 +56,16 @@ SKETCHES = {
 }
 
 Pairs = set[tuple[int, int]]
-Words = Iterator[str]
-Rewritten = Callable[[str], str]
-
-KINDS: dict[str, Callable[[Words, Random], list[str]]] = {  # how the words of a text are drawn
-    "short texts": lambda words, chance: take(words, chance.randrange(12, 40)),
-    "texts": lambda words, chance: take(words, chance.randrange(60, 300)),
-    "long texts": lambda words, chance: take(words, chance.randrange(400, 900)),
-    "few words": lambda words, chance: chance.choices(take(words, 30), k=chance.randrange(60, 300)),
-    "numbers": lambda words, chance: [
-        str(int(10 ** chance.uniform(0, 5))) for _ in range(chance.randrange(30, 90))
-    ],
-}  # fmt: skip
 
 
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("-n", type=number, default=1000, help="texts of a small collection")
     parser.add_argument("--only", nargs="*", choices=QUESTIONS, default=list(QUESTIONS))
-    arguments = parser.parse_args()
-    record = Record(__doc__, arguments)
-    for name in arguments.only:
-        chance = Random(f"{name} {arguments.seed}")
-        QUESTIONS[name](record, arguments.n, zipf(chance.randrange(1 << 30)), chance)
-    record.finish()
-
-
-def zipf(seed: int) -> Words:
-    """Yield words by Zipf's law, without end."""
-    for text in unrelated(seed):
-        yield from text.split()
-
-
-def take(words: Words, count: int) -> list[str]:
-    return list(islice(words, count))
-
-
-def templates(count: int, words: Words, chance: Random) -> list[str]:
-    """Fill forms, 40 texts of each; the pairs of one form are around the threshold."""
-    forms = [take(words, 200) for _ in range(count // 40)]
-    return [" ".join(take(words, chance.randrange(10, 32)) + form) for form in forms * 40]
-
-
-def with_copies(kind: str, count: int, words: Words, chance: Random) -> list[str]:
-    """Make `count` texts, a half of them copies with a Jaccard similarity of around .8.
-
-    k replaced words of w leave a similarity of about (w - 3 k) / (w + 3 k): .8 if k = w / 27.
-    """
-    made = []
-    for _ in range(count // 2):
-        text = KINDS[kind](words, chance)
-        made.append(" ".join(text))
-        edits = int(len(text) / 27 * chance.uniform(0.5, 1.4) + chance.random())
-        for place in chance.sample(range(len(text)), edits):
-            text[place] = next(words)
-        made.append(" ".join(text))
-    return made
+    with recorded(__doc__, parser) as record:
+        arguments = record.arguments
+        for name in arguments.only:
+            QUESTIONS[name](record, arguments.n, Random(f"{name} {arguments.seed}"))
 
 
 def shingles_of(text: str) -> set[str]:
@@ -140,102 +91,11 @@ def pairs_of(database: simdb.Database, **criteria: Any) -> Pairs:
     return set(zip(*np.sort([found.left, found.right], axis=0).tolist(), strict=True))
 
 
-def between(mark: str) -> Rewritten:
-    """Put a character between the letters of each word."""
-    return lambda text: re.sub(r"\B(?=\w)", mark, text)
-
-
-def written(letters: str) -> Rewritten:
-    """Write with other letters."""
-    return lambda text: text.translate(str.maketrans(LETTERS, letters))
-
-
-PLAIN = written(LETTERS)
-ACCENTED = written("bdfghklmñprštvžáèîõü")
-ARABIC = written("بدفغهكلمنپرستوزاىيعح")
-HEBREW = written("בדפגהכלמנקרסתוזאעיחש")
-GREEK = written("βδφγθκλμνπρστξζαειου")
-TURKIC = written("bdfğhklmnprştvzaei\u0131u")
-GERMAN = written("bdfghklmnprßtvzaeiou")
-DROPPED = {"marks": "drop"}
-# Name: how the text is written, how its copy, the option that makes them equal.
-FORMS: dict[str, tuple[Rewritten, Rewritten, dict[str, Any]]] = {
-    "soft hyphens in words": (PLAIN, between("\u00ad"), {}),
-    "zero width spaces in words": (PLAIN, between("\u200b"), {}),
-    "word joiners in words": (PLAIN, between("\u2060"), {}),
-    "accented words, NFC and NFD": (ACCENTED, lambda text: normalize("NFD", text), {}),
-    "capitals": (ACCENTED, str.upper, {}),
-    "final sigma": (lambda text: GREEK(text).replace(" ", "ς "), str.upper, {}),
-    "capital sharp s": (GERMAN, lambda text: text.replace("ß", "ẞ").upper(), {}),
-    "sharp s and SS": (GERMAN, str.upper, {}),
-    "words cut at line ends": (PLAIN, lambda text: re.sub(r"(?<=\w{4})\B", "-\n", text), {}),
-    "full width": (PLAIN, written("".join(chr(ord(each) + 0xFEE0) for each in LETTERS)),
-                   {"normalisation": "nfkc"}),
-    "harakat": (ARABIC, between("\u064e"), DROPPED),
-    "tatweel": (ARABIC, between("\u0640"), DROPPED),
-    "niqqud": (HEBREW, between("\u05b0"), DROPPED),
-    "no accents": (ACCENTED, lambda text: re.sub(r"[^\w ]", "", normalize("NFD", text)), DROPPED),
-    "Turkic capitals": (TURKIC, lambda text: text.replace("i", "İ").upper(), {"turkic_case": True}),
-}  # fmt: skip
-
-
-def equal(record: Record, count: int, words: Words, chance: Random) -> None:
-    for name, (original, copied, option) in FORMS.items():
-        texts = [original(" ".join(KINDS["texts"](words, chance))) for _ in range(count // 5)]
-        copies = [copied(text) for text in texts]
-        for each in [{}, option] if option else [{}]:
-            kept = simdb.deduplicate(texts + copies, sketch=simdb.Simhash(**each)).kept
-            how = ", ".join(f"{key}={value!r}" for key, value in each.items()) or "defaults"
-            note = f"{len(copies)} copies; {(~kept[: len(texts)]).sum()} others removed"
-            share = 1 - float(kept[len(texts) :].mean())
-            record.add(f"{name}, {how}", share, "removed", note=note)
-
-
-def mixture(record: Record, count: int, words: Words, chance: Random) -> None:
-    sizes = {"short texts": 6, "long texts": 1, "few words": 2, "numbers": 2}
-    kinds = {kind: with_copies(kind, sizes[kind] * count, words, chance) for kind in sizes}
-    kinds["templates"] = templates(count, words, chance)
-    blocks = [(kind, text) for kind, texts in kinds.items() for text in texts]
-    add_recalls(record, "in blocks, as inserted", blocks, range(SEEDS))
-    chance.shuffle(blocks)
-    add_recalls(record, "interleaved, compacted", blocks, range(SEEDS, 2 * SEEDS))
-
-
-def add_recalls(record: Record, order: str, rows: list[tuple[str, str]], seeds: range) -> None:
-    counted: Counter[Any] = Counter()
-    for seed in seeds:
-        with simdb.open(None, options=simdb.Options(sketch=simdb.Simhash(seed=seed))) as database:
-            database.insert_many(range(len(rows)), [text for _, text in rows])
-            if "compacted" in order:
-                database.compact()
-            count_pairs(database, [kind for kind, _ in rows], counted)
-    for kind, (method, recall) in product(dict.fromkeys(kind for kind, _ in rows), SEARCHES):
-        pairs = counted[kind]
-        share = counted[kind, method, recall] / pairs
-        error = sqrt(share * (1 - share) / pairs)
-        note = f"{pairs} pairs of {len(seeds)} hash seeds, standard error {error:.4f}"
-        record.add(f"{kind}, {order}, {method}, {recall}", share, "recall", note=note)
-    record.add(f"{order}, lost by a similarity .01 lower", counted["lost"], "pairs")
-
-
-def count_pairs(database: simdb.Database, kinds: list[str], counted: Counter[Any]) -> None:
-    """Count the pairs of each kind, those found by each search, and those lost by asking less."""
-    every = pairs_of(database, recall=1.0, search="exhaustive")
-    one_kind = {(a, b): kinds[a] for a, b in every if kinds[a] == kinds[b]}
-    counted.update(one_kind.values())
-    for method, recall in SEARCHES:
-        found = pairs_of(database, recall=recall, search=method)
-        less = database.options.similarity - 0.01
-        lower = pairs_of(database, recall=recall, search=method, similarity=less)
-        counted["lost"] += len(found - lower)
-        counted.update((one_kind[pair], method, recall) for pair in found & one_kind.keys())
-
-
-def exact(record: Record, count: int, words: Words, chance: Random) -> None:
+def exact(record: Record, count: int, chance: Random) -> None:
     counted: Counter[Any] = Counter()
     recalls = {"default recall": {}, "recall=1.0": {"recall": 1.0}}
-    for kind in ("short texts", "texts", "long texts", "few words"):
-        texts = dict(enumerate(with_copies(kind, 2 * count, words, chance)))
+    for kind in KINDS:
+        texts = dict(enumerate(with_copies(kind, 2 * count, chance)))
         truth = similar_pairs(list(texts.values()))
         band = {pair: ".80 to .82" if each < 0.82 else ".82 to 1" for pair, each in truth.items()}
         counted.update(band.values())
@@ -250,49 +110,8 @@ def exact(record: Record, count: int, words: Words, chance: Random) -> None:
         record.add(f"exact Jaccard {each}, {name}", right / counted[each], "recall", note=note)
 
 
-def minhash(record: Record, count: int, words: Words, chance: Random) -> None:
-    for kind in ("short texts", "texts", "long texts"):
-        texts = with_copies(kind, 2 * count, words, chance)
-        truth = set(similar_pairs(texts))
-        for name in ("simdb", *PEERS):
-            package = installed(name)
-            if package is not None:
-                made = [minima_of(name, package, texts, seed) for seed in range(1, SEEDS + 1)]
-                values = [f1(truth, agreeing(each)) for each in made]
-                note = f"{len(truth)} pairs, {SEEDS} seeds, deviation {stdev(values):.4f}"
-                record.add(f"{kind}, {MINIMA} minima, {name}", mean(values), "F1", note=note)
-
-
-def minima_of(name: str, package: Any, texts: list[str], seed: int) -> Any:
-    if name == "simdb":
-        return simdb.signatures(texts, simdb.Minhash(permutations=MINIMA, seed=seed)).minima
-    tokens = [list(shingles_of(text)) for text in texts]
-    return np.array([each.digest() for each in signed(name, package, tokens, MINIMA, seed)])
-
-
-def agreeing(minima: Any) -> Pairs:
-    """Return the pairs that agree in the share LEAST of their minima."""
-    found = set()
-    for at in range(len(minima) - 1):
-        shares = (minima[at + 1 :] == minima[at]).mean(axis=1)
-        found |= {(at, at + 1 + other) for other in np.flatnonzero(shares >= LEAST).tolist()}
-    return found
-
-
-def numbers(record: Record, count: int, words: Words, chance: Random) -> None:
-    forms = [" {} ".join(" ".join(take(words, 40)) for _ in range(5)) for _ in range(count)]
-    invoices = [form.format(*chance.choices(range(100_000), k=4)) for form in forms]
-    others = [form.format(*chance.choices(range(100_000), k=4)) for form in forms]
-    for verify in ("exact", "numbers"):
-        for name, copies in {"differ in digits alone": others, "are equal": invoices}.items():
-            kept = simdb.deduplicate(invoices + copies, verify=verify).kept
-            share = 1 - float(kept[count:].mean())
-            record.add(f"copies that {name}, {verify=}", share, "removed", note=f"{count} invoices")
-
-
-def runs(record: Record, count: int, words: Words, chance: Random) -> None:
-    texts = with_copies("texts", 4 * count, words, chance)
-    chance.shuffle(texts)
+def runs(record: Record, count: int, chance: Random) -> None:
+    texts = with_copies("Zipf words", 4 * count, chance)
     each, truth = len(texts) // RUNS, set[int]()
     for left, right in sorted(similar_pairs(texts), key=lambda pair: pair[::-1]):
         truth |= set() if left in truth else {right}  # a text that is kept removes later ones
@@ -310,42 +129,11 @@ def runs(record: Record, count: int, words: Words, chance: Random) -> None:
         record.add(f"runs 2 to {RUNS}, {features=}", f1(*later), "F1", note=note)
 
 
-@cache
-def vocabulary(count: int = VOCABULARY) -> list[str]:
-    return [f"word{at}" for at in range(count)]
-
-
-@cache
-def frequencies() -> list[float]:
-    """Return the sums of the frequencies of the vocabulary, the most frequent word first."""
-    return list(accumulate(1 / (at + 1) for at in range(VOCABULARY)))
-
-
-def page(chance: Random) -> list[str]:
-    """Draw a page, a half of which is one of some templates."""
-    frame = Random(chance.randrange(TEMPLATES)).choices(vocabulary(), k=100)
-    own = chance.choices(vocabulary(), k=chance.randrange(60, 140))
-    return [*frame[:60], *own, *frame[60:]]
-
-
-def uniform(least: int, most: int, words: int = VOCABULARY) -> Callable[[Random], list[str]]:
-    return lambda chance: chance.choices(vocabulary(words), k=chance.randrange(least, most))
-
-
-SIZED: dict[str, Callable[[Random], list[str]]] = {
-    "short texts": uniform(15, 50), "long texts": uniform(300, 1200),
-    "Zipf words": lambda chance: chance.choices(
-        vocabulary(), cum_weights=frequencies(), k=chance.randrange(60, 300)
-    ),
-    "few words": uniform(60, 300, 60), "templates": page, "versions": uniform(80, 400),
-}  # fmt: skip
-
-
-def sizes(record: Record, count: int, words: Words, chance: Random) -> None:
+def sizes(record: Record, count: int, chance: Random) -> None:
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     first = record.arguments.seed
-    for name, seed in product(SIZED, range(first, first + SEEDS)):
-        texts = dict(enumerate(with_edits(name, count, Random(f"{name} {seed}"))))
+    for name, seed in product(KINDS, range(first, first + SEEDS)):
+        texts = dict(enumerate(with_copies(name, 2 * count, Random(f"{name} {seed}"))))
         with simdb.open(None, options=simdb.Options(sketch=SKETCHES["256 weights"])) as database:
             database.insert_many(texts.keys(), texts.values())
             truth = pairs_of(
@@ -362,72 +150,138 @@ def sizes(record: Record, count: int, words: Words, chance: Random) -> None:
         note = f"standard error {stdev(values) / len(values) ** 0.5:.4f}"
         record.add(f"{name}, {setting}", mean(values), "F1", note=note)
     for setting, sketch in SKETCHES.items():
-        average = mean(mean(found[name, setting]) for name in SIZED)
+        average = mean(mean(found[name, setting]) for name in KINDS)
         record.add(f"mean, {setting}", average, "F1", note=f"{sketch.vector_bytes} bytes")
 
 
-def with_edits(name: str, count: int, chance: Random) -> list[str]:
-    """Return `count` texts and as many changed copies, in an order by chance."""
-    texts: list[str] = []
-    while len(texts) < 2 * count:
-        text = " ".join(SIZED[name](chance))
-        copies = 3 if name == "versions" else 1
-        texts.append(text)
-        texts += [
-            edited(text, vocabulary(), chance.uniform(*COSINES), chance) for _ in range(copies)
-        ]
-    chance.shuffle(texts)
-    return texts
+def contained(record: Record, count: int, chance: Random) -> None:
+    """Ask for texts with a run of words of a stored one, and for parts of stored ones."""
+    texts = dict(enumerate(passage(chance, 150, 260) for _ in range(count)))
+    chosen = chance.choices(range(count), k=QUERIES)
+    with tempfile.TemporaryDirectory(dir=record.arguments.directory) as folder:
+        seconds = []
+        for name in ("plain", "passages"):
+            settings = simdb.Options(passages=name == "passages")
+            database = simdb.open(f"{folder}/{name}", options=settings, durability="none")
+            timing = Timing()
+            measure(partial(database.insert_many, texts.keys(), texts.values()), timing)
+            seconds.append(timing.median)
+            database.compact()
+        size = database.stats().section_bytes["passages"] / count
+        record.add(f"{count:,}: passages", size, "bytes a document")
+        record.add(f"{count:,}: inserting", seconds[1] / seconds[0], "times without passages")
+        for length in SHARED_WORDS:
+            asked = [(at, with_run(passage(chance, 200, 200), texts[at], length)) for at in chosen]
+            found = [
+                any(match.id == at for match in database.query(text, contained=1e-9))
+                for at, text in asked
+            ]
+            what = f"{count:,}: recall, a run of {length} words"
+            record.add(what, mean(map(float, found)), "")
+        parts = [" ".join(texts[at].split()[20:120]) for at in chosen]
+        for name, more in {"estimated": {}, "texts=": {"texts": texts}}.items():
+            ask = partial(database.query, contained=0.8, **more)
+            latencies(record, f"{count:,}: contained=.8, {name}", ask, parts, 1)
+        timing = Timing()
+        pairs = len(measure(lambda: list(database.find_all(contained=0.8)), timing))
+        what = f"{count:,}: find_all(contained=.8), {pairs} pairs"
+        record.add(what, timing.median, "s", timing)
+        database.close()
 
 
-def products(words: Words, chance: Random) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield products of one maker as two shops list them."""
-    maker, line, *common = take(words, 12)
-    for _ in range(GROUP):
-        model = f"{chance.choice('abcdefgh')}{chance.randrange(10, 999)}"
-        told = chance.sample(common, 4)
-        yield [maker, line, model, *told], [line, maker, *told[:2], model, next(words)]
+def with_run(text: str, other: str, length: int) -> str:
+    """Return a text that shares a run of so many words, from its middle, with another one."""
+    words, theirs = text.split(), other.split()
+    start = len(theirs) // 3
+    words[100 : 100 + length] = theirs[start : start + length]
+    return " ".join(words)
 
 
-def songs(words: Words, chance: Random) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield songs of one album as two shops list them, one of them with a phrase of its own."""
-    album, phrase = take(words, 5), LETTERS[:15]
-    for _ in range(GROUP):
-        title = take(words, chance.randrange(2, 5))
-        yield [*title, *album, *phrase], [*title[:2], *album[2:], *take(words, 3)]
+def passage(chance: Random, least: int, most: int) -> str:
+    return " ".join(zipf(chance, least, most))
 
 
-def tune(record: Record, count: int, words: Words, chance: Random) -> None:
-    for make in (products, songs):
-        groups = [make(words, chance) for _ in range(count // GROUP)]
-        texts = [" ".join(text) for group in groups for both in group for text in both]
-        blocks = [range(at, at + 2 * GROUP) for at in range(0, len(texts), 2 * GROUP)]
-        candidates = [pair for block in blocks for pair in product(block[::2], block[1::2])]
-        orders = [chance.sample(candidates, len(candidates)) for _ in range(DRAWS)]
-        for blocking in (False, True):
-            results = [advised(texts, order, blocking) for order in orders]
-            given, best = (mean(values) for values in zip(*results, strict=True))
-            note = f"best threshold {best:.3f}; {len(candidates)} candidates, {DRAWS} draws"
-            what = f"{make.__name__}, {JUDGED} judged pairs, {blocking=}"
-            record.add(what, given, "F1", note=note)
+def leaks(record: Record, count: int, chance: Random) -> None:
+    """Find items in documents, each of which has one label: the item that it leaks, or none."""
+    part = partial(passage, chance)
+    shared = {
+        "quotation": [part(18, 30) for _ in range(count // 12 + 1)], "instruction": [INSTRUCTION],
+        "licence": [part(60, 90) for _ in range(3)], "formula": [FORMULA],
+        "boilerplate": [f"{ANSWERED} {part(12, 20)}" for _ in range(3)],
+    }  # fmt: skip
+    items, labels = [], list[tuple[str, int, str]]()  # text, item (-1: none), kind
+    for at in range(count):
+        question, answer, kind = part(25, 120), part(4, 12), [*shared, "", ""][at % 7]
+        if kind:  # two thirds of the items share something
+            own = question.split()
+            cut = {"licence": len(own), "instruction": 0, "boilerplate": 0}.get(kind, len(own) // 2)
+            question = " ".join([*own[:cut], chance.choice(shared[kind]), *own[cut:]])
+        items.append({"id": at, "question": question, "answer": answer})
+        leak, other = LEAKS[at % len(LEAKS)], [*shared][at % len(shared)]
+        text = leaked(leak, question, answer, chance)
+        text = text if leak == "alone" else f"{part(75, 150)} {text} {part(75, 150)}"
+        labels.append((text, at, leak))
+        text = f"{part(75, 150)} {chance.choice(shared[other])} {part(75, 150)}"
+        labels.append((text, -1, other))
+    labels += [(part(150, 300), -1, "unrelated") for _ in range(5 * count // 2)]
+    chance.shuffle(labels)
+    rows = [{"id": at, "text": text} for at, (text, _, _) in enumerate(labels)]
+    found = simdb.decontaminate(rows, against=items, id="id", fields=["question", "answer"]).found
+    judge_leaks(record, "simdb", {(leak.id, leak.item) for leak in found}, labels)
+    for name, n, share in (("any 13-gram", 13, 0.0), ("8-grams .7", 8, 0.7)):
+        judge_leaks(record, name, by_ngrams(items, labels, n, share), labels)
 
 
-def advised(texts: list[str], pairs: list[tuple[int, int]], blocking: bool) -> tuple[float, float]:
-    """Return F1 of all but the first, judged pairs, as advised and at the best threshold."""
-    labels = [left // 2 == right // 2 for left, right in pairs]
-    advice = simdb.tune(texts, pairs[:JUDGED], labels[:JUDGED], blocking=blocking).options
-    held = pairs[JUDGED:]
-    truth = set(compress(held, labels[JUDGED:]))
-    with simdb.open(None, options=advice) as database:
-        database.insert_many(range(len(texts)), texts)
-        scores = database.compare(*np.array(held).T).similarity.astype(np.float64)
-    found = set(compress(held, scores >= advice.similarity))
-    return f1(truth, found), float(curve(held, scores, truth).f1.max())
+def leaked(kind: str, question: str, answer: str, chance: Random) -> str:
+    """Return an item as a document leaks it."""
+    parts = f"{question} {answer}".split()
+    if kind == "in short lines":
+        return "\n".join(["", *wrap(" ".join(parts), chance.randint(24, 40)), ""])
+    if kind == "question without answer":
+        return question
+    if kind == "one word in ten changed":
+        for at in chance.sample(range(len(parts)), round(len(parts) / 10)):
+            parts[at] = chance.choice(vocabulary())
+    if kind == "Markdown and LaTeX":
+        for at in chance.sample(range(len(parts)), max(1, len(parts) // 6)):
+            parts[at] = chance.choice(["**{}**", "*{}*", "`{}`", "${}$", "{}~"]).format(parts[at])
+        parts.insert(len(parts) // 2, "\n>\n>")
+    return " ".join(parts)
 
 
-QUESTIONS = {
-    each.__name__: each for each in (equal, mixture, exact, minhash, numbers, runs, sizes, tune)
-}
+def by_ngrams(items: Any, labels: Any, n: int, share: float) -> Pairs:
+    """Return the pairs in which a document has a share of the n-grams of an item, or any (0)."""
+    grams = [ngrams(f"{item['question']} {item['answer']}", n) for item in items]
+    owners, found = defaultdict(list), set()
+    for at, own in enumerate(grams):
+        for gram in own:
+            owners[gram].append(at)
+    for document, (text, _, _) in enumerate(labels):
+        counts = Counter(at for gram in ngrams(text, n) for at in owners.get(gram, ()))
+        found |= {
+            (document, at) for at, both in counts.items() if both >= max(1, share * len(grams[at]))
+        }
+    return found
+
+
+def ngrams(text: str, n: int) -> set[tuple[str, ...]]:
+    words = re.findall(r"\w+", text.lower())
+    return {tuple(words[at : at + n]) for at in range(len(words) - n + 1)}
+
+
+def judge_leaks(record: Record, name: str, found: Pairs, labels: Any) -> None:
+    """Add rows: recall of each kind of leak, precision, false alarms of each kind of negative."""
+    truth = {(at, item): kind for at, (_, item, kind) in enumerate(labels) if item >= 0}
+    right = Counter(truth[pair] for pair in found & truth.keys())
+    record.add(f"{name}: recall", sum(right.values()) / len(truth), "")
+    record.add(f"{name}: precision", sum(right.values()) / max(len(found), 1), "")
+    for kind, whole in Counter(truth.values()).items():
+        record.add(f"{name}: recall, {kind}", right[kind] / whole, "")
+    for kind, wrong in Counter(labels[at][2] for at, _ in found - truth.keys()).items():
+        record.add(f"{name}: wrong, {kind}", wrong, "pairs")
+
+
+QUESTIONS = {each.__name__: each for each in (exact, runs, sizes, contained, leaks)}
 
 if __name__ == "__main__":
     main()

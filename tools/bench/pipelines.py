@@ -2,7 +2,7 @@
 
     python tools/bench/pipelines.py NAME FILE...
 
-rensa, datasketch, gaoya and duckdb print groups of near-duplicates of JSON lines in the form of
+rensa, gaoya and duckdb print groups of near-duplicates of JSON lines in the form of
 `simdb dedup --json`, as their documentation advises: word 3-shingles, Jaccard 0.8, 128 minima, each
 candidate measured by its signature.  gaoya cuts the texts itself and uses all cores.  duckdb groups
 equal texts only, with its own reader, which is what SQL does for a large file.  The others:
@@ -15,8 +15,10 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from itertools import islice
+from typing import Any
 
 try:
     from orjson import loads
@@ -28,10 +30,10 @@ PERMUTATIONS = 128
 BANDS = 16  # of 8 minima, as the documentation of rensa has it for a similarity of 0.8
 BATCH = 10_000  # texts that are cut and signed at once
 WORD = re.compile(r"\w+")
-READ = "read_json(?, format = 'newline_delimited', columns = {id: 'VARCHAR', text: 'VARCHAR'})"
-EQUAL = f"""
+EQUAL = """
 SELECT list(id ORDER BY place) FROM (
-    SELECT id, md5_number(text) AS hash, row_number() OVER () AS place FROM {READ}
+    SELECT id, md5_number(text) AS hash, row_number() OVER () AS place
+    FROM read_json(?, format = 'newline_delimited', columns = {id: 'VARCHAR', text: 'VARCHAR'})
 ) GROUP BY hash HAVING count(*) > 1
 """
 Found = Iterator[tuple[int, int]]
@@ -51,9 +53,8 @@ def shingles(text: str) -> list[str]:
     return list(map(" ".join, zip(words, words[1:], words[2:], strict=False))) or words
 
 
-def print_groups(names: list[str], pairs: Iterable[tuple[int, int]]) -> None:
+def print_groups(names: list[str], pairs: list[tuple[int, int]]) -> None:
     """Print the groups that pairs of positions connect; the first member represents its group."""
-    pairs = list(pairs)  # which completes the names
     owner = list(range(len(names)))
 
     def root(at: int) -> int:
@@ -73,13 +74,11 @@ def print_groups(names: list[str], pairs: Iterable[tuple[int, int]]) -> None:
         sys.stdout.write(json.dumps(row) + "\n")
 
 
-def by_rensa(path: str, names: list[str]) -> Found:
-    from rensa import RMinHash, RMinHashLSH  # noqa: PLC0415
-
-    index = RMinHashLSH(threshold=SIMILARITY, num_perm=PERMUTATIONS, num_bands=BANDS)
-    signatures: list[RMinHash] = []
+def by_rensa(rensa: Any, path: str, names: list[str]) -> Found:
+    index = rensa.RMinHashLSH(threshold=SIMILARITY, num_perm=PERMUTATIONS, num_bands=BANDS)
+    signatures: list[Any] = []
     for ids, texts in read_batches(path):
-        signed = RMinHash.from_token_sets(list(map(shingles, texts)), PERMUTATIONS, 42)
+        signed = rensa.RMinHash.from_token_sets(list(map(shingles, texts)), PERMUTATIONS, 42)
         index.insert_many(signed, len(names))
         signatures += signed
         for at, found in enumerate(index.query_all(signed), len(names)):
@@ -89,28 +88,9 @@ def by_rensa(path: str, names: list[str]) -> Found:
         names += ids
 
 
-def by_datasketch(path: str, names: list[str]) -> Found:
-    from datasketch import MinHash, MinHashLSH  # noqa: PLC0415
-
-    index = MinHashLSH(threshold=SIMILARITY, num_perm=PERMUTATIONS)
-    signatures: list[MinHash] = []
-    for ids, texts in read_batches(path):
-        tokens = [[token.encode() for token in shingles(text)] for text in texts]
-        for name, signed in zip(ids, MinHash.bulk(tokens, num_perm=PERMUTATIONS), strict=True):
-            at = len(signatures)
-            for other in index.query(signed):
-                if signed.jaccard(signatures[other]) >= SIMILARITY:
-                    yield other, at
-            index.insert(at, signed, check_duplication=False)
-            signatures.append(signed)
-            names.append(name)
-
-
-def by_gaoya(path: str, names: list[str]) -> Found:
+def by_gaoya(gaoya: Any, path: str, names: list[str]) -> Found:
     """Fill the index with all texts, then query it with each of them."""
-    from gaoya.minhash import MinHashStringIndex  # noqa: PLC0415
-
-    index = MinHashStringIndex(
+    index = gaoya.MinHashStringIndex(
         hash_size=32, jaccard_threshold=SIMILARITY, num_bands=BANDS,
         band_size=PERMUTATIONS // BANDS, analyzer="word", lowercase=True, ngram_range=(3, 3),
         id_container="smallvec",
@@ -118,17 +98,13 @@ def by_gaoya(path: str, names: list[str]) -> Found:
     for ids, texts in read_batches(path):
         index.par_bulk_insert_docs(list(range(len(names), len(names) + len(ids))), texts)
         names += ids
-    at = 0
-    for _, texts in read_batches(path):
-        for found in index.par_bulk_query(texts):
-            yield from ((at, other) for other in found)
-            at += 1
+    queried = (found for _, texts in read_batches(path) for found in index.par_bulk_query(texts))
+    for at, found in enumerate(queried):
+        yield from ((at, other) for other in found)
 
 
-def by_duckdb(path: str, names: list[str]) -> Found:
+def by_duckdb(duckdb: Any, path: str, names: list[str]) -> Found:
     """Group by the hash of the text, with the cores that this process may use."""
-    import duckdb  # noqa: PLC0415
-
     connection = duckdb.connect()
     connection.execute(f"SET threads = {len(os.sched_getaffinity(0))}")
     connection.execute("SET memory_limit = '2GB'")
@@ -137,8 +113,8 @@ def by_duckdb(path: str, names: list[str]) -> Found:
         names += group
 
 
-PEERS: dict[str, Callable[[str, list[str]], Found]] = {
-    "rensa": by_rensa, "gaoya": by_gaoya, "datasketch": by_datasketch, "duckdb": by_duckdb,
+PEERS: dict[str, Callable[[Any, str, list[str]], Found]] = {
+    "rensa": by_rensa, "gaoya": by_gaoya, "duckdb": by_duckdb,
 }  # fmt: skip
 
 
@@ -150,31 +126,24 @@ def read(path: str) -> None:
 
 def frame(path: str, what: str, kind: str) -> None:
     """Read texts into a column of type "object" or "str", and remove duplicates."""
-    import pandas  # noqa: PLC0415
-
-    import simdb  # noqa: PLC0415
-
-    with open(path, "rb") as file:
-        made = pandas.DataFrame(
-            {"text": pandas.Series([loads(line)["text"] for line in file], dtype=kind)}
-        )
+    pandas = import_module("pandas")
+    texts = [text for _, some in read_batches(path) for text in some]
+    made = pandas.DataFrame({"text": pandas.Series(texts, dtype=kind)})
     if what == "drop_duplicates":
         made = made.drop_duplicates("text")
     elif what == "deduplicate":
-        made = simdb.deduplicate(made).data
+        made = import_module("simdb").deduplicate(made).data
     print(len(made))
-
-
-OTHERS: dict[str, Callable[..., None]] = {"read": read, "frame": frame}
 
 
 def main() -> None:
     name, *given = sys.argv[1:]
     if name in PEERS:
-        names: list[str] = []
-        print_groups(names, PEERS[name](given[0], names))
+        package, names = import_module("gaoya.minhash" if name == "gaoya" else name), list[str]()
+        pairs = list(PEERS[name](package, given[0], names))  # which completes the names
+        print_groups(names, pairs)
     else:
-        OTHERS[name](*given)
+        {"read": read, "frame": frame}[name](*given)
 
 
 if __name__ == "__main__":

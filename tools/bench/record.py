@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,7 @@ import simdb
 from simdb.core import kernel
 
 INSTRUCTION_SETS = ("avx2", "bmi2", "avx512f", "avx512_vbmi2", "avx512_vpopcntdq", "avx512_vnni")
-PACKAGES = (
-    "lmdb", "numpy", "faiss-cpu", "gaoya", "simhash-pybind", "duckdb", "rensa", "datasketch",
-)  # fmt: skip
+PACKAGES = ("lmdb", "numpy", "pyarrow", "faiss-cpu", "gaoya", "duckdb", "rensa", "datasketch")
 TURN_SECONDS = 0.05  # shorter tasks cannot be told from disturbances
 FIRST_SECONDS = 3.0  # of the round of single calls that is not counted
 DISTURBED = 0.9  # share of a processor below which time by the clock says little
@@ -50,14 +48,6 @@ class Timing:
     def median(self) -> float:
         return statistics.median(self.wall)
 
-    @property
-    def best(self) -> float:
-        return min(self.wall)
-
-    def over(self, count: float) -> "Timing":
-        """Return the time of one of `count` things that each turn did."""
-        return Timing(*([each / count for each in times] for times in (self.wall, self.processor)))
-
     def summed(self) -> "Timing":
         """Return all turns as one."""
         return Timing([sum(self.wall)], [sum(self.processor)])
@@ -73,22 +63,16 @@ class Record:
 
     def __init__(self, question: str, arguments: argparse.Namespace) -> None:
         """Pin the process to the core that `arguments` name."""
-        self._question = question
-        self._arguments = arguments
-        self._rows: list[dict[str, Any]] = []
+        self._question, self.arguments = question, arguments
+        self.rows: list[dict[str, Any]] = []
         self._load_before = os.getloadavg()
         if arguments.core >= 0:
             os.sched_setaffinity(0, {arguments.core})
 
     def add(
-        self,
-        what: str,
-        figure: float,
-        unit: str,
-        timing: Timing | None = None,
-        note: str = "",
+        self, what: str, figure: float, unit: str, timing: Timing | None = None, note: str = "",
         facts: Mapping[str, Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add one row and print it at once, so that a long run can be followed.
 
         `facts` are stored in the JSON file only.
@@ -96,53 +80,35 @@ class Record:
         row: dict[str, Any] = {"what": what, "figure": figure, "unit": unit, "note": note}
         row |= facts or {}
         if timing is not None:
-            row["median_seconds"] = timing.median
-            row["best_seconds"] = timing.best
-            row["wall_seconds"] = timing.wall
-            row["processor_seconds"] = timing.processor
-            row["processor_share"] = timing.share
-        self._rows.append(row)
-        print(_line(row), flush=True)
+            row |= {
+                "median_seconds": timing.median, "best_seconds": min(timing.wall),
+                "wall_seconds": timing.wall, "processor_seconds": timing.processor,
+                "processor_share": timing.share,
+            }  # fmt: skip
+        self.rows.append(row)
+        text = f"{what:<58} {amount(figure):>14} {unit:<12}"
+        if timing is not None:
+            text += f" median {timing.median:.4f} s, best {min(timing.wall):.4f} s"
+            text += f", processor {timing.share:.0%}"
+        print(f"{text}  {note}".rstrip(), flush=True)
 
-    @property
-    def arguments(self) -> argparse.Namespace:
-        return self._arguments
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """All rows that were added."""
-        return self._rows
-
-    def add_rate(
-        self,
-        what: str,
-        count: float,
-        unit: str,
-        timing: Timing,
-        note: str = "",
-        facts: Mapping[str, Any] | None = None,
-    ) -> float:
-        """Add a row for `count` things done in each turn; return the median rate."""
+    def add_rate(self, what: str, count: float, unit: str, timing: Timing, note: str = "") -> None:
+        """Add a row for `count` things done in each turn."""
         if timing.share < DISTURBED and statistics.median(timing.processor):
             rate = count / statistics.median(timing.processor)
             note = f"{note} {amount(rate)} {unit} by processor time".strip()
-        self.add(what, count / timing.median, unit, timing, note, facts)
-        return count / timing.median
+        self.add(what, count / timing.median, unit, timing, note)
 
     def finish(self) -> None:
         """Write everything to NAME.json in the directory that `--out` names."""
-        name = Path(sys.argv[0]).stem
-        target = Path(self._arguments.out) / f"{name}.json"
+        target = Path(self.arguments.out) / f"{Path(sys.argv[0]).stem}.json"
         target.parent.mkdir(parents=True, exist_ok=True)
-        settings = {key: value for key, value in vars(self._arguments).items() if key != "out"}
+        settings = {key: value for key, value in vars(self.arguments).items() if key != "out"}
         whole = {
-            "question": self._question,
-            "settings": settings,
-            "machine": _machine(self._load_before, os.getloadavg()),
-            "commit": commit(),
-            "versions": _versions(),
-            "rows": self._rows,
-        }
+            "question": self._question, "settings": settings,
+            "machine": machine(self._load_before), "commit": commit(), "versions": versions(),
+            "rows": self.rows,
+        }  # fmt: skip
         target.write_text(json.dumps(whole, indent=1, default=str) + "\n")
         print(f"written to {target}")
 
@@ -150,7 +116,7 @@ class Record:
 def options(question: str) -> argparse.ArgumentParser:
     """Make a parser with the options that every benchmark has."""
     parser = argparse.ArgumentParser(
-        description=question, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+        description=question, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seed", type=int, default=1, help="seed of all random numbers")
     parser.add_argument("--repeats", type=int, default=5, help="turns; the median is reported")
@@ -159,6 +125,14 @@ def options(question: str) -> argparse.ArgumentParser:
     parser.add_argument("--directory", help="directory for databases; default: temporary")
     parser.add_argument("--durability", choices=("full", "process", "none"), default="process")
     return parser
+
+
+@contextmanager
+def recorded(question: str, parser: argparse.ArgumentParser) -> Iterator[Record]:
+    """Parse the arguments; give a record with them, which is written at the end."""
+    record = Record(question, parser.parse_args())
+    yield record
+    record.finish()
 
 
 @contextmanager
@@ -180,8 +154,7 @@ def in_turns(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[st
 
     A short task runs several times in its turn, and the mean time is noted.
     """
-    timings = {name: Timing() for name in tasks}
-    times = {}
+    timings, times = {name: Timing() for name in tasks}, dict[str, int]()
     for name, task in tasks.items():
         started = time.perf_counter()
         task()
@@ -193,24 +166,18 @@ def in_turns(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[st
     return timings
 
 
-def measure(task: Callable[[], object], timing: Timing, times: int = 1) -> Any:
+def measure(task: Callable[[], Any], timing: Timing, times: int = 1) -> Any:
     """Run `task` and note how long it took; return its result."""
-    processor, wall = _processor_seconds(), time.perf_counter()
+    spent, wall = processor_seconds(), time.perf_counter()
     for _ in range(times):
         result = task()
     timing.wall.append((time.perf_counter() - wall) / times)
-    timing.processor.append((_processor_seconds() - processor) / times)
+    timing.processor.append((processor_seconds() - spent) / times)
     return result
 
 
 def latencies(
-    record: Record,
-    what: str,
-    task: Callable[[Any], object],
-    values: Sequence[Any],
-    repeats: int,
-    *,
-    facts: Mapping[str, Any] | None = None,
+    record: Record, what: str, task: Callable[[Any], Any], values: Sequence[Any], repeats: int
 ) -> list[Any]:
     """Add rows for the median and the 99th percentile of one call for each value.
 
@@ -225,7 +192,6 @@ def latencies(
     values = values[: len(answers)]
     ranks = {"p50": len(values) // 2, "p99": len(values) * 99 // 100}
     shown: dict[str, list[float]] = {name: [] for name in ranks}
-    processor = time.process_time()
     for _ in range(repeats):
         marks = [time.perf_counter_ns()]
         for value in values:
@@ -234,13 +200,9 @@ def latencies(
         taken = sorted(later - sooner for sooner, later in itertools.pairwise(marks))
         for name, rank in ranks.items():
             shown[name].append(taken[rank] / 1e3)
-    spent = (time.process_time() - processor) / repeats / len(values)
     for name, each in shown.items():
-        figure, note = statistics.median(each), f"{len(values)} calls, best {min(each):.2f}"
-        known = {"each_seconds": figure / 1e6, "each_processor": spent} | dict(facts or {})
-        record.add(
-            f"{what}, {name}", figure, "us", note=note, facts=known if name == "p50" else None
-        )
+        note = f"{len(values)} calls, best {min(each):.2f}"
+        record.add(f"{what}, {name}", statistics.median(each), "us", note=note)
     return answers
 
 
@@ -258,48 +220,41 @@ def short(count: int) -> str:
     return str(count)
 
 
-def missing(peer: str) -> None:
-    """Say that a peer is not installed and left out."""
-    print(f"{peer} is not installed: left out")
+def installed(name: str) -> Any:
+    """Return a package; name a peer that is not installed, and return None."""
+    try:
+        return import_module(name)
+    except ImportError:
+        print(f"{name} is not installed: left out")
+        return None
 
 
-def _processor_seconds() -> float:
+def processor_seconds() -> float:
     """Return the processor time of this process and of its children that have ended."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def _line(row: dict[str, Any]) -> str:
-    text = f"{row['what']:<58} {amount(row['figure']):>14} {row['unit']:<12}"
-    if "best_seconds" in row:
-        text += f" median {row['median_seconds']:.4f} s, best {row['best_seconds']:.4f} s"
-        text += f", processor {row['processor_share']:.0%}"
-    return f"{text}  {row['note']}".rstrip()
-
-
 def processor() -> dict[str, str]:
     """Return what the system says of the first processor, by name."""
-    facts = {}
+    facts: dict[str, str] = {}
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         key, _, value = line.partition(":")
         facts.setdefault(key.strip(), value.strip())
     return facts
 
 
-def _machine(load_before: tuple[float, ...], load_after: tuple[float, ...]) -> dict[str, Any]:
+def machine(load_before: tuple[float, ...]) -> dict[str, Any]:
     facts = processor()
     flags = facts.get("flags", "").split()
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
-        "processor": facts.get("model name", platform.processor()),
-        "cores": os.cpu_count(),
-        "cache": facts.get("cache size", ""),
+        "processor": facts.get("model name", platform.processor()), "cores": os.cpu_count(),
         "instruction_sets": [name for name in INSTRUCTION_SETS if name in flags],
         "memory_gib": round(pages / 2**30, 1),
         "system": f"{platform.system()} {platform.release()}",
-        "load_before": load_before,
-        "load_after": load_after,
-    }
+        "load_before": load_before, "load_after": os.getloadavg(),
+    }  # fmt: skip
 
 
 def commit() -> str:
@@ -312,30 +267,29 @@ def commit() -> str:
         return "unknown"
 
 
-def _versions() -> dict[str, str]:
-    versions = {
-        "python": platform.python_version(),
-        "simdb": simdb.__version__,
+def versions() -> dict[str, str]:
+    known = {
+        "python": platform.python_version(), "simdb": simdb.__version__,
         "kernel": kernel.CHOSEN or kernel.variants()[-1],
-    }
+    }  # fmt: skip
     for package in PACKAGES:
         try:
-            versions[package] = metadata.version(package)
+            known[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return versions
+    return known
 
 
 def table(path: Path) -> Iterator[str]:
     """Yield the lines of one record: question, machine, rows."""
     whole = json.loads(path.read_text())
-    machine, versions = whole["machine"], whole["versions"]
+    facts, known = whole["machine"], whole["versions"]
     yield f"### {path.stem}\n\n{whole['question'].splitlines()[0]}\n"
     yield (
-        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']:g} GiB,"
-        f" {', '.join(machine['instruction_sets'])}; {machine['system']};"
-        f" load {machine['load_before'][0]:.1f} to {machine['load_after'][0]:.1f};"
-        f" commit {whole['commit']}; {', '.join(f'{key} {versions[key]}' for key in versions)}; "
+        f"{facts['processor']}, {facts['cores']} cores, {facts['memory_gib']:g} GiB,"
+        f" {', '.join(facts['instruction_sets'])}; {facts['system']};"
+        f" load {facts['load_before'][0]:.1f} to {facts['load_after'][0]:.1f};"
+        f" commit {whole['commit']}; {', '.join(f'{key} {known[key]}' for key in known)}; "
         + " ".join(f"{key}={value}" for key, value in whole["settings"].items() if value)
     )
     lines = []

@@ -11,38 +11,24 @@ nearest  the 1 and 10 nearest of near and of far queries, in a batch and alone, 
          all, with the share found
 pairs    `find_all` and `find_clusters`, with the recall of a sample
 stream   one document at a time: insert, add_if_new, delete, in one transaction and a commit each
-open     a fresh process: import, open, first answer, beside `import numpy`
 array    `find_all` and `find_clusters` of fingerprints without a database
 claim    `insert_many` and `add_many_if_new` of the queries, in a new database
-copies   the share of known copies that are found, of drawn texts
-cold     the pages that a query reads of a file that is not in memory, in processes of `--memory`
-         bytes, which needs a system that allows control groups
 
 Exact search (`bphs`) is asked for distance 3, `psm` for the same with a recall of .95, others for
 what the database is made for; `--distance`, `--similarity` and `--recall` say otherwise.  A probing
-method is asked after a calibration.  What takes more than `--patience` seconds runs once, and what
-would take more than `--limit` at the next size is left out from there on.  Several `--threads` take
-turns; for each the ratio to the first, and the share of processor time that is in no part which
-threads can share.  SIMDB_KERNEL chooses the
-instruction set.
+method is asked after a calibration.  What takes more than `--patience` seconds runs once.
+Several `--threads` take turns; for each the ratio to the first, and the share of processor time
+that is in no part which threads can share.  SIMDB_KERNEL chooses the instruction set.
 
     python tools/bench/speed.py -n 1M 10M --of fingerprints --compacted --peers
     python tools/bench/speed.py -n 1M --of texts --ask batch pairs --threads 1 2 --core -1
 """
 
 import gc
-import json
-import multiprocessing
-import os
-import resource
 import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,33 +37,15 @@ import pyarrow as pa
 
 import peers
 import simdb
-from documents import DISTANCE, KINDS, Written, add_corpora, head, taken, values_of
+from documents import DISTANCE, KINDS, head, taken, values_of
 from filled import BITS, Filled
-from record import Record, Timing, latencies, number, options, scratch, short
+from record import Timing, latencies, number, options, recorded, scratch
 from simdb.core.options import BANDING, METHODS as BY_WEIGHTS
 
 METHODS = (*BY_WEIGHTS, BANDING)
 FEW = 100  # queries of a slow method
 COMPARED = 2_000_000_000  # pairs of documents that exhaustive search of a sample compares at most
 NEAREST = (1, 10)
-# Run by a fresh Python; a program pays for the import once.
-CHILD = """
-import json, sys, time
-marks = [time.perf_counter()]
-import numpy
-marks.append(time.perf_counter())
-import simdb; simdb.open
-marks.append(time.perf_counter())
-database = simdb.open(sys.argv[1], "r")
-marks.append(time.perf_counter())
-for _ in range(2):
-    found = database.query(id=int(sys.argv[2]), **json.loads(sys.argv[3]))
-    marks.append(time.perf_counter())
-print(json.dumps(marks))
-"""
-STAGES = ("import numpy", "import simdb after it", "open", "first query", "second query")
-CONTROL = Path("/sys/fs/cgroup/memory")
-FORK = multiprocessing.get_context("fork")
 
 
 def main() -> None:
@@ -97,43 +65,30 @@ def main() -> None:
     )
     parser.add_argument("--batch", type=number, default=100_000, help="documents of a transaction")
     parser.add_argument("--one", action="store_true", help="all batches in one transaction")
-    parser.add_argument("--memory", type=number, default=1 << 29, help="bytes, of cold")
     parser.add_argument("--queries", type=number, default=10_000, help="of a batch")
     parser.add_argument("--single", type=number, default=1_000, help="calls of one query each")
     parser.add_argument("--sample", type=number, default=500, help="queries asked exhaustively")
     parser.add_argument("--compacted", action="store_true", help="compact before asking")
     parser.add_argument("--patience", type=float, default=5, help="seconds of what is repeated")
-    parser.add_argument("--limit", type=float, default=60, help="seconds of one task")
-    parser.add_argument("--disk", type=float, default=20, help="gigabytes at most")
     parser.add_argument("--peers", action="store_true", help="other libraries, if installed")
-    parser.add_argument("--peers-up-to", type=number, default=1_000_000, help="documents")
-    add_corpora(parser)
-    arguments = parser.parse_args()
-    record = Record(__doc__, arguments)
-    for kind in arguments.of:
-        with scratch(arguments.directory) as folder:
-            grow(Filled(record, arguments, kind, folder))
-    record.finish()
+    parser.add_argument("--corpora", type=Path, help="folder of NAME.jsonl.gz to make texts of")
+    with recorded(__doc__, parser) as record:
+        for kind in record.arguments.of:
+            with scratch(record.arguments.directory) as folder:
+                grow(Filled(record, record.arguments, kind, folder))
 
 
 def grow(bench: Filled) -> None:
     """Let the database grow from size to size, and ask at each."""
-    arguments, sizes = bench.arguments, sorted(bench.arguments.n)
     with bench.database:
-        for count, after in pairwise([*sizes, sizes[-1]]):
-            bench.growing = after / count
+        for count in sorted(bench.arguments.n):
             bench.insert(count)
-            if arguments.compacted:
+            if bench.arguments.compacted:
                 bench.compact()
-            bench.queries = bench.source.queries(arguments.queries)
-            for name in arguments.ask:
+            bench.queries = bench.source.queries(bench.arguments.queries)
+            for name in bench.arguments.ask:
                 gc.collect()
                 ASKED[name](bench)
-            size = bench.database.stats().live_bytes
-            if 4 * size * bench.growing > arguments.disk * 1e9:  # while runs are merged
-                print(f"{short(after)} {bench.kind} need too much of the disk")
-                break
-    bench.database.close()  # which `cold` has opened again
 
 
 def ask_single(bench: Filled) -> None:
@@ -144,14 +99,11 @@ def ask_single(bench: Filled) -> None:
                 ("query", bench.database.query), ("first", bench.database.first),
                 ("query of a snapshot", snapshot.query),
             ):  # fmt: skip
-                facts = {
-                    "kind": bench.kind, "method": method, "task": "one query", "count": bench.count,
-                }  # fmt: skip
                 latencies(
                     bench.record, f"{bench.label}: {method}: {name}", partial(verb, **asked),
-                    queries, bench.arguments.repeats, facts=facts if name == "query" else None,
+                    queries, bench.arguments.repeats,
                 )  # fmt: skip
-    if bench.arguments.peers and bench.count <= bench.arguments.peers_up_to:
+    if bench.arguments.peers:
         peers.ask(bench, queries)
 
 
@@ -168,9 +120,8 @@ def ask_batch(bench: Filled) -> None:
             return bench.database.query_many(some, **asked, **more, threads=threads)
 
         bench.rate(
-            "batch", len(some), search, method=method, drawn="batch",
-            note=partial(tell_recall, bench, method),
-        )  # fmt: skip
+            "batch", len(some), search, method=method, note=partial(tell_recall, bench, method)
+        )
         bench.rate("batch with ids", len(some), lambda threads: search(threads).ids, method=method)
         bench.rate("batch, first", len(some), partial(search, match="first"), method=method)
         if ready is not None:
@@ -223,21 +174,23 @@ def ask_group(bench: Filled, what: str, chosen: slice, k: int) -> None:
         f"{what}, comparing all, batch", len(some),
         lambda threads: database.nearest_many(some, k, recall=1.0, threads=threads),
     )  # fmt: skip
-    if exact is None:
-        return
     rows = np.split(exact.ordinals, exact.offsets[1:-1])
     bench.rate(
         f"{what}, batch", len(some),
         lambda threads: database.nearest_many(some, k, threads=threads),
         note=lambda found: "recall "
-        f"{peers.shared(np.split(found.ordinals, found.offsets[1:-1]), rows):.4f}",
+        f"{shared(np.split(found.ordinals, found.offsets[1:-1]), rows):.4f}",
     )  # fmt: skip
     for name, recall in (("", None), (", comparing all", 1.0)):
         ask = partial(database.nearest, k=k, recall=recall)
         one = values_of(some, bench.arguments.single)
         latencies(bench.record, f"{bench.label}: {what}{name}, one by one", ask, one, 1)
-    if bench.arguments.peers and bench.count <= bench.arguments.peers_up_to:
-        peers.ask_nearest(bench, what, chosen, k, rows)
+
+
+def shared(found: list[Any], exact: list[Any]) -> float:
+    """Return the share of the exact answers that were found."""
+    both = sum(len(np.intersect1d(one, other)) for one, other in zip(found, exact, strict=True))
+    return both / max(sum(map(len, exact)), 1)
 
 
 def ask_pairs(bench: Filled) -> None:
@@ -254,7 +207,7 @@ def ask_pairs(bench: Filled) -> None:
         bench.rate(
             "find_all", bench.count,
             lambda threads, asked=asked: list(database.find_all(**asked, threads=threads).chunks()),
-            method=method, unit="documents/s", drawn="all pairs", note=tell,
+            method=method, unit="documents/s", note=tell,
         )  # fmt: skip
         bench.rate(
             "find_clusters", bench.count,
@@ -307,26 +260,9 @@ def stream(bench: Filled, what: str, call: Callable[[int], object], calls: int) 
     bench.record.add_rate(f"{bench.label}: {what}", calls, "documents/s", timing, note)
 
 
-def ask_open(bench: Filled) -> None:
-    timings = {name: Timing() for name in STAGES}
-    asked = json.dumps(bench.criterion("auto"))
-    path = bench.folder / "copied"
-    bench.database.copy(path)
-    for turn in range(bench.arguments.repeats + 1):
-        command = [sys.executable, "-c", CHILD, str(path), str(turn), asked]
-        answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        # The first process brings the file into the page cache and is not counted.
-        for name, seconds in zip(STAGES if turn else (), np.diff(json.loads(answer)), strict=False):
-            timings[name].wall.append(float(seconds))
-    for name, timing in timings.items():
-        note = f"best {timing.best * 1e3:.2f}"
-        bench.record.add(f"{bench.label}: {name}", timing.median * 1e3, "ms", note=note)
-    shutil.rmtree(path)
-
-
 def ask_array(bench: Filled) -> None:
     """Find the pairs of stored fingerprints and queries within distance 3, in memory."""
-    if bench.kind not in (*BITS, "weights", "families"):
+    if bench.kind not in (*BITS, "weights"):
         print(f"{bench.label}: array is left out: it takes fingerprints")
         return
     every = [*bench.documents, bench.queries]
@@ -337,8 +273,6 @@ def ask_array(bench: Filled) -> None:
             bits, 6, DISTANCE, threads=threads
         ),
     }
-    if bench.arguments.peers and len(bits) <= 2 * bench.arguments.peers_up_to:
-        tasks |= peers.pair_tasks(bits)
     for name, task in tasks.items():
         bench.rate(name, len(bits), task, unit="documents/s")
 
@@ -359,112 +293,9 @@ def ask_claim(bench: Filled) -> None:
         bench.rate(what, 2 * half, partial(fill, verb), unit="documents/s")
 
 
-def ask_copies(bench: Filled) -> None:
-    """Add the share of the known copies, as similar as is asked for, whose origin a query finds."""
-    source = bench.source
-    if not isinstance(source, Written) or source.origins is None:
-        print(f"{bench.label}: copies is left out: only drawn texts have known copies")
-        return
-    # A block of texts has some 400 copies.
-    places = np.linspace(0, bench.count - 1, max(bench.arguments.sample // 100, 1))
-    every = np.stack(source.origins(places.astype(np.int64)))
-    copies, origins = every[:, every[0] < bench.count]
-    similarity = bench.database.compare(copies, origins).similarity
-    near = np.flatnonzero(similarity >= bench.database.plan().similarity)
-    found = bench.database.query_many(ids=copies[near].tolist())
-    pairs = zip(origins[near].tolist(), found, strict=True)
-    share = np.mean([origin in [match.id for match in row] for origin, row in pairs] or [1.0])
-    note = f"{len(near)} copies"
-    bench.record.add(f"{bench.label}: recall of copies", float(share), "", note=note)
-
-
-def ask_cold(bench: Filled) -> None:
-    """Ask each method in a process of `--memory` bytes, of a file that is not in the page cache."""
-    arguments, ones = bench.arguments, values_of(bench.queries, bench.arguments.single + 1)
-    many = taken(bench.queries, slice(len(ones), None))
-    every = list(bench.methods())
-    label_of = f"{bench.label}: {{}}: {{}}, cold".format  # which needs the open database
-    bench.database.close()
-    for method, asked in every:
-        descriptor = os.open(bench.path / "data.mdb", os.O_RDONLY)
-        os.fsync(descriptor)
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        os.close(descriptor)
-        with limited(arguments.memory) as control:
-            receiving, sending = FORK.Pipe(duplex=False)
-            given = sending, control, bench.path, asked, ones, many, arguments.memory
-            child = FORK.Process(target=answer_cold, args=given)
-            child.start()
-            sending.close()
-            for row in receiving.recv():
-                note = f"{row['read_bytes'] / 1e3:,.1f} kB read, {row['faults']:.2f} faults,"
-                note += f" {row['processor'] * 1e3:.3f} ms of processor time; {row['plan']}"
-                what = label_of(method, row["stage"])
-                bench.record.add(what, row["seconds"] * 1e3, "ms", note=note, facts=row)
-            child.join()
-    bench.database = bench.opened("w")
-
-
-def answer_cold(
-    sending: Any, control: str, path: Path, asked: dict[str, Any], ones: list[Any], many: Any,
-    memory: int,
-) -> None:  # fmt: skip
-    """Ask in this process, in a control group; send what a query took in each stage."""
-    if control:
-        Path(control, "cgroup.procs").write_text(str(os.getpid()))
-    with simdb.open(path, "r") as database:
-        plan = database.plan(**asked)
-        limit = {"search": simdb.Search(method=asked["search"], memory_limit=memory // 4)}
-        stages: dict[str, tuple[int, Callable[[], object]]] = {
-            "first query": (1, lambda: database.query(ones[0], **asked)),
-            "query": (len(ones) - 1, lambda: [database.query(one, **asked) for one in ones[1:]]),
-            "batch": (len(many), partial(database.query_many, many, **asked)),
-            "batch with memory_limit":
-                (len(many), partial(database.query_many, many, **asked | limit)),
-        }  # fmt: skip
-        rows = []
-        for stage, (count, work) in stages.items():
-            begun = spent_marks()
-            work()
-            spent = zip(spent_marks().items(), begun.values(), strict=True)
-            row: dict[str, Any] = {
-                name: (after - first) / max(count, 1) for (name, after), first in spent
-            }
-            told = f"{plan.method}, {plan.page_reads:.1f} page reads expected"
-            rows.append(row | {"stage": stage, "plan": told})
-    sending.send(rows)
-
-
-def spent_marks() -> dict[str, float]:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    counts = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
-    return {
-        "seconds": time.perf_counter(), "processor": usage.ru_utime + usage.ru_stime,
-        "faults": usage.ru_majflt, "read_bytes": int(counts["read_bytes"]),
-    }  # fmt: skip
-
-
-@contextmanager
-def limited(memory_bytes: int) -> Iterator[str]:
-    """Make a control group with little memory; an empty name if the system allows none."""
-    group = CONTROL / f"simdb-{os.getpid()}"
-    try:
-        group.mkdir()
-        (group / "memory.limit_in_bytes").write_text(str(memory_bytes))
-    except OSError as error:
-        print(f"the memory is not limited: {error}")
-        yield ""
-        return
-    try:
-        yield str(group)
-    finally:
-        group.rmdir()
-
-
 ASKED: dict[str, Callable[[Filled], None]] = {
     "single": ask_single, "batch": ask_batch, "nearest": ask_nearest, "pairs": ask_pairs,
-    "stream": ask_stream, "open": ask_open, "array": ask_array, "claim": ask_claim,
-    "copies": ask_copies, "cold": ask_cold,
+    "stream": ask_stream, "array": ask_array, "claim": ask_claim,
 }  # fmt: skip
 
 

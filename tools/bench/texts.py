@@ -3,12 +3,12 @@
 A text joins 3 to 6 passages of one pool from places drawn at random, so 30 million texts from 60 MB
 are still unrelated; 15 % end with boilerplate, the same passage in many texts.  10 % are edited
 copies of an earlier text: half of them of one of the last 10,000.  Copies of one text are not
-edited further, so the copies of one text form a group; in every fourth bunch of 64 texts all copies
-are of the same text.  Text i depends only on the pools, the seed and i.
+edited further, so the copies of one text form a group.  Text i depends only on the pools, the seed
+and i.
 
-A pool has units of 40 to 240 characters, cut at the ends of lines and sentences; a passage is some
-of them in a row, so it begins and ends where a writer did.  Small corpora share one pool.  Without
-a folder of corpora the texts are the sources and documents of the running Python.
+A pool is a corpus of the folder, NAME.jsonl.gz, or without a folder the sources and documents of
+the running Python.  It has units of 40 to 240 characters, cut at the ends of lines and sentences; a
+passage is some of them in a row, so it begins and ends where a writer did.
 
 An edit aims at a cosine of the word 3-shingles: with w words, each of k replaced words takes up to
 three shingles from the text and brings three others, so the cosine is about 1 - 3 k / w.
@@ -21,12 +21,11 @@ of, its own if it is none:
 
 import argparse
 import json
-import os
 import re
 import sysconfig
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -35,63 +34,43 @@ from random import Random
 from corpus import read_corpus
 from record import number
 
-UNIT_MIN = 40  # characters
-UNIT_MAX = 240
-POOL_BYTES_MIN = 2_000_000  # of the units of a corpus that has a pool of its own
+UNIT_MIN, UNIT_MAX = 40, 240  # characters
 FILES_BYTES_MAX = 60_000_000  # read from this machine's files if no corpora are given
 SAMPLED_UNITS = 5_000  # of a pool, for its words
 ENDS = re.compile(r"(?<=[.!?])\s+|\s*\n\s*|(?<=[\u3002\uff01\uff1f])")
 LONG = re.compile(rf".{{1,{UNIT_MAX}}}(?:\s|$)|.{{{UNIT_MAX}}}", re.DOTALL)
 # A Chinese, Japanese or Korean character, or a row of others with the white space after it.
 WORDS = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]\s*|[^\s\u3040-\u9fff\uac00-\ud7af]+\s*")
-
-TEXT_SUFFIXES = (".py", ".txt", ".rst", ".md")
-
-# Number of words to edit, as a share of 1 - cosine of the words of the text.
-REPLACED = 1 / 3
-DELETED = 1 / 2.5
-INSERTED = 1 / 2.5
-SWAPPED = 1 / 4
-MIXED = 1 / 3
-SENTENCE = 12  # words that are moved together
-
-
 SIZE_MIN, SIZE_MAX = 600, 1400  # bytes
 PASSAGES_MIN, PASSAGES_MAX = 3, 6
 COPIES = 0.1  # share of texts that are edited copies
 COSINE_MIN = 0.8  # of a copy and its origin, about
-BUNCH = 64  # texts; all copies of a bunch can have the same origin
-JOINT = 0.25  # share of bunches in which they have
 RECENT = 10_000  # texts; half of the copies have their origin among so many before them
 BOILERPLATE = 0.15  # share of texts that end with boilerplate
 BOILERPLATES = 200  # passages of each pool; the most frequent one ends 13 % of these texts
 BOILERPLATE_BYTES = 300
-
-# What random numbers of a text or a bunch are for.
-ORIGIN, WRITTEN, EDIT, JOINED = range(4)
+ORIGIN, WRITTEN, EDIT = range(3)  # what random numbers of a text are for
 
 Words = list[str]
+Kind = Callable[[Words, Words, float, Random], Words]
 
 
-@dataclass(frozen=True)
 class Pool:
-    """Units of one corpus in their order; `ends[i]` counts the bytes of all units up to unit i."""
+    """Units of one corpus in their order."""
 
-    name: str
-    units: list[str]
-    ends: list[int]
-
-    @property
-    def size_bytes(self) -> int:
-        return self.ends[-1]
+    def __init__(self, texts: Iterable[str]) -> None:
+        """Cut texts at the ends of lines and sentences; repeated units are left out."""
+        self.units = list(dict.fromkeys(unit for text in texts for unit in _units(text)))
+        self._ends = list(accumulate(len(unit.encode()) for unit in self.units))
+        self.size_bytes = self._ends[-1]
 
     def passage(self, start: int, wanted_bytes: float) -> list[str]:
         """Return the units of a passage of at least so many bytes that begins at unit `start`."""
-        begun = self.ends[start - 1] if start else 0
-        return self.units[start : bisect_left(self.ends, begun + wanted_bytes) + 1]
+        begun = self._ends[start - 1] if start else 0
+        return self.units[start : bisect_left(self._ends, begun + wanted_bytes) + 1]
 
     @cached_property
-    def words(self) -> list[str]:
+    def words(self) -> Words:
         """Words of some units, the frequent ones often, each with the white space after it."""
         step = max(1, len(self.units) // SAMPLED_UNITS)
         return [word for unit in self.units[::step] for word in WORDS.findall(unit)]
@@ -99,51 +78,21 @@ class Pool:
 
 def read_pools(folder: Path | None) -> list[Pool]:
     """Read the pools of all NAME.jsonl.gz in `folder`; without one, of the standard library."""
-    seen: set[str] = set()
-    pools, small = [], []
-    for name, texts in _collections(folder):
-        units = [unit for text in texts for unit in _units(text) if _is_new(unit, seen)]
-        if sum(len(unit.encode()) for unit in units) < POOL_BYTES_MIN:
-            small += units
-        else:
-            pools.append(_pool(name, units))
-    if small:
-        pools.append(_pool("small corpora", small))
-    if not pools:
-        raise ValueError(f"{folder} must have corpora, NAME.jsonl.gz, got none")
-    return pools
-
-
-def _collections(folder: Path | None) -> Iterator[tuple[str, Iterable[str]]]:
     if folder is None:
-        yield "standard library", _installed()
-        return
-    for path in sorted(folder.glob("*.jsonl.gz")):
-        yield path.name.removesuffix(".jsonl.gz"), read_corpus(str(path))[1]
+        return [Pool(python_texts(FILES_BYTES_MAX))]
+    return [Pool(read_corpus(str(path))[1]) for path in sorted(folder.glob("*.jsonl.gz"))]
 
 
-def _installed() -> Iterator[str]:
-    """Yield the sources and documents of the running Python, FILES_BYTES_MAX at most."""
-    left = FILES_BYTES_MAX
-    for folder, below, names in os.walk(sysconfig.get_path("stdlib")):
-        below[:] = sorted({*below} - {"site-packages"})
-        for name in sorted(names):
-            if name.endswith(TEXT_SUFFIXES):
-                try:
-                    text = Path(folder, name).read_text("utf-8")
-                except (OSError, UnicodeDecodeError):
-                    continue
+def python_texts(left: int) -> Iterator[str]:
+    """Yield the sources and documents of the running Python, up to a number of characters."""
+    for path in sorted(Path(sysconfig.get_path("stdlib")).rglob("*")):
+        if path.suffix in (".py", ".txt", ".rst", ".md") and "site-packages" not in path.parts:
+            with suppress(OSError, UnicodeDecodeError):
+                text = path.read_text("utf-8")
                 left -= len(text)
                 if left < 0:
                     return
                 yield text
-
-
-def _is_new(unit: str, seen: set[str]) -> bool:
-    if unit in seen:
-        return False
-    seen.add(unit)
-    return True
 
 
 def _units(text: str) -> Iterator[str]:
@@ -159,57 +108,30 @@ def _units(text: str) -> Iterator[str]:
             unit = ""
 
 
-def _pool(name: str, units: list[str]) -> Pool:
-    return Pool(name, units, list(accumulate(len(unit.encode()) for unit in units)))
-
-
 def edited(text: str, words: Words, cosine: float, chance: Random) -> str:
     """Return a near-duplicate of `text`; new words come from `words`."""
-    kind = chance.choices(KINDS, SHARES)[0]
+    kind = chance.choices(list(EDITS), list(EDITS.values()))[0]
     old = WORDS.findall(text)
     return "".join(kind(old, words, 1 - cosine, chance)) if old else text
 
 
-def copied(old: Words, new: Words, share: float, chance: Random) -> Words:
-    return old
+def at_places(part: float, change: Callable[[str, Words, Random], str]) -> Kind:
+    """Return what changes words, as many as a part of 1 - cosine of the words of a text."""
 
+    def kind(old: Words, new: Words, share: float, chance: Random) -> Words:
+        count = int(share * part * len(old) + chance.random())
+        for at in chance.sample(range(len(old)), min(count, len(old))):
+            old[at] = change(old[at], new, chance)
+        return old
 
-def recased(old: Words, new: Words, share: float, chance: Random) -> Words:
-    """Change case and white space, which no default feature sees."""
-    if chance.random() < 0.5:
-        return [word.upper() for word in old]
-    return [word.swapcase() if chance.random() < share else word + " " for word in old]
-
-
-def replaced(old: Words, new: Words, share: float, chance: Random) -> Words:
-    for at in _places(old, share * REPLACED, chance):
-        old[at] = chance.choice(new)
-    return old
-
-
-def deleted(old: Words, new: Words, share: float, chance: Random) -> Words:
-    for at in _places(old, share * DELETED, chance):
-        old[at] = ""
-    return old
-
-
-def inserted(old: Words, new: Words, share: float, chance: Random) -> Words:
-    for at in _places(old, share * INSERTED, chance):
-        old[at] += f" {chance.choice(new)} "
-    return old
-
-
-def swapped(old: Words, new: Words, share: float, chance: Random) -> Words:
-    for at in _places(old[1:], share * SWAPPED, chance):
-        old[at], old[at + 1] = f"{old[at + 1]} ", f"{old[at]} "
-    return old
+    return kind
 
 
 def moved(old: Words, new: Words, share: float, chance: Random) -> Words:
-    """Move a sentence, and edit other words as far as the share allows."""
+    """Move a sentence of 12 words, and edit other words as far as the share allows."""
     start, stop = chance.randrange(len(old)), chance.randrange(len(old))
-    taken = old[start : start + SENTENCE]
-    del old[start : start + SENTENCE]
+    taken = old[start : start + 12]
+    del old[start : start + 12]
     old[stop:stop] = [" ", *taken, " "]
     return mixed(old, new, max(0.0, share - 6 / len(old)), chance)
 
@@ -220,24 +142,18 @@ def truncated(old: Words, new: Words, share: float, chance: Random) -> Words:
     return old[:kept] if chance.random() < 0.7 else old[len(old) - kept :]
 
 
-def mixed(old: Words, new: Words, share: float, chance: Random) -> Words:
-    for at in _places(old, share * MIXED, chance):
-        old[at] = chance.choice(("", chance.choice(new), f"{old[at]} {chance.choice(new)} "))
-    return old
-
-
-def _places(words: Words, share: float, chance: Random) -> list[int]:
-    """Choose a share of the places, different ones; a share between two numbers by chance."""
-    count = int(share * len(words) + chance.random())
-    return chance.sample(range(len(words)), min(count, len(words)))
-
-
-Kind = Callable[[Words, Words, float, Random], Words]
+replaced = at_places(1 / 3, lambda word, new, chance: chance.choice(new))
+deleted = at_places(1 / 2.5, lambda word, new, chance: "")
+inserted = at_places(1 / 2.5, lambda word, new, chance: f"{word} {chance.choice(new)} ")
+recased = at_places(1, lambda word, new, chance: f"{word.swapcase()} ")
+swapped = at_places(1 / 5, lambda word, new, chance: f"{word[1:]} {word[:1]} ")
+mixed = at_places(1 / 3, lambda word, new, chance: chance.choice(
+    ("", chance.choice(new), f"{word} {chance.choice(new)} ")
+))  # fmt: skip
 EDITS: dict[Kind, float] = {
-    copied: 0.1, recased: 0.05, replaced: 0.2, deleted: 0.15, inserted: 0.15, swapped: 0.1,
-    moved: 0.1, truncated: 0.1, mixed: 0.05,
+    lambda old, new, share, chance: old: 0.1, recased: 0.05, replaced: 0.2, deleted: 0.15,
+    inserted: 0.15, swapped: 0.1, moved: 0.1, truncated: 0.1, mixed: 0.05,
 }  # fmt: skip
-KINDS, SHARES = list(EDITS), list(EDITS.values())
 
 
 class Texts:
@@ -266,16 +182,12 @@ class Texts:
 
     def origin(self, number: int) -> int:
         """Return the number of the text that a text is a copy of; its own if it is none."""
-        bunch = number // BUNCH
         chance = self._chance(number, ORIGIN)
-        if not bunch or chance.random() >= COPIES:
+        if not number or chance.random() >= COPIES:
             return number
-        joined = self._chance(bunch, JOINED)
-        if joined.random() < JOINT:
-            chance = joined
-        start = max(bunch * BUNCH - RECENT, 0) if chance.random() < 0.5 else 0
+        start = max(number - RECENT, 0) if chance.random() < 0.5 else 0
         # What is drawn may be a copy itself.
-        return self.origin(chance.randrange(start, bunch * BUNCH))
+        return self.origin(chance.randrange(start, number))
 
     def _original(self, number: int) -> tuple[Pool, str]:
         """Make a text that is no copy, of passages of one pool."""

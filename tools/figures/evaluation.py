@@ -1,11 +1,11 @@
-"""Run every experiment and write docs/RESULTS.md with its pictures.
+"""Run every experiment, write docs/RESULTS.md, and draw its pictures in build/figures/.
 
     python tools/figures/evaluation.py
     python tools/figures/evaluation.py --documents 100k --fingerprints 64M --only flips threshold
 
 Each module of `experiments/` has a claim of a source, what counts as agreement, and the check.
 The corpus is made first, if the cache has none; see `corpus.py`.  `--only` runs some experiments
-and writes to `build/figures` instead of `docs/`.
+and writes the page to `build/figures/`, too.
 """
 
 import argparse
@@ -36,7 +36,8 @@ OPENING = """# Results
 
 The evaluation of [Sood & Loguinov 2011](https://doi.org/10.1145/2063576.2063737), and the
 experiments of the other sources of this program, repeated on real text. `make figures` makes this
-page anew. Each claim, and the rule by which it agrees, is in the code of its experiment
+page anew, and draws its pictures in `build/figures/`, where the site finds them.
+Each claim, and the rule by which it agrees, is in the code of its experiment
 (`tools/figures/experiments/`); the verdict follows from that rule alone. Where a claim does not
 hold here, the table says so. Rules were written before the first run, but some were changed after
 early figures had been seen: stored weights are also judged at 50 %; equal bits against 1 - angle /
@@ -85,8 +86,9 @@ def main() -> None:
     print(
         f"{len(collection):,} documents, {corpus.origin}: {time.time() - started:.0f} s", flush=True
     )
-    target = ROOT / ("build/figures" if arguments.only else "docs")
-    world = World(collection, target / "results", sizes)
+    drawn = ROOT / "build" / "figures"
+    target = drawn if arguments.only else ROOT / "docs"
+    world = World(collection, drawn, sizes)
     sections = run(world, arguments.only or EXPERIMENTS)
     words = setting(world, len(set(corpus.sources)))
     target.mkdir(parents=True, exist_ok=True)
@@ -137,7 +139,7 @@ def page(sections: Sequence[Section], words: str) -> str:
     for section in sections:
         lines += ["", f"## {section.title}", "", section.setting]
         for name, description in section.pictures:
-            lines += ["", f"![{description}](results/{name})"]
+            lines += ["", f"Picture `{name}`: {description}."]
         for head, rows in section.tables:
             lines += ["", _row(head), "|" + "---|" * len(head), *map(_row, rows)]
     return "\n".join(lines) + "\n" + CLOSING

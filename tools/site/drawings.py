@@ -1,6 +1,7 @@
 """The drawings of the site: SVG from what simdb computes, in the colours of the page's theme.
 
-python tools/site/drawings.py     (writes the drawing of the README, docs/weights.svg)
+python tools/site/drawings.py     (writes docs/weights.svg, the only drawing that is kept: the
+                                  README shows it)
 """
 
 import html

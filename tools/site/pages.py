@@ -22,6 +22,8 @@ import drawings
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "docs" / "site"
+DRAWN = ROOT / "build" / "figures"
+PICTURE = re.compile(r"^Picture `(.+)`: (.+)\.$", re.MULTILINE)
 VERB_WITH_CODE = re.compile(r"^(\{\{ verb: .+? \}\}\n\n)(?=```python)", re.MULTILINE)
 DIRECTIVE = re.compile(r"^\{\{ (\w+): (.+?) \}\}$", re.MULTILINE)
 FENCED = re.compile(r"^( *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
@@ -37,8 +39,9 @@ def write_pages(folder: Path) -> int:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
-    for pictures in ("growth", "results"):
-        shutil.copytree(ROOT / "docs" / pictures, folder / pictures)
+    for picture in DRAWN.glob("*.svg"):
+        (folder / "figures").mkdir(exist_ok=True)
+        shutil.copy(picture, folder / "figures")
     shutil.copytree(
         ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -74,7 +77,7 @@ def document_places(sources: dict[str, str]) -> dict[str, str]:
 def expand(name: str, text: str, places: dict[str, str]) -> str:
     """Replace the directives of a page, with links that lead to pages."""
     inserts: dict[str, Callable[[str], str]] = {
-        "document": lambda path: linked(whole(path), path, name, places),
+        "document": lambda path: pictured(linked(whole(path), path, name, places)),
         "verb": lambda verb: linked(api.verb(verb), "build/REFERENCE.md", name, places),
         "rest": lambda _: linked(api.rest(verbs()), "build/REFERENCE.md", name, places),
         "picture": lambda picture: drawings.PICTURES[picture](),
@@ -87,6 +90,16 @@ def expand(name: str, text: str, places: dict[str, str]) -> str:
 def whole(path: str) -> str:
     """Read a document, whose own title becomes the title of the page."""
     return (ROOT / path).read_text(encoding="utf-8")
+
+
+def pictured(text: str) -> str:
+    """Show the pictures that `make figures` has drawn in the place of their names."""
+
+    def shown(found: re.Match[str]) -> str:
+        is_drawn = (DRAWN / found[1]).exists()
+        return f"![{found[2]}](/figures/{found[1]})" if is_drawn else found[0]
+
+    return PICTURE.sub(shown, text)
 
 
 def verbs() -> set[str]:
@@ -108,7 +121,7 @@ def linked(text: str, origin: str, page: str, places: dict[str, str]) -> str:
         path = os.path.normpath(os.path.join(os.path.dirname(origin), target))
         if path in places:
             return f"]({relative(places[path], page)}{anchor})"
-        return f"](/{os.path.relpath(path, 'docs')})" if path.endswith(".svg") else "](#)"
+        return "](#)"
 
     def name(found: re.Match[str]) -> str:
         path = found[1] if found[1] in places else f"docs/{found[1].removeprefix('docs/')}"
