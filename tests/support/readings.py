@@ -323,7 +323,10 @@ def check_compare(reading, held):
 
 def check_explain(reading, held):
     first, text = held.ids[0], held.texts[held.ids[0]]
-    for other in held.ids[1:9]:
+    by_distance = sorted(
+        held.ids[1:], key=lambda id: compared(held.options.sketch, text, held.texts[id])[0]
+    )
+    for other in [*by_distance[:4], *by_distance[-4:]]:
         wanted = compared(held.options.sketch, text, held.texts[other])
         if wanted[1] is not None:
             stored = reading.explain(first, other, similarity=0.5)
