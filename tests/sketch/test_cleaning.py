@@ -17,48 +17,27 @@ UNSEEN = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-GERMAN = (
-    "Der Stra\xdfenbahnfahrer f\xe4hrt heute wieder durch die gro\xdfe Stadt und gr\xfc\xdft "
-    "alle Leute"
-)
+GERMAN = "Der Stra\xdfenbahnfahrer f\xe4hrt heute wieder durch die gro\xdfe Stadt und gr\xfc\xdft"
 GREEK = (
-    "\u039f \u039f\u03b4\u03c5\u03c3\u03c3\u03ad\u03b1\u03c2 "
-    "\u03b3\u03cd\u03c1\u03b9\u03c3\u03b5 \u03c3\u03c4\u03b7\u03bd "
-    "\u0399\u03b8\u03ac\u03ba\u03b7 \u03cd\u03c3\u03c4\u03b5\u03c1\u03b1 \u03b1\u03c0\u03cc "
-    "\u03c0\u03bf\u03bb\u03bb\u03bf\u03cd\u03c2 \u03ba\u03cc\u03c0\u03bf\u03c5\u03c2 "
-    "\u03ba\u03b1\u03b9 \u03c7\u03c1\u03cc\u03bd\u03bf\u03c5\u03c2"
+    "\u039f \u039f\u03b4\u03c5\u03c3\u03c3\u03ad\u03b1\u03c2 \u03b3\u03cd\u03c1\u03b9\u03c3\u03b5"
+    " \u03c3\u03c4\u03b7\u03bd \u0399\u03b8\u03ac\u03ba\u03b7"
 )
-VIETNAMESE = (
-    "T\u1ea5t c\u1ea3 m\u1ecdi ng\u01b0\u1eddi sinh ra \u0111\u1ec1u \u0111\u01b0\u1ee3c "
-    "t\u1ef1 do v\xe0 b\xecnh \u0111\u1eb3ng v\u1ec1 nh\xe2n ph\u1ea9m v\xe0 quy\u1ec1n "
-    "l\u1ee3i"
-)
+VIETNAMESE = "T\u1ea5t c\u1ea3 m\u1ecdi ng\u01b0\u1eddi sinh ra \u0111\u1ec1u \u0111\u01b0\u1ee3c"
 KOREAN = (
-    "\ubaa8\ub4e0 \uc778\uac04\uc740 \ud0dc\uc5b4\ub0a0 \ub54c\ubd80\ud130 "
-    "\uc790\uc720\ub85c\uc6b0\uba70 \uadf8 \uc874\uc5c4\uacfc \uad8c\ub9ac\uc5d0 "
-    "\uc788\uc5b4 \ub3d9\ub4f1\ud558\ub2e4"
+    "\ubaa8\ub4e0 \uc778\uac04\uc740 \ud0dc\uc5b4\ub0a0 \ub54c\ubd80\ud130"
+    " \uc790\uc720\ub85c\uc6b0\uba70 \uadf8"
 )
 PERSIAN = (
-    "\u06a9\u062a\u0627\u0628\u200c\u0647\u0627\u06cc \u062a\u0627\u0632\u0647 \u0631\u0627 "
-    "\u0645\u06cc\u200c\u062e\u0648\u0627\u0646\u0645 \u0648 \u0628\u0647 "
-    "\u06a9\u062a\u0627\u0628\u200c\u062e\u0627\u0646\u0647 "
-    "\u0645\u06cc\u200c\u0631\u0648\u0645"
+    "\u06a9\u062a\u0627\u0628\u200c\u0647\u0627\u06cc \u062a\u0627\u0632\u0647 \u0631\u0627"
+    " \u0645\u06cc\u200c\u062e\u0648\u0627\u0646\u0645 \u0648 \u0628\u0647"
 )
 ARABIC = (
-    "\u0643\u064f\u0644\u064f\u0651 \u0627\u0644\u0646\u064e\u0651\u0627\u0633\u0650 "
-    "\u064a\u064f\u0648\u0644\u064e\u062f\u064f\u0648\u0646\u064e "
-    "\u0623\u064e\u062d\u0652\u0631\u064e\u0627\u0631\u064b\u0627 "
-    "\u0645\u064f\u062a\u064e\u0633\u064e\u0627\u0648\u0650\u064a\u0646\u064e "
-    "\u0641\u0650\u064a \u0627\u0644\u0643\u064e\u0631\u064e\u0627\u0645\u064e\u0629\u0650 "
-    "\u0648\u064e\u0627\u0644\u062d\u064f\u0642\u064f\u0648\u0642\u0650"
+    "\u0643\u064f\u0644\u064f\u0651 \u0627\u0644\u0646\u064e\u0651\u0627\u0633\u0650"
+    " \u064a\u064f\u0648\u0644\u064e\u062f\u064f\u0648\u0646\u064e"
 )
 HEBREW = (
-    "\u05db\u05b8\u05bc\u05dc \u05d1\u05b0\u05bc\u05e0\u05b5\u05d9 "
-    "\u05d4\u05b8\u05d0\u05b8\u05d3\u05b8\u05dd "
-    "\u05e0\u05d5\u05b9\u05dc\u05b0\u05d3\u05d5\u05bc \u05d1\u05b0\u05bc\u05e0\u05b5\u05d9 "
-    "\u05d7\u05d5\u05b9\u05e8\u05b4\u05d9\u05df "
-    "\u05d5\u05b0\u05e9\u05b8\u05c1\u05d5\u05b4\u05d9\u05dd "
-    "\u05d1\u05b0\u05bc\u05e2\u05b6\u05e8\u05b0\u05db\u05b8\u05bc\u05dd"
+    "\u05db\u05b8\u05bc\u05dc \u05d1\u05b0\u05bc\u05e0\u05b5\u05d9"
+    " \u05d4\u05b8\u05d0\u05b8\u05d3\u05b8\u05dd \u05e0\u05d5\u05b9\u05dc\u05b0\u05d3\u05d5\u05bc"
 )
 ENGLISH = "All human beings are born free and equal in dignity and rights, with reason"
 
@@ -180,11 +159,11 @@ def cleaned_by_rules(text, *, lowercase, turkic):
     return "".join(out)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("variant", _sketch.variants())
-@pytest.mark.parametrize("seed", range(4))
-def test_the_kernel_cleans_by_the_rules(variant, seed):
-    draw, before = random.Random(seed), _sketch.select(variant)
+@pytest.mark.parametrize(
+    ("variant", "seed"), [(_sketch.variants()[0], 1), (_sketch.variants()[-1], 2)]
+)
+def test_the_kernel_cleans_by_the_rules(at, seed):
+    draw, before = random.Random(seed), _sketch.select(_sketch.variants()[at])
     try:
         for _ in range(60):
             text, rules = drawn_text(draw), {"lowercase": draw.random() < 0.8}

@@ -10,6 +10,7 @@ import msgpack
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from over import over
 
 import simdb
 from simdb.core.errors import CorruptError, InputError
@@ -109,8 +110,7 @@ def in_threes():
         yield
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
+@over(
     ("metadata", "message"),
     [
         ((1, 2), r"document 'b' cannot be stored: \(1, 2\) is a tuple.*use a list"),
