@@ -4,7 +4,6 @@ import numpy as np
 import pyarrow
 import pytest
 from hypothesis import given, strategies as st
-from over import over
 
 from simdb.core import kernel
 from simdb.core.decoding import text_column
@@ -91,27 +90,6 @@ def test_texts_of_many_parts_go_on_from_one_batch_to_the_next():
 def test_an_error_names_the_text(texts, message):
     with pytest.raises(InputError, match=message):
         ORDER.parts(texts, LINE, errors="strict", start=7)
-
-
-@over(
-    ("text", "expected"),
-    [
-        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
-        ('He said "Go." Then (left.) Now', ['He said "Go."', "Then (left.)", "Now"]),
-        ("See e.g. this, at 3.14 or v1.2.", ["See e.g. this, at 3.14 or v1.2."]),
-        ("a.example?x=1!y b", ["a.example?x=1!y b"]),
-        ("What?! No... Yes", ["What?!", "No...", "Yes"]),
-        ("A title\nThen text", ["A title", "Then text"]),
-        ("他走了。我来。", ["他走了。", "我来。"]),
-        ("\u300c\u884c\u304f\u3002\u300d\u3068", ["\u300c\u884c\u304f\u3002\u300d", "\u3068"]),
-        ("\uff13\uff0e\uff11\u3060\uff0e\u6b21", ["\uff13\uff0e\uff11\u3060\uff0e", "\u6b21"]),
-        ("هل؟ نعم. لا", ["هل؟", "نعم.", "لا"]),
-        ("\u092f\u0939\u0964 \u0935\u0939\u0965", ["\u092f\u0939\u0964", "\u0935\u0939\u0965"]),
-        ("\u12a5\u1362\u1290\u1367", ["\u12a5\u1362", "\u1290\u1367"]),
-    ],
-)  # fmt: skip
-def test_sentences_end_by_the_rule(text, expected):
-    assert parts(text, SENTENCE) == expected
 
 
 @pytest.mark.parametrize("unit", UNITS)

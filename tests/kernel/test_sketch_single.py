@@ -42,26 +42,6 @@ def test_a_fingerprint_is_that_of_the_batch(sketch, counting, dimensions):
         assert maker.sketch(text, False, 0, False)[2] is None
 
 
-@over("dimensions", [128, 256])
-@over("counting", ["tf", "log-tf"])
-def test_weights_are_those_of_the_batch(sketch, counting, dimensions):
-    weights, _ = sketch.project_texts(
-        TEXTS, replace=False, start=0, counting=counting, dimensions=dimensions, **SETTINGS
-    )
-    floats = weights.astype(np.float32)
-    bits, _ = sketch.quantise(floats)
-
-    maker = sketch.TextFingerprinter(
-        counting=counting, idf=None, dimensions=dimensions, width=0, **SETTINGS
-    )
-
-    for at, text in enumerate(TEXTS):
-        found_bits, found = maker.weigh(text, False, 0)
-        assert found_bits == int(bits[at])
-        assert found.dtype == np.float32
-        assert found.tolist() == floats[at].tolist()
-
-
 def test_a_stem_function_can_sketch_with_the_same_object(sketch):
     makers = []
 
