@@ -86,30 +86,6 @@ def test_the_table_does_not_depend_on_the_batches(documents, size, length):
     assert np.array_equal(parts.directory, whole.directory)
 
 
-@given(
-    parts=st.lists(
-        st.lists(st.integers(0, 30), max_size=20).map(
-            lambda each: np.array(each, np.uint64) << np.uint64(16)
-        ),
-        min_size=1,
-        max_size=9,
-    ),
-    limit=st.integers(1, 40),
-)
-def test_columns_of_any_lengths_are_merged_without_loss(parts, limit):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "SORTED_FEATURES", limit)
-        counted = fitting.Frequencies()
-        for part in parts:
-            counted.add(part)
-
-        column = counted.total()
-
-    every = Counter(int(tag) for part in parts for tag in part)
-    assert column.tags.tolist() == sorted(every)
-    assert column.frequencies.tolist() == [every[tag] for tag in sorted(every)]
-
-
 def test_of_too_many_features_the_most_frequent_stay():
     documents = [["a", "b", "c"], ["a", "b", "c"], ["a", "b"], ["a", "d"], ["d"], ["e"]]
     whole = simdb.fit_idf(documents, SINGLE)
