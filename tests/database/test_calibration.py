@@ -16,7 +16,12 @@ from weighted import fingerprints
 
 import simdb
 from simdb.database.maintenance.calibration import put_calibration
-from simdb.plan.calibration import decode_calibration, encode_calibration
+from simdb.plan.calibration import (
+    WEIGHED_DISTANCE,
+    decode_calibration,
+    encode_calibration,
+    evidence,
+)
 
 ASKED = {"similarity": 0.8, "recall": 0.9}
 SEEN, COPIES, NEW = 1000, 400, 400
@@ -248,3 +253,14 @@ def test_explain_says_that_a_query_finds_what_it_compares(grown):
     assert (
         "a query (psm) finds it, comparing the documents that the calibration" in explained.reason
     )
+
+
+def test_a_sample_says_nothing_of_pairs_further_apart_than_it_has():
+    with simdb.open(None, options=replace(OPTIONS, blocks=1)) as database:
+        database.insert_many(range(NEW), fingerprints(NEW_WEIGHTS))
+
+        known = database.calibrate(sample=fingerprints(noisy(NEW_WEIGHTS, 0.1, 5)))
+
+    for distance in (3, WEIGHED_DISTANCE, WEIGHED_DISTANCE + 1, 20):
+        found = evidence(known, None, distance, is_stored=False)
+        assert found.is_measured == (distance <= WEIGHED_DISTANCE)
