@@ -6,8 +6,6 @@ from random import Random
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 SIZES = {
     "speed": [
         "-n 200 300 --of fingerprints --ask single stream array --queries 20 --single 5",
@@ -27,6 +25,8 @@ SIZES = {
     "quality": [f"CORPORA --method {each}" for each in ("dimensions", "minhash")],
     "matches": ["-n 40"],
 }
+# Many processes or many databases; `.ci/run` leaves them to `make test-all`.
+DEAR = ("speed", "job", "recall", "matches")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,9 @@ def corpora(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in DEAR)) for name in SIZES]
+)
 def test_a_program_runs_at_a_tiny_size(name, tool, corpora, tmp_path, monkeypatch):
     program = tool(name)
     for given in SIZES[name]:
