@@ -160,10 +160,7 @@ def test_kept_clusters_are_those_of_a_double_loop(
     assert_sound(path)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("whole", [2, 128])
-@pytest.mark.parametrize("recall", [0.9, 1.0])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("recall", "seed", "whole"), [(0.9, 2, 2), (1.0, 0, 128)])
 def test_kept_clusters_by_similarity_are_what_the_insertions_found(
     open_database, monkeypatch, recall, seed, whole
 ):

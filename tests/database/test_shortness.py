@@ -25,18 +25,13 @@ def test_short_documents_get_advice_that_names_tune(tmp_path, sketch):
     assert str(sketch.usual_similarity) in found.reason
 
 
-def test_a_chosen_threshold_gets_none(tmp_path):
-    options = simdb.Options(sketch=simdb.Simhash(shingle=1), similarity=0.7)
-
-    assert short_advice(tmp_path / "db", options, texts_of(9)) == []
-
-
 @pytest.mark.parametrize(
     "options",
     [
         simdb.Options(sketch=simdb.Simhash(store_volatility=False)),
         simdb.Options(sketch=simdb.Simhash(weighting="tf")),
         simdb.Options(sketch=simdb.Minhash(stored_bits=8)),
+        simdb.Options(sketch=simdb.Simhash(shingle=1), similarity=0.7),  # which was chosen
     ],
 )
 def test_what_is_not_known_gets_none(tmp_path, options):
