@@ -40,9 +40,16 @@ def nearest(vectors, query, k, *, without=()):
 
 
 @pytest.mark.parametrize("k", [1, 5, 30])
-def test_all_candidates_measured_give_the_exact_nearest(database, vectors, k):
+def test_all_candidates_measured_give_the_exact_nearest(database, vectors, monkeypatch, k):
     # 20 k documents are candidates: for k = 30 all of them are.
-    found = database.nearest_many(vectors[:40], k, vectors=lambda ids: by_id(vectors, ids))
+    exact = {"vectors": lambda ids: by_id(vectors, ids)}
+    together = list(database.nearest_many(vectors[:9], k, **exact))
+    monkeypatch.setattr(nearest_module, "MEASURED_TOGETHER", 100)
+
+    found = database.nearest_many(vectors[:40], k, **exact)
+    single = [database.nearest(query, k, **exact) for query in vectors[:9]]
+
+    assert list(found)[:9] == together == single
 
     for query, matches in zip(vectors[:40], found, strict=True):
         ids, cosines = nearest(vectors, query, k)
@@ -52,15 +59,6 @@ def test_all_candidates_measured_give_the_exact_nearest(database, vectors, k):
         assert got == sorted(got, reverse=True)
         if k == 30:
             assert [match.id for match in matches] == ids
-
-
-def test_candidates_are_measured_some_at_a_time(database, vectors, monkeypatch):
-    exact = {"vectors": lambda ids: by_id(vectors, ids)}
-    together = list(database.nearest_many(vectors[:9], 3, **exact))
-
-    monkeypatch.setattr(nearest_module, "MEASURED_TOGETHER", 100)
-
-    assert list(database.nearest_many(vectors[:9], 3, **exact)) == together
 
 
 def test_a_mapping_may_lack_vectors(database, vectors):
