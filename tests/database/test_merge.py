@@ -1,10 +1,10 @@
 """A database takes the documents of another one as if they were inserted, without their texts."""
 
 from datetime import datetime, timezone
-from random import Random
 
 import numpy as np
 import pytest
+from copied_texts import copied_texts
 from soundness import TINY
 
 import simdb
@@ -16,15 +16,7 @@ WORDS = [f"w{number}" for number in range(300)]
 
 
 def texts(count, seed):
-    """Return texts of which a third are near copies of the ones before."""
-    random = Random(seed)
-    made = []
-    for at in range(count):
-        words = random.choices(WORDS, k=30)
-        if at % 3 == 2:
-            words = [*made[-1].split()[:-1], "other"]
-        made.append(" ".join(words))
-    return made
+    return copied_texts(seed, count, length=30)
 
 
 def contents(database):

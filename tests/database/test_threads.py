@@ -1,11 +1,11 @@
 """The batch verbs give the same answers, in the same order, for any number of threads."""
 
 import importlib
-import random
 import threading
 
 import numpy as np
 import pytest
+from copied_texts import copied_texts
 
 import simdb
 from simdb.core import kernel, threads
@@ -43,16 +43,8 @@ def tiny_parts(monkeypatch):
 
 
 def near_texts(count=COUNT, seed=1):
-    """Return texts of some words, every third a copy of an earlier one with one word replaced."""
-    chance = random.Random(seed)
-    texts = [""]
-    while len(texts) < count:
-        words = [f"word{chance.randrange(400)}" for _ in range(30)]
-        if len(texts) % 3 == 0:
-            words = chance.choice(texts[1:]).split()
-            words[chance.randrange(len(words))] = "other"
-        texts.append(" ".join(words))
-    return texts
+    """Return texts of some words, many of them near copies of earlier ones; the first is empty."""
+    return ["", *copied_texts(seed, count - 1, words=400, length=30, edits=2)]
 
 
 def filled(open_database, tmp_path, kind, number):
