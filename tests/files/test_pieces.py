@@ -1,15 +1,23 @@
-"""Pieces of files: lines are copied in large reads, whatever is left out between them."""
+"""Pieces of files: chosen lines are copied in large reads, and texts come back in any order."""
 
+import json
 import os
 import random
+from itertools import chain
 
 import numpy as np
+import pyarrow
 import pytest
+from over import over
 
 import simdb
+from simdb.core import kernel, memory
 from simdb.core.decoding import text_column
-from simdb.files import pieces
-from simdb.files.pieces import Lines, LineSpool, TextSpool, contents, merged, split_lines
+from simdb.files import pieces, read_again
+from simdb.files.origins import NOWHERE
+from simdb.files.pieces import Lines, LineSpool, RowRange, TextSpool, contents, merged, split_lines
+from simdb.files.read_again import LinesAgain, Names, TextsAgain
+from simdb.files.records import Batch
 
 LINES = [b"%d" % at * (at % 5) + b"\n" for at in range(100)]
 STOPS = np.cumsum([*map(len, LINES)])
@@ -140,3 +148,161 @@ def test_many_texts_are_more_than_the_buffer(monkeypatch):
             spool.add(texts[start : start + 33])
 
         assert read(spool, range(500)) == texts
+
+
+ROW = [b'{"text": %d}' % at for at in range(50)]
+
+
+class Row:
+    """Stands for the files: the origin of a line is its number."""
+
+    def need(self, folder=None):
+        self.is_needed = True
+
+    def place(self, source):
+        return source
+
+    def texts(self, starts, sizes):
+        return text_column(pyarrow.array([f"{start}" for start in starts]))
+
+    def spans(self, starts, sizes):
+        yield Lines("s", "origin", *merged(starts, starts + 1), len(starts))
+
+
+class Target:
+    """Stands for the survivors: takes the numbers of the documents."""
+
+    sources, folder = ("s0", "s1"), None
+
+    def __init__(self, names=()):
+        self.names = iter(names)
+
+    def numbers(self, sources):
+        return np.full(len(sources), next(self.names, 0))
+
+    def finish(self):
+        self.is_finished = True
+
+    def write(self, pieces):
+        self.ranges = [len(piece.starts) for piece in pieces()]
+        self.written = [*chain(*map(numbers, pieces()))]
+        self.by_source = [[*chain(*map(numbers, pieces(source=at)))] for at in (0, 1)]
+
+
+def numbers(piece):
+    """Return the numbers of the documents of a piece."""
+    if isinstance(piece, RowRange) or piece.descriptor == "origin":
+        ranges = zip(piece.starts.tolist(), piece.stops.tolist(), strict=True)
+        return [at for start, stop in ranges for at in range(start, stop)]
+    return [json.loads(line)["text"] for line in split_lines(contents(piece))]
+
+
+def batches(kinds):
+    """Return batches of ten documents; each kind says which of them wait."""
+    for number, kind in enumerate(kinds):
+        every = range(10 * number, 10 * number + 10)
+        starts = [NOWHERE if kind == "all" or (kind == "some" and at % 3) else at for at in every]
+        yield Batch(
+            ids=[f"{at}" for at in every],
+            texts=[f"{at}" for at in every],
+            sources=["s"] * 10,
+            positions=[at + 1 for at in every],
+            sizes=[len(ROW[at]) + 1 for at in every],
+            lines=None if kind == "rows" else [ROW[at] for at in every],
+            origins=None if kind in ("all", "rows") else starts,
+        )
+
+
+KINDS = [["none"] * 4, ["all"] * 4, ["none", "some", "all", "some"], ["some", "some"], []]
+
+
+def as_text(value):
+    return value if isinstance(value, str) else value.decode()
+
+
+@over("kinds", KINDS)
+def test_texts_come_back_by_position(kinds):
+    with TextsAgain(Row()) as texts:
+        for batch in batches(kinds):
+            texts.add(batch)
+        count = 10 * len(kinds)
+
+        for step in (1, 3, 7):
+            wanted = np.arange(0, count, step, dtype=np.uint32)
+            found = [as_text(each) for each in texts.texts(wanted)]
+            assert found == [f"{at}" for at in wanted]
+        assert list(texts.texts(np.empty(0, np.uint32))) == []
+
+
+@pytest.mark.parametrize("kinds", [*KINDS, ["rows", "none", "some", "rows", "all"]])
+@pytest.mark.parametrize("read", [1, 7, 1000])
+def test_chosen_documents_are_handed_on_wherever_they_lie(monkeypatch, kinds, read):
+    monkeypatch.setattr(read_again, "READ_DOCUMENTS", read)
+    chosen = [at % 4 != 1 for at in range(10 * len(kinds))]
+    target = Target(at % 2 for at in range(len(kinds)))
+
+    with LinesAgain(Row(), target) as lines:
+        for batch in batches(kinds):
+            lines.add(batch)
+        lines.copy(np.array(chosen, np.bool_), target)
+
+    every = [at for at, each in enumerate(chosen) if each]
+    assert target.written == every
+    assert target.is_finished
+    of_source = [[at for at in every if at // 10 % 2 == number] for number in (0, 1)]
+    assert target.by_source == of_source
+
+
+def test_neighbours_are_one_range():
+    target = Target()
+
+    with LinesAgain(Row(), target) as lines:
+        for batch in batches(["none", "none", "rows", "all", "all"]):
+            lines.add(batch)
+        lines.copy(np.arange(50) != 14, target)
+
+    assert target.ranges == [2, 1, 1]
+
+
+@over("held", [1 << 26, 200, 0])
+def test_ids_come_back_and_each_document_has_one_of_its_own(monkeypatch, held):
+    monkeypatch.setattr(memory, "COLUMN_BYTES", held)
+    chance, every = random.Random(held), []
+    drawn = ["a", b"b", 3, "long" * 30, *range(50, 80)]
+
+    with Names() as names:
+        for size in (1, 7, 20, 3):
+            ids = [chance.choice(drawn) for _ in range(size)]
+            places = np.arange(len(every) + 1, len(every) + size + 1)
+            names.add(
+                Batch(ids=ids, texts=ids, sources=["s"] * size, positions=places, sizes=places)
+            )
+            every += ids
+        names.settle()
+        wanted = np.array(chance.sample(range(len(every)), len(every)))
+        own, read = names.of(wanted), names.of(wanted, as_read=True)
+        none = names.of(wanted[:0])
+
+    assert read == [every[at] for at in wanted.tolist()]
+    assert len(set(own)) == len(every)
+    first = [every.index(each) for each in every]
+    for at, id in zip(wanted.tolist(), own, strict=True):
+        assert (id == every[at]) == (first[at] == at)
+    assert names.renamed == len(every) - len(set(every)) > 0
+    assert none == []
+
+
+def test_ids_of_one_hash_stay_as_they_are(monkeypatch):
+    encode = kernel.encode_ids
+    monkeypatch.setattr(
+        kernel, "encode_ids", lambda ids, key: (*encode(ids)[:2], np.zeros(40, "u8"))
+    )
+    ids = [f"id {at}" for at in range(40)]
+
+    with Names() as names:
+        places = np.arange(1, 41)
+        names.add(Batch(ids=ids, texts=ids, sources=["s"] * 40, positions=places, sizes=places))
+        names.settle()
+
+        assert names.of(places - 1) == ids
+        assert names.renamed == 0
