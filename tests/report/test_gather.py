@@ -229,17 +229,6 @@ def test_sizes_and_times_are_those_of_the_database(varied):
     assert facts.created <= facts.written <= facts.made
 
 
-def test_a_lock_file_that_was_made_later_does_not_say_when_the_database_was_created(varied):
-    """A copy of the data file alone gets new lock files when it is first opened."""
-    data = os.stat(os.path.join(varied.path, "data.mdb")).st_mtime
-    os.utime(os.path.join(varied.path, "writer.lock"), (data + 60, data + 60))
-
-    facts = gather(varied, Question())
-
-    assert facts.created is None
-    assert facts.written.timestamp() == pytest.approx(data)
-
-
 def test_texts_are_asked_for_the_documents_that_are_shown(varied):
     texts = dict(zip(varied, varied_texts(80, 3), strict=True))
     asked = []
@@ -257,9 +246,3 @@ def test_texts_are_asked_for_the_documents_that_are_shown(varied):
     assert all(member.pieces for member in shown)
     assert all(member.pieces[0].text.split()[0] in texts[member.id] for member in shown
                if member.pieces[0].kind == "same")  # fmt: skip
-
-
-@over("wrong", [{"similarity": 2.0}, {"distance": 99}, {"search": "pms"}, {"recall": 0.0}])
-def test_an_impossible_threshold_is_refused(varied, wrong):
-    with pytest.raises(simdb.OptionError):
-        gather(varied, Question(**wrong))

@@ -7,8 +7,7 @@ import pytest
 
 import simdb
 from simdb import spark as ss
-from simdb.spark import packing, pairing, sketching
-from simdb.spark.distributed import plan_pairs
+from simdb.spark import pairing, sketching
 
 arrow = pytest.importorskip("pyarrow")
 
@@ -25,62 +24,6 @@ def bits():
         copies ^= np.uint64(1) << generator.integers(0, 64, len(copies)).astype(np.uint64)
     distinct = np.unique(copies)
     return np.concatenate([generator.permutation(distinct)[:COPIES], others[1:]])
-
-
-def tasks_of(bits, limit):
-    """Return the plan, its tasks, and the packed rows of each partition."""
-    plan = plan_pairs(len(bits), distance=3, tasks=PARTITIONS)
-    batch = arrow.RecordBatch.from_arrays(
-        [arrow.array(np.arange(len(bits))), arrow.array(bits.view(np.int64))], ["key", "row"]
-    )
-    sizes = np.diff(plan.split(plan.rows(bits)).offsets)
-    shared = pairing.make_tasks(plan, sizes, PARTITIONS, limit or plan.cell_documents)
-    packed = arrow.Table.from_batches(list(pairing._pack_parts(plan, shared, [batch])))
-    packed = packed.sort_by([("task", "ascending"), ("chunk", "ascending")])
-    places = packed.column("place").to_numpy()
-    inputs = [packed.filter(arrow.array(places == at)).to_batches() for at in range(PARTITIONS)]
-    return plan, shared, inputs
-
-
-def sent(batches):
-    """Count the documents that a partition gets."""
-    return sum(len(blob.keys) for batch in batches for blob in packing.blobs(batch))
-
-
-def links_of(plan, shared, inputs):
-    found = pairing._find_links(plan, shared, inputs)
-    (batch,) = pairing._join_some(found)
-    return list(zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True))
-
-
-def components_of(links):
-    """Return the components, by a forest in a dict."""
-    parents = {}
-
-    def root(key):
-        while parents.setdefault(key, key) != key:
-            key = parents[key]
-        return key
-
-    for left, right in links:
-        left, right = sorted((root(left), root(right)))
-        parents[right] = left
-    found = {}
-    for key in parents:
-        found.setdefault(root(key), set()).add(key)
-    return {frozenset(members) for members in found.values()}
-
-
-def test_a_task_makes_fewer_links_than_it_has_documents(bits):
-    plan, shared, inputs = tasks_of(bits, None)
-
-    found = [links_of(plan, shared, each) for each in inputs]
-    pairs = sum(len(batch) for each in inputs for batch in pairing._find_pairs(plan, shared, each))
-
-    assert all(len(links) < sent(each) for links, each in zip(found, inputs, strict=True))
-    links = [link for each in found for link in each]
-    assert len(links) <= pairs / 4
-    assert max(map(len, components_of(links))) > COPIES // 2
 
 
 def clusters_of(frame):
@@ -108,12 +51,8 @@ def sent_links(monkeypatch):
     return counts
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(("limit", "forests"), [(None, 2), (LIMIT, 32)])
-def test_links_that_leave_a_job_are_fewer_than_documents(
-    spark, bits, sent_links, monkeypatch, limit, forests
-):
-    monkeypatch.setattr(pairing, "FORESTS", forests)
+def test_links_that_leave_a_job_are_fewer_than_documents(spark, bits, sent_links, monkeypatch):
+    monkeypatch.setattr(pairing, "FORESTS", 2)
     table = {
         "id": np.arange(len(bits)),
         "fp": bits.view(np.int64),
@@ -123,7 +62,7 @@ def test_links_that_leave_a_job_are_fewer_than_documents(
     note = json.dumps(["Simhash", {}])
     sketches = frame.withMetadata("fp", {sketching.METADATA: note}).cache()
 
-    found = ss.clusters(sketches, distance=3, partitions=PARTITIONS, block_limit=limit)
+    found = ss.clusters(sketches, distance=3, partitions=PARTITIONS, block_limit=LIMIT)
 
     single = [sorted(map(int, each)) for each in simdb.find_clusters(bits, 5, 3)]
     assert clusters_of(found) == {members[0]: members for members in single}
