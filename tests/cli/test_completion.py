@@ -129,12 +129,3 @@ def test_an_unknown_shell_is_wrong_use(simdb_run, monkeypatch):
     assert "bash, zsh, fish, got 'tcsh'" in simdb_run("--install-completion", "tcsh").notes
     monkeypatch.setenv("SHELL", "")
     assert "SHELL names none; name one" in simdb_run("--show-completion").notes
-
-
-def test_a_home_that_cannot_be_written_is_one_line(simdb_run, home):
-    (home / ".local").write_text("a file")
-
-    ran = simdb_run("--install-completion")
-
-    assert ran.code == 2
-    assert ran.notes.startswith("simdb: ")

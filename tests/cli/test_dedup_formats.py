@@ -39,9 +39,7 @@ def unpacked(name):
     return content
 
 
-@pytest.mark.parametrize(
-    ("name", "options"), [("K.NDJSON", []), ("k.jsonl.gz", ["--db", "d"]), ("k.jsonl.zst", [])]
-)
+@over(("name", "options"), [("K.NDJSON", []), ("k.jsonl.zst", ["--db", "d"])])
 def test_json_lines_survive_byte_for_byte(simdb_run, tmp_path, name, options):
     (tmp_path / "a.jsonl").write_bytes(LINES)
 

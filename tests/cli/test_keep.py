@@ -95,13 +95,6 @@ def test_a_dash_writes_what_is_kept_to_standard_output(simdb_run, write_lines, o
     assert "2 duplicates" in ran.notes
 
 
-def test_a_dash_lists_the_files_that_are_kept(simdb_run):
-    for name in "ab":
-        Path(f"{name}.txt").write_text(BASE)
-
-    assert simdb_run("dedup", "a.txt", "b.txt", "-o", "-").output.splitlines() == ["a.txt"]
-
-
 def test_a_dash_writes_rows_once_to_standard_output(simdb_run, write_lines):
     write_lines("a.jsonl", *records(1, 2))
     simdb_run("insert", "d", "a.jsonl")

@@ -71,16 +71,6 @@ def test_two_documents_are_explained_and_a_search_is_planned(simdb_run, texts):
         assert ("in each of 3 databases" in found["reason"]) == (given == [])
 
 
-def test_stats_counts_all_shards(simdb_run, texts):
-    (found,) = simdb_run("stats", "many").rows
-
-    assert found["document_count"] == len(texts)
-    assert [each["document_count"] for each in found["shards"]] == [
-        simdb_run("stats", f"many/shard-{number:05d}").rows[0]["document_count"]
-        for number in range(SHARDS)
-    ]
-
-
 def test_check_and_doctor_look_at_every_shard(simdb_run, texts, tmp_path):
     assert simdb_run("check", "many", "--deep").code == 0
     assert simdb_run("doctor", "many").code in (0, 1)

@@ -1,7 +1,6 @@
 """The commands that look after a database: dump, load, rebuild, doctor."""
 
 import os
-import stat
 from importlib import import_module
 
 import pytest
@@ -34,15 +33,6 @@ def test_a_dump_is_loaded_into_a_new_database(simdb_run, db):
         assert [(each, database.get(each).metadata) for each in database] == [
             ("x", {"n": 1}), (b"y", "m"),
         ]  # fmt: skip
-
-
-def test_only_the_owner_can_read_a_dump_and_a_loaded_database(simdb_run, db):
-    simdb_run("dump", db, "-o", "file")
-    simdb_run("load", "new", "file")
-
-    paths = ["file", *(os.path.join("new", name) for name in os.listdir("new"))]
-    assert {stat.S_IMODE(os.stat(path).st_mode) for path in paths} == {0o600}
-    assert stat.S_IMODE(os.stat("new").st_mode) == 0o700
 
 
 def test_dump_and_load_work_in_a_pipe(simdb_run, db):

@@ -82,6 +82,8 @@ def run(*arguments):
         (["a", "--lowercase"], ("a", None, 3, None, None, None, None, True, False)),
         (["a", "--no-lowercase", "-l"], ("a", None, 3, None, None, None, None, False, True)),
         (["--loud", "--", "-a"], ("-a", None, 3, None, None, None, None, None, True)),
+        (["a", "-l", "--loud", "-w", "-"], ("a", None, 3, None, None, None, None, None, True)),
+        (["a", "--where", "./-x.csv"], ("a", None, 3, None, None, None, None, None, False)),
     ],
 )  # fmt: skip
 def test_values_have_the_types_of_the_annotations(arguments, printed):
@@ -126,19 +128,6 @@ def test_a_slip_of_an_option_is_not_taken_for_a_value(arguments, message):
 
     assert ran.exit_code == 2
     assert message in ran.output
-
-
-@over(
-    "arguments",
-    [
-        ["a", "-l", "--loud"],
-        ["a", "--named", "x", "--named", "y"],
-        ["a", "--where", "-"],
-        ["a", "--where", "./-x.csv"],
-    ],
-)
-def test_flags_and_lists_may_come_again_and_a_dash_is_a_place(arguments):
-    assert run(*arguments).exit_code == 0
 
 
 def test_the_help_has_the_text_and_every_parameter(monkeypatch):
