@@ -1,0 +1,351 @@
+"""Pairs of things: what somebody has in hand, and what changes under it.
+
+`CHANGES` and `THINGS` are the two sides of a table that a test crosses; both work in this process
+or in an `Other` one, beside a `World`, which is a dict.
+"""
+
+import os
+import pickle
+import random
+import signal
+import traceback
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from multiprocessing import Pipe
+from typing import Any
+
+from readings import Entry, Held, assert_same_pairs, check_document, check_reading
+
+import simdb
+from simdb.database import reading
+from simdb.database.state import staged
+from simdb.database.write import commit
+
+WORDS = [f"w{number}" for number in range(400)]
+TINY = {"delta_documents": 6, "growth": 2, "recall": 1.0, "keep_times": "inserted"}
+CLUSTERED = simdb.Options(keep_clusters="distance", **TINY)
+FILLED = simdb.Options(passages=True, features=True, **TINY)
+SIGNED = simdb.Options(sketch=simdb.Minhash(), keep_clusters="similarity", **TINY)
+
+
+@dataclass
+class World:
+    """What a database must hold, which changes with it; some ids in it belong to one shard of two.
+
+    `size`: how many documents a change of many has; `families`: how many kinds of texts there are.
+    """
+
+    options: simdb.Options
+    size: int = 8
+    families: int = 12
+    chance: random.Random = field(default_factory=lambda: random.Random(1))
+    documents: dict[Any, Entry] = field(default_factory=dict)
+    gone: list[Any] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)
+    now: int = 1000
+    made: int = 0
+
+    def held(self, **own):
+        own = {"notes": self.notes, "gone": self.gone[-9:]} | own
+        return Held(self.documents, self.options, is_brief=True, sample=99, **own)
+
+    def copy(self):
+        """Return a world that changes by itself, and in the same way."""
+        return pickle.loads(pickle.dumps(self))
+
+    def new(self, count):
+        """Return new documents."""
+        ids: list[Any] = []
+        while len(ids) < count:
+            self.made += 1
+            id = [f"d{self.made}", self.made, b"%d" % self.made][self.made % 3]
+            if simdb.shard_of([id], 2)[0] == 1:
+                ids.append(id)
+        return {id: self.entry() for id in ids}
+
+    def entry(self):
+        """Return a document of a family: some words of it are changed, or all are missing."""
+        chance = self.chance
+        words = random.Random(chance.randrange(self.families)).choices(WORDS, k=40)
+        for _ in range(chance.choice([0, 0, 1, 3])):
+            words[chance.randrange(3)] = WORDS[chance.randrange(3)]
+        text = " ".join(words) if chance.random() > 0.03 else ""
+        return Entry(text, {"at": chance.randrange(3)}, self.now)
+
+    def some(self, count):
+        return self.chance.sample(list(self.documents), min(count, len(self.documents)))
+
+    def put(self, entries):
+        for id, entry in entries.items():
+            self.documents.pop(id, None)
+            self.documents[id] = entry
+
+    def drop(self, ids):
+        for id in ids:
+            del self.documents[id]
+        self.gone += ids
+
+
+def columns(entries):
+    rows = entries.values()
+    return [*entries], [each.text for each in rows], [each.metadata for each in rows]
+
+
+def inserts(database, world):
+    entries = world.new(1)
+    database.insert_many(*columns(entries))
+    world.put(entries)
+
+
+def inserts_many(database, world):
+    entries = world.new(3 * world.size)
+    database.insert_many(*columns(entries))
+    world.put(entries)
+
+
+def deletes(database, world):
+    ids = world.some(world.size)
+    assert database.delete_many(ids) == len(ids)
+    world.drop(ids)
+
+
+def deletes_by_metadata(database, world):
+    at, limit = world.chance.randrange(3), world.chance.randrange(1, world.size)
+    ids = [id for id, each in world.documents.items() if each.metadata == {"at": at}][:limit]
+    database.update_metadata(ids[0], {"at": -1}) if ids else None
+    assert database.delete_where(lambda metadata: metadata == {"at": -1}) == len(ids[:1])
+    world.drop(ids[:1])
+
+
+def replaces(database, world):
+    entries = {id: world.entry() for id in world.some(world.size // 2)}
+    database.insert_many(*columns(entries), on_conflict="replace")
+    world.put(entries)
+
+
+def expires(database, world):
+    times = sorted(each.time for each in world.documents.values())
+    before = times[min(world.size // 2, len(times) - 1)]
+    old = [id for id, each in world.documents.items() if each.time < before]
+    assert database.expire(datetime.fromtimestamp(before, timezone.utc)) == len(old)
+    world.drop(old)
+
+
+def notes_and_updates(database, world):
+    entries = {id: {"at": world.chance.randrange(3), "new": id} for id in world.some(3)}
+    for id, metadata in entries.items():
+        database.update_metadata(id, metadata)
+        world.documents[id] = world.documents[id]._replace(metadata=metadata)
+    name, content = world.chance.choice("ab"), world.chance.choice([None, [world.made]])
+    if isinstance(database, simdb.Database):
+        with database.write() as transaction:
+            transaction.set_note(name, content)
+    else:
+        database.set_note(name, content)
+    world.notes[name] = content
+
+
+def claims(database, world):
+    entries = {**world.new(world.size), **{id: world.documents[id] for id in world.some(1)}}
+    bound = {"similarity": 0.8} if world.options.is_minhash else {"distance": 6}
+    found = database.add_many_if_new(*columns(entries), **bound, recall=1.0)
+    for (id, entry), row in zip(entries.items(), found, strict=True):
+        known = id in world.documents
+        near = known or world.held().matches(entry.text, **bound)
+        assert bool(row) == bool(near)
+        if not near:
+            world.put({id: entry})
+
+
+def aborts(database, world):
+    with database.write() as transaction:
+        inserts_many(transaction, world.copy())
+        deletes(transaction, world.copy())
+        transaction.set_note("a", "never")
+        transaction.abort()
+
+
+def is_killed(database, world):
+    """Let a child be killed when all of its commit but the manifest is written."""
+    child = os.fork()
+    if not child:
+        commit.Writer.put_manifest = lambda *given: os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            with simdb.open(database.path, timeout=9) as own, own.write() as transaction:
+                inserts_many(transaction, world)
+                deletes(transaction, world)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def merges(database, world):
+    entries = world.new(world.size)
+    with simdb.open(None, options=database.options) as other:
+        other.insert_many(*columns(entries))
+        assert database.merge(other) == len(entries)
+    world.put(entries)
+
+
+def compacts(database, world):
+    database.compact()
+
+
+def rebuilds(database, world):
+    more = {} if world.options.is_minhash else {"polytopes": world.chance.randrange(3)}
+    database.rebuild(**more)
+
+
+def calibrates(database, world):
+    if not world.options.is_minhash:
+        database.calibrate(seed=world.made)
+
+
+def copies(database, world):
+    world.made += 1
+    path = f"{database.path}-{world.made}-copy"
+    database.copy(path)
+    with simdb.open(path) as copy:
+        check_reading(copy, world.held(), CHECKED)
+        deletes(copy, world.copy())
+
+
+CHANGES = {
+    each.__name__: each
+    for each in (
+        inserts, inserts_many, deletes, deletes_by_metadata, replaces, expires, notes_and_updates,
+        claims, aborts, is_killed, merges, compacts, rebuilds, calibrates, copies,
+    )
+}  # fmt: skip
+# What a write transaction can stage, too.
+STAGED = (inserts_many, deletes, deletes_by_metadata, replaces, expires, notes_and_updates, claims)
+CHECKED = (
+    "__len__", "keys", "__contains__", "contains_many", "get", "query", "first", "find_all",
+    "times_many", "compare", "note", "cluster",
+)  # fmt: skip
+
+
+class Hand:
+    """A handle, and what was begun with it: a snapshot, and what is read in parts.
+
+    `is_only`: nothing is begun, so nothing keeps an old state.
+    """
+
+    def __init__(self, database, *, is_only=False, has_notes=True):
+        self.database, self.is_only, self.has_notes = database, is_only, has_notes
+
+    def begin(self, held):
+        """Begin to read; the answers are those of this state, whatever changes."""
+        self.then = held
+        if self.is_only:
+            return
+        self.snapshot = self.database.read()
+        self.parts = [iter(self.database), self.database.items()]
+        self.first = [next(each, None) for each in self.parts]
+        self.pairs = self.database.find_all(**held.criteria[0], recall=1.0, verify="estimate")
+
+    def check(self, held, shown=None):
+        """Assert that the handle shows the last commit, and the rest what it began with."""
+        assert shown is None or not self.has_notes or shown == shown_by(self.database, *shown[:1])
+        check_reading(self.database, held, CHECKED if self.has_notes else CHECKED[:-2])
+        if self.is_only:
+            return
+        check_reading(self.snapshot, self.then, CHECKED)
+        self.snapshot.close()
+        ids, items = ([first, *rest] for first, rest in zip(self.first, self.parts, strict=True))
+        assert ids == (self.then.ids or [None])
+        assert [id for id, _ in items if id in self.then.texts] == self.then.some
+        for id, found in items:
+            if id in self.then.texts:
+                check_document(self.then, id, found)
+        assert_same_pairs(self.pairs, self.then, self.then.pairs(**self.then.criteria[0]))
+
+
+def shown_by(database, is_planned):
+    """Return what a handle knows of the calibration, and how it would search if `is_planned`."""
+    bounds = [{"distance": 3}, {"distance": 9}, {"similarity": 0.8}] if is_planned else []
+    plans = [database.plan(**each, recall=0.9, search="psm") for each in bounds]
+    calibrated = database.stats().calibrated_count
+    return is_planned, calibrated, [(each.recall, each.reason) for each in plans]
+
+
+class Other:
+    """A forked process that does what it is asked, with things that it keeps in a dict."""
+
+    def __init__(self, end, database=None):
+        """Fork; `end` is an ExitStack that ends the process.  It holds the parent's `database`."""
+        self.link, link = Pipe()
+        self.child = os.fork()
+        if not self.child:
+            self.link.close()
+            try:
+                serve(link, [] if database is None else [Hand(database)])
+            finally:
+                os._exit(0)
+        link.close()
+        end.callback(self.end)
+
+    def do(self, work, *given):
+        self.link.send((work, given))
+        error, answer = self.link.recv()
+        assert not error, error
+        return answer
+
+    def end(self):
+        self.link.close()
+        os.waitpid(self.child, 0)
+
+
+def serve(link, hands):
+    reading.ITERATED_IDS, reading.ITERATED_DOCUMENTS = 16, 16
+    while True:
+        try:
+            work, given = link.recv()
+        except EOFError:
+            return
+        try:
+            link.send(("", work(hands, *given)))
+        except BaseException:
+            link.send((traceback.format_exc(), None))
+
+
+def change(database, name, world):
+    """Apply a change; return the world with it."""
+    tick(world)
+    CHANGES[name](database, world)
+    return world
+
+
+def tick(world):
+    """Let it be as late as it is in a world."""
+    staged.time = lambda: world.now
+
+
+def change_in(hands, path, name, world):
+    """Apply a change in a process that opens the database for it; return None if it was busy."""
+    try:
+        with simdb.open(path, "w", timeout=0.01) as database:
+            return change(database, name, world)
+    except simdb.BusyError:
+        return None
+
+
+def hold(hands, path):
+    """Open a database to hold it."""
+    hands.append(Hand(simdb.open(path, "r")))
+
+
+def begin_in(hands, held):
+    for each in hands:
+        each.begin(held)
+
+
+def check_in(hands, held, shown=None):
+    for each in hands:
+        each.check(held, shown)
+
+
+def read_in(hands, held):
+    """Ask a handle in another process by the verbs that find documents."""
+    for each in hands:
+        check_reading(each.database, held, (*CHECKED, "find_clusters", "items", "nearest"))
