@@ -11,21 +11,19 @@ HAS_SETUPTOOLS = $(BIN)/python -c \
   'import setuptools; exit(int(setuptools.__version__.split(".")[0]) < 77)' 2>/dev/null
 KERNEL = $(wildcard $(addprefix simdb_ext/,*.pyx *.pxd *.h */*.pxi */*.[ch] */*/*.[ch]))
 
-# `make test JOBS=1`, `make fuzz SECONDS=300 TARGETS="page database"`, `make campaigns SECONDS=300`,
-# `make torture SEEDS=20 DOCUMENTS="1000 20000"`, `make mutants SEED=7`,
-# `make figures FIGURES="--documents 100k"`
+# `make test JOBS=1`, `make fuzz SECONDS=300 KINDS="session burst" SEED=7`, `make mutants SEED=7`,
+# `make decoders SECONDS=300 TARGETS="page database"`, `make figures FIGURES="--documents 100k"`
 SECONDS ?= 30
+KINDS ?=
 TARGETS ?=
-SEED ?= 1
-SEEDS ?= 250
-DOCUMENTS ?= 1000 20000 200000 2000000
+SEED ?= $(shell date +%j%H%M)
 JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 FIGURES ?=
 
 # Compiled modules are kept: hundreds of processes of the tests start from them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test test-all oldest coverage mutants fuzz torture campaigns sanitize sanitize-threads lint bench figures \
+.PHONY: help demo test test-all oldest coverage mutants fuzz decoders sanitize sanitize-threads lint bench figures \
   build wheels docs reference clean
 
 help:  ## list the tasks
@@ -74,17 +72,12 @@ mutants: $(VENV)/.developed  ## change one line at a time: how many changes do t
 	  --reached $(MUTANTS)/reached.jsonl >$(MUTANTS)/killed.jsonl
 	$(BIN)/python tools/mutants/mutants.py table $(MUTANTS)/killed.jsonl
 
-fuzz: $(VENV)/.developed  ## feed any bytes to all decoders and parsers: SECONDS, TARGETS
+fuzz: $(VENV)/.developed  ## do random things beside a model, with kills and errors: SECONDS, KINDS, SEED
+	$(BIN)/python tools/fuzz/fuzz.py --seconds $(SECONDS) --seed $(SEED) $(if $(KINDS),--only $(KINDS))
+
+decoders: $(VENV)/.developed  ## feed any bytes to all decoders and parsers with atheris: SECONDS, TARGETS
 	@$(INSTALL) 'atheris>=2.3'
-	$(BIN)/python tools/fuzz/run.py --seconds $(SECONDS) $(TARGETS)
-
-torture: $(VENV)/.developed  ## compare all verbs with brute force: SEEDS, DOCUMENTS
-	$(BIN)/python tools/torture/differential.py --seeds $(SEEDS) --jobs 2
-	$(BIN)/python tools/torture/repeats.py --worlds $(SEEDS) --seed $(shell date +%j%H%M)
-	$(BIN)/python tools/torture/differential.py --documents $(DOCUMENTS) --seed $(shell date +%j%H%M)
-
-campaigns: $(VENV)/.developed  ## run the short forms of all of tools/torture at drawn seeds: SECONDS
-	$(BIN)/python tools/torture/campaigns.py --seconds $(SECONDS)
+	$(BIN)/python tools/fuzz/decoders/run.py --seconds $(SECONDS) $(TARGETS)
 
 SANITIZED = build/sanitize
 # Leaks are not reported: the interpreter itself does not free everything before it ends.
@@ -101,9 +94,8 @@ sanitize: $(VENV)/.developed  ## test the kernel with ASan, UBSan and bounds che
 	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python -m pytest -q \
 	  -p no:cacheprovider -m "not slow" tests/kernel tests/sketch tests/fuzz tests/storage \
 	  tests/database/test_exactness.py tests/database/test_transaction.py tests/database/test_recall.py
-	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python tools/torture/texts.py --seeds 50
-	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python \
-	  tools/torture/differential.py --seeds 20 --steps 100
+	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python tools/fuzz/fuzz.py \
+	  --only session texts decoders --cases 80 --seed 1 --limit 2000
 
 THREADED = build/threads
 
@@ -115,7 +107,8 @@ sanitize-threads: $(VENV)/.developed  ## run the kernel with TSan, in several th
 	cd $(THREADED) && SIMDB_DEBUG=thread $(abspath $(BIN))/python setup.py -q build_ext --inplace
 	cd $(THREADED) && LD_PRELOAD=$$(gcc -print-file-name=libtsan.so) \
 	  TSAN_OPTIONS=report_bugs=1:ignore_noninstrumented_modules=1:exitcode=66 \
-	  PYTHONPATH=. $(abspath $(BIN))/python tools/torture/races.py
+	  PYTHONPATH=. $(abspath $(BIN))/python tools/fuzz/fuzz.py --only burst --inside \
+	  --cases 6 --steps 2 --documents 300 --seed 1
 
 lint: $(VENV)/.developed  ## check style, types and architecture
 	$(BIN)/ruff check .

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import xxhash
 
-from simdb.core import kernel
+from simdb.core import errors, kernel
 from simdb.core.errors import CorruptError, FormatError, InputError, NotFoundError
 from simdb.core.stored_options import decode_settings
 from simdb.core.text_sketch import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
@@ -139,8 +139,7 @@ def salvaged_idf(directory: str, checksum: int) -> tuple[IdfTable | None, str]:
     if not problem:
         return read_own_idf(directory, checksum), ""
     try:
-        content = _mapped(path)
-        head = _read_head(path, content)
+        head = _read_head(path, content := _mapped(path))
     except (CorruptError, FormatError, InputError, NotFoundError):
         return None, problem
     if head.checksum != checksum:
@@ -209,7 +208,8 @@ def _mapped(path: str) -> mmap.mmap:
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no IDF table at {path}") from error
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+        kind = errors.Error if error.errno in errors.TOO_MANY_FILES else InputError
+        raise kind(f"{path} cannot be read: {error}") from error
 
 
 def _read_head(path: str, content: mmap.mmap) -> _IdfHead:

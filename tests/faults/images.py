@@ -37,11 +37,15 @@ class File:
 class Disk:
     """The files of one directory: what is on the disk, and the calls that may not be."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, files=None):
+        """Begin with some files, {name: (inode, bytes)}, or with none."""
+        begun = {
+            name: (inode, File(bytearray(held))) for name, (inode, held) in (files or {}).items()
+        }
         self._directory = str(directory)
-        self._inodes = {}  # inode -> File, as the process sees it
-        self._names = {}  # name -> File, as the process sees it
-        self._durable = {}  # name -> File, as it is on the disk
+        self._inodes = dict(begun.values())  # inode -> File, as the process sees it
+        self._names = {name: file for name, (_, file) in begun.items()}  # as the process sees them
+        self._durable = dict(self._names)  # name -> File, as it is on the disk
         self._changes = []  # the states of the names after that
         self.mark = -1
 

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +25,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum call { WRITE = 'w', SYNC = 's', TRUNCATE = 't', RENAME = 'r', UNLINK = 'u', MARK = 'm' };
-enum fault { INPUT_OUTPUT = 1, NO_SPACE = 2, SHORT = 3, QUOTA = 4, FOR_EVER = 16 };
+enum call { WRITE = 'w', SYNC = 's', TRUNCATE = 't', RENAME = 'r', UNLINK = 'u', OPEN = 'o', MARK = 'm' };
+enum fault { INPUT_OUTPUT = 1, NO_SPACE = 2, SHORT = 3, QUOTA = 4, NO_DESCRIPTOR = 5, FOR_EVER = 16 };
 
 struct record {
     uint8_t call, is_durable;
@@ -74,6 +75,7 @@ static int fault_of(enum call call) {
     int is_due = armed_fault & FOR_EVER ? counted >= armed_at : counted == armed_at;
     int fault = armed_fault & ~FOR_EVER;
     if (!armed_at || !is_due) return 0;
+    if (fault == NO_DESCRIPTOR || call == OPEN) return fault == NO_DESCRIPTOR && call == OPEN ? fault : 0;
     if (call == WRITE) return fault;
     if (fault == SHORT) return 0;
     int is_room = fault == NO_SPACE || fault == QUOTA;
@@ -81,7 +83,8 @@ static int fault_of(enum call call) {
 }
 
 static int refuse(int fault) {
-    errno = fault == NO_SPACE ? ENOSPC : fault == QUOTA ? EDQUOT : EIO;
+    errno = fault == NO_SPACE ? ENOSPC : fault == QUOTA ? EDQUOT
+            : fault == NO_DESCRIPTOR ? EMFILE : EIO;
     return -1;
 }
 
@@ -199,6 +202,23 @@ int msync(void *address, size_t size, int flags) {
     pthread_mutex_unlock(&guard);
     return fault ? refuse(fault) : REAL(msync)(address, size, flags);
 }
+
+/* Defines a call that opens a file; only with a fault of descriptors it is counted. */
+#define OPENING(name)                                                                              \
+    int name(const char *path, int flags, ...) {                                                   \
+        va_list more;                                                                              \
+        va_start(more, flags);                                                                     \
+        mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(more, mode_t) : 0;                  \
+        va_end(more);                                                                              \
+        int is_counted = (armed_fault & ~FOR_EVER) == NO_DESCRIPTOR && is_watched_path(path);      \
+        pthread_mutex_lock(&guard);                                                                \
+        int fault = is_counted ? fault_of(OPEN) : 0;                                               \
+        pthread_mutex_unlock(&guard);                                                              \
+        return fault ? refuse(fault) : REAL(name)(path, flags, mode);                              \
+    }
+
+OPENING(open)
+OPENING(open64)
 
 int rename(const char *from, const char *to) {
     if (!is_watched_path(from)) return REAL(rename)(from, to);

@@ -1,5 +1,6 @@
 """IDF table files are read as they were written, or refused with a reason."""
 
+import errno
 import os
 
 import numpy as np
@@ -83,6 +84,20 @@ def test_a_table_that_is_not_there_is_not_found(tmp_path):
 def test_a_directory_is_no_table(tmp_path):
     with pytest.raises(simdb.InputError, match="no regular file"):
         simdb.load_idf(tmp_path)
+
+
+def test_a_table_is_not_called_damaged_for_want_of_a_descriptor(path, monkeypatch):
+    """A rebuild that could open no more files offered to drop what it took for damaged."""
+
+    def refuse(*_):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(idf_file, "open", refuse, raising=False)
+
+    with pytest.raises(simdb.Error, match="Too many open files") as caught:
+        list(problems_of(path, None))
+
+    assert type(caught.value) is simdb.Error
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"x" * 64, b"{}" * 500])

@@ -187,3 +187,6 @@ WRITING = (
     insert, insert, insert_many, insert_many, insert_many, insert_batch, insert_batch, add_if_new,
     add_if_new, delete, delete_many, delete_where, expire, update_metadata,
 )  # fmt: skip
+COMMITTING_ONCE = (
+    insert_many, insert_many, insert_batch, add_if_new, delete_many, delete_where, expire,
+)  # fmt: skip

@@ -1,6 +1,4 @@
-"""Deduplicate beside a database again and again, and compare with a dict and a double loop.
-
-    python tools/torture/repeats.py --worlds 500
+"""Repeats: deduplication beside a database again and again, beside a dict and a double loop.
 
 A world is one database with features, so that texts decide everything, and some inputs that come
 again: changed, grown, in another order, after documents were deleted or replaced, after the
@@ -11,11 +9,9 @@ the same one.
 """
 
 import json
-import multiprocessing
 import random
 import shutil
-import sys
-from collections import Counter
+import time
 from contextlib import suppress
 from functools import cache, partial
 from itertools import count
@@ -23,19 +19,14 @@ from pathlib import Path
 
 import numpy as np
 from click.testing import CliRunner
+from soundness import assert_sound
 
 import simdb
+from cases import Child
 from simdb.cli.app import app
 from simdb.cli.options import intake
 from simdb.jobs.deduplication import claims
 
-sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
-
-from soundness import assert_sound
-
-from trials import collected, outcome_of, report, scratch
-
-HANGS_SECONDS = 300
 WORDS = [f"w{number}" for number in range(60)]
 RULES = ["first", "last", "longest", "shortest", "max:n", "min:n"]
 SIMILARITIES = [0.5, 0.7, 0.8, 0.8]
@@ -43,20 +34,8 @@ SHINGLE, LEAST_WORDS, LONGEST_SECONDS = 2, 5, 0.2
 KEPT, SEEN, LEFT, NEW = "kept again", "seen before", "left out again", "compared"
 
 
-def options(parser):
-    parser.add_argument("--worlds", type=int, default=50)
-    parser.add_argument("--steps", type=int, default=25, help="of each world")
-
-
-def run(given):
-    seeds = range(given.seed, given.seed + given.worlds)
-    return collected((tried(seed, given.steps) for seed in seeds), is_quiet=given.json)
-
-
-def tried(seed, steps):
-    with scratch() as folder:
-        ended = outcome_of(lambda: World(seed, folder).run(steps), HANGS_SECONDS)
-    return f"--worlds 1 --seed {seed}", ended.value or {}, [ended.error] * bool(ended.error)
+def run(case):
+    World(case).run(case)
 
 
 @cache
@@ -75,12 +54,13 @@ def jaccard(one, two):
 class World:
     """A database and its oracle: `stored` texts by id, and of each run what it kept and left."""
 
-    def __init__(self, seed, folder):
-        self.chance = chance = random.Random(seed)
-        self.folder, self.path = folder, folder / "db"
+    def __init__(self, case):
+        """Make the database and draw its first texts."""
+        self.chance = chance = random.Random(case.seed)
+        self.folder, self.path = case.folder, case.folder / "db"
         self.sketch = chance.choice([simdb.Simhash, simdb.Minhash])(shingle=SHINGLE)
         self.bits = cache(self._bits)
-        self.stored, self.runs, self.owners, self.found = {}, {}, {}, Counter()
+        self.stored, self.runs, self.owners, self.found = {}, {}, {}, case.counts
         self.texts = [self.text() for _ in range(chance.choice([2, 8]))]
         self.inputs = {f"in{number}.jsonl": [] for number in range(3)}
         self.number = 0
@@ -120,17 +100,16 @@ class World:
         has_values = any(row["n"] is not None for row in rows)
         return self.chance.choice(RULES if has_values else RULES[:4])
 
-    def run(self, steps):
-        """Change inputs and the database, and deduplicate; return what was done how often."""
+    def run(self, case):
+        """Change inputs and the database, and deduplicate."""
         verbs = [self.dedup] * 5 + [self.change, self.against, self.parts, self.move]
-        for _ in range(steps):
+        for number in range(case.steps):
             name = self.chance.choice(list(self.inputs))
             self.edit(self.inputs[name])
             verb = self.chance.choice(verbs)
+            case.step(number, verb.__name__)
             verb(name)
-            self.found[verb.__name__] += 1
         assert_sound(self.path)
-        return self.found
 
     def edit(self, rows):
         """Leave an input as it is, or let it grow, shrink, or change."""
@@ -379,12 +358,6 @@ def killed(call, seconds):
         with suppress(simdb.ExistsError, simdb.InputError):
             call()
 
-    child = multiprocessing.get_context("fork").Process(target=work)
-    child.start()
-    child.join(seconds)
+    child = Child(work)
+    time.sleep(seconds)
     child.kill()
-    child.join()
-
-
-if __name__ == "__main__":
-    sys.exit(report(__doc__, options, run))

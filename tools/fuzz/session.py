@@ -3,16 +3,16 @@
 import os
 import random
 import shutil
-import tempfile
-import time
-from collections import Counter, deque
+import stat
 from itertools import pairwise
 
 from pricing import tables_first
 from soundness import assert_sound
 
 import asking
+import burst
 import changing
+import harming
 import misbehaving
 import simdb
 from drawn import Few, Many
@@ -25,8 +25,13 @@ from simdb.plan.calibration import USUAL_DELAYS
 from simdb.storage import gate
 from sizes import SHARES, shrunk
 
-LAST_STEPS = 12
 SHRUNK_MOST = 2000  # documents up to which constants may be tiny, see sizes.py
+
+
+def run(case):
+    """Run a session with a database that begins empty, or with `case.documents`."""
+    session = Session(case)
+    session.run(case.steps, [burst.burst] if case.kind == "burst" else session.verbs())
 
 
 class AbortError(Exception):
@@ -34,47 +39,43 @@ class AbortError(Exception):
 
 
 class Session:
-    """A database with its model, and its snapshots with theirs.
+    """A database with its model, and its snapshots with theirs."""
 
-    It begins empty, or with `count` documents.  `tiny`: the share of the constants in `sizes` that
-    are tiny; None draws it.
-    """
-
-    def __init__(self, seed, count, tally, *, callbacks=True, tiny=None):
+    def __init__(self, case):
         """Draw the options."""
-        self.seed, self.tally, self.callbacks = seed, tally, callbacks
+        self.case, seed, count = case, case.seed, case.documents
         self.chance = random.Random(f"{seed} {count}")
         self.draw = Many(self.chance, seed, count) if count else Few(self.chance)
         self.options = self.draw.options()
         self.pricing = tables_first(not count and self.chance.random() < 0.5)
         # Sizes have draws of their own, so that the steps of a seed stay the same.
         self.sizes = random.Random(f"sizes {seed}")
-        drawn = self.sizes.choice(SHARES) if count <= SHRUNK_MOST else 0.0
-        self.tiny, self.shrunk = drawn if tiny is None else tiny, []
-        self.directory = tempfile.mkdtemp(prefix="simdb-torture-")
+        tiny = self.sizes.choice(SHARES) if count <= SHRUNK_MOST else 0.0
+        self.tiny = tiny if case.tiny is None else case.tiny
+        self.directory = str(case.folder)
+        # Its notes, beside it, are not among the files that fail.
+        os.environ["FAULT_DIRECTORY"] = f"{self.directory}/"
         self.path = os.path.join(self.directory, "db")
-        self.snapshots, self.steps, self.seconds = [], 0, Counter()
-        self.last, self.doing = deque(maxlen=LAST_STEPS), ""
+        self.snapshots, self.steps = [], 0
 
-    def run(self, steps, until):
-        """Run `steps` steps, or each verb once, as long as there is time; check all at the end."""
+    def run(self, steps, verbs):
+        """Run `steps` steps of these verbs, or each of them once; check all at the end."""
         calibration.measured_delays = lambda: USUAL_DELAYS
         staged.now_seconds = lambda: self.draw.now
         gate.WAIT_SECONDS = 0.02
-        with self.pricing, shrunk(self.sizes, self.tiny) as self.shrunk:
+        with self.pricing, shrunk(self.sizes, self.tiny) as names:
+            self.case.note(f"options: {self.options}\ntiny constants: {' '.join(names)}")
             self.step(self.create)
-            deck = []
-            for _ in range(steps or len(self.verbs())):
-                if time.monotonic() > until:
-                    break
+            deck, only = [], self.case.verbs
+            verbs = [verb for verb in verbs if not only or verb.__name__ in only]
+            for _ in range(steps or len(verbs)):
                 if not deck:
-                    deck = self.verbs()
+                    deck = verbs.copy()
                     self.chance.shuffle(deck)
                 self.step(deck.pop())
-                self.steps += 1
             self.close()
             assert_sound(self.path)
-        shutil.rmtree(self.directory)
+            assert open_files(self.directory) == [], "files are still open"
 
     def verbs(self):
         """Return all verbs, the frequent ones several times."""
@@ -82,38 +83,68 @@ class Session:
             self.compact, self.rebuild, self.reopen, self.reopen, self.copy, self.dump,
             self.statistics, self.calibrate, self.look_again, self.rewrite, self.outlast,
         ]  # fmt: skip
+        hardship = [*harming.HARMS, harming.elsewhere, harming.elsewhere, burst.burst]
         return [
             *changing.WRITING, *asking.READING, *maintenance, *[self.hold] * 2,
-            *[self.misbehave] * 4, *[self.transact] * self.draw.transactions,
+            *[self.misbehave] * 4, *[self.transact] * self.draw.transactions, *hardship,
         ]  # fmt: skip
 
     def step(self, verb):
         """Run one verb, or a transaction of several verbs, and note what was done."""
-        begun, name = time.monotonic(), verb.__name__
-        self.doing = f"{self.steps}: {name} begins"
+        self.case.step(self.steps, verb.__name__)
         try:
             told = self.call(verb)
+            self.compare()
         except simdb.BusyError as error:
-            if not self.snapshots or "must grow" not in str(error):
+            if not self.snapshots or "close them first" not in str(error):
                 raise
-            told = "refused, because the map cannot grow under a snapshot"
+            told = f"refused because of a snapshot: {error}"
             self.close_snapshots()
-            self.database.delete_many(misbehaving.IDS)
+            self.database.delete_many([*misbehaving.IDS, harming.PROBE])
+            self.compare()
+        self.case.note(f"    {told}")
+        self.steps += 1
+
+    def compare(self):
+        """Compare the ids in order, or of a large database their number."""
         if self.draw.count:
             assert len(self.database) == len(self.model), f"{len(self.database)}, {len(self.model)}"
         else:
             asking.check_ids(self.database, self.model)
-        self.last.append(f"{self.steps}: {name} {told}")
-        self.seconds[name] += time.monotonic() - begun
 
     def call(self, verb):
         if getattr(verb, "__self__", None) is self:
             return verb()
+        if verb.__module__ in ("harming", "burst"):
+            return verb(self)
         if verb in changing.WRITING:
             return verb(self.database, self.model, self.draw)
         target, model = self.chance.choice([(self.database, self.model), *self.snapshots])
         told = verb(target, model, self.draw)
         return told if target is self.database else f"of a snapshot: {told}"
+
+    def deeds(self):
+        """Return verbs that commit at most once, and so leave the state before or after them."""
+        return [
+            self.write, self.write, self.transact, self.transact, self.compact, self.rebuild,
+            self.reopen, self.copy, self.dump, *[self.calibrate] * (not self.draw.count),
+        ]  # fmt: skip
+
+    def write(self):
+        """Call one writing verb that commits once."""
+        verb = self.chance.choice(changing.COMMITTING_ONCE)
+        return f"{verb.__name__} {verb(self.database, self.model, self.draw)}"
+
+    def carry(self):
+        """Return what another process must know to go on with this session."""
+        return self.model, self.draw
+
+    def adopt(self, carried):
+        """Go on where another process has stopped."""
+        self.model, self.draw = carried
+        self.chance, self.options = self.draw.chance, self.model.options
+        self.case.tally.join(self.model.tally)
+        self.model.tally = self.case.tally
 
     def create(self):
         """Create the database: half of its documents are inserted at once, then ever fewer."""
@@ -125,7 +156,7 @@ class Session:
             else:
                 self.database.set_idf(simdb.fit_idf(texts, self.options.sketch))
         self.options = self.database.options
-        self.model = Model(self.options, self.tally)
+        self.model = Model(self.options, self.case.tally)
         left = self.draw.count
         while left > self.draw.count // 10:
             changing.insert_many(self.database, self.model, self.draw, max(left // 2, 1))
@@ -152,7 +183,6 @@ class Session:
             with self.database.write() as transaction:
                 for _ in range(self.chance.randint(0, 6)):
                     told.append(self.act(transaction, staged))
-                    self.doing = f"{self.steps}: transaction {told}"
                 asking.check_ids(transaction, staged)
                 if end == "commit":
                     transaction.commit()
@@ -170,7 +200,7 @@ class Session:
         verbs = changing.WRITING if self.chance.random() < 0.6 else asking.READING
         if self.chance.random() < 0.1:
             verbs = misbehaving.MISCHIEF
-        elif self.callbacks and self.chance.random() < 0.1:
+        elif self.case.callbacks and self.chance.random() < 0.1:
             told = misbehaving.use_inside(self.database, transaction, staged, self.draw)
             asking.check_ids(transaction, staged)
             return told
@@ -202,7 +232,7 @@ class Session:
                 changing.delete_many(self.database, self.model, self.draw)
                 self.database.compact()
             except simdb.BusyError as error:
-                if "must grow" not in str(error):
+                if "close them first" not in str(error):
                     raise
             for verb in (asking.query, asking.read):
                 verb(snapshot, before, self.draw)
@@ -295,3 +325,21 @@ class Session:
             told = verb(other, self.model, self.draw)
             asking.refused(lambda: other.insert("a", "b"), simdb.ReadOnlyError)
         return f"by another handle: {verb.__name__} {told}"
+
+
+def open_files(folder):
+    """Return the names of the files below `folder` that this process has open.
+
+    An IDF table may stay open: it is mapped as long as the options exist.  So may a directory that
+    is synced: no object can own its descriptor from the first moment.
+    """
+    names = []
+    for descriptor in os.listdir("/proc/self/fd"):
+        place = f"/proc/self/fd/{descriptor}"
+        try:
+            if not stat.S_ISDIR(os.stat(place).st_mode):
+                names.append(os.readlink(place))
+        except OSError:
+            continue  # the listing itself
+    inside = (name for name in names if name.startswith(f"{folder}{os.sep}"))
+    return [name for name in inside if not name.endswith("idf.table")]

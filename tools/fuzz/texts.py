@@ -1,12 +1,8 @@
-"""Sketch texts of all scripts with random options; all variants of the kernel must agree.
-
-    python tools/torture/texts.py --seeds 200
+"""Texts: texts of all scripts with random options; all variants of the kernel must agree.
 
 Texts have 0 to 65 characters or some hundreds, or are one huge token, and lie at odd addresses.
-`make sanitize` runs this with the kernel under sanitizers.
 """
 
-import argparse
 import random
 from dataclasses import replace
 
@@ -33,19 +29,9 @@ def some_text(chance, length):
     return "".join(made)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seeds", type=int, default=20)
-    given = parser.parse_args()
-    for seed in range(given.seed, given.seed + given.seeds):
-        sketch_some(seed)
-    print(f"{given.seeds} seeds: nothing found")
-
-
-def sketch_some(seed):
+def run(case):
     """Sketch texts of all lengths with random options: as str, as bytes, at an odd address."""
-    chance = random.Random(seed)
+    chance = random.Random(case.seed)
     lengths = [*range(66), *(chance.randint(66, 500) for _ in range(20))]
     texts = [some_text(chance, length) for length in lengths]
     texts += [
@@ -54,21 +40,18 @@ def sketch_some(seed):
     ]
     for make, sketch_all in ((some_simhash, simdb.fingerprints), (some_minhash, simdb.signatures)):
         sketch = make(chance)
+        case.note(f"{sketch}")
         if sketch.uses_idf:
             sketch = replace(sketch, idf=simdb.fit_idf(texts, sketch))
         answers = []
         for variant in kernel.variants():
             kernel.select(variant)
             answers.append(as_array(sketch_all(texts, sketch)))
-        assert all(np.array_equal(answers[0], each) for each in answers), f"seed {seed}: {sketch}"
+        assert all(np.array_equal(answers[0], each) for each in answers), f"{sketch}"
         odd = [memoryview(b"x" + text.encode())[1:] for text in texts]
         alike = as_array(sketch_all([bytes(each) for each in odd], sketch))
-        assert np.array_equal(answers[0], alike), f"bytes, seed {seed}: {sketch}"
+        assert np.array_equal(answers[0], alike), f"bytes: {sketch}"
 
 
 def as_array(made):
     return made.bits if hasattr(made, "bits") else made.minima
-
-
-if __name__ == "__main__":
-    main()

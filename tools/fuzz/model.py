@@ -22,27 +22,6 @@ MEASURED = 1 << 16  # documents at a time, to bound memory
 STEP = 0.335  # of a stored weight, in root mean squares
 
 
-@dataclass
-class Tally:
-    """The matches that answers below recall 1 should have and have; `variance` is of `found`."""
-
-    promised: float = 0.0
-    found: float = 0.0
-    variance: float = 0.0
-
-    def add(self, owed, found, recall):
-        self.promised += recall * owed
-        self.found += found
-        # In the worst case all matches of a query are found, or none.
-        self.variance += recall * (1 - recall) * owed**2
-
-    def join(self, other):
-        """Add what another process has counted."""
-        self.promised += other.promised
-        self.found += other.found
-        self.variance += other.variance
-
-
 @dataclass(frozen=True)
 class Entry:
     """A document: `bits`, None without features, and a `row` of weights or minima, or None."""

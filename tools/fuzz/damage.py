@@ -1,35 +1,28 @@
-"""Damage pages of databases at random, before and after they are opened, and call every verb.
-
-    python tools/torture/damage.py --trials 3000 --seed 1
+"""Damage: pages of databases, damaged before and after they are opened, and a call of any verb.
 
 Files that are truncated while they are open are left out: the system ends every process that reads
-a missing page.  Every trial runs in a forked child.  It must end with an answer or an error of
+a missing page.  Every step runs in a forked child.  It must end with an answer or an error of
 simdb.  Damage before opening must be found by opening or by the deep check, or change no answer.
-A failure is printed with its number; --only runs that trial again, alone.
 """
 
-import math
 import os
 import random
 import shutil
 import struct
-import sys
-import tempfile
 import time
 import warnings
-from contextlib import suppress
+from functools import partial
 
 import simdb
+from cases import outcome_of
 from simdb.storage.files import DATA_FILE
-from specimens import everything, make_all
-from trials import collected, outcome_of, report
+from specimens import drawn, everything
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICK_SECONDS = 0.02  # longer than a tick of the system's clock
 HANG_SECONDS = 120
 OVERFLOW = 4
 HEADS_BYTES = 16 + 48  # of LMDB's page, and of the value
-FINE = ("ok", "error")
 
 
 def zero_page(random, file, old):
@@ -192,21 +185,16 @@ VERBS = {
 }  # fmt: skip
 
 
-def forked(action):
-    """Run `action()` in a child; return (outcome, message).
-
-    The outcome is "ok", "error" (an error of simdb), OTHER (another exception, a signal or a hang),
-    or what `action` returns.
-    """
+def survived(action):
+    """Call `action` in a child; an error of simdb is an answer, too.  Return what it returned."""
 
     def guarded():
         try:
-            return action() or ("ok", "")
-        except simdb.Error as error:
-            return "error", f"{type(error).__name__}: {error}"
+            return action()
+        except simdb.Error:
+            return None
 
-    ended = outcome_of(guarded, HANG_SECONDS)
-    return ("OTHER", ended.error) if ended.error else ended.value
+    return outcome_of(guarded, HANG_SECONDS).get()
 
 
 def write(path, changes):
@@ -240,78 +228,49 @@ def look_for_silence(path, specimen, expected):
     """Check that damage which the deep check does not find changes no answer."""
     with simdb.open(path, "r") as database:
         if list(database.check(deep=True)):
-            return None
+            return
         try:
             answer = everything(database, specimen)
         except simdb.Error as error:
-            return "SILENT", f"the deep check did not find what gave {error!r}"
-    return None if answer == expected else ("SILENT", "a wrong answer, and no finding")
+            raise AssertionError("the deep check did not find it") from error
+    assert answer == expected, "a wrong answer, and no finding"
 
 
-def trial(number, seed, specimens, expected, scratch, how):
-    """Run the trial of this number; return a title, how it ended, and what was wrong."""
-    chance = random.Random(f"{seed} {number}")
-    specimen = chance.choice(specimens)
-    verb = chance.choice(list(VERBS))
-    harm = chance.choice([each for each in DAMAGES if how in (None, name_of(each))])
-    when = chance.choice(["before", "after", "after, warm"])
-    changes = list(harm(chance, specimen.new, specimen.old))
-    path = os.path.join(scratch, "database")
-    shutil.rmtree(scratch, ignore_errors=True)
-    shutil.copytree(specimen.path, path)
-    is_cut = when == "before" and chance.random() < 0.1
-    if is_cut:
-        changes = [(chance.randrange(len(specimen.new)), None)]
-    if when == "before":
-        outcome = forked(lambda: damage_then_ask(path, specimen, scratch, verb, changes))
-        if outcome[0] in FINE and chance.random() < 0.5:
-            shutil.rmtree(path)
-            shutil.copytree(specimen.path, path)
-            write(path, changes)
-            silence = forked(lambda: look_for_silence(path, specimen, expected[specimen.name]))
-            outcome = outcome if silence[0] in FINE else silence
-    else:
-        is_warm = when != "after"
-        outcome = forked(lambda: ask_then_damage(path, specimen, scratch, verb, changes, is_warm))
-    kind = "truncated" if is_cut else name_of(harm)
-    title = f"trial {number}, {when}: {kind}, {verb} ({specimen.name}): {outcome[0]}"
-    wrong = [] if outcome[0] in FINE else [outcome[1]]
-    return title, [f"{when}, {kind}: {outcome[0]}"], wrong
+def answers(specimen):
+    with simdb.open(specimen.path, "r") as database:
+        assert list(database.check(deep=True)) == []
+        return everything(database, specimen)
 
 
-def name_of(harm):
-    return harm.__name__.replace("_", " ")
-
-
-def campaign(trials, seed, *, seconds=math.inf, only=None, how=None, directory=None):
-    """Run every trial; yield its title, how it ended, and what was wrong."""
+def run(case):
+    """Damage one database again and again."""
     warnings.simplefilter("ignore")
-    deadline = time.monotonic() + seconds
-    with tempfile.TemporaryDirectory(prefix="simdb-damage-", dir=directory) as scratch:
-        specimens = make_all(os.path.join(scratch, "specimens"))
-        expected = {}
-        for specimen in specimens:
-            with simdb.open(specimen.path, "r") as database:
-                assert list(database.check(deep=True)) == []
-                expected[specimen.name] = everything(database, specimen)
-        for number in range(trials) if only is None else [only]:
-            if time.monotonic() > deadline:
-                return
-            yield trial(number, seed, specimens, expected, os.path.join(scratch, "trial"), how)
+    specimen = drawn(random.Random(case.seed), case.folder)
+    case.note(f"{specimen.name}")
+    expected = outcome_of(partial(answers, specimen), HANG_SECONDS).get()
+    path, scratch = case.folder / "damaged" / "database", case.folder / "damaged"
+    for number in range(case.steps):
+        chance = random.Random(f"{case.seed} {number}")
+        harm, verb = chance.choice(DAMAGES), chance.choice(list(VERBS))
+        when = chance.choice(["before", "after", "after, warm"])
+        changes = list(harm(chance, specimen.new, specimen.old))
+        if when == "before" and chance.random() < 0.1:
+            changes = [(chance.randrange(len(specimen.new)), None)]
+        case.step(number, harm.__name__)
+        case.note(f"    {when} opening, {verb}, from {changes[0][0] if changes else 'nowhere'} on")
+        given = path, specimen, scratch, verb, changes
+        restore(specimen, path)
+        if when != "before":
+            survived(partial(ask_then_damage, *given, when != "after"))
+            continue
+        survived(partial(damage_then_ask, *given))
+        if chance.random() < 0.5:
+            restore(specimen, path)
+            write(path, changes)
+            survived(partial(look_for_silence, path, specimen, expected))
 
 
-def options(parser):
-    parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after these")
-    parser.add_argument("--how", help="only this kind of damage, named as in a title")
-    parser.add_argument("--only", type=int, metavar="NUMBER", help="run only this trial")
-
-
-def run(given):
-    asked = {name: value for name, value in vars(given).items() if name != "json"}
-    return collected(campaign(**asked), is_quiet=given.json)
-
-
-if __name__ == "__main__":
-    with suppress(KeyboardInterrupt):
-        sys.exit(report(__doc__, options, run))
+def restore(specimen, path):
+    """Put a sound copy of the specimen into an empty folder."""
+    shutil.rmtree(path.parent, ignore_errors=True)
+    shutil.copytree(specimen.path, path)

@@ -327,6 +327,24 @@ def check_ids(target, model):
     assert len(target) == len(model)
 
 
+def holds(database, model):
+    """Return whether a database holds just what the model does."""
+    ids = model.live_ids()
+    if list(map(key, database)) != list(map(key, ids)) or database.options != model.options:
+        return False
+    places = [model.places[id] for id in ids]
+    for document, at in zip(database.get_many(ids), places, strict=True):
+        found = document.fingerprint
+        is_same = found.is_empty == (model.kinds[at] == EMPTY)
+        if not model.is_minhash and not found.is_empty:
+            is_same &= found.bits == model.bits[at]
+        if not is_same or document.metadata != model.metadata[at]:
+            return False
+    if model.options.keep_times == "none":
+        return True
+    return database.times_many(ids).astype(np.int64).tolist() == model.times[places].tolist()
+
+
 def explain(target, model, draw):
     known = [id for id, at in model.places.items() if model.kinds[at] != EMPTY]
     if len(known) < 2:

@@ -8,8 +8,11 @@ from pathlib import Path
 import numpy as np
 
 import simdb
+from cases import outcome_of
+from simdb.plan import compaction
 from simdb.storage.files import DATA_FILE
 
+MAKING_SECONDS = 60
 FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
 WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown", "cyan", "olive", "plum"]
 
@@ -25,9 +28,9 @@ class Specimen:
     path: str
     old: bytes
     new: bytes
-    fresh: Callable[[int], list]
     asked: list
     criterion: dict
+    fresh: Callable[[int], list]
 
 
 def texts(count, seed):
@@ -45,30 +48,49 @@ def bits(count, seed):
     return found.tolist()
 
 
-def make_all(directory):
-    """Make one specimen of every kind, in `directory`."""
+def kinds():
+    """Return {name: (options, maker of documents, their number, a criterion)} of all specimens."""
     plain, tiny = simdb.Simhash(shingle=1), {"delta_documents": 30, "growth": 2}
+    alike, near = {"similarity": 0.8}, {"distance": 3}
+    weighted = simdb.Simhash(shingle=1, weighting="tf-idf")
     by_texts = {
-        "weights": {"sketch": plain},
-        "signatures": {"sketch": simdb.Minhash(shingle=1)},
-        "idf": {"sketch": simdb.Simhash(shingle=1, weighting="tf-idf")},
-        "passages": {"sketch": plain, "passages": True},
-        "features": {"sketch": plain, "features": True},
+        "weights": tiny,
+        "signatures": tiny | {"sketch": simdb.Minhash(shingle=1)},
+        "idf": tiny | {"sketch": weighted},
+        "passages": tiny | {"passages": True},
+        "features": tiny | {"features": True},
+        "delta only": {},
+        "times": {"keep_times": "inserted"},
+        "similar clusters": {"keep_clusters": "similarity"},
+        "unfinished merge": tiny,
     }
-    by_bits = {
-        "clusters": (500, {"keep_clusters": "distance"}),
-        "large": (20_000, {"delta_documents": 5000}),
+    made = {
+        name: (simdb.Options(**({"sketch": plain} | chosen)), texts, 150, alike)
+        for name, chosen in by_texts.items()
     }
-    return [
-        *(make(directory, name, simdb.Options(**tiny | chosen), texts, 150, {"similarity": 0.8})
-          for name, chosen in by_texts.items()),
-        *(make(directory, name, simdb.Options(**tiny | chosen), bits, count, {"distance": 3})
-          for name, (count, chosen) in by_bits.items()),
-    ]  # fmt: skip
+    clustered = simdb.Options(**tiny, keep_clusters="distance")
+    many = simdb.Options(sketch=plain, features=True)
+    return made | {
+        "clusters": (clustered, bits, 500, near),
+        "many documents": (many, texts, 900, alike),
+        "many bits": (simdb.Options(delta_documents=500), bits, 3000, near),
+        "large": (simdb.Options(delta_documents=5000, growth=2), bits, 20_000, near),
+    }
 
 
-def make(directory, name, options, documents, count, criterion):
+def drawn(chance, directory):
+    """Draw a kind of specimen, and make it in a child: this process has opened nothing."""
+    name = chance.choice(list(kinds()))
+    made = outcome_of(lambda: make(directory, name), MAKING_SECONDS).get()
+    _, documents, _, _ = kinds()[name]
+    return Specimen(name, *made, lambda wanted: documents(wanted, 6))
+
+
+def make(directory, name):
     """Make a database with runs, a delta, metadata small and large, and deleted documents."""
+    options, documents, count, criterion = kinds()[name]
+    if name == "unfinished merge":
+        compaction.AT_ONCE_DELTAS, compaction.PACE = 1, 1
     path = os.path.join(directory, name)
     os.makedirs(directory, exist_ok=True)
     file = os.path.join(path, DATA_FILE)
@@ -88,7 +110,7 @@ def make(directory, name, options, documents, count, criterion):
         database.delete("delta 3")
     new = Path(file).read_bytes()
     asked = first[3:9] + documents(3, 5)
-    return Specimen(name, path, old, new, lambda wanted: documents(wanted, 6), asked, criterion)
+    return path, old, new, asked, criterion
 
 
 def contained(database):

@@ -1,12 +1,10 @@
-"""Damage input files of every format at random, and run the commands that read them.
+"""Inputs: input files of every format, damaged, and the commands that read them.
 
-    python tools/torture/inputs.py --trials 1000 --seed 1
-
-A trial makes a collection, writes it in one format, changes some bytes, and runs one command in a
+A step makes a collection, writes it in one format, changes some bytes, and runs one command in a
 forked child.  The command must end with one of its exit codes and without a traceback.  What it
 says must add up: every document that was read is in the output, or was left out as a duplicate or
 an item; of JSON lines, every line is a document or skipped.  After the exit code 2, the output is
-what it was before.  A failure is printed with its number; --only runs that trial again, alone.
+what it was before.
 """
 
 import gzip
@@ -15,16 +13,14 @@ import json
 import os
 import random
 import re
-import sys
-from contextlib import suppress
 from functools import partial
 
 import pyarrow
 import pyarrow.parquet
 from click.testing import CliRunner
 
+from cases import outcome_of
 from simdb.cli.app import app
-from trials import collected, outcome_of, report, scratch
 
 HANG_SECONDS = 60
 WORDS = ("red", "green", "blue", "white", "schön", "東京", "почта", "θάλασσα", "12.5", "a&b", "<b>")
@@ -108,27 +104,28 @@ def insert(chance, content):
 CHANGES = (flip, cut, leave_out, repeat, insert)
 
 
-def trial(number, seed, folder):
-    """Return a title, what was found, and lines of what is wrong."""
-    chance = random.Random(f"{seed} {number}")
-    name, command = chance.choice(list(FORMATS)), chance.choice(list(COMMANDS))
-    rows = rows_of(chance)
-    content = FORMATS[name](rows)
-    for _ in range(chance.choice([1, 1, 2, 5])):
-        content = chance.choice(CHANGES)(chance, content or b"x")
-    path = folder / str(number)
-    path.mkdir()
-    (path / name).write_bytes(content)
-    (path / "items.jsonl").write_bytes(json_lines(rows[:2]))
-    (path / "out.jsonl").write_bytes(BEFORE)
-    words = [each.format(name) for each in COMMANDS[command]]
-    outcome = outcome_of(partial(run, path, words), HANG_SECONDS)
-    wrong = [outcome.error] if outcome.error else problems(outcome.value, path, name, command)
-    code = "none" if outcome.error else outcome.value[0]
-    return f"trial {number}: {command}, {name}", [f"exit code {code}"], wrong
+def run(case):
+    """Damage files and run commands."""
+    for number in range(case.steps):
+        chance = random.Random(f"{case.seed} {number}")
+        name, command = chance.choice(list(FORMATS)), chance.choice(list(COMMANDS))
+        case.step(number, command)
+        case.note(f"    {name}")
+        rows = rows_of(chance)
+        content = FORMATS[name](rows)
+        for _ in range(chance.choice([1, 1, 2, 5])):
+            content = chance.choice(CHANGES)(chance, content or b"x")
+        path = case.folder / str(number)
+        path.mkdir()
+        (path / name).write_bytes(content)
+        (path / "items.jsonl").write_bytes(json_lines(rows[:2]))
+        (path / "out.jsonl").write_bytes(BEFORE)
+        words = [each.format(name) for each in COMMANDS[command]]
+        ran = outcome_of(partial(invoked, path, words), HANG_SECONDS).get()
+        assert problems(ran, path, name, command) == []
 
 
-def run(path, words):
+def invoked(path, words):
     """Run a command in a folder; return its exit code, what it says, and its exception."""
     os.chdir(path)
     ran = CliRunner().invoke(app, words)
@@ -168,20 +165,3 @@ def counted(told, what):
     """Return the number N of the summary, 0 if it is not there."""
     found = re.findall(what.replace("N", NUMBER), told, re.MULTILINE)
     return int(found[-1].replace(",", "")) if found else 0
-
-
-def options(parser):
-    parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--only", type=int, help="run this trial alone")
-
-
-def campaign(given):
-    numbers = range(given.trials) if given.only is None else [given.only]
-    with scratch() as folder:
-        trials = (trial(number, given.seed, folder) for number in numbers)
-        return collected(trials, is_quiet=given.json)
-
-
-if __name__ == "__main__":
-    with suppress(KeyboardInterrupt):
-        sys.exit(report(__doc__, options, campaign))

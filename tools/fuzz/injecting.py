@@ -4,7 +4,7 @@ CPython checks for signals after a call, at the start of a function, where a gen
 where a loop jumps back.  `Injector` traces the frames of the library and counts these places.  At
 the chosen place it makes a real SIGINT pending, and the interpreter delivers it as it would deliver
 Ctrl-C.  Frames of contextlib count, too: one of the places is between the end of `__enter__` and
-the body of a `with` statement.
+the body of a `with` statement.  CPython 3.11 or later has instructions for these places.
 """
 
 import _thread
@@ -16,11 +16,11 @@ import sys
 from functools import cache
 
 import simdb
-import verbs
 
 LIBRARY = os.path.dirname(simdb.__file__) + os.sep
 TRACED = (LIBRARY, contextlib.__file__)
 NEVER = -1
+CAN_INJECT = sys.version_info >= (3, 11)
 
 
 class Interrupt(int):
@@ -39,16 +39,12 @@ class Injector:
     """An object that interrupts the main thread at place `chosen`, counted from 0.
 
     NEVER interrupts nowhere and only counts.  With `kills`, SIGKILL ends the process instead.
-    `places` maps numbers of the distinct places met to source lines; `where` is the chosen place.
+    `places` maps source lines to the numbers of the distinct places met there.
     """
 
     def __init__(self, chosen=NEVER, *, kills=False):
-        self.chosen = chosen
-        self.kills = kills
-        self.count = 0
-        self.where = ""
-        self.places = {}
-        self._is_doubled = False
+        self.chosen, self.kills = chosen, kills
+        self.count, self.places = 0, {}
 
     def run(self, action):
         """Call `action`; return whether it ended with the interrupt."""
@@ -63,58 +59,45 @@ class Injector:
             sys.settrace(None)
         return False
 
+    def draw(self, chance):
+        """Draw a line, and one of its places: a line that ran often is drawn as any other."""
+        where = chance.choice(list(self.places) or [""])
+        return chance.choice(self.places.get(where, [NEVER])), where
+
     def _enter(self, frame, _event, _argument):
         if not frame.f_code.co_filename.startswith(TRACED):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        if self._is_doubled and self.places:
-            self.places.popitem()  # a signal pending before the call is delivered here
-        self._is_doubled = False
         if self._is_chosen(frame):
             sys.settrace(None)
             raise KeyboardInterrupt
         return self._step
 
     def _step(self, frame, event, _argument):
-        if event != "opcode":
-            return self._step
-        kind = looks_for_signals(frame.f_code).get(frame.f_lasti)
-        self._is_doubled = False
-        if kind is not None:
+        if event == "opcode" and frame.f_lasti in looks_for_signals(frame.f_code):
             if self._is_chosen(frame):
                 sys.settrace(None)
                 SIGINT.now  # noqa: B018 - no call may follow in this function
                 return None
-            self._is_doubled = kind == "call"
         return self._step
 
     def _is_chosen(self, frame):
         number, self.count = self.count, self.count + 1
-        if self.chosen not in (NEVER, number):
-            return False
-        name = frame.f_code.co_filename.removeprefix(LIBRARY)
-        self.where = f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
-        self.places[number] = self.where
-        if self.kills and number == self.chosen:
+        if self.chosen == NEVER:
+            name = frame.f_code.co_filename.removeprefix(LIBRARY)
+            where = f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
+            self.places.setdefault(where, []).append(number)
+        elif self.kills and number == self.chosen:
             os.kill(os.getpid(), signal.SIGKILL)
         return number == self.chosen
 
 
 @cache
 def looks_for_signals(code):
-    """Return {offset: "call" or "jump"} of instructions after which signals are checked."""
-    kinds = {}
-    for each in dis.get_instructions(code):
-        if each.opname.startswith("CALL") and not each.opname.startswith("CALL_INTRINSIC"):
-            kinds[each.offset] = "call"
-        elif each.opname == "JUMP_BACKWARD":
-            kinds[each.offset] = "jump"
-    return kinds
-
-
-def places(verb, base, folder):
-    """Return {number: where} of the places of a verb, in a process that has run it before."""
-    trial = verbs.begin(verb, base, folder / "counted")
-    injector = Injector(NEVER)
-    injector.run(lambda: verbs.VERBS[verb](trial))
-    return injector.places
+    """Return the offsets of instructions after which signals are checked."""
+    return {
+        each.offset
+        for each in dis.get_instructions(code)
+        if (each.opname.startswith("CALL") and not each.opname.startswith("CALL_INTRINSIC"))
+        or each.opname == "JUMP_BACKWARD"
+    }
