@@ -24,7 +24,7 @@ def test_every_task_of_the_workflow_is_one_of_the_makefile():
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-@pytest.mark.parametrize("task", ["fuzz", "mutants"])
+@pytest.mark.parametrize("task", ["decoders", "mutants"])
 def test_make_installs_nothing_into_the_environment_of_another_checkout(tmp_path, task):
     """`make sanitize` in a checkout with a linked .venv changed the packages of the other one."""
     (tmp_path / "other" / "bin").mkdir(parents=True)

@@ -39,9 +39,8 @@ class Disk:
 
     def __init__(self, directory, files=None):
         """Begin with some files, {name: (inode, bytes)}, or with none."""
-        begun = {
-            name: (inode, File(bytearray(held))) for name, (inode, held) in (files or {}).items()
-        }
+        every = (files or {}).items()
+        begun = {name: (inode, File(bytearray(content))) for name, (inode, content) in every}
         self._directory = str(directory)
         self._inodes = dict(begun.values())  # inode -> File, as the process sees it
         self._names = {name: file for name, (_, file) in begun.items()}  # as the process sees them

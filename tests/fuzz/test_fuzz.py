@@ -1,4 +1,4 @@
-"""The program of tools/fuzz finds nothing at fixed seeds, and does find what is broken on purpose."""
+"""The fuzz program finds nothing at fixed seeds, and does find what is broken on purpose."""
 
 import os
 import re

@@ -6,8 +6,8 @@ whose verb has returned; a document whose verb raised an error of simdb may be t
 error came before the commit; no other document may be there.  Of a transaction, all documents are
 there or none.  Then they are deleted, and the session goes on as before.
 
-Processes are killed: writers, which replace a pair of documents by the next one in each transaction,
-and readers, for which every snapshot has just one pair of each writer.
+Processes are killed: writers, which replace a pair of documents by the next one in each
+transaction, and readers, for which every snapshot has just one pair of each writer.
 """
 
 import faulthandler
@@ -146,7 +146,7 @@ def ask(world, chance):
 
 
 def ask_one(world, reader, chance):
-    """Ask a database, a snapshot or a transaction, which has the documents of the model and more."""
+    """Ask an object that reads, which has the documents of the model and more."""
     model, known = world.model, world.known
     verb = chance.randrange(4)
     if verb == 0 or not known:

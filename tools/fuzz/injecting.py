@@ -74,11 +74,11 @@ class Injector:
         return self._step
 
     def _step(self, frame, event, _argument):
-        if event == "opcode" and frame.f_lasti in looks_for_signals(frame.f_code):
-            if self._is_chosen(frame):
-                sys.settrace(None)
-                SIGINT.now  # noqa: B018 - no call may follow in this function
-                return None
+        is_place = event == "opcode" and frame.f_lasti in looks_for_signals(frame.f_code)
+        if is_place and self._is_chosen(frame):
+            sys.settrace(None)
+            SIGINT.now  # noqa: B018 - no call may follow in this function
+            return None
         return self._step
 
     def _is_chosen(self, frame):
