@@ -1,7 +1,7 @@
 """Fuzz one harness, or all, with atheris (`pip install atheris`).
 
-    python tools/fuzz/run.py --seconds 60 manifest page
-    python tools/fuzz/run.py --list
+    python tools/fuzz/decoders/run.py --seconds 60 manifest page
+    python tools/fuzz/decoders/run.py --list
 
 Inputs that reached new code are kept below --corpus, and inputs that crashed a harness in its
 folder `crashes`; `--input FILE` runs a harness once, on that input.  libFuzzer runs every harness
@@ -15,7 +15,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MEMORY_MIB = 3000
 INPUT_SECONDS = 10
 LONGEST = {"page": 1 << 16, "parquet": 1 << 14, "calibration": 1 << 16}
