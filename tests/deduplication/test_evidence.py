@@ -197,6 +197,19 @@ def test_a_page_where_nothing_can_be_written_is_refused(tmp_path):
         deduplicate(["one"]).report(tmp_path / "none" / "page.html")
 
 
+def test_a_page_replaces_no_file_of_the_reference(tmp_path):
+    (tmp_path / "reference").mkdir()
+    held = tmp_path / "reference" / "page.html"
+    held.write_text("a b c d")
+
+    found = deduplicate(["a b c d", "e"], against=tmp_path / "reference")
+    with pytest.raises(simdb.OptionError, match="which stays as it is"):
+        found.report(held)
+
+    assert found.data == ["e"]
+    assert held.read_text() == "a b c d"
+
+
 def test_a_file_that_was_changed_is_named(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "a b c d"}\n{"text": "a b c e"}\n')

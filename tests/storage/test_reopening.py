@@ -99,3 +99,15 @@ def test_a_database_that_cannot_be_opened_again_yet_says_so_and_goes_on_later(
             assert len(other) == 39
         database.insert("new", 5)
     assert_sound(tmp_path / "db")
+
+
+def test_whoever_keeps_pointers_into_the_file_learns_that_it_was_opened_again(tmp_path):
+    with simdb.open(tmp_path / "db", options=TINY) as database:
+        database.insert_many(range(40), range(40))
+        database.delete(3)
+        environment = database._store.environment
+        before = environment.generation
+
+        database.compact()
+
+        assert environment.generation > before

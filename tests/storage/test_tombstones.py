@@ -5,6 +5,8 @@ import random
 import numpy as np
 from over import over
 
+import simdb
+from simdb.storage.layout import CHUNK_ORDINALS
 from simdb.storage.tombstones import Spare, Tombstones, live_ordinals, with_deleted
 
 COUNT = 20
@@ -90,3 +92,16 @@ def test_more_ordinals_make_a_longer_bitmap():
 
     assert dead_of(tombstones.bitmap) == [1, 2]
     assert tombstones.bitmap[9_999_999 // 8] == 1 << 7
+
+
+def test_deletions_in_every_chunk_are_stored(tmp_path):
+    count = 3 * CHUNK_ORDINALS + 5
+    dead = [0, CHUNK_ORDINALS - 1, CHUNK_ORDINALS, 2 * CHUNK_ORDINALS + 77, count - 1]
+    with simdb.open(tmp_path / "db") as database:
+        database.insert_many(range(count), np.arange(count, dtype=np.uint64))
+        for id in dead:
+            database.delete(id)
+
+    with simdb.open(tmp_path / "db") as database:
+        assert len(database) == count - len(dead)
+        assert sorted(set(range(count)) - set(database)) == dead
