@@ -5,7 +5,6 @@ Fields of rows are paths, joined fields or the first that exists; ids differ.
 
 import json
 import random
-import re
 from itertools import compress
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from over import over
 import simdb
 from simdb.jobs.deduplication.rows import RowTexts, rows_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "site" / "how-to" / "tables.md"
 CHANCE = random.Random(5)
 BASES = [" ".join(f"w{CHANCE.randrange(300)}" for _ in range(40)) for _ in range(6)]
 TEXTS = [f"{CHANCE.choice(BASES)} {row}" for row in range(40)]
@@ -153,22 +151,6 @@ def test_pandas_keeps_the_labels_of_the_index():
     found = simdb.deduplicate(FRAME)
 
     assert found.data.index.tolist() == [f"label {row}" for row in np.flatnonzero(found.kept)]
-
-
-def test_the_recipe_gives_what_it_says(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    recipe = PAGE.read_text(encoding="utf-8").partition("## DataFrames")[2].partition("\n## ")[0]
-    names = {}
-
-    exec("\n".join(re.findall("```python\n(.*?)```", recipe, re.DOTALL)), names)
-
-    result = names["result"]
-    assert result.data["url"].tolist() == ["b.org/1", "c.org/9"]
-    assert result.kept.tolist() == [False, True, True]
-    assert result.groups[0].ids == ["b.org/1", "a.org/1"]
-    assert result.similarities.tolist() == pytest.approx([0.89], abs=0.005)
-    assert len(names["new"]) == 0
-    assert {match.id for match in names["matches"]} == {"a.org/1", "b.org/1"}
 
 
 def test_a_lazy_frame_gives_a_lazy_frame():

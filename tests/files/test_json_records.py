@@ -126,18 +126,6 @@ def test_lines_become_columns_only_if_each_holds_one_object_with_a_text():
     assert [parser.texts(good + other, 2) for other in (two, b"\n", b"{}\n")] == [None] * 3
 
 
-@pytest.mark.parametrize("size", [1, 7, 64])
-def test_lines_are_whole_wherever_a_block_or_a_piece_ends(monkeypatch, size):
-    monkeypatch.setattr(memory, "BLOCK_BYTES", size)
-    monkeypatch.setattr(json_records, "PIECE_BYTES", 5)
-    lines = [b'{"id": "%d", "text": "%s"}' % (at, b"x" * (at % 9)) for at in range(40)]
-
-    found = read(b"\n".join(lines))
-
-    assert [record.line for record in found] == lines
-    assert [record.position for record in found] == list(range(1, 41))
-
-
 @pytest.mark.parametrize("size", [1, 50, 1000])
 def test_a_line_that_is_too_long_is_not_held_in_memory(monkeypatch, size):
     monkeypatch.setattr(memory, "BLOCK_BYTES", size)
