@@ -19,7 +19,7 @@ GOOD = [1, 2, 3]
 HUGE = simdb.Features(np.arange(2, dtype=np.uint64), np.full(2, 3e38, np.float32))
 
 
-@pytest.mark.parametrize(
+@over(
     ("documents", "message"),
     [
         ([1, b"caf\xe9", 3], "document 1"),
@@ -27,17 +27,17 @@ HUGE = simdb.Features(np.arange(2, dtype=np.uint64), np.full(2, 3e38, np.float32
         ([1, None, 3], r"document 1 is NoneType \(a null\); leave nulls out, or fill"),
         (["a", float("nan"), "c"], r"document 1 is nan \(a null\); leave nulls out, or fill"),
         ([1, HUGE, 3], "weights of document 1 add up to more than float32 can hold"),
-        ([1, 2.5, 3], "document 1 is float"),
-        ([1, True, 3], "document 1 is a bool"),
-        ([1, -1, 3], "document 1 is -1"),
-        ([1, 2**64, 3], "document 1 is 18446744073709551616"),
-        ([1, {"a": 1}, 3], "document 1 is dict"),
+        *(
+            ([1, document, 3], f"document 1 is {words}")
+            for document, words in (
+                (2.5, "float"), (True, "a bool"), (-1, "-1"), (2**64, "18446744073709551616"),
+                ({"a": 1}, "dict"), (np.zeros((1, 128), np.float32), "an array of float32"),
+            )
+        ),
         ([1, ["token", 5], 3], "document 1"),
-        ([1, np.zeros((1, 128), np.float32), 3], "document 1 is an array of float32"),
         (np.arange(3), "int64"),
         (np.zeros(3), "float64"),
-        (np.zeros((3, 2), np.uint64), "shape"),
-        (np.zeros((3, 64), np.int32), "shape"),
+        *((np.zeros((3, size), kind), "shape") for size, kind in ((2, np.uint64), (64, np.int32))),
         (np.array(3, np.uint64), "documents must be"),
         ("one text for three", "documents must be a list, array or iterator"),
         (7, "documents must be a list, array or iterator"),
@@ -47,37 +47,27 @@ HUGE = simdb.Features(np.arange(2, dtype=np.uint64), np.full(2, 3e38, np.float32
         (iter([1]), "3 ids but 1 documents"),
         ([], "3 ids but 0 documents"),
     ],
-)
+)  # fmt: skip
 def test_documents_that_cannot_be_are_refused_and_none_is_stored(filled, documents, message):
     with pytest.raises(simdb.InputError, match=message):
         filled.insert_many(["a", "b", "c"], documents)
 
 
-@pytest.mark.parametrize(
+WRONG_IDS = [
+    None, 1.5, True, "", b"", ("b",), ["b"], 2**64, -(2**63) - 1, 10**400, "x" * 2000, b"x" * 2000,
+    "lone \udcff surrogate",
+]  # fmt: skip
+
+
+@over(
     ("ids", "message"),
     [
         (["a", "b", "a"], r"'a' is given twice.*at positions 0 and 2"),
         ([1, 2, np.int64(1)], "is given twice"),
-        (["a", None, "c"], "id 1"),
-        (["a", 1.5, "c"], "id 1"),
-        (["a", True, "c"], "id 1"),
-        (["a", "", "c"], "id 1"),
-        (["a", b"", "c"], "id 1"),
-        (["a", ("b",), "c"], "id 1"),
-        (["a", ["b"], "c"], "id 1"),
-        (["a", 2**64, "c"], "id 1"),
-        (["a", -(2**63) - 1, "c"], "id 1"),
-        (["a", 10**400, "c"], "id 1"),
-        (["a", "x" * 2000, "c"], "id 1"),
-        (["a", b"x" * 2000, "c"], "id 1"),
-        (["a", "lone \udcff surrogate", "c"], "id 1"),
-        ("abc", "ids must be a list, array or iterator"),
-        (5, "ids must be a list, array or iterator"),
-        (None, "ids must be a list, array or iterator"),
-        (np.zeros(3), "id 0"),
-        (np.array(5), "ids must be"),
-        (np.zeros((3, 3), np.int64), "id 0"),
-        (object(), "ids must be"),
+        *((["a", id, "c"], "id 1") for id in WRONG_IDS),
+        *((ids, "ids must be a list, array or iterator") for ids in ("abc", 5, None)),
+        *((ids, "id 0") for ids in (np.zeros(3), np.zeros((3, 3), np.int64))),
+        *((ids, "ids must be") for ids in (np.array(5), object())),
     ],
 )
 def test_ids_that_cannot_be_are_refused_and_none_is_stored(filled, ids, message):
@@ -180,22 +170,12 @@ def test_another_error_treatment_is_refused(filled, errors):
         filled.insert("a", "text", errors=errors)
 
 
-@pytest.mark.parametrize(
+@over(
     "bounds",
     [
-        {"distance": -1},
-        {"distance": 65},
-        {"distance": 2.0},
-        {"distance": "3"},
-        {"distance": True},
-        {"distance": [3]},
-        {"recall": 0},
-        {"recall": 1.5},
-        {"recall": float("nan")},
-        {"recall": "all"},
-        {"search": "psm2"},
-        {"search": 5},
-        {"search": ["bphs"]},
+        *({"distance": each} for each in (-1, 65, 2.0, "3", True, [3])),
+        *({"recall": each} for each in (0, 1.5, float("nan"), "all")),
+        *({"search": each} for each in ("psm2", 5, ["bphs"])),
     ],
 )
 def test_bounds_that_cannot_be_are_refused_by_every_verb(filled, bounds):
