@@ -72,15 +72,15 @@ def test_flags_have_short_forms_and_files_are_read_and_written(tmp_path):
     assert target.read_bytes() == b"[18446744073709551614, 18446744073709551615]\n"
 
 
-@pytest.mark.parametrize("name", ["find_all", "find_clusters"])
-@pytest.mark.parametrize("text", ["", "5\n", "5\n5\n"])
+@over("name", ["find_all", "find_clusters"])
+@over("text", ["", "5\n", "5\n5\n"])
 def test_no_pairs_are_no_output(name, text):
     done = program(name, "--blocks", 4, "--distance", 3, "--input", "-", "--output", "-", text=text)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize(
+@over(
     ("arguments", "code", "message"),
     [
         (["--nonsense"], 1, "--nonsense"),
@@ -99,18 +99,14 @@ def test_no_pairs_are_no_output(name, text):
         (["-b", 4, "-d", 3, "-o", "/nowhere/out"], 8, "/nowhere/out: No such file"),
     ],
 )
-def test_wrong_use_has_the_exit_codes_of_simhash_cpp(arguments, code, message, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["simhash-find-all", *map(str, arguments)])
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+def test_wrong_use_has_the_exit_codes_of_simhash_cpp(arguments, code, message):
+    done = program("find_all", *arguments)
 
-    with pytest.raises(SystemExit) as ended:
-        programs.find_all()
-
-    assert ended.value.code == code
-    assert message in capsys.readouterr().err
+    assert done.returncode == code
+    assert message in done.stderr
 
 
-@pytest.mark.parametrize("bad", ["18446744073709551616", "12a", "one"])
+@over("bad", ["18446744073709551616", "12a", "one"])
 def test_a_bad_line_is_named_and_nothing_is_written(bad, tmp_path):
     target = tmp_path / "out.txt"
 
@@ -121,19 +117,14 @@ def test_a_bad_line_is_named_and_nothing_is_written(bad, tmp_path):
     assert not target.exists()
 
 
-def test_help_is_there():
-    done = program("find_clusters", "--help")
-
-    assert done.returncode == 0
-    assert "--blocks" in done.stdout
-
-
-def test_long_output_is_whole():
+def test_long_output_is_whole_and_help_is_there():
     numbers = [4 * each for each in range(1 << 15)]
 
     done = program("find_clusters", "-b", 20, "-d", 1, text=lines(numbers))
+    shown = program("find_clusters", "--help")
 
     assert [json.loads(each) for each in done.stdout.splitlines()] == [numbers]
+    assert (shown.returncode, "--blocks" in shown.stdout) == (0, True)
 
 
 ALL = 2**64 - 1
@@ -155,15 +146,13 @@ def edges() -> list[int]:
     return [0, ALL, ALL - 1, *powers, *(each - 1 for each in powers), *(7 * p for p in powers[:-1])]
 
 
-@pytest.mark.parametrize("block", [1, 2, 7, 64])
+@over("block", [1, 2, 7, 64])
 def test_numbers_are_the_same_wherever_the_text_is_cut(block, monkeypatch):
     monkeypatch.setattr(programs, "BLOCK_BYTES", block)
 
     assert read(b"12\n\r\n18446744073709551615\r\n-1\n\n 3") == [12, ALL, ALL, 3]
-
-
-def test_spaces_and_leading_zeros_are_ignored():
-    assert read(b"  7\t\n8 \r\n00000000000000000000000000000000000009\n\t+00\n") == [7, 8, 9, 0]
+    with pytest.raises(InputError, match="line 1001 "):
+        read(b"1\n" * 1000 + b"oops\n")
 
 
 def test_numbers_of_every_length_sign_and_line_end_are_read():
@@ -173,6 +162,7 @@ def test_numbers_of_every_length_sign_and_line_end_are_read():
     signed = b"-1\n-9223372036854775808\n+5\n-0\n-18446744073709551615\n2"
     assert read(signed) == [ALL, 2**63, 5, 0, 1, 2]
     assert read(b"") == read(b"\n \n\r\n") == []
+    assert read(b"  7\t\n8 \r\n00000000000000000000000000000000000009\n\t+00\n") == [7, 8, 9, 0]
 
 
 @over(
@@ -189,13 +179,6 @@ def test_an_invalid_number_is_refused_with_its_line(bad):
 def test_a_number_of_more_than_64_bits_is_refused_with_its_line(bad):
     with pytest.raises(InputError, match="line 2 is out of range"):
         read(f"1\n{bad}\n".encode())
-
-
-def test_lines_are_counted_across_blocks(monkeypatch):
-    monkeypatch.setattr(programs, "BLOCK_BYTES", 5)
-
-    with pytest.raises(InputError, match="line 1001 "):
-        read(b"1\n" * 1000 + b"oops\n")
 
 
 def test_a_binary_line_is_refused_with_a_short_message():
