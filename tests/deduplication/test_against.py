@@ -282,17 +282,11 @@ def test_a_database_is_a_reference_that_nothing_is_written_to(tmp_path, sketch, 
     assert found.at(0.99).removed_ids.tolist() == []
 
 
-def test_an_empty_database_removes_nothing_but_copies():
+def test_an_empty_database_removes_nothing_but_copies_and_keeps_its_sketch():
     with simdb.open(None) as database:
         assert simdb.deduplicate([ONE, TWO, ONE], against=database).data == [ONE, TWO]
-
-
-def test_a_database_keeps_its_own_sketch():
-    with (
-        simdb.open(None) as database,
-        pytest.raises(simdb.OptionError, match="makes its sketches with"),
-    ):
-        simdb.deduplicate([ONE], against=database, sketch=simdb.Minhash())
+        with pytest.raises(simdb.OptionError, match="makes its sketches with"):
+            simdb.deduplicate([ONE], against=database, sketch=simdb.Minhash())
 
 
 def test_max_share_counts_rows_of_data_only():
@@ -323,28 +317,19 @@ def test_what_does_not_go_with_a_reference_is_refused(tmp_path, monkeypatch, set
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_of_the_reference_without_the_field_is_named(tmp_path):
+def test_a_file_of_the_reference_that_cannot_be_one_is_named(tmp_path):
+    write(tmp_path / "a.jsonl", [ONE])
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "a.jsonl")
     (tmp_path / "old.jsonl").write_text(json.dumps({"body": ONE}) + "\n")
+    simdb.open(tmp_path / "db").close()
 
     with pytest.raises(simdb.InputError, match=r"against: .*old.*give against= a list of texts"):
         simdb.deduplicate([ONE], against=tmp_path / "old.jsonl")
-
-
-def test_a_file_is_not_compared_with_itself(tmp_path):
-    write(tmp_path / "a.jsonl", [ONE])
-    (tmp_path / "link.jsonl").symlink_to(tmp_path / "a.jsonl")
-
+    with pytest.raises(simdb.InputError, match=r"is a database of simdb.* against= take"):
+        simdb.deduplicate([ONE], against=[tmp_path / "a.jsonl", tmp_path / "db"])
     for against in ("a.jsonl", "link.jsonl"):
         with pytest.raises(simdb.InputError, match=r"a\.jsonl is in the data and in what"):
             simdb.deduplicate(tmp_path / "a.jsonl", against=tmp_path / against)
-
-
-def test_a_database_among_files_is_refused(tmp_path):
-    simdb.open(tmp_path / "db").close()
-    write(tmp_path / "a.jsonl", [ONE])
-
-    with pytest.raises(simdb.InputError, match=r"is a database of simdb.* against= take"):
-        simdb.deduplicate([ONE], against=[tmp_path / "a.jsonl", tmp_path / "db"])
 
 
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Simhash(weighting="tf")])
