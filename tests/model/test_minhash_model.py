@@ -123,13 +123,10 @@ def run(path, seed, rounds):
     assert_sound(path)
 
 
+MANY = [pytest.param(seed, 20, marks=pytest.mark.slow) for seed in range(100, 160)]
+
+
 @pytest.mark.few(3)
-@pytest.mark.parametrize("seed", range(12))
-def test_databases_of_signatures_follow_the_loops(tmp_path, seed):
-    run(tmp_path / "db", seed, 8)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 160))
-def test_many_databases_of_signatures_follow_the_loops(tmp_path, seed):
-    run(tmp_path / "db", seed, 20)
+@pytest.mark.parametrize(("seed", "rounds"), [*((seed, 8) for seed in range(12)), *MANY])
+def test_databases_of_signatures_follow_the_loops(tmp_path, seed, rounds):
+    run(tmp_path / "db", seed, rounds)

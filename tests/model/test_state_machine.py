@@ -5,7 +5,6 @@ import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timezone
-from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
 
@@ -28,6 +27,10 @@ entries = st.tuples(ids, documents, metadata)
 batches = st.lists(entries, max_size=20, unique_by=lambda entry: (type(entry[0]), entry[0]))
 loose_batches = st.lists(entries, max_size=12)  # an id can be given twice
 rules = st.sampled_from(["same", "skip", "replace"])
+# In a batch for which any conflict is an error, each id is given once.
+by_rule = st.one_of(
+    st.tuples(loose_batches, rules), st.tuples(batches, st.sampled_from(["error", "replace"]))
+)
 wheres = st.sampled_from(
     [
         lambda metadata: metadata is None,
@@ -35,22 +38,21 @@ wheres = st.sampled_from(
         lambda metadata: isinstance(metadata, int) and metadata > 0,
     ]
 )
-changes = st.lists(
-    st.one_of(
-        st.tuples(st.just("insert"), batches),
-        st.tuples(st.just("replace"), batches),
-        st.tuples(st.just("insert by"), loose_batches, rules),
-        st.tuples(st.just("claim by"), loose_batches, rules, st.integers(0, 5)),
-        st.tuples(st.just("delete"), st.lists(ids, max_size=6)),
-        st.tuples(st.just("claim"), batches, st.integers(0, 5)),
-        st.tuples(st.just("update"), ids, metadata),
-        st.tuples(st.just("delete where"), wheres),
-        st.tuples(st.just("expire"), st.integers(0, 1000)),
-        st.tuples(st.just("ask"), fingerprints, distances),
-    ),
-    min_size=1,
-    max_size=5,
+a_change = st.one_of(
+    st.tuples(st.just("insert"), by_rule),
+    st.tuples(st.just("insert"), by_rule),
+    st.tuples(st.just("claim"), by_rule, st.integers(0, 5)),
+    st.tuples(st.just("delete"), st.lists(ids, max_size=6)),
+    st.tuples(st.just("update"), ids, metadata),
+    st.tuples(st.just("delete where"), wheres),
+    st.tuples(st.just("expire"), st.integers(0, 1000)),
+    st.tuples(st.just("ask"), fingerprints, distances),
 )
+changes = st.lists(a_change, min_size=1, max_size=5)
+
+
+def columns_of(batch):
+    return [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
 
 
 class AbortError(Exception):
@@ -81,7 +83,6 @@ class DatabaseMachine(RuleBasedStateMachine):
         self.database = simdb.open(self.path, "x", options=chosen, durability="none")
         self.oracle = Oracle(now=1000, keeps_seen=times == "seen")
         self.snapshots = []
-        self.copies = 0
 
     def teardown(self):
         if not hasattr(self, "directory"):
@@ -92,16 +93,18 @@ class DatabaseMachine(RuleBasedStateMachine):
         assert_sound(self.path)
         shutil.rmtree(self.directory)
 
-    @rule(batch=batches)
-    def insert_many(self, batch):
-        self.insert_into(self.database, self.oracle, batch)
+    @rule(todo=changes)
+    def change_by_verbs(self, todo):
+        """Each of these verbs is a transaction."""
+        for change in todo:
+            self.change(self.database, self.oracle, change)
 
-    @rule(batch=batches)
-    def replace_many(self, batch):
-        self.replace_in(self.database, self.oracle, batch)
+    @rule(batch=batches, by=st.sampled_from(["error", "replace"]))
+    def insert_many(self, batch, by):
+        self.insert(self.database, self.oracle, (batch, by))
 
     @rule(entry=entries, replace=st.booleans())
-    def insert(self, entry, replace):
+    def insert_one(self, entry, replace):
         id, document, data = entry
         if id in self.oracle.documents and not replace:
             with pytest.raises(simdb.ExistsError):
@@ -118,33 +121,9 @@ class DatabaseMachine(RuleBasedStateMachine):
             with pytest.raises(simdb.NotFoundError):
                 self.database.delete(id)
 
-    @rule(chosen=st.lists(ids, max_size=10))
-    def delete_many(self, chosen):
-        self.delete_from(self.database, self.oracle, chosen)
-
-    @rule(id=ids, data=metadata)
-    def update_metadata(self, id, data):
-        self.update_in(self.database, self.oracle, id, data)
-
     @rule(seconds=st.integers(1, 500))
     def wait(self, seconds):
         self.oracle.now += seconds
-
-    @rule(age=st.integers(0, 1000))
-    def expire(self, age):
-        self.expire_in(self.database, self.oracle, age)
-
-    @rule(where=wheres)
-    def delete_where(self, where):
-        self.delete_where_in(self.database, self.oracle, where)
-
-    @rule(batch=loose_batches, by=rules)
-    def insert_many_by(self, batch, by):
-        self.insert_by(self.database, self.oracle, batch, by)
-
-    @rule(batch=loose_batches, by=rules, distance=st.integers(0, 5))
-    def add_many_if_new_by(self, batch, by, distance):
-        self.claim_by(self.database, self.oracle, batch, by, distance)
 
     @rule(entry=entries, by=rules, distance=st.integers(0, 5))
     def add_if_new(self, entry, by, distance):
@@ -160,18 +139,12 @@ class DatabaseMachine(RuleBasedStateMachine):
 
         assert (found and (found.id, found.distance)) == expected
 
-    @rule(batch=batches, distance=st.integers(0, 5))
-    def add_many_if_new(self, batch, distance):
-        self.claim_in(self.database, self.oracle, batch, distance)
-
     @rule(batch=batches, distance=st.integers(0, 5), first=st.booleans())
     def insert_batch(self, batch, distance, first):
         if any(id in self.oracle.documents for id, _, _ in batch):
             return
-        columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
-
         found = self.database.insert_batch(
-            *columns, match="first" if first else "all", distance=distance
+            *columns_of(batch), match="first" if first else "all", distance=distance
         )
 
         before = self.oracle.copy()
@@ -207,8 +180,9 @@ class DatabaseMachine(RuleBasedStateMachine):
         self.oracle = staged
 
     @rule()
-    @precondition(lambda self: len(self.snapshots) < 3)
     def take_snapshot(self):
+        if len(self.snapshots) == 3:
+            self.snapshots.pop(0)[0].close()
         self.snapshots.append((self.database.read(), self.oracle.copy()))
 
     @rule(bits=fingerprints, distance=distances)
@@ -220,11 +194,6 @@ class DatabaseMachine(RuleBasedStateMachine):
             ]
             self.ask(snapshot, oracle, bits, distance)
             self.ask_for_pairs(snapshot, oracle, distance)
-
-    @rule()
-    @precondition(lambda self: self.snapshots)
-    def close_oldest_snapshot(self):
-        self.snapshots.pop(0)[0].close()
 
     @rule()
     def compact(self):
@@ -250,15 +219,6 @@ class DatabaseMachine(RuleBasedStateMachine):
         self.database = simdb.open(self.path, "w", durability="none")
 
     @rule()
-    def copy(self):
-        self.copies += 1
-        path = self.directory / f"copy{self.copies}"
-        self.database.copy(path)
-        with simdb.open(path, "r") as copied:
-            assert list(copied) == list(self.oracle.documents)
-        assert_sound(path)
-
-    @rule()
     def look_at_it(self):
         stats = self.database.stats()
 
@@ -266,22 +226,6 @@ class DatabaseMachine(RuleBasedStateMachine):
         assert stats.document_count == len(held)
         assert stats.empty_count == sum(stored.bits is None for stored in held)
         assert list(self.database.check()) == []
-
-    @rule(distance=distances, pairs=st.booleans(), recall=st.sampled_from([0.5, 0.95, 1.0]))
-    def plan(self, distance, pairs, recall):
-        plan = self.database.plan(distance=distance, pairs=pairs, recall=recall)
-
-        assert plan.recall >= recall
-        assert plan.reason
-
-    @rule(distance=distances)
-    def explain(self, distance):
-        known = list(self.oracle.documents.items())
-        for (id, stored), (other_id, other) in pairwise(known[:6]):
-            told = self.database.explain(id, other_id, distance=distance)
-
-            if stored.bits is not None and other.bits is not None:
-                assert told.distance == (stored.bits ^ other.bits).bit_count()
 
     @rule()
     @precondition(lambda self: self.database.options.keeps_clusters)
@@ -292,58 +236,38 @@ class DatabaseMachine(RuleBasedStateMachine):
 
         assert {id: self.database.cluster(id) for id in self.oracle.documents} == expected
 
-    @rule(bits=fingerprints, distance=distances)
-    def query(self, bits, distance):
-        self.ask(self.database, self.oracle, bits, distance)
-
-    @rule(asked=st.lists(documents, max_size=9), distance=distances, limit=st.integers(1, 4))
-    def query_many(self, asked, distance, limit):
-        found = self.database.query_many(asked, distance=distance, limit=limit)
-
-        expected = [
-            self.oracle.query(self.stored(document).bits, distance)[:limit] for document in asked
-        ]
-        assert [[(each.id, each.distance) for each in row] for row in found] == expected
-
     @rule(
-        asked=st.lists(fingerprints, min_size=1, max_size=4),
+        asked=st.lists(documents, min_size=1, max_size=9),
         distance=distances,
         limit=st.one_of(st.none(), st.integers(1, 4)),
-        where=wheres,
+        where=st.one_of(st.none(), wheres),
     )
-    def query_where(self, asked, distance, limit, where):
+    def query_many(self, asked, distance, limit, where):
         found = self.database.query_many(asked, distance=distance, limit=limit, where=where)
         single = self.database.query(asked[0], distance=distance, limit=limit, where=where)
 
-        expected = [self.oracle.query_where(bits, distance, where)[:limit] for bits in asked]
+        bits = [self.stored(document).bits for document in asked]
+        expected = [self.oracle.query_where(each, distance, where)[:limit] for each in bits]
         assert [[(each.id, each.distance) for each in row] for row in found] == expected
         assert [(each.id, each.distance) for each in single] == expected[0]
 
     @rule(distance=distances)
-    def find_pairs(self, distance):
-        self.ask_for_pairs(self.database, self.oracle, distance)
-
-    @rule(distance=distances)
-    def find_clusters(self, distance):
+    def find_pairs_and_clusters(self, distance):
         found = self.database.find_clusters(distance=distance)
 
         assert [cluster.ids for cluster in found] == self.oracle.find_clusters(distance)
+        self.ask_for_pairs(self.database, self.oracle, distance)
 
     @rule(distance=distances)
     def query_by_id(self, distance):
         known = list(self.oracle.documents)
-        for id in known[:5]:
-            found = self.database.query(id=id, distance=distance)
-
+        found = self.database.query_many(ids=known, distance=distance)
+        for id, row in zip(known, found, strict=True):
             bits = self.oracle.documents[id].bits
             expected = self.oracle.query(bits, distance, without=id)
-            assert [(each.id, each.distance) for each in found] == expected
-
-        found = self.database.query_many(ids=known, distance=distance)
-        assert [len(row) for row in found] == [
-            len(self.oracle.query(stored.bits, distance, without=id))
-            for id, stored in self.oracle.documents.items()
-        ]
+            assert [(each.id, each.distance) for each in row] == expected
+        for id in known[:5]:
+            assert self.database.query(id=id, distance=distance) == found[known.index(id)]
 
     @rule(text=texts, similarity=st.sampled_from([0.2, 0.5, 0.8, 0.95]))
     def query_by_similarity(self, text, similarity):
@@ -363,45 +287,22 @@ class DatabaseMachine(RuleBasedStateMachine):
             (each.similarity for each in found), reverse=True
         )
 
-    @rule(id=ids)
-    def get(self, id):
-        stored = self.oracle.documents.get(id)
-        assert (id in self.database) == (stored is not None)
-        if stored is None:
-            assert self.database.get(id) is None
-            with pytest.raises(simdb.NotFoundError):
-                self.database[id]
-            return
-
-        found = self.database[id]
-
-        assert self.database.get(id) == found
-
-        assert (type(found.id), found.id, found.metadata) == (type(id), id, stored.metadata)
-        assert found.fingerprint.is_empty == (stored.bits is None)
-        assert stored.bits is None or found.fingerprint.bits == stored.bits
-
-    @rule()
-    def items(self):
-        assert [(id, each.metadata) for id, each in self.database.items()] == [
-            (id, stored.metadata) for id, stored in self.oracle.documents.items()
-        ]
-
     @rule(asked=st.lists(ids, max_size=8))
-    def get_many(self, asked):
-        known = [id for id in asked if id in self.oracle.documents]
+    def get(self, asked):
+        documents = self.oracle.documents
+        known = [id for id in asked if id in documents]
 
-        assert self.database.contains_many(asked).tolist() == [
-            id in self.oracle.documents for id in asked
-        ]
-        assert [(each.id, each.metadata) for each in self.database.get_many(known)] == [
-            (id, self.oracle.documents[id].metadata) for id in known
-        ]
         is_stored, bits = self.database.bits_many(asked)
-        assert is_stored.tolist() == [id in self.oracle.documents for id in asked]
-        assert [bits for id, bits in zip(asked, bits.tolist(), strict=True) if id in known] == [
-            each.fingerprint.bits for each in self.database.get_many(known)
-        ]
+        found = self.database.get_many(known)
+
+        assert is_stored.tolist() == [id in documents for id in asked]
+        assert self.database.contains_many(asked).tolist() == is_stored.tolist()
+        assert [self.database.get(id) for id in asked if id in self.database] == found
+        for id, each, own in zip(known, found, bits[is_stored].tolist(), strict=True):
+            stored = documents[id]
+            assert (type(each.id), each.id, each.metadata) == (type(id), id, stored.metadata)
+            assert (each.fingerprint.is_empty, each.fingerprint.bits) == (stored.bits is None, own)
+            assert stored.bits in (None, own)
         if len(known) < len(asked):
             with pytest.raises(simdb.NotFoundError):
                 self.database.get_many(asked)
@@ -410,7 +311,9 @@ class DatabaseMachine(RuleBasedStateMachine):
     def holds_the_same_documents(self):
         if hasattr(self, "database"):
             assert len(self.database) == len(self.oracle.documents)
-            assert list(self.database) == list(self.oracle.documents)
+            assert [(id, each.metadata) for id, each in self.database.items()] == [
+                (id, stored.metadata) for id, stored in self.oracle.documents.items()
+            ]
 
     def close_snapshots(self):
         while self.snapshots:
@@ -429,34 +332,11 @@ class DatabaseMachine(RuleBasedStateMachine):
     def change(self, target, oracle, change):
         verb, *arguments = change
         verbs = {
-            "insert": self.insert_into,
-            "replace": self.replace_in,
-            "delete": self.delete_from,
-            "claim": self.claim_in,
-            "insert by": self.insert_by,
-            "claim by": self.claim_by,
-            "update": self.update_in,
-            "delete where": self.delete_where_in,
-            "expire": self.expire_in,
-            "ask": self.ask,
-        }
+            "insert": self.insert, "claim": self.claim, "delete": self.delete_from,
+            "update": self.update_in, "delete where": self.delete_where_in,
+            "expire": self.expire_in, "ask": self.ask,
+        }  # fmt: skip
         verbs[verb](target, oracle, *arguments)
-
-    def insert_into(self, target, oracle, batch):
-        columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
-        if any(id in oracle.documents for id in columns[0]):
-            with pytest.raises(simdb.ExistsError):
-                target.insert_many(*columns)
-            return
-        assert target.insert_many(*columns) == len(batch)
-        for id, document, data in batch:
-            oracle.insert(id, self.stored(document, data))
-
-    def replace_in(self, target, oracle, batch):
-        columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
-        assert target.insert_many(*columns, on_conflict="replace") == len(batch)
-        for id, document, data in batch:
-            oracle.insert(id, self.stored(document, data))
 
     def delete_from(self, target, oracle, chosen):
         assert target.delete_many(chosen) == sum(oracle.delete(id) for id in chosen)
@@ -480,25 +360,9 @@ class DatabaseMachine(RuleBasedStateMachine):
             with pytest.raises(simdb.OptionError, match="keeps no times"):
                 target.expire(before)
 
-    def claim_in(self, target, oracle, batch, distance):
-        columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
-        if any(id in oracle.documents for id in columns[0]):
-            with pytest.raises(simdb.ExistsError):
-                target.add_many_if_new(*columns, distance=distance, on_conflict="error")
-            return
-
-        found = target.add_many_if_new(*columns, distance=distance, on_conflict="error")
-
-        expected = [
-            oracle.add_if_new(id, self.stored(document, data), distance)
-            for id, document, data in batch
-        ]
-        rows = [row[0] if row else None for row in found]
-        assert [row and (row.id, row.distance) for row in rows] == expected
-
-    def insert_by(self, target, oracle, batch, by):
-        columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
-        changed = oracle.copy()
+    def insert(self, target, oracle, batch_by):
+        batch, by = batch_by
+        columns, changed = columns_of(batch), oracle.copy()
         try:
             for id, document, data in batch:
                 changed.insert_by(by, id, self.stored(document, data))
@@ -515,18 +379,23 @@ class DatabaseMachine(RuleBasedStateMachine):
             assert stored == len(changed.documents) - len(oracle.documents)
         oracle.documents, oracle.times = changed.documents, changed.times
 
-    def claim_by(self, target, oracle, batch, by, distance):
-        columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
-        changed = oracle.copy()
+    def claim(self, target, oracle, batch_by, distance):
+        batch, by = batch_by
+        given = {"distance": distance, "on_conflict": by}
+        columns, changed = columns_of(batch), oracle.copy()
         entries = [(id, self.stored(document, data)) for id, document, data in batch]
+        if by == "error" and not oracle.documents.keys().isdisjoint(columns[0]):
+            with pytest.raises(simdb.ExistsError):
+                target.add_many_if_new(*columns, **given)
+            return
         try:
             expected = changed.claim_all(by, entries, distance)
         except ConflictError:
             with pytest.raises(simdb.ExistsError):
-                target.add_many_if_new(*columns, distance=distance, on_conflict=by)
+                target.add_many_if_new(*columns, **given)
             return
 
-        found = target.add_many_if_new(*columns, distance=distance, on_conflict=by)
+        found = target.add_many_if_new(*columns, **given)
 
         rows = [row[0] if row else None for row in found]
         assert [row and (row.id, row.distance) for row in rows] == expected

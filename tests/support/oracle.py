@@ -111,9 +111,9 @@ class Oracle:
         return sum(self.delete(id) for id in meant)
 
     def query_where(self, bits, distance, where):
-        """Return what `query` does, of documents whose metadata satisfy `where`."""
+        """Return what `query` does, of documents whose metadata satisfy `where`, if it is given."""
         found = self.query(bits, distance)
-        return [row for row in found if where(self.documents[row[0]].metadata)]
+        return [row for row in found if not where or where(self.documents[row[0]].metadata)]
 
     def delete(self, id):
         return self.documents.pop(id, None) is not None
