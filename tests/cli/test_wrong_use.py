@@ -43,6 +43,29 @@ DEDUP = {
     "dedup page.txt --unit line -o k.txt": "written as records",
 }
 OUTPUTS = {
+    "dedup a.jsonl -o x.csv --groups f/../x.csv": "are both",
+    "dedup a.jsonl --groups x.csv -o hard.csv": "are both",
+    "dedup a.jsonl --groups new.csv --report new.csv": "are both",
+    "dedup a.jsonl -o new.jsonl --report new.jsonl.partial": "are both",
+    "dedup a.jsonl --db new -o x.csv --groups link.csv": "are both",
+    "lookup db a.jsonl --new x.csv --found link.csv": "are both",
+    "lookup db a.jsonl -o x.csv --found ./x.csv": "are both",
+    "lookup db a.jsonl -o - --found -": "are both",
+    "decontaminate a.jsonl --against in -o x.csv --leaks hard.csv": "are both",
+    "decontaminate a.jsonl --against in --report x.csv --leaks x.csv": "are both",
+    "dedup a.jsonl --db new -o new/": "new has its place there; name another one",
+    "dedup a.jsonl --db new/db -o new/": "has its place there; name another one",
+    "dedup a.jsonl --db db --groups db/g.jsonl": "has its place there; name another one",
+    "lookup db a.jsonl --new db/new.jsonl": "has its place there; name another one",
+    "pairs db -o db/pairs.jsonl": "has its place there; name another one",
+    "report db -o db/data.mdb": "has its place there; name another one",
+    "dump db -o db/data.mdb": "has its place there; name another one",
+    "dedup f/a.txt -o f/": "it is the folder of f/a.txt; name another one",
+    "dedup a.jsonl -o new/ --groups new/g.csv": "has its place there; name another one",
+    "copy db db/new": "has its place there; name another one",
+    "idf a.jsonl -o a.jsonl": "a.jsonl is a source, which stays as it is",
+    "decontaminate a.jsonl --against db -o db/": "db is a database of simdb",
+    "dedup a.jsonl --groups a.jsonl --in-place": "a.jsonl is a source, which stays as it is",
     "dedup a.jsonl --groups -": "--groups names a file",
     "dedup a.jsonl -o kept": "the output must end in .jsonl, .ndjson, .csv, .tsv",
     "dedup a.jsonl --groups k.json": "--groups must end in",
@@ -228,11 +251,14 @@ def run(simdb_run, write_lines):
         Path(folder).mkdir(parents=True)
     files = {
         "page.txt": FOX, "in/words.txt": FOX, "full/notes.txt": "mine", "f/a.txt": FOX,
-        "array.json": "[]", "empty.jsonl": "", "two.csv": f"id,text,n,n\nz,{FOX},1,2\n",
+        "array.json": "[]", "x.csv": "mine", "empty.jsonl": "",
+        "two.csv": f"id,text,n,n\nz,{FOX},1,2\n",
         "held/a.jsonl": Path("b.jsonl").read_text(), "in/part.jsonl": Path("a.jsonl").read_text(),
     }  # fmt: skip
     for name, content in files.items():
         Path(name).write_text(content)
+    Path("link.csv").symlink_to("x.csv")
+    Path("hard.csv").hardlink_to("x.csv")
     Path("bad.txt").write_bytes(b"caf\xe9")
     simdb_run("idf", "a.jsonl", "-o", "words.idf", "--shingle", 1)
     simdb_run("insert", "db", "a.jsonl")
@@ -245,8 +271,8 @@ def run(simdb_run, write_lines):
 
 
 def contents():
-    files = (path for path in Path().rglob("*") if path.is_file() and "lock" not in path.name)
-    return {path: path.read_bytes() for path in files}
+    paths = (path for path in Path().rglob("*") if "lock" not in path.name)
+    return {path: path.is_file() and path.read_bytes() for path in paths}
 
 
 @pytest.mark.parametrize("commands", [DEDUP, OUTPUTS, SEARCHES, REST], ids=[*"dosr"])
