@@ -77,20 +77,6 @@ def test_a_repeated_run_writes_the_same_after_other_runs(kept_run, write_lines, 
     assert "this run is in the database already" in ran.notes
 
 
-def test_what_another_run_has_stored_is_seen_before(kept_run, write_lines):
-    records = made_records(50)
-    write_lines("a.jsonl", *records)
-    write_lines("b.jsonl", *records)
-
-    kept = kept_run("a.jsonl")[0]
-    again, _, ran = kept_run("b.jsonl")
-
-    assert again == b""
-    assert f"{kept.count(10)} seen before" in ran.notes
-    assert "k.jsonl is empty" in ran.notes
-    assert Path("k.jsonl.before").read_bytes() == kept
-
-
 def test_an_id_of_a_document_that_was_left_out_stays_with_it(kept_run, write_lines, monkeypatch):
     """The next document with that id was renamed, and in another batch took the id for itself."""
     monkeypatch.setattr("simdb.cli.options.intake.BATCH_DOCUMENTS", 2)

@@ -50,20 +50,6 @@ def test_fields_with_commas_are_joined_by_an_empty_line(simdb_run, source):
     assert joined.rows[0]["fingerprint"] == text.rows[0]["fingerprint"]
 
 
-def test_sources_can_call_the_text_by_other_names(simdb_run):
-    write("a.jsonl", [{"id": 1, "text": FOX}])
-    write("b.csv", [{"id": 2, "body": SKY}, {"id": 3, "body": FOX}])
-    write("c.parquet", [{"id": 4, "doc": {"body": SEA}}, {"id": 5, "doc": {"body": FOX}}])
-
-    ran = simdb_run(
-        "dedup", "a.jsonl", "b.csv", "c.parquet", "--text-field", "text|body|doc.body",
-        "-o", "k.jsonl",
-    )  # fmt: skip
-
-    assert ran.code == 0
-    assert [row["id"] for row in read("k.jsonl")] == [1, "2", 4]
-
-
 @over(
     ("source", "asked"),
     [

@@ -58,12 +58,6 @@ def test_a_database_is_created_with_a_table_and_the_options_that_go_with_it(simd
     assert shown == {"features": 2, "documents": 4, "bytes": table.size_bytes}
 
 
-def test_options_override_those_of_a_table(simdb_run, table):
-    simdb_run("create", "db", "--idf", "words.idf", "--weighting", "binary-idf")
-
-    assert options_of("db").weighting == "binary-idf"
-
-
 def test_texts_are_compared_by_the_weights_of_a_table(simdb_run, texts, table):
     ran = simdb_run("fingerprint", "--text", TEXTS[0], "--idf", "words.idf")
 

@@ -114,13 +114,6 @@ def test_excerpts_beside_each_other_show_the_same_places():
     assert text_of(right, ADDED).split() == ["x1", "x2"]
 
 
-def test_equal_texts_beside_each_other_have_no_marks():
-    left, right, note = excerpts.beside("one  two\nthree", "one two three")
-
-    assert left == right == (TextPiece("one two three", SAME),)
-    assert note == "no word differs"
-
-
 def test_case_and_punctuation_make_no_difference_and_each_side_shows_its_own_words():
     left, right, note = beside("WHICH OF THEM, SAID SHE", "Which of those said she?")
 
