@@ -6,15 +6,22 @@ from over import over
 
 from simdb import cli
 from simdb.cli import COMMANDS, NAMES, module_of
+from simdb.cli.options.declare import described
 
 SENTENCES = [pair for group in COMMANDS.values() for pair in group.items()]
 
 
 @over(("verb", "sentence"), SENTENCES)
-def test_a_sentence_of_the_program_is_the_first_of_the_command(simdb_run, verb, sentence):
-    _, first, *_ = simdb_run(verb, "--help").output.split("\n\n")
+def test_every_command_has_help_that_begins_with_its_sentence_and_ends_with_its_notes(
+    simdb_run, verb, sentence
+):
+    ran = simdb_run(verb, "--help")
 
+    usage, first, *_ = ran.output.split("\n\n")
+    notes = "".join(described(verb)[2].split())
+    assert (ran.code, usage.startswith("Usage: ")) == (0, True)
     assert " ".join(first.split()) == sentence
+    assert "".join(ran.output.partition("Options:")[2].split()).endswith(notes)
 
 
 def test_every_module_of_the_command_line_has_commands_or_serves_all():
