@@ -32,22 +32,16 @@ def listed(simdb_run, write_lines):
 
 
 @over("verb", VERBS)
-def test_found_is_exit_code_0_unless_asked_for(listed, verb):
-    found = listed(*verb)
-    asked = listed(*verb, "--exit-code")
+def test_found_is_exit_code_0_unless_asked_for_and_quiet_shows_nothing(listed, verb):
+    found, asked, quiet = (
+        listed(*verb, *words) for words in ([], ["--exit-code"], ["--quiet", "--exit-code"])
+    )
+    nothing = listed(*verb[:1], *{"dedup": ["none.jsonl"]}.get(verb[0], ["empty"]), "--exit-code")
 
-    assert len(found.rows) == 3
-    assert found.code == 0
-    assert asked.code == 1
-    assert len(asked.rows) == 3
-
-
-@over(
-    "verb", [["dedup", "none.jsonl"], ["dedup", "none.jsonl", "--db", "fresh"], ["pairs", "empty"],
-             ["clusters", "empty"]]
-)  # fmt: skip
-def test_nothing_found_is_exit_code_0_even_if_asked_for(listed, verb):
-    assert listed(*verb, "--exit-code").code == 0
+    assert (found.code, len(found.rows)) == (0, 3)
+    assert (asked.code, len(asked.rows)) == (1, 3)
+    assert (quiet.code, quiet.output, quiet.notes) == (1, "", "")
+    assert (nothing.code, nothing.output) == (0, "")
 
 
 @over("verb", [VERBS[0], VERBS[3]])
@@ -69,13 +63,6 @@ def test_a_limit_does_not_cut_files_of_results(listed):
 
     assert len(Path("g.jsonl").read_text().splitlines()) == 3
     assert ids_in("k.jsonl") == [0, 2, 4]
-
-
-@over("verb", VERBS)
-def test_quiet_shows_nothing_that_was_found(listed, verb):
-    ran = listed(*verb, "--quiet", "--exit-code")
-
-    assert (ran.code, ran.output, ran.notes) == (1, "", "")
 
 
 def test_quiet_gives_no_hint_and_no_note(listed):
