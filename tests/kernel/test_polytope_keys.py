@@ -170,25 +170,6 @@ def test_reaching_is_looking_up_the_header_in_some_table(search, threshold):
     ]
 
 
-def test_a_probe_tells_the_table_the_cost_and_both_headers(search):
-    left, right = np.split(near_vectors(9, 40, 64, noise=0.9), 2)
-
-    found = [search.polytope_probe(a, b, 18, 4, 2.0) for a, b in zip(left, right, strict=True)]
-
-    tables = [
-        oracle.reaches(a.tobytes(), b.tobytes(), 2.0, 18, 4)
-        for a, b in zip(left, right, strict=True)
-    ]
-    assert [probe and probe[0] for probe in found] == tables
-    assert 3 < sum(probe is not None for probe in found) < 20
-    for (table, cost, own, probed), a, b in [
-        (probe, *pair) for probe, *pair in zip(found, left, right, strict=True) if probe
-    ]:
-        assert own == oracle.code(a.tobytes(), table) >> 4
-        assert probed == oracle.code(b.tobytes(), table) >> 4
-        assert oracle.cut_of(a.tobytes(), cost) == oracle.cost(a.tobytes(), table, probed, 18)
-
-
 @over("width", oracle.WIDTHS)
 @over("threshold", [0.0, 0.5, 1.3, 2.5])
 def test_headers_are_listed_table_by_table(search, width, threshold):

@@ -54,20 +54,6 @@ def test_what_is_in_the_component_of_the_query_is_no_match(case, pairs, count):
     ]
 
 
-def test_a_document_is_no_match_of_itself(case):
-    tables, vectors, thresholds = case
-    members = np.arange(0, COUNT, 2, dtype=np.uint32)
-    every = oracle.rows(tables.search(vectors[members], thresholds=thresholds, **LIMITS))
-
-    found = tables.search(vectors[members], thresholds=thresholds, members=members, **LIMITS)
-
-    assert oracle.rows(found) == [
-        [row for row in rows if row[0] != member]
-        for member, rows in zip(members.tolist(), every, strict=True)
-    ]
-    assert found[0][-1] == sum(map(len, every)) - len(members)
-
-
 def test_a_search_leaves_the_components_as_they_are(case):
     tables, vectors, thresholds = case
     members = np.arange(COUNT, dtype=np.uint32)

@@ -62,22 +62,6 @@ def test_lookups_in_all_windows_are_one_lookup(search, windows, flips):
     ]
 
 
-def test_sorted_queries_keep_to_the_window_too(search):
-    masks, entries = [2**64 - 1], entries_of(3, 60)
-    columns = columns_of(entries, masks)
-    queries = np.tile(np.array([key for key, _ in entries], np.uint64), 40)
-    asked = {"distance": 0, "flips": 0, "first": False, "after": None}
-
-    parts = [
-        oracle.rows(tables.lookup(queries, **asked))
-        for tables in parts_of(search, masks, columns, cut(20, 40))
-    ]
-
-    assert len(queries) > 1024
-    whole = search.Tables(masks, [columns], NO_ENTRIES, None).lookup(queries, **asked)
-    assert merged(parts) == oracle.rows(whole)
-
-
 @over("windows", CUTS)
 @over("header_bits", [None, 4])
 @over("blocks", [1, 4])

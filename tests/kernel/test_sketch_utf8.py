@@ -114,33 +114,3 @@ def test_a_long_text_of_each_width_is_decoded(sketch):
         [each.decode() for each in contents], replace=False, **OPTIONS
     )
     np.testing.assert_array_equal(weights, wanted)
-
-
-def test_counting_signing_and_single_texts_decode_columns_and_bytes_too():
-    texts = ["red \xe9", "green \u660e", "", "blue \U0001f600"]
-    contents = [text.encode() for text in texts]
-    family = ("multiply-shift", np.arange(1, 17, 2, np.uint64), np.arange(8, dtype=np.uint64))
-    single = _sketch.TextFingerprinter(
-        unit="words", shingle=1, lowercase=True, seed=0, counting="tf", vocabulary=None, idf=None,
-        dimensions=128, width=64,
-    )  # fmt: skip
-
-    for given_texts in (contents, column_of(contents)):
-        counted = _sketch.count_texts(given_texts, replace=False, **OPTIONS)
-        signed = _sketch.sign_texts(
-            given_texts, replace=False, family=family, feature_bits=64, **OPTIONS
-        )
-        moz = _sketch.project_moz(given_texts, window=3, replace=False, start=0)
-
-        for found, wanted in (
-            (counted, _sketch.count_texts(texts, replace=False, **OPTIONS)),
-            (signed, _sketch.sign_texts(
-                texts, replace=False, family=family, feature_bits=64, **OPTIONS
-            )),
-            (moz, _sketch.project_moz(texts, window=3, replace=False, start=0)),
-        ):  # fmt: skip
-            for left, right in zip(found, wanted, strict=True):
-                np.testing.assert_array_equal(left, right)
-    assert [single.sketch(each, False, 0, False)[0] for each in contents] == [
-        single.sketch(each, False, 0, False)[0] for each in texts
-    ]

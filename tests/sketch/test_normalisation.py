@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 from simdb.core.cold import section
-from simdb.sketch.normalisation import FORMS, TABLES, lower_cased, normalised
+from simdb.sketch.normalisation import TABLES, lower_cased, normalised
 
 SEED = 20_261_121
 NEWER = [
@@ -43,16 +43,6 @@ def digest(normalisation):
 @pytest.mark.parametrize("normalisation", ["nfc", "nfkc"])
 def test_normalisation_does_not_depend_on_the_running_python(normalisation):
     assert digest(normalisation) == GOLDEN[normalisation]
-
-
-@pytest.mark.parametrize("normalisation", ["nfc", "nfkc"])
-def test_text_of_old_characters_is_normalised_as_python_does(normalisation):
-    newer = set(map(chr, NEWER))
-
-    for text in texts():
-        if newer.isdisjoint(text):
-            expected = unicodedata.normalize(FORMS[normalisation], text)
-            assert normalised(text, normalisation) == expected
 
 
 def test_a_character_that_came_later_stays_and_its_neighbours_do_not_join_over_it():

@@ -81,18 +81,6 @@ def test_a_database_goes_on_after_the_last_page_of_a_commit_failed(database):
     assert list(database) == [1, 2]
 
 
-def test_a_half_written_new_data_file_is_in_nobodys_way(tmp_path):
-    # A write that was cut short while a database was made left a data.mdb that nobody could open.
-    (tmp_path / "db").mkdir()
-    (tmp_path / "db" / files.NEW_FILE).write_bytes(b"\0" * 100)
-
-    with simdb.open(tmp_path / "db", options=TINY) as database:
-        database.insert(1, 1)
-
-    assert not (tmp_path / "db" / files.NEW_FILE).exists()
-    assert_sound(tmp_path / "db")
-
-
 def test_a_data_file_that_cannot_be_made_leaves_none(tmp_path, monkeypatch):
     monkeypatch.setattr(open_files, "_make", fail)
     with pytest.raises(simdb.FullError):

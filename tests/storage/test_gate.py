@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import simdb
-from simdb.storage.gate import Gate, Holder, Turn
+from simdb.storage.gate import Gate
 
 
 @pytest.fixture
@@ -34,23 +34,6 @@ def refusal_of(action):
 def enter_alone(gate, **settings):
     with gate.alone("it is to be closed", **settings):
         pass
-
-
-def test_who_is_inside_keeps_others_from_being_alone(gate):
-    holder = gate.enter()
-
-    assert "1 of the verbs of this thing are still open" in refusal_of(lambda: enter_alone(gate))
-    gate.leave(holder)
-    enter_alone(gate)
-
-
-def test_a_thread_that_is_alone_is_not_alone_twice_and_may_come_in(gate):
-    with gate.alone("it is to be changed"):
-        refusal = refusal_of(lambda: enter_alone(gate))
-        gate.leave(gate.enter(threading.get_ident()))
-
-    assert "this thread is in the middle of one" in refusal
-    assert gate.is_idle()
 
 
 def test_another_thread_waits_outside_for_the_timeout(gate):
@@ -123,14 +106,3 @@ def test_being_alone_that_an_exception_left_behind_is_forgiven_once(gate):
         refusal = in_a_thread(lambda: refusal_of(gate.enter))
 
     assert "another thread" in refusal
-
-
-def test_a_turn_is_for_one_and_free_again_when_its_owner_is_gone():
-    turn, first, second = Turn(), Holder(), Holder()
-    assert turn.take(first, 0)
-    assert not turn.take(second, 0.01)
-
-    del first
-
-    assert turn.owner is None
-    assert turn.take(second, 0)

@@ -12,7 +12,6 @@ import simdb
 PLAIN = simdb.Simhash(shingle=1)
 TABLE = simdb.fit_idf(["red green", "red green", "red"], PLAIN)
 LACKING = simdb.Options(sketch=replace(PLAIN, weighting="tf-idf"), polytopes=4)
-WEIGHTED = simdb.Options(sketch=replace(PLAIN, weighting="tf-idf", idf=TABLE), polytopes=4)
 
 CHILD = """
 import os, signal, sys
@@ -75,18 +74,6 @@ def test_killed_before_the_commit_the_database_is_as_before(tmp_path, point):
     with simdb.open(path) as database:
         assert database.options.sketch.idf == other
     assert "idf.table.new" not in os.listdir(path)
-    assert_sound(path)
-
-
-def test_killed_after_the_commit_the_database_has_the_table(tmp_path):
-    path = tmp_path / "db"
-    simdb.open(path, options=LACKING).close()
-
-    run_until_killed(path, "after the commit", "set")
-
-    with simdb.open(path) as database:
-        assert database.options == WEIGHTED
-        database.insert(1, "red")
     assert_sound(path)
 
 

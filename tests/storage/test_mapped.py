@@ -49,11 +49,6 @@ def test_a_large_value_is_found_where_it_lies(found, name):
     assert value.readonly
 
 
-def test_there_is_no_value_under_an_unknown_key(found):
-    assert found(layout.IDS, layout.table_key(7, layout.KEYS)) == (None, None)
-    assert found(layout.DELTA, b"x") == (None, None)
-
-
 def test_only_what_a_read_transaction_fetched_has_pages_of_the_file(large):
     store = large._store
     with store.state() as state:

@@ -73,12 +73,3 @@ def test_killed_before_the_commit_the_database_is_as_before(path, verb, point):
         assert database.options.polytopes == 4
         assert polytope_tables.stored(database) == polytope_tables.expected(database)
     assert_sound(path)
-
-
-def test_killed_after_the_commit_the_database_has_the_tables(path):
-    run_until_killed(CHILD, path, "compact", "after commit 2")
-
-    with simdb.open(path) as database:
-        assert database.options.polytopes == 4
-        assert polytope_tables.stored(database) == polytope_tables.expected(database)
-    assert_sound(path)

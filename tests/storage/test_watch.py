@@ -90,18 +90,6 @@ def test_commits_of_ones_own_and_of_others_walk_no_page(path, walks):
     assert_sound(path)
 
 
-def test_a_file_that_was_written_without_a_commit_is_walked_once(path, walks):
-    with simdb.open(path, "w") as database:
-        walks.clear()
-        time.sleep(TICK_SECONDS)
-        os.utime(path / "data.mdb")
-
-        for id in range(20):
-            database.get(id)
-
-        assert walks == [None]
-
-
 def test_before_changes_of_metadata_walks_take_a_small_part_of_the_time(path, walks, monkeypatch):
     with simdb.open(path, "w") as database:
         walks.clear()
