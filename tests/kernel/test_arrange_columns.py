@@ -239,19 +239,3 @@ def test_bins_of_parts_are_sorted_like_the_whole(arrange, count, shift):
 
     wanted = sorted((oracle.permute(int(word), mask), at) for at, word in enumerate(fingerprints))
     assert list(zip(keys.tolist(), moved.tolist(), strict=True)) == wanted
-
-
-def test_bins_refuse_what_they_cannot_hold(arrange):
-    keys, ordinals = np.zeros(4, np.uint64), np.zeros(4, np.uint32)
-    places = np.full(2, 4, np.int64)
-
-    with pytest.raises(ValueError, match="more entries than were counted"):
-        arrange.to_bins(keys, ordinals, 0, 0, 3, places, keys.copy(), ordinals.copy())
-    with pytest.raises(ValueError, match="room for 4 entries; it needs 5"):
-        arrange.to_bins(
-            np.zeros(5, np.uint64), np.zeros(5, np.uint32), 0, 0, 3, places, keys, ordinals
-        )
-    with pytest.raises(ValueError, match="no 0 bins"):
-        arrange.count_bins(keys, 0, 0, 3, np.zeros(0, np.int64))
-    with pytest.raises(ValueError, match="bin 1 is not within the 4 entries"):
-        arrange.sort_bins(keys, ordinals, np.array([0, 2, 5], np.int64))

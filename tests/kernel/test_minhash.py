@@ -179,25 +179,6 @@ def test_minima_at_odd_addresses_count_alike(sketch, offset):
     assert (agreeing == sketch.agreements(minima[:5], minima[1:])).all()
 
 
-def test_arrays_that_do_not_fit_are_refused(sketch, family):
-    hashes = np.zeros(3, np.uint64)
-    name, multipliers, increments = family
-    calls = {
-        "offsets do not lie within": (np.array([0, 4]), None, family, 64),
-        "2 counts for 3": (np.array([0, 3]), np.ones(2, np.uint32), family, 64),
-        "feature_bits is 16": (np.array([0, 3]), None, family, 16),
-        "not a multiple of 8": (np.array([0, 3]), None, (name, *2 * [multipliers[:9]]), 64),
-        "24 multipliers and 8": (
-            np.array([0, 3]), None, (name, multipliers, increments[:8].copy()), 64,
-        ),
-        "family is 'md5'": (np.array([0, 3]), None, ("md5", multipliers, increments), 64),
-    }  # fmt: skip
-
-    for message, (offsets, counts, permutations, bits) in calls.items():
-        with pytest.raises(ValueError, match=message):
-            sketch.sign_features(offsets, hashes, counts, family=permutations, feature_bits=bits)
-
-
 @over("counting", ["tf", "binary"])
 @over("dimensions", [128, 256])
 @over("feature_bits", [32, 64])

@@ -78,14 +78,6 @@ def test_more_hits_than_there_is_room_for_are_all_found():
     assert hits["position"].tolist() == list(range(100 * WORDS_EACH_HIT))
 
 
-@pytest.mark.parametrize(
-    "table", [np.array([2, 1], np.uint64), np.array([1, 1], np.uint64), np.array([1], np.int64)]
-)
-def test_a_table_of_other_numbers_is_refused(table):
-    with pytest.raises(ValueError, match="hashes"):
-        kernel.Ngrams(table)
-
-
 @pytest.mark.parametrize("n", [0, 33])
 def test_runs_of_other_lengths_are_refused(n):
     with pytest.raises(ValueError, match="n is"):

@@ -198,29 +198,3 @@ def test_a_query_never_looks_up_too_many_headers(search, width, threshold):
     # All headers of the last vector with the same signs cost nothing, and they are too many.
     assert counts[-1] == 1
     assert counts.max() <= oracle.PROBES_MAX
-
-
-def test_wrong_arguments_are_refused(search):
-    vectors = near_vectors(10, 4, 64)
-
-    for bad in (vectors.ravel(), np.zeros((2, 129), np.uint8), np.zeros((2, 0), np.uint8)):
-        with pytest.raises((ValueError, TypeError)):
-            search.polytope_keys(bad, 2)
-    for count in (-1, 17):
-        with pytest.raises(ValueError, match="table_count"):
-            search.polytope_keys(vectors, count)
-    for width in (0, 6, 64):
-        with pytest.raises(ValueError, match="header"):
-            probes(search, vectors, width, 1.0, 2)
-    for threshold in (-1.0, math.nan):
-        with pytest.raises(ValueError, match="threshold"):
-            probes(search, vectors, 7, threshold, 2)
-    for other in (vectors[:3], vectors[:, :32].copy()):
-        with pytest.raises(ValueError, match="left"):
-            search.polytope_costs(vectors, other, 7, 2)
-    with pytest.raises(ValueError, match="table_count"):
-        search.polytope_costs(vectors, vectors, 7, 0)
-    with pytest.raises(ValueError, match="thresholds"):
-        search.polytope_reaches(vectors, vectors, np.zeros(3, np.float32), 7, 2)
-    with pytest.raises(ValueError, match="widths"):
-        search.polytope_reaches(vectors, vectors, 1.0, np.full(3, 7, np.uint8), 2)

@@ -86,19 +86,3 @@ def test_parents_that_are_no_forest_give_an_answer(case, seed):
 
     rows = zip(oracle.rows(found), every, strict=True)
     assert all(set(some) <= set(others) for some, others in rows)
-
-
-def test_forests_that_do_not_fit_the_queries_are_refused(case):
-    tables, vectors, thresholds = case
-    parents, members = np.arange(9, dtype=np.uint32), np.arange(3, dtype=np.uint32)
-
-    for given, own in (
-        (None, members[:2]),
-        (parents, members[:2]),
-        (parents, members + np.uint32(7)),
-        (parents[:0], members),
-        (parents.astype(np.int64), members),
-        (parents, members.astype(np.int64)),
-    ):
-        with pytest.raises((ValueError, TypeError)):
-            tables.search(vectors[:3], thresholds=thresholds, members=own, parents=given, **LIMITS)

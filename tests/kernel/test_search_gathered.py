@@ -58,3 +58,21 @@ def test_a_crowd_of_queries_is_answered_like_one_at_a_time(
     rows = oracle.rows(found)
     assert [rows[at] for at in sample] == single
     assert sum(map(len, single)) > len(single)
+
+
+def test_more_probes_than_are_ordered_together_are_all_answered(search):
+    masks, entries = leading_masks(1, 1), crowds(1, 300)
+    tables = search.Tables(masks, [[oracle.column(entries, masks[0], 4)]], oracle.pair([]), None)
+    # All 16 sets of the bits of a header: some 280,000 probes; 2**18 are ordered together.
+    queries = np.resize(np.array([bits for bits, _ in entries], np.uint64), 17_500)
+    levels, costs = np.zeros((len(queries), 64), np.uint8), np.full(256, 1, np.uint8)
+
+    found = tables.probe(
+        queries, levels, costs=costs, theta=4, cap=16, distance=1, first=False, after=None,
+        tables=None,
+    )  # fmt: skip
+
+    expected = [
+        oracle.matches(bits, entries, [], None, distance_max=1, flips=0) for bits, _ in entries
+    ]
+    assert oracle.rows(found) == [expected[at % 300] for at in range(len(queries))]

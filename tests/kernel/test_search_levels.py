@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pytest
 import search_oracle as oracle
 from over import over
 
@@ -73,16 +72,3 @@ def test_levels_of_packed_vectors_are_those_of_their_integers(search, width, cou
     weights = [oracle.unpacked(row.tobytes()) for row in vectors]
     assert found.shape == (count, 64)
     assert found.tolist() == [level_row(row) for row in weights]
-
-
-def test_wrong_arguments_are_refused(search):
-    weights, vectors = np.zeros((2, 64), np.float32), np.zeros((2, 32), np.uint8)
-
-    for wrong in (
-        weights[:, :63], weights.astype(np.float64), weights[0], weights[::-1], vectors,
-    ):  # fmt: skip
-        with pytest.raises((ValueError, TypeError)):
-            search.levels(wrong)
-    for wrong in (vectors[:, :31], vectors[0], vectors.astype(np.int8), vectors[::-1], weights):
-        with pytest.raises((ValueError, TypeError)):
-            search.levels_of_vectors(wrong)

@@ -262,30 +262,3 @@ def test_a_directory_that_points_beyond_the_run_is_not_followed(search):
     answer = tables.probe_one(5, bytes(64), np.zeros(256, np.uint8), 5, 5, 64, False)
 
     assert answer == []
-
-
-def test_wrong_arguments_are_refused(search):
-    tables = build(search, leading_masks(2, 1), [(2, [(5, 0), (6, 1)])])
-    queries, levels = np.array([1, 2], np.uint64), np.zeros((2, 64), np.uint8)
-    costs = np.zeros(256, np.uint8)
-    options = {
-        "costs": costs, "theta": 9, "cap": 9, "distance": 3, "first": False, "after": None,
-        "tables": None,
-    }  # fmt: skip
-
-    for wrong in (
-        {"theta": -1}, {"cap": 0}, {"cap": 65537}, {"distance": 65}, {"tables": 0}, {"tables": 3},
-        {"costs": costs[:255]}, {"after": np.zeros(1, np.uint32)},
-    ):  # fmt: skip
-        with pytest.raises((ValueError, TypeError)):
-            tables.probe(queries, levels, **{**options, **wrong})
-    for wrong_levels in (levels[:1], levels[:, :63], levels.astype(np.int8)):
-        with pytest.raises((ValueError, TypeError)):
-            tables.probe(queries, wrong_levels, **options)
-    for arguments in (
-        (5, bytes(63), costs, 9, 9, 3),
-        (5, bytes(64), costs[:9], 9, 9, 3),
-        (5, bytes(64), costs, 9, 9, 65),
-    ):
-        with pytest.raises((ValueError, TypeError, OverflowError)):
-            tables.probe_one(*arguments, False)

@@ -3,7 +3,6 @@
 import random
 
 import numpy as np
-import pytest
 import search_oracle as oracle
 from over import over
 
@@ -91,27 +90,3 @@ def test_an_empty_mask_compares_all_with_all(search, count):
     found, _ = swept(search, entries, [0], 0, 21, 64)
 
     assert found == oracle.pairs(entries, [0], 0, 21)
-
-
-def test_wrong_arguments_are_refused(search):
-    keys, ordinals = np.zeros(4, np.uint64), np.arange(4, dtype=np.uint32)
-    left, right, distances = np.zeros(3, np.uint32), np.zeros(3, np.uint32), np.zeros(3, np.uint8)
-    right_way = [keys, ordinals, [1], 0, 3, (0, 1), left, right, distances, [0], 0, 1]
-
-    wrong = {
-        0: [keys[:3]],
-        2: [[], [1 << 64]],
-        3: [1, -1],
-        4: [65],
-        5: [(0, 0), (-1, 1), (3, 2)],
-        6: [left[:0], left[:2]],
-        8: [distances[:2]],
-        9: [[0, 0], 65],
-        10: [2],
-        11: [65],
-    }
-    for position, values in wrong.items():
-        for value in values:
-            arguments = [*right_way[:position], value, *right_way[position + 1 :]]
-            with pytest.raises((ValueError, TypeError, OverflowError)):
-                search.sweep(*arguments)
