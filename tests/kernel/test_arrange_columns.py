@@ -86,6 +86,20 @@ def test_sorting_is_stable_whatever_repeats(arrange, keys):
     assert found == expected
 
 
+def test_sorting_takes_many_random_keys(arrange):
+    keys = np.random.default_rng(11).integers(0, 2**64, 300_000, dtype=np.uint64)
+    ordinals = np.random.default_rng(12).permutation(len(keys)).astype(np.uint32)
+    order = np.argsort(keys, kind="stable")
+    expected, alone = (keys[order], ordinals[order]), keys.copy()
+
+    arrange.sort(keys, ordinals)
+    arrange.sort(alone)
+
+    assert np.array_equal(keys, expected[0])
+    assert np.array_equal(ordinals, expected[1])
+    assert np.array_equal(alone, expected[0])
+
+
 @over("left_count", [0, 1, 2, 31, 32, 33, 65, 1000])
 @over("right_count", [0, 1, 2, 31, 32, 33, 65, 1000])
 @over("distinct", [1, 3, 50, 2**64])
