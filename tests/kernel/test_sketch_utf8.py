@@ -106,7 +106,8 @@ def test_a_column_longer_than_a_chunk_is_read_whole(sketch):
 
 
 def test_a_long_text_of_each_width_is_decoded(sketch):
-    contents = [(word * 70_000).encode() for word in ("ab\xe9", "ab\u660e", "ab\U0001f600")]
+    words = ("ab\xe9", "ab\u660e", "ab\U0001f600", "ascii" * 50 + "\u660e")
+    contents = [(word * (210_000 // len(word))).encode() for word in words]
 
     weights, _ = sketch.project_texts(column_of(contents), replace=False, **OPTIONS)
 
