@@ -162,6 +162,17 @@ def test_pairs_have_their_similarities_in_runs_and_among_recent_documents(made, 
     assert all(pair.similarity == expected[pair.left, pair.right] for pair in found)
 
 
+def test_recent_documents_with_weights_are_found_among_ones_without(made):
+    weights = weights_of(70, groups=1)
+    database = made(weights[:50], delta_documents=40)
+    database.insert_many(range(100, 110), bits_of(weights[60:]))
+    database.insert_many(range(50, 60), fingerprints(weights[50:60]))
+
+    found = database.query_many(fingerprints(weights[50:]), search="polytope", similarity=0.99)
+
+    assert [[match.id for match in row] for row in found] == [[at] for at in range(50, 60)] + [[]] * 10
+
+
 def test_an_explanation_names_the_table_that_finds_a_match(made):
     weights = weights_of(200)
     database = made(weights)
