@@ -106,26 +106,19 @@ def test_no_call_of_an_open_database_loads_a_module_that_a_forked_child_may_wait
     assert {each for each in loaded if each.startswith("unlocked:")} == set()
 
 
-def test_the_help_of_the_program_loads_neither_numpy_nor_the_library():
-    loaded = modules_of_program("--help")
-
-    assert "simdb.cli.app" in loaded
-    assert loaded.isdisjoint(
-        {"numpy", "lmdb", "simdb.database", "simdb.core.kernel", "simdb.cli.query"}
-    )
-
-
-def test_a_query_loads_neither_other_commands_nor_what_draws_on_a_terminal(tmp_path):
+def test_help_loads_no_library_and_a_query_no_other_command_nor_what_draws(tmp_path):
     path = str(tmp_path / "db")
     simdb.open(path).close()
 
-    loaded = modules_of_program("query", path, "a text")
+    shown, queried = modules_of_program("--help"), modules_of_program("query", path, "a text")
 
-    assert "simdb.cli.query" in loaded
-    assert loaded.isdisjoint({f"simdb.{each}" for each in UNUSED_BY_A_QUERY})
-    assert loaded.isdisjoint(
-        {*cold_modules(), "rich", "simdb.cli.dedup", "simdb.database.functions"}
-    )
+    libraries = {"numpy", "lmdb", "simdb.database", "simdb.core.kernel", "simdb.cli.query"}
+    assert "simdb.cli.app" in shown
+    assert shown.isdisjoint(libraries)
+    assert "simdb.cli.query" in queried
+    assert queried.isdisjoint({f"simdb.{each}" for each in UNUSED_BY_A_QUERY})
+    others = {"rich", "simdb.cli.dedup", "simdb.database.functions"}
+    assert queried.isdisjoint({*cold_modules(), *others})
 
 
 def test_the_names_that_are_loaded_late_are_the_names_that_type_checkers_see():

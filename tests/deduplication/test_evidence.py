@@ -81,32 +81,25 @@ def test_a_stricter_result_can_be_made_stricter_and_says_its_similarity():
         twice.at(0.8)
 
 
-def test_files_are_made_stricter_like_rows(tmp_path):
+def test_files_are_made_stricter_like_rows_and_closed_when_the_last_result_goes(tmp_path):
     texts = near_copies(4)
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"id": at, "text": text}) + "\n"
                             for at, text in enumerate(texts)))  # fmt: skip
+    before = len(os.listdir("/proc/self/fd"))
     first = deduplicate(path)
 
     found = first.at(0.8)
     del first
     gc.collect()
 
+    assert len(os.listdir("/proc/self/fd")) > before
     expected = deduplicate(texts).at(0.8)
     assert found.kept.tolist() == expected.kept.tolist()
     assert found.data.column("text").to_pylist() == expected.data
     found.report(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text().count("<article") == len(found.removed_ids)
-
-
-def test_files_are_closed_when_the_last_result_goes(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"text": "a b c d"}\n{"text": "a b c e"}\n')
-    before = len(os.listdir("/proc/self/fd"))
-    found = deduplicate(tmp_path / "a.jsonl").at(0.9)
-    assert len(os.listdir("/proc/self/fd")) > before
-
     del found
-
     assert len(os.listdir("/proc/self/fd")) == before
 
 
@@ -186,35 +179,14 @@ def test_the_text_of_an_earlier_call_is_not_at_hand(tmp_path):
     assert parsed.text("p").count("Its text is not at hand.") == 1
 
 
-def test_nothing_removed_makes_a_page_too(tmp_path):
-    parsed = page_of(deduplicate(["one", "two"]), tmp_path)
-
-    assert "No document was removed." in parsed.text("p")
-
-
-def test_a_page_where_nothing_can_be_written_is_refused(tmp_path):
-    with pytest.raises(simdb.OptionError, match="cannot be written"):
-        deduplicate(["one"]).report(tmp_path / "none" / "page.html")
-
-
-def test_a_page_replaces_no_file_of_the_reference(tmp_path):
-    (tmp_path / "reference").mkdir()
-    held = tmp_path / "reference" / "page.html"
-    held.write_text("a b c d")
-
-    found = deduplicate(["a b c d", "e"], against=tmp_path / "reference")
-    with pytest.raises(simdb.OptionError, match="which stays as it is"):
-        found.report(held)
-
-    assert found.data == ["e"]
-    assert held.read_text() == "a b c d"
-
-
-def test_a_file_that_was_changed_is_named(tmp_path):
-    path = tmp_path / "a.jsonl"
+def test_nothing_removed_makes_a_page_and_what_cannot_be_one_is_refused(tmp_path):
+    path, nothing = tmp_path / "a.jsonl", deduplicate(["one", "two"])
     path.write_text('{"text": "a b c d"}\n{"text": "a b c e"}\n')
     found = deduplicate(path)
     path.write_text('{"text": "changed"}\n')
 
+    assert "No document was removed." in page_of(nothing, tmp_path).text("p")
+    with pytest.raises(simdb.OptionError, match="cannot be written"):
+        nothing.report(tmp_path / "none" / "page.html")
     with pytest.raises(simdb.InputError, match=r"a\.jsonl"):
         found.report(tmp_path / "page.html")
