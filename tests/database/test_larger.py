@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb.database.search import many
-from simdb.storage import environment
+from simdb.storage import environment, file_map
 
 COUNT = 20_000
 RANDOM = np.random.default_rng(5)
@@ -60,3 +60,26 @@ def test_a_batch_to_insert_is_searched_in_chunks_too(stored, monkeypatch, chunk_
     assert chunk_counts[0] > 1
     assert reported == sorted(reported)
     assert reported[-1] == 4000
+
+
+def test_only_the_tables_that_are_read_are_fetched(tmp_path, monkeypatch):
+    options = simdb.Options(blocks=6, leading=3, polytopes=0)
+    queries, fetched = SIGNS[:500] ^ np.uint64(5), set()
+    with simdb.open(tmp_path / "twenty", options=options, durability="none") as database:
+        database.insert_many(range(COUNT), SIGNS)
+        whole = database.query_many(queries, distance=3)
+        with database._store.state() as state:
+            (run,) = state.runs
+            starts = [run.table(at, state.source).keys.ctypes.data for at in range(20)]
+
+        def note(pages):
+            inside = (at for at in range(20) if 0 <= pages.start - starts[at] < 8 * COUNT)
+            fetched.update(inside)
+
+        monkeypatch.setattr(file_map, "fetch", note)
+        found = database.query_many(queries, distance=3, search=simdb.Search(memory_limit=10**6))
+
+    # The directories have fewer bits than two blocks, so ten tables have the same headers.
+    assert len(fetched) == 10
+    assert list(found) == list(whole)
+    assert len(found.ids) >= 500

@@ -170,7 +170,9 @@ def test_recent_documents_with_weights_are_found_among_ones_without(made):
 
     found = database.query_many(fingerprints(weights[50:]), search="polytope", similarity=0.99)
 
-    assert [[match.id for match in row] for row in found] == [[at] for at in range(50, 60)] + [[]] * 10
+    assert [[match.id for match in row] for row in found] == [[at] for at in range(50, 60)] + [
+        []
+    ] * 10
 
 
 def test_an_explanation_names_the_table_that_finds_a_match(made):
