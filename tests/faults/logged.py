@@ -1,37 +1,28 @@
-"""A process whose writes are logged, for test_power_loss.py.
+"""A process whose writes are logged, for test_power_loss.py: `logged.py DATABASE LOG`.
 
-    logged.py DATABASE LOG DURABILITY STEPS
-
-It makes the database and runs the first STEPS transactions of the workload.  After each commit it
-writes a mark into the log.  With `idf` for STEPS it makes a database with an IDF table instead.
+It makes a database with an IDF table.  After each commit it writes a mark into the log.
 """
 
 import ctypes
 import os
 import sys
 
-from workload import IDF_DOCUMENTS, IDF_OPTIONS, LOGGED_SEED, OPTIONS, changes, merge_slowly, play
-
 import simdb
 
+OPTIONS = simdb.Options(delta_documents=4, growth=2, sketch=simdb.Simhash(weighting="tf-idf"))
+DOCUMENTS = [f"the weighted document number {number} of few" for number in range(10)]
 
-def main(path, log, durability, steps):
-    """Run the steps; close nothing, as in a power cut."""
+
+def main(path, log):
+    """Make the database; close nothing, as in a power cut."""
     shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
     shim.fault_log(os.fsencode(log))
-    if steps == "idf":
-        database = simdb.open(path, options=IDF_OPTIONS, durability=durability)
-        shim.fault_mark(0)
-        database.fit_idf(IDF_DOCUMENTS)
-        shim.fault_mark(1)
-        database.insert_many(range(len(IDF_DOCUMENTS)), IDF_DOCUMENTS)
-        shim.fault_mark(2)
-    else:
-        merge_slowly()
-        database = simdb.open(path, options=OPTIONS, durability=durability)
-        for step in range(int(steps)):
-            play(database, changes(LOGGED_SEED, step))
-            shim.fault_mark(step)
+    database = simdb.open(path, options=OPTIONS, durability="full")
+    shim.fault_mark(0)
+    database.fit_idf(DOCUMENTS)
+    shim.fault_mark(1)
+    database.insert_many(range(len(DOCUMENTS)), DOCUMENTS)
+    shim.fault_mark(2)
     os._exit(0)
 
 

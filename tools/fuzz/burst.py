@@ -26,7 +26,7 @@ import simdb
 from cases import Child, outcome_of
 from drawn import some_text
 
-JOIN_SECONDS, CHILD_SECONDS = 20, 30
+JOIN_SECONDS, CHILD_SECONDS = 60, 30
 SHORT_SECONDS, LONG_SECONDS = 0.15, 1.0
 SETTINGS = {"map_size": 1 << 20, "timeout": 0.3}
 WRITERS, READERS = 2, 2

@@ -28,6 +28,7 @@ SECONDS = 60
 PART_WAY = 1.3  # of the time that a deed took: up to this time it is killed
 FAULTS = {"EIO": 1, "ENOSPC": 2, "a short write": 3, "EDQUOT": 4, "EMFILE": 5}
 FOR_EVER = 16
+TOLD = {False: ("FullError", "BusyError"), True: ("Error", "FullError", "BusyError")}
 MADE = ("copy", "copy.dump")  # by deeds; whole or absent, whatever happens
 IMAGES = 3
 
@@ -182,7 +183,9 @@ def failing(session):
 
     rehearsal = Rehearsal(session, count)
     number = rehearsal.own.randint(1, max(rehearsal.seen, 1))
-    name, lasts = rehearsal.own.choice(list(FAULTS)), rehearsal.own.random() < 0.3
+    name = rehearsal.own.choice(list(FAULTS))
+    # Writes that are short for ever end with one of no byte, which no system does.
+    lasts = rehearsal.own.random() < 0.3 and name != "a short write"
     said = ""
     shim.fault_arm(number, FAULTS[name] | FOR_EVER * lasts)
     try:
@@ -193,7 +196,7 @@ def failing(session):
         shim.fault_arm(0, 0)
     state = rehearsal.settle(session, is_done=not said)
     told = f"{rehearsal.deed.__name__}, {name} at {number}{' and on' * lasts}: {state} {said}"
-    assert "CorruptError" not in said, told
+    assert not said or said.startswith(TOLD[name == "EMFILE"]), told
     is_true = rehearsal.deed != session.write or state == "before"
     assert is_true or "nothing was changed" not in said, told
     rehearsal.clean(session, is_killed=False)
@@ -222,6 +225,7 @@ def power_cut(session):
     every, [after, session.draw] = list(entries(Path(log))), rehearsal.carried
     session.chance = session.draw.chance
     for _ in range(IMAGES):
+        session.case.counts["disk images"] += 1
         disk = Disk(folder, rehearsal.seen)
         for entry in every[: rehearsal.own.randint(0, len(every))]:
             disk.take(entry)
