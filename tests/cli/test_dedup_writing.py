@@ -88,13 +88,6 @@ def test_shards_of_all_kinds_have_their_own_documents(simdb_run, sources):
         assert read(f"out/{name}") == wanted
 
 
-def test_after_an_error_nothing_is_on_standard_output(simdb_run, sources):
-    ran = simdb_run("dedup", "a.jsonl", "b.jsonl.gz", "-o", "-", "--max-share", "0.01")
-
-    assert (ran.code, ran.output) == (2, "")
-    assert "nothing was written" in ran.notes
-
-
 @pytest.mark.parametrize("name", ["k.jsonl.gz", "k.parquet", "out/"])
 def test_an_interruption_while_writing_leaves_no_file(simdb_run, sources, monkeypatch, name):
     monkeypatch.setattr(pieces, "BLOCK_BYTES", 100)

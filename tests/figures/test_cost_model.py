@@ -54,17 +54,6 @@ def test_headers_and_tables_of_bphs_are_those_of_the_paper():
     assert (many.tables, many.header_bits) == (10, 25.6)
 
 
-def test_psm_takes_the_room_of_two_tables_and_less_with_a_shorter_header():
-    whole, eighth, least = [
-        psm(STORED, header_bits=DEPTH - less, attempts=23, delays=PAPER) for less in (0, 3, 4)
-    ]
-
-    assert whole.tables == pytest.approx(2)
-    assert whole.size_bytes == pytest.approx(2 * STORED * 8)
-    assert (eighth.tables, least.tables) == pytest.approx((1.125, 1.0625))
-    assert ten_tables(STORED).size_bytes / least.size_bytes == pytest.approx(9.4, abs=0.05)
-
-
 def test_rates_of_the_paper_follow_from_one_set_of_delays():
     found = psm(STORED, header_bits=DEPTH, attempts=23, delays=PAPER)
 
@@ -78,17 +67,6 @@ def test_rates_of_the_paper_follow_from_one_set_of_delays():
 def test_four_tables_are_faster_than_ten_below_2_to_the_25():
     assert four_tables(2**24).seconds < ten_tables(2**24).seconds
     assert four_tables(2**26).seconds > ten_tables(2**26).seconds
-
-
-def test_with_fixed_tables_bphs_is_linear_in_documents_and_psm_is_not():
-    slow = four_tables(8e9).seconds / four_tables(4e9).seconds
-    fast = [
-        psm(2**d, header_bits=d, attempts=attempts_max(d, 3), delays=PAPER).seconds
-        for d in (32, 33)
-    ]
-
-    assert slow == pytest.approx(2, abs=0.01)
-    assert fast[1] / fast[0] < 1.12  # (33 / 32)^3 and the logarithm of k
 
 
 def test_attempts_are_at_most_all_flip_sets():
