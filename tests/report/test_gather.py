@@ -9,6 +9,7 @@ from over import over
 
 import simdb
 from simdb.database.search.question import Question
+from simdb.jobs.report import facts as facts_module
 from simdb.jobs.report.facts import Limits, gather, next_size
 
 DRAWN = Limits(grouped_documents=0)
@@ -115,7 +116,11 @@ def test_a_group_shows_its_first_document_and_the_least_similar_ones(varied):
         assert len(shown) == min(3, len(cluster) - 1)
 
 
-def test_groups_of_copies_are_estimated_exactly_when_all_documents_are_drawn(open_database):
+def test_groups_of_copies_are_estimated_exactly_when_all_documents_are_drawn(
+    open_database, monkeypatch
+):
+    # A member that is not among the compared ones makes no second group either.
+    monkeypatch.setattr(facts_module, "COMPARED_MEMBERS", 1)
     database = open_database()
     texts = [f"{word} is a text of a few more words than that" for word in "abcdefgh"]
     copies = [5, 3, 2, 2, 1, 1, 1, 1]
