@@ -1,7 +1,7 @@
 """Pairs of things: what somebody has in hand, and what changes under it.
 
-`CHANGES` and `THINGS` are the two sides of a table that a test crosses; both work in this process
-or in an `Other` one, beside a `World`, which is a dict.
+`CHANGES` and what a `Hand` holds are the sides of a table that a test crosses; both work in this
+process or in an `Other` one, beside a `World`, which is a dict.
 """
 
 import os
@@ -9,12 +9,13 @@ import pickle
 import random
 import signal
 import traceback
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from multiprocessing import Pipe
 from typing import Any
 
-from readings import Entry, Held, assert_same_pairs, check_document, check_reading
+from readings import Entry, Held, assert_same_pairs, check_document, check_reading, columns
 
 import simdb
 from simdb.database import reading
@@ -36,7 +37,7 @@ class World:
     """
 
     options: simdb.Options
-    size: int = 8
+    size: int = 5
     families: int = 12
     chance: random.Random = field(default_factory=lambda: random.Random(1))
     documents: dict[Any, Entry] = field(default_factory=dict)
@@ -86,21 +87,14 @@ class World:
         self.gone += ids
 
 
-def columns(entries):
-    rows = entries.values()
-    return [*entries], [each.text for each in rows], [each.metadata for each in rows]
-
-
-def inserts(database, world):
-    entries = world.new(1)
+def inserts(database, world, count=1):
+    entries = world.new(count)
     database.insert_many(*columns(entries))
     world.put(entries)
 
 
 def inserts_many(database, world):
-    entries = world.new(3 * world.size)
-    database.insert_many(*columns(entries))
-    world.put(entries)
+    inserts(database, world, 3 * world.size)
 
 
 def deletes(database, world):
@@ -110,11 +104,10 @@ def deletes(database, world):
 
 
 def deletes_by_metadata(database, world):
-    at, limit = world.chance.randrange(3), world.chance.randrange(1, world.size)
-    ids = [id for id, each in world.documents.items() if each.metadata == {"at": at}][:limit]
-    database.update_metadata(ids[0], {"at": -1}) if ids else None
-    assert database.delete_where(lambda metadata: metadata == {"at": -1}) == len(ids[:1])
-    world.drop(ids[:1])
+    """Delete what was updated."""
+    ids = [id for id, each in world.documents.items() if "new" in each.metadata]
+    assert database.delete_where(lambda metadata: "new" in metadata) == len(ids)
+    world.drop(ids)
 
 
 def replaces(database, world):
@@ -132,16 +125,14 @@ def expires(database, world):
 
 
 def notes_and_updates(database, world):
-    entries = {id: {"at": world.chance.randrange(3), "new": id} for id in world.some(3)}
-    for id, metadata in entries.items():
+    for id in world.some(3):
+        metadata = {"at": world.chance.randrange(3), "new": world.made}
         database.update_metadata(id, metadata)
         world.documents[id] = world.documents[id]._replace(metadata=metadata)
     name, content = world.chance.choice("ab"), world.chance.choice([None, [world.made]])
-    if isinstance(database, simdb.Database):
-        with database.write() as transaction:
-            transaction.set_note(name, content)
-    else:
-        database.set_note(name, content)
+    is_staged = not isinstance(database, simdb.Database)
+    with nullcontext(database) if is_staged else database.write() as transaction:
+        transaction.set_note(name, content)
     world.notes[name] = content
 
 
@@ -150,10 +141,9 @@ def claims(database, world):
     bound = {"similarity": 0.8} if world.options.is_minhash else {"distance": 6}
     found = database.add_many_if_new(*columns(entries), **bound, recall=1.0)
     for (id, entry), row in zip(entries.items(), found, strict=True):
-        known = id in world.documents
-        near = known or world.held().matches(entry.text, **bound)
-        assert bool(row) == bool(near)
-        if not near:
+        is_near = id in world.documents or bool(world.held().matches(entry.text, **bound))
+        assert bool(row) == is_near
+        if not is_near:
             world.put({id: entry})
 
 
@@ -270,7 +260,7 @@ def shown_by(database, is_planned):
 
 
 class Other:
-    """A forked process that does what it is asked, with things that it keeps in a dict."""
+    """A forked process that does what it is asked, with the hands that it has."""
 
     def __init__(self, end, database=None):
         """Fork; `end` is an ExitStack that ends the process.  It holds the parent's `database`."""
@@ -298,15 +288,13 @@ class Other:
 
 def serve(link, hands):
     reading.ITERATED_IDS, reading.ITERATED_DOCUMENTS = 16, 16
-    while True:
-        try:
+    with suppress(EOFError):
+        while True:
             work, given = link.recv()
-        except EOFError:
-            return
-        try:
-            link.send(("", work(hands, *given)))
-        except BaseException:
-            link.send((traceback.format_exc(), None))
+            try:
+                link.send(("", work(hands, *given)))
+            except BaseException:
+                link.send((traceback.format_exc(), None))
 
 
 def change(database, name, world):
@@ -331,7 +319,6 @@ def change_in(hands, path, name, world):
 
 
 def hold(hands, path):
-    """Open a database to hold it."""
     hands.append(Hand(simdb.open(path, "r")))
 
 
