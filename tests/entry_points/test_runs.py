@@ -1,7 +1,10 @@
 """Runs over a database: the command line and the library repeat each other's."""
 
 import json
+import os
 import random
+from itertools import product
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -33,7 +36,7 @@ def command(tmp_path, monkeypatch):
         assert ran.exit_code == 0, ran.stderr
         read = [(tmp_path / name).read_text() for name in ("kept.jsonl", "groups.jsonl")]
         kept, removed = ([json.loads(line) for line in text.splitlines()] for text in read)
-        return [each["id"] for each in kept], {each["id"]: each["match"] for each in removed}
+        return [each["id"] for each in kept], {each["id"]: each.get("match") for each in removed}
 
     return run
 
@@ -194,3 +197,88 @@ def test_both_give_files_to_one_conductor(tmp_path, monkeypatch, words):
     assert len(jobs) == 2
     assert jobs[0] == jobs[1]
     assert (tmp_path / "own.jsonl").read_bytes() == (tmp_path / "kept.jsonl").read_bytes()
+
+
+# Of "b", four of 64 words are not those of "a"; no word is a number.
+PAIRS = ["".join(letters) for letters in product("abcdefgh", repeat=2)]
+ALIKE = [
+    {"id": id, "text": " ".join(words)}
+    for id, words in {"a": PAIRS, "b": [*PAIRS[:60], *"wxyz"], "c": PAIRS[::-1]}.items()
+]
+# Two rules that differ in one argument, each by which "b" matches "a".
+RULES = {
+    "similarity": [{"similarity": 0.7}, {"similarity": 0.71}],
+    "usual similarity": [{}, {"similarity": 0.75}],
+    "recall": [{"recall": 0.9}, {"recall": 1.0}],
+    "texts or sketches": [{"verify": "exact"}, {"verify": "estimate"}],
+    "numbers": [{"verify": "exact"}, {"verify": "numbers"}],
+    "distance": [{"verify": "estimate", "distance": most} for most in (24, 25)],
+    "distance or similarity": [
+        {"verify": "estimate"} | bound for bound in ({"distance": 24}, {"similarity": 0.71})
+    ],
+}
+
+
+@pytest.fixture(params=["library", "command"])
+def run(request, command):
+    """Return a function that runs dedup by a rule, in Python or on the command line."""
+
+    def by_words(rows, **rule):
+        return command(rows, *(f"--{name}={value}" for name, value in rule.items()))
+
+    return {"library": library, "command": by_words}[request.param]
+
+
+def test_a_run_repeated_with_another_rule_decides_again(run):
+    loose = run(ALIKE, similarity=0.7)
+    strict = run(ALIKE, similarity=0.95)
+
+    assert loose == (["a", "c"], {"b": "a"})
+    assert strict == (["a", "b", "c"], {})
+    # What a run has stored stays, whatever is asked next.
+    assert run(ALIKE, similarity=0.7) == run(ALIKE, similarity=0.7, keep="last") == strict
+
+
+def check_two_rules(decided_by):
+    """Check that a copy of "b" is found again by the first rule, and not looked for by the second.
+
+    `decided_by`: a run by each rule.  The note of the run does not have the copy.
+    """
+    first, second = decided_by
+    decided = [first(), second()]
+    with simdb.open("db") as database:
+        database.insert("copy", ALIKE[1]["text"])
+
+    again, otherwise = second(), first()
+
+    assert [*decided, again] == 3 * [(["a", "c"], {"b": "a"})]
+    assert otherwise == (["a", "c"], {"b": "copy"})
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_every_part_of_a_rule_makes_it_another_rule(run, rules):
+    check_two_rules([lambda rule=rule: run(ALIKE, **rule) for rule in RULES[rules]])
+
+
+def test_a_method_of_searching_is_a_part_of_a_rule(command):
+    methods = "exhaustive", "polytope"
+
+    check_two_rules([lambda each=each: command(ALIKE, "--search", each) for each in methods])
+
+
+PARTS = [("--unit", unit, "--min-words", least) for unit in ("line", "paragraph") for least in "36"]
+
+
+@pytest.mark.parametrize("first", PARTS)
+@pytest.mark.parametrize("second", PARTS)
+def test_a_run_with_other_parts_drops_nothing_for_what_it_kept_itself(command, first, second):
+    text = "one two three\nfour five six seven eight nine\n\nfour five six seven eight nine"
+    rows = [{"id": id, "text": text} for id in "ab"]
+
+    command(rows, *first)
+    command(rows, *second)
+    again = Path("kept.jsonl").read_text()
+    os.rename("db", "other")
+    command(rows, *second)
+
+    assert Path("kept.jsonl").read_text() == again
