@@ -265,17 +265,14 @@ def test_rows_that_come_again_count_as_seen(monkeypatch):
         assert db.expire(datetime.fromtimestamp(now[0], timezone.utc)) == 1
 
 
-@pytest.mark.parametrize("run", ["", "x" * 495, 7])
-def test_a_run_needs_a_name_that_can_be_stored(run):
-    with pytest.raises(simdb.OptionError, match="run= needs a name of 1 to 494 bytes, got"):
-        simdb.deduplicate(["a text"], db=simdb.open(None), run=run)
-
-
-def test_a_run_needs_a_database_and_groups_need_none():
+def test_a_run_needs_a_name_that_can_be_stored_and_a_database_and_groups_need_none(database):
+    for run in ("", "x" * 495, 7):
+        with pytest.raises(simdb.OptionError, match="run= needs a name of 1 to 494 bytes, got"):
+            simdb.deduplicate(["a text"], db=database, run=run)
     with pytest.raises(simdb.OptionError, match="run= names a run for db=; give both, or neither"):
         simdb.deduplicate(["a text"], run="a")
     with pytest.raises(simdb.OptionError, match="policy='connected' works only without db="):
-        simdb.deduplicate(["a text"], db=simdb.open(None), policy="connected")
+        simdb.deduplicate(["a text"], db=database, policy="connected")
 
 
 SKETCHES = {
