@@ -196,6 +196,18 @@ def test_threads_that_close_one_database_leave_another_open(open_database, monke
     assert len(kept) == 0
 
 
+def test_two_databases_on_one_path_share_what_is_committed(open_database):
+    first = open_database(options=TINY)
+    second = open_database()
+
+    first.insert(1, 1)
+    second.insert(2, 2)
+    first.close()
+    second.compact()
+
+    assert list(second) == [1, 2]
+
+
 def test_another_durability_in_one_process_is_refused(open_database):
     open_database(durability="none")
 
@@ -212,6 +224,9 @@ def test_pickling_opens_the_same_database_again(open_database):
 
         assert list(database) == [1, 2]
         assert again.options == database.options
+    reader = pickle.loads(pickle.dumps(open_database(mode="r")))
+    with reader, pytest.raises(simdb.ReadOnlyError):
+        reader.insert(3, 3)
 
 
 def test_a_copy_is_a_database_of_its_own(open_database, tmp_path):
@@ -234,3 +249,6 @@ def test_a_copy_to_an_impossible_place_is_refused_by_name(database, tmp_path):
 
     with pytest.raises(simdb.InputError, match="file"):
         database.copy(tmp_path / "file" / "copy")
+    (tmp_path / "there").mkdir()
+    with pytest.raises(simdb.ExistsError, match="new directory"):
+        database.copy(tmp_path / "there")

@@ -365,6 +365,34 @@ def test_what_is_stored_has_the_sketches_of_its_text(database):
     assert database.stats().empty_count == 2
 
 
+def test_what_is_matched_counts_as_seen(monkeypatch):
+    now = [1_000_000.0]
+    monkeypatch.setattr(staged, "time", lambda: now[0])
+    with simdb.open(None, options=simdb.Options(keep_times="seen")) as database:
+        database.insert_many(["s0", "s1", "s9"], [*STORED, text_of(9)])
+        now[0] += 100
+        decided(database, question_of())
+
+        database.expire(datetime.fromtimestamp(now[0], timezone.utc))
+
+        assert list(database) == ["s0", "s1", "g1", "g3", "g5", "g7"]
+
+
+def test_distances_are_those_of_the_database(database):
+    refused, _ = decided(database, question_of())
+
+    texts = {"s0": STORED[0], "s1": STORED[1], "g1": GIVEN[1]}
+    for at, match, distance in zip(
+        refused.places.tolist(),
+        refused.found.matches,
+        refused.found.distances.tolist(),
+        strict=True,
+    ):
+        with simdb.open(None, options=database.options) as other:
+            other.insert_many(["one", "other"], [GIVEN[at], texts[match]])
+            assert distance == other.compare(["one"], ["other"]).distance[0]
+
+
 def test_what_cannot_be_asked_is_refused_before_anything_is_read(database):
     with database.write() as transaction, pytest.raises(simdb.OptionError, match="recall"):
         Arrivals(database, transaction, question_of(recall=7.0))

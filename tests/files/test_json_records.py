@@ -122,6 +122,7 @@ def test_lines_become_columns_only_if_each_holds_one_object_with_a_text():
 
     refused = (two, torn, two + torn, b"\n", good + b"\n", b'{"text": 1}\n', good + b"{}\n")
     assert [parser.parse(block) for block in refused] == [None] * 7
+    assert list(parser.parse(good + good).texts) == ["a", "a"]
     assert list(parser.texts(good + good, 2)) == ["a", "a"]
     assert [parser.texts(good + other, 2) for other in (two, b"\n", b"{}\n")] == [None] * 3
 

@@ -16,7 +16,7 @@ from simdb.files import json_records, origins
 from simdb.files.content import CountedFile, opened
 from simdb.files.origins import NOWHERE, Origins
 from simdb.files.pieces import contents, split_lines
-from simdb.files.records import InputProblem, SourceOptions
+from simdb.files.records import Batch, InputProblem, SourceOptions
 
 LINES = [b'{"id": "%d", "text": "%s"}' % (at, b"word " * (at % 7)) for at in range(60)]
 
@@ -258,3 +258,13 @@ def test_a_file_that_was_replaced_or_removed_is_read_while_it_is_open(tmp_path, 
                 continue
             with pytest.raises(simdb.InputError, match=r"cannot be read again \(No such file"):
                 texts_of(row, starts, sizes)
+
+
+def test_a_document_with_an_origin_has_no_line(tmp_path, small):
+    path = tmp_path / "a"
+    path.write_bytes(b"\n".join([LINES[0], b"no JSON", LINES[1]]))
+    with Origins() as row, opened(str(path)) as stream:
+        reading = SourceOptions(origins=row, has_fields=False)
+        found = [*json_records.read_lines(stream, str(path), reading)]
+
+    assert [each.lines for each in found if isinstance(each, Batch)] == [None, None]

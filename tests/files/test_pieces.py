@@ -73,6 +73,20 @@ def test_chosen_lines_are_copied_byte_for_byte(opened, tmp_path, monkeypatch, bl
             assert end == len(wanted)
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="only Linux counts calls")
+def test_many_ranges_are_one_call_of_the_system(opened):
+    def calls():
+        with open("/proc/self/io", "rb") as file:
+            return int(file.read().split(b"syscr: ")[1].split()[0])
+
+    lines = lines_at(opened, [at for at in range(99) if at % 10])
+    begun = calls()
+    of_counting = calls() - begun
+    list(contents(lines))
+
+    assert calls() - begun - 2 * of_counting == 1
+
+
 @pytest.mark.parametrize("missing", [1, 2, 50])
 def test_a_file_that_became_shorter_is_noticed(opened, tmp_path, missing):
     os.truncate(tmp_path / "a", os.path.getsize(tmp_path / "a") - missing)

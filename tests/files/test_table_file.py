@@ -40,6 +40,19 @@ def test_chosen_rows_come_back_in_order(tmp_path, monkeypatch, group_rows, threa
         assert found.equals(TABLE.take(chosen))
 
 
+def test_row_groups_without_a_chosen_row_are_not_read(tmp_path, monkeypatch):
+    pyarrow.parquet.write_table(TABLE, tmp_path / "a.parquet", row_group_size=10)
+    read = []
+    one_group = row_files._group_batches
+    monkeypatch.setattr(
+        row_files, "_group_batches", lambda *given: read.append(given[2]) or one_group(*given)
+    )
+
+    list(chosen_rows(rows_at(tmp_path / "a.parquet", [25, 26, 99])))
+
+    assert read == [2, 9]
+
+
 @pytest.mark.parametrize("make", [pyarrow.ipc.new_file, pyarrow.ipc.new_stream])
 def test_rows_of_an_arrow_file_are_chosen_in_order(tmp_path, make):
     with make(str(tmp_path / "a.arrow"), TABLE.schema) as writer:

@@ -165,6 +165,17 @@ def test_any_threads_and_any_writes_make_the_same_file(monkeypatch, size):
     assert file.startswith(b"\x1f\x8b")
 
 
+def test_content_is_written_before_the_end(monkeypatch):
+    monkeypatch.setattr(outputs, "MEMBER_BYTES", 100)
+    monkeypatch.setenv("SIMDB_THREADS", "1")
+    file = io.BytesIO()
+
+    with GzipWriter(file) as stream:
+        stream.write(LINES)
+
+        assert gzip.decompress(file.getvalue()) == LINES
+
+
 # Several threads begin only with the second part of a frame, and a part has 8 MiB.
 CONTENT = random.Random(7).randbytes(1 << 20) * 17
 
