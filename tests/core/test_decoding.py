@@ -71,6 +71,8 @@ def test_valid_utf8_is_utf8_whatever_a_page_declares():
     assert decoded(page.encode()) == page
     assert decoded(page.encode(), "cp1251") == page
     assert decoded(RUSSIAN.encode("koi8-r"), "koi8-r") == RUSSIAN
+    declared = f"<meta charset=cp1251><p>{RUSSIAN}"
+    assert decoded(declared.encode("cp1251"), "koi8-r") == declared
     with pytest.raises(simdb.InputError, match="no UTF-16 byte order mark"):
         decoded(b"plain ascii!", "utf-16")
 

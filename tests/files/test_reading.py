@@ -126,6 +126,15 @@ def test_an_ending_that_is_not_read_is_an_error_that_names_the_known_ones(name):
     assert ".gz, .zst, .bz2 or .xz" in str(caught.value)
 
 
+@over("name", ["a.txt", "README", "a.c", "a.b.c", "x.2024", "notes.md"])
+def test_other_files_are_documents(name):
+    Path(name).write_bytes(b"some words\nof text\n")
+
+    check_sources([name], SourceOptions())
+
+    assert read(name) == ([name], [])
+
+
 @over(
     ("name", "content"),
     [

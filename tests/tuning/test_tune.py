@@ -428,3 +428,10 @@ def test_features_are_counted_by_minima(count):
 )
 def test_some_sketches_tell_the_number_of_words(sketch, expected):
     assert is_telling(sketch) is expected
+
+
+def test_an_average_hides_no_outliers():
+    # A quarter of very long documents changes nothing: the middle half is looked at.
+    short, long = vectors_of(5, 128), vectors_of(300, 128)
+
+    assert features_by_levels(np.concatenate([short, long[:100]])) < 8
