@@ -369,6 +369,16 @@ def test_what_many_documents_have_is_no_leak(unrelated):
     assert found_in([*documents, item], [item]) == {(30, 0)}
 
 
+def test_what_few_documents_have_counts(unrelated):
+    licence = words(80)
+    item = f"{words(40)} {licence}"
+    documents = [f"{text} {licence}" for text in unrelated[: COMMON_LEAST - 1]]
+
+    found = found_in([*documents, item], [item])
+
+    assert found == {(at, 0) for at in range(COMMON_LEAST)}
+
+
 def test_an_item_that_is_common_as_a_whole_must_be_there_whole():
     licence = words(60)
     documents = [licence] * (COMMON_LEAST + 1) + [" ".join(licence.split()[:40]), words(50)]
