@@ -33,7 +33,7 @@ def test_an_idf_table_is_on_the_disk_before_the_options_name_it(shim, tmp_path):
     subprocess.run(command, env=environment, check=True)
 
     wrong, count = [], 0
-    for count, (mark, files) in enumerate(images(log, path, seed=3, every=2), 1):
+    for count, (mark, files) in enumerate(images(log, path, seed=3, every=4), 1):
         image = tmp_path / str(count)
         image.mkdir()
         for name, content in files.items():

@@ -81,7 +81,7 @@ class Session:
         """Return all verbs, the frequent ones several times."""
         maintenance = [
             self.compact, self.rebuild, self.reopen, self.reopen, self.copy, self.dump,
-            self.statistics, self.calibrate, self.look_again, self.rewrite, self.outlast,
+            self.statistics, self.calibrate, self.look_again, self.rewrite,
         ]  # fmt: skip
         hardship = [*harming.HARMS, harming.elsewhere, harming.elsewhere, burst.burst]
         return [
@@ -221,22 +221,6 @@ class Session:
             return "closes"
         self.snapshots.append((self.database.read(), self.model.copy()))
         return "takes"
-
-    def outlast(self):
-        """Hold a snapshot while the database is changed and compacted, and read from it."""
-        self.close_snapshots()
-        before = self.model.copy()
-        with self.database.read() as snapshot:
-            try:
-                changing.insert_many(self.database, self.model, self.draw)
-                changing.delete_many(self.database, self.model, self.draw)
-                self.database.compact()
-            except simdb.BusyError as error:
-                if "close them first" not in str(error):
-                    raise
-            for verb in (asking.query, asking.read):
-                verb(snapshot, before, self.draw)
-        return "a snapshot"
 
     def compact(self):
         self.database.compact()
