@@ -164,6 +164,7 @@ REST = {
     "delete db --where lang": "--where must be FIELD=VALUE, such as lang=en, got 'lang'",
     "delete db --where =en": "--where must be FIELD=VALUE, such as lang=en, got '=en'",
     "delete db --ids missing.txt": "missing.txt: there is no such file",
+    "delete db --ids wide.txt": "wide.txt: no valid utf-16",
     "delete db --ids bad.txt": "simdb: bad.txt: ",
     "delete db --older-than -1d": "such as 30d, got '-1d'",
     "delete db --older-than 99999999999999999999w": "is before the first possible year",
@@ -241,6 +242,7 @@ def run(simdb_run, write_lines):
     Path("link.csv").symlink_to("x.csv")
     Path("hard.csv").hardlink_to("x.csv")
     Path("bad.txt").write_bytes(b"caf\xe9")
+    Path("wide.txt").write_bytes(b"\xff\xfe\x00\xd8")
     simdb_run("idf", "a.jsonl", "-o", "words.idf", "--shingle", 1)
     simdb_run("insert", "db", "a.jsonl")
     for name, *words in (

@@ -107,6 +107,8 @@ def test_every_source_has_the_same_survivors_in_every_encoding(tmp_path, monkeyp
     assert found.kept.sum() == len(one_of_each)
     assert [{id.partition("-")[0] for id in each} for each in kept] == [one_of_each] * 2
     assert [len(each) for each in kept] == [len(one_of_each)] * 2
+    longest = kept_by_command(source, "--keep", "longest")
+    assert longest == {f"{number}-stored again.html" for number in one_of_each}
 
 
 @pytest.mark.parametrize("source", SOURCES)
