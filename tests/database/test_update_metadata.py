@@ -74,7 +74,7 @@ def test_random_changes_equal_those_of_a_dict(tmp_path, seed):
     options = simdb.Options(delta_documents=100)
     with simdb.open(tmp_path / "db", options=options, durability="none") as database:
         expected = {}
-        for turn in range(12):
+        for turn in range(9):
             first = turn * 150
             added = {id: chance.choice([None, id, "z" * 500]) for id in range(first, first + 150)}
             database.insert_many(list(added), list(added), list(added.values()))

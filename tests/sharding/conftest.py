@@ -5,9 +5,8 @@ import sharded
 
 import simdb
 
-# With 14 shards, some have no document.
 KINDS = {
-    "simhash": (sharded.SIMHASH, 2), "bare": (sharded.BARE, 14), "minhash": (sharded.MINHASH, 5),
+    "simhash": (sharded.SIMHASH, 2), "bare": (sharded.BARE, 5), "minhash": (sharded.MINHASH, 3),
 }  # fmt: skip
 
 
