@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import simdb
-from simdb.storage.gate import Gate
+from simdb.storage.gate import Gate, Holder, Turn
 
 
 @pytest.fixture
@@ -34,6 +34,13 @@ def refusal_of(action):
 def enter_alone(gate, **settings):
     with gate.alone("it is to be closed", **settings):
         pass
+
+
+def test_a_thread_that_is_inside_is_refused_at_once(gate):
+    holder = gate.enter(threading.get_ident())
+
+    assert "this thread is in the middle of one" in refusal_of(lambda: enter_alone(gate))
+    gate.leave(holder)
 
 
 def test_another_thread_waits_outside_for_the_timeout(gate):
@@ -106,3 +113,14 @@ def test_being_alone_that_an_exception_left_behind_is_forgiven_once(gate):
         refusal = in_a_thread(lambda: refusal_of(gate.enter))
 
     assert "another thread" in refusal
+
+
+def test_a_turn_is_given_back_by_its_owner_only():
+    turn, first, second = Turn(), Holder(), Holder()
+    turn.take(first, None)
+
+    turn.give_back(second)
+    assert turn.owner is first
+    turn.give_back(first)
+
+    assert turn.take(second, 0)
