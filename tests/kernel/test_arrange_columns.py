@@ -235,7 +235,7 @@ def test_columns_of_the_wrong_kind_are_refused(arrange):
 
 @pytest.mark.few(1)
 @over("shift", [0, 7, 40, 60, 63])
-@over("count", [0, 1, 700])
+@over("count", [0, 1, 2000])
 def test_bins_of_parts_are_sorted_like_the_whole(arrange, count, shift):
     low, mask = 3 << 40, 0xFFFF << 32
     fingerprints = odd([word & ALL_ONES >> word % 40 for word in words(count, count)], np.uint64)

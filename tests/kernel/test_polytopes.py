@@ -232,18 +232,20 @@ def test_searches_in_all_windows_are_one_search(search, width, places):
     columns = oracle.columns(vectors, range(60), width, TABLES)
     segments, thresholds = [(0, vectors)], np.array([1.5], np.float32)
     bounds = [each << (width - 7) for each in (0, *places, 128)]
-    whole = search.Polytopes(64, segments, [columns], NOTHING, None)
 
-    parts = [
-        oracle.rows(
-            search.Polytopes(64, segments, [columns], NOTHING, None, [window]).search(
-                queries, thresholds=thresholds, **options()
-            )
-        )
-        for window in pairwise(bounds)
+    def found(columns, windows):
+        tables = search.Polytopes(64, segments, [columns], NOTHING, None, windows)
+        return oracle.rows(tables.search(queries, thresholds=thresholds, **options()))
+
+    parts, alone = (
+        [found(some, [window]) for window in pairwise(bounds)] for some in (columns, columns[:1])
+    )
+
+    expected = found(columns, None)
+    # A match that one table reaches is in one window.
+    assert [sum(map(len, rows)) for rows in zip(*alone, strict=True)] == [
+        len(row) for row in found(columns[:1], None)
     ]
-
-    expected = oracle.rows(whole.search(queries, thresholds=thresholds, **options()))
     # A match that several tables reach may be in several windows.
     merged = [
         sorted(set().union(*rows), key=lambda row: (-row[2], row[0]))
