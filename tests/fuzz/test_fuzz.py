@@ -141,7 +141,7 @@ def test_writers_and_readers_go_on_when_others_are_killed(fuzzed):
     code, told = fuzzed("--only session --seed 5 --steps 1 --verbs burst")
 
     assert code == 0, told
-    assert counted("transactions of processes", told) > 5
+    assert counted("transactions of processes", told) > 1
     assert counted("kills", told) > 5
 
 

@@ -29,6 +29,7 @@ from drawn import some_text
 JOIN_SECONDS, CHILD_SECONDS = 60, 30
 SHORT_SECONDS, LONG_SECONDS = 0.15, 1.0
 SETTINGS = {"map_size": 1 << 20, "timeout": 0.3}
+PATIENT = {"timeout": 30}
 WRITERS, READERS = 2, 2
 MEDDLERS = 0.2
 
@@ -301,7 +302,7 @@ def keep_at(world, actor, seed):
 def write_pairs(world, number, telling):
     """Replace a pair of documents by the next one in each transaction, and report each."""
     chance = random.Random(f"{os.getpid()}")
-    with simdb.open(world.path, "w", **world.settings) as database:
+    with simdb.open(world.path, "w", **world.settings | PATIENT) as database:
         while True:
             with suppress(simdb.BusyError), database.write() as transaction:
                 olds = [id for id in pairs_in(transaction) if pair(id)[0] == number]
@@ -318,7 +319,7 @@ def write_pairs(world, number, telling):
 
 def read_pairs(world):
     """Take snapshots, which must have whole pairs and stay as they are."""
-    with simdb.open(world.path, "r", timeout=world.settings["timeout"]) as database:
+    with simdb.open(world.path, "r", **PATIENT) as database:
         while True:
             with database.read() as snapshot:
                 before = list(snapshot)
@@ -348,7 +349,8 @@ class Crowd:
 
     def __init__(self, world):
         """Start them."""
-        self._reading, self._telling = os.pipe2(os.O_NONBLOCK)
+        self._reading, self._telling = os.pipe()
+        os.set_blocking(self._reading, False)
         self._works = [partial(write_pairs, world, at, self._telling) for at in range(WRITERS)]
         self._works += [partial(read_pairs, world)] * READERS
         self._children = [Child(work) for work in self._works]

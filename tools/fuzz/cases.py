@@ -11,6 +11,7 @@ import pickle
 import select
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
@@ -103,11 +104,12 @@ class Child:
 
     def __init__(self, work):
         """Start it."""
-        self._said, (self._reading, writing) = os.memfd_create("stderr"), os.pipe()
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - `outcome` closes it
+        self._reading, writing = os.pipe()
         self._number = os.fork()
         if self._number == 0:
             os.close(self._reading)
-            _run(work, writing, self._said)
+            _run(work, writing, self._said.fileno())
         os.close(writing)
 
     def outcome(self, seconds):
@@ -118,9 +120,9 @@ class Child:
             time.sleep(1)
             os.kill(self._number, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(self._number, 0)[1])
-        with os.fdopen(self._said, "rb") as file:
-            file.seek(0)
-            told = file.read().decode(errors="replace").strip()
+        with self._said:
+            self._said.seek(0)
+            told = self._said.read().decode(errors="replace").strip()
         if code == 0 and content:
             return Outcome(pickle.loads(content), "")
         name = signal.Signals(-code).name if code < 0 else f"code {code}"

@@ -318,7 +318,7 @@ def open_files(folder):
     is synced: no object can own its descriptor from the first moment.
     """
     names = []
-    for descriptor in os.listdir("/proc/self/fd"):
+    for descriptor in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []:
         place = f"/proc/self/fd/{descriptor}"
         try:
             if not stat.S_ISDIR(os.stat(place).st_mode):
