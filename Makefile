@@ -16,7 +16,7 @@ KERNEL = $(wildcard $(addprefix simdb_ext/,*.pyx *.pxd *.h */*.pxi */*.[ch] */*/
 SECONDS ?= 30
 KINDS ?=
 TARGETS ?=
-SEED ?= $(shell date +%j%H%M)
+SEED ?=
 JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 FIGURES ?=
 
@@ -66,14 +66,15 @@ MUTANTS = build/mutants
 mutants: $(VENV)/.developed  ## change one line at a time: how many changes do the quick tests find?
 	@$(INSTALL) --editable '.[mutants]'
 	mkdir -p $(MUTANTS)
-	$(BIN)/python tools/mutants/mutants.py draw --seed $(SEED) >$(MUTANTS)/drawn.json
+	$(BIN)/python tools/mutants/mutants.py draw --seed $(or $(SEED),1) >$(MUTANTS)/drawn.json
 	rm -f $(MUTANTS)/reached.jsonl
 	@$(IN_MEMORY) $(BIN)/python tools/mutants/mutants.py run $(MUTANTS)/drawn.json \
 	  --reached $(MUTANTS)/reached.jsonl >$(MUTANTS)/killed.jsonl
 	$(BIN)/python tools/mutants/mutants.py table $(MUTANTS)/killed.jsonl
 
 fuzz: $(VENV)/.developed  ## do random things beside a model, with kills and errors: SECONDS, KINDS, SEED
-	$(BIN)/python tools/fuzz/fuzz.py --seconds $(SECONDS) --seed $(SEED) $(if $(KINDS),--only $(KINDS))
+	$(BIN)/python tools/fuzz/fuzz.py --seconds $(SECONDS) $(if $(KINDS),--only $(KINDS)) \
+	  $(if $(SEED),--seed $(SEED))
 
 decoders: $(VENV)/.developed  ## feed any bytes to all decoders and parsers with atheris: SECONDS, TARGETS
 	@$(INSTALL) 'atheris>=2.3'
@@ -92,7 +93,7 @@ sanitize: $(VENV)/.developed  ## test the kernel with ASan, UBSan and bounds che
 	@$(HAS_SETUPTOOLS) || { $(INSTALL) 'setuptools>=77'; }
 	cd $(SANITIZED) && SIMDB_DEBUG=1 $(abspath $(BIN))/python setup.py -q build_ext --inplace
 	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python -m pytest -q \
-	  -p no:cacheprovider -m "not slow" tests/kernel tests/sketch tests/fuzz tests/storage \
+	  -p no:cacheprovider -m "not slow" tests/kernel tests/sketch tests/storage \
 	  tests/database/test_exactness.py tests/database/test_transaction.py tests/database/test_recall.py
 	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python tools/fuzz/fuzz.py \
 	  --only session texts decoders --cases 80 --seed 1 --limit 2000
