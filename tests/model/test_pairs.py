@@ -12,6 +12,7 @@ from itertools import cycle, product
 
 import pairs
 import pytest
+from merging import merging_slowly
 from pairs import CHANGES, CHECKED, CLUSTERED, FILLED, SIGNED, STAGED, Hand, Other, World
 from readings import check_reading
 from soundness import assert_sound
@@ -97,6 +98,7 @@ def cross_all(path, world, who, *, sharded=False):
     random.Random(who).shuffle(cells)
     names = ("compacts", "inserts", "rebuilds", "inserts", "compacts")
     with ExitStack() as end:
+        end.enter_context(merging_slowly(world.size < 500))
         table = Table(path, world, who, end, sharded=sharded)
         world.size = min(world.size, 500)
         for name, actor in [*cells, *zip(names, cycle(("own", "other")), strict=False)]:
