@@ -168,6 +168,10 @@ def check_query(reading, held):
         assert_same((reading.query(text, **given) for text in held.asked), asked)
         assert_same((reading.query(id=id, **given) for id in held.few), by_id)
     if held.is_brief:
+        for text in held.asked[: 2 * held.options.passages]:
+            found = {each.id for each in reading.query(text, contained=1.0)}
+            same = {id for id, each in held.documents.items() if each.text == text}
+            assert not text or same <= found <= held.documents.keys()
         return
     for text in held.asked:
         ids = [row[0] for row in held.matches(text, similarity=0.5)]
