@@ -5,7 +5,7 @@ documents that it must hold.
 """
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, wraps
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -41,6 +41,19 @@ class Entry(NamedTuple):
     time: int | None = None
 
 
+def kept(loop):
+    """Keep the answers of a loop over what is held, which does not change."""
+
+    @wraps(loop)
+    def answer(self, *given, **named):
+        key = loop.__name__, given, tuple(sorted(named.items()))
+        if key not in self.known:
+            self.known[key] = loop(self, *given, **named)
+        return self.known[key]
+
+    return answer
+
+
 class Held:
     """The documents that a reading must hold, in the order of insertion, and loops over them.
 
@@ -49,7 +62,7 @@ class Held:
     """
 
     def __init__(self, documents, options, *, notes=None, gone=(), is_brief=False, sample=10**6):
-        self.documents, self.options = dict(documents), options
+        self.documents, self.options, self.known = dict(documents), options, {}
         self.notes = None if notes is None else dict(notes)
         self.ids, self.gone, self.is_brief = list(self.documents), [*gone, *GONE], is_brief
         self.some = self.ids[:: max(len(self.ids) // sample, 1)]
@@ -65,7 +78,7 @@ class Held:
     def sketch(self, text):
         return sketched(self.options.sketch, text)
 
-    @cache  # noqa: B019  # what is held does not change
+    @kept
     def matches(self, text, *, similarity=None, distance=None, where=None, without=None):
         """Return (id, distance, similarity) of what matches a text, the best first, then by age."""
         texts = [
@@ -74,7 +87,11 @@ class Held:
             if id != without and (where is None or where(each.metadata))
         ]
         if distance is not None:
-            texts = [row for row in texts if self.differing(text, row[1]) <= distance]
+            bits, own = self.bits(), self.sketch(text) or (0,)
+            texts = [
+                row for row in texts
+                if row[0] in bits and (bits[row[0]] ^ own[0]).bit_count() <= distance
+            ]  # fmt: skip
         rows = [(id, *compared(self.options.sketch, text, other)) for id, other in texts]
         rows = [row for row in rows if row[2] is not None]
         if distance is not None:
@@ -82,12 +99,13 @@ class Held:
         rows = [row for row in rows if row[2] >= (similarity or -1)]
         return sorted(rows, key=lambda row: -round(row[2], 5))
 
-    def differing(self, text, other):
-        """Return in how many bits the fingerprints of two texts differ, 64 for one without any."""
-        left, right = self.sketch(text), self.sketch(other)
-        return (left[0] ^ right[0]).bit_count() if left and right else 64
+    @kept
+    def bits(self):
+        """Return the fingerprints of the documents that have any."""
+        made = {id: self.sketch(each.text) for id, each in self.documents.items()}
+        return {id: sketch[0] for id, sketch in made.items() if sketch}
 
-    @cache  # noqa: B019
+    @kept
     def pairs(self, *, where=None, is_exact=False, **criterion):
         """Return {(older id, newer id): (distance, similarity)}; exact: Jaccard of the shingles."""
         kept = (id for id in self.some if where is None or where(self.documents[id].metadata))
