@@ -1,6 +1,7 @@
 """A fixed number of flip sets (attempts=) and shorter headers (header_bits=) for PSM."""
 
 import json
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -149,6 +150,11 @@ def test_pairs_clusters_and_explanations_look_up_so_many_headers(groups):
     assert [(plan.method, plan.probes, plan.header_bits) for plan in plans] == [("psm", 1, 4)] * 2
     assert all(plan.theta is None and "as attempts= asks" in plan.reason for plan in plans)
     assert told == [at % 2 == 1 for at in range(GROUPS)]
+    for attempts in (2, 6, 10):
+        asked = {"distance": 2, "search": replace(OWN["search"], attempts=attempts)}
+        for left, right in zip(IDS[:GROUPS], IDS[GROUPS:], strict=True):
+            found = [match.id for match in groups.query(id=left, **asked)]
+            assert groups.explain(left, right, **asked).is_found == (right in found)
 
 
 def test_a_claim_looks_up_so_many_headers(groups):
@@ -169,4 +175,5 @@ def test_commands_look_up_and_explain_so_many_headers(groups):
     [told] = command("explain", "0", IDS[GROUPS], *own)
 
     assert (len(command("pairs")), len(command("pairs", *own))) == (GROUPS, GROUPS // 2)
+    assert [len(command("query", "--id", "0", *how)) for how in ((), own)] == [1, 0]
     assert (told["is_match"], told["is_found"]) == (True, False)
