@@ -49,6 +49,7 @@ SETTINGS = {
 
 def killing(task, process, marker):
     """Return a function for the place of a task, which once kills a process and then works."""
+    name, _ = TASKS[task]
     steps = STEPS_UP[process]
 
     def parent_of(pid):
@@ -68,7 +69,7 @@ def killing(task, process, marker):
         time.sleep(60)
 
     def work(*arguments):
-        found = list(getattr(import_module("simdb.spark.pairing"), TASKS[task][0])(*arguments))
+        found = list(getattr(import_module("simdb.spark.pairing"), name)(*arguments))
         # An empty task has nothing to lose.
         if any(len(batch) for batch in found):
             kill()
