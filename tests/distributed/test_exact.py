@@ -83,7 +83,7 @@ def test_what_texts_cannot_decide_is_refused():
     with pytest.raises(simdb.OptionError, match="verify"):
         plan_pairs(10, verify="exactly")
     with pytest.raises(simdb.InputError, match="right has the position 2"):
-        exact_similarities(["a", "b"], [0], [2])
+        exact_similarities(["a", "b"], [0, 0], [0, 2])
     with pytest.raises(simdb.InputError, match="2 positions and right 1"):
         exact_similarities(["a", "b"], [0, 1], [1])
     with pytest.raises(simdb.InputError, match="texts must be"):
