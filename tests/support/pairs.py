@@ -15,6 +15,7 @@ from datetime import datetime, timezone
 from multiprocessing import Pipe
 from typing import Any
 
+import pytest
 from readings import Entry, Held, assert_same_pairs, check_document, check_reading, columns
 
 import simdb
@@ -155,18 +156,27 @@ def aborts(database, world):
         transaction.abort()
 
 
-def is_killed(database, world):
-    """Let a child be killed when all of its commit but the manifest is written."""
+def in_child(work):
+    """Do something in a forked child; return how it ended."""
     child = os.fork()
     if not child:
+        with suppress(BaseException):
+            work()
+            os._exit(0)
+        os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def is_killed(database, world):
+    """Let a child be killed when all of its commit but the manifest is written."""
+
+    def work():
         commit.Writer.put_manifest = lambda *given: os.kill(os.getpid(), signal.SIGKILL)
-        try:
-            with simdb.open(database.path, timeout=9) as own, own.write() as transaction:
-                inserts_many(transaction, world)
-                deletes(transaction, world)
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        with simdb.open(database.path, timeout=9) as own, own.write() as transaction:
+            inserts_many(transaction, world)
+            deletes(transaction, world)
+
+    assert in_child(work) == -signal.SIGKILL
 
 
 def merges(database, world):
@@ -200,11 +210,30 @@ def copies(database, world):
         deletes(copy, world.copy())
 
 
+def moves(database, world):
+    """Move the directory away, where a child writes to it, and back."""
+    away, entries = f"{database.path}-away", world.new(1)
+
+    def work():
+        with simdb.open(away, timeout=9) as own:
+            own.insert_many(*columns(entries))
+
+    os.rename(database.path, away)
+    try:
+        with pytest.raises(simdb.ReplacedError):
+            inserts(database, world.copy())
+        assert in_child(work) == 0
+        world.put(entries)
+    finally:
+        os.rename(away, database.path)
+
+
 CHANGES = {
     each.__name__: each
     for each in (
         inserts, inserts_many, deletes, deletes_by_metadata, replaces, expires, notes_and_updates,
         claims, aborts, is_killed, merges, compacts, rebuilds, calibrates, copies,
+        moves,
     )
 }  # fmt: skip
 # What a write transaction can stage, too.
@@ -312,7 +341,7 @@ def tick(world):
 def change_in(hands, path, name, world):
     """Apply a change in a process that opens the database for it; return None if it was busy."""
     try:
-        with simdb.open(path, "w", timeout=0.01) as database:
+        with simdb.open(path, "w", timeout=0.01, durability="none") as database:
             return change(database, name, world)
     except simdb.BusyError:
         return None
