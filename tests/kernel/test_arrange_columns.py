@@ -67,17 +67,13 @@ def test_sorting_takes_any_length(arrange, count):
     [
         [0] * 70000,
         [ALL_ONES, 0] * 40000,
-        list(range(70000)),
         list(range(70000, 0, -1)),
-        [word % 5 << 40 for word in words(1, 70000)],
         [word % 1000 for word in words(2, 5000)],
         [word >> 40 for word in words(3, 70000)],
         [1 << word % 64 for word in words(4, 70000)],
         [word << 48 | word % 7 for word in range(1, 20000)],
-        [7 if word % 2 else word for word in words(5, 70000)],
         [word & ~0xFFFFFFFF0000 for word in words(6, 70000)],
-        [word % 3 << 62 | word % 40 for word in words(7, 100000)],
-        [*range(35000), *range(35000)],
+        [word % 3 << 62 | word % 40 for word in words(7, 70000)],
     ],
 )  # fmt: skip
 def test_sorting_is_stable_whatever_repeats(arrange, keys):

@@ -68,7 +68,7 @@ def test_a_letter_may_stand_at_any_place_of_a_block(sketch, unit, letter, wide):
 
 @over("unit", BY_CHARACTER)
 @over("letter", ["\u0e48", "\U00018800"])
-@over("length", [4095, 4096, 4097, 8193])
+@over("length", [4096, 8193])
 def test_a_run_of_letters_may_be_longer_than_a_window(sketch, unit, letter, length):
     run = letter * length
 

@@ -115,10 +115,11 @@ def test_a_character_may_stand_at_any_place_among_ascii(
 
 
 def test_the_compiled_table_is_that_of_the_definition() -> None:
-    # All that are assigned, and the edges of the planes beyond.
+    # What is assigned, and the edges of the planes beyond.
     planes = [code for plane in range(3, 17) for code in range(plane << 16, (plane << 16) + 512)]
     ends = [code for plane in range(3, 17) for code in range((plane << 16) - 64, plane << 16)]
-    codes = [*range(0xD800), *range(0xE000, 0x20200), *range(0x2A600, 0x33500), *planes, *ends]
+    # The basic plane is cut in every variant.
+    codes = [*range(0x10000, 0x20200), *range(0x2A600, 0x33500), *planes, *ends]
     blocks = [codes[start : start + 4096] for start in range(0, len(codes), 4096)]
     texts = ["-".join(f"a{chr(code)}{chr(code)}b" for code in block) for block in blocks]
 
@@ -256,7 +257,7 @@ def test_given_tokens_are_hashed_as_they_are(sketch: Any, shingle: int) -> None:
 
 
 def test_many_given_tokens_are_as_good_as_few(sketch: Any) -> None:
-    documents = [[str(i) * (i % 40) for i in range(count)] for count in (0, 3, 70000, 0, 9)]
+    documents = [[str(i) * (i % 40) for i in range(count)] for count in (0, 3, 20000, 0, 9)]
     documents += [["\u5317", "x"]] * 2000
     options = {"shingle": 4, "seed": 0, "replace": False, "start": 0}
 
