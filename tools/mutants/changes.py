@@ -61,7 +61,10 @@ def python_changes(text):
 
 def changed_line(text, operator, occurrence, line):
     """Return a line of Python with one mutation, or None if the mutation changes other lines."""
-    before, after = text.split("\n"), mutate_code(text, operator, occurrence).split("\n")
+    try:
+        before, after = text.split("\n"), mutate_code(text, operator, occurrence).split("\n")
+    except AttributeError:
+        return None  # cosmic-ray replaces the name of an exception, but none with a module
     others = range(len(before))
     is_one = len(before) == len(after) and all(
         (before[at] == after[at]) != (at == line - 1) for at in others
