@@ -242,15 +242,22 @@ def answers(specimen):
         return everything(database, specimen)
 
 
-def run(case):
-    """Damage one database again and again."""
+def copies(case):
+    """Draw a specimen; yield (number, draws, specimen, path of a copy of it) for each step."""
     warnings.simplefilter("ignore")
     specimen = drawn(random.Random(case.seed), case.folder)
-    case.note(f"{specimen.name}")
-    expected = outcome_of(partial(answers, specimen), HANG_SECONDS).get()
-    path, scratch = case.folder / "damaged" / "database", case.folder / "damaged"
+    case.note(specimen.name)
+    path = case.folder / "damaged" / "database"
     for number in range(case.steps):
-        chance = random.Random(f"{case.seed} {number}")
+        restore(specimen, path)
+        yield number, random.Random(f"{case.seed} {number}"), specimen, path
+
+
+def run(case):
+    """Damage one database again and again."""
+    expected = None
+    for number, chance, specimen, path in copies(case):
+        expected = expected or outcome_of(partial(answers, specimen), HANG_SECONDS).get()
         harm, verb = chance.choice(DAMAGES), chance.choice(list(VERBS))
         when = chance.choice(["before", "after", "after, warm"])
         changes = list(harm(chance, specimen.new, specimen.old))
@@ -258,8 +265,7 @@ def run(case):
             changes = [(chance.randrange(len(specimen.new)), None)]
         case.step(number, harm.__name__)
         case.note(f"    {when} opening, {verb}, from {changes[0][0] if changes else 'nowhere'} on")
-        given = path, specimen, scratch, verb, changes
-        restore(specimen, path)
+        given = path, specimen, path.parent, verb, changes
         if when != "before":
             survived(partial(ask_then_damage, *given, when != "after"))
             continue

@@ -6,23 +6,12 @@ page in the place of a newer one can be a sound, older state; then only the firs
 """
 
 import os
-import random
-import warnings
 from functools import partial
 
 import simdb
 from cases import outcome_of
-from damage import (
-    DAMAGES,
-    HANG_SECONDS,
-    PAGE,
-    old_page,
-    restore,
-    swap_pages,
-    write,
-)
+from damage import DAMAGES, HANG_SECONDS, PAGE, copies, old_page, swap_pages, write
 from simdb.storage.files import IDF_FILE
-from specimens import drawn
 
 ONE_PAGE = [each for each in DAMAGES if each is not swap_pages]
 IDF_SHARE = 0.3  # of the steps with an IDF table, those that damage its file
@@ -82,14 +71,9 @@ def rescued(path, expected, is_old, harms_idf):
 
 def run(case):
     """Damage one database again and again, and rebuild it each time."""
-    warnings.simplefilter("ignore")
-    specimen = drawn(random.Random(case.seed), case.folder)
-    case.note(f"{specimen.name}")
-    known = outcome_of(partial(stored, specimen.path), HANG_SECONDS).get()
-    path = case.folder / "damaged" / "database"
-    for number in range(case.steps):
-        chance = random.Random(f"{case.seed} {number}")
-        restore(specimen, path)
+    known = None
+    for number, chance, specimen, path in copies(case):
+        known = known or outcome_of(partial(stored, specimen.path), HANG_SECONDS).get()
         harms_idf = specimen.name == "idf" and chance.random() < IDF_SHARE
         harm = chance.choice(ONE_PAGE)
         case.step(number, "IDF table" if harms_idf else harm.__name__)

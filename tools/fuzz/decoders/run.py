@@ -1,11 +1,10 @@
 """Fuzz one harness, or all, with atheris (`pip install atheris`).
 
     python tools/fuzz/decoders/run.py --seconds 60 manifest page
-    python tools/fuzz/decoders/run.py --list
 
-Inputs that reached new code are kept below --corpus, and inputs that crashed a harness in its
-folder `crashes`; `--input FILE` runs a harness once, on that input.  libFuzzer runs every harness
-in a process of its own, with limits on its memory and on the time for one input.
+Inputs that reached new code are kept in build/fuzz, and inputs that crashed a harness in its folder
+`crashes`; `--input FILE` runs a harness once, on that input.  libFuzzer runs every harness in a
+process of its own, with limits on its memory and on the time for one input.
 """
 
 import argparse
@@ -16,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
+CORPUS = ROOT / "build" / "fuzz"
 MEMORY_MIB = 3000
 INPUT_SECONDS = 10
 LONGEST = {"page": 1 << 16, "parquet": 1 << 14, "calibration": 1 << 16}
@@ -30,17 +30,12 @@ def main():
         "targets", nargs="*", metavar="TARGET", help="harnesses to run; default: all"
     )
     parser.add_argument("--seconds", type=int, default=30, help="seconds for each harness")
-    parser.add_argument("--corpus", type=Path, default=ROOT / "build" / "fuzz")
-    parser.add_argument("--list", action="store_true", help="list the names of the harnesses")
     parser.add_argument("--input", type=Path, help="run TARGET on this file once")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given, rest = parser.parse_known_args()
     if given.inside:
         return fuzz_here(given.targets[0], rest)
     known = import_module("targets").TARGETS
-    if given.list:
-        print("\n".join(known))
-        return 0
     if given.input:
         return known[given.targets[0]].run(given.input.read_bytes())
     return max(fuzz(known[name], given) for name in given.targets or known)
@@ -48,9 +43,11 @@ def main():
 
 def fuzz(target, given):
     """Run one harness in a process of its own; return 1 if it found a bug, else 0."""
-    corpus, crashes = given.corpus / target.name, given.corpus / "crashes"
-    write_seeds(target, corpus)
-    crashes.mkdir(exist_ok=True)
+    corpus, crashes = CORPUS / target.name, CORPUS / "crashes"
+    for folder in (corpus, crashes):
+        folder.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate(target.seeds()):
+        (corpus / f"seed-{number}").write_bytes(seed)
     command = [
         sys.executable, __file__, "--inside", target.name, str(corpus),
         f"-max_total_time={given.seconds}", f"-timeout={INPUT_SECONDS}",
@@ -64,13 +61,6 @@ def fuzz(target, given):
     if ended.returncode:
         print("\n".join((ended.stdout + ended.stderr).splitlines()[-40:]), flush=True)
     return int(ended.returncode != 0)
-
-
-def write_seeds(target, corpus):
-    """Write the seeds of a harness into the folder of inputs that it starts from."""
-    corpus.mkdir(parents=True, exist_ok=True)
-    for number, seed in enumerate(target.seeds()):
-        (corpus / f"seed-{number}").write_bytes(seed)
 
 
 def fuzz_here(name, arguments):
