@@ -24,7 +24,6 @@ import numpy.ma  # noqa: F401 - numpy imports it when it is first needed, in eve
 LIBC = ctypes.CDLL(None)
 DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 KILLED, DYING_SECONDS = "ended with SIGKILL", 20
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 @dataclass

@@ -48,12 +48,13 @@ sys.path += [
     *(str(ROOT / "tests" / x) for x in ("support", "faults")),
 ]
 
-from cases import MEMORY, Case, Tally, outcome_of  # noqa: E402
+from cases import Case, Tally, outcome_of  # noqa: E402
 from simdb.core import kernel  # noqa: E402
 
 # The check of probabilistic answers fails by chance in less than one of a million runs.
 DEVIATIONS = 5.0
 SEEDS = 10**6
+MEMORY, ROOM_BYTES = Path("/dev/shm"), 1 << 30
 LAST_NOTES = 14
 LARGE = 20_000  # documents above which only the fastest variant of the kernel runs
 
@@ -107,7 +108,9 @@ def main(arguments=None):
     until = time.monotonic() + (given.seconds or math.inf)
     counts, kinds, tally, failures, number = Counter(), Counter(), Tally(), 0, 0
     print(f"fuzzing with --seed {first}{'' if has_shim() else ', without faults'}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="simdb-fuzz-", dir=MEMORY) as folder:
+    has_room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM_BYTES
+    place = MEMORY if has_room and (given.documents or 0) <= LARGE else None
+    with tempfile.TemporaryDirectory(prefix="simdb-fuzz-", dir=place) as folder:
         os.environ["FAULT_DIRECTORY"] = folder
         while number < count and time.monotonic() < until:
             case, variant = drawn(first + number, given, Path(folder))
