@@ -80,7 +80,10 @@ def weights_of(features, counting="tf", idf=None, dimensions=128):
 
     `idf`: the units of features by the highest 48 bits of their first words.
     """
-    distinct, counts = {}, []
+    if counting == "tf" and idf is None:
+        ones = np.ones(len(features), np.int64)
+        return sums_of(features, ones, dimensions).astype(np.int32), len(features)
+    distinct = {}
     for feature in map(tuple, features.tolist()):
         distinct[feature] = distinct.get(feature, 0) + 1
     counts = [units_of(feature[0], number, counting, idf) for feature, number in distinct.items()]
