@@ -15,13 +15,14 @@ import signal
 import time
 from functools import partial
 from pathlib import Path
+from traceback import extract_tb
 
 from images import Disk, entries
 
 import asking
 import simdb
 from cases import KILLED, Tally, outcome_of
-from injecting import CAN_INJECT, NEVER, Injector
+from injecting import CAN_INJECT, LIBRARY, NEVER, Injector
 
 PROBE = "a probe written afterwards"
 SECONDS = 60
@@ -192,6 +193,10 @@ def failing(session):
         rehearsal.deed()
     except simdb.Error as error:
         said = f"{type(error).__name__}: {error}"
+    except OSError as error:
+        if any(each.filename.startswith(LIBRARY) for each in extract_tb(error.__traceback__)):
+            raise
+        said = f"FullError of a call of this program: {error}"
     finally:
         shim.fault_arm(0, 0)
     state = rehearsal.settle(session, is_done=not said)
