@@ -72,7 +72,7 @@ KINDS = {
     "session": Kind("session", 70, 50),
     "large": Kind("session", 0, 4, (300, 1000, 1000, 3000)),
     "burst": Kind("session", 2, 6, (300, 3000, 20_000)),
-    "repeats": Kind("repeats", 15, 10),
+    "repeats": Kind("repeats", 40, 8),
     "damage": Kind("damage", 8, 8),
     "rescues": Kind("rescues", 6, 8),
     "inputs": Kind("inputs", 6, 8),
