@@ -40,17 +40,6 @@ def by_double_loop(values, is_before):
     return order
 
 
-def test_a_rule_is_parsed_into_its_kind_and_its_field():
-    rules = ["first", "last", "longest", "shortest", "max:stars", "min:a:b", len]
-
-    parsed = [tuple(keeping.parse(rule)) for rule in rules]
-
-    kinds = ["first", "last", "longest", "shortest", "max", "min", "function"]
-    assert [kind for kind, _ in parsed] == kinds
-    assert [field for _, field in parsed] == ["", "", "", "", "stars", "a:b", ""]
-    assert [str(keeping.parse(rule)) for rule in rules[:-1]] == rules[:-1]
-
-
 @over("rule", ["best", "max:", "min", "max", "function", "", None, 3, ["first"]])
 def test_what_is_no_rule_is_refused_with_all_rules(rule):
     with pytest.raises(simdb.OptionError, match=r"--keep must be .*'shortest', 'max:FIELD'"):

@@ -141,13 +141,6 @@ def test_a_stored_value_of_a_newer_version_is_refused(stored):
         decode_options(stored)
 
 
-def test_equal_options_are_the_same_and_others_are_named():
-    check_same(simdb.Options(), simdb.Options(), "here")
-
-    with pytest.raises(simdb.OptionError, match=r"here .*recall is 0.95, not 0.9\."):
-        check_same(simdb.Options(), simdb.Options(recall=0.9), "here")
-
-
 @over(
     ("dimensions", "stores", "width"),
     [(256, True, 128), (128, True, 64), (64, True, 32), (64, False, 0)],
@@ -236,13 +229,6 @@ def test_a_dump_from_before_the_first_release_matches_the_same_documents():
     assert found.similarity == pytest.approx(0.889, abs=0.001)
     assert found.compared(found.similarity) == pytest.approx(0.88, abs=1e-6)
     assert decode_dumped(encode_options(found), None) == found
-
-
-@pytest.mark.parametrize("settings", [{}, {"by_character": "cjk"}, {"unit": "characters"}], ids=str)
-def test_settings_of_features_come_back_as_they_were(settings):
-    known = simdb.Simhash(**settings).feature_settings
-
-    assert decode_settings(dict(known), "here") == known
 
 
 def test_settings_of_features_from_before_the_first_release_are_refused():

@@ -80,10 +80,8 @@ def dangers_of(path):
         yield f"{name_of(path)} imports modules by name"
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("umask", [0, 0o022, 0o077])
-def test_no_file_is_open_to_others_whatever_the_umask(tmp_path, umask):
-    before = os.umask(umask)
+def test_no_file_is_open_to_others_whatever_the_umask(tmp_path):
+    before = os.umask(0)
     try:
         sketch = simdb.Simhash(shingle=1, weighting="tf-idf")
         with simdb.open(tmp_path / "db", options=simdb.Options(sketch=sketch)) as database:

@@ -164,16 +164,6 @@ def test_a_smaller_batch_of_a_verb_has_threads_of_its_own():
     assert not shared & own
 
 
-def test_batches_inside_each_other_share_threads():
-    with crew():
-        found = [
-            (each, list(mapped(slow_if_even, range(each, each + 3), 2)))
-            for each in mapped(slow_if_even, range(9), 2)
-        ]
-
-    assert found == [(n * n, [each * each for each in range(n * n, n * n + 3)]) for n in range(9)]
-
-
 def test_a_batch_goes_on_after_its_crew_has_ended():
     with crew():
         found = mapped(slow_if_even, range(20), 2)

@@ -4,7 +4,6 @@ import copy
 import dataclasses
 import pickle
 from collections import Counter
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ from type_checking import checked
 
 import simdb
 from simdb.core import errors
-from simdb.core.arrays import describe, object_array
-from simdb.core.matches import known
 
 WEIGHTS = np.linspace(-1, 1, 64).astype(np.float32)
 BITS = sum(1 << place for place in range(64) if WEIGHTS[place] >= 0)
@@ -165,14 +162,6 @@ def test_values_can_be_pickled(database):
     ]
 
     assert pickle.loads(pickle.dumps(values)) == values
-
-
-def test_helpers_describe_values_and_turn_nan_into_none():
-    assert describe(np.zeros((2, 3), np.int8)) == "an array of int8 with shape (2, 3)"
-    assert describe({}) == "dict"
-    assert known(np.float32("nan")) is None
-    assert known(np.float32(0.5)) == 0.5
-    assert object_array([[1], (2, 3)]).tolist() == [[1], (2, 3)]
 
 
 RECORDS = {
@@ -390,12 +379,3 @@ def test_every_kind_of_document_is_taken_and_what_is_none_is_found_in_every_verb
     found = Counter(line.split('incompatible type "')[1].split(";")[0] for line in wrong)
     assert len(found) == len(OTHERS)
     assert set(found.values()) == {VERBS.count("document)\n")}
-
-
-def test_at_run_time_the_type_names_its_members(database):
-    named = get_args(simdb.DocumentLike)
-
-    assert {str, bytes, int, simdb.Features, simdb.Fingerprint, simdb.Signature} <= set(named)
-    for document in (3.5, {"text": "a"}, np.zeros(3, np.int64)):
-        with pytest.raises(simdb.InputError):
-            database.query(document)

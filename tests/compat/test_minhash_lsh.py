@@ -25,7 +25,7 @@ import simdb
 from simdb.compat import rows
 from simdb.compat.datasketch import MinHash, MinHashLSH, sha1_hash32, sha1_hash64
 from simdb.compat.minwise import AFFINE32, AFFINE64, LEGACY
-from simdb.compat.row_form import MARK, WEIGHTED, NumberedKeys, WrittenKeys, packed
+from simdb.compat.row_form import MARK, WEIGHTED, WrittenKeys, packed
 
 SCHEMES = ("affine32", "affine64", "legacy", "weighted")
 
@@ -672,36 +672,6 @@ def test_written_keys_come_back_and_are_equal_when_the_keys_are(left, right) -> 
     assert keys.decode(first) == left
     assert (first == second) == (left == right)
     assert isinstance(first, str | bytes | int)
-
-
-@given(st.lists(KEYS, unique=True, max_size=8))
-def test_numbered_keys_come_back(given_keys) -> None:
-    keys = NumberedKeys()
-
-    ids = [keys.encode(key) for key in given_keys]
-
-    assert len(set(ids)) == len(ids)
-    assert [keys.decode(id) for id in ids] == given_keys
-    assert [keys.find(key) for key in given_keys] == ids
-
-
-def test_a_forgotten_key_is_unknown() -> None:
-    keys = NumberedKeys()
-    id = keys.encode((1,))
-
-    keys.forget(id)
-    keys.forget(id)
-
-    assert keys.find((1,)) is None
-    assert keys.encode((1,)) != id
-
-
-@over("key", [{1}, frozenset(), object(), float("nan"), 1j, ("a", [2])])
-def test_a_key_that_is_not_written_is_refused(key) -> None:
-    with pytest.raises(simdb.InputError, match=r"for example str\(key\)"):
-        WrittenKeys().encode(key)
-
-    assert WrittenKeys().find(key) is None
 
 
 @over("content", [b"", b"f(1)", b"(" * 100000, b"\xff", b"__import__('os')"])

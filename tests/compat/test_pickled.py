@@ -171,16 +171,13 @@ def test_a_length_takes_no_memory_before_its_bytes_have_come(tmp_path, opcode) -
         read_pickle(written(tmp_path, content))
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("start", [b"}", b"\x8f"])
-@pytest.mark.parametrize("before", [b"", b"("])
-@pytest.mark.parametrize("after", [b"Ns", b"Nu", b"\x90", b"\x91", b"Nd"])
-def test_tuples_too_deep_to_be_hashed_are_refused(tmp_path, start, before, after) -> None:
+@pytest.mark.parametrize(("start", "end"), [(b"}", b"Ns."), (b"\x8f(", b"\x90.")])
+def test_tuples_too_deep_to_be_hashed_are_refused(tmp_path, start, end) -> None:
     """Python's own look-up of such a key overflows its stack and ends the process."""
     deep = b")" + b"\x85" * 200_000
 
     with pytest.raises(simdb.InputError):
-        read_pickle(written(tmp_path, b"\x80\x04" + start + before + deep + after + b"."))
+        read_pickle(written(tmp_path, b"\x80\x04" + start + deep + end))
 
 
 def test_one_object_meant_often_takes_no_memory(tmp_path) -> None:
@@ -206,10 +203,8 @@ def test_a_shape_that_does_not_fit_the_bytes_is_refused(tmp_path) -> None:
         read_pickle(written(tmp_path, changed))
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("name", ["index", "list", "dict-protocol2", "lean"])
-def test_every_flipped_byte_is_read_or_refused(tmp_path, name) -> None:
-    content = Path(recorded(name, "2.0.0")).read_bytes()
+def test_every_flipped_byte_is_read_or_refused(tmp_path) -> None:
+    content = Path(recorded("index", "2.0.0")).read_bytes()
 
     for position in range(0, len(content), 17):
         changed = bytearray(content)

@@ -1,7 +1,5 @@
 """Every shared run of n words is found, and passages are those of an oracle."""
 
-import json
-
 import alignment_oracle
 import numpy as np
 import pytest
@@ -109,25 +107,6 @@ def test_a_row_of_zeros_has_few_passages_of_an_item_with_zeros():
     assert (leak.id, leak.coverage, leak.hits, leak.span) == (0, 1.0, 188, (0, 3999))
     assert len(leak.spans) < 2 * 2000 / 7
     assert cut.data == zeros[1:]
-
-
-@given(data=documents(), items=documents())
-def test_files_give_what_texts_in_memory_give(tmp_path_factory, data, items):
-    if not items or not data:
-        return
-    folder = tmp_path_factory.mktemp("files")
-    for name, rows in (("data", data), ("items", items)):
-        lines = (json.dumps({"text": text_of(each)}) + "\n" for each in rows)
-        (folder / f"{name}.jsonl").write_text("".join(lines))
-    settings = {"ngram": 3, "coverage": 0.3}
-
-    found = simdb.decontaminate(folder / "data.jsonl", against=folder / "items.jsonl", **settings)
-
-    texts = list(map(text_of, data))
-    wanted = simdb.decontaminate(texts, against=list(map(text_of, items)), **settings)
-    assert found.kept.tolist() == wanted.kept.tolist()
-    assert [leak.spans for leak in found.found] == [leak.spans for leak in wanted.found]
-    assert found.data["text"].to_pylist() == wanted.data
 
 
 def of(*sides):

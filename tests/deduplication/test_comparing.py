@@ -165,11 +165,3 @@ def test_candidates_may_be_less_alike_than_matches():
     assert (measure.least, measure.recall) == (0.9, 0.8)
     # Two standard deviations, .0168 each, below .9, and one set in the other.
     assert measure.alike == pytest.approx((0.9 - 2 * (1 - 0.81) / 128**0.5) ** 2)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("similarity", 0), ("similarity", 1.5), ("recall", -1)]
-)
-def test_what_is_no_share_is_refused(name, value):
-    with pytest.raises(simdb.OptionError, match=f"{name} must be above 0"):
-        simdb.deduplicate(["a text", "a text"], verify="estimate", **{name: value})

@@ -3,43 +3,21 @@
 import pickle
 import random
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
+from families import drawn_families
 from over import over
 
 import simdb
 from simdb.core.stored_options import Resources
 from simdb.sketch.exact_similarity import ExactSimilarity
 
-LEAST = 0.8
-
-
-@cache
-def shingles_of(text):
-    words = text.split()
-    size = min(3, len(words))
-    return {tuple(words[at : at + size]) for at in range(len(words) - size + 1)} if words else set()
-
-
-def jaccard(one, two):
-    first, second = shingles_of(one), shingles_of(two)
-    return len(first & second) / max(len(first | second), 1)
-
 
 def families(count, seed):
     """Return texts in families of four, whose members differ in some words, mixed."""
-    chance = random.Random(seed)
-    texts = []
-    for _ in range(count):
-        words = [f"w{chance.randrange(500)}" for _ in range(chance.randrange(20, 120))]
-        for member in range(4):
-            edited = list(words)
-            for _ in range(chance.randrange(0, 6) if member else 0):
-                edited[chance.randrange(len(edited))] = f"w{chance.randrange(500)}"
-            texts.append(" ".join(edited))
-    chance.shuffle(texts)
+    texts = list(drawn_families(count, seed).values())
+    random.Random(seed).shuffle(texts)
     return texts
 
 
@@ -49,49 +27,9 @@ COUNT = len(TEXTS)
 WEIGHING = simdb.Simhash(weighting="tf")
 
 
-def alike(one, two):
-    return bool(TEXTS[one]) and jaccard(TEXTS[one], TEXTS[two]) >= LEAST
-
-
-@cache
-def components():
-    """Return the connected sets of two or more rows, as sets."""
-    of_each = {row: {row} for row in range(COUNT)}
-    for one in range(COUNT):
-        for two in range(one):
-            if alike(one, two) and of_each[one] is not of_each[two]:
-                joined = of_each[one] | of_each[two]
-                of_each.update(dict.fromkeys(joined, joined))
-    return [
-        set(group) for group in {frozenset(each) for each in of_each.values()} if len(group) > 1
-    ]
-
-
-SCORES = [random.Random(row).randrange(40) for row in range(COUNT)]
-ROWS = [{"text": text, "score": score} for text, score in zip(TEXTS, SCORES, strict=True)]
-
-
 def exact(data, **settings):
     """Deduplicate so that no match is missed by the search."""
     return simdb.deduplicate(data, recall=1.0, **settings)
-
-
-def test_of_each_connected_group_the_preferred_row_survives():
-    order = sorted(range(COUNT), key=lambda row: -SCORES[row])
-
-    found = exact(ROWS, keep="max:score", policy="connected")
-
-    place = {row: at for at, row in enumerate(order)}
-    wanted = [sorted(group, key=place.get) for group in components()]
-    assert sorted(cluster.ids for cluster in found.groups) == sorted(wanted)
-    leader = {row: group[0] for group in wanted for row in group[1:]}
-    assert found.kept.tolist() == [row not in leader for row in range(COUNT)]
-    assert found.data == [ROWS[row] for row in range(COUNT) if row not in leader]
-    assert len(found) == len(found.data)
-    assert found.removed_ids.tolist() == sorted(leader)
-    assert found.representatives.tolist() == [leader[row] for row in sorted(leader)]
-    similar = [jaccard(TEXTS[row], TEXTS[leader[row]]) for row in sorted(leader)]
-    assert found.similarities.tolist() == pytest.approx(similar)
 
 
 @pytest.mark.parametrize("weighting", ["bag", "tf", "tf-idf"])

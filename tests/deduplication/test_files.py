@@ -110,13 +110,6 @@ def test_what_stays_is_written_in_every_format(tmp_path, expected, end, is_file)
     assert again.data.column("id").to_pylist() == [row["id"] for row in expected.data]
 
 
-def test_texts_without_fields_are_written_with_one(tmp_path):
-    simdb.deduplicate(["one two", "one two", "three"]).write(tmp_path / "k.jsonl")
-
-    lines = (tmp_path / "k.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in lines] == [{"text": "one two"}, {"text": "three"}]
-
-
 @pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "csv", "parquet"])
 def test_files_beside_a_database_are_read_again_where_they_are(tmp_path, end):
     simdb.deduplicate(RECORDS[::-1]).write(tmp_path / f"a.{end}")

@@ -17,12 +17,10 @@ from simdb.core.stored_options import Resources
 from simdb.jobs.deduplication import minima
 from simdb.jobs.deduplication.minima import (
     COMPARED_MINIMA,
-    BandBuckets,
     Minima,
     SortedKeys,
     background_in,
     banding_for,
-    parts_of_keys,
     signer_of,
 )
 from simdb.plan.banding import Banding, candidate_probability
@@ -127,16 +125,6 @@ def test_what_is_new_is_what_a_set_does_not_have(batches):
     assert seen.all().tolist() == sorted(known)
 
 
-def test_many_batches_are_in_few_arrays():
-    seen = SortedKeys()
-
-    for start in range(0, 5000, 10):
-        seen.add(np.arange(start, start + 10, dtype=np.uint64))
-
-    assert len(seen._parts) <= 10
-    assert len(seen) == 5000
-
-
 @over("seed", range(5))
 def test_keys_are_held_once_they_were_appended(seed):
     generator = random.Random(seed)
@@ -152,44 +140,3 @@ def test_keys_are_held_once_they_were_appended(seed):
 
     every.append(np.array(sorted(known), np.uint64))
     assert every.all().tolist() == sorted(known)
-
-
-@over("most", [1, 2, 7, 100, 1000])
-def test_keys_that_are_sorted_in_parts_share_the_same_buckets(monkeypatch, most):
-    monkeypatch.setattr(minima, "SORTED_KEYS", most)
-    chance = np.random.default_rng(most)
-    for count in (0, 1, 2, 99, 300):
-        keys = chance.integers(0, 1 << 32, max(count // 2, 1), np.uint32)
-        keys = keys[chance.integers(0, len(keys), count)]
-        empty = np.flatnonzero(chance.random(count) < 0.1)
-        expected = {}
-        for place, key in enumerate(keys.tolist()):
-            if place not in empty.tolist():
-                expected.setdefault(key, []).append(place)
-
-        parts = [part.shared() for part in parts_of_keys(keys, empty)]
-
-        assert len(parts) <= 128
-        assert len(parts) > count // most or len(parts) == 128
-        found = [bucket for part in parts for bucket in members_of(part)]
-        assert sorted(found) == sorted(each for each in expected.values() if len(each) > 1)
-
-
-def test_equal_buckets_have_equal_marks():
-    chance = random.Random(7)
-    marks = {}
-    for _ in range(200):
-        buckets = [sorted(chance.sample(range(9), chance.randint(2, 5))) for _ in range(4)]
-        found = BandBuckets.of(
-            np.array([len(each) for each in buckets], np.uint32),
-            np.array([each for bucket in buckets for each in bucket], np.uint32),
-        )
-        larger = [tuple(each) for each in buckets if len(each) > 2]
-
-        assert [tuple(each) for each in members_of(found)] == [
-            *sorted(tuple(each) for each in buckets if len(each) == 2), *larger,
-        ]  # fmt: skip
-        for bucket, mark in zip(larger, found.marks.tolist(), strict=True):
-            assert marks.setdefault(bucket, mark) == mark
-
-    assert len(set(marks.values())) == len(marks)

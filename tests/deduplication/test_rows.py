@@ -256,10 +256,8 @@ def test_what_has_no_places_gives_a_list():
         assert sorted(simdb.deduplicate(give(["a", "b"])).data) == ["a", "b"]
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("data", [[], (), iter([]), RECORDS[:0]])
-def test_no_rows_can_be_rows_with_any_fields(data, tmp_path):
-    found = simdb.deduplicate(data, id="name", keep="max:number", db=tmp_path / "seen")
+def test_no_rows_can_be_rows_with_any_fields(tmp_path):
+    found = simdb.deduplicate((), id="name", keep="max:number", db=tmp_path / "seen")
 
     assert len(found.data) == 0
     assert simdb.deduplicate([], id="name", keep="min:number").data == []
@@ -327,19 +325,6 @@ def test_a_field_or_a_function_can_prefer_rows_of_any_split():
     assert function.kept.tolist() == longest.kept.tolist()
     greatest = simdb.deduplicate(both(), keep="max:n", similarity=0.7)
     assert numbers(greatest.data) == {"train": [1, 2, 3, 4], "test": [2]}
-
-
-def test_splits_go_into_a_database_and_are_seen_again(tmp_path):
-    first = simdb.deduplicate(both(), db=tmp_path / "seen.simdb", on_null="drop")
-
-    again = simdb.deduplicate(both(), db=tmp_path / "seen.simdb", on_null="drop")
-    other = simdb.deduplicate(both(), db=tmp_path / "seen.simdb", on_null="drop", run="other")
-
-    assert len(first) == 4
-    assert numbers(again.data) == numbers(first.data)
-    assert numbers(other.data) == {"train": [], "test": []}
-    with simdb.open(tmp_path / "seen.simdb") as db:
-        assert len(db) == 4
 
 
 def test_empty_splits_and_no_splits_give_the_same_back():

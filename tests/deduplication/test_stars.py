@@ -100,32 +100,23 @@ def test_a_bucket_of_several_bands_is_kept_once(bands, part):
     assert sorted(kept) == sorted(list(each) for each in wanted if len(each) > 1)
 
 
-def test_copies_of_one_page_are_compared_with_it_alone():
+@pytest.mark.parametrize(
+    ("find", "leading", "each"),
+    [(find_stars, 0, 1), (find_stars, 500, stars.WINDOW_FIRST), (find_connected, 0, 1)],
+)
+def test_copies_of_one_page_are_compared_with_few_of_them(find, leading, each):
     asked = []
 
     def compare(left, right):
         asked.append(len(left))
         return np.ones(len(left), np.float32)
 
-    found = find_stars(buckets_of([[0] * 1000, [0] * 1000]), 1000, LEAST, compare)
+    more = {"leading": leading} if leading else {}
+    found = find(buckets_of([[0] * 1000, [0] * 1000]), 1000, LEAST, compare, **more)
 
-    assert found.removed.tolist() == list(range(1, 1000))
+    assert found.removed.tolist() == list(range(leading or 1, 1000))
     assert set(found.leaders.tolist()) == {0}
-    assert sum(asked) == 999
-
-
-def test_copies_of_a_reference_with_copies_are_compared_with_few_of_these():
-    asked = []
-
-    def compare(left, right):
-        asked.append(len(left))
-        return np.ones(len(left), np.float32)
-
-    found = find_stars(buckets_of([[0] * 2000] * 2), 2000, LEAST, compare, leading=1000)
-
-    assert found.removed.tolist() == list(range(1000, 2000))
-    assert set(found.leaders.tolist()) == {0}
-    assert sum(asked) == stars.WINDOW_FIRST * 1000
+    assert sum(asked) == each * len(found.removed)
 
 
 @given(bands=BANDS, seed=st.integers(0, 1000), apart=st.sampled_from([2, 3, 9]))
@@ -157,16 +148,3 @@ def test_of_documents_that_matches_connect_the_first_stays(bands, seed, apart):
         matches = pair in asked and alike(*pair) >= LEAST
         assert value == pytest.approx(0.9) if matches else np.isnan(value)
     assert len(asked) == len(set(asked))
-
-
-def test_copies_of_one_page_are_connected_by_one_comparison_each():
-    asked = []
-
-    def compare(left, right):
-        asked.append(len(left))
-        return np.ones(len(left), np.float32)
-
-    found = find_connected(buckets_of([[0] * 1000, [0] * 1000]), 1000, LEAST, compare)
-
-    assert found.removed.tolist() == list(range(1, 1000))
-    assert sum(asked) == 999

@@ -144,16 +144,6 @@ def test_texts_come_back_in_any_order():
         assert read(spool, [len(TEXTS), 0]) == ["later", TEXTS[0]]
 
 
-def test_columns_of_arrow_are_added_as_they_are():
-    column = text_column(np.array(TEXTS[:4], object))
-    with TextSpool() as spool:
-        spool.add(TEXTS[:2] if column is None else column)
-        spool.add(spool.texts(np.array([0, 1])))
-
-        assert read(spool, [0, 1]) == TEXTS[:2]
-        assert read(spool, [len(column or TEXTS[:2])]) == [TEXTS[0]]
-
-
 def test_many_texts_are_more_than_the_buffer(monkeypatch):
     monkeypatch.setattr("simdb.files.pieces.WRITTEN_BYTES", 64)
     texts = [f"{at} " * (at % 40) for at in range(500)]

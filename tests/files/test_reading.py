@@ -25,8 +25,9 @@ LINES = b'{"id": "a", "text": "one"}\n{"id": "b", "text": "two"}\n'
 
 
 @pytest.fixture(autouse=True)
-def _in_folder(tmp_path, monkeypatch):
+def _in_folder_without_notes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    left_out_note()
 
 
 def read(*names, **settings):
@@ -53,25 +54,16 @@ def test_zstd_is_read_by_frames_as_if_it_were_not_compressed():
     assert problems == []
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (lambda whole: whole[:-4], "damaged zstd data"),
-        (lambda whole: whole + b"more", "damaged zstd data"),
-        (lambda whole: whole[: len(whole) // 2] + bytes(9), "zstd data"),
-    ],
-)
-def test_damaged_zstd_is_a_problem_after_the_records_before_it(change, reason):
+def test_damaged_zstd_is_a_problem_after_the_records_before_it():
     lines = b"".join(b'{"id": "%d", "text": "%s"}\n' % (at, os.urandom(40).hex().encode())
                      for at in range(9000))  # fmt: skip
-    Path("a.jsonl.zst").write_bytes(change(zst(lines)))
+    Path("a.jsonl.zst").write_bytes(zst(lines)[:-4])
 
     ids, (problem,) = read("a.jsonl.zst")
 
     assert ids == [str(at) for at in range(len(ids))]
     assert len(ids) > 1000
-    assert reason in problem
+    assert "damaged zstd data" in problem
 
 
 @over("pack", [zst, gzip.compress, bz2.compress, lzma.compress])
@@ -181,12 +173,6 @@ ONE_LINE = b'{"id": "a", "text": "one"}\n'
 TABLE = pyarrow.table({"id": ["a"], "text": ["one"]})
 
 
-@pytest.fixture(autouse=True)
-def _without_notes(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    left_out_note()
-
-
 def write(*names, content=ONE_LINE):
     for name in names:
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
@@ -194,8 +180,7 @@ def write(*names, content=ONE_LINE):
 
 
 def ids(*sources):
-    found = read_sources(sources, SourceOptions())
-    return [each.id for batch in found if isinstance(batch, Batch) for each in records_of(batch)]
+    return read(*sources)[0]
 
 
 def test_a_folder_of_records_is_read_as_its_files_in_the_order_of_their_paths():

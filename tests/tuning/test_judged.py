@@ -168,13 +168,6 @@ def test_similarities_are_those_that_a_database_reports(tmp_path):
     assert similarities(rows[:10], rows[10:]).tolist() == pytest.approx(compared, abs=1e-5)
 
 
-def test_a_text_without_features_is_similar_to_nothing():
-    rows = directions(["", "some words here"], simdb.Simhash())
-
-    assert similarities(rows[:1], rows[:1]).tolist() == [0]
-    assert similarities(rows[:1], rows[1:]).tolist() == [0]
-
-
 def test_chance_is_that_of_a_normal_distribution_if_similarities_have_one():
     # The error of the quantile 0.99 of a million draws is 0.004 standard deviations; the limit
     # below is more than 10 times the error that follows.

@@ -16,7 +16,6 @@ from over import over
 import simdb
 from simdb.core import kernel
 from simdb.sketch.tuning.sample import (
-    SHORT_WORDS,
     TAG,
     changed_words,
     count_words,
@@ -31,7 +30,6 @@ from simdb.sketch.tuning.tune import flags_of
 FOX = "the quick brown fox jumps over the lazy dog near the river bank"
 CONSONANTS = "bcdfghjklmnprstvz"
 THAI = "\u0e01\u0e02\u0e04\u0e07\u0e08\u0e0a\u0e14\u0e15\u0e16\u0e17\u0e19\u0e1a\u0e1b\u0e1e\u0e21"
-HAN = "".join(map(chr, range(0x4E00, 0x4E80)))
 
 
 def vocabulary(generator, count=3000):
@@ -116,11 +114,9 @@ def test_the_advised_threshold_finds_edited_records_that_the_default_misses(
     assert found_share(folder / "advised", advised.options, titles, copies) > 0.3
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("letters", [THAI, HAN])
-def test_in_scripts_without_spaces_each_character_is_a_word(letters):
+def test_in_scripts_without_spaces_each_character_is_a_word():
     generator = random.Random(2)
-    texts = ["".join(generator.choices(letters, k=12)) for _ in range(300)]
+    texts = ["".join(generator.choices(THAI, k=12)) for _ in range(300)]
 
     advice = simdb.tune(texts)
 
@@ -360,13 +356,6 @@ def test_words_are_counted_and_letters_of_scripts_without_spaces(text, words):
     assert count_words([text, "x y"]).tolist() == [words, 2]
 
 
-def test_one_changed_word_of_fewer_than_30_takes_3_shingles_below_the_default():
-    def left(words):
-        return 1 - 3 / (words - 2)
-
-    assert left(SHORT_WORDS) >= PAGE > left(SHORT_WORDS - 1)
-
-
 def test_a_text_may_change_as_many_words_as_leave_its_shingles_at_the_threshold():
     pages, numbers = changed_words(300, PAGE), [changed_words(at, PAGE) for at in (100, 30, 10, 3)]
 
@@ -385,9 +374,7 @@ def vectors_of(count, dimensions):
     return kernel.quantise(weights)[1]
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("dimensions", [64, 128])
-@pytest.mark.parametrize(("count", "tolerance"), [(1, 0.1), (5, 1), (10, 2), (20, 3), (26, 5)])
+@pytest.mark.parametrize(("count", "tolerance", "dimensions"), [(1, 0.1, 128), (20, 3, 64)])
 def test_few_features_are_counted_by_levels(count, tolerance, dimensions):
     found = features_by_levels(vectors_of(count, dimensions))
 
