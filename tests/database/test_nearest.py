@@ -165,26 +165,6 @@ def test_a_batch_may_mix_documents_with_weights_without_and_empty_ones(with_weig
     assert len(every) == database.stats().document_count - 1  # all but the empty document
 
 
-@pytest.mark.few(1)
-def test_databases_without_polytope_tables_take_steps_in_block_tables(
-    open_database, searched, monkeypatch
-):
-    database = open_database(options=simdb.Options(polytopes=0, **SMALL_RUNS))
-    rows, oracle = weighted(120, 2), WeightedOracle()
-    database.insert_many(range(120), fingerprints(rows))
-    oracle.insert(range(120), rows)
-
-    found = database.nearest_many(fingerprints(rows[:30]), 4, recall=0.8)
-
-    shared = [
-        len({match.id for match in row} & {id for id, _ in oracle.nearest(quantised(query), 4)})
-        for row, query in zip(found, rows[:30], strict=True)
-    ]
-    # Each step finds .8 of the 120 nearest documents or more.  By chance, 76 or fewer are found
-    # less than once in 10,000 seeds.
-    assert sum(shared) > 76
-
-
 # Fingerprints without weights
 
 

@@ -166,16 +166,6 @@ def test_what_is_no_document_still_raises():
         assert len(db) == 0
 
 
-def test_replaced_characters_are_read_and_leave_nobody_out():
-    with simdb.open(None) as db:
-        found = db.add_many_if_new(
-            ["a", "b"], [b"\xff words of one", "\ud800 words of two"], errors="replace",
-            on_error="skip",
-        )  # fmt: skip
-
-        assert (len(db), len(found.skipped)) == (2, 0)
-
-
 def test_shards_are_written_and_asked_without_unreadable_documents(tmp_path):
     documents, bad = mixed(5)
     ids = [f"id{at}" for at in range(40)]

@@ -32,11 +32,6 @@ def mixed(count, seed):
     return rng.permutation(np.concatenate([values, near, values[:9], crowded]))
 
 
-def differing(values, value):
-    """Return in how many bits each of many fingerprints differs from a given one."""
-    return np.unpackbits((values ^ value).view(np.uint8).reshape(-1, 8), axis=1).sum(axis=1)
-
-
 def as_set(pairs):
     return {(pair.left, pair.right, pair.distance) for pair in pairs}
 
@@ -70,23 +65,6 @@ def test_tables_with_flips_find_the_pairs_of_comparing_every_two(monkeypatch, di
     monkeypatch.setattr(arrays, "choose_tables", lambda *_, **__: chosen)
 
     assert_exact(mixed(200, distance), 6, distance)
-
-
-def test_pairs_are_exact_among_sixty_thousand_of_one_header():
-    rng = np.random.default_rng(3)
-    fingerprints = rng.integers(0, 2**44, 60_000, np.uint64) | np.uint64(0xABCDE << 44)
-    values = np.concatenate([fingerprints, fingerprints[:500] ^ np.uint64(0b1001)])
-
-    pairs = as_set(simdb.find_all(values, 6, 3))
-
-    expected = {
-        (at, other, bits)
-        for at in range(30)
-        for other, bits in enumerate(differing(values, values[at]).tolist())
-        if other > at and bits <= 3
-    }
-    assert {pair for pair in pairs if pair[0] < 30} == expected
-    assert {(at, 60_000 + at, 2) for at in range(500)} <= pairs
 
 
 def test_a_chain_of_a_thousand_is_one_cluster():
@@ -160,10 +138,3 @@ def test_what_is_no_fingerprint_is_refused(given, message):
         simdb.find_all(given, 4, 3)
     with pytest.raises(simdb.InputError, match=message):
         simdb.find_clusters(given, 4, 3)
-
-
-def test_blocks_that_could_all_differ_are_refused_at_once():
-    with pytest.raises(simdb.OptionError, match="blocks=4 or more"):
-        simdb.find_all([1, 2], 3, 3)
-    with pytest.raises(simdb.OptionError, match="greater than distance"):
-        simdb.find_clusters([1, 2], 3, 3)

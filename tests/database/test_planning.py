@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from empty import planned
-from over import over
 
 import simdb
 
@@ -48,12 +47,6 @@ def test_a_wider_header_takes_more_memory_and_less_time():
 
     assert wide.bytes_per_document > narrow.bytes_per_document
     assert wide.cost_seconds < narrow.cost_seconds
-
-
-@over("documents", [-1, float("nan"), float("inf"), "8e9", True])
-def test_what_is_no_number_of_documents_is_refused(documents):
-    with pytest.raises(simdb.OptionError, match="number of documents"):
-        planned(documents)
 
 
 def test_what_a_query_could_not_ask_a_plan_refuses_too():

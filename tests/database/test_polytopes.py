@@ -69,20 +69,6 @@ def test_a_compact_database_gets_them_once(path, open_database):
     assert_tables(database, 4)
 
 
-def test_rebuilding_removes_them_for_good(database, open_database):
-    fill(database, "old")
-    database.rebuild(polytopes=0)
-    database.compact()
-    database.rebuild()
-    fill(database, "new")
-    database.compact()
-    database.close()
-
-    with open_database() as again:
-        assert again.options.polytopes == 0
-        assert not [name for name in again.stats().section_bytes if "polytope" in name]
-
-
 def test_an_impossible_number_changes_nothing(database):
     fill(database, "old")
 

@@ -179,18 +179,3 @@ def test_pairs_by_distance_are_searched_without_weights_if_some_documents_have_n
     assert len(list(database.find_all(distance=3, recall=0.9))) >= 100
     with pytest.raises(simdb.OptionError, match="needs queries with weights"):
         list(database.find_all(distance=3, recall=0.9, search="psm"))
-
-
-def test_a_damaged_calibration_is_an_error_not_an_answer(tmp_path, close):
-    path = tmp_path / "damaged"
-    with simdb.open(path, "x", options=laid_out(1)) as database:
-        close.fill(database)
-        levels = database.calibrate().pairs.levels
-    content = bytearray((path / "data.mdb").read_bytes())
-    at = content.find(levels[:4].tobytes())
-    assert at > 0
-    content[at] ^= 1
-    (path / "data.mdb").write_bytes(content)
-
-    with pytest.raises(simdb.CorruptError), simdb.open(path) as database:
-        database.query_many(close.queries, distance=3, search="psm", recall=0.9)

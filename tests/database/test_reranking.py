@@ -76,18 +76,6 @@ def test_a_mapping_may_lack_vectors(database, vectors):
             assert match.similarity == estimates[match.id]
 
 
-def test_where_chooses_among_candidates(database, vectors):
-    with database.write() as transaction:
-        for at in range(COUNT):
-            transaction.update_metadata(f"v{at}", {"odd": at % 2 == 1})
-
-    found = database.nearest(
-        vectors[8], 5, vectors=lambda ids: by_id(vectors, ids), where=lambda each: each["odd"]
-    )
-
-    assert [int(match.id[1:]) % 2 for match in found] == [1] * 5
-
-
 @pytest.mark.parametrize("sketch", [simdb.Simhash(shingle=1), simdb.Minhash(shingle=1)], ids=str)
 def test_texts_choose_by_their_exact_similarity(open_database, sketch):
     words = [f"w{at}" for at in range(60)]

@@ -5,22 +5,9 @@ from empty import explained, planned
 from over import over
 
 import simdb
-from simdb.plan.banding import choose
 
 SKETCH = simdb.Minhash(shingle=1, permutations=64)
 OPTIONS = simdb.Options(sketch=SKETCH, bands=12, rows=5)
-
-
-def test_bands_that_are_not_given_are_chosen_and_stay(open_database, tmp_path):
-    chosen = choose(128, 0.8, 0.95)
-
-    with open_database(options=simdb.Options(sketch=simdb.Minhash())) as database:
-        made = database.options
-    with simdb.open(tmp_path / "db", options=simdb.Options(sketch=simdb.Minhash())) as database:
-        again = database.options
-
-    assert (made.bands, made.rows) == (again.bands, again.rows) == (chosen.bands, chosen.rows)
-    assert (made.similarity, made.recall) == (0.8, 0.95)
 
 
 @over(

@@ -153,25 +153,6 @@ def test_a_remembered_question_lets_no_equal_but_wrong_one_pass(good, wrong, mes
                 database.query(id="a", **wrong)
 
 
-def test_one_question_about_documents_of_all_kinds_in_turn(open_database):
-    database = open_database()
-    text = "one two three four"
-    ready = simdb.fingerprint(text)
-    database.insert_many(["text", "int", "empty"], [text, ready.bits, ""])
-
-    for _ in range(2):
-        found = [
-            [match.id for match in database.query(document)]
-            for document in (text, ready.bits, ready, "", text.encode(), text.split())
-        ]
-        with pytest.raises(simdb.OptionError, match="similarity= needs a query with weights"):
-            database.query(ready.bits, similarity=0.9)
-        assert found[:5] == [["text"], ["text", "int"], ["text"], [], ["text"]]
-        assert [match.id for match in database.query(id="int")] == ["text"]
-        assert database.query(id="text") == []
-        assert database.query(id="empty") == []
-
-
 def count_calls(ask):
     """Count the Python functions that a call enters."""
     entered = []

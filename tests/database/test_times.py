@@ -79,11 +79,10 @@ def test_a_claim_while_the_clock_is_slow_makes_no_document_older(tmp_path, clock
         assert database.expire(at(inserted + 1)) == 2
 
 
-@pytest.mark.few(1)
-def test_times_survive_compaction_copy_dump_and_rebuild(tmp_path, clock, keep):
+def test_times_survive_compaction_copy_dump_and_rebuild(tmp_path, clock):
     # More documents than one chunk of times has, some of them deleted.
     count = 3 * TIME_ORDINALS + 7
-    with opened(tmp_path, keep, similarity=0.9) as database:
+    with opened(tmp_path, "inserted", similarity=0.9) as database:
         expected = {}
         for first in range(0, count, 500):
             ids = range(first, min(first + 500, count))
@@ -117,17 +116,6 @@ def times(database):
         return dict(zip(database, state.times()[ordinals].tolist(), strict=True))
 
 
-def test_a_snapshot_of_another_process_sees_no_difference(tmp_path, clock):
-    with opened(tmp_path, "seen") as database:
-        database.insert("a", 1)
-        with simdb.open(database.path, "r") as other, other.read() as snapshot:
-            clock.now += 100
-            database.add_if_new("b", 1, distance=0)
-
-            assert list(snapshot) == list(other) == ["a"]
-            assert times(other) == {"a": int(clock.now)}
-
-
 def test_a_database_without_times_says_what_to_do(database):
     database.insert("a", 1)
 
@@ -152,16 +140,6 @@ def test_any_datetime_is_taken_and_nothing_else(tmp_path, clock):
         assert database.expire(at(clock.now).astimezone(timezone(timedelta(hours=5)))) == 0
         assert database.expire(datetime.fromtimestamp(clock.now)) == 0
         assert database.expire(datetime.max.replace(tzinfo=timezone.utc)) == 1
-
-
-def test_the_choice_is_stored(tmp_path):
-    opened(tmp_path, "seen").close()
-
-    with pytest.raises(simdb.OptionError, match="keep_times is 'seen', not 'none'"):
-        simdb.open(tmp_path / "db", options=simdb.Options(delta_documents=4, growth=2))
-    with simdb.open(tmp_path / "db") as database:
-        assert database.options.keep_times == "seen"
-        assert database.stats().options["keep_times"] == "seen"
 
 
 @pytest.fixture

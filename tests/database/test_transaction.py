@@ -30,23 +30,6 @@ def test_a_refused_verb_leaves_the_transaction_as_it_was(database):
     assert list(database) == [1, 2, 3, 5]
 
 
-def test_an_id_can_be_deleted_and_inserted_again_in_one_transaction(database):
-    database.insert("a", 1)
-
-    with database.write() as transaction:
-        transaction.delete("a")
-        transaction.insert("a", 2)
-        transaction.delete("a")
-        transaction.insert("a", 4)
-
-    assert database.query(4, distance=0) == [simdb.Match("a", 0)]
-    assert database.query(1, distance=0) == []
-    with database.write() as transaction:
-        transaction.insert_many(range(20), np.arange(20, dtype=np.uint64))
-        transaction.delete_many([*range(20), "a"])
-    assert list(database) == database.query(3, distance=64) == []
-
-
 def test_an_ended_transaction_refuses_every_verb(database):
     with database.write() as transaction:
         transaction.insert(1, 1)

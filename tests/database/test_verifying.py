@@ -69,27 +69,6 @@ def test_the_first_is_the_best_that_is_confirmed_and_no_other_is_looked_at(datab
     assert database.first(ASKED, similarity=0.3, accept=lambda id: False) is None
 
 
-def test_many_are_verified_by_place(database):
-    texts = [TEXTS["other"], TEXTS["three"], TEXTS["one"]]
-
-    found = database.query_many(
-        texts, similarity=0.3, accept=lambda place, id: jaccard(texts[place], TEXTS[id])
-    )
-    first = database.query_many(
-        texts, similarity=0.3, match="first", accept=lambda place, id: id == "two"
-    )
-    by_id = database.query_many(ids=["one", "other"], similarity=0.3, accept=lambda at, id: at == 0)
-
-    for at, text in enumerate(texts):
-        exactly = {id: jaccard(text, other) for id, other in TEXTS.items()}
-        expected = database.query(text, similarity=0.3, accept=exactly.get)
-        assert [match.id for match in found[at]] == [match.id for match in expected]
-        assert [m.similarity for m in found[at]] == pytest.approx([m.similarity for m in expected])
-    assert [[match.id for match in matches] for matches in first] == [[], ["two"], ["two"]]
-    assert [match.id for match in by_id[0]] == ["two", "three"]
-    assert by_id[1] == []
-
-
 @pytest.mark.parametrize("verdict", [None, "yes", float("nan"), [1]])
 def test_any_other_verdict_is_refused(database, verdict):
     with pytest.raises(simdb.InputError, match="accept must return"):

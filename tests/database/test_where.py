@@ -20,17 +20,11 @@ def english(metadata):
     return metadata is not None and metadata["lang"] == "en"
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("chosen", [1, 5, 97])
-@pytest.mark.parametrize("kind", ["bits", "text"])
-def test_the_nearest_are_the_best_of_all_that_satisfy(database, monkeypatch, chosen, kind):
+@pytest.mark.parametrize("chosen", [1, 97])
+def test_the_nearest_are_the_best_of_all_that_satisfy(database, monkeypatch, chosen):
     monkeypatch.setattr("simdb.database.search.nearest.FOUND_TOGETHER", 300)
     random = Random(7)
-    if kind == "bits":
-        documents = [random.getrandbits(64) for _ in range(600)]
-    else:
-        words = [f"w{number}" for number in range(40)]
-        documents = [" ".join(random.choices(words, k=30)) for _ in range(600)]
+    documents = [random.getrandbits(64) for _ in range(600)]
     database.insert_many(range(600), documents, range(600))
     queries = documents[:20]
     asked = []
@@ -132,42 +126,3 @@ def test_a_filter_can_use_its_database(filled):
 
     assert len(filled.query(0, distance=4, where=ask_and_insert)) == 5
     assert len(filled) == 10
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("policy", ["connected", "star"])
-@pytest.mark.parametrize("sketch", [simdb.Simhash(shingle=1), simdb.Minhash(shingle=1)], ids=repr)
-@pytest.mark.parametrize("keep_clusters", ["none", "similarity"])
-def test_pairs_and_clusters_are_those_of_the_documents_that_are_meant(
-    open_database, tmp_path, policy, sketch, keep_clusters
-):
-    draw = Random(11)
-    words = [f"w{number}" for number in range(80)]
-    bases = [" ".join(draw.choices(words, k=30)) for _ in range(8)]
-    # Many exact copies: the first of them can be one that is left out.
-    texts = [draw.choice(bases) + draw.choice(["", "", " more", " and more"]) for _ in range(90)]
-    flags = [draw.choice([True, False]) for _ in texts]
-    options = simdb.Options(
-        sketch=sketch, delta_documents=16, growth=2, keep_clusters=keep_clusters
-    )
-    whole = open_database(tmp_path / "whole", options=options)
-    meant = open_database(tmp_path / "meant", options=options)
-    rows = list(zip(range(90), texts, [{"flag": flag} for flag in flags], strict=True))
-    for database, chosen in ((whole, rows), (meant, [row for row in rows if row[2]["flag"]])):
-        for start in range(0, len(chosen), 20):
-            database.insert_many(*zip(*chosen[start : start + 20], strict=True))
-
-    def is_meant(metadata):
-        return metadata["flag"]
-
-    with whole.write() as transaction:  # staged documents are left out and meant like others
-        transaction.insert("staged", bases[0], {"flag": False})
-        for reader in (whole, transaction):
-            pairs = reader.find_all(recall=1.0, where=is_meant)
-            groups = reader.find_clusters(recall=1.0, where=is_meant, policy=policy)
-
-            assert sorted(map(tuple, pairs)) == sorted(map(tuple, meant.find_all(recall=1.0)))
-            expected = meant.find_clusters(recall=1.0, policy=policy)
-            assert [group.ids for group in groups] == [group.ids for group in expected]
-        transaction.abort()
-    assert list(whole.find_all(where=lambda metadata: False)) == []

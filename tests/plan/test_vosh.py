@@ -70,16 +70,6 @@ def test_the_weights_of_the_paper_flip_bit_2_then_3_and_a_pair_before_the_last()
     assert list(vosh(chances, 2)) == [(), (1,), (2,), (1, 2), (0,), (1, 0), (2, 0)]
 
 
-@over("size", [1, 2, 3, 4, 5])
-def test_every_set_but_the_first_has_one_parent_and_that_differs_in_one_step(size):
-    every = list(itertools.combinations(range(9), size))
-
-    born = [(parent, child) for parent in every for child in children(parent, 9)]
-
-    assert sorted(child for _, child in born) == every[1:]
-    assert all(sum(child) == sum(parent) + 1 for parent, child in born)
-
-
 @over("k", [1, 10, 1000, 20000])
 def test_k_sets_take_a_heap_that_stays_within_k(k):
     costs = np.sort(np.random.default_rng(3).integers(0, 1 << 50, 64))

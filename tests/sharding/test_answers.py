@@ -12,21 +12,6 @@ import simdb
 pytestmark = pytest.mark.usefixtures("any_limit")
 
 
-def ranked(many, matches):
-    """Return the matches of the single database, equally good ones in the order of the shards.
-
-    A single database tells apart similarities that are equal as numbers of 32 bits.
-    """
-
-    def far(match):
-        return match.distance if match.similarity is None else -match.similarity
-
-    def shard(match):
-        return simdb.shard_of([match.id], many.shard_count)[0]
-
-    return sorted(matches, key=lambda match: (far(match), shard(match)))
-
-
 def questions(many):
     """Return arguments of queries whose answer is exact."""
     if many.options.is_minhash:
@@ -36,27 +21,6 @@ def questions(many):
         return [{}, *bits]
     similar = [{"similarity": 0.5, "recall": 1.0}, {"similarity": 0.8, "search": "exhaustive"}]
     return [*bits, *similar, {"similarity": 0.6, "distance": 20, "recall": 1.0}]
-
-
-def is_odd(id):
-    return str(id).endswith(("1", "3", "5", "7", "9"))
-
-
-def test_a_query_by_document_and_by_id(both):
-    _, many, one, texts = both
-
-    for given in questions(many):
-        by_distance = "distance" in given and "similarity" not in given
-        for id in list(texts)[::3]:
-            for asked in ({"document": texts[id]}, {"id": id}):
-                every = one.query(**asked, **given)
-                wanted = every if by_distance else ranked(many, every)
-                assert many.query(**asked, **given, threads=2) == wanted
-                assert many.query(**asked, **given, limit=2) == wanted[:2]
-                found = many.first(**asked, **given)
-                assert (found in every) if every else found is None
-                odd = [match for match in wanted if is_odd(match.id)]
-                assert many.first(**asked, **given, accept=is_odd) == (odd[0] if odd else None)
 
 
 def test_fingerprints_that_are_asked_for_by_their_bits(both):

@@ -3,7 +3,6 @@
 `test_readings` asks by every verb; here are distances, threads, and what only shards have.
 """
 
-import numpy as np
 import pytest
 import sharded
 
@@ -55,26 +54,6 @@ def test_all_pairs_and_clusters(both):
 
 
 @pytest.mark.few(1)
-def test_all_pairs_are_those_of_a_double_loop(both):
-    kind, many, _, texts = both
-    if kind == "minhash":
-        pytest.skip("signatures have no distance of bits")
-    ids = [id for id in many if texts[id]]
-    bits = many.bits_many(ids)[1].tolist()
-
-    for distance in (0, 12):
-        wanted = [
-            (ids[left], ids[right])
-            for left in range(len(ids))
-            for right in range(left + 1, len(ids))
-            if (bits[left] ^ bits[right]).bit_count() <= distance
-        ]
-        found = many.find_all(distance=distance, recall=1.0)
-        assert {*zip(found.left, found.right, strict=True)} == {*wanted}
-        assert len(found) == len(wanted)
-
-
-@pytest.mark.few(1)
 def test_pairs_are_found_by_the_method_asked_and_planned_as_in_one_database(both):
     kind, many, one, _ = both
     search = simdb.Search(method="rotation", rotations=20)
@@ -90,23 +69,6 @@ def test_pairs_are_found_by_the_method_asked_and_planned_as_in_one_database(both
         assert many.plan(n, **QUESTIONS[kind][0]).reason.startswith("in each of ")
         plans = [each.plan(n, **QUESTIONS[kind][0], pairs=True) for each in (many, one)]
         assert plans[0].method == plans[1].method
-
-
-def test_times_of_documents(tmp_path):
-    options = simdb.Options(keep_times="inserted", delta_documents=4, growth=2)
-    ids, texts = sharded.corpus()
-    simdb.write_sharded(tmp_path / "many", sharded.batches(ids, texts, 8), 3, options=options)
-
-    with simdb.open_sharded(tmp_path / "many") as many:
-        found = many.times_many(ids[::-1])
-
-        assert not np.isnat(found).any()
-        for number in range(3):
-            own = [id for id in ids if simdb.shard_of([id], 3)[0] == number]
-            with simdb.open(tmp_path / "many" / f"shard-{number:05d}", "r") as shard:
-                assert many.times_many(own).tolist() == shard.times_many(own).tolist()
-        with pytest.raises(simdb.NotFoundError, match="no document has the id 'unknown'"):
-            many.times_many([ids[0], "unknown"])
 
 
 @pytest.mark.few(1)
