@@ -30,7 +30,7 @@ from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
 LOADING = RLock()
-LOADING_SECONDS = 0.2
+LOADING_SECONDS = 1.0
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=LOADING.acquire, after_in_parent=LOADING.release, after_in_child=LOADING.release
