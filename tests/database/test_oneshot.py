@@ -6,9 +6,6 @@ from oracle import components
 from over import over
 
 import simdb
-from simdb.core.bits import block_masks
-from simdb.database.clusters import arrays
-from simdb.plan.pigeonhole import Arrangement
 
 
 def by_comparing(fingerprints, distance):
@@ -55,16 +52,6 @@ def assert_exact(fingerprints, blocks, distance):
 @pytest.mark.parametrize("count", [100, 700])
 def test_pairs_and_clusters_are_those_of_comparing_every_two(blocks, distance, count):
     assert_exact(mixed(count, blocks), blocks, distance)
-
-
-@pytest.mark.parametrize(
-    ("distance", "flips"), [(5, (2, 0, 1)), (1, (-1, 0, 0)), (3, (-1, 3, -1)), (0, (-1, -1, 0))]
-)
-def test_tables_with_flips_find_the_pairs_of_comparing_every_two(monkeypatch, distance, flips):
-    chosen = Arrangement(block_masks(3), flips)
-    monkeypatch.setattr(arrays, "choose_tables", lambda *_, **__: chosen)
-
-    assert_exact(mixed(200, distance), 6, distance)
 
 
 def test_a_chain_of_a_thousand_is_one_cluster():

@@ -141,14 +141,6 @@ def test_what_was_not_read_ends_with_the_database(filled, monkeypatch):
         list(ids)
 
 
-def test_ids_that_are_read_half_way_do_not_keep_a_snapshot_open(filled):
-    snapshot = filled.read()
-    ids = iter(snapshot)
-    assert next(ids) == 0
-
-    snapshot.close()
-
-
 def test_closing_while_threads_insert_loses_nothing_and_nobody_waits_for_ever(tmp_path):
     # Once, a writer found its lock closed, and the other writers waited for it for ever.
     for number in range(4):

@@ -126,19 +126,6 @@ def test_documents_of_a_harder_kind_that_are_inserted_later_are_found(database, 
 
 
 @pytest.mark.few(1)
-def test_documents_of_a_harder_kind_among_the_others_are_found(database, world):
-    hard, easy = world.hard, world.easy
-    order = np.random.default_rng(6).permutation(len(hard) + len(easy))
-    ids = np.array([*range(len(hard)), *(f"easy{at}" for at in range(len(easy)))], object)
-    weights = np.concatenate([hard, easy])
-    database.insert_many(ids[order].tolist(), fingerprints(weights[order]))
-
-    database.compact()
-
-    assert_recalls(database, world)
-
-
-@pytest.mark.few(1)
 def test_to_ask_for_less_never_finds_less(database, world):
     world.insert_hard(database)
     world.insert_easy(database)

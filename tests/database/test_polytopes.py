@@ -69,16 +69,6 @@ def test_a_compact_database_gets_them_once(path, open_database):
     assert_tables(database, 4)
 
 
-def test_an_impossible_number_changes_nothing(database):
-    fill(database, "old")
-
-    for count in (-1, 17, 1.5, "4", True):
-        with pytest.raises(simdb.OptionError, match="polytopes must be"):
-            database.rebuild(polytopes=count)
-
-    assert_tables(database, 4)
-
-
 @pytest.mark.parametrize(
     "sketch",
     [simdb.Minhash(permutations=16), simdb.Simhash(store_volatility=False)],

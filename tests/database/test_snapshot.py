@@ -6,25 +6,6 @@ import pytest
 import simdb
 
 
-def test_a_snapshot_does_not_see_later_changes(database):
-    database.insert_many(range(20), np.arange(20, dtype=np.uint64))
-    with database.read() as snapshot:
-        database.insert_many(range(20, 40), np.arange(20, dtype=np.uint64))
-        database.delete_many(range(5))
-        database.insert(7, 2**63, "new", on_conflict="replace")
-
-        assert len(snapshot) == 20
-        assert list(snapshot) == list(range(20))
-        assert 3 in snapshot
-        assert 30 not in snapshot
-        assert snapshot.get(7).metadata is None
-        assert [match.id for match in snapshot.query(7, distance=0)] == [7]
-        assert [match.id for match in database.query(7, distance=0)] == [27]
-        assert len(snapshot.find_all(distance=64)) == 20 * 19 // 2
-        assert [len(cluster) for cluster in snapshot.find_clusters(distance=64)] == [20]
-        assert snapshot.query(id=3, distance=0) == []
-
-
 def test_a_snapshot_survives_many_commits_that_reuse_pages(database):
     database.insert_many(range(200), np.arange(200, dtype=np.uint64), ["m"] * 200)
     with database.read() as snapshot:

@@ -59,11 +59,6 @@ def test_a_universal_threshold_falls_with_more_tables(width, either):
     assert found[0] < math.inf
 
 
-@over(("similarity", "share"), [(0.4, 0.9), (0.88, 0.9999)])
-def test_what_was_not_simulated_has_no_threshold(similarity, share):
-    assert universal(similarity, share, width=13, tables=1, either=False) == math.inf
-
-
 @over(("width", "either"), [(18, False), (7, True)])
 def test_to_ask_for_more_never_looks_less_far(width, either):
     similarities = np.linspace(0.7, 0.99, 30)

@@ -12,17 +12,6 @@ import simdb
 pytestmark = pytest.mark.usefixtures("any_limit")
 
 
-def questions(many):
-    """Return arguments of queries whose answer is exact."""
-    if many.options.is_minhash:
-        return [{"search": "exhaustive"}, {"similarity": 0.3, "search": "exhaustive"}]
-    bits = [{"distance": 3}, {"distance": 12, "recall": 1.0}]
-    if not many.options.sketch.vector_bytes:
-        return [{}, *bits]
-    similar = [{"similarity": 0.5, "recall": 1.0}, {"similarity": 0.8, "search": "exhaustive"}]
-    return [*bits, *similar, {"similarity": 0.6, "distance": 20, "recall": 1.0}]
-
-
 def test_fingerprints_that_are_asked_for_by_their_bits(both):
     kind, many, one, texts = both
     if kind == "minhash":
@@ -45,17 +34,17 @@ def test_fingerprints_that_are_asked_for_by_their_bits(both):
 def test_queries_of_many_documents_are_those_of_each(both):
     _, many, _, texts = both
     ids, texts = list(texts), list(texts.values())
+    given = {"search": "exhaustive"}
+    by_text = [many.query(text, **given) for text in texts]
+    by_id = [many.query(id=id, **given) for id in ids]
+    limited = simdb.Search(method="exhaustive", memory_limit=2000)
 
-    for given in questions(many):
-        by_text = [many.query(text, **given) for text in texts]
-        by_id = [many.query(id=id, **given) for id in ids]
-        limited = simdb.Search(method=given.get("search"), memory_limit=2000)
-        for more in ({"limit": 2}, {"threads": 1}, {"threads": 3}, {"search": limited}):
-            part = slice(more.get("limit"))
-            found = many.query_many(texts, **given | more)
-            assert list(found) == [each[part] for each in by_text]
-            found = many.query_many(ids=ids, **given | more)
-            assert list(found) == [each[part] for each in by_id]
+    for more in ({"limit": 2}, {"threads": 1}, {"threads": 3}, {"search": limited}):
+        part = slice(more.get("limit"))
+        found = many.query_many(texts, **given | more)
+        assert list(found) == [each[part] for each in by_text]
+        found = many.query_many(ids=ids, **given | more)
+        assert list(found) == [each[part] for each in by_id]
 
 
 def test_the_numbers_of_all_shards(both):

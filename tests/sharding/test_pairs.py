@@ -10,16 +10,6 @@ import simdb
 from simdb.database.sharding import sharded_database
 from simdb.storage import files
 
-QUESTIONS = {
-    "simhash": [
-        {"distance": 12, "recall": 1.0},
-        {"similarity": 0.8, "recall": 1.0},
-        {"similarity": 0.6, "distance": 20, "recall": 1.0},
-    ],
-    "bare": [{}, {"distance": 12, "recall": 1.0}],
-    "minhash": [{"search": "exhaustive"}, {"similarity": 0.3, "search": "exhaustive"}],
-}
-
 
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch):
@@ -38,36 +28,18 @@ def is_short(metadata):
     return len(metadata["text"]) < 150
 
 
-@pytest.mark.few(1)
-def test_all_pairs_and_clusters(both):
-    kind, many, one, _ = both
-
-    for given in QUESTIONS[kind]:
-        wanted = pairs_of(one.find_all(**given))
-        assert pairs_of(many.find_all(**given)) == wanted
-        assert pairs_of(many.find_all(**given, threads=1)) == wanted
-        for keep in ("last", lambda metadata: -len(metadata["text"])):
-            groups = one.find_clusters(**given, keep=keep)
-            assert [each.ids for each in many.find_clusters(**given, keep=keep)] == [
-                each.ids for each in groups
-            ]
-
-
-@pytest.mark.few(1)
 def test_pairs_are_found_by_the_method_asked_and_planned_as_in_one_database(both):
     kind, many, one, _ = both
-    search = simdb.Search(method="rotation", rotations=20)
-    if kind == "minhash":
-        search = "banding"
-    given = {"search": search} if kind == "minhash" else {"search": search, "distance": 3}
+    rotation = {"search": simdb.Search(method="rotation", rotations=20), "distance": 3}
+    given = {"search": "banding"} if kind == "minhash" else rotation
 
     found, wanted = many.find_all(**given), one.find_all(**given)
 
     assert found.plan.method == wanted.plan.method
     assert pairs_of(found) == pairs_of(wanted)
     for n in (None, 1e12):
-        assert many.plan(n, **QUESTIONS[kind][0]).reason.startswith("in each of ")
-        plans = [each.plan(n, **QUESTIONS[kind][0], pairs=True) for each in (many, one)]
+        assert many.plan(n, search="exhaustive").reason.startswith("in each of ")
+        plans = [each.plan(n, search="exhaustive", pairs=True) for each in (many, one)]
         assert plans[0].method == plans[1].method
 
 
