@@ -100,29 +100,6 @@ def test_ids_and_metadata_that_cannot_be_stored_are_left_out_with_their_document
         assert found.skipped["id"].null_count == 1
 
 
-@over("options", [{}, {"features": True, "passages": True}])
-def test_texts_that_decide_pass_over_unreadable_documents(options):
-    documents, bad = mixed(3)
-    documents += [GOOD[0], *GOOD[:2]]
-    ids = list(range(len(documents)))
-    known = dict(zip(ids, documents, strict=True))
-
-    with simdb.open(None, options=simdb.Options(**options)) as db:
-        texts = {} if options else {"texts": known}
-        found = db.add_many_if_new(ids, documents, verify="exact", on_error="skip", **texts)
-
-        stored = [id for id in ids[:40] if id not in bad]
-        assert set(db) - set(ids[40:]) == set(stored)
-        assert found.skipped["row"].to_pylist() == bad
-        rows = {at: row[0].id for at, row in enumerate(found) if row}
-        first = {known[id]: id for id in sorted(db, reverse=True)}
-        assert rows == {at: first[known[at]] for at in ids[40:] if at not in db}
-        assert len(rows) >= 1
-        if options:
-            contained = db.query_many(documents, contained=0.9, texts=known, on_error="skip")
-            assert contained.skipped["row"].to_pylist() == bad
-
-
 def test_a_call_whose_documents_all_cannot_be_read_stores_nothing_and_says_so():
     with simdb.open(None) as db:
         with pytest.warns(RuntimeWarning, match="2 documents left out, the first in row 0 .*'a'"):

@@ -53,22 +53,6 @@ def test_it_gets_the_tables(path, open_database, verb):
         assert answers(again) == wanted
 
 
-def test_a_compact_database_gets_them_once(path, open_database):
-    database = open_database(path, "w")
-    database.rebuild(polytopes=0)
-    older.forget_number(database)
-    database.close()
-    database = open_database(path, "w")
-    before = database.stats().runs[0].run
-    database.compact()
-    upgraded = database.stats().runs[0].run
-    database.compact()
-
-    assert upgraded > before
-    assert database.stats().runs[0].run == upgraded
-    assert_tables(database, 4)
-
-
 @pytest.mark.parametrize(
     "sketch",
     [simdb.Minhash(permutations=16), simdb.Simhash(store_volatility=False)],

@@ -1,5 +1,3 @@
-from itertools import pairwise
-
 from over import over
 
 from simdb.plan.compaction import (
@@ -28,19 +26,6 @@ from simdb.plan.compaction import (
 )
 def test_neighbours_that_are_not_much_larger_are_merged(counts, new, growth, start):
     assert merged_from(counts, new, growth) == start
-
-
-@over("growth", [2, 3, 8])
-def test_runs_stay_few_and_each_document_is_rewritten_a_bounded_number_of_times(growth):
-    runs, written = [], 0
-    for _ in range(1000):
-        start = merged_from([*runs, 10], 1, growth)
-        runs = [*runs[:start], sum(runs[start:]) + 10]
-        written += runs[-1]
-
-    assert all(left >= growth * right for left, right in pairwise(runs))
-    assert len(runs) <= 10
-    assert written <= 10_000 * 12 * growth
 
 
 @over(

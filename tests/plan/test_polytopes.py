@@ -24,17 +24,6 @@ WIDTHS = (7, 13, 18, 22)
 
 
 @over("width", WIDTHS)
-def test_costs_rise_with_the_share_and_fall_with_the_similarity(width):
-    least, every = (np.array(simulated()[name, width]) for name in ("least_costs", "costs"))
-
-    assert (least <= every).all()
-    for rows in (least, every):
-        assert rows.shape == (len(SIMILARITIES), len(SHARES))
-        assert (np.diff(rows, axis=1) >= 0).all()
-        assert (np.diff(rows, axis=0) <= 0).all()
-
-
-@over("width", WIDTHS)
 def test_probes_rise_with_the_threshold_from_the_own_header(width):
     counts = [probe_count(threshold, width) for threshold in np.arange(0, 4, 0.1)]
 
