@@ -29,10 +29,7 @@ def sums_of_all_sets(bit_costs):
 def lowered(bit_costs, theta, cap):
     """Return the largest theta, up to the given one, within which are at most `cap` sets, or -1."""
     sums = np.sort(sums_of_all_sets(bit_costs))
-    theta = min(theta, int(sums[-1]))
-    while theta >= 0 and np.searchsorted(sums, theta, side="right") > cap:
-        theta -= 1
-    return theta
+    return min(theta, *map(int, sums[-1:]), *(int(each) - 1 for each in sums[cap : cap + 1]))
 
 
 def is_reached(query, fingerprint, bit_costs, mask, limit):

@@ -92,24 +92,11 @@ def rows(found):
 
 def pairs(entries, masks, table, distance_max):
     """Return what a sweep of (fingerprint, ordinal) entries writes, in that order."""
-    return remembered_pairs(tuple(entries), tuple(masks), table, distance_max)
+    flips = (0,) * len(masks)
+    return flipped_pairs(tuple(entries), tuple(masks), table, distance_max, flips, 0, 0)
 
 
 @cache
-def remembered_pairs(entries, masks, table, distance_max):
-    """Return `pairs` from a cache: every variant is tested on the same data."""
-    ordered = sorted((permute(f, masks[table]), ordinal, f) for f, ordinal in entries)
-    found = []
-    for i, (_, one, left) in enumerate(ordered):
-        for _, other, right in ordered[i + 1 :]:
-            difference = left ^ right
-            measured = distance(left, right)
-            agrees = [difference & mask == 0 for mask in masks[: table + 1]]
-            if measured <= distance_max and agrees[table] and not any(agrees[:table]):
-                found.append((min(one, other), max(one, other), measured))
-    return found
-
-
 def flipped_pairs(entries, masks, table, distance_max, flips, flipped, width):
     """Return what a sweep with flips writes: headers differ in the bits `flipped` exactly."""
     ordered = sorted((permute(f, masks[table]), ordinal, f) for f, ordinal in entries)
@@ -118,10 +105,12 @@ def flipped_pairs(entries, masks, table, distance_max, flips, flipped, width):
         for _, other, right in ordered[i + 1 :]:
             difference = left ^ right
             measured = distance(left, right)
+            if measured > distance_max:
+                continue
             header = permute(difference ^ flipped, masks[table]) >> (64 - width)
             is_first = is_reached(difference, masks[: table + 1], flips[: table + 1])
             is_first &= not is_reached(difference, masks[:table], flips[:table])
-            if measured <= distance_max and not header and is_first:
+            if not header and is_first:
                 found.append((min(one, other), max(one, other), measured))
     return found
 

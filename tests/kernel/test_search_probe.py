@@ -151,8 +151,8 @@ def level_case(cost, theta, cap):
 
 
 @over("cost", [0, 1, 254, 255])
-@over("theta", [0, 254, 300, 508, HUGE])
-@over("cap", [1, 6, 7, 22, 64, 65536])
+@over("theta", [0, 254, 508, HUGE])
+@over("cap", [1, 6, 7, 64])
 def test_bits_of_one_cost_flip_together_or_not_at_all(search, cost, theta, cap):
     masks, runs, delta, queries, levels, costs, expected = level_case(cost, theta, cap)
     tables = build(search, masks, runs, delta)

@@ -187,8 +187,8 @@ def test_features_of_given_tokens_are_counted(sketch):
 def long_and_strange(module, counting, unit, has_table):
     """Return what a module makes of long texts: fingerprints and vectors."""
     chance = random.Random(3)
-    words = ["".join(chance.choices("abcdefs", k=chance.randrange(1, 6))) for _ in range(10_000)]
-    texts = [*random_texts(6, 10, 6000), " ".join(words), "y" * 9000 + " " + "z" * 5000]
+    words = ["".join(chance.choices("abcdefs", k=chance.randrange(1, 6))) for _ in range(4000)]
+    texts = [*random_texts(6, 4, 6000), " ".join(words), "y" * 9000 + " " + "z" * 5000]
     idf = {chance.getrandbits(48): 9 for _ in range(100)} if has_table else None
     if has_table and module is not oracle:
         idf = arguments_of(idf)
@@ -220,14 +220,6 @@ def test_many_short_tokens_are_each_kept_once(sketch, count):
     assert features.tolist() == [count, count, 1]
     np.testing.assert_array_equal(weights[0], wanted[0])
     np.testing.assert_array_equal(weights[1], wanted[0])
-
-
-def test_a_logarithm_is_rounded_alike_for_every_count():
-    counts = np.arange(1, 65536)
-    units = UNITS * (1 + np.log(counts))
-
-    # Far enough from a half: any library's logarithm rounds to the same whole number.
-    assert np.abs(units - np.floor(units) - 0.5).min() > 1e-9
 
 
 def test_what_does_not_fit_together_is_refused(sketch):

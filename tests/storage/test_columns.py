@@ -10,6 +10,7 @@ from strategies import fingerprints, ids
 
 import simdb
 from simdb.core import kernel
+from simdb.core.arrays import WEIGHTED
 from simdb.plan.tables import Permutations
 from simdb.storage import codec, layout
 from simdb.storage.delta import Delta, StoredBatch, decode_batch
@@ -17,7 +18,6 @@ from simdb.storage.manifest import Manifest, RunInfo, Unfinished, decode_manifes
 from simdb.storage.metadata import BLOCK_BYTES, decode_block, encode_blocks
 from simdb.storage.tombstones import (
     is_deleted,
-    live_ordinals,
     with_deleted,
     with_room,
 )
@@ -74,6 +74,8 @@ def test_a_batch_is_the_sum_of_its_parts(rows, cut):
     searchable = np.flatnonzero(batch.states != 0)
     assert delta.view().ordinals.tolist() == (100 + searchable).tolist()
     assert np.array_equal(delta.view().searchable, batch.fingerprints[searchable])
+    assert delta.view().weighted_count == (batch.states == WEIGHTED).sum()
+    assert delta.view().every.tolist() == list(range(100, 100 + len(rows)))
 
 
 @over("length", [0, 7, 8, 20, 100])
@@ -114,23 +116,6 @@ def test_metadata_that_was_cut_off_is_refused(length):
 
     with pytest.raises(simdb.CorruptError):
         decode_block(key, codec.encode_array(b"meta", key, payload))
-
-
-@given(
-    first=st.sets(st.integers(0, 40_000), max_size=20),
-    second=st.sets(st.integers(0, 40_000), max_size=20),
-)
-def test_tombstones_are_a_set(first, second):
-    count = 40_001
-    before = with_deleted(None, np.array(sorted(first), np.uint32), count)
-
-    after = with_deleted(before, np.array(sorted(second), np.uint32), count)
-
-    every = np.arange(count, dtype=np.uint32)
-    assert set(every[is_deleted(before, every)]) == first
-    assert set(every[is_deleted(after, every)]) == first | second
-    assert set(live_ordinals(after, 100, 200)) == set(range(100, 200)) - first - second
-    assert live_ordinals(None, 3, 5).tolist() == [3, 4]
 
 
 def test_a_bitmap_gets_room_for_later_ordinals_and_keeps_its_bits():

@@ -1,10 +1,9 @@
 """Branches of the delta share their arrays and do not change each other."""
 
 import numpy as np
-import pytest
 
 from simdb.core import kernel
-from simdb.core.arrays import BARE, EMPTY, WEIGHTED
+from simdb.core.arrays import WEIGHTED
 from simdb.plan.tables import Permutations
 from simdb.storage.delta import Delta, StoredBatch
 
@@ -47,23 +46,6 @@ def test_two_branches_grow_apart():
     assert ids_of(first.view()) == ["a", "b", "c"]
     assert ids_of(second.view()) == ["a", "x", "y"]
     assert ids_of(origin.view()) == ["a", "o"]
-
-
-@pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("state", [BARE, EMPTY, WEIGHTED])
-def test_a_view_counts_what_can_be_searched_and_what_has_weights(state, count):
-    delta = new_delta()
-    delta.append(batch_of(["a"]))
-    delta.append(batch_of(["b", "c"][:count], state))
-
-    view = delta.view()
-
-    has_features = state != EMPTY
-    assert view.ordinals.tolist() == [10, 11, 12][: 1 + count * has_features]
-    assert len(view.searchable) == len(view.ordinals)
-    assert view.weighted_count == 1 + count * (state == WEIGHTED)
-    assert view.every.tolist() == [10, 11, 12][: 1 + count]
-    assert view.id_offsets.tolist() == view.batch.offsets.tolist()
 
 
 def test_a_hash_is_lacking_only_if_no_document_has_it():

@@ -16,6 +16,7 @@ SKETCH = simdb.Simhash(shingle=1, stop_words=("the", "a"))
 # Each word in another number of documents, so that tables of a few dozen entries have slots.
 DOCUMENTS = [[f"word{number}" for number in range(at, 60)] for at in range(50)]
 TABLE = simdb.fit_idf(DOCUMENTS, SKETCH)
+COUNT = len(TABLE.entries)
 
 
 @pytest.fixture
@@ -177,38 +178,23 @@ def test_a_directory_that_lies_never_points_outside(tmp_path_factory, content, d
     assert (list(problems_of(str(path), None)) == []) == is_right
 
 
-def test_entries_out_of_order_and_without_weight_are_problems(path, content):
-    count = len(TABLE)
-    swapped = content[: -8 * count] + TABLE.entries[::-1].astype("<u8").tobytes()
-    path.write_bytes(with_true_checksums(swapped))
-    assert "out of order" in next(problems_of(str(path), None))
-
-    weightless = TABLE.entries & np.uint64(2**64 - 2**16)
-    path.write_bytes(
-        with_true_checksums(content[: -8 * count] + weightless.astype("<u8").tobytes())
-    )
-    assert any("weigh nothing" in problem for problem in problems_of(str(path), None))
+def write_entries(path, content, entries):
+    path.write_bytes(with_true_checksums(content[: -8 * COUNT] + entries.astype("<u8").tobytes()))
 
 
-COUNT = len(TABLE.entries)
-
-
-@pytest.mark.parametrize("part", [1, 2, 7, COUNT - 2, COUNT - 1, COUNT, COUNT + 1, 1 << 20])
+@pytest.mark.parametrize("part", [1, 2, 7, COUNT - 1, COUNT, COUNT + 1])
 @pytest.mark.parametrize("place", [1, COUNT // 2, COUNT - 1])
-def test_entries_are_in_order_from_one_part_to_the_next(path, monkeypatch, part, place):
+def test_entries_are_in_order_from_one_part_to_the_next(path, content, monkeypatch, part, place):
     monkeypatch.setattr(idf_file, "CHECKED_ENTRIES", part)
     assert list(problems_of(str(path), None)) == []
-    turned = _Turned(simdb.load_idf(path), place)
-    monkeypatch.setattr(idf_file, "read_idf", lambda path, is_verified: (turned, 0))
+    entries = TABLE.entries.copy()
+    entries[[place, place - 1]] = entries[[place - 1, place]]
+    write_entries(path, content, entries)
 
-    (problem,) = problems_of(str(path), None)
-
-    assert "out of order from entry" in problem
+    assert "out of order from entry" in next(problems_of(str(path), None))
 
 
-class _Turned:
-    """A table with an entry and the one before it in the other order."""
+def test_entries_without_weight_are_problems(path, content):
+    write_entries(path, content, TABLE.entries & np.uint64(2**64 - 2**16))
 
-    def __init__(self, table, place):
-        self.entries, self.directory = table.entries.copy(), table.directory
-        self.entries[[place, place - 1]] = self.entries[[place - 1, place]]
+    assert any("weigh nothing" in problem for problem in problems_of(str(path), None))

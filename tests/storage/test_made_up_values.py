@@ -26,33 +26,25 @@ def asked(database):
     return database.query("red green 1", distance=9)
 
 
-@pytest.mark.parametrize("stored", [[], {1: 2}, {"sketch": {"idf": "x"}}])
-def test_options_that_are_no_options_are_corrupt(opened, stored):
-    key = layout.OPTIONS_KEY
-    put_value(opened, layout.META, key, codec.encode_object(layout.OPTIONS_KIND, key, stored))
+OPTIONS = layout.OPTIONS_KEY, layout.OPTIONS_KIND, r"(the|its) options"
+RESOURCES = layout.RESOURCES_KEY, layout.RESOURCES_KIND, "the value 'resources'"
+FORMAT = layout.FORMAT_KEY, layout.FORMAT_KIND, None
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        *((OPTIONS, stored) for stored in ([], {1: 2}, {"sketch": {"idf": "x"}})),
+        *((RESOURCES, stored) for stored in ([], {"stop_words": [1]}, {"versions": {"a": 1}})),
+        *((FORMAT, stored) for stored in ("text", {"version": "1"})),
+    ],
+)
+def test_options_resources_and_formats_that_are_none_are_refused(opened, value, stored):
+    key, kind, message = value
+    put_value(opened, layout.META, key, codec.encode_object(kind, key, stored))
     opened.close()
 
-    with pytest.raises(simdb.CorruptError, match=r"(the|its) options"):
-        simdb.open(opened.path)
-
-
-@pytest.mark.parametrize("stored", [[], {"stop_words": [1]}, {"versions": {"a": 1}}])
-def test_resources_that_are_none_are_corrupt(opened, stored):
-    key = layout.RESOURCES_KEY
-    put_value(opened, layout.META, key, codec.encode_object(layout.RESOURCES_KIND, key, stored))
-    opened.close()
-
-    with pytest.raises(simdb.CorruptError, match="the value 'resources'"):
-        simdb.open(opened.path)
-
-
-@pytest.mark.parametrize("stored", ["text", {"version": "1"}])
-def test_a_format_that_is_none_is_refused(opened, stored):
-    key = layout.FORMAT_KEY
-    put_value(opened, layout.META, key, codec.encode_object(layout.FORMAT_KIND, key, stored))
-    opened.close()
-
-    with pytest.raises((simdb.CorruptError, simdb.FormatError)):
+    with pytest.raises((simdb.CorruptError, simdb.FormatError), match=message):
         simdb.open(opened.path)
 
 

@@ -209,13 +209,6 @@ def test_a_file_that_lost_its_end_is_refused_when_opening(data_file):
         simdb.open(data_file.parent, "r")
 
 
-def test_meta_pages_that_are_not_of_neighbouring_commits_are_found(data_file):
-    put(data_file, 16 + 128, "<Q", 1000)
-
-    (problem,) = problems(data_file)
-    assert "the meta pages are of the transactions" in problem
-
-
 def test_what_lmdb_finds_damaged_is_a_corrupt_error(database, monkeypatch):
     # It came out as lmdb.CorruptedError.
     database.insert_many(range(20), range(20), ["m"] * 20)

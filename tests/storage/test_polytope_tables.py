@@ -51,18 +51,6 @@ def test_deleted_documents_leave_the_tables_when_their_run_is_merged(mixed):
     assert found == polytope_tables.expected(mixed)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("verb", ["compact", "rebuild"])
-def test_compacting_and_rebuilding_keep_every_entry(mixed, verb):
-    mixed.delete_many(["old text 3", "old bits 4", "old empty 5"])
-    getattr(mixed, verb)()
-
-    found = polytope_tables.stored(mixed)
-
-    assert len(found) == 11
-    assert found == polytope_tables.expected(mixed)
-
-
 def test_documents_without_weights_cost_no_values(database):
     database.insert_many(range(20), np.arange(20, dtype=np.uint64))
 
