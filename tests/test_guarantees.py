@@ -10,16 +10,18 @@ TEXT = (TESTS.parent / "docs" / "GUARANTEES.md").read_text(encoding="utf-8")
 SLOW = "pytest.mark.slow"
 
 
-def test_every_test_that_the_guarantees_name_exists():
-    named = set(re.findall(r"`(test_\w+)`", TEXT))
+def test_every_test_that_the_guarantees_and_the_page_on_security_name_exists():
+    both = [TEXT, (TESTS.parent / "SECURITY.md").read_text(encoding="utf-8")]
+    guaranteed, secured = (set(re.findall(r"`(test_\w+)`", text)) for text in both)
     defined = {
         name
         for path in TESTS.rglob("test_*.py")
         for name in re.findall(r"^def (test_\w+)\(", path.read_text(encoding="utf-8"), re.M)
     }
 
-    assert len(named) > 30
-    assert named - defined == set()
+    assert len(guaranteed) > 30
+    assert len(secured) > 8
+    assert (guaranteed | secured) - defined == set()
 
 
 def test_every_promise_names_a_test():

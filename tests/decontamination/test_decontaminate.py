@@ -1,11 +1,11 @@
 """simdb.decontaminate: which items count, data of every kind, and what is refused or left out."""
 
-import gzip
 import json
 import pickle
 import random
 
 import kinds
+import led_files
 import numpy as np
 import pytest
 from kinds import rows_in
@@ -103,7 +103,7 @@ def test_each_field_of_an_item_is_looked_for_by_itself():
 @pytest.mark.parametrize("on_null", ["keep", "drop"])
 def test_rows_without_a_text_stay_or_go(on_null, tmp_path):
     path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    led_files.write(path, ROWS)
     wanted = [True, False, on_null == "keep", False, True]
 
     for data in (ROWS, path):
@@ -114,42 +114,15 @@ def test_rows_without_a_text_stay_or_go(on_null, tmp_path):
         simdb.decontaminate(ROWS, against=[ITEM], on_null="error")
 
 
-def write_json_lines(path):
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-
-
-def write_gzip(path):
-    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in ROWS).encode()))
-
-
-def write_parquet(path):
-    parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
-
-
-def write_csv(path):
-    rows = [[row["id"], row["text"] or ""] for row in ROWS]
-    path.write_text("".join(f'{id},"{text}"\n' for id, text in [["id", "text"], *rows]))
-
-
-FILES = {
-    "rows.jsonl": write_json_lines, "rows.jsonl.gz": write_gzip, "rows.parquet": write_parquet,
-    "rows.csv": write_csv,
-}  # fmt: skip
-
-
 def read_texts(path):
-    if path.suffix == ".parquet":
-        return parquet.read_table(path)["text"].to_pylist()
-    if path.suffix == ".csv":
-        return pandas.read_csv(path, keep_default_na=False)["text"].tolist()
-    return [json.loads(line)["text"] for line in path.read_text().splitlines()]
+    return [row["text"] for row in led_files.read(path)]
 
 
 @pytest.mark.parametrize("action", ["drop", "cut", "mark"])
 @pytest.mark.parametrize("target", ["clean.jsonl", "clean.csv", "clean.parquet"])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet", "a.csv"])
 def test_files_of_every_format_are_written_in_every_format(tmp_path, name, target, action):
-    FILES[name](tmp_path / name)
+    led_files.write(tmp_path / name, ROWS)
     cut = [] if action == "drop" else [BEFORE + AFTER if action == "cut" else TEXTS[1]]
     last = [TEXTS[3]] if action == "mark" else []
     wanted = [text or "" for text in [TEXTS[0], *cut, TEXTS[2], *last, TEXTS[4]]]
@@ -190,14 +163,7 @@ def test_leaks_are_written_in_every_format(tmp_path, ending):
 
     found.write_leaks(tmp_path / f"leaks.{ending}")
 
-    path = tmp_path / f"leaks.{ending}"
-    if ending == "parquet":
-        rows = parquet.read_table(path).to_pylist()
-    elif ending == "csv":
-        rows = pandas.read_csv(path).to_dict("records")
-    else:
-        content = gzip.decompress(path.read_bytes()) if ending.endswith("gz") else path.read_bytes()
-        rows = [json.loads(line) for line in content.splitlines()]
+    rows = led_files.read(tmp_path / f"leaks.{ending}")
     assert [row["id"] for row in rows] == ["b", "d"]
     assert json.loads(str(rows[0]["span"])) == [len(BEFORE), len(BEFORE) + len(ITEM)]
 

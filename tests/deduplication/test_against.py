@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 from families import is_alike, order_of, shingles, texts
 from hypothesis import example, given, settings, strategies as st
+from led_files import ONE, TWO, changed
 
 import simdb
 
@@ -181,14 +182,6 @@ def test_what_a_search_finds_is_removed_whatever_decides(name, data, reference, 
         for row in found.removed_ids
     ]
     assert found.is_reference.tolist() == of_reference
-
-
-WORDS = [f"w{at}" for at in range(60)]
-ONE, TWO = " ".join(WORDS), " ".join(reversed(WORDS))
-
-
-def changed(text, count):
-    return " ".join([f"new{at}" for at in range(count)] + text.split()[count:])
 
 
 def test_the_same_id_in_data_and_reference_is_no_conflict(tmp_path):

@@ -11,6 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from kinds import rows_in
+from led_files import write
 from over import over
 
 import simdb
@@ -102,7 +103,7 @@ def test_the_result_counts_parts():
 @pytest.mark.parametrize("on_null", ["keep", "drop", "error"])
 def test_rows_without_a_text_are_treated_as_asked(tmp_path, on_null):
     rows = [{"text": TEXTS[0]}, {"text": None}, {"text": TEXTS[0]}]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write(tmp_path / "a.jsonl", rows)
 
     for data in (rows, tmp_path / "a.jsonl"):
         if on_null == "error":
@@ -111,15 +112,6 @@ def test_rows_without_a_text_are_treated_as_asked(tmp_path, on_null):
         else:
             found = simdb.deduplicate(data, unit="line", on_null=on_null)
             assert found.kept.tolist() == [True, on_null == "keep", False]
-
-
-def write(path, rows):
-    if path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    elif path.suffix == ".csv":
-        pyarrow.csv.write_csv(pyarrow.Table.from_pylist(rows), path)
-    else:
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path, row_group_size=7)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
@@ -205,10 +197,7 @@ def test_changed_records_are_valid_json_and_keep_every_number_elsewhere(
     values = [1.5, float("nan"), float("inf"), float("-inf"), 2.5]
     texts = [LINES[0], *(f"{LINES[0]}\n{line} says NaN" for line in LINES[1:])]
     rows = [{"v": value, "text": text} for value, text in zip(values, texts, strict=False)]
-    if name.endswith("parquet"):
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), name)
-    else:
-        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write(name, rows)
     found = simdb.deduplicate(name, unit="line")
     left = [row["text"].split("\n")[-1] for row in rows]
 

@@ -2,7 +2,6 @@
 
 import datetime
 import decimal
-import gzip
 import json
 import os
 import random
@@ -19,6 +18,7 @@ import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from led_files import write
 from over import over
 
 import simdb
@@ -37,18 +37,6 @@ def records(count=60, seed=5):
 
 
 RECORDS = records()
-
-
-def write(path, rows):
-    lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    if path.name.endswith(".gz"):
-        path.write_bytes(gzip.compress(lines))
-    elif path.suffix == ".jsonl":
-        path.write_bytes(lines)
-    elif path.suffix == ".csv":
-        pyarrow.csv.write_csv(pyarrow.Table.from_pylist(rows), path)
-    else:
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
 
 
 @pytest.fixture

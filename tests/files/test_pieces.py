@@ -1,10 +1,11 @@
 """Pieces of files: chosen lines are copied in large reads, and texts come back in any order."""
 
-import json
 import os
 import random
 from itertools import chain
+from pathlib import Path
 
+import led_files
 import numpy as np
 import pyarrow
 import pytest
@@ -15,8 +16,8 @@ from simdb.core import kernel, memory
 from simdb.core.decoding import text_column
 from simdb.files import pieces, read_again
 from simdb.files.origins import NOWHERE
-from simdb.files.pieces import Lines, LineSpool, RowRange, TextSpool, contents, merged, split_lines
-from simdb.files.read_again import LinesAgain, Names, TextsAgain
+from simdb.files.pieces import Lines, LineSpool, TextSpool, contents, merged, split_lines
+from simdb.files.read_again import Names, TextsAgain
 from simdb.files.records import Batch
 
 LINES = [b"%d" % at * (at % 5) + b"\n" for at in range(100)]
@@ -154,118 +155,59 @@ def test_many_texts_are_more_than_the_buffer(monkeypatch):
         assert read(spool, range(500)) == texts
 
 
-ROW = [b'{"text": %d}' % at for at in range(50)]
+class Numbered:
+    """Stands for files in which a text is the number where it begins."""
 
-
-class Row:
-    """Stands for the files: the origin of a line is its number."""
-
-    def need(self, folder=None):
-        self.is_needed = True
-
-    def place(self, source):
-        return source
+    def need(self):
+        """Need nothing."""
 
     def texts(self, starts, sizes):
         return text_column(pyarrow.array([f"{start}" for start in starts]))
 
-    def spans(self, starts, sizes):
-        yield Lines("s", "origin", *merged(starts, starts + 1), len(starts))
+
+@over("waits", [lambda at: False, lambda at: True, lambda at: at % 3, lambda at: at // 10 % 2])
+def test_texts_come_back_by_position(waits):
+    with TextsAgain(Numbered()) as texts:
+        for first in range(0, 40, 10):
+            every = np.arange(first, first + 10)
+            starts = np.where([waits(at) for at in every], NOWHERE, every)
+            names = [f"{at}" for at in every]
+            texts.add(
+                Batch(
+                    ids=names,
+                    texts=names,
+                    sources=["s"] * 10,
+                    positions=every,
+                    sizes=every,
+                    origins=starts,
+                )
+            )
+
+        for wanted in (np.arange(0, 40, 7), np.arange(0), np.array([30, 2, 2, 19, 5])):
+            assert [*map(str, texts.texts(wanted.astype("u4")))] == [f"{at}" for at in wanted]
 
 
-class Target:
-    """Stands for the survivors: takes the numbers of the documents."""
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_what_stays_of_files_of_every_kind_is_written_wherever_it_lies(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(read_again, "READ_DOCUMENTS", size)
+    monkeypatch.chdir(tmp_path)
+    names = ["a.jsonl", "b.jsonl.gz", "c.parquet", "d.csv", "e.jsonl"]
+    for turn, name in enumerate(names):
+        shared = [f"shared{(at + 4 * turn) % 20}" for at in range(20)]
+        kinds = [f"{name}{at}" if at % 4 else shared[at] for at in range(20)]
+        texts = [" ".join(f"{kind}x{word}" for word in range(40)) + f" {name}" for kind in kinds]
+        led_files.write(name, led_files.records(texts, name))
+    # The first line has no origin then.
+    Path(name).write_bytes(b"\xef\xbb\xbf" + Path(name).read_bytes())
 
-    sources, folder = ("s0", "s1"), None
+    found = simdb.deduplicate([*map(Path, names)])
+    found.write("kept.jsonl")
+    found.write("kept/")
 
-    def __init__(self, names=()):
-        self.names = iter(names)
-
-    def numbers(self, sources):
-        return np.full(len(sources), next(self.names, 0))
-
-    def finish(self):
-        self.is_finished = True
-
-    def write(self, pieces):
-        self.ranges = [len(piece.starts) for piece in pieces()]
-        self.written = [*chain(*map(numbers, pieces()))]
-        self.by_source = [[*chain(*map(numbers, pieces(source=at)))] for at in (0, 1)]
-
-
-def numbers(piece):
-    """Return the numbers of the documents of a piece."""
-    if isinstance(piece, RowRange) or piece.descriptor == "origin":
-        ranges = zip(piece.starts.tolist(), piece.stops.tolist(), strict=True)
-        return [at for start, stop in ranges for at in range(start, stop)]
-    return [json.loads(line)["text"] for line in split_lines(contents(piece))]
-
-
-def batches(kinds):
-    """Return batches of ten documents; each kind says which of them wait."""
-    for number, kind in enumerate(kinds):
-        every = range(10 * number, 10 * number + 10)
-        starts = [NOWHERE if kind == "all" or (kind == "some" and at % 3) else at for at in every]
-        yield Batch(
-            ids=[f"{at}" for at in every],
-            texts=[f"{at}" for at in every],
-            sources=["s"] * 10,
-            positions=[at + 1 for at in every],
-            sizes=[len(ROW[at]) + 1 for at in every],
-            lines=None if kind == "rows" else [ROW[at] for at in every],
-            origins=None if kind in ("all", "rows") else starts,
-        )
-
-
-KINDS = [["none"] * 4, ["all"] * 4, ["none", "some", "all", "some"], ["some", "some"], []]
-
-
-def as_text(value):
-    return value if isinstance(value, str) else value.decode()
-
-
-@over("kinds", KINDS)
-def test_texts_come_back_by_position(kinds):
-    with TextsAgain(Row()) as texts:
-        for batch in batches(kinds):
-            texts.add(batch)
-        count = 10 * len(kinds)
-
-        for step in (1, 3, 7):
-            wanted = np.arange(0, count, step, dtype=np.uint32)
-            found = [as_text(each) for each in texts.texts(wanted)]
-            assert found == [f"{at}" for at in wanted]
-        assert list(texts.texts(np.empty(0, np.uint32))) == []
-
-
-@pytest.mark.parametrize("kinds", [*KINDS, ["rows", "none", "some", "rows", "all"]])
-@pytest.mark.parametrize("read", [1, 7, 1000])
-def test_chosen_documents_are_handed_on_wherever_they_lie(monkeypatch, kinds, read):
-    monkeypatch.setattr(read_again, "READ_DOCUMENTS", read)
-    chosen = [at % 4 != 1 for at in range(10 * len(kinds))]
-    target = Target(at % 2 for at in range(len(kinds)))
-
-    with LinesAgain(Row(), target) as lines:
-        for batch in batches(kinds):
-            lines.add(batch)
-        lines.copy(np.array(chosen, np.bool_), target)
-
-    every = [at for at, each in enumerate(chosen) if each]
-    assert target.written == every
-    assert target.is_finished
-    of_source = [[at for at in every if at // 10 % 2 == number] for number in (0, 1)]
-    assert target.by_source == of_source
-
-
-def test_neighbours_are_one_range():
-    target = Target()
-
-    with LinesAgain(Row(), target) as lines:
-        for batch in batches(["none", "none", "rows", "all", "all"]):
-            lines.add(batch)
-        lines.copy(np.arange(50) != 14, target)
-
-    assert target.ranges == [2, 1, 1]
+    wanted = {name: [f"{name}{at}" for at in range(20) if at % 4] for name in names}
+    wanted["a.jsonl"] = [f"a.jsonl{at}" for at in range(20)]
+    assert led_files.ids_in("kept.jsonl") == [*chain(*wanted.values())]
+    assert {name: led_files.ids_in(f"kept/{name}") for name in names} == wanted
 
 
 @over("held", [1 << 26, 200, 0])

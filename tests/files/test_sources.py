@@ -11,9 +11,11 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
+import pyarrow
 import pytest
 from batches import records_of
 from over import over
+from pyarrow import parquet
 
 import simdb
 from simdb.core.decoding import hint, known_encoding
@@ -313,9 +315,7 @@ ODD_IDS = [
 @over(("id", "expected"), ODD_IDS)
 def test_ids_of_a_parquet_file_that_are_no_text_become_text(id, expected):
     # They were refused as "an object", though the same ids in CSV, or in memory, are texts.
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(arrow.table({"id": [id], "text": ["one"]}), "a.parquet")
+    parquet.write_table(pyarrow.table({"id": [id], "text": ["one"]}), "a.parquet")
 
     for has_fields in (False, True):
         records, problems = read("a.parquet", has_lines=False, has_fields=has_fields)
@@ -325,16 +325,14 @@ def test_ids_of_a_parquet_file_that_are_no_text_become_text(id, expected):
 
 
 def test_parquet_columns_give_what_single_rows_give():
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     texts = ["one", "\u660e", "", None, "caf\xe9", "x" * 5000]
     ids = ["a", "", None, "d", "\u660e" * 400, "f"]
     names = ["string", "large", "dictionary", "binary", "number"]
-    columns = [arrow.array(texts), arrow.array(texts, arrow.large_string()),
-               arrow.array(texts).dictionary_encode(),
-               arrow.array([each and each.encode() for each in texts], arrow.binary()),
-               arrow.array([1, 2, 3, 4, 5, 6])]  # fmt: skip
-    table = arrow.table([*columns, arrow.array(ids)], names=[*names, "id"])
+    columns = [pyarrow.array(texts), pyarrow.array(texts, pyarrow.large_string()),
+               pyarrow.array(texts).dictionary_encode(),
+               pyarrow.array([each and each.encode() for each in texts], pyarrow.binary()),
+               pyarrow.array([1, 2, 3, 4, 5, 6])]  # fmt: skip
+    table = pyarrow.table([*columns, pyarrow.array(ids)], names=[*names, "id"])
     parquet.write_table(table, "whole.parquet", row_group_size=4)
     parquet.write_table(table.slice(4), "part.parquet")
 
@@ -348,10 +346,8 @@ def test_parquet_columns_give_what_single_rows_give():
 
 
 def test_parquet_texts_that_are_not_utf8_are_problems():
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    texts = arrow.array([b"one", b"caf\xe9", b"three"]).view(arrow.string())
-    parquet.write_table(arrow.table({"text": texts}), "a.parquet")
+    texts = pyarrow.array([b"one", b"caf\xe9", b"three"]).view(pyarrow.string())
+    parquet.write_table(pyarrow.table({"text": texts}), "a.parquet")
 
     for has_fields in (False, True):
         records, problems = read("a.parquet", has_lines=False, has_fields=has_fields)
@@ -377,9 +373,7 @@ def test_table_columns_give_what_single_rows_give():
 
 
 def test_an_invalid_parquet_file_and_a_missing_column_are_problems():
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(arrow.table({"body": ["x"]}), "b.parquet")
+    parquet.write_table(pyarrow.table({"body": ["x"]}), "b.parquet")
     write("a.parquet", b"PAR1 no parquet at all")
 
     records, problems = read("a.parquet", "b.parquet")
@@ -468,12 +462,14 @@ def test_with_guess_each_source_is_decoded_in_its_own_encoding():
     write("c.csv", f'id,text\nc,"{LETTER}"\n'.encode())
     write("d.txt", LETTER.encode("utf-16-le"))
     write("e.txt", LETTER.encode("utf-16"))
+    texts = [LETTER.encode(), LETTER.encode("latin-1")]
+    parquet.write_table(pyarrow.table({"id": ["f", "g"], "text": texts}), "f.parquet")
 
     records, problems = read(
-        "a.txt", "b.jsonl", "c.csv", "d.txt", "e.txt", encoding=known_encoding("guess")
+        "a.txt", "b.jsonl", "c.csv", "d.txt", "e.txt", "f.parquet", encoding=known_encoding("guess")
     )
 
-    assert [record.text for record in records] == [LETTER] * 5
+    assert [record.text for record in records] == [LETTER] * 7
     assert problems == []
 
 
@@ -489,17 +485,6 @@ def test_with_guess_damaged_utf8_is_still_a_problem_and_binary_content_too():
     assert "valid elsewhere" in problems[0].reason
     assert "binary content" in problems[1].reason
     assert replaced[0].text == f"{LETTER}\ufffd{LETTER}"
-
-
-def test_with_guess_each_text_of_bytes_in_parquet_is_guessed():
-    pytest.importorskip("charset_normalizer")
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    texts = [LETTER.encode(), LETTER.encode("latin-1")]
-    parquet.write_table(arrow.table({"id": ["a", "b"], "text": texts}), "a.parquet")
-
-    records, _ = read("a.parquet", encoding=known_encoding("guess"))
-
-    assert [record.text for record in records] == [LETTER, LETTER]
 
 
 def test_what_needs_a_library_says_what_to_install(monkeypatch):

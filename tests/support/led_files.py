@@ -29,7 +29,7 @@ def records(texts, name):
 
 def write(name, rows, end="\n"):
     """Write records in the format that the name says; `end` ends the last line of JSON."""
-    lines = ("\n".join(map(json.dumps, rows)) + end).encode()
+    name, lines = str(name), ("\n".join(map(json.dumps, rows)) + end).encode()
     if name.endswith(".parquet"):
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), name, row_group_size=3)
         return
@@ -49,6 +49,7 @@ def write(name, rows, end="\n"):
 
 def read(name):
     """Return the records in a file, in the format that the name says."""
+    name = str(name)
     if name.endswith(".parquet"):
         return pyarrow.parquet.read_table(name).to_pylist()
     content = Path(name).read_bytes()
