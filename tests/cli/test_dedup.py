@@ -25,20 +25,6 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(intake, "BATCH_DOCUMENTS", 2)
 
 
-def test_groups_are_shown_with_the_first_document_first(simdb_run, write_lines):
-    write_lines("a.jsonl", record("x", FOX), record("y", SEA), record("z", FOX + " again"))
-
-    ran = simdb_run("dedup", "a.jsonl")
-
-    assert ran.code == 0
-    (row,) = ran.rows
-    assert (row["representative"], row["size"]) == ("x", 2)
-    (duplicate,) = row["duplicates"]
-    assert duplicate["id"] == "z"
-    assert 0.88 <= duplicate["similarity"] < 1
-    assert "3 documents, 1 group, 1 duplicate;" in ran.notes
-
-
 def test_bad_files_are_named_and_the_rest_is_processed(simdb_run, tmp_path):
     (tmp_path / "f").mkdir()
     (tmp_path / "f" / "a.txt").write_text(FOX)
@@ -112,19 +98,6 @@ def test_one_id_in_two_sources_makes_two_documents(simdb_run, write_lines):
     assert [each["id"] for each in row["duplicates"]] == ["b.jsonl:1", "b.jsonl:2:1"]
     assert "a.jsonl:3: the id '1' is taken; renamed to 'a.jsonl:1'" in ran.notes
     assert "3 renamed" in ran.notes
-
-
-def test_another_run_has_seen_all_documents(simdb_run, write_lines, tmp_path):
-    write_lines("a.jsonl", record("x", FOX), record("y", SEA), {"text": SKY}, record("e", ""))
-    write_lines("b.jsonl", record("x", SKY + " ho"), record("y", "quite another text than above"))
-
-    first = simdb_run("dedup", "a.jsonl", "b.jsonl", "--db", "seen")
-    sources = ("a.jsonl", "b.jsonl")
-    again = simdb_run("dedup", *sources, "--db", "seen", "--run", "2", "-o", "new.jsonl")
-
-    assert "6 documents, 5 new, 1 duplicate, 1 empty and kept, 2 renamed;" in first.notes
-    assert "6 documents, 0 new, 1 duplicate, 5 seen before" in again.notes
-    assert (tmp_path / "new.jsonl").read_text() == ""
 
 
 def test_another_text_with_a_seen_id_is_a_new_document(simdb_run, tmp_path):

@@ -134,17 +134,6 @@ def test_records_that_change_keep_their_columns(simdb_run, source):
     assert table_in("max.csv") == (NAMES, KEPT)
 
 
-def test_both_sides_of_lookup_keep_their_columns(simdb_run):
-    write("a.csv")
-    write("seen.csv", ["id", "text"], [["s", SKY]])
-    simdb_run("insert", "seen.simdb", "seen.csv")
-
-    simdb_run("lookup", "seen.simdb", "a.csv", "--new", "new.csv", "--found", "found.jsonl")
-
-    assert table_in("new.csv") == (NAMES, [ROWS[0], ROWS[1], ROWS[3]])
-    assert table_in("found.jsonl") == (FIELDS, [ROWS[2]])
-
-
 def test_structs_with_fields_of_one_name_keep_all_of_them(simdb_run):
     """It ended with a traceback of pyarrow."""
     fields = [pyarrow.array([1, 2]), pyarrow.array([3, 4])]

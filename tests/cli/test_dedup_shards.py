@@ -9,7 +9,6 @@ from over import over
 
 WORDS = [f"w{number}" for number in range(200)]
 TEXTS = [" ".join(WORDS[start : start + 40]) for start in range(0, 160, 40)]
-DB = [[], ["--db", "db"]]
 
 
 def lines(*numbers, prefix):
@@ -27,17 +26,6 @@ def shards(simdb_run):
     Path("in/part-0.jsonl").write_bytes(lines(0, 1, 0, prefix=b"a"))
     Path("in/part-1.jsonl").write_bytes(lines(1, 2, 3, 3, prefix=b"b"))
     return simdb_run
-
-
-@pytest.mark.parametrize("options", DB)
-def test_each_source_has_a_file_of_its_name(shards, options):
-    ran = shards("dedup", "in/part-*.jsonl", "-o", "out/", *options)
-
-    assert ran.code == 0
-    assert sorted(os.listdir("out")) == ["part-0.jsonl", "part-1.jsonl"]
-    given = [Path(f"in/part-{at}.jsonl").read_bytes().splitlines(keepends=True) for at in (0, 1)]
-    assert Path("out/part-0.jsonl").read_bytes() == b"".join(given[0][:2])
-    assert Path("out/part-1.jsonl").read_bytes() == b"".join(given[1][1:3])
 
 
 @over("source", ["in", "in/**/*.jsonl"])
@@ -87,15 +75,3 @@ def test_all_that_was_kept_in_a_folder_stays(shards):
     assert kept == before
     Path("in/part-1.jsonl").write_bytes(lines(3, prefix=b"d"))
     assert shards("dedup", "in/part-*.jsonl", "-o", "out/").code == 0
-
-
-def test_an_error_leaves_the_folder_as_it_was(shards):
-    shards("dedup", "in/part-*.jsonl", "-o", "out/")
-    before = Path("out/part-1.jsonl").read_bytes()
-
-    ran = shards("dedup", "in/part-*.jsonl", "-o", "out/", "--max-share", "0.01")
-
-    assert ran.code == 2
-    assert Path("out/part-1.jsonl").read_bytes() == before
-    assert sorted(os.listdir("out")) == ["part-0.jsonl", "part-1.jsonl"]
-    assert not os.path.exists("out.partial")

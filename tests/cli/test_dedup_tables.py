@@ -26,18 +26,6 @@ def test_rows_that_stay_are_copied_byte_for_byte(simdb_run, tmp_path, options, m
     assert Path("k.csv").read_bytes() == HEADER + ROWS[0] + ROWS[2] + ROWS[3] + b"\n"
 
 
-def test_files_with_the_same_columns_become_one_table(simdb_run, tmp_path):
-    (tmp_path / "a.csv").write_bytes(HEADER + ROWS[0])
-    (tmp_path / "b.csv").write_bytes(b"id,text,n\n" + ROWS[2] + ROWS[1])
-
-    simdb_run("dedup", "a.csv", "b.csv", "-o", "k.csv")
-    simdb_run("dedup", "a.csv", "b.csv", "-o", "out/")
-
-    assert Path("k.csv").read_bytes() == HEADER + ROWS[0] + ROWS[2]
-    assert Path("out/a.csv").read_bytes() == HEADER + ROWS[0]
-    assert Path("out/b.csv").read_bytes() == b"id,text,n\n" + ROWS[2]
-
-
 def test_rows_that_only_the_standard_library_reads_keep_their_place(simdb_run, tmp_path):
     rows = [f"1,{FOX},a\n", f'2,"{SKY}"\r\r', f'3,{SEA},"c\r"\n', '4,"no, end']
     (tmp_path / "a.csv").write_text("id,text,n\n" + "".join(rows), newline="")

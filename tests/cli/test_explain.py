@@ -80,19 +80,6 @@ def test_a_stored_document_and_a_file_are_explained(simdb_run):
     assert [each["left"] for each in row["features"]] == [None] * 3
 
 
-def test_files_of_other_encodings_are_explained(simdb_run, tmp_path):
-    (tmp_path / "a").write_bytes(FOX.encode("utf-16"))
-    (tmp_path / "b").write_bytes(f"<p>caf\u00e9 {FOX}</p>".encode("latin-1"))
-
-    undecoded = simdb_run("explain", "a", "b")
-    decoded = simdb_run("explain", "a", "b", "--encoding", "latin-1")
-
-    assert undecoded.code == 2
-    assert "b: no valid utf-8 at byte 6; use --encoding " in undecoded.notes
-    assert decoded.code == 0
-    assert "b: this looks like HTML" in decoded.notes
-
-
 @pytest.fixture
 def terminal(monkeypatch):
     """Makes the commands print for people."""

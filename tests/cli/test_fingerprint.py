@@ -19,10 +19,6 @@ def shown(id, text, sketch=None, bits=8):
     }
 
 
-def test_a_text_on_the_command_line(simdb_run):
-    assert simdb_run("fingerprint", "--text", FOX).rows == [shown("", FOX)]
-
-
 def test_standard_input_is_one_text(simdb_run):
     assert simdb_run("fingerprint", "-", given=f"{FOX}\n{SEA}\n").rows[0]["id"] == "-"
     assert simdb_run("fingerprint", "-", given=FOX).rows == [shown("-", FOX)]

@@ -83,18 +83,6 @@ def test_what_an_earlier_run_stored_is_kept_and_that_is_said(simdb_run, write_li
     ) in ran.notes
 
 
-@over("options", [[], ["--db", "d"]])
-def test_a_dash_writes_what_is_kept_to_standard_output(simdb_run, write_lines, options):
-    given = records(5, 7, 1)
-    write_lines("a.jsonl", *given)
-
-    ran = simdb_run("dedup", "a.jsonl", "-o", "-", "--keep", "max:score", *options)
-
-    assert ran.code == 0, ran.notes
-    assert ran.rows == [given[1]]
-    assert "2 duplicates" in ran.notes
-
-
 def test_a_dash_writes_rows_once_to_standard_output(simdb_run, write_lines):
     write_lines("a.jsonl", *records(1, 2))
     simdb_run("insert", "d", "a.jsonl")

@@ -93,15 +93,3 @@ def test_the_rows_are_written_in_the_format_of_the_ending(look):
     assert [(row["id"], row["match"]) for row in read("o.csv")] == [
         (row["id"], row["match"]) for row in rows]  # fmt: skip
     assert read("o.jsonl.gz") == rows
-
-
-def test_an_empty_result_does_not_destroy_an_earlier_one(look):
-    look("--output", "o.jsonl")
-    before = Path("o.jsonl").read_bytes()
-
-    ran = look("--output", "o.jsonl", records=[TEXTS[5]])
-
-    assert (
-        "o.jsonl is empty: nothing matches; what it held before is in o.jsonl.before" in ran.notes
-    )
-    assert Path("o.jsonl.before").read_bytes() == before

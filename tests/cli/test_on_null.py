@@ -34,15 +34,6 @@ def test_records_without_a_text_are_kept_or_left_out(
     assert ids_in("k.jsonl") == ["a", *kept]
 
 
-def test_the_first_record_without_a_text_can_end_the_run(simdb_run, write_lines):
-    write_lines("a.jsonl", *RECORDS)
-
-    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--on-null", "error")
-
-    assert ran.code == 2
-    assert "a.jsonl:2: null instead of a text in the field 'text'; --on-null keep" in ran.notes
-
-
 @over(
     ("words", "code", "stored", "note"),
     [

@@ -191,16 +191,6 @@ def test_query_shows_the_nearest_whatever_their_similarity(simdb_run, db):
     assert simdb_run("query", db, "--fingerprint", number, "--nearest", "1").rows[0]["id"] == "x"
 
 
-def test_pairs_and_clusters_are_listed(simdb_run, db):
-    pairs = simdb_run("pairs", db)
-    clusters = simdb_run("clusters", db)
-
-    assert pairs.code == clusters.code == 0
-    (pair,) = pairs.rows
-    assert (pair["left"], pair["right"]) == ("x", "z")
-    assert clusters.rows == [{"representative": "x", "size": 2, "ids": ["x", "z"]}]
-
-
 def test_clusters_are_stars_around_the_document_that_a_field_puts_first(simdb_run, tmp_path):
     with simdb.open(tmp_path / "ranked") as database:
         database.insert_many(["a", "b", "c"], [0, 1, 3], [{"rank": 3}, {"rank": 1}, {"rank": 2}])

@@ -1,9 +1,7 @@
 """The parts that all figures rest on: exact cosines, the paper's programs, the generator."""
 
-import gzip
 import importlib
 import itertools
-import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -54,17 +52,6 @@ def test_fingerprints_are_those_of_simdb(world: Any, texts: list[str]) -> None:
     assert (world.collection.bits == expected.bits).all()
 
 
-def test_near_pairs_are_distinct_and_near(world: Any) -> None:
-    bits = world.collection.bits
-
-    rows = world.near
-
-    assert len(rows)
-    for left, right, distance in rows.tolist():
-        assert (int(bits[left]) ^ int(bits[right])).bit_count() == distance > 0
-    assert len({tuple(sorted(row[:2])) for row in rows.tolist()}) == len(rows)
-
-
 @over("layout", ["by_blocks(5, 2)", "nested(4)"])
 def test_bphs_finds_every_match_once(planted: tuple[Any, Any, Any], layout: str) -> None:
     paper = importlib.import_module("paper")
@@ -77,17 +64,6 @@ def test_bphs_finds_every_match_once(planted: tuple[Any, Any, Any], layout: str)
     expected = [len(near(bits, query)) for query in queries.bits.tolist()]
     assert found.tolist() == expected
     assert first.tolist() == [min(count, 1) for count in expected]
-
-
-def test_psm_with_all_flip_sets_finds_every_match(planted: tuple[Any, Any, Any]) -> None:
-    paper = importlib.import_module("paper")
-    bits, queries, prices = planted
-    psm = paper.Psm(bits, header_bits=10)
-    every = sum(math.comb(10, flips) for flips in (1, 2, 3))
-
-    found = psm.search(paper.Asked(queries.bits, queries.levels, prices), attempts=every).found
-
-    assert found.tolist() == [len(near(bits, query)) for query in queries.bits.tolist()]
 
 
 def test_psm_tries_flip_sets_in_the_order_of_vosh(planted: tuple[Any, Any, Any]) -> None:
@@ -111,19 +87,6 @@ def test_psm_tries_flip_sets_in_the_order_of_vosh(planted: tuple[Any, Any, Any])
     expected = np.cumsum([counts[rank] for rank in range(21)])
     # Sets of equal cost may come in another order.
     assert np.abs(curve - expected).max() <= 0.02 * expected[-1]
-
-
-def test_bits_that_are_left_unsorted_change_no_attempt(planted: tuple[Any, Any, Any]) -> None:
-    paper = importlib.import_module("paper")
-    bits, queries, prices = planted
-    psm = paper.Psm(bits, header_bits=12)
-    asked = paper.Asked(queries.bits, queries.levels, prices)
-
-    curve = psm.curve(asked, most=298)  # all sets of up to 3 of 12 bits
-
-    for attempts in range(15):
-        assert psm.search(asked, attempts=attempts).matches == curve[attempts]
-    assert len(set(curve[:15].tolist())) > 5
 
 
 @over(("attempts", "first"), [(0, False), (2, True), (7, False), (175, False), (175, True)])
@@ -176,28 +139,6 @@ def test_ranks_count_the_sets_before(world: Any) -> None:
         own = costs[place][place] + costs[place][place + 1]
         before = [a + b for a, b in itertools.combinations(costs[place], 2) if a + b < own]
         assert found[place] == len(before) + 1
-
-
-def test_a_corpus_has_no_short_pages_and_no_copies(tmp_path: Path) -> None:
-    corpus = importlib.import_module("corpus")
-    page = "a page of words about nothing in particular " * 200
-    target = tmp_path / "made.jsonl.gz"
-
-    written = corpus._write(target, iter([page, "short", page]))
-
-    assert written == 2
-    assert corpus._distinct([target], 10) == ([page], ["made"])
-    with gzip.open(target, "rt") as lines:
-        assert [json.loads(line)["text"] for line in lines] == [page, page]
-
-
-def test_pages_are_their_visible_text() -> None:
-    pytest.importorskip("selectolax")
-    corpus = importlib.import_module("corpus")
-
-    found = list(corpus._html_texts(iter([b"<p>one <b>two</b></p><script>no</script>"])))
-
-    assert [text.split() for text in found] == [["one", "two"]]
 
 
 def test_a_network_is_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

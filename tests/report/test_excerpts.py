@@ -158,10 +158,3 @@ def test_a_long_run_of_a_script_without_spaces_is_compared_by_character():
 
     assert note == "2 words added, 1 removed"
     assert text_of(pieces, ADDED) == "\u6f22" + URL
-
-
-def test_the_words_of_a_text_are_those_that_spaces_divide():
-    text = f"{URL} {URL.upper()}\n{'x' * 5000}  " + "\u4e2d\u6587"
-
-    assert "".join(excerpts.words_of(text)).split() == text.split()
-    assert len(excerpts.words_of(text)) == 4

@@ -22,19 +22,6 @@ def test_a_size_has_a_unit_that_suits_it(count, shown):
     assert size(count) == shown
 
 
-def test_the_default_options_are_said_in_sentences():
-    text = " ".join(options_in_words(simdb.Options(polytopes=4)))
-
-    assert text.startswith(
-        "Characters are normalised (NFC), what is not seen is dropped, texts are"
-    )
-    assert "cut into words, letters become lower case; each 3 in a row" in text
-    assert "128 weights of 4 bits each" in text
-    assert "similarity of 0.889 or more, ready fingerprints with up to 3 differing bits" in text
-    assert "By default, documents with weights match" in text
-    assert text.endswith("and a search finds 95% of the matches.")
-
-
 @over(
     ("sketch", "said"),
     [

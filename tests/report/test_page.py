@@ -1,13 +1,11 @@
 """The page is whole in itself, and shows what users have stored as text and nothing else."""
 
 import re
-import sys
 from datetime import datetime
 
 import pytest
 from whole_pages import assert_whole
 
-import simdb
 from simdb.database.search.question import Question
 from simdb.jobs.report import facts as facts_module, page
 from simdb.jobs.report.facts import Limits, gather
@@ -100,13 +98,6 @@ def test_an_empty_database_has_a_page(database):
 
     parsed = assert_whole(text)
     assert "There are no near-duplicates" in parsed.text("p")
-
-
-def test_the_missing_library_is_named_with_the_remedy(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-
-    with pytest.raises(simdb.OptionError, match="a report needs jinja2: pip install jinja2"):
-        page.check_page(str(tmp_path / "page.html"))
 
 
 def test_a_time_is_told_to_the_minute_and_no_time_is_unknown():

@@ -1,10 +1,9 @@
 """Jobs on a cluster of Spark, of which tasks kill processes: a script of `test_clusters.py`.
 
 `on_cluster.py MASTER FOLDER JOB...` reads FOLDER/texts.parquet and writes FOLDER/found.json.  A JOB
-is the name of one, or TASK-PROCESS.  TASK is one of TASKS; the first such task to get there kills
-its "worker" of Python, its "executor", or the "machine": the executor and the process that would
-start another one.  The rows come from a shuffle, so that a task that is repeated gets them in
-another order.
+is TASK-PROCESS.  TASK is one of TASKS; the first such task to get there kills its "worker" of
+Python, its "executor", or the "machine": the executor and the process that would start another
+one.  The rows come from a shuffle, so that a task that is repeated gets them in another order.
 """
 
 import json
@@ -18,14 +17,13 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-import simdb
 from simdb import spark as ss
 
 # The function of each task in simdb.spark.pairing, and the job in which it is.
 TASKS = {
     "map": ("_pack_parts", "pairs"),
     "reduce": ("_find_pairs", "pairs"),
-    "components": ("_star", "clusters_in_rounds"),
+    "components": ("_star", "clusters"),
 }
 STEPS_UP = {"worker": 0, "executor": 2, "machine": 3}
 SETTINGS = {
@@ -86,20 +84,14 @@ class Jobs:
         self.folder = folder
         self.texts = session.read.parquet(str(folder / "texts.parquet")).repartition(4)
 
-    def pairs(self, partitions=3):
+    def pairs(self):
         sketches = ss.fingerprints(self.texts)
-        return rows_of(ss.pairs(sketches, distance=3, partitions=partitions, block_limit=200))
+        return rows_of(ss.pairs(sketches, distance=3, partitions=3, block_limit=200))
 
-    def signature_pairs(self):
-        sketches = ss.signatures(self.texts, simdb.Minhash(stored_bits=8))
-        return rows_of(ss.pairs(sketches, similarity=0.8, partitions=3))
-
-    def clusters(self, **asked):
+    def clusters(self):
+        in_rounds = {"driver_links": 1, "checkpoint": str(self.folder / "rounds")}
         sketches = ss.fingerprints(self.texts)
-        return rows_of(ss.clusters(sketches, distance=6, partitions=3, **asked))
-
-    def clusters_in_rounds(self):
-        return self.clusters(driver_links=1, checkpoint=str(self.folder / "rounds"))
+        return rows_of(ss.clusters(sketches, distance=6, partitions=3, **in_rounds))
 
     def killed(self, task, process):
         name, job = TASKS[task]
@@ -161,17 +153,11 @@ def main():
     session.sparkContext.setLogLevel("ERROR")
     jobs = Jobs(session, folder)
     found = {}
-    known = {
-        "pairs": jobs.pairs,
-        "pairs in 5 partitions": lambda: jobs.pairs(5),
-        "pairs of signatures": jobs.signature_pairs,
-        "clusters": jobs.clusters,
-    }
     for name in names:
         session.sparkContext.setJobDescription(name)
         started = time.monotonic()
         try:
-            found[name] = known[name]() if name in known else jobs.killed(*name.split("-"))
+            found[name] = jobs.killed(*name.split("-"))
         except PySparkException as error:
             found[name] = str(error)
         print(name, f"{time.monotonic() - started:.1f} s", flush=True)

@@ -29,10 +29,8 @@ def lines_of(folder):
     return [json.loads(line) for part in parts for line in part.read_text().splitlines()]
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("end", ["jsonl", "parquet"])
-def test_survivors_and_removed_rows_are_written(spark, tmp_path, source, end):
-    kept, removed = tmp_path / f"kept.{end}", tmp_path / "removed.jsonl"
+def test_survivors_and_removed_rows_are_written(spark, tmp_path, source):
+    kept, removed = tmp_path / "kept.parquet", tmp_path / "removed.jsonl"
 
     ran = run(
         source, kept, "--removed", removed, "--id-field", "url", "--text-field", "body",
@@ -41,10 +39,7 @@ def test_survivors_and_removed_rows_are_written(spark, tmp_path, source, end):
 
     assert (ran.exit_code, ran.stdout) == (0, "")
     assert "6 rows removed, of 4 groups; the others are in" in ran.stderr
-    if end == "jsonl":
-        rows = lines_of(kept)
-    else:
-        rows = [row.asDict() for row in spark.read.parquet(str(kept)).collect()]
+    rows = [row.asDict() for row in spark.read.parquet(str(kept)).collect()]
     assert sorted(rows, key=lambda row: row["url"]) == ROWS[6:]
     removed = {row["id"]: (row["kept"], row["similarity"]) for row in lines_of(removed)}
     assert removed == {f"u{at}": (f"u{at + (9 - at) // 4 * 4}", 1.0) for at in range(6)}

@@ -1,4 +1,4 @@
-"""Clusters of Spark find what one database finds, also while processes of them are killed."""
+"""Spark finds what one database finds while processes of it are killed."""
 
 import json
 import os
@@ -27,12 +27,11 @@ KILLS = [
 ]  # fmt: skip
 # Only on a standalone master, as the machine of a local cluster is the driver; a master for each.
 LOST = ["map-machine", "reduce-machine", "components-machine"]
-JOBS = ["pairs", "pairs in 5 partitions", "pairs of signatures", "clusters"]
 
 
-def run_jobs(master, folder, jobs, texts=None):
-    """Run on_cluster.py with a master; return what its jobs found in `texts`."""
-    texts = texts or copied_texts(1, 800)
+def run_jobs(master, folder, jobs):
+    """Run on_cluster.py with a master; return what its jobs found."""
+    texts = copied_texts(1, 800)
     table = arrow.table({"id": list(range(len(texts))), "text": texts})
     parquet.write_table(table, folder / "texts.parquet", compression="zstd")
     command = [sys.executable, str(HERE / "on_cluster.py"), master, str(folder), *jobs]
@@ -113,7 +112,7 @@ def java():
 
 @pytest.fixture(scope="module")
 def found(java, tmp_path_factory):
-    return run_standalone(tmp_path_factory.mktemp("standalone"), [*JOBS, *KILLS])
+    return run_standalone(tmp_path_factory.mktemp("standalone"), KILLS)
 
 
 @pytest.fixture(scope="module")
@@ -132,21 +131,8 @@ def single(tmp_path_factory):
             for cluster in database.find_clusters(distance=6)
             for id in cluster.ids
         )
-    options = simdb.Options(sketch=simdb.Minhash(stored_bits=8))
-    with simdb.open(folder / "y", "x", options=options) as database:
-        database.insert_many(list(range(len(texts))), texts)
-        signed = sorted(
-            sorted((pair.left, pair.right)) for pair in database.find_all(similarity=0.8)
-        )
-    assert min(map(len, (pairs, clusters, signed))) > 100
-    return {"pairs": pairs, "clusters": clusters, "pairs of signatures": signed}
-
-
-def test_what_is_found_is_what_a_database_finds(found, single):
-    for job in ("pairs", "pairs in 5 partitions"):
-        assert [row[:3] for row in found[job]] == single["pairs"]
-    assert [row[:2] for row in found["pairs of signatures"]] == single["pairs of signatures"]
-    assert found["clusters"] == single["clusters"]
+    assert min(len(pairs), len(clusters)) > 100
+    return {"pairs": pairs, "clusters": clusters}
 
 
 def check_killed(found, single, kill):

@@ -48,18 +48,12 @@ def removed_of(result):
     return found
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("policy", ["connected", "star"])
-@pytest.mark.parametrize("has_checkpoint", [False, True])
-def test_removed_rows_are_those_of_a_database(documents, tmp_path, policy, has_checkpoint):
-    checkpoint = str(tmp_path / "work") if has_checkpoint else None
-
+def test_removed_rows_are_those_of_a_database(documents):
     result = ss.drop_duplicates(
-        documents, id="url", text="body", distance=6, policy=policy, checkpoint=checkpoint,
-        partitions=5,
-    )  # fmt: skip
+        documents, id="url", text="body", distance=6, policy="star", partitions=5
+    )
 
-    expected = expected_of(IDS, distance=6, policy=policy)
+    expected = expected_of(IDS, distance=6, policy="star")
     assert len(expected) > 20
     assert removed_of(result) == expected
     assert result.columns == documents.columns
@@ -84,23 +78,15 @@ def test_signatures_decide_and_rows_are_kept_by_a_column(documents, tmp_path):
     assert result.count() == len(TEXTS) - len(expected)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("policy", ["connected", "star"])
-def test_texts_decide(documents, policy):
-    sketch = simdb.Minhash()
+def test_texts_decide(documents):
+    ask = {"sketch": simdb.Minhash(), "similarity": 0.75, "policy": "star"}
 
-    result = ss.drop_duplicates(
-        documents, id="url", text="body", sketch=sketch, similarity=0.75, policy=policy,
-        partitions=4,
-    )  # fmt: skip
+    result = ss.drop_duplicates(documents, id="url", text="body", partitions=4, **ask)
 
-    expected = expected_of(
-        IDS, sketch=sketch, similarity=0.75, verify="exact", texts=BY_ID, policy=policy,
-        search="exhaustive",
-    )  # fmt: skip
+    expected = expected_of(IDS, verify="exact", texts=BY_ID, search="exhaustive", **ask)
     assert len(expected) > 20
     assert removed_of(result) == expected
-    estimated = expected_of(IDS, sketch=sketch, similarity=0.75, policy=policy)
+    estimated = expected_of(IDS, **ask)
     assert set(estimated) != set(expected)
 
 

@@ -78,26 +78,12 @@ def test_numbers_in_a_column_of_text_come_before_words_and_words_for_nothing_las
         assert [row["id"] for row in rows] == expected
 
 
-def test_the_row_that_a_rule_names_is_not_removed(documents):
-    kept = ss.drop_duplicates(documents, keep="max:score", partitions=2)
-
-    expected = expected_of("max:score")
-    removed = {row["id"]: row["kept"] for row in kept.removed.collect()}
-    assert removed == {id: stays for id, stays in expected.items() if id != stays}
-    assert {row["id"] for row in kept.collect()} == {*expected.values(), "g"}
-    kept.removed.unpersist()
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("policy", ["connected", "star"])
-def test_sizes_come_from_texts_beside_the_sketches_or_in_them(documents, policy):
-    columns = ["text"] if policy == "star" else []
-    sketches = ss.fingerprints(documents, columns=columns)
+def test_sizes_come_from_texts_in_the_sketches(documents):
+    sketches = ss.fingerprints(documents, columns=["text"])
 
     found = ss.clusters(
-        sketches, keep="longest", similarity=0.9, policy=policy, partitions=2,
-        texts="text" if columns else documents,
-    )  # fmt: skip
+        sketches, keep="longest", similarity=0.9, policy="star", partitions=2, texts="text"
+    )
 
     rows = {row["id"]: row["representative"] for row in found.collect()}
     assert rows == expected_of("longest")

@@ -38,12 +38,11 @@ def of_spark(frame):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("limit", [200_000, 9])
-def test_pairs_within_a_distance_are_those_of_a_database(documents, tmp_path, limit):
+def test_pairs_within_a_distance_are_those_of_a_database(documents, tmp_path):
     frame, texts = documents
     sketches = ss.fingerprints(frame).cache()
 
-    found = of_spark(ss.pairs(sketches, distance=3, partitions=5, block_limit=limit))
+    found = of_spark(ss.pairs(sketches, distance=3, partitions=5, block_limit=9))
 
     expected = of_database(tmp_path / "x", texts, simdb.Simhash(), distance=3)
     assert len(expected) > 100

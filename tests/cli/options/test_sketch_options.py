@@ -4,8 +4,6 @@ from over import over
 
 import simdb
 
-FOX = "the quick brown fox jumps over the lazy dog"
-
 
 def stored(path="db"):
     with simdb.open(path, "r") as database:
@@ -49,23 +47,3 @@ def test_stop_words_come_from_a_file(simdb_run, tmp_path):
     simdb_run("create", "db", "--stop-words", "@words")
 
     assert stored().stop_words == ("over", "the")
-
-
-def test_dedup_uses_the_sketch_options(simdb_run, write_lines):
-    write_lines("a.jsonl", {"id": 1, "text": FOX}, {"id": 2, "text": FOX.upper()})
-
-    assert simdb_run("dedup", "a.jsonl").rows
-    assert simdb_run("dedup", "a.jsonl", "--no-lowercase").rows == []
-
-
-def test_dedup_refuses_sketch_options_that_differ_from_the_database(simdb_run, write_lines):
-    write_lines("a.jsonl", {"id": 1, "text": FOX})
-    simdb_run("dedup", "a.jsonl", "--db", "seen", "--weighting", "log-tf")
-
-    same = simdb_run("dedup", "a.jsonl", "--db", "seen", "--weighting", "log-tf")
-    other = simdb_run("dedup", "a.jsonl", "--db", "seen", "--weighting", "tf")
-
-    assert same.code == 0
-    assert other.code == 2
-    assert "seen was created with --weighting log-tf, not tf; leave out the option" in other.notes
-    assert "or begin a new database" in other.notes
