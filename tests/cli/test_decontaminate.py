@@ -60,17 +60,6 @@ def test_documents_are_dropped_cut_or_marked(simdb_run, files, tmp_path, action,
     assert (tmp_path / "leaks.csv").read_text().startswith("id,item,field,coverage")
 
 
-def test_fields_of_items_are_looked_for(simdb_run, files, write_lines):
-    write_lines("qa.jsonl", {"id": "q", "question": ITEM, "answer": "seven"})
-
-    ran = simdb_run(
-        "decontaminate", "train.jsonl", "--against", "qa.jsonl", "--fields", "question", "answer"
-    )
-
-    assert [(row["item"], row["field"]) for row in ran.rows] == [("q", "question")]
-    assert "1 text of items too short to look for" in ran.notes
-
-
 def test_a_page_shows_each_passage_beside_its_item(simdb_run, files, tmp_path):
     pytest.importorskip("jinja2")
 

@@ -1,6 +1,5 @@
 """Command dedup: groups, runs against earlier runs, survivors and errors."""
 
-import gzip
 import json
 import os
 from itertools import count
@@ -23,26 +22,6 @@ def record(id, text):
 @pytest.fixture
 def small_batches(monkeypatch):
     monkeypatch.setattr(intake, "BATCH_DOCUMENTS", 2)
-
-
-def test_bad_files_are_named_and_the_rest_is_processed(simdb_run, tmp_path):
-    (tmp_path / "f").mkdir()
-    (tmp_path / "f" / "a.txt").write_text(FOX)
-    (tmp_path / "f" / "b.txt.gz").write_bytes(gzip.compress(FOX.encode()))
-    (tmp_path / "f" / "bad.txt").write_bytes(b"caf\xe9 au lait")
-    (tmp_path / "f" / "empty.txt").write_bytes(b"")
-    (tmp_path / "f" / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
-
-    ran = simdb_run("dedup", "f")
-
-    assert ran.code == 1
-    assert [row["representative"] for row in ran.rows] == ["f/a.txt"]
-    assert "f/bad.txt: no valid utf-8 at byte 3; " in ran.notes
-    assert "f/image.png: binary content" in ran.notes
-    assert "3 documents, 1 group, 1 duplicate, 1 empty and kept;" in ran.notes
-    assert "2 files or records skipped" in ran.notes
-    assert simdb_run("dedup", "f/bad.txt", "--errors", "replace").code == 0
-    assert simdb_run("dedup", "f/bad.txt", "--encoding", "latin-1").code == 0
 
 
 def test_many_problems_do_not_flood_and_hide_no_other_problem(simdb_run, write_lines, tmp_path):

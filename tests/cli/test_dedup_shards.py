@@ -59,19 +59,3 @@ def test_a_stream_of_arrow_stays_one(simdb_run, kind):
     assert ran.code == 0, ran.notes
     with getattr(ipc, f"open_{kind}")("out/a.arrow") as found:
         assert found.read_all().equals(table)
-
-
-def test_all_that_was_kept_in_a_folder_stays(shards):
-    """The second empty result took the place of what the first one had kept."""
-    before = []
-    for at in range(2):
-        Path("in/part-0.jsonl").write_bytes(lines(at, prefix=b"c"))
-        shards("dedup", "in/part-0.jsonl", "-o", "out/", "--db", f"db{at}")
-        before.append(Path("out/part-0.jsonl").read_bytes())
-        ran = shards("dedup", "in/part-0.jsonl", "-o", "out/", "--db", f"db{at}", "--run", "2")
-
-    assert "in out/part-0.jsonl.before.2" in ran.notes
-    kept = [Path(f"out/part-0.jsonl.before{end}").read_bytes() for end in ("", ".2")]
-    assert kept == before
-    Path("in/part-1.jsonl").write_bytes(lines(3, prefix=b"d"))
-    assert shards("dedup", "in/part-*.jsonl", "-o", "out/").code == 0

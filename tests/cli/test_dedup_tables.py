@@ -1,6 +1,5 @@
 """The survivors of CSV files: rows are copied as they are wherever the columns allow it."""
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -24,13 +23,3 @@ def test_rows_that_stay_are_copied_byte_for_byte(simdb_run, tmp_path, options, m
     simdb_run("dedup", "a.csv", "-o", "k.csv", *options)
 
     assert Path("k.csv").read_bytes() == HEADER + ROWS[0] + ROWS[2] + ROWS[3] + b"\n"
-
-
-def test_rows_that_only_the_standard_library_reads_keep_their_place(simdb_run, tmp_path):
-    rows = [f"1,{FOX},a\n", f'2,"{SKY}"\r\r', f'3,{SEA},"c\r"\n', '4,"no, end']
-    (tmp_path / "a.csv").write_text("id,text,n\n" + "".join(rows), newline="")
-
-    simdb_run("dedup", "a.csv", "-o", "k.csv")
-
-    with open("k.csv", newline="") as file:
-        assert list(csv.reader(file)) == [["id", "text", "n"], ["1", FOX, "a"], ["3", SEA, "c\r"]]

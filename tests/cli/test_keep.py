@@ -4,7 +4,6 @@ import csv
 from pathlib import Path
 
 from led_files import ids_in
-from over import over
 
 BASE = " ".join(f"w{number}" for number in range(60))
 OTHER = " ".join(f"v{number}" for number in range(60))
@@ -43,28 +42,6 @@ def test_clusters_note_words_among_numbers_as_a_line_for_people(simdb_run, write
     assert ran.rows[0]["representative"] == "2"
     assert "1 of 3 values of 'score' are no numbers" in ran.notes
     assert "Warning" not in ran.notes
-
-
-@over(
-    ("rule", "kept", "options"),
-    [("longest", "2", ["--verify", "estimate"]), ("min:score", "3", ["--minhash"])],
-)
-def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rule, kept, options):
-    given = records(5, 7, 1, -2.5)
-    given[2]["text"] = BASE + " much longer"
-    given.insert(2, {"id": "x", "text": OTHER, "score": 99})
-    write_lines("a.jsonl", *given)
-
-    database = ["--db", f"{rule}.simdb"]
-
-    ran = simdb_run("dedup", "a.jsonl", *database, "--keep", rule, "-o", "k.jsonl", *options)
-
-    assert ran.code == 0, ran.notes
-    in_order = [each["id"] for each in given if each["id"] in (kept, "x")]
-    assert ids_in("k.jsonl") == in_order
-    assert {row["match"] for row in ran.rows} == {kept}
-    assert sorted(row["id"] for row in ran.rows) == sorted({"0", "1", "2", "3"} - {kept})
-    assert simdb_run("get", database[1], kept, "x").code == 0
 
 
 def test_what_an_earlier_run_stored_is_kept_and_that_is_said(simdb_run, write_lines):

@@ -5,8 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from led_files import NEW, ONE, THREE, TWO, ids_in, read, records, write
-from over import over
+from led_files import NEW, ONE, THREE, TWO, records, write
 
 FOUND, ABSENT = [0, 3, 4], [1, 2]
 
@@ -43,16 +42,6 @@ def test_lines_are_copied_byte_for_byte(look):
     assert lines_of("new.out.jsonl") == chosen(ABSENT)
     assert lines_of("found.jsonl.gz") == chosen(FOUND)
     assert "5 documents, 3 in the database, 2 not" in ran.notes
-
-
-@over("name", ["a.csv", "a.parquet", "a.jsonl.gz"])
-def test_every_format_is_split(look, name):
-    write(name, records(NEW, "n"))
-
-    look("--new", "new.csv", "--found", "found.parquet", source=name)
-
-    assert ids_in("new.csv") == [f"n{at}" for at in ABSENT]
-    assert [row["text"] for row in read("found.parquet")] == [NEW[at] for at in FOUND]
 
 
 def test_one_of_the_outputs_is_enough_and_one_can_be_standard_output(look):

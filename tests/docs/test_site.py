@@ -6,7 +6,6 @@ from pathlib import Path
 
 import doc_blocks
 import doc_preparation
-import numpy as np
 import pytest
 from doc_blocks import Page, pages
 
@@ -176,15 +175,6 @@ def test_the_page_of_the_command_line_has_every_command_with_its_options_and_not
     assert "numbers in decimal and bytes in hexadecimal digits" in sections["pairs"]
 
 
-def test_a_picture_is_shown_where_it_was_drawn_and_named_where_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(pages, "DRAWN", tmp_path)
-    (tmp_path / "one.svg").write_text("<svg/>")
-
-    shown = pages.pictured("Picture `one.svg`: a curve.\n\nPicture `two.svg`: a line.\n")
-
-    assert shown == "![a curve](/figures/one.svg)\n\nPicture `two.svg`: a line.\n"
-
-
 def test_nothing_installs_a_package_of_this_name_from_an_index():
     """A reader installed another project: it has the name on the public index."""
     sources = (doc_blocks.ROOT / "simdb").rglob("*.py")
@@ -193,15 +183,6 @@ def test_nothing_installs_a_package_of_this_name_from_an_index():
     wrong = re.compile(r"(?<!not say `)pip install (?:-\S+ )*['\"]?simdb\b(?!-)")
     assert len(every) > 200
     assert [name for name, text in every.items() if wrong.search(text)] == []
-
-
-def test_pictures_are_drawn_from_what_simdb_computes():
-    drawn = pages.drawings.weights()
-
-    left = simdb.fingerprint(pages.drawings.TEXT)
-    right = simdb.fingerprint(pages.drawings.COPY)
-    assert drawn.count('class="alarm"') == np.bitwise_count(np.uint64(left.bits ^ right.bits))
-    assert all("\n\n" not in draw() for draw in pages.drawings.PICTURES.values())
 
 
 def test_the_drawing_of_the_readme_is_up_to_date():

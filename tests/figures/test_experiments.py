@@ -40,13 +40,3 @@ def test_all_experiments_are_run() -> None:
     evaluation = importlib.import_module("evaluation")
 
     assert sorted(evaluation.EXPERIMENTS) == NAMES
-
-
-def test_a_picture_of_equal_data_is_equal(world: Any) -> None:
-    heap = importlib.import_module("experiments.heap")
-    heap.run(world)
-    first = (world.folder / "figure-2.svg").read_bytes()
-
-    heap.run(world)
-
-    assert (world.folder / "figure-2.svg").read_bytes() == first

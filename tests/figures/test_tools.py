@@ -128,19 +128,6 @@ def test_planted_matches_are_the_true_ones(planted: tuple[Any, Any, Any]) -> Non
     assert 0 < (queries.matches > 0).sum() < len(queries)
 
 
-def test_ranks_count_the_sets_before(world: Any) -> None:
-    flips = importlib.import_module("experiments.flips")
-    costs = np.random.default_rng(2).random((5, 64))
-    differing = np.array([0b11 << place for place in range(5)], np.uint64)
-
-    found = flips.ranks(costs, differing, 2)
-
-    for place in range(5):
-        own = costs[place][place] + costs[place][place + 1]
-        before = [a + b for a, b in itertools.combinations(costs[place], 2) if a + b < own]
-        assert found[place] == len(before) + 1
-
-
 def test_a_network_is_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = importlib.import_module("corpus")
     monkeypatch.setattr(corpus, "_local_pages", lambda: iter(["words " * 400, "other " * 400]))

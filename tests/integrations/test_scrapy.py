@@ -165,9 +165,3 @@ def test_an_item_without_an_id_is_an_error_and_one_without_a_text_is_passed_on(c
     assert without_text == {"without_text": ARTICLES + MIRRORS}
     assert "an item has no 'address'; SIMDB_ID_FIELD names the field" in done.stderr
     assert "(found: 'url', 'text')" in done.stderr
-
-
-def test_a_crawl_without_a_database_does_not_begin(crawl):
-    _, _, done = crawl(SIMDB_PATH="")
-
-    assert "SIMDB_PATH must name the directory of the database" in done.stderr

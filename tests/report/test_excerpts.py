@@ -51,14 +51,6 @@ def test_the_words_of_an_excerpt_are_those_of_the_texts():
             assert note == "no word differs"
 
 
-def test_long_texts_are_compared_up_to_a_limit_which_the_note_names(monkeypatch):
-    monkeypatch.setattr(excerpts, "COMPARED_WORDS", 5)
-
-    _, note = compared("a b c d e f", "a b c d e g")
-
-    assert note == "no word differs among the first 5 words"
-
-
 def test_the_excerpt_of_a_text_that_differs_everywhere_is_bounded():
     left = " ".join(f"a{at} same" for at in range(400))
     right = " ".join(f"b{at} same" for at in range(400))

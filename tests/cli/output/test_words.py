@@ -69,29 +69,21 @@ def test_names_of_users_stay_as_they_are(name, simdb_run):
     assert f"no file or folder {name}\n" in simdb_run("dedup", name).notes
 
 
-def test_an_error_is_printed_in_words_of_the_command_line(simdb_run):
+@over(
+    ("words", "told"),
+    [
+        ("stats nowhere", "simdb create nowhere makes one"),
+        ("create db", "simdb insert db SOURCE adds to it"),
+        ("pairs pages.jsonl", "simdb dedup finds near-duplicates in files"),
+        ("create :memory:", "simdb: a database is a directory on a local disk\n"),
+        ("query db fox --search bphs --recall 1 --similarity .5", "use --search exhaustive"),
+    ],
+)
+def test_an_error_is_printed_in_words_of_the_command_line(simdb_run, words, told):
     simdb_run("create", "db")
-
-    assert simdb_run("stats", "nowhere").notes == (
-        "simdb: there is no database at nowhere; simdb create nowhere makes one\n"
-    )
-    assert simdb_run("create", "db").notes == (
-        "simdb: there is a database at db already; simdb insert db SOURCE adds to it\n"
-    )
     Path("pages.jsonl").write_text("")
-    assert simdb_run("pairs", "pages.jsonl").notes == (
-        "simdb: pages.jsonl is a file; a database is a directory;"
-        " simdb dedup finds near-duplicates in files\n"
-    )
-    assert simdb_run("create", ":memory:").notes == (
-        "simdb: a database is a directory on a local disk\n"
-    )
-    assert (
-        "use --search exhaustive"
-        in simdb_run(
-            "query", "db", "a text", "--search", "bphs", "--recall", "1", "--similarity", "0.5"
-        ).notes
-    )
+
+    assert told in simdb_run(*words.split()).notes
 
 
 def test_an_argument_is_the_option_that_the_command_has_for_it(simdb_run):
