@@ -6,7 +6,6 @@ import threading
 import time
 
 import lmdb
-import numpy as np
 import pytest
 from soundness import TINY
 
@@ -196,18 +195,6 @@ def test_threads_that_close_one_database_leave_another_open(open_database, monke
     assert len(kept) == 0
 
 
-def test_two_databases_on_one_path_share_what_is_committed(open_database):
-    first = open_database(options=TINY)
-    second = open_database()
-
-    first.insert(1, 1)
-    second.insert(2, 2)
-    first.close()
-    second.compact()
-
-    assert list(second) == [1, 2]
-
-
 def test_another_durability_in_one_process_is_refused(open_database):
     open_database(durability="none")
 
@@ -227,21 +214,6 @@ def test_pickling_opens_the_same_database_again(open_database):
     reader = pickle.loads(pickle.dumps(open_database(mode="r")))
     with reader, pytest.raises(simdb.ReadOnlyError):
         reader.insert(3, 3)
-
-
-def test_a_copy_is_a_database_of_its_own(open_database, tmp_path):
-    database = open_database(options=TINY)
-    database.insert_many(range(30), np.arange(30, dtype=np.uint64), list(range(30)))
-    database.delete(3)
-
-    database.copy(tmp_path / "copy")
-    database.insert("later", 7)
-
-    copied = open_database(tmp_path / "copy", "w")
-    assert list(copied) == [id for id in range(30) if id != 3]
-    assert copied.get(29).metadata == 29
-    copied.insert("own", 5)
-    assert "own" not in database
 
 
 def test_a_copy_to_an_impossible_place_is_refused_by_name(database, tmp_path):

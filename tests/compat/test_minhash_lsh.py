@@ -521,6 +521,15 @@ def test_hash_values_can_be_given_and_copies_are_independent() -> None:
     assert not first.is_empty()
 
 
+@over("recorded", RECORDED["bands"][::7])
+def test_bands_are_those_of_datasketch(recorded) -> None:
+    threshold, count, weights, *bands = recorded
+
+    index = MinHashLSH(threshold, count, weights=weights)
+
+    assert [index.b, index.r] == bands
+
+
 def test_candidates_are_those_of_datasketch(index) -> None:
     made = minhashes()
 

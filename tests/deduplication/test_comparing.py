@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from families import jaccard
 
 import simdb
 from simdb.core.options import Options
@@ -25,14 +26,6 @@ WORDS = [f"w{at}" for at in range(40)]
 TEXTS = [
     " ".join([*WORDS[:at], *(f"v{at}x{i}" for i in range(40 - at))]) for at in range(40, -1, -4)
 ]
-
-
-def jaccard(one, other):
-    first, second = (
-        {tuple(words[at : at + 3]) for at in range(len(words) - 2)}
-        for words in (TEXTS[one].split(), TEXTS[other].split())
-    )
-    return len(first & second) / len(first | second)
 
 
 @pytest.mark.parametrize("part", [1, 3, 1 << 15])
@@ -62,7 +55,10 @@ def test_pairs_have_their_exact_similarity_unless_they_surely_do_not_match(
 
     place = range(len(TEXTS)) if order is None else order.tolist()
     truth = np.array(
-        [jaccard(place[one], place[other]) for one, other in zip(left, right, strict=True)]
+        [
+            jaccard(TEXTS[place[one]], TEXTS[place[other]])
+            for one, other in zip(left, right, strict=True)
+        ]
     )
     np.testing.assert_allclose(found[truth >= 0.8], truth[truth >= 0.8], rtol=1e-6)
     assert (found[truth < 0.8] < 0.8).all()
