@@ -121,19 +121,6 @@ def test_compaction_makes_pieces_without_gaps_and_joins_later_runs_with_them(sto
     assert_right(stored, [*KEPT, *range(100, 108)])
 
 
-def test_compaction_ends_an_unfinished_merge_of_many_documents(open_database):
-    database = open_database(options=TINY, durability="none")
-    with merging_slowly(longest=100), writing_ahead(least=1000, longest=100):
-        for first in range(0, 35, 5):
-            database.insert_many(range(first, first + 5), BITS[first : first + 5])
-    assert unfinished(database) is not None
-
-    database.compact()
-
-    assert stray_values(database) == []
-    assert_right(database, range(35))
-
-
 @pytest.mark.parametrize(("number", "verb"), [(9, insert_more), (2, compact)])
 def test_what_a_killed_process_has_written_ahead_does_not_count(stored, verb, number):
     leave(stored, number, verb)

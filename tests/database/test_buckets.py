@@ -4,7 +4,6 @@ Documents in large groups, crowds, are put off, and come back group by group.
 """
 
 import numpy as np
-import pytest
 from near_copies import near_copies
 from oracle import components, stars
 from over import over
@@ -12,9 +11,8 @@ from over import over
 import simdb
 from simdb.core import kernel
 from simdb.database.search import buckets
-from simdb.database.search.buckets import Buckets, Crowds, buckets_of, unconnected_pairs
+from simdb.database.search.buckets import Buckets, unconnected_pairs
 from simdb.database.search.methods import bands, exhaustive
-from simdb.storage.table import Table
 
 SKETCH = simdb.Minhash(permutations=32, stored_bits=8, shingle=1)
 
@@ -74,12 +72,6 @@ def test_what_is_compared_connects_what_all_pairs_connect(monkeypatch, share, mo
     assert set(ordered) <= set(inside)
 
 
-def test_near_copies_are_compared_with_one_of_them():
-    every = compared([500, 300], np.ones((800, 800), np.bool_), kernel.Forest(800))
-
-    assert len(every) == 499 + 299
-
-
 def test_documents_outside_a_flood_are_compared_with_all_of_it():
     matches = np.zeros((60, 60), np.bool_)
     matches[:58, :58] = True
@@ -90,19 +82,6 @@ def test_documents_outside_a_flood_are_compared_with_all_of_it():
 
     assert forest.labels().tolist() == [*[0] * 58, 58, 0]
     assert len(every) < 4 * 60
-
-
-def test_buckets_have_two_or_more_documents():
-    keys = np.array([1, 1, 2, 5, 5, 5, 9], np.uint64)
-    ordinals = np.array([4, 6, 0, 1, 2, 3, 5], np.uint32)
-    directory = np.empty(0, np.uint32)
-
-    found = buckets_of(Table(keys, ordinals, directory))
-    none = buckets_of(Table(keys[:0], ordinals[:0], directory))
-
-    assert found.ordinals.tolist() == [4, 6, 1, 2, 3]
-    assert (np.diff(found.numbers) != 0).tolist() == [False, True, False, False]
-    assert list(unconnected_pairs(none, kernel.Forest(0))) == []
 
 
 def test_clusters_of_signatures_are_those_of_all_pairs(open_database, monkeypatch):
@@ -153,45 +132,6 @@ def test_texts_decide_about_a_flood_of_signatures_as_about_its_pairs(open_databa
 
     assert [each.ids for each in clusters] == components(range(len(texts)), edges)
     assert len(clusters) >= 4
-
-
-@pytest.fixture
-def forest(monkeypatch):
-    """Return a forest of 20 numbers in which groups of four are crowds."""
-    monkeypatch.setattr(buckets, "CROWD_MIN", 4)
-    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
-    monkeypatch.setattr(buckets, "COUNTED_PAIRS", 3)
-    return kernel.Forest(20)
-
-
-def numbers(*values):
-    return np.array(values, np.uint32)
-
-
-def test_members_of_crowds_are_put_off_and_others_are_not(forest):
-    forest.join(numbers(1, 1, 1, 8, 8), numbers(3, 5, 7, 9, 10))
-    put_off = Crowds(forest)
-
-    left = put_off.put_off(numbers(7, 0, 9, 3, 12))
-
-    groups = [
-        (group.tolist(), np.flatnonzero(inside).tolist()) for group, inside in put_off.groups()
-    ]
-    assert left.tolist() == [0, 9, 12]
-    assert groups == [([3, 7], [1, 3, 5, 7])]
-
-
-def test_a_group_that_grew_becomes_a_crowd(forest):
-    put_off = Crowds(forest)
-    first = put_off.put_off(numbers(0, 1))
-    forest.join(numbers(0, 1, 2), numbers(1, 2, 3))
-    put_off.found(3)
-
-    second = put_off.put_off(numbers(2, 3, 4))
-
-    assert first.tolist() == [0, 1]
-    assert second.tolist() == [4]
-    assert [group.tolist() for group, _ in put_off.groups()] == [[2, 3]]
 
 
 def test_a_crowd_is_found_with_the_members_that_few_others_match(monkeypatch, tmp_path):

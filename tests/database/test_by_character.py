@@ -45,14 +45,6 @@ def test_a_database_cuts_as_it_was_created_also_as_a_copy_and_a_loaded_dump(tmp_
         assert answers(other, options=options) == expected
 
 
-def test_the_other_choice_is_refused_by_name(tmp_path):
-    simdb.open(tmp_path / "db").close()
-    other = simdb.Options(sketch=simdb.Simhash(by_character="cjk"))
-
-    with pytest.raises(simdb.OptionError, match="by_character is 'spaceless', not 'cjk'"):
-        simdb.open(tmp_path / "db", options=other)
-
-
 def test_an_idf_table_of_another_choice_is_refused_also_from_a_file(tmp_path):
     old = simdb.fit_idf(TEXTS, simdb.Simhash(shingle=1, by_character="cjk"))
     simdb.save_idf(old, tmp_path / "cjk.idf")

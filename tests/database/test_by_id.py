@@ -52,15 +52,6 @@ def test_items_cross_parts_and_runs(tmp_path):
         assert found == {id: (id, id) for id in range(2500) if id % 5}
 
 
-def test_items_see_the_state_when_they_began(filled):
-    items = filled.items()
-    first = next(items)
-    filled.delete("a")
-    filled.insert("later", 4)
-
-    assert [id for id, _ in [first, *items]] == ["a", 1, b"c"]
-
-
 def test_items_of_a_transaction_include_what_is_staged_and_allow_changes(filled):
     with filled.write() as transaction:
         transaction.insert("staged", 7, "new")

@@ -2,7 +2,6 @@ import os
 
 import numpy as np
 
-import simdb
 from simdb.database.maintenance import compaction
 
 TEXT = "one two three four five six seven eight nine ten"
@@ -24,17 +23,6 @@ def test_compaction_shrinks_the_file_when_alone(database):
     assert sorted(os.listdir(database.path)) == [
         "data.mdb", "lock.mdb", "presence.lock", "writer.lock",
     ]  # fmt: skip
-
-
-def test_compaction_under_a_snapshot_says_why_the_file_keeps_its_size(database):
-    fill(database)
-    with database.read() as snapshot:
-        report = database.compact()
-
-        assert report.note == "the file was not shrunk: snapshots of this process are open"
-        assert list(snapshot) == list(range(100))
-        assert snapshot.query(7 << 7, distance=0) == [simdb.Match(7, 0)]
-    assert list(database) == list(range(100))
 
 
 def test_a_database_can_be_compacted_after_everything_was_deleted(database):
@@ -73,16 +61,3 @@ def test_a_leftover_of_an_interrupted_compaction_is_replaced(database):
     assert report.note == ""
     assert not os.path.exists(leftover)
     assert len(database) == 100
-
-
-def test_a_reader_that_began_before_goes_on_after_compaction_in_another_database(open_database):
-    first = open_database()
-    second = open_database()
-    fill(first)
-    assert len(second.query(7 << 7, distance=0)) == 1
-
-    first.delete(3)
-    first.compact()
-
-    assert list(second) == [id for id in range(100) if id != 3]
-    assert second.query(7 << 7, distance=0) == [simdb.Match(7, 0)]

@@ -36,16 +36,6 @@ def test_the_same_batch_claimed_again_matches_as_the_first_time_or_itself(databa
     assert list(database) == ["a", "b", "empty"]
 
 
-def test_a_signature_claimed_again_matches_itself(open_database):
-    database = open_database(options=simdb.Options(sketch=simdb.Minhash()))
-    database.add_many_if_new(["a", "b"], [PAGE, OTHER])
-
-    found = database.add_many_if_new(["b", "a"], [OTHER, PAGE])
-
-    assert list(found) == [[simdb.Match("b", 0, 1.0)], [simdb.Match("a", 0, 1.0)]]
-    assert database.add_if_new("a", PAGE) == simdb.Match("a", 0, 1.0)
-
-
 def test_equal_bits_with_other_weights_are_another_document(database):
     database.insert("page", PAGE)
     bits = database.get("page").fingerprint.bits

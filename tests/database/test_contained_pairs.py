@@ -163,12 +163,3 @@ def test_a_left_document_without_a_text_is_told():
 
         with pytest.raises(simdb.InputError, match="no text of 'b'"):
             list(database.find_all(contained=0.5, texts={"a": words}))
-
-
-def test_documents_without_words_are_in_no_pair():
-    with simdb.open(None, options=OPTIONS) as database:
-        assert list(database.find_all(contained=0.5)) == []
-
-        database.insert_many({"a": "", "b": "..."})
-
-        assert list(database.find_all(contained=0.5)) == []

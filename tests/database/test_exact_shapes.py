@@ -87,31 +87,3 @@ def test_connected_clusters_and_stars_are_those_of_the_double_loop(shape, has_fe
 
             assert [cluster.ids for cluster in found] == components(texts, matching(shape))
             assert [cluster.ids for cluster in starred] == stars(texts, matching(shape))
-
-
-def test_the_shapes_are_what_they_are_called():
-    sizes = {
-        shape: sorted(map(len, components(range(len(texts)), matching(shape))))
-        for shape, texts in SHAPES.items()
-    }
-
-    assert sizes["a chain at the threshold"] == [60]
-    assert sizes["a star whose centre comes last"] == [21]
-    assert sizes["two cliques with one bridge"] == [51]
-    assert sizes["two cliques without a bridge"] == [25, 25]
-    assert len(sizes["near copies"]) > 3
-
-
-def test_near_copies_cost_what_their_documents_cost(tmp_path):
-    """Each of few pairs decides, and a document is read once, whatever the number of its pairs."""
-    texts, asked = near_copies(600), []
-
-    def read(ids):
-        asked.extend(ids)
-        return [texts[id] for id in ids]
-
-    with simdb.open(tmp_path / "db") as database:
-        database.insert_many(range(600), texts)
-        database.find_clusters(verify="exact", texts=read)
-
-    assert len(asked) == len(set(asked)) > 500

@@ -48,12 +48,20 @@ def rows_of(matches):
     method=st.sampled_from([None, "auto", "exhaustive", "bphs"]),
     recall=st.sampled_from([None, 0.5, 1.0]),
     prefers_tables=st.booleans(),
+    most=st.sampled_from([3, 1000]),
 )
 def test_every_method_equals_the_oracle(
-    tmp_path_factory, shape, stored, asked, distance, method, recall, prefers_tables
+    tmp_path_factory, shape, stored, asked, distance, method, recall, prefers_tables, most
 ):
     oracle = Oracle({id: Stored(bits) for id, bits in enumerate(stored)})
-    with tables_first(prefers_tables), open_with(tmp_path_factory, *shape) as database:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        tables_first(prefers_tables),
+        open_with(tmp_path_factory, *shape) as database,
+    ):
+        for name in ("lookup.PART_QUERIES", "couples.CHUNK_PAIRS", "couples.LOOKUP_QUERIES"):
+            patch.setattr(f"simdb.database.search.{name}", most)
+        patch.setattr("simdb.database.search.lookup.PART_MEASURED", min(most, 4))
         for start in range(0, len(stored), 7):
             part = stored[start : start + 7]
             database.insert_many(range(start, start + len(part)), part)
@@ -106,28 +114,6 @@ def test_thousands_of_documents_are_found_exactly(tmp_path_factory, blocks, lead
     assert sorted_rows(left, right) == sorted_rows(live[rows], live[columns])
     assert np.array_equal(pairs.distance, differing[left, right])
     assert {id for cluster in clusters for id in cluster} == {*left.tolist(), *right.tolist()}
-
-
-def test_batches_larger_than_a_part_are_joined_right(tmp_path_factory, monkeypatch):
-    monkeypatch.setattr("simdb.database.search.lookup.PART_QUERIES", 7)
-    monkeypatch.setattr("simdb.database.search.lookup.PART_MEASURED", 3)
-    monkeypatch.setattr("simdb.database.search.couples.CHUNK_PAIRS", 5)
-    monkeypatch.setattr("simdb.database.search.couples.LOOKUP_QUERIES", 4)
-    bits = neighbourhood(9, 200)
-    oracle = Oracle({id: Stored(int(each)) for id, each in enumerate(bits)})
-    with open_with(tmp_path_factory, 4, 1) as database:
-        database.insert_many(range(200), bits)
-
-        for distance in (2, 9):
-            found = database.query_many(bits, distance=distance)
-            pairs = database.find_all(distance=distance)
-            clusters = database.find_clusters(distance=distance)
-
-            assert rows_of(found) == [oracle.query(int(each), distance) for each in bits]
-            assert {(pair.left, pair.right): pair.distance for pair in pairs} == oracle.find_all(
-                distance
-            )
-            assert [cluster.ids for cluster in clusters] == oracle.find_clusters(distance)
 
 
 def test_mixed_documents_are_asked_by_distance(tmp_path_factory):

@@ -7,8 +7,6 @@ from oracle import distances
 from pricing import serves, tables_first
 
 import simdb
-from simdb.core import bits as bit_blocks
-from simdb.database.search.methods.permuted import probe_of
 
 COUNT = 600
 
@@ -66,9 +64,11 @@ def test_every_verb_finds_what_comparing_all_finds(tmp_path, shape, distance, cr
         )
         pairs = database.find_all(distance=distance)
         found_pairs = sorted(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+        told = [database.explain(*pair, distance=distance) for pair in found_pairs[::50]]
 
     assert (plan.method, plan.recall, plan.flips) == ("bphs", 1.0, max(plan.table_flips))
     assert serves(*shape, plan.table_flips, distance)
+    assert all(each.is_found and each.probe for each in told)
     assert rows_of(many) == expected
     assert rows_of(alone) == expected
     assert rows_of(in_chunks) == expected
@@ -107,23 +107,3 @@ def test_a_plan_says_which_tables_are_read_and_with_how_many_flips():
     assert (equal.tables, equal.table_flips, equal.probes) == (1, (0, -1, -1, -1), 1)
     assert (equal.header_bits, plan.header_bits) == (22, 16)
     assert equal.reason == "1 table finds all within distance 0 for certain"
-
-
-def test_a_match_is_explained_by_the_first_table_that_reaches_it_with_its_own_flips():
-    plan = planned(1e7, distance=4, has_weights=False)
-    masks = bit_blocks.leading_masks(4, 1)
-    highest = [1 << (63 - 16 * block) for block in range(4)]
-
-    probes = [
-        probe_of(plan, 0, stored, masks)
-        for stored in (highest[0], highest[0] | 1 << 60, 0, sum(highest))
-    ]
-
-    assert plan.table_flips == (1, 0, 0, 0)
-    assert probes == [
-        simdb.Probe(0, (63,), None),
-        simdb.Probe(1, (), None),
-        simdb.Probe(0, (), None),
-        simdb.Probe(0, (63,), None),
-    ]
-    assert probe_of(plan, 0, sum(highest) | 1 << 60, masks) is None

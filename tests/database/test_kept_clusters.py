@@ -244,18 +244,6 @@ def test_equal_documents_are_looked_up_once(open_database, monkeypatch):
     assert asked == [0]
 
 
-def test_a_snapshot_has_the_clusters_of_its_time(open_database):
-    database = open_database(options=BY_DISTANCE)
-    database.insert_many(["a", "b"], [1, 1])
-    with database.read() as snapshot:
-        database.insert("c", 3)
-        database.delete("a")
-
-        assert snapshot.cluster("b") == ["a", "b"]
-        assert ids_of(snapshot.find_clusters()) == [["a", "b"]]
-    assert database.cluster("b") == ["b", "c"]
-
-
 def test_another_bound_is_searched_for(open_database):
     database = open_database(options=BY_DISTANCE)
     ranks = [{"rank": 3}, {"rank": 1}, None]
@@ -267,18 +255,6 @@ def test_another_bound_is_searched_for(open_database):
     assert ids_of(database.find_clusters(policy="star")) == [["a", "b"]]
 
 
-def test_a_database_that_keeps_no_clusters_names_the_option(open_database):
-    database = open_database(options=TINY)
-    database.insert("a", 1)
-
-    with pytest.raises(simdb.OptionError, match="keep_clusters='distance'"):
-        database.cluster("a")
-    stats = database.stats()
-    assert stats.cluster_count is None
-    assert "clusters" not in stats.section_bytes
-    assert "keep_clusters" not in stats.options
-
-
 def test_another_option_and_an_unknown_document_are_refused(open_database, tmp_path):
     database = open_database(options=BY_DISTANCE)
     assert len(database.find_clusters()) == 0
@@ -287,6 +263,10 @@ def test_another_option_and_an_unknown_document_are_refused(open_database, tmp_p
         database.cluster("a")
     with pytest.raises(simdb.OptionError, match="keep_clusters is 'distance', not 'none'"):
         simdb.open(tmp_path / "db", options=TINY)
+    plain = open_database(tmp_path / "plain", options=TINY)
+    with pytest.raises(simdb.OptionError, match="keep_clusters='distance'"):
+        plain.cluster("a")
+    assert plain.stats().cluster_count is None
     with pytest.raises(simdb.OptionError, match="keep_clusters must be one of"):
         simdb.Options(keep_clusters=True)
     with pytest.raises(simdb.OptionError, match="store_volatility"):

@@ -127,14 +127,6 @@ def test_tables_are_made_once_enough_is_asked_and_only_if_they_fit(open_database
     check_answers(database, 3)
 
 
-def test_a_method_by_name_has_its_tables(open_database):
-    database = filled(open_database)
-    database.query(int(BITS[0]), distance=3, search="bphs")
-
-    with database._store.state() as state:
-        assert all(run.has_tables for run in state.runs)
-
-
 def test_a_document_without_weights_gives_its_run_all_tables(open_database):
     database = filled(open_database)
     database.compact()

@@ -102,24 +102,6 @@ def test_claims_decide_the_same_in_gathered_tables(database, weights, monkeypatc
     assert best == [*stored_before, *[None] * (PART - 20), *again]
 
 
-def test_tables_are_gathered_once_and_again_for_other_runs(database, weights, monkeypatch):
-    calls = []
-    whole = claim.gathered_whole
-    monkeypatch.setattr(claim, "gathered_whole", lambda *given: calls.append(1) or whole(*given))
-    sketches = sketches_of(database, weights)
-    with database.write() as transaction:
-        lookups = Lookups(transaction, ASKED, None, is_exact=False, expected=10**6, threads=2)
-        lookups.find([], sketches.taken(slice(0)))
-        assert not calls
-        assert found_by(lookups, sketches, 400)[COUNT + 20 :] == [None] * (PART - 20)
-        assert len(calls) == 1
-        transaction.insert_many(
-            range(COUNT + 20, COUNT + PART), fingerprints(weights[COUNT + 20 :])
-        )
-        assert found_by(lookups, sketches, 400)[COUNT:] == [*range(COUNT, COUNT + PART)]
-        assert len(calls) == 2
-
-
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
 def test_without_a_known_text_estimates_decide_as_if_each_text_were_unknown(open_database, sketch):
     words = [f"w{at}" for at in range(600)]
