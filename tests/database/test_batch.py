@@ -7,6 +7,7 @@ import pytest
 from oracle import Oracle, Stored
 from over import over
 from soundness import TINY
+from weighted import bits_of, fingerprints
 
 import simdb
 from simdb.storage import layout
@@ -103,6 +104,30 @@ def test_similar_texts_are_those_that_a_query_finds(monkeypatch, limit, method, 
         assert all(row == [] or row[0] in all for row, all in zip(found, every, strict=True))
     else:
         assert list(found) == list(every)
+
+
+def test_documents_of_every_kind_are_stored_as_by_insert_many(tmp_path, open_database):
+    generator = np.random.default_rng(4)
+    weights = generator.normal(size=(9, 64))
+    kinds = {
+        "features": [simdb.Features(np.arange(n + 1, dtype=np.uint64)) for n in range(9)],
+        "vectors": generator.normal(size=(9, 40)),
+        "fingerprints": fingerprints(weights),
+        "bits": bits_of(weights),
+    }
+    options = simdb.Options(delta_documents=4, growth=2)
+    plain = open_database(tmp_path / "plain", options=options)
+    batched = open_database(tmp_path / "batched", options=options)
+    for name, documents in kinds.items():
+        ids = [f"{name} {n}" for n in range(9)]
+
+        plain.insert_many(ids, documents)
+        batched.insert_batch(ids, documents, distance=0)
+
+    ids = list(plain)
+    assert list(batched) == ids
+    assert plain.get_many(ids) == batched.get_many(ids)
+    assert batched.stats().empty_count == plain.stats().empty_count
 
 
 def test_in_a_transaction_what_was_staged_is_seen_and_an_abort_forgets_it(database):

@@ -80,6 +80,7 @@ def test_documents_outside_a_flood_are_compared_with_all_of_it():
 
     every = compared([60], matches, forest)
 
+    assert compared([], matches, forest) == []
     assert forest.labels().tolist() == [*[0] * 58, 58, 0]
     assert len(every) < 4 * 60
 

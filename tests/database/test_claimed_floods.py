@@ -15,6 +15,7 @@ SHARING = simdb.Options(
     sketch=simdb.Minhash(permutations=32, shingle=1), bands=32, rows=1, delta_documents=16
 )
 FINGERPRINTS = simdb.Options(delta_documents=16)
+PAGE = " ".join(f"word{at}" for at in range(200))
 
 
 @pytest.fixture
@@ -141,34 +142,31 @@ def test_a_match_behind_a_flood_of_candidates_that_are_none_is_found(open_databa
 
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash(stored_bits=8)])
 def test_a_flood_in_one_call_costs_few_comparisons_for_each_document(open_database, counts, sketch):
-    words = " ".join(f"word{at}" for at in range(200))
     database = open_database(options=simdb.Options(sketch=sketch))
 
-    database.add_many_if_new(range(2000), [f"{words} {at}" for at in range(2000)])
+    database.add_many_if_new(range(2000), [f"{PAGE} {at}" for at in range(2000)])
 
     assert len(database) == 1
     assert sum(counts) < 150 * 2000
 
 
-def test_claims_against_stored_signatures_look_at_few_of_a_flood(open_database, counts):
-    words = " ".join(f"word{at}" for at in range(200))
-    database = open_database(options=simdb.Options(sketch=simdb.Minhash()))
-    database.insert_many(range(5000), [f"{words} {at}" for at in range(5000)])
+@pytest.mark.parametrize(
+    ("sketch", "documents", "share"),
+    [
+        (simdb.Minhash(), [f"{PAGE} {at}" for at in range(5000)], 2),
+        (simdb.Simhash(), [5] * 20_000, 4),
+    ],
+    ids=["signatures", "fingerprints"],
+)
+def test_claims_against_a_stored_flood_look_at_few_of_it(
+    open_database, counts, sketch, documents, share
+):
+    database = open_database(options=simdb.Options(sketch=sketch))
+    database.insert_many(range(len(documents)), documents)
 
-    database.add_many_if_new(["a", "b"], [f"{words} a", f"{words} b"])
-    assert database.add_if_new("c", f"{words} c") is not None
+    found = database.add_many_if_new(["a", "b"], documents[:2])
 
-    assert len(database) == 5000
-    assert 2 <= max(counts) <= 2 * 2 * claim.MATCHES_ENOUGH
-
-
-def test_claims_against_many_copies_look_at_few_of_them(open_database, counts):
-    database = open_database()
-    database.insert_many(range(20_000), [5] * 20_000)
-
-    found = database.add_many_if_new(["a", "b"], [5] * 2)
-
-    assert found.distances.tolist() == [0, 0]
-    assert 2 <= max(counts) <= 2 * 4 * claim.MATCHES_ENOUGH
-    assert database.add_if_new("c", 5).distance == 0
-    assert len(database) == 20_000
+    assert list(map(len, found)) == [1, 1]
+    assert database.add_if_new("c", documents[0]) is not None
+    assert len(database) == len(documents)
+    assert 2 <= max(counts) <= 2 * share * claim.MATCHES_ENOUGH
