@@ -26,16 +26,6 @@ def words(seed, count):
     return [generator.getrandbits(64) for _ in range(count)]
 
 
-def permute(word, mask):
-    """Return the bits in `mask`, highest first, then the other bits."""
-    leading = [bit for bit in range(63, -1, -1) if mask >> bit & 1]
-    following = [bit for bit in range(63, -1, -1) if not mask >> bit & 1]
-    key = 0
-    for bit in leading + following:
-        key = key << 1 | (word >> bit & 1)
-    return key
-
-
 def entry_sum(keys, ordinals):
     """Return the checksum of entries by its definition."""
     total = 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from arrange_oracle import ALL_ONES, SIZES, odd, words
 from over import over
+from search_oracle import permute
 
 from simdb.core.bits import leading_masks
 from simdb.core.errors import CorruptError
@@ -31,13 +32,13 @@ def test_permuting_moves_the_masked_bits_to_the_front(arrange, mask):
 
     arrange.permute(odd(fingerprints, np.uint64), mask, keys)
 
-    assert keys.tolist() == [oracle.permute(word, mask) for word in fingerprints]
+    assert keys.tolist() == [permute(word, mask) for word in fingerprints]
 
 
 @over("mask", MASKS)
 def test_restoring_undoes_permuting(arrange, mask):
     fingerprints = words(mask, 130)
-    keys = odd([oracle.permute(word, mask) for word in fingerprints], np.uint64)
+    keys = odd([permute(word, mask) for word in fingerprints], np.uint64)
     restored = np.zeros(130, np.uint64)
 
     arrange.restore(keys, mask, restored)
@@ -52,7 +53,7 @@ def test_permuting_takes_any_length_and_its_input_as_output(arrange, count):
 
     arrange.permute(both[:count], 0xFFFF << 32, both[:count])
 
-    assert both.tolist() == [*(oracle.permute(word, 0xFFFF << 32) for word in fingerprints), 77]
+    assert both.tolist() == [*(permute(word, 0xFFFF << 32) for word in fingerprints), 77]
 
 
 @over("count", SIZES)
@@ -247,5 +248,5 @@ def test_bins_of_parts_are_sorted_like_the_whole(arrange, count, shift):
         arrange.to_bins(fingerprints[part], ordinals[part], mask, low, shift, own, keys, moved)
     arrange.sort_bins(keys, moved, bounds)
 
-    wanted = sorted((oracle.permute(int(word), mask), at) for at, word in enumerate(fingerprints))
+    wanted = sorted((permute(int(word), mask), at) for at, word in enumerate(fingerprints))
     assert list(zip(keys.tolist(), moved.tolist(), strict=True)) == wanted

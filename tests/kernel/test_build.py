@@ -23,12 +23,8 @@ def source(tmp_path):
     return tmp_path
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
-def test_without_a_working_compiler_the_build_ends_with_what_to_install(
-    source, monkeypatch, compiler
-):
-    monkeypatch.setenv("CC", compiler)
+def test_without_a_working_compiler_the_build_ends_with_what_to_install(source, monkeypatch):
+    monkeypatch.setenv("CC", "false")
 
     build = [sys.executable, SETUP.name, "-q", "build_ext", "--inplace"]
     ended = subprocess.run(build, cwd=source, capture_output=True, text=True, check=False)
@@ -36,7 +32,7 @@ def test_without_a_working_compiler_the_build_ends_with_what_to_install(
     assert ended.returncode == 1
     [sentence] = ended.stderr.splitlines()
     assert sentence.startswith("simdb needs a C compiler and the headers of Python")
-    assert compiler in sentence
+    assert "false" in sentence
     assert "apt-get install gcc python3-dev" in sentence
     # Nothing was translated or compiled before.
     assert sorted(path.name for path in source.rglob("*.*") if path.is_file()) == [

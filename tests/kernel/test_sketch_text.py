@@ -86,20 +86,8 @@ def test_every_ascii_character_has_its_place(sketch: Any, unit: str, lowercase: 
     assert_projects(sketch, texts, unit=unit, shingle=2, lowercase=lowercase)
 
 
-def test_white_space_is_folded_and_cut_off(sketch: Any) -> None:
-    texts = ["", " ", " \t\n", "a", " a", "a ", "  a  b  ", "\u2003a\u3000\u3000b\xa0", "\xa0"]
-
-    assert_projects(sketch, texts, unit="characters", shingle=2)
-
-
 def test_a_text_shorter_than_a_shingle_is_one_feature(sketch: Any) -> None:
     assert_projects(sketch, ["", "one", "one two", "one two three", "a b c d"], shingle=3)
-
-
-def test_each_cjk_character_is_a_word(sketch: Any) -> None:
-    texts = ["\u5317\u4eacabc\u3042 \u30a2\u30fc\uac01x", "abc\u5317", "\u5317", "\u5317a\u4eac"]
-
-    assert_projects(sketch, texts, shingle=2)
 
 
 @over("letter", ["\xe9", "\u0416", "\u2019", "\u5317", "\U0001f600", "\U00010400"])

@@ -93,25 +93,17 @@ def test_a_null_is_refused_with_its_position(sketch):
         sketch.project_texts(column, replace=False, **OPTIONS)
 
 
-def test_a_column_longer_than_a_chunk_is_read_whole(sketch):
-    contents = [f"text {at} \u660e\u6708".encode() for at in range(2500)]
-    column = column_of(contents)
+LONG = ("ab\xe9", "ab\u660e", "ab\U0001f600", "ascii" * 50 + "\u660e")
+
+
+@over("texts", [
+    [f"text {at} \u660e\u6708" for at in range(2500)],
+    [word * (210_000 // len(word)) for word in LONG],
+])  # fmt: skip
+def test_columns_longer_than_a_chunk_and_long_texts_are_read_whole(sketch, texts):
+    column = column_of([text.encode() for text in texts])
 
     weights, _ = sketch.project_texts(column, replace=False, **OPTIONS)
 
-    wanted, _ = _sketch.project_texts(
-        [each.decode() for each in contents], replace=False, **OPTIONS
-    )
-    np.testing.assert_array_equal(weights, wanted)
-
-
-def test_a_long_text_of_each_width_is_decoded(sketch):
-    words = ("ab\xe9", "ab\u660e", "ab\U0001f600", "ascii" * 50 + "\u660e")
-    contents = [(word * (210_000 // len(word))).encode() for word in words]
-
-    weights, _ = sketch.project_texts(column_of(contents), replace=False, **OPTIONS)
-
-    wanted, _ = _sketch.project_texts(
-        [each.decode() for each in contents], replace=False, **OPTIONS
-    )
+    wanted, _ = _sketch.project_texts(texts, replace=False, **OPTIONS)
     np.testing.assert_array_equal(weights, wanted)

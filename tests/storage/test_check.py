@@ -61,25 +61,21 @@ def test_a_missing_column_is_found_without_deep(damaged, name, column):
     assert f"is missing from {name.decode()}" in findings(damaged, deep=False)[0]
 
 
-@pytest.mark.parametrize("name", [layout.table_name(1), layout.IDS])
-def test_keys_out_of_order_are_found(damaged, name):
-    change_column(damaged, name, layout.KEYS, lambda keys: keys[::-1])
-
-    assert any("not sorted at entry 1" in finding for finding in findings(damaged))
-
-
-@pytest.mark.parametrize("name", [layout.table_name(0), layout.IDS])
-def test_a_directory_of_other_keys_is_found(damaged, name):
-    change_column(damaged, name, layout.DIRECTORY, zeros)
-
-    assert any("directory does not fit" in finding for finding in findings(damaged))
+COLUMNS = [
+    (layout.KEYS, lambda keys: keys[::-1], "not sorted at entry 1"),
+    (layout.DIRECTORY, zeros, "directory does not fit"),
+    (layout.ORDINALS, lambda ordinals: ordinals + np.uint32(5), "has ordinals outside 0 .. 40"),
+]
 
 
-@pytest.mark.parametrize("name", [layout.table_name(3), layout.IDS])
-def test_ordinals_that_are_not_there_are_found(damaged, name):
-    change_column(damaged, name, layout.ORDINALS, lambda ordinals: ordinals + np.uint32(5))
+@pytest.mark.parametrize(
+    ("name", "column", "change", "message"),
+    [(name, *column) for name in (layout.table_name(1), layout.IDS) for column in COLUMNS],
+)
+def test_columns_of_other_entries_are_found(damaged, name, column, change, message):
+    change_column(damaged, name, column, change)
 
-    assert any("has ordinals outside 0 .. 40" in finding for finding in findings(damaged))
+    assert any(message in finding for finding in findings(damaged))
 
 
 def test_a_column_that_is_too_short_is_found_without_deep(damaged):

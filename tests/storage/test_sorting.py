@@ -34,8 +34,10 @@ def tiny_bins(monkeypatch):
     monkeypatch.setattr(table, "SAMPLED_KEYS", 30)
 
 
-def check(words, number):
-    """Assert that each table of the words is as numpy sorts it."""
+@over("kind", WORDS)
+@over("number", [1, 2, 5])
+def test_tables_are_sorted_alike_by_any_number_of_threads(tiny_bins, kind, number):
+    words = WORDS[kind]
     ordinals = np.random.default_rng(4).permutation(len(words)).astype(np.uint32)
     keys, sorted_ordinals = np.empty_like(words), np.empty_like(ordinals)
     made = Sorting(words, ordinals, MASKS, number)
@@ -48,9 +50,3 @@ def check(words, number):
 
         assert np.array_equal(keys, wanted[order])
         assert np.array_equal(sorted_ordinals, ordinals[order])
-
-
-@over("kind", WORDS)
-@over("number", [1, 2, 5])
-def test_tables_are_sorted_alike_by_any_number_of_threads(tiny_bins, kind, number):
-    check(WORDS[kind], number)
