@@ -45,32 +45,21 @@ def outcome(sketcher: Any, documents: list[Any], errors: str, is_query: bool) ->
     return row, shapes
 
 
-@pytest.mark.parametrize("sketch", SIMHASHES, ids=str)
+@pytest.mark.parametrize("sketch", SIMHASHES + MINHASHES, ids=str)
 @given(
     document=st.one_of(DOCUMENTS, st.integers(0, 2**64 - 1)),
     errors=st.sampled_from(["strict", "replace"]),
     is_query=st.booleans(),
 )
-def test_a_fingerprint_made_alone_is_the_same(
-    sketch: simdb.Simhash, document: Any, errors: str, is_query: bool
+def test_a_sketch_made_alone_is_the_same(
+    sketch: simdb.Simhash | simdb.Minhash, document: Any, errors: str, is_query: bool
 ) -> None:
-    sketcher = Sketcher(sketch)
+    is_minhash = isinstance(sketch, simdb.Minhash)
+    sketcher = MinHashSketcher(sketch) if is_minhash else Sketcher(sketch)
 
     alone = outcome(sketcher, [document], errors, is_query)
 
     assert alone == outcome(sketcher, [document, "other"], errors, is_query)
-
-
-@pytest.mark.parametrize("sketch", MINHASHES, ids=str)
-@given(document=DOCUMENTS, errors=st.sampled_from(["strict", "replace"]))
-def test_a_signature_made_alone_is_the_same(
-    sketch: simdb.Minhash, document: Any, errors: str
-) -> None:
-    sketcher = MinHashSketcher(sketch)
-
-    alone = outcome(sketcher, [document], errors, True)
-
-    assert alone == outcome(sketcher, [document, "other"], errors, True)
 
 
 @pytest.mark.parametrize("sketch", SIMHASHES, ids=str)

@@ -77,12 +77,9 @@ def test_a_save_that_fails_leaves_the_old_file(path, monkeypatch):
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_a_table_that_is_not_there_is_not_found(tmp_path):
+def test_a_table_that_is_not_there_is_not_found_and_a_directory_is_none(tmp_path):
     with pytest.raises(simdb.NotFoundError, match=r"no IDF table at .*none\.idf"):
         simdb.load_idf(tmp_path / "none.idf")
-
-
-def test_a_directory_is_no_table(tmp_path):
     with pytest.raises(simdb.InputError, match="no regular file"):
         simdb.load_idf(tmp_path)
 

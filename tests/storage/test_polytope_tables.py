@@ -72,18 +72,12 @@ def test_a_header_consists_of_whole_vertices_and_grows_with_the_table():
     assert directory_bits(layout.table_name(2), 5, 0) == 2
 
 
-@over("bits", [7, 13, 18, 22])
-def test_a_stored_directory_may_have_each_of_the_widths(bits):
-    directory = np.zeros((1 << bits) + 1, np.uint32)
-
-    assert stored_bits(NAME, directory, 3, -1) == bits
-
-
-@over("length", [0, 1, 2, 65, 128, 257, (1 << 13)])
-def test_a_stored_directory_of_another_width_is_refused(length):
-    directory = np.zeros(length, np.uint32)
-
-    assert stored_bits(NAME, directory, 3, -1) is None
+@over(("length", "bits"), [
+    *(((1 << bits) + 1, bits) for bits in (7, 13, 18, 22)),
+    *((length, None) for length in (0, 1, 2, 65, 128, 257, 1 << 13)),
+])  # fmt: skip
+def test_a_stored_directory_of_another_width_is_refused(length, bits):
+    assert stored_bits(NAME, np.zeros(length, np.uint32), 3, -1) == bits
 
 
 def test_a_run_with_more_entries_than_weighted_documents_is_refused():

@@ -1,5 +1,6 @@
 """Who has waited long for a lock goes before who comes, and nobody waits for the dead."""
 
+import itertools
 import multiprocessing
 import time
 
@@ -86,13 +87,7 @@ def test_processes_that_write_without_pause_let_another_write(tmp_path):
 
 def _write_for_ever(path, name):
     with simdb.open(path, "w", timeout=None, durability="none") as db:
-        _write_until(db, lambda: False, name)
-
-
-def _write_until(db, is_done, name=0):
-    number = 0
-    while not is_done():
-        with db.write() as transaction:
-            transaction.insert(f"{name} {number}", f"some words {number}")
-            time.sleep(HELD_SECONDS)
-        number += 1
+        for number in itertools.count():
+            with db.write() as transaction:
+                transaction.insert(f"{name} {number}", f"some words {number}")
+                time.sleep(HELD_SECONDS)
