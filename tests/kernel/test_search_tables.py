@@ -102,6 +102,18 @@ def test_each_table_has_its_own_flips(search, flips, header_bits, distance_max):
     assert [tables.lookup_one(each, distance_max, flips, False) for each in queries] == expected
 
 
+@over("header_bits", [0, 5, 15, 16, 17, 20])
+@over("distance", [0, 1])
+def test_bits_that_differ_outside_the_mask_hide_nothing(search, header_bits, distance):
+    masks, flips = leading_masks(4, 1), [-1, 0, -1, -1]
+    run = [(0, 99), *((1 << at, at) for at in range(64))]
+    tables = build(search, masks, [run], header_bits=header_bits)
+
+    found = tables.lookup_one(0, distance, flips, False)
+
+    assert found == oracle.matches(0, run, [], masks, distance_max=distance, flips=flips)
+
+
 @pytest.mark.few(1)
 @over("flips", [[2, 1, 0, -1], [0, 0, 0, 0], [1, 1, 1, 1]])
 @over(("blocks", "header_bits"), [(4, 6), (8, 12)])
