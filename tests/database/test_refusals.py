@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 from weighted import fingerprints
 
 import simdb
 from simdb.database.write import claim
+from simdb.database.write.claim import Refusals
 
 FINGERPRINTS = simdb.Options(sketch=simdb.Simhash(shingle=1), delta_documents=16)
 BANDS = simdb.Options(sketch=simdb.Minhash(shingle=1), bands=1, rows=32, delta_documents=16)
@@ -86,3 +88,31 @@ def test_an_equal_fingerprint_alone_refuses_nothing(open_database, small_groups)
     )
 
     assert stored_of(found) == [*range(60), *range(120, 180)]
+
+
+@given(
+    calls=st.lists(
+        st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5)), max_size=9), max_size=9
+    ),
+    most=st.sampled_from([1, 2, 100]),
+)
+def test_the_leaders_of_a_fingerprint_are_those_noted_with_it(calls, most):
+    noted, expected = Refusals(), {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(claim, "LEADERS_MOST", most)
+        for call in calls:
+            noted.note(
+                np.array([fingerprint for fingerprint, _ in call], np.uint64),
+                np.array([ordinal for _, ordinal in call], np.uint32),
+            )
+            for fingerprint, ordinal in call:
+                expected.setdefault(fingerprint, set()).add(ordinal)
+        found = {at: noted.leaders(np.array([9, at, 9], np.uint64)) for at in range(8)}
+
+    assert {at: again.tolist() for at, (again, _) in found.items()} == {
+        at: [1] if at in expected else [] for at in range(8)
+    }
+    for at, (_, leaders) in found.items():
+        of_it = expected.get(at, set())
+        assert set(leaders.tolist()) <= of_it
+        assert len(leaders) >= min(len(of_it), most)

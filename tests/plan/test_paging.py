@@ -17,6 +17,7 @@ from simdb.plan.problem import (
     Paging,
     PolytopeRun,
     Population,
+    distinct_bits,
     pays_in_windows,
 )
 
@@ -91,6 +92,12 @@ def test_signatures_are_read_where_the_bands_lead():
     assert choose(criterion, SIGNED).page_reads == 0
     assert few.page_reads == pytest.approx(1.5 * one.page_reads)
     assert one.page_reads >= 0.5 * 2 * BANDS.table_count
+
+
+def test_headers_that_differ_in_their_last_bits_share_pages():
+    assert distinct_bits(22, 1) == 13
+    assert distinct_bits(22, 100) == 20
+    assert distinct_bits(5, 1) == 0
 
 
 def test_reading_everything_pays_for_many_queries_only():

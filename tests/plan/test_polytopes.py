@@ -16,8 +16,10 @@ from simdb.plan.polytopes import (
     KEY_SIGNS,
     probe_count,
     simulated,
+    thresholds,
     universal,
 )
+from simdb.plan.problem import PolytopeRun
 
 WIDTHS = (7, 13, 18, 22)
 (SHARES,), (SIMILARITIES,) = simulated()["shares", 0], simulated()["similarities", 0]
@@ -46,6 +48,19 @@ def test_a_universal_threshold_falls_with_more_tables(width, either):
 
     assert found == sorted(found, reverse=True)
     assert found[0] < math.inf
+
+
+@over(("similarity", "share"), [(0.4, 0.9), (0.88, 0.9999)])
+def test_what_was_not_simulated_has_no_threshold(similarity, share):
+    assert universal(similarity, share, width=13, tables=1, either=False) == math.inf
+
+
+def test_every_run_has_the_threshold_of_its_headers():
+    runs = [PolytopeRun(5000, 13), PolytopeRun(70, 7)]
+
+    found = thresholds(runs, 0.88, 0.9, tables=4, either=False)
+
+    assert found == [universal(0.88, 0.9, width=width, tables=4, either=False) for width in (13, 7)]
 
 
 @over(("width", "either"), [(18, False), (7, True)])

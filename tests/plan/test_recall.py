@@ -69,6 +69,13 @@ def test_the_need_is_the_least_cost_of_the_differing_header_bits(shape, header_b
     assert found.tolist() == expected
 
 
+def test_recall_is_the_share_within_theta():
+    sample = np.array([0, 5, 5, 9, UNREACHABLE])
+
+    assert [recall_at(theta, sample) for theta in (0, 4, 5, 9, 1000)] == [0.2, 0.2, 0.6, 0.8, 0.8]
+    assert recall_at(3, sample[:0]) == 1.0
+
+
 def binomial_tail(count, share, least):
     return math.fsum(
         math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(least, count + 1)
