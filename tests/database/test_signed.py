@@ -51,6 +51,7 @@ def filled(open_database, options, documents):
 def test_every_query_finds_what_the_loops_find(filled, options, documents):
     asked = {"search": "banding"}
     oracle = oracle_of(options, documents, is_banded=True)
+
     together = filled.query_many(documents, **asked)
     small = filled.query_many(documents, search=simdb.Search(method="banding", memory_limit=3000))
     stored = filled.query_many(ids=range(len(documents)), **asked)

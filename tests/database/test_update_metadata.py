@@ -1,7 +1,6 @@
 """Metadata that change after their document was stored."""
 
 import random
-from contextlib import suppress
 
 import pytest
 
@@ -34,21 +33,6 @@ def test_an_unknown_id_and_metadata_that_cannot_be_stored_are_refused(database):
         database.update_metadata("a", {1, 2})
 
     assert database["a"].metadata == "old"
-
-
-def test_changes_are_seen_from_their_commit_on_and_not_in_older_snapshots(database):
-    database.insert("a", 1, "old")
-
-    with suppress(KeyError), database.write() as transaction:
-        transaction.update_metadata("a", "aborted")
-        assert transaction["a"].metadata == "aborted"
-        raise KeyError
-    with simdb.open(database.path, "r") as other, database.read() as snapshot:
-        assert other["a"].metadata == database["a"].metadata == "old"
-        database.update_metadata("a", "new")
-
-        assert snapshot["a"].metadata == "old"
-        assert other["a"].metadata == database["a"].metadata == "new"
 
 
 def test_a_block_that_grows_is_split_and_one_that_empties_is_removed(database):
