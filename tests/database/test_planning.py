@@ -65,21 +65,6 @@ def test_a_named_method_that_reaches_less_says_how_much():
     assert "none with search='psm'" in unable.choice
 
 
-def test_a_database_plans_as_if_it_held_more(open_database):
-    database = open_database()
-    bits = np.random.default_rng(1).integers(0, 2**64, 50, np.uint64)
-    database.insert_many(range(50), bits)
-
-    now, later = database.plan(distance=3), database.plan(10_000_000, distance=3)
-
-    assert now.method == "exhaustive"
-    assert later.method == "bphs"
-    assert (later.tables, later.header_bits) == (4, 16)
-    assert later.cost_seconds == planned(1e7, distance=3, has_weights=False).cost_seconds
-    with pytest.raises(simdb.OptionError, match="number of documents"):
-        database.plan(-1)
-
-
 def test_one_table_by_psm_is_the_better_choice_where_four_do_not_fit_into_memory():
     plan = planned(8e9, distance=3, memory=128e9)
 
