@@ -47,13 +47,9 @@ def test_no_command_of_ours_is_answered_as_one_of_another_program():
     ("error", "code", "message"),
     [
         (simdb.OptionError("x"), 2, "simdb: x\n"),
-        (simdb.InputError("x"), 2, "simdb: x\n"),
         (FileNotFoundError("x"), 2, "simdb: x\n"),
         (simdb.NotFoundError("x"), 3, "simdb: x\n"),
-        (simdb.ExistsError("x"), 3, "simdb: x\n"),
-        (simdb.BusyError("x"), 3, "simdb: x\n"),
         (simdb.FullError("x"), 3, "simdb: x\n"),
-        (simdb.FormatError("x"), 3, "simdb: x\n"),
         (simdb.CorruptError("x"), 3, "simdb: x\n"),
         (KeyboardInterrupt(), 130, "simdb: interrupted\n"),
         (MemoryError("Unable to allocate 8 GiB"), 3, "the memory of this process is used up"),

@@ -83,33 +83,6 @@ def test_similar_pairs_are_no_others_and_most(documents, tmp_path):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"similarity": 0.999, "distance": 64 - 1}, {"distance": 6},
-        {"distance": 6, "policy": "star"},
-    ],
-)  # fmt: skip
-def test_clusters_and_stars_are_those_of_a_database(documents, tmp_path, asked):
-    frame, texts = documents
-    sketches = ss.fingerprints(frame).cache()
-
-    rows = ss.clusters(sketches, partitions=5, **asked).collect()
-
-    with simdb.open(tmp_path / "x", "x") as database:
-        ids = sorted(texts)
-        database.insert_many(ids, [texts[id] for id in ids])
-        expected = {
-            (id, cluster.representative)
-            for cluster in database.find_clusters(**asked)
-            for id in cluster.ids
-        }
-    assert len(expected) > 20
-    assert {(row["id"], row["representative"]) for row in rows} == expected
-    assert len(rows) == len(expected)
-
-
-@pytest.mark.few(1)
 def test_many_links_are_joined_in_rounds(documents, tmp_path):
     frame, _ = documents
     sketches = ss.fingerprints(frame).cache()
