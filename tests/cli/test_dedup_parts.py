@@ -1,5 +1,7 @@
 """dedup --unit: parts that occurred before leave the documents, in files of all kinds."""
 
+import json
+
 import pytest
 from led_files import read
 from over import over
@@ -43,6 +45,14 @@ def test_what_is_left_is_written(simdb_run, source, name):
         assert "0 dropped" in again.notes
     assert {row["id"]: row["text"] for row in rows} == LEFT
     assert [int(row["n"]) for row in rows] == [1, 2]
+
+
+def test_standard_input_is_another_run_each_time(simdb_run):
+    given = json.dumps(RECORDS[0]) + "\n"
+
+    runs = [simdb_run("dedup", "-", "--unit", "line", "--db", "db", given=given) for _ in "12"]
+
+    assert [len(ran.rows) for ran in runs] == [0, 1]
 
 
 def test_exit_code_says_that_parts_were_dropped(simdb_run, source):
