@@ -77,6 +77,22 @@ def test_another_delimiter_is_read_and_written_back(simdb_run, given):
     assert Path("k.csv").read_bytes() == b"".join([*lines[:2], *lines[3:]])
 
 
+@over(("options", "mark"), [((), b"\xef\xbb\xbf"), (("--db", "seen"), b"")])
+def test_rows_that_stay_are_copied_byte_for_byte(simdb_run, options, mark):
+    header, *rows = (
+        line.encode()
+        for line in (
+            '"id",text,n\r\n', f'1,"{FOX}","a\nb"\r\n', f'"2",{FOX},x\r\n',
+            f'3,"{SKY}\n""q""",\n', f'4,{SEA},"last"',
+        )
+    )  # fmt: skip
+    Path("a.csv").write_bytes(mark + header + b"\r\n".join(rows))
+
+    simdb_run("dedup", "a.csv", "-o", "k.csv", *options)
+
+    assert Path("k.csv").read_bytes() == header + rows[0] + rows[2] + rows[3] + b"\n"
+
+
 @over("refused", [0, 1 << 14])
 def test_short_rows_get_empty_cells_if_asked_for(simdb_run, monkeypatch, refused):
     monkeypatch.setattr(table_records, "REFUSED_BYTES", refused)

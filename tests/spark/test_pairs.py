@@ -9,15 +9,11 @@ from simdb import spark as ss
 TEXTS = [*copied_texts(1, 400), "", "..."]
 
 
-@pytest.fixture(scope="session", params=["bigint", "string"])
-def documents(spark, request):
-    ids = [7 * at - 900 for at in range(len(TEXTS))]
-    if request.param == "string":
-        ids = [f"https://example/{at}" for at in ids]
-    frame = spark.createDataFrame(
-        list(zip(ids, TEXTS, strict=True)), f"id {request.param}, text string"
-    )
-    return frame.repartition(3), dict(zip(ids, TEXTS, strict=True))
+@pytest.fixture(scope="session")
+def documents(spark):
+    texts = {f"https://example/{7 * at - 900}": text for at, text in enumerate(TEXTS)}
+    frame = spark.createDataFrame(list(texts.items()), "id string, text string")
+    return frame.repartition(3), texts
 
 
 def of_database(path, documents, sketch, **asked):
@@ -37,7 +33,6 @@ def of_spark(frame):
     return found
 
 
-@pytest.mark.few(1)
 def test_pairs_within_a_distance_are_those_of_a_database(documents, tmp_path):
     frame, texts = documents
     sketches = ss.fingerprints(frame).cache()
@@ -51,7 +46,6 @@ def test_pairs_within_a_distance_are_those_of_a_database(documents, tmp_path):
     }
 
 
-@pytest.mark.few(1)
 def test_pairs_of_signatures_are_those_of_a_database(documents, tmp_path):
     frame, texts = documents
     sketch = simdb.Minhash(stored_bits=8)
@@ -66,7 +60,6 @@ def test_pairs_of_signatures_are_those_of_a_database(documents, tmp_path):
     )
 
 
-@pytest.mark.few(1)
 def test_similar_pairs_are_no_others_and_most(documents, tmp_path):
     frame, texts = documents
     sketches = ss.fingerprints(frame).cache()
@@ -82,7 +75,6 @@ def test_similar_pairs_are_no_others_and_most(documents, tmp_path):
         assert similarity == pytest.approx(expected[pair][1])
 
 
-@pytest.mark.few(1)
 def test_many_links_are_joined_in_rounds(documents, tmp_path):
     frame, _ = documents
     sketches = ss.fingerprints(frame).cache()
