@@ -33,17 +33,6 @@ def test_one_word_among_the_numbers_of_a_table_is_noted_and_changes_no_other_gro
     assert "1 of 3 values of 'score' are no numbers, such as 'n/a'" in ran.notes
 
 
-def test_clusters_note_words_among_numbers_as_a_line_for_people(simdb_run, write_lines):
-    write_lines("a.jsonl", *records(9, "x", 10))
-    simdb_run("insert", "d", "a.jsonl", "--metadata")
-
-    ran = simdb_run("clusters", "d", "--keep", "max:score")
-
-    assert ran.rows[0]["representative"] == "2"
-    assert "1 of 3 values of 'score' are no numbers" in ran.notes
-    assert "Warning" not in ran.notes
-
-
 def test_what_an_earlier_run_stored_is_kept_and_that_is_said(simdb_run, write_lines):
     old, worse, better = records(5, 1, 9)
     write_lines("a.jsonl", old)

@@ -217,13 +217,6 @@ def test_a_maintained_cluster_is_shown_for_each_of_its_members(simdb_run):
     assert simdb_run("cluster", "kept", "nobody").code == 3
 
 
-def test_check_finds_nothing_in_a_sound_database(simdb_run, db):
-    ran = simdb_run("check", db, "--deep")
-
-    assert (ran.code, ran.output) == (0, "")
-    assert "no problem found" in ran.notes
-
-
 def test_check_shows_damage_and_its_remedy(simdb_run, db, monkeypatch):
     finding = simdb.Finding("table 3", "run 12 is not sorted at entry 801", "restore it")
     monkeypatch.setattr(simdb.Database, "check", lambda self, deep: iter([finding]))
