@@ -326,4 +326,4 @@ def open_files(folder):
         except OSError:
             continue  # the listing itself
     inside = (name for name in names if name.startswith(f"{folder}{os.sep}"))
-    return [name for name in inside if not name.endswith("idf.table")]
+    return [name for name in inside if "idf.table" not in name]  # also a deleted one
