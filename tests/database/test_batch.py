@@ -145,12 +145,6 @@ def test_in_a_transaction_what_was_staged_is_seen_and_an_abort_forgets_it(databa
     assert list(database) == ["old"]
 
 
-def test_an_empty_batch_is_nothing(database):
-    assert len(database.insert_batch([], [])) == 0
-    assert len(database.insert_batch([], [], search=LIMITED, match="first")) == 0
-    assert list(database) == []
-
-
 @over(
     ("ids", "documents", "settings", "error"),
     [

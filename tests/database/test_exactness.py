@@ -1,11 +1,9 @@
 """Exact means exact: by distance every method finds the matches of a double loop, and no more."""
 
 import hypothesis.strategies as st
-import numpy as np
 import pytest
 from hypothesis import given
-from oracle import Oracle, Stored, distances
-from over import over
+from oracle import Oracle, Stored
 from pricing import tables_first
 from strategies import SHAPES, fingerprints
 
@@ -18,22 +16,6 @@ def open_with(tmp_path_factory, blocks, leading, **settings):
     options = simdb.Options(blocks=blocks, leading=leading, delta_documents=5, growth=2, **settings)
     path = tmp_path_factory.mktemp("exact") / "db"
     return simdb.open(path, options=options, durability="none")
-
-
-def neighbourhood(seed, count, centres=20, flips=6):
-    """Make random fingerprints near a few centres."""
-    generator = np.random.default_rng(seed)
-    bits = generator.integers(0, 2**64, centres, dtype=np.uint64)[
-        generator.integers(0, centres, count)
-    ]
-    for _ in range(flips):
-        places = generator.integers(0, 64, count, dtype=np.uint64)
-        bits ^= (generator.integers(0, 2, count, dtype=np.uint64)) << places
-    return bits
-
-
-def sorted_rows(left, right):
-    return sorted(zip(left.tolist(), right.tolist(), strict=True))
 
 
 def rows_of(matches):
@@ -89,31 +71,6 @@ def test_every_method_equals_the_oracle(
             distance
         )
         assert [cluster.ids for cluster in clusters] == oracle.find_clusters(distance)
-
-
-@over(("blocks", "leading", "distance"), [(1, 1, 3), (8, 1, 8)])
-def test_thousands_of_documents_are_found_exactly(tmp_path_factory, blocks, leading, distance):
-    bits = neighbourhood(blocks * 100 + distance, 1500)
-    asked = np.concatenate([bits[::100], neighbourhood(1, 50)])
-    live = np.flatnonzero(np.arange(1500) % 7)
-    with tables_first(), open_with(tmp_path_factory, blocks, leading) as database:
-        for start in range(0, 1500, 400):
-            database.insert_many(range(start, min(start + 400, 1500)), bits[start : start + 400])
-        database.delete_many(range(0, 1500, 7))
-
-        found = database.query_many(asked, distance=distance)
-        pairs = database.find_all(distance=distance)
-        clusters = database.find_clusters(distance=distance)
-        left, right = pairs.left.astype(int), pairs.right.astype(int)
-
-    rows, columns = np.nonzero(distances(asked, bits[live]) <= distance)
-    queries = np.repeat(np.arange(len(asked)), np.diff(found.offsets))
-    assert sorted_rows(queries, found.ids.astype(int)) == sorted_rows(rows, live[columns])
-    differing = distances(bits, bits)
-    rows, columns = np.nonzero(np.triu(differing[np.ix_(live, live)] <= distance, 1))
-    assert sorted_rows(left, right) == sorted_rows(live[rows], live[columns])
-    assert np.array_equal(pairs.distance, differing[left, right])
-    assert {id for cluster in clusters for id in cluster} == {*left.tolist(), *right.tolist()}
 
 
 def test_mixed_documents_are_asked_by_distance(tmp_path_factory):

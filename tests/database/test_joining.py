@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from oracle import components
 from weighted import fingerprints
 
 import simdb
-from simdb.core import kernel
 from simdb.database.search import buckets
 
 
@@ -37,14 +37,8 @@ def made(open_database):
     return make
 
 
-def components(count, pairs):
-    """Return the set of the connected groups of two or more of `count` documents."""
-    forest = kernel.Forest(count)
-    forest.join(pairs.left.astype(np.uint32), pairs.right.astype(np.uint32))
-    groups = {}
-    for member, label in enumerate(forest.labels().tolist()):
-        groups.setdefault(label, set()).add(member)
-    return {frozenset(group) for group in groups.values() if len(group) > 1}
+def edges(pairs):
+    return list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
 
 
 HEAVY = [150, 60, *[5] * 20, *[1] * 50]
@@ -62,7 +56,7 @@ def test_clusters_are_the_components_of_the_pairs(made, monkeypatch, delta, meth
     weights = grouped_weights(HEAVY, seed=7)
     database = made(weights, delta=delta)
     pairs = database.find_all(search=method, **asked)
-    expected = components(len(weights), pairs)
+    expected = {frozenset(each) for each in components(range(len(weights)), edges(pairs))}
 
     clusters = database.find_clusters(search=method, **asked)
 
@@ -91,4 +85,5 @@ def test_groups_that_nearly_touch_are_connected_as_their_pairs_are(made, monkeyp
 
     clusters = database.find_clusters(search="exhaustive", **asked)
 
-    assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
+    expected = components(range(len(weights)), edges(pairs))
+    assert {frozenset(each) for each in clusters} == {frozenset(each) for each in expected}
