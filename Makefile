@@ -44,7 +44,7 @@ SHARES = --dist each -o console_output_style=classic
 test: $(VENV)/.developed  ## set up, then run the quick tests in JOBS processes
 	@$(IN_MEMORY) $(BIN)/python -m pytest -q -m "not slow" -n $(JOBS) $(SHARES)
 
-test-all: $(VENV)/.developed  ## run all tests, the slow ones too, and more examples of each
+test-all: $(VENV)/.developed  ## run all tests, the slow ones too, with all cases and more examples
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q
 
 OLDEST = build/oldest

@@ -42,7 +42,8 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
+settings.load_profile(PROFILE)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -68,8 +69,11 @@ def pytest_collection_modifyitems(config, items):
     """Leave out the cases of parametrised tests that repeat the power of others.
 
     Of a test with several parameters the cases stay in which each value occurs; of a test marked
-    with `few(n)`, n cases.  Which cases these are depends on no other test.
+    with `few(n)`, n cases.  Which cases these are depends on no other test.  `make test-all` has
+    another profile, and runs all of them.
     """
+    if PROFILE != "quick":
+        return
     cases = defaultdict(list)
     for item in items:
         if hasattr(item, "callspec") and not any(item.iter_markers("slow")):

@@ -103,7 +103,6 @@ def test_the_tutorial_runs_and_shows_what_it_prints(place):
     assert page.ran >= 10
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("name", JOBS)
 def test_a_job_runs_and_shows_what_it_prints(place, name):
     JOBS[name](place)

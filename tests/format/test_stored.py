@@ -39,7 +39,6 @@ def test_a_stored_database_answers_as_it_did(version):
     assert_sound(path)
 
 
-@pytest.mark.few(4)
 def test_a_stored_database_can_be_written_and_compacted(version):
     path, answers = version
     with simdb.open(path, "w") as database:
@@ -54,7 +53,6 @@ def test_a_stored_database_can_be_written_and_compacted(version):
     assert_sound(path)
 
 
-@pytest.mark.few(3)
 @pytest.mark.parametrize("verb", ["compact", "rebuild"])
 def test_a_stored_database_of_fingerprints_gets_cross_polytope_tables(version, verb):
     path, answers = version
@@ -86,7 +84,6 @@ def test_reading_a_stored_database_leaves_the_number_of_its_tables(name, count, 
     assert is_named == (count is not None)
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("name", stored.STORED)
 def test_the_same_documents_give_the_same_answers_today(name, tmp_path):
     answers = json.loads((HERE / name / "answers.json").read_text())
