@@ -21,6 +21,7 @@ from simdb.jobs.deduplication.minima import (
     SortedKeys,
     background_in,
     banding_for,
+    parts_of_keys,
     signer_of,
 )
 from simdb.plan.banding import Banding, candidate_probability
@@ -83,6 +84,17 @@ def test_documents_with_the_key_of_a_band_share_a_bucket(monkeypatch, held, orde
             and (signatures[left, part] == signatures[right, part]).all()
         }  # fmt: skip
     assert rows.shape == (62, COMPARED_MINIMA)
+
+
+def test_many_keys_are_cut_into_128_parts_at_most(monkeypatch):
+    monkeypatch.setattr(minima, "SORTED_KEYS", 1)
+    keys = np.random.default_rng(1).integers(0, 1 << 32, 300, np.uint32).repeat(2)
+
+    parts = [part.shared() for part in parts_of_keys(keys, np.array([0, 7]))]
+
+    assert len(parts) == 128
+    found = sorted(bucket for part in parts for bucket in members_of(part))
+    assert found == [[at, at + 1] for at in range(0, 600, 2) if at not in (0, 6)]
 
 
 @pytest.mark.parametrize("similarity", [0.3, 0.5, 0.8, 0.9, 1.0])
