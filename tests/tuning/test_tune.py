@@ -250,6 +250,15 @@ def test_a_sample_is_a_part_of_many_texts():
     assert sample.total == 5000
 
 
+def test_tags_are_no_words():
+    sample = sample_of(
+        ["<p class='one'>two words</p>", '<a href="x y z">two words</a>', "two words"]
+    )
+
+    assert sample.words == 2
+    assert sample.marked == 2 / 3
+
+
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 ARABIC = "\u0643\u064f\u0644\u064f\u0651 \u0627\u0644\u0646\u0651\u064e\u0627\u0633\u0650"
 WIDE = "\uff36\uff2f\uff2c\uff0e\uff11\uff12"
