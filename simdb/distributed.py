@@ -2,5 +2,4 @@
 
 from simdb.spark import distributed
 
-__getattr__, __dir__ = distributed.__getattr__, distributed.__dir__
-__all__ = distributed.__all__
+__getattr__, __dir__, __all__ = distributed.__getattr__, distributed.__dir__, distributed.__all__

@@ -114,7 +114,10 @@ def test_tables_gathered_in_turns_give_the_pairs_of_all_together(
 ):
     monkeypatch.setattr(kinds, "GATHERED_TABLES", (made,) if made > 4 else ())
     monkeypatch.setattr(polytopes, "GATHERED_SECONDS", -1.0)
-    database.insert_many(range(1260, 1280), [f"a recent text {at} {at}" for at in range(20)])
+    chance = random.Random(4)
+    pages = [" ".join(f"word{chance.randrange(400)}" for _ in range(60)) for _ in range(10)]
+    recent = [*pages, *(f"a recent text {at} {at}" for at in range(10))]  # alike texts of the runs
+    database.insert_many(range(1260, 1280), recent)
     whole, clusters = list_of_pairs(database), clusters_of(database, SWEPT)
     with database._state() as state:
         count = sum(run.info.polytope_count for run in state.runs)

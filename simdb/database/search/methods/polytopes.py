@@ -93,8 +93,9 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     recent = searched(state.over(state.view.only([], state.delta)), is_measured=True).ordinals
     for runs, stored in _runs_of(state, plan):
         for ordinals, either in ((stored, True), (recent, False)):
-            first_found = partial(_first_found, runs, criterion, either=either)
-            yield from _looked_up(state, runs, ordinals, _How(criterion, either), first_found)
+            how = _How(criterion, either)
+            first_found = partial(_first_found, state, runs, how)
+            yield from _looked_up(state, runs, ordinals, how, first_found)
     if not len(recent):
         return
     for couples in links_among(state, criterion, plan, recent):
@@ -255,14 +256,13 @@ def _without(state: State, is_left_out: Bools, query_count: int) -> State:
     return state.over(view)
 
 
-def _first_found(state: State, criterion: Criterion, found: Couples, *, either: bool) -> Couples:
+def _first_found(state: State, runs: State, how: _How, found: Couples) -> Couples:
     """Return the pairs that no document found before; the earlier of two documents comes first.
 
-    `found`: queries with their matches.  `either`: both documents of a pair are looked up, and not
-    only the queries.
+    `found`: queries of `state` with their matches in `runs`.
     """
-    limits = limits_of(state, criterion, either=either).thresholds
-    widths = np.array([run.width for run in polytope_runs(state.view, state.source)], np.uint8)
+    limits = limits_of(runs, how.criterion, either=how.either).thresholds
+    widths = np.array([run.width for run in polytope_runs(runs.view, runs.source)], np.uint8)
     earlier, later = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
     is_new = np.ones(len(found), np.bool_)
 
@@ -272,7 +272,7 @@ def _first_found(state: State, criterion: Criterion, found: Couples, *, either: 
         if not len(some):
             return
         asking, asked = left[some], right[some]
-        numbers = run_of(state.view, asked)
+        numbers = run_of(runs.view, asked)
         is_new[some] = ~kernel.polytope_reaches(
             state.vectors(asking).gather(asking),
             state.vectors(asked).gather(asked),
@@ -281,9 +281,9 @@ def _first_found(state: State, criterion: Criterion, found: Couples, *, either: 
             tables,
         )
 
-    tables = searched_tables(state.view)
+    tables = searched_tables(runs.view)
     leave_out(is_new, later, earlier, tables.start)
-    if either:
+    if how.either:
         # In the tables of this state the earlier document asks first; in those before, both did.
         is_first = found.left == earlier
         leave_out(is_first, earlier, later, tables.start)
