@@ -150,8 +150,8 @@ class Model:
     def recall_of(self, ask):
         """Return the recall promised; 0 if a named method may find less, as its plan says."""
         method, recall = ask.get("search"), ask.get("recall") or self.options.recall
-        if method == "exhaustive":
-            return 1.0
+        if method == "exhaustive" and (self.is_minhash or ask.get("similarity") is None):
+            return 1.0  # by similarity, signs are compared before weights
         is_bound = recall == 1.0 or (method == "bphs" and ask.get("similarity") is None)
         return recall if is_bound or method not in ("bphs", "rotation", "banding") else 0.0
 
