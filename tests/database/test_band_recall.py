@@ -7,6 +7,7 @@ A test fails only if fewer matches are found than by chance once in 1e6 searches
 recall.
 """
 
+import random
 from itertools import count
 
 from binomial import chance_of
@@ -76,3 +77,27 @@ def test_a_plan_says_that_bands_were_made_for_something_else():
     assert lower.method == "exhaustive"
     assert "find 0.673 of documents just as similar as asked" in lower.choice
     assert "higher similarity=" in lower.choice
+
+
+def test_a_match_behind_a_crowd_in_every_band_is_found_by_who_asks_for_a_few(open_database):
+    """Whoever asks for a few candidates of a band asks for all if too few of them match."""
+    chance, words = random.Random(1), [f"q{at}" for at in range(30)]
+    own = [[f"z{number}{at}" for at in range(18)] for number in range(200)]
+    crowd = [" ".join(chance.sample(words, 12) + each) for each in own]
+    sketch = simdb.Minhash(shingle=1, permutations=16)
+    database = open_database(options=simdb.Options(sketch=sketch, bands=2, rows=1))
+    database.insert_many(range(200), crowd)
+    database.insert(200, " ".join(words) + " more")
+
+    with database._state() as state:
+        asked = state.store.sketcher.sketch([" ".join(words)])
+        found = [
+            state.tables()
+            .search(asked.vectors, state.vectors, similarity=0.8, first=first, sure=1, after=None)[
+                1
+            ]
+            .tolist()
+            for first in (0, 2, 10)
+        ]
+
+    assert found == [[200]] * 3

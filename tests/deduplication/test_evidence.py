@@ -190,3 +190,16 @@ def test_nothing_removed_makes_a_page_and_what_cannot_be_one_is_refused(tmp_path
         nothing.report(tmp_path / "none" / "page.html")
     with pytest.raises(simdb.InputError, match=r"a\.jsonl"):
         found.report(tmp_path / "page.html")
+
+
+def test_a_page_replaces_no_file_of_the_reference(tmp_path):
+    (tmp_path / "reference").mkdir()
+    held = tmp_path / "reference" / "page.html"
+    held.write_text("a b c d")
+
+    found = deduplicate(["a b c d", "e"], against=tmp_path / "reference")
+    with pytest.raises(simdb.OptionError, match="which stays as it is"):
+        found.report(held)
+
+    assert found.data == ["e"]
+    assert held.read_text() == "a b c d"
