@@ -11,7 +11,7 @@ from over import over
 from type_checking import checked
 
 import simdb
-from simdb.core import errors
+from simdb.core import documents, errors
 
 WEIGHTS = np.linspace(-1, 1, 64).astype(np.float32)
 BITS = sum(1 << place for place in range(64) if WEIGHTS[place] >= 0)
@@ -379,3 +379,16 @@ def test_every_kind_of_document_is_taken_and_what_is_none_is_found_in_every_verb
     found = Counter(line.split('incompatible type "')[1].split(";")[0] for line in wrong)
     assert len(found) == len(OTHERS)
     assert set(found.values()) == {VERBS.count("document)\n")}
+
+
+def test_every_record_of_values_stays_as_it_is():
+    records = [
+        each
+        for each in (*vars(documents).values(), *(getattr(simdb, name) for name in simdb.__all__))
+        if dataclasses.is_dataclass(each)
+    ]
+
+    changeable = {each.__name__ for each in records if not each.__dataclass_params__.frozen}
+
+    assert len(records) > 30
+    assert changeable == {"Matches", "Verification"}  # gathered while they are read

@@ -104,3 +104,16 @@ def test_probing_is_planned_for_queries_with_weights_where_none_are_stored(
 
     assert named.method == "psm"
     assert usual.method != "psm"
+
+
+@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
+def test_an_index_of_a_million_is_faster_than_an_exhaustive_search_which_has_no_tables(sketch):
+    with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
+        for pairs in (False, True):
+            asked = {"similarity": 0.8, "pairs": pairs}
+            chosen = database.plan(10**6, **asked)
+            exhaustive = database.plan(10**6, search="exhaustive", **asked)
+
+            assert exhaustive.tables == 0
+            assert chosen.tables > 0
+            assert 1e-7 < chosen.cost_seconds < 1e-3 < 2 * exhaustive.cost_seconds
