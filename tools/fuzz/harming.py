@@ -132,7 +132,8 @@ def places(deed):
 
 def killed(session):
     """Kill another process at any place of a deed, at any time, or right after it."""
-    by_place = CAN_INJECT and session.chance.random() < 0.6
+    # Counting the places of deeds with thousands of documents takes minutes.
+    by_place = CAN_INJECT and not session.draw.count and session.chance.random() < 0.6
     rehearsal = Rehearsal(session, places if by_place else lambda deed: deed() and None)
     place, where = rehearsal.seen.draw(rehearsal.own) if by_place else (None, "some time")
     seconds = rehearsal.own.uniform(0, PART_WAY * rehearsal.seconds)
@@ -161,8 +162,8 @@ def killed(session):
 
 def interrupted(session):
     """Interrupt this process at any place of a deed, as Ctrl-C does."""
-    if not CAN_INJECT:
-        return "not with this Python"
+    if not CAN_INJECT or session.draw.count:
+        return "not with this Python, or with so many documents"
     rehearsal = Rehearsal(session, places)
     place, where = rehearsal.seen.draw(rehearsal.own)
     is_done = not Injector(place).run(rehearsal.deed)
