@@ -292,7 +292,8 @@ def test_advice_names_its_shard(path, monkeypatch):
     monkeypatch.setattr(advice, "file_system", lambda path: "nfs")
     with simdb.open_sharded(path) as database:
         messages = [each.message for each in database.advice()]
-        single = [each.message for each in simdb.open(path / "shard-00002").advice()]
+    with simdb.open(path / "shard-00002") as shard:
+        single = [each.message for each in shard.advice()]
 
     assert [message for message in messages if message.startswith("shard-00002: ")] == [
         f"shard-00002: {message}" for message in single
