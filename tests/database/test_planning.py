@@ -117,3 +117,15 @@ def test_an_index_of_a_million_is_faster_than_an_exhaustive_search_which_has_no_
             assert exhaustive.tables == 0
             assert chosen.tables > 0
             assert 1e-7 < chosen.cost_seconds < 1e-3 < 2 * exhaustive.cost_seconds
+
+
+def test_the_header_bits_are_not_those_of_the_directory_where_fewer_are_asked_for():
+    options = simdb.Options(blocks=1, header_offset=-3)
+
+    plans = [
+        planned(2**20, options, similarity=similarity, recall=0.9, search="psm")
+        for similarity in (0.95, 0.995)
+    ]
+
+    assert [plan.header_bits for plan in plans] == [plan.probing.header_bits for plan in plans]
+    assert [plan.header_bits for plan in plans] == [13, 17]
