@@ -26,6 +26,11 @@ DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 KILLED, DYING_SECONDS = "ended with SIGKILL", 20
 
 
+def the_shim():
+    """Return the library between this process and the disk, None if there is none."""
+    return LIBC if hasattr(LIBC, "fault_arm") else None
+
+
 @dataclass
 class Tally:
     """The matches that answers below recall 1 should have and have; `variance` is of `found`."""

@@ -24,7 +24,6 @@ the exit code is 1 then.  What threads and processes do at once depends on their
 """
 
 import argparse
-import ctypes
 import math
 import os
 import random
@@ -48,7 +47,7 @@ sys.path += [
     *(str(ROOT / "tests" / x) for x in ("support", "faults")),
 ]
 
-from cases import Case, Tally, outcome_of  # noqa: E402
+from cases import Case, Tally, outcome_of, the_shim  # noqa: E402
 from simdb.core import kernel  # noqa: E402
 
 # The check of probabilistic answers fails by chance in less than one of a million runs.
@@ -107,7 +106,7 @@ def main(arguments=None):
     count = given.cases or (math.inf if given.seconds else 1)
     until = time.monotonic() + (given.seconds or math.inf)
     counts, kinds, tally, failures, number = Counter(), Counter(), Tally(), 0, 0
-    print(f"fuzzing with --seed {first}{'' if has_shim() else ', without faults'}", flush=True)
+    print(f"fuzzing with --seed {first}{'' if the_shim() else ', without faults'}", flush=True)
     has_room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM_BYTES
     place = MEMORY if has_room and (given.documents or 0) <= LARGE else None
     with tempfile.TemporaryDirectory(prefix="simdb-fuzz-", dir=place) as folder:
@@ -204,10 +203,6 @@ def preload():
         own.replace(built)
         environment = os.environ | {"LD_PRELOAD": str(built), "FAULT_DIRECTORY": "/nowhere"}
         os.execve(sys.executable, sys.orig_argv, environment)
-
-
-def has_shim():
-    return hasattr(ctypes.CDLL(None), "fault_arm")
 
 
 if __name__ == "__main__":

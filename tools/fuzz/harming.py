@@ -7,7 +7,6 @@ before or after it, in the state after it if it was acknowledged, take an insert
 deep check; the session goes on with it.
 """
 
-import ctypes
 import os
 import random
 import shutil
@@ -21,7 +20,7 @@ from images import Disk, entries
 
 import asking
 import simdb
-from cases import KILLED, Tally, outcome_of
+from cases import KILLED, Tally, outcome_of, the_shim
 from injecting import CAN_INJECT, LIBRARY, NEVER, Injector
 
 PROBE = "a probe written afterwards"
@@ -80,8 +79,9 @@ class Rehearsal:
         session.database.close()
         return seen, seconds, session.carry()
 
-    def settle(self, session, *, is_done):
+    def settle(self, session, *, is_done, is_killed=False):
         """Adopt the state of the database, which must be before or after the deed."""
+        self._clean(session, is_killed=is_killed)  # first, since a snapshot can refuse the rest
         if session.database.is_closed:
             session.open("w")
         session.adopt(self.carried)
@@ -104,7 +104,7 @@ class Rehearsal:
             session.look(session.database)
         return "after" if held[0] is not self.before else "before"
 
-    def clean(self, session, *, is_killed):
+    def _clean(self, session, *, is_killed):
         """Check what was made outside of the database, and that nothing else was left."""
         for name in sorted(os.listdir(session.directory)):
             path = os.path.join(session.directory, name)
@@ -155,8 +155,7 @@ def killed(session):
     with os.fdopen(reading) as pipe:
         is_done = pipe.read() != ""
     assert outcome.error in (KILLED, "ended with SIGALRM"), outcome.error
-    state = rehearsal.settle(session, is_done=is_done)
-    rehearsal.clean(session, is_killed=True)
+    state = rehearsal.settle(session, is_done=is_done, is_killed=True)
     return f"{rehearsal.deed.__name__} at {where}: {state}"
 
 
@@ -168,7 +167,6 @@ def interrupted(session):
     place, where = rehearsal.seen.draw(rehearsal.own)
     is_done = not Injector(place).run(rehearsal.deed)
     state = rehearsal.settle(session, is_done=is_done)
-    rehearsal.clean(session, is_killed=False)
     return f"{rehearsal.deed.__name__} at {where}: {state}"
 
 
@@ -205,7 +203,6 @@ def failing(session):
     assert not said or said.startswith(TOLD[name == "EMFILE"]), told
     is_true = rehearsal.deed != session.write or state == "before"
     assert is_true or "nothing was changed" not in said, told
-    rehearsal.clean(session, is_killed=False)
     session.case.counts["errors told"] += bool(said)
     return told
 
@@ -253,12 +250,6 @@ def look_at(path, image, states):
         findings = list(database.check(deep=True))
         assert findings == [], findings[:5]
     shutil.rmtree(path)
-
-
-def the_shim():
-    """Return the library between this process and the disk, None if there is none."""
-    shim = ctypes.CDLL(None)
-    return shim if hasattr(shim, "fault_arm") else None
 
 
 HARMS = [killed, killed, interrupted, interrupted, failing, failing, power_cut]

@@ -257,13 +257,11 @@ class Session:
 
     def copy(self):
         path = os.path.join(self.directory, "copy")
-        shutil.rmtree(path, ignore_errors=True)  # an interrupted copy may have been made
         self.database.copy(path)
         return self.compare_with(path)
 
     def dump(self):
         path = os.path.join(self.directory, "copy")
-        shutil.rmtree(path, ignore_errors=True)
         assert self.database.dump(path + ".dump") == len(self.model)
         simdb.load(path + ".dump", path)
         os.remove(path + ".dump")

@@ -109,19 +109,19 @@ def metadata(data):
 
 @harness(kind_of(layout.DELETED_KIND, bytes(4)))
 def tombstones(data):
-    taking = Taking(data)
-    key = taking.bytes(4).ljust(4, b"\0")
-    stored = with_checksum(layout.DELETED_KIND, key, taking.rest())
-    read_tombstones([(key, stored)], 1000)
+    read_tombstones(one_chunk(layout.DELETED_KIND, data), 1000)
 
 
 @harness(kind_of(layout.TIMES_KIND, bytes(4)))
 def times(data):
-    """Read one chunk of times; the first bytes are its key."""
+    read_times(one_chunk(layout.TIMES_KIND, data), 1000)
+
+
+def one_chunk(kind, data):
+    """Return the key and the value of one chunk; the first bytes are its key."""
     taking = Taking(data)
     key = taking.bytes(4).ljust(4, b"\0")
-    stored = with_checksum(layout.TIMES_KIND, key, taking.rest())
-    read_times([(key, stored)], 1000)
+    return [(key, with_checksum(kind, key, taking.rest()))]
 
 
 class OneCluster:
