@@ -1,6 +1,6 @@
 """C declarations of `arrange/`, and of Python's interface what Cython lacks, for `_arrange.pyx`."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
 cdef extern from "Python.h":
@@ -55,6 +55,16 @@ cdef extern from "sort.h" nogil:
 
     void arrange_merge(
         arrange_sorted left, arrange_sorted right, uint64_t *keys, uint32_t *ordinals
+    )
+
+cdef extern from "tags.h" nogil:
+    enum:
+        ARRANGE_SEGMENT
+
+    void arrange_tags(const uint64_t *keys, int64_t count, int header_bits, uint16_t *out)
+    int64_t arrange_fingerprints(
+        const uint32_t *ordinals, int64_t count, uint64_t start, const uint64_t *const *segments,
+        uint64_t stored, uint64_t *out
     )
 
 cdef extern from "bins.h" nogil:

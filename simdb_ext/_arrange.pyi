@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 U8 = npt.NDArray[np.uint8]
+U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -84,6 +85,16 @@ def directory(keys: U64, header_bits: int, out: U32) -> None:
     """Write the position of the first key at or above each header: uint32[2**header_bits + 1].
 
     `header_bits` is 0 to 32; the header of a key is its top `header_bits` bits.
+    """
+
+def tags(keys: U64, header_bits: int, out: U16) -> None:
+    """Write the 16 bits of each key that follow its first `header_bits` (0 to 32) bits."""
+
+def gather(ordinals: U32, start: int, segments: Sequence[U64], out: U64) -> None:
+    """Write the fingerprint of each ordinal.
+
+    The fingerprint of ordinal o is segments[i // 2**20][i % 2**20] with i = o - start; each array
+    but the last has 2**20.  Raises CorruptError if an ordinal has none.
     """
 
 def first_descent(keys: U64) -> int:

@@ -3,7 +3,7 @@
 This file checks arguments and calls the C functions of `arrange/` without the GIL.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 import operator
@@ -183,6 +183,49 @@ def directory(const uint64_t[::1] keys not None, header_bits, uint32_t[::1] out 
         raise ValueError(f"there are {keys.shape[0]} keys, over {ORDINAL_COUNT_MAX - 1}")
     with nogil:
         arrange_directory(first, keys.shape[0], bits, &out[0])
+
+
+def tags(const uint64_t[::1] keys not None, header_bits, uint16_t[::1] out not None):
+    """Write the 16 bits of each key that follow its first `header_bits` bits."""
+    if not 0 <= header_bits <= ARRANGE_HEADER_BITS_MAX:
+        limit = ARRANGE_HEADER_BITS_MAX
+        raise ValueError(f"header_bits is {header_bits}, not from 0 to {limit}")
+    cdef int bits = operator.index(header_bits)
+    check_room(out.shape[0], keys.shape[0], "tags")
+    if keys.shape[0]:
+        with nogil:
+            arrange_tags(&keys[0], keys.shape[0], bits, &out[0])
+
+
+def gather(
+    const uint32_t[::1] ordinals not None, uint64_t start, segments,
+    uint64_t[::1] out not None
+):
+    """Write the fingerprint of each ordinal, from arrays of the fingerprints from `start` on."""
+    cdef const uint64_t[::1] segment
+    cdef uint64_t stored = 0
+    cdef int64_t wrong
+    cdef Py_ssize_t i = 0
+    arrays = list(segments)
+    places = np.zeros(len(arrays) + 1, np.uintp)
+    cdef size_t[::1] addresses = places
+    check_room(out.shape[0], ordinals.shape[0], "fingerprints")
+    for i in range(len(arrays)):
+        segment = arrays[i]
+        if stored != <uint64_t> i * ARRANGE_SEGMENT or segment.shape[0] > ARRANGE_SEGMENT:
+            raise ValueError(f"segments but the last must have {ARRANGE_SEGMENT} fingerprints each")
+        stored += <uint64_t> segment.shape[0]
+        if segment.shape[0]:
+            addresses[i] = <size_t> &segment[0]
+    if ordinals.shape[0] == 0:
+        return
+    with nogil:
+        wrong = arrange_fingerprints(
+            &ordinals[0], ordinals.shape[0], start, <const uint64_t *const *> &addresses[0], stored,
+            &out[0]
+        )
+    if wrong >= 0:
+        raise CorruptError(f"ordinal {ordinals[wrong]} has no fingerprint")
 
 
 def first_descent(const uint64_t[::1] keys not None):

@@ -1,7 +1,7 @@
 # C declarations of `search/`, for `_search.pyx`.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
 cdef extern from "kernel.h" nogil:
@@ -56,11 +56,18 @@ cdef extern from "found.h" nogil:
 
 
 cdef extern from "lookup.h" nogil:
+    enum:
+        SEARCH_SEGMENT_BITS
+
     struct search_column:
         const uint64_t *keys
+        const uint16_t *tags
         const uint32_t *ordinals
         const uint32_t *directory
         uint64_t count
+        const uint64_t *const *segments
+        uint64_t first
+        uint64_t stored
         uint32_t table
         bint is_alone
 

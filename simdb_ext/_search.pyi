@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 U8 = npt.NDArray[np.uint8]
+U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -23,6 +24,11 @@ Found = tuple[I64, U32, U8]
 # For each of some fingerprints, the bits that count, uint64[n], and in how many of them others may
 # differ, uint8[n].
 Judging = tuple[U64, U8]
+
+# One table of a run: keys, ordinals and directory; or tags, ordinals, directory, the first ordinal
+# and the fingerprints from there on.
+KeyTable = tuple[U64, U32, U32]
+HeaderTable = tuple[U16, U32, U32, int, Sequence[U64]]
 
 # In how many of the signs that count a key of a run may differ, and a fingerprint of the delta; and
 # the share of the query's weights behind those of a key, by their size, that may be behind them.
@@ -67,17 +73,23 @@ class Tables:
     def __init__(
         self,
         masks: Sequence[int],
-        runs: Sequence[Sequence[tuple[U64, U32, U32]]],
+        runs: Sequence[Sequence[KeyTable | HeaderTable]],
         delta: tuple[U64, U32],
         dead: U8 | None,
         windows: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         """`masks`: the leading bits of each table (`leading_masks` in `ground.bits`); not 0.
 
-        `runs[r][t]`: keys (permuted by masks[t], sorted), ordinals and directory of run r in table
-        t.  The directory has 2**header_bits + 1 entries, with header_bits from 0 to 32.
-        A run that has entries in its first table only is compared one by one, as the delta is; its
-        keys need not be sorted.
+        `runs[r][t]`: table t of run r, a table of keys or of headers.
+        In a table of keys: keys (permuted by masks[t], sorted), ordinals and directory.  The
+        directory has 2**header_bits + 1 entries, with header_bits from 0 to 32.
+        In a table of headers: tags, the 16 bits of each key that follow its header; ordinals and
+        directory; the first ordinal of the run; and the fingerprints (not permuted) of all ordinals
+        from there on, in arrays that each but the last have 2**20 of them.  An entry whose ordinal
+        has no fingerprint there is never returned.  Scans need keys: `scan`, `nearest` and
+        `lookup_bands` raise ValueError.
+        A run that has entries in its first table only is compared one by one, as the delta is, if
+        that is a table of keys; they need not be sorted.
         `delta`: the delta, fingerprints (not permuted) and ordinals in any order, searched one by
         one.
         `dead`: one bit for each ordinal, lowest bit of a byte first; an ordinal whose bit is set is

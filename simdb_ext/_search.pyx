@@ -19,6 +19,7 @@ from libc.stdint cimport (
     int32_t,
     int64_t,
     uint8_t,
+    uint16_t,
     uint32_t,
     uint64_t,
     uintptr_t,
@@ -49,6 +50,7 @@ cdef enum:
     WIDTH_MAX = 65536
 
 cdef const char *UINT8 = b"B"
+cdef const char *UINT16 = b"H"
 cdef const char *UINT32 = b"IL"
 cdef const char *UINT64 = b"LQ"
 cdef const char *INT64 = b"lq"

@@ -17,8 +17,8 @@ try:
     from simdb_ext import _arrange, _search, _sketch
     from simdb_ext._arrange import (
         Forest, Identifiers, count_bins, decode_ids, directory, encode_ids, entry_sum, first_bytes,
-        first_descent, hash_ids, keep, merge, object_sizes, permute, read_ranges, restore, sort,
-        sort_bins, to_bins,
+        first_descent, gather, hash_ids, keep, merge, object_sizes, permute, read_ranges, restore,
+        sort, sort_bins, tags, to_bins,
     )  # fmt: skip
     from simdb_ext._search import (
         FlipSets, Polytopes, Tables, Vectors, firm_signs, flip_set_children, levels,

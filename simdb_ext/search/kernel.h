@@ -43,6 +43,29 @@ struct search_hits {
 
 enum { SEARCH_HITS_MIN = 8 };
 
+/* Neighbouring tags of a table of headers, all to be compared with one tag. */
+struct search_tag_range {
+    const uint16_t *start;
+    const uint16_t *stop;
+    const uint16_t *first; /* tag of the column */
+    const uint16_t *last;  /* from where 16 tags are the end of the column; NULL if it has fewer */
+    const struct search_column *column; /* not used by the comparison */
+    uint32_t query;                     /* likewise */
+    uint16_t tag;
+    uint16_t most; /* bits in which a near tag differs */
+};
+
+struct search_tag_hit {
+    const uint16_t *place;
+    uint32_t range; /* number of its range among those given */
+};
+
+struct search_tag_hits {
+    struct search_tag_hit *list;
+    size_t count;
+    size_t capacity; /* at least 1 */
+};
+
 /* One packed vector, unpacked so that others can be compared with it. */
 struct search_weights {
     const int8_t *low;  /* weights of the low halves, padded with 0 to whole registers */
@@ -172,6 +195,10 @@ struct search_kernel {
     size_t (*sift)(struct search_stretch *stretches, size_t count,
                    const struct search_wanted *wanted, struct search_sifted *list, size_t room,
                    size_t *sifted);
+
+    /* Append to `hits` all tags that are near the tag of their range, as `measure` does. */
+    size_t (*measure_tags)(struct search_tag_range *ranges, size_t count,
+                           struct search_tag_hits *hits);
 };
 
 /* The variant in use: the scalar one, until the Python module selects the fastest at import. */

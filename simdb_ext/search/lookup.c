@@ -249,6 +249,20 @@ static void probe_flipped(struct search_probing *probing, const struct search_co
     search_measure_buckets(probing, buckets[turn ^ 1], held[turn ^ 1]);
 }
 
+/* Probe a table of headers for one header of each of the sorted keys, with the bits `flipped`
+   flipped. */
+static void probe_tags(struct search_probing *probing, const struct search_column *column,
+                       const uint64_t *keys, const uint32_t *numbers, size_t count,
+                       uint64_t flipped)
+{
+    struct headers headers = headers_of(probing, column);
+
+    for (size_t i = 0; i < count; i++)
+        if (!search_is_done(probing, numbers[i]))
+            search_add_probe(probing, column, first_entry(headers, keys[i] ^ flipped),
+                             headers.spread, keys[i], numbers[i]);
+}
+
 /* Probe for all headers of sorted keys, one set of flipped bits after the other. */
 static void probe_sorted(struct search_probing *probing, const struct search_column *column,
                          const uint64_t *keys, const uint32_t *numbers, size_t count)
@@ -257,9 +271,13 @@ static void probe_sorted(struct search_probing *probing, const struct search_col
     struct flip_sets sets = first_set(probing, column->table, 64 - shift);
 
     search_finish(probing);
-    do
-        probe_flipped(probing, column, keys, numbers, count, shift < 64 ? sets.set << shift : 0);
-    while (next_set(&sets));
+    do {
+        uint64_t flipped = shift < 64 ? sets.set << shift : 0;
+        if (column->tags != NULL)
+            probe_tags(probing, column, keys, numbers, count, flipped);
+        else
+            probe_flipped(probing, column, keys, numbers, count, flipped);
+    } while (next_set(&sets));
 }
 
 /* Probe for all headers of all keys.  Set by set pays only where headers lie close together. */

@@ -11,6 +11,11 @@
 
 #include "found.h"
 
+enum {
+    SEARCH_SEGMENT_BITS = 20, /* log2 of the fingerprints in each segment but the last */
+    SEARCH_TAG_BITS = 16
+};
+
 /* The part of a run that is searched: the buckets that begin at the `length` directory entries from
    `start` on, and for a scan the positions from `first` to `last`. */
 struct search_window {
@@ -18,12 +23,19 @@ struct search_window {
     uint64_t first, last;
 };
 
-/* One run in one table. */
+/* One run in one table.
+
+   A table of headers has no keys.  The directory implies the header of an entry; its tag has the
+   16 bits of its key that follow the header; its whole fingerprint is found by its ordinal. */
 struct search_column {
-    const uint64_t *keys;
+    const uint64_t *keys; /* NULL in a table of headers */
+    const uint16_t *tags; /* NULL in a table of keys */
     const uint32_t *ordinals;
     const uint32_t *directory;
     uint64_t count;
+    const uint64_t *const *segments; /* fingerprints by ordinal, 2**SEARCH_SEGMENT_BITS in each */
+    uint64_t first;                  /* ordinal of the first fingerprint */
+    uint64_t stored;                 /* fingerprints in all segments */
     struct search_window window;
     uint32_t table;
     uint32_t shift; /* shifts a key down to the bits that the directory tells apart; 64: none */

@@ -61,6 +61,12 @@ cdef class Views:
         data[0] = <const uint64_t *> view.buf
         return view.shape[0]
 
+    cdef Py_ssize_t uint16(self, object values, const uint16_t **data) except -1:
+        """Do the same for a vector of uint16."""
+        cdef Py_buffer *view = self.take(values, UINT16, 2)
+        data[0] = <const uint16_t *> view.buf
+        return view.shape[0]
+
     cdef Py_ssize_t uint32(self, object values, const uint32_t **data) except -1:
         """Do the same for a vector of uint32."""
         cdef Py_buffer *view = self.take(values, UINT32, 4)

@@ -10,6 +10,7 @@
 #include "key.h"
 #include "level.h"
 #include "measure.h"
+#include "measure_tags.h"
 #include "near.h"
 #include "vector.h"
 #include "weigh.h"
@@ -17,7 +18,7 @@
 const struct search_kernel VECTOR_JOINED(search_kernel, VECTOR_NAME) = {
     VECTOR_TEXT(VECTOR_NAME), permute, restore, first_reached, measure, measure_crowd, weigh,
     weigh_pairs, flip, level_floats, level_wholes, level_packed, rotate, encode, add_shares,
-    near_headers, sift,
+    near_headers, sift, measure_tags,
 };
 
 VECTOR_END

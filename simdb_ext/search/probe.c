@@ -219,6 +219,12 @@ static void probe_gathered(struct flipping *flipping, const struct part *part,
         const struct search_column *column = column_at(tables, run, part->table);
         uint32_t spread = column->width - part->width;
         uint64_t fetched = UINT64_MAX;
+        if (column->tags != NULL) {
+            for (size_t i = 0; i < count; i++)
+                search_add_probe(&flipping->probing, column, first_of(probes[i], spread), spread,
+                                 flipping->scratch->keys[(uint32_t)probes[i]], (uint32_t)probes[i]);
+            continue;
+        }
         for (size_t i = 0, same; i < count; i += same) {
             uint64_t first = first_of(probes[i], spread);
             uint64_t ahead = first_of(probes[i + AHEAD < count ? i + AHEAD : i], spread);

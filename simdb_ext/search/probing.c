@@ -17,15 +17,16 @@ void search_begin(struct search_probing *probing, const struct search_tables *ta
     probing->done = done;
     probing->is_returned = NULL;
     probing->probe_count = probing->bucket_count = probing->pending_count = 0;
+    probing->range_count = probing->noted_count = probing->located_count = 0;
     found->count = 0;
     if (done != NULL)
         memset(done, 0, request->count);
 }
 
-static void accept(struct search_probing *probing, const struct search_pending *pending)
+static void accept(struct search_probing *probing, uint32_t query, uint32_t ordinal,
+                   uint32_t distance)
 {
     const struct search_tables *tables = probing->tables;
-    uint32_t query = pending->query, ordinal = *pending->ordinal;
 
     if (probing->request->after != NULL && ordinal <= probing->request->after[query])
         return;
@@ -33,14 +34,95 @@ static void accept(struct search_probing *probing, const struct search_pending *
         return;
     if (probing->done != NULL)
         probing->done[query]++;
-    search_add(probing->found, query, pending->distance, ordinal);
+    search_add(probing->found, query, distance, ordinal);
 }
 
 static void accept_pending(struct search_probing *probing)
 {
-    for (size_t i = 0; i < probing->pending_count; i++)
-        accept(probing, &probing->pending[i]);
+    for (size_t i = 0; i < probing->pending_count; i++) {
+        const struct search_pending *pending = &probing->pending[i];
+        accept(probing, pending->query, *pending->ordinal, pending->distance);
+    }
     probing->pending_count = 0;
+}
+
+/* Measure the fingerprints that were located, and accept the matches. */
+static void accept_located(struct search_probing *probing)
+{
+    for (size_t i = 0; i < probing->located_count; i++) {
+        const struct search_located *located = &probing->located[i];
+        const struct search_column *column = located->column;
+        uint64_t difference = *located->fingerprint ^ probing->request->queries[located->query];
+        uint32_t distance = (uint32_t)__builtin_popcountll(difference);
+        if (distance > probing->request->distance)
+            continue;
+        if (probing->is_returned != NULL) {
+            search_kernel->permute(&difference, 1, probing->tables->masks[column->table],
+                                   &difference);
+            if (!probing->is_returned(probing, column, located->query, difference))
+                continue;
+        }
+        accept(probing, located->query, located->ordinal, distance);
+    }
+    probing->located_count = 0;
+}
+
+/* Locate the fingerprints of the entries that were noted, after the fingerprints of the entries
+   before.  A damaged ordinal hides an entry but cannot lead beyond the fingerprints. */
+static void locate_noted(struct search_probing *probing)
+{
+    const uint64_t within = ((uint64_t)1 << SEARCH_SEGMENT_BITS) - 1;
+
+    accept_located(probing);
+    for (size_t i = 0; i < probing->noted_count; i++) {
+        const struct search_noted *noted = &probing->noted[i];
+        const struct search_column *column = noted->column;
+        uint64_t place = *noted->ordinal - column->first;
+        if (place >= column->stored)
+            continue;
+        const uint64_t *fingerprint =
+            column->segments[place >> SEARCH_SEGMENT_BITS] + (place & within);
+        __builtin_prefetch(fingerprint);
+        probing->located[probing->located_count++] =
+            (struct search_located){column, fingerprint, *noted->ordinal, noted->query};
+    }
+    probing->noted_count = 0;
+}
+
+/* Note the entries of some ranges whose tags are near. */
+static void note(struct search_probing *probing, const struct search_tag_hits *hits)
+{
+    for (size_t i = 0; i < hits->count; i++) {
+        const struct search_tag_range *range = &probing->ranges[hits->list[i].range];
+        const struct search_column *column = range->column;
+        const uint32_t *ordinal = column->ordinals + (hits->list[i].place - column->tags);
+        __builtin_prefetch(ordinal);
+        if (probing->noted_count == SEARCH_PENDING)
+            locate_noted(probing);
+        probing->noted[probing->noted_count++] =
+            (struct search_noted){column, ordinal, range->query};
+    }
+}
+
+/* Compare the tags of all ranges. */
+static void measure_tags(struct search_probing *probing)
+{
+    size_t finished = 0;
+
+    locate_noted(probing);
+    while (finished < probing->range_count) {
+        struct search_tag_range *range = &probing->ranges[finished];
+        struct search_tag_hits hits = {probing->tag_hits, 0, SEARCH_PENDING};
+        if (search_is_done(probing, range->query))
+            range->start = range->stop;
+        /* The hits have the numbers of ranges from the first on. */
+        size_t some = search_kernel->measure_tags(range, probing->range_count - finished, &hits);
+        for (size_t i = 0; i < hits.count; i++)
+            hits.list[i].range += (uint32_t)finished;
+        note(probing, &hits);
+        finished += some;
+    }
+    probing->range_count = 0;
 }
 
 /* Prefetch the ordinals of the hits that their table returns, which cannot be predicted.  The
@@ -95,6 +177,8 @@ void search_measure(struct search_probing *probing)
 {
     search_measure_buckets(probing, probing->buckets, probing->bucket_count);
     probing->bucket_count = 0;
+    if (probing->range_count + probing->noted_count + probing->located_count > 0)
+        measure_tags(probing);
 }
 
 /* Measure all buckets, which share one range. */
@@ -151,6 +235,35 @@ void search_fetch_long(const struct search_column *column, struct search_range r
     *fetched = range.start;
 }
 
+/* Prefetch the tags of a header, and measure them later. */
+static void add_range(struct search_probing *probing, const struct search_probe *probe,
+                      struct search_range range)
+{
+    enum { LOADED = 16 };
+    const struct search_column *column = probe->column;
+    const uint16_t *start = column->tags + range.start, *stop = column->tags + range.stop;
+    uint64_t difference = search_entry_of(column, probe->key) ^ probe->first;
+
+    __builtin_prefetch(start);
+    __builtin_prefetch(stop - 1);
+    probing->ranges[probing->range_count++] = (struct search_tag_range){
+        start, stop, column->tags,
+        column->count < LOADED ? NULL : column->tags + column->count - LOADED, column, probe->query,
+        (uint16_t)(probe->key >> (64 - SEARCH_TAG_BITS - column->width)),
+        (uint16_t)(probing->request->distance - (uint32_t)__builtin_popcountll(difference)),
+    };
+}
+
+void search_add_headers(struct search_probing *probing, const struct search_column *column,
+                        uint64_t first, uint32_t spread, uint64_t key, uint32_t query)
+{
+    uint64_t own = search_entry_of(column, key), last = first + ((uint64_t)1 << spread);
+
+    for (; first < last; first++)
+        if ((unsigned)__builtin_popcountll(own ^ first) <= probing->request->distance)
+            search_request_probe(probing, (struct search_probe){column, key, first, 0, query});
+}
+
 /* Look up the probes in their directories and prefetch the buckets. */
 static void resolve(struct search_probing *probing)
 {
@@ -161,6 +274,10 @@ static void resolve(struct search_probing *probing)
         struct search_range range = search_range_at(probe->column, probe->first, probe->spread);
         if (range.start >= range.stop || search_is_done(probing, probe->query))
             continue;
+        if (probe->column->tags != NULL) {
+            add_range(probing, probe, range);
+            continue;
+        }
         search_fetch(probe->column, range, &fetched);
         search_add_bucket(probing, probe->column, range, search_all_bits(probing, probe->key),
                           probe->query);
@@ -178,6 +295,8 @@ void search_finish(struct search_probing *probing)
 {
     search_turn(probing);
     search_measure(probing);
+    locate_noted(probing);
+    accept_located(probing);
     accept_pending(probing);
 }
 

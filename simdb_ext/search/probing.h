@@ -2,6 +2,9 @@
    near key is accepted unless its document is dead, its ordinal is too low, or another table
    returns it.
 
+   In tables of headers, probes become ranges of tags.  An entry is noted if header and tag together
+   are near; then its ordinal is read, and then its fingerprint, which is measured.
+
    Memory is requested one step before it is used, for a group of probes at a time. */
 #ifndef SIMDB_SEARCH_PROBING_H
 #define SIMDB_SEARCH_PROBING_H
@@ -22,6 +25,21 @@ struct search_probe {
     uint64_t key;
     uint64_t first; /* directory entry where the bucket begins */
     uint32_t spread; /* log2 of the number of directory entries that it spans */
+    uint32_t query;
+};
+
+/* An entry of a table of headers whose tag is near; its ordinal has been requested. */
+struct search_noted {
+    const struct search_column *column;
+    const uint32_t *ordinal;
+    uint32_t query;
+};
+
+/* The same entry, when its fingerprint has been requested. */
+struct search_located {
+    const struct search_column *column;
+    const uint64_t *fingerprint;
+    uint32_t ordinal;
     uint32_t query;
 };
 
@@ -47,11 +65,15 @@ struct search_probing {
        table for which each is read. */
     uint8_t readers[SEARCH_SHARING], ends[SEARCH_SHARING];
 
-    size_t probe_count, bucket_count, pending_count;
+    size_t probe_count, bucket_count, range_count, pending_count, noted_count, located_count;
     struct search_probe probes[SEARCH_GROUP];
     struct search_bucket buckets[SEARCH_GROUP];
     struct search_hit hits[SEARCH_HITS];
     struct search_pending pending[SEARCH_PENDING];
+    struct search_tag_range ranges[SEARCH_GROUP];
+    struct search_tag_hit tag_hits[SEARCH_PENDING];
+    struct search_noted noted[SEARCH_PENDING];
+    struct search_located located[SEARCH_PENDING];
 };
 
 /* Positions in a column, from `start` up to, not including, `stop`. */
@@ -144,24 +166,39 @@ static inline void search_add_bucket(struct search_probing *probing,
     };
 }
 
+/* Return the header of a key, whose first bits choose an entry of the directory. */
+static inline uint64_t search_entry_of(const struct search_column *column, uint64_t key)
+{
+    return column->width > 0 ? key >> (64 - column->width) : 0;
+}
+
+/* Probe a table of headers for each of 2**spread directory entries whose header is near. */
+void search_add_headers(struct search_probing *probing, const struct search_column *column,
+                        uint64_t first, uint32_t spread, uint64_t key, uint32_t query);
+
+/* Request the directory entries of one probe. */
+static inline void search_request_probe(struct search_probing *probing, struct search_probe probe)
+{
+    const uint32_t *entry = probe.column->directory + probe.first;
+
+    __builtin_prefetch(entry);
+    __builtin_prefetch(entry + ((uint64_t)1 << probe.spread));
+    probing->probes[probing->probe_count] = probe;
+    if (++probing->probe_count == SEARCH_GROUP)
+        search_turn(probing);
+}
+
 /* Probe for the keys of the 2**spread directory entries from entry `first` on. */
 static inline void search_add_probe(struct search_probing *probing,
                                     const struct search_column *column, uint64_t first,
                                     uint32_t spread, uint64_t key, uint32_t query)
 {
-    struct search_probe *probe = &probing->probes[probing->probe_count];
-
     if (!search_is_inside(column, first))
         return;
-    probe->column = column;
-    probe->key = key;
-    probe->first = first;
-    probe->spread = spread;
-    probe->query = query;
-    __builtin_prefetch(column->directory + first);
-    __builtin_prefetch(column->directory + first + ((uint64_t)1 << spread));
-    if (++probing->probe_count == SEARCH_GROUP)
-        search_turn(probing);
+    if (column->tags != NULL)
+        search_add_headers(probing, column, first, spread, key, query);
+    else
+        search_request_probe(probing, (struct search_probe){column, key, first, spread, query});
 }
 
 /* Probes of many queries, gathered so that probes of the same part of a table follow each other.

@@ -42,6 +42,11 @@ cdef Memory heap_of(const search_volatility *volatility):
     return Memory((SEARCH_VOSH_RANKS + volatility.flips.cap) * sizeof(search_flip_set))
 
 
+cdef size_t segments_of(runs) except? 0:
+    """Return how many segments of fingerprints the tables of headers among `runs` have."""
+    return sum([len(table[4]) for run in runs for table in run if len(table) > 3])
+
+
 cdef list sorted_rows(search_found *found):
     """Return (ordinal, distance) of each match of one query, sorted."""
     cdef size_t i
@@ -59,6 +64,7 @@ cdef class Tables:
     cdef Memory memory
     cdef search_tables tables
     cdef bint is_small
+    cdef bint is_tagged  # a table of headers is among them
     cdef Tables like
 
     def __cinit__(self, masks, runs, delta, dead, windows=None, Tables like=None):
@@ -66,6 +72,7 @@ cdef class Tables:
             self.take_runs(masks, runs, windows)
         else:
             self.like, self.memory, self.tables = like, like.memory, like.tables
+            self.is_tagged = like.is_tagged
             self.views = Views(3)
         self.take_delta(delta[0], delta[1])
         self.tables.dead_bytes = self.views.bits(dead, &self.tables.dead)
@@ -81,12 +88,16 @@ cdef class Tables:
         cdef uint64_t *own_masks
         cdef uint8_t *orders
         cdef search_column *columns
+        cdef const uint64_t **segments
+        cdef size_t segment_count = segments_of(runs)
         if table_count == 0:
             raise ValueError("masks is empty; it needs the mask of one table at least")
-        self.memory = Memory(table_count * (72 + run_count * sizeof(search_column)))
-        self.views = Views(3 * run_count * table_count + 3)
+        self.memory = Memory(table_count * (72 + run_count * sizeof(search_column))
+                             + segment_count * sizeof(void *))
+        self.views = Views(3 * run_count * table_count + segment_count + 3)
         columns = <search_column *> self.memory.start
-        own_masks = <uint64_t *> (columns + run_count * table_count)
+        segments = <const uint64_t **> (columns + run_count * table_count)
+        own_masks = <uint64_t *> (segments + segment_count)
         orders = <uint8_t *> (own_masks + table_count)
         for table in range(table_count):
             own_masks[table] = masks[table]
@@ -100,15 +111,19 @@ cdef class Tables:
             if <size_t> len(run) != table_count:
                 raise ValueError(f"run {number} has {len(run)} tables; it needs {table_count}")
             table = 0
-            for keys, ordinals, directory in run:
+            for given in run:
                 columns[i].table = <uint32_t> table
                 columns[i].is_alone = False
-                self.take_column(keys, ordinals, directory, &columns[i], own_masks[table], window)
+                if len(given) > 3:
+                    self.take_fingerprints(given[3], given[4], &columns[i], segments)
+                    segments += len(given[4])
+                self.take_column(given, &columns[i], own_masks[table], window)
                 table += 1
                 i += 1
             first = i - table_count
             others = sum([columns[other].count for other in range(first + 1, i)])
-            columns[first].is_alone = table_count > 1 and columns[first].count > 0 and others == 0
+            columns[first].is_alone = table_count > 1 and columns[first].count > 0 \
+                and others == 0 and columns[first].tags == NULL
         self.tables.masks = own_masks
         self.tables.orders = orders
         self.tables.table_count = table_count
@@ -116,10 +131,31 @@ cdef class Tables:
         self.tables.run_count = run_count
         return 0
 
-    cdef int take_column(self, object keys, object ordinals, object directory,
-                         search_column *column, uint64_t mask, tuple window) except -1:
+    cdef int take_fingerprints(self, object start, object arrays, search_column *column,
+                               const uint64_t **segments) except -1:
+        """Set where the fingerprints of a table of headers are."""
+        cdef uint64_t length, whole = <uint64_t> 1 << SEARCH_SEGMENT_BITS
+        cdef size_t i
+        column.first, column.stored, column.segments = start, 0, segments
+        for i in range(<size_t> len(arrays)):
+            if column.stored != i * whole:
+                raise ValueError(f"segment {i - 1} is not the last, but has not {whole} entries")
+            length = self.views.uint64(arrays[i], &segments[i])
+            if length > whole:
+                raise ValueError(f"segment {i} has {length} entries, over {whole}")
+            column.stored += length
+        self.is_tagged = True
+        return 0
+
+    cdef int take_column(self, object given, search_column *column, uint64_t mask,
+                         tuple window) except -1:
         cdef uint64_t length
-        column.count = self.views.uint64(keys, &column.keys)
+        cdef object keys = given[0], ordinals = given[1], directory = given[2]
+        column.keys, column.tags = NULL, NULL
+        if len(given) > 3:
+            column.count = self.views.uint16(keys, &column.tags)
+        else:
+            column.count = self.views.uint64(keys, &column.keys)
         if <uint64_t> self.views.uint32(ordinals, &column.ordinals) != column.count:
             raise ValueError(f"there are {len(keys)} keys but {len(ordinals)} ordinals")
         length = self.views.uint32(directory, &column.directory)
@@ -142,6 +178,12 @@ cdef class Tables:
             found = f"{len(fingerprints)} fingerprints but {len(ordinals)} ordinals"
             raise ValueError(f"the delta has {found}")
         search_prepare_window(column, 0, 0, 1)
+        return 0
+
+    cdef int check_keys(self) except -1:
+        """Raise ValueError if a table has no keys."""
+        if self.is_tagged:
+            raise ValueError("a table of headers has no keys; compare the fingerprints themselves")
         return 0
 
     def lookup(self, queries, *, distance, flips, uint8_t first, after):
@@ -318,6 +360,7 @@ cdef class Tables:
 
     def scan(self, queries, *, distance, uint8_t first, after, judging=None):
         """Return every stored fingerprint within `distance`; all of them are compared."""
+        self.check_keys()
         return self.run(queries, distance, 0, first, after, judging, True)
 
     def nearest(self, queries, k):
@@ -327,6 +370,7 @@ cdef class Tables:
         cdef size_t total = views.uint64(queries, &all_queries), start = 0, size, run
         cdef uint64_t stored = self.tables.delta.count
         cdef uint64_t *keys
+        self.check_keys()
         for run in range(self.tables.run_count):
             stored += self.tables.columns[run * self.tables.table_count].count
         best = Best(total, most_of(k, stored), SCAN_QUERIES_MAX, False)
@@ -443,6 +487,7 @@ def lookup_bands(bands, keys, size_t most):
         raise ValueError(f"there are {count} keys but {len(tables)} bands")
     for i in range(count):
         each = tables[i]
+        each.check_keys()
         all_tables[i] = &each.tables
     found.ranks = spare + most
     found.queries = <uint32_t *> (found.ranks + most)

@@ -172,6 +172,56 @@ static void check_sift(const struct search_kernel *scalar, const struct search_k
     compare(expected, found, total * sizeof *found, "sift", other->name);
 }
 
+/* Measure all ranges of tags, and resume whenever the hits have no more room. */
+static size_t measured_tags(const struct search_kernel *kernel,
+                            const struct search_tag_range *ranges, size_t count, size_t capacity,
+                            struct search_tag_hit *all)
+{
+    static struct search_tag_range left[64];
+    struct search_tag_hit list[64];
+    size_t total = 0, finished = 0;
+
+    memcpy(left, ranges, count * sizeof *ranges);
+    while (finished < count) {
+        struct search_tag_hits hits = {list, 0, capacity};
+        size_t before = finished;
+        finished += kernel->measure_tags(left + finished, count - finished, &hits);
+        for (size_t i = 0; i < hits.count; i++, total++) {
+            memset(&all[total], 0, sizeof all[total]);
+            all[total].place = list[i].place;
+            all[total].range = list[i].range + (uint32_t)before;
+        }
+    }
+    return total;
+}
+
+static void check_measure_tags(const struct search_kernel *scalar,
+                               const struct search_kernel *other)
+{
+    enum { TAGS = 512, LOADED = 16 };
+    static struct search_tag_hit expected[64 * TAGS], found[64 * TAGS];
+    uint16_t memory[TAGS + 64];
+    struct search_tag_range ranges[64];
+    size_t count = draw_size(64), stored = 1 + draw_size(TAGS - 1), most = below(18);
+    const uint16_t *tags = memory + below(64);
+
+    fill(memory, sizeof memory);
+    for (size_t i = 0; i < count; i++) {
+        size_t start = below(stored), room = stored - start;
+        size_t length = below(4) ? below(room < 9 ? room + 1 : 9) : below(room + 1);
+        ranges[i] = (struct search_tag_range){
+            tags + start, tags + start + length, tags,
+            stored < LOADED ? NULL : tags + stored - LOADED, NULL, 0, (uint16_t)draw(),
+            (uint16_t)most,
+        };
+    }
+    size_t capacity = 1 + below(50);
+    size_t hits = measured_tags(scalar, ranges, count, capacity, expected);
+    compare_numbers(hits, measured_tags(other, ranges, count, capacity, found), "measure_tags",
+                    other->name);
+    compare(expected, found, hits * sizeof *found, "measure_tags", other->name);
+}
+
 static void check_weigh(const struct search_kernel *scalar, const struct search_kernel *other)
 {
     static uint8_t content[64 * 301 + 64];
@@ -350,6 +400,7 @@ int main(int count, char **arguments)
         printf(" %s", search_variant(index)->name);
         for (int round = 0; round < ROUNDS; round++) {
             check_measure(search_variant(0), search_variant(index));
+            check_measure_tags(search_variant(0), search_variant(index));
             check_sift(search_variant(0), search_variant(index));
             check_weigh(search_variant(0), search_variant(index));
         }

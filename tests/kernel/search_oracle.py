@@ -9,6 +9,8 @@ import numpy as np
 
 from simdb.core.bits import ALL_BITS
 
+SEGMENT = 1 << 20
+
 
 @cache
 def permute(fingerprint, mask):
@@ -29,6 +31,19 @@ def column(entries, mask, header_bits):
     headers = [key >> (64 - header_bits) for key, _ in rows]
     directory = np.searchsorted(headers, np.arange((1 << header_bits) + 1)).astype(np.uint32)
     return displaced(keys), displaced(ordinals), displaced(directory)
+
+
+def header_column(entries, mask, header_bits):
+    """Return a table of headers of (fingerprint, ordinal) entries, at odd addresses."""
+    keys, ordinals, directory = column(entries, mask, header_bits)
+    start = min((ordinal for _, ordinal in entries), default=0)
+    stop = max((ordinal for _, ordinal in entries), default=-1) + 1
+    fingerprints = np.zeros(stop - start, np.uint64)
+    for fingerprint, ordinal in entries:
+        fingerprints[ordinal - start] = fingerprint
+    tags = np.array([int(key) >> (48 - header_bits) & 0xFFFF for key in keys], np.uint16)
+    segments = [fingerprints[at : at + SEGMENT] for at in range(0, len(fingerprints), SEGMENT)]
+    return displaced(tags), ordinals, directory, start, [displaced(each) for each in segments]
 
 
 def pair(entries):
