@@ -16,11 +16,11 @@ from simdb.core.options import (
     MINHASH_METHODS,
 )
 from simdb.core.stored_options import (
-    check_same,
     decode_dumped,
     decode_options,
     decode_settings,
     encode_options,
+    moved,
 )
 from simdb.database.clusters.find import POLICIES
 from simdb.database.search.judge import VERIFICATIONS
@@ -116,17 +116,15 @@ def test_an_option_that_was_not_stored_yet_has_its_default():
     assert decode_options(stored) == simdb.Options(blocks=6)
 
 
-def test_databases_of_earlier_versions_have_all_distance_tables_and_open_with_any_options():
-    stored = encode_options(simdb.Options())
+def test_options_that_were_not_released_are_refused_with_the_remedy():
+    stored = encode_options(simdb.Options(blocks=6)) | {"distance_tables": "auto"}
+
+    with pytest.raises(simdb.FormatError, match=r"distance_tables.*simdb rebuild"):
+        decode_options(stored)
+
+    assert decode_options(moved(stored)) == simdb.Options(blocks=1)
     del stored["distance_tables"]
-
-    earlier = decode_options(stored)
-
-    assert earlier == simdb.Options(distance_tables="always")
-    assert encode_options(earlier) == stored
-    check_same(earlier, simdb.Options(), "here")
-    with pytest.raises(simdb.OptionError, match="distance_tables is 'auto', not 'always'"):
-        check_same(simdb.Options(), earlier, "here")
+    assert moved(stored) == stored
 
 
 @pytest.mark.parametrize("stored", [{"turbo": 1}, {"sketch": {"turbo": 1}}])
@@ -292,7 +290,6 @@ def test_a_type_has_the_words_that_are_accepted(name, accepted):
     [
         (simdb.Options, "keep_times", choices.TimesName),
         (simdb.Options, "keep_clusters", choices.ClustersName),
-        (simdb.Options, "distance_tables", choices.DistanceTablesName),
         (simdb.Simhash, "markup", choices.MarkupName),
         (simdb.Simhash, "normalisation", choices.NormalisationName),
         (simdb.Simhash, "marks", choices.MarksName),

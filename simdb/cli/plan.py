@@ -11,7 +11,7 @@ from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_memory
 from simdb.cli.options.sketch_options import MINHASH, SketchOptions, check_given, make_sketch
 from simdb.cli.output import render
-from simdb.core.choices import ClustersName, DistanceTablesName, TimesName
+from simdb.core.choices import ClustersName, TimesName
 from simdb.database import Question, plan_without_database
 from simdb.files import Row
 
@@ -51,7 +51,6 @@ class CreatedOptions(TableOptions):
     """The options of a database that `simdb create` makes."""
 
     polytopes: int | None = None
-    distance_tables: DistanceTablesName | None = None
     similarity: float | None = None
     distance: int | None = None
     recall: float = OPTIONS.recall

@@ -12,7 +12,7 @@ from simdb import compat
 from simdb.cli.options.opening import open_either, open_idle
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, in_words, is_table, plain, print_one, quantity
-from simdb.core.choices import ConflictName, DistanceTablesName
+from simdb.core.choices import ConflictName
 from simdb.core.previews import size
 from simdb.files import STANDARD_OUTPUT, check_outputs
 
@@ -28,14 +28,11 @@ def rebuild(
     *,
     drop_damaged: bool = False,
     polytopes: int | None = None,
-    distance_tables: DistanceTablesName | None = None,
 ) -> None:
     """Repair a database: make all its tables again from the stored documents."""
     with suppress(simdb.CorruptError, simdb.FormatError):
         open_idle(db).close()  # after all who are writing to it now
-    report = simdb.rebuild(
-        db, drop_damaged=drop_damaged, polytopes=polytopes, distance_tables=distance_tables
-    )
+    report = simdb.rebuild(db, drop_damaged=drop_damaged, polytopes=polytopes)
     row = asdict(report)
     if is_table():
         row = {

@@ -19,7 +19,6 @@ passes such an argument on can name its type: `def find(method: simdb.core.choic
 `DurabilityName`: "full", "process", "none".
 `TimesName`: "none", "inserted", "seen".
 `ClustersName`: "none", "distance", "similarity".
-`DistanceTablesName`: "auto", "always".
 `MarkupName`: "none", "html".
 `NormalisationName`: "none", "nfc", "nfkc", "lenient".
 `MarksName`: "keep", "drop".
@@ -57,7 +56,6 @@ ModeName = Literal["c", "x", "w", "r"]
 DurabilityName = Literal["full", "process", "none"]
 TimesName = Literal["none", "inserted", "seen"]
 ClustersName = Literal["none", "distance", "similarity"]
-DistanceTablesName = Literal["auto", "always"]
 MarkupName = Literal["none", "html"]
 NormalisationName = Literal["none", "nfc", "nfkc", "lenient"]
 MarksName = Literal["keep", "drop"]

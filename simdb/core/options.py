@@ -13,7 +13,6 @@ from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import chosen_words, one_of, share, shown, whole
 from simdb.core.choices import (
     ClustersName,
-    DistanceTablesName,
     FamilyName,
     MethodName,
     MinhashWeightingName,
@@ -38,14 +37,12 @@ PERMUTATIONS_STEP = 8  # minima that the kernel makes at a time
 STORED_BITS = (8, 32)
 FEATURE_BITS = (32, 64)
 USUAL_JACCARD = 0.8
-LEAN, ALWAYS = get_args(DistanceTablesName)
 NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = get_args(ClustersName)
 NO_TIMES, INSERTED, SEEN = get_args(TimesName)
 AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, POLYTOPE, ROTATION, BANDING = (
     "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding",
 )  # fmt: skip
 PROBING_METHODS = (PSM, MULTIPROBE)  # these go by the weights of a query
-LOOKING_UP = (BPHS, *PROBING_METHODS)  # in tables of block permutations
 METHODS = (AUTO, EXHAUSTIVE, BPHS, *PROBING_METHODS, POLYTOPE, ROTATION)
 MINHASH_METHODS = (AUTO, EXHAUSTIVE, BANDING)
 VECTOR_LENGTH_MAX = 2**31 - 1
@@ -63,8 +60,6 @@ _OF_SKETCH: Any = None
 USUAL_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 3
 PERMUTED = ("blocks", "leading", "distance")
 BANDED = ("bands", "rows")
-# These can change, and an `Options` with the usual ones opens a database with any.
-OPEN = ("polytopes", "distance_tables")
 
 
 @answering
@@ -249,12 +244,6 @@ class Options:
     `blocks`, `leading` (4 and 1), only with fingerprints: one sorted table for each of the
     C(`blocks`, `leading`) choices of leading blocks.  A query within a distance of up to
     `blocks - leading` needs at most one look-up in each table.
-    `distance_tables`: "auto" (the usual) stores these tables only of runs that have documents
-    without weights.  All other documents are in cross-polytope tables, and a process that asks for
-    them by distance compares all of them, and makes the tables in memory when it has asked often or
-    asks for many, if they take at most 1 GB and a quarter of the memory (20 million documents).
-    "always" stores them of every run, some 55 bytes a document, as databases of earlier versions do
-    until `rebuild` changes it.
     `bands`, `rows`, only with signatures: one sorted table for each of the `bands` bands of `rows`
     minima.  If you give none, simdb chooses the cheapest that find the share `recall` of the
     documents at `similarity`.
@@ -285,7 +274,6 @@ class Options:
     sketch: Simhash | Minhash = field(default_factory=Simhash)
     blocks: int = _OF_SKETCH
     leading: int = _OF_SKETCH
-    distance_tables: DistanceTablesName = "auto"
     bands: int | None = None
     rows: int | None = None
     polytopes: int | None = None
@@ -351,15 +339,6 @@ class Options:
     def table_count(self) -> int:
         """The number of block permutations or bands; 0 if the bands are not chosen yet."""
         return (self.bands or 0) if self.is_minhash else math.comb(self.blocks, self.leading)
-
-    @property
-    def may_be_lean(self) -> bool:
-        """Whether runs need no tables of `blocks` if all their documents have weights.
-
-        Clusters that are maintained by distance look up each new document.
-        """
-        is_asked = self.keep_clusters == BY_DISTANCE
-        return self.distance_tables == LEAN and self.polytope_count > 0 and not is_asked
 
     @property
     def polytope_count(self) -> int:
@@ -428,10 +407,6 @@ class Options:
 
     def _check_bands(self, sketch: Minhash) -> None:
         """Set and check the options that work only with signatures."""
-        if self.distance_tables != LEAN:
-            raise OptionError(
-                "distance_tables= works only with fingerprints; leave it out with MinHash"
-            )
         for name in PERMUTED:
             self._set_default(name, 0)
             if getattr(self, name) != 0:

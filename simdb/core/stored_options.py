@@ -15,17 +15,20 @@ from typing import Any
 
 from simdb.core.checks import a_map, a_number, a_text, expecting
 from simdb.core.errors import FormatError, OptionError
-from simdb.core.options import ALWAYS, BANDED, LEAN, OPEN, PERMUTED, Minhash, Options, Simhash
+from simdb.core.options import BANDED, PERMUTED, Minhash, Options, Simhash
 from simdb.core.text_sketch import CJK, EARLIER, IdfTable
 from simdb.core.vector_form import corrected_one
 
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
 CORRECTED = "corrected"
 BY_CHARACTER = "by_character"
+POLYTOPES = "polytopes"  # the only option that can change
 MINHASH = "minhash"
 USUAL = Options()
 # These are stored only if they are not the usual ones.
-SELDOM = ("keep_clusters", "keep_times", "passages", "features")
+SELDOM = (POLYTOPES, "keep_clusters", "keep_times", "passages", "features")
+# What unreleased versions stored, in databases whose runs could be without tables by distance.
+UNRELEASED = "distance_tables"
 
 
 def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
@@ -38,11 +41,10 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
     sketch["idf"] = idf
     for name in [name for name, earlier in EARLIER.items() if sketch[name] == earlier]:
         del sketch[name]
-    unused = [*OPEN, *(PERMUTED if options.is_minhash else BANDED)]
+    unused = list(PERMUTED if options.is_minhash else BANDED)
     unused += [name for name in SELDOM if encoded[name] == getattr(USUAL, name)]
     for name in unused:
         del encoded[name]
-    encoded |= encoded_open(options)
     if options.is_minhash:
         sketch[KIND] = MINHASH
     else:
@@ -65,7 +67,11 @@ def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Op
     kind = kinds[named]
     sketch_settings = EARLIER | sketch_settings
     settings = {name: value for name, value in stored.items() if name != "sketch"}
-    settings |= decoded_open(settings, is_minhash=kind is Minhash)
+    if UNRELEASED in settings:
+        raise FormatError(
+            f"the database was stored by a version that was not released, with the option"
+            f" {UNRELEASED!r}; move it to this one (simdb rebuild)"
+        )
     is_corrected = kind is Minhash or settings.pop(CORRECTED, None) is True
     for given, known in ((settings, Options), (sketch_settings, kind)):
         _check_known(given, {each.name for each in fields(known)}, "the database has options")
@@ -81,18 +87,10 @@ def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Op
     return made
 
 
-def encoded_open(options: Options) -> dict[str, Any]:
-    """Make a map of the options that can change, without what earlier versions mean if it lacks."""
-    named: dict[str, Any] = {} if options.polytopes is None else {"polytopes": options.polytopes}
-    if options.distance_tables == LEAN and not options.is_minhash:
-        named["distance_tables"] = LEAN
-    return named
-
-
-def decoded_open(stored: Mapping[str, Any], *, is_minhash: bool) -> dict[str, Any]:
-    """Read what `encoded_open` made."""
-    usual = {"polytopes": None, "distance_tables": LEAN if is_minhash else ALWAYS}
-    return usual | {name: stored[name] for name in OPEN if name in stored}
+def moved(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return stored options as this version stores them, if unreleased versions stored them."""
+    changed = {"blocks": 1, "leading": 1} if UNRELEASED in stored else {}
+    return {name: value for name, value in stored.items() if name != UNRELEASED} | changed
 
 
 def decode_dumped(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
@@ -101,7 +99,7 @@ def decode_dumped(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
     Those compared similarities that were not corrected.  The threshold becomes the corrected one,
     under which the same documents match.
     """
-    settings = dict(stored)
+    settings = moved(stored)
     sketch = {BY_CHARACTER: CJK, **a_map(stored["sketch"])}
     if KIND not in sketch and CORRECTED not in settings:
         settings |= {CORRECTED: True, "similarity": corrected_one(a_number(stored["similarity"]))}
@@ -145,14 +143,12 @@ def check_same(stored: Options, wanted: Options, where: str) -> None:
 def differences(stored: Options, wanted: Options) -> list[str]:
     """Name each option in which `wanted` differs from `stored`, with both values.
 
-    A sketch without an IDF table means the stored table, numbers of tables that are None the
-    stored numbers, and the usual `distance_tables` the stored ones.
+    A sketch without an IDF table means the stored table, and numbers of tables that are None the
+    stored numbers.
     """
     is_alike = type(stored.sketch) is type(wanted.sketch)
     olds, news = (_named(each, has_parts=is_alike) for each in (stored, wanted))
     olds["polytopes"] = olds["polytopes"] or 0
-    if news["distance_tables"] == LEAN:
-        del news["distance_tables"]
     return [
         f"{name} is {olds[name]!r}, not {new!r}"
         for name, new in news.items()

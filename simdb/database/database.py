@@ -14,7 +14,6 @@ from simdb.core.arrays import IdT
 from simdb.core.checks import shown
 from simdb.core.choices import (
     ConflictName,
-    DistanceTablesName,
     DurabilityName,
     ErrorsName,
     ModeName,
@@ -222,22 +221,21 @@ class Database(Writing[IdT]):
         *,
         drop_damaged: bool = False,
         polytopes: int | None = None,
-        distance_tables: DistanceTablesName | None = None,
         threads: int | None = None,
     ) -> "Rebuild":
         """Make all tables again from the stored columns, if `check` has found them damaged.
 
         `polytopes`: the number of cross-polytope tables from now on; None keeps it, or does what
-        `compact` does.  `distance_tables`: the option of that name from now on; None keeps it.  All
-        that documents consist of is verified as it is read.  If anything of a document is damaged,
-        CorruptError names it and nothing changes; with `drop_damaged` such documents are removed,
-        and the report lists their ids.  Unreadable metadata is dropped, and its documents stay. The
-        result is one run and a small file, as after `compact`.  `threads`: see `insert_many`.
+        `compact` does.  All that documents consist of is verified as it is read.  If anything of a
+        document is damaged, CorruptError names it and nothing changes; with `drop_damaged` such
+        documents are removed, and the report lists their ids.  Unreadable metadata is dropped, and
+        its documents stay.  The result is one run and a small file, as after `compact`.
+        `threads`: see `insert_many`.
         """
         self._check_writable()
         return maintenance.rebuild.rebuild(
             self._store, drop_damaged=drop_damaged, threads=thread_count(threads),
-            polytopes=polytopes, distance_tables=distance_tables,
+            polytopes=polytopes,
         )  # fmt: skip
 
     def merge(
@@ -396,7 +394,6 @@ def rebuild(
     *,
     drop_damaged: bool = False,
     polytopes: int | None = None,
-    distance_tables: DistanceTablesName | None = None,
     threads: int | None = None,
 ) -> "Rebuild":
     """Rebuild the database at `path`, even if it is too damaged to be opened; see the verb.
@@ -406,8 +403,8 @@ def rebuild(
     may have the database open then: BusyError.  Raises CorruptError, and nothing changes, if
     documents would be lost and `drop_damaged` is False, or if the options of the database are lost.
     """
-    asked: Any = {"polytopes": polytopes, "distance_tables": distance_tables}
-    asked |= {"drop_damaged": drop_damaged, "threads": thread_count(threads)}
+    asked: Any = {"polytopes": polytopes, "drop_damaged": drop_damaged}
+    asked["threads"] = thread_count(threads)
     problem: Error | None
     try:
         database = open(path, "w")

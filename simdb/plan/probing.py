@@ -292,7 +292,6 @@ def _probing_plan(
     share = share_of_reached(probing.header_bits, 2, limit)
     cost = (
         population.asking_seconds
-        + population.lean_seconds(criterion, problem.delays)
         + probing.tables * delays.prepare
         + found.probes * delays.memory
         + scanned * (delays.compare + share * delays.candidate)

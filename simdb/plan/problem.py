@@ -183,7 +183,6 @@ class Population:
     gathered_tables: tuple[int, ...] = ()  # numbers of tables that can be made for many look-ups
     polytope_runs: tuple[PolytopeRun, ...] = ()
     delta_count: int = 0  # documents in no run, which are compared one by one
-    lean_count: int = 0  # documents in runs whose tables of block permutations are not there
     paging: Paging = ALL_IN_MEMORY
     glimpse: FlipEvidence | None = None  # a sample of this collection, if there is no better one
     gathered_share: float = 1.0  # documents in tables that are made, over those looked up there
@@ -194,7 +193,7 @@ class Population:
         `directory_bits`, `polytope_bits`: the width of the directories of the two kinds of tables.
         """
         return replace(
-            self, count=count, directory_bits=directory_bits, unseen=0, delta_count=0, lean_count=0,
+            self, count=count, directory_bits=directory_bits, unseen=0, delta_count=0,
             polytope_runs=(PolytopeRun(count, polytope_bits),), paging=ALL_IN_MEMORY,
         )  # fmt: skip
 
@@ -233,14 +232,6 @@ class Population:
     def asking_seconds(self) -> float:
         """Seconds to make a query of a stored document; 0 if queries are given."""
         return ASKING_SECONDS if self.is_swept else 0.0
-
-    def lean_seconds(self, criterion: Criterion, delays: Delays) -> float:
-        """Return the seconds that a query in tables compares documents that are in none of them.
-
-        For queries by distance, and for all pairs, the tables are made.
-        """
-        is_made = self.is_swept or criterion.similarity is None
-        return 0.0 if is_made else self.lean_count * delays.compare
 
     def bytes_read(self, criterion: Criterion) -> float:
         """Return the bytes per document that one of the ways to answer a criterion reads from."""

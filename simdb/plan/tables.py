@@ -52,15 +52,12 @@ SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints during a walk over one ta
 class Permutations:
     """The block permutations of a database: one table each."""
 
-    def __init__(
-        self, blocks: int, leading: int, polytope_count: int = 0, *, may_be_lean: bool = False
-    ) -> None:
+    def __init__(self, blocks: int, leading: int, polytope_count: int = 0) -> None:
         """Make C(`blocks`, `leading`) tables: one for each choice of leading blocks.
 
-        Beside them the database has `polytope_count` cross-polytope tables.  `may_be_lean`: runs
-        whose documents are all in these have no tables of block permutations.
+        Beside them the database has `polytope_count` cross-polytope tables.
         """
-        self.may_be_lean = may_be_lean and polytope_count > 0
+        self.may_be_even = blocks == leading == 1
         self.blocks = blocks
         self.leading = leading
         self.polytopes = Polytopes(polytope_count)
@@ -247,8 +244,7 @@ def _plan(problem: Problem[Population], flips: Flips, limit: int, recall: float,
     tables = [table for table, each in enumerate(flips) if each != NOT_READ]
     probes = sum(bits.flip_count(population.widths[table], flips[table]) for table in tables)
     known_bits = min(_known_bits(population, table, limit) for table in tables)
-    seconds = population.lean_seconds(criterion, problem.delays)
-    seconds += sum(_seconds(problem, table, flips[table], limit) for table in tables)
+    seconds = sum(_seconds(problem, table, flips[table], limit) for table in tables)
     plan = Plan(
         BPHS, len(tables), max(flips), probes, limit, criterion.asked_similarity, recall,
         seconds, why,

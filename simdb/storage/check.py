@@ -101,7 +101,7 @@ def check_entries(contents: Contents, source: Source, options: Options) -> Itera
     yield from _check_strays(contents, source, table_names(options))
     keying = source.keying
     for run in contents.runs:
-        for table in range(0 if run.info.is_lean else keying.table_count):
+        for table in range(keying.table_count):
             name = layout.table_name(table)
             yield from _guarded(name, partial(_check_table, run, table, source, contents))
         if keying.polytopes.table_count:

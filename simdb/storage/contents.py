@@ -13,15 +13,14 @@ from simdb.core import kernel
 from simdb.core.checks import a_map, a_whole, expecting
 from simdb.core.dtypes import U8
 from simdb.core.errors import CorruptError, FormatError
-from simdb.core.options import OPEN, Options
+from simdb.core.options import Options
 from simdb.core.stored_options import (
+    POLYTOPES,
     Resources,
     decode_options,
     decode_resources,
-    decoded_open,
     encode_options,
     encode_resources,
-    encoded_open,
 )
 from simdb.storage import codec, layout
 from simdb.storage.delta import Delta, DeltaView, decode_batch
@@ -165,26 +164,26 @@ def put_options(environment: Environment, transaction: Any, options: Options) ->
 
 
 def with_stored(environment: Environment, transaction: Any, options: Options) -> Options:
-    """Return the options with those that can change as they are stored now."""
+    """Return the options with the number of cross-polytope tables that is stored now."""
     stored, _ = stored_options(environment, transaction)
     with expecting("the options of the database"):
-        return replace(options, **decoded_open(stored, is_minhash=options.is_minhash))
+        return replace(options, polytopes=stored.get(POLYTOPES))
 
 
 def has_open(environment: Environment, transaction: Any) -> bool:
-    """Return whether options are stored that can change."""
-    options, _ = stored_options(environment, transaction)
-    return not options.keys().isdisjoint(OPEN)
+    """Return whether a number of cross-polytope tables is stored."""
+    return POLYTOPES in stored_options(environment, transaction)[0]
 
 
 def replace_open(environment: Environment, transaction: Any, wanted: Options) -> bool:
-    """Store the options that can change; return False if they are the stored ones."""
+    """Store the number of cross-polytope tables; return False if it is the stored one."""
     options, _ = stored_options(environment, transaction)
-    kept = {name: value for name, value in options.items() if name not in OPEN}
-    changed = kept | encoded_open(wanted)
-    if changed == options:
+    if options.get(POLYTOPES) == wanted.polytopes:
         return False
-    put_twice(environment, transaction, layout.OPTIONS_KEY, changed)
+    options[POLYTOPES] = wanted.polytopes
+    if wanted.polytopes is None:
+        del options[POLYTOPES]
+    put_twice(environment, transaction, layout.OPTIONS_KEY, options)
     return True
 
 

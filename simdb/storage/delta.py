@@ -148,8 +148,8 @@ class Keying(Protocol):
         """Number of tables."""
 
     @property
-    def may_be_lean(self) -> bool:
-        """Whether a run has no such tables if all its documents are in cross-polytope tables."""
+    def may_be_even(self) -> bool:
+        """Whether evenly spaced columns are stored as such, which version 0.1 does not read."""
 
     def searchable(self, fingerprints: U64, vectors: U8) -> U64:
         """Return the data from which keys are made: uint64[n], or uint64[n, k]."""

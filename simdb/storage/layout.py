@@ -30,7 +30,6 @@ polytope/NN.
 """
 
 import struct
-from collections.abc import Iterable
 
 from simdb.core.errors import CorruptError
 
@@ -142,11 +141,6 @@ def table_number(name: bytes) -> int:
 def column_name(column: int) -> bytes:
     """Name the sub-database that holds a column by ordinal."""
     return VOLATILITY if column == VECTOR else DOCUMENTS
-
-
-def lean_names(table_names: Iterable[bytes]) -> list[bytes]:
-    """Return those of the tables of keys that a lean run has."""
-    return [name for name in table_names if is_polytope_name(name)]
 
 
 def table_key(run: int, column: int) -> bytes:

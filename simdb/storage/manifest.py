@@ -21,8 +21,6 @@ class RunInfo:
     the others are deleted, or have no features and so are in the table of ids only.
     `weighted_count` documents have a volatility vector; if it is 0, no vectors are stored.
     `polytope_count` documents are in each cross-polytope table; if it is 0, none is stored.
-    `is_lean`: all documents with features are in the cross-polytope tables, and the tables of block
-    permutations are not stored.
     `sums`: the checksum of the entries of each table, 8 bytes little-endian, of the table of ids
     first and then of the tables of keys; empty in runs that older versions wrote.
     """
@@ -34,7 +32,6 @@ class RunInfo:
     id_count: int
     weighted_count: int
     polytope_count: int = 0
-    is_lean: bool = field(default=False, kw_only=True)
     sums: bytes = field(default=b"", kw_only=True)
 
     def __len__(self) -> int:
@@ -219,9 +216,7 @@ def decode_manifest(value: Any) -> Manifest:
 
 
 def _encode_run(run: RunInfo) -> list[Any]:
-    """Return the row of a run; an older simdb refuses one with the number of a lean run."""
-    numbers = [getattr(run, name) for name in _NUMBERS]
-    return [*numbers, *[1] * run.is_lean, run.sums]
+    return [*(getattr(run, name) for name in _NUMBERS), run.sums]
 
 
 def _encode_passages(row: PassageInfo) -> list[Any]:
@@ -230,11 +225,10 @@ def _encode_passages(row: PassageInfo) -> list[Any]:
 
 
 def _decode_run(row: Any) -> RunInfo:
-    """Return a run; `polytope_count`, `is_lean` and `sums` are younger and may be missing."""
+    """Return a run; `polytope_count` and `sums` are younger and may be missing."""
     *numbers, sums = row if isinstance(row[-1], bytes) else (*row, b"")
-    is_lean = numbers[len(_NUMBERS) :] == [1]
-    known = numbers[: len(_NUMBERS)] if is_lean else numbers
-    return RunInfo(*(a_whole(number, NUMBER_STOP) for number in known), is_lean=is_lean, sums=sums)
+    known = numbers[: len(_NUMBERS)]  # unreleased versions stored one more
+    return RunInfo(*(a_whole(number, NUMBER_STOP) for number in known), sums=sums)
 
 
 def _decode_passages(row: Any) -> PassageInfo:
@@ -265,11 +259,6 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
     every = manifest.runs if merge is None else (*manifest.runs, merge.run)
     for run in every:
         most = max(run.entry_count, run.id_count, run.weighted_count)
-        if run.is_lean and run.entry_count != run.polytope_count:
-            yield (
-                f"run {run.number} stores cross-polytope tables only, but has {run.entry_count}"
-                f" documents with features and {run.polytope_count} with weights"
-            )
         if most > len(run) or run.polytope_count > run.weighted_count:
             yield f"run {run.number} has {len(run)} documents, but more entries in a table"
         if run.number >= manifest.next_run:

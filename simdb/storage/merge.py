@@ -471,8 +471,7 @@ class MergedValues(NamedTuple):
 
 def steps_of(run: RunInfo, table_names: Sequence[bytes]) -> Sequence[MergedValues]:
     """Return the steps that write a run; `table_names`: the tables of keys."""
-    names = layout.lean_names(table_names) if run.is_lean else table_names
-    return _steps(len(run), run.weighted_count > 0, tuple(names))
+    return _steps(len(run), run.weighted_count > 0, tuple(table_names))
 
 
 def written_keys(merge: Unfinished, table_names: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -529,7 +528,7 @@ class Merging:
             for number, each in zip(step.segments, self._segments, strict=True):
                 put_segment(
                     run.number, number, each.merged, put,
-                    has_vectors=True, may_be_even=source.keying.may_be_lean,
+                    has_vectors=True, may_be_even=source.keying.may_be_even,
                 )  # fmt: skip
             self._step, self._segments = None, []
             return run

@@ -197,11 +197,7 @@ def write_run(
         is_all = piece.is_whole and (piece.start, piece.stop) == (start, stop)
         left_out = None if is_all else piece.left_out(stop)
     counts = _counts(runs, source, left_out)
-    if is_lean(source.keying, counts.searchable, counts.weighted):
-        written = layout.lean_names(table_names)
-    else:
-        written = list(table_names)
-    names = (*written, layout.IDS)
+    names = (*table_names, layout.IDS)
     at_a_time = threads if counts.live <= THREADED_MOST else 1
     tables = _Tables(runs, source, table_names, left_out, piece, counts)
 
@@ -219,7 +215,7 @@ def write_run(
         if left_out is not None:
             weighted_count = counts.weighted
     has_vectors = source.width > 0 and weighted_count > 0
-    columns, may_be_even = stored_columns(has_vectors), source.keying.may_be_lean
+    columns, may_be_even = stored_columns(has_vectors), source.keying.may_be_even
     for at, segment in enumerate(_segments(runs, source, columns, piece, threads)):
         encode = partial(encoded_column, number, at, segment, may_be_even=may_be_even)
         for stored in mapped(encode, segment.columns, threads):
@@ -231,8 +227,6 @@ def merge_in_memory(
     runs: Sequence[Run], source: Source, *, table_names: Sequence[bytes], threads: int = 1
 ) -> Run:
     """Merge runs in memory that follow each other into one, also in memory, with all entries."""
-    if all(run.info.is_lean for run in runs):
-        table_names = layout.lean_names(table_names)
     names = (*table_names, layout.IDS)
     threads = threads if sum(len(run.info) for run in runs) >= THREADED_DOCUMENTS else 1
     tables = _Tables(runs, source, table_names, None, None, _counts(runs, source, None))
@@ -291,7 +285,7 @@ def write_one_run(
     for at, segment in enumerate(kept_segments(lambda *_: parts, kept, 0, threads)):
         put_segment(
             number, at, segment, put,
-            has_vectors=weighted_count > 0, may_be_even=keying.may_be_lean,
+            has_vectors=weighted_count > 0, may_be_even=keying.may_be_even,
         )  # fmt: skip
         own, vectors = segment.columns[layout.STATE], segment.columns[layout.VECTOR]
         chosen = slice(None) if (own != EMPTY).all() else own != EMPTY
@@ -348,19 +342,13 @@ def _makings(
     In parts: what is `searchable` of the documents `ordinals`, the keys of those with weights, see
     `keyed_by_weights`, and the hashes of the ids of all.
     """
-    if not is_lean(keying, len(ordinals), len(weighted)):
-        whole = searchable[0] if len(searchable) == 1 else np.concatenate(searchable)
-        yield from keyed(whole, ordinals, keying)
+    whole = searchable[0] if len(searchable) == 1 else np.concatenate(searchable)
+    yield from keyed(whole, ordinals, keying)
     if len(weighted):
         yield from keyed_by_weights(keys, weighted)
     own = codec.allocate(np.uint64, len(every))
     np.concatenate(hashes, out=own)
     yield lambda: (layout.IDS, own, every)
-
-
-def is_lean(keying: Keying, searchable: int, weighted: int) -> bool:
-    """Return whether a new run is lean; so many documents have features, and so many weights."""
-    return keying.may_be_lean and searchable == weighted > 0
 
 
 def made_tables(

@@ -16,7 +16,7 @@ segment.  `FollowedKernel` adds the delta to it, which is different in every vie
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,7 +25,6 @@ import numpy as np
 from simdb.core.arrays import EMPTY, WEIGHTED
 from simdb.core.dtypes import I64, U8, U32, Array
 from simdb.core.errors import CorruptError
-from simdb.core.threads import mapped
 from simdb.storage import codec, file_map, layout
 from simdb.storage.delta import DeltaView, StoredBatch, stored_offsets
 from simdb.storage.environment import Source
@@ -39,7 +38,6 @@ from simdb.storage.table import (
     empty_table,
     entry_count,
     is_stored,
-    make_table,
     stored_bits,
 )
 
@@ -129,7 +127,6 @@ class Run:
         }
         self._mapped: list[Pages] = []  # of the fetched arrays that lie in the map
         self._searchable: dict[tuple[int, int], Table] = {}
-        self._are_made = False
         self._unweighted: I64 | None = None
 
     def give_back(self) -> None:
@@ -149,22 +146,8 @@ class Run:
         """Return the table of a sub-database."""
         table = self._tables.get(name)
         if table is None:
-            is_left_out = self.info.is_lean and layout.is_permuted_name(name)
-            make = self._made_table if is_left_out else self._fetch_table
-            table = self._tables[name] = make(name, source)
+            table = self._tables[name] = self._fetch_table(name, source)
         return table
-
-    @property
-    def has_tables(self) -> bool:
-        """Whether the tables of block permutations are stored, or in memory since `make_tables`."""
-        return not self.info.is_lean or self._are_made
-
-    def make_tables(self, source: Source, threads: int) -> None:
-        """Make the tables that a lean run does not store, in memory."""
-        numbers = range(source.keying.table_count)
-        for _ in mapped(lambda number: self.table(number, source), numbers, threads):
-            pass
-        self._are_made = True
 
     def column(self, column: int, number: int, source: Source) -> Array:
         """Return one column of one segment."""
@@ -291,20 +274,6 @@ class Run:
             )
         return Table(parts[0], parts[1], self._noted(directory, source, is_random=True))
 
-    def _made_table(self, name: bytes, source: Source) -> Table:
-        """Make a table that a lean run does not store, of what is in its cross-polytope tables."""
-        is_inside = np.zeros(len(self.info), np.bool_)
-        known = self.polytope_table(0, source).ordinals - np.uint32(self.info.start)
-        is_inside[known[known < len(is_inside)]] = True
-        ordinals = np.flatnonzero(is_inside).astype(np.uint32) + np.uint32(self.info.start)
-        found = [
-            self.column(layout.FINGERPRINT, number, source) for number in range(self.segment_count)
-        ]
-        fingerprints = np.concatenate(found)[is_inside]
-        keys = np.empty_like(fingerprints)
-        source.keying.write_keys(fingerprints, keys, layout.table_number(name))
-        return make_table(keys, ordinals, directory_bits(name, len(keys), source.header_offset))
-
     def _fetch_column(self, column: int, number: int, source: Source) -> Array:
         start, stop = self.segment_range(number)
         count = stop - start
@@ -388,12 +357,8 @@ class ColumnPart(NamedTuple):
         """Return one column of the segment."""
         return self.run.column(column, self.number, source)
 
-    def searchable(self, first: int, lean: Collection[Run], source: Source) -> Table | None:
-        """Return its documents with features from the ordinal `first` on; None if there are none.
-
-        All of them if the run is one of `lean`.
-        """
-        first = 0 if self.run in lean else first
+    def searchable(self, first: int, source: Source) -> Table | None:
+        """Return its documents with features from the ordinal `first` on, None if none."""
         if self.run.segment_range(self.number)[1] <= first:
             return None
         return self.run.searchable(self.number, first, source)
@@ -427,13 +392,10 @@ class ColumnParts(Sequence[ColumnPart]):
         """Return one part."""
         return self._parts[number]
 
-    def searchable_from(self, first: int, lean: Collection[Run], source: Source) -> Iterator[Table]:
-        """Yield each segment's documents with features, from the ordinal `first` on.
-
-        Of the runs `lean` it yields all documents with features.
-        """
+    def searchable_from(self, first: int, source: Source) -> Iterator[Table]:
+        """Yield each segment's documents with features, from the ordinal `first` on."""
         for part in self._parts:
-            table = part.searchable(first, lean, source)
+            table = part.searchable(first, source)
             if table is not None:
                 yield table
 

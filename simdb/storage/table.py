@@ -172,9 +172,7 @@ def entry_count(info: RunInfo, name: bytes) -> int:
 
 def is_stored(info: RunInfo, name: bytes) -> bool:
     """Return whether a run has values in the sub-database of a table."""
-    if layout.is_polytope_name(name):
-        return info.polytope_count > 0
-    return not (info.is_lean and layout.is_permuted_name(name))
+    return info.polytope_count > 0 or not layout.is_polytope_name(name)
 
 
 def with_entries(info: RunInfo, name: bytes, entries: Entries) -> RunInfo:
@@ -189,8 +187,7 @@ def with_entries(info: RunInfo, name: bytes, entries: Entries) -> RunInfo:
         return replace(info, entry_count=entries.length, sums=sums)
     if not entries.length:
         return info
-    searchable = entries.length if info.is_lean else info.entry_count
-    return replace(info, entry_count=searchable, polytope_count=entries.length, sums=sums)
+    return replace(info, polytope_count=entries.length, sums=sums)
 
 
 def ends_with(info: RunInfo, name: bytes, entries: Entries) -> bool:
@@ -207,13 +204,8 @@ def ends_with(info: RunInfo, name: bytes, entries: Entries) -> bool:
 def run_info(
     number: int, start: int, stop: int, tables: Mapping[bytes, Entries], weighted_count: int
 ) -> RunInfo:
-    """Return the row of a run in the manifest; `tables`: its tables, those of keys in order.
-
-    It is a lean run if there are tables of keys, and none of block permutations among them.
-    """
-    keyed = [name for name in tables if name != layout.IDS]
-    is_lean = bool(keyed) and all(map(layout.is_polytope_name, keyed))
-    info = RunInfo(number, start, stop, 0, 0, weighted_count, is_lean=is_lean)
+    """Return the row of a run in the manifest; `tables`: its tables, those of keys in order."""
+    info = RunInfo(number, start, stop, 0, 0, weighted_count)
     for name in sorted(tables, key=layout.IDS.__ne__):  # the ids come first
         info = with_entries(info, name, tables[name])
     return info

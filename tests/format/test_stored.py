@@ -93,6 +93,21 @@ def test_the_same_documents_give_the_same_answers_today(name, tmp_path):
         assert plain(stored.answers(database)) == answers
 
 
+def test_a_database_that_an_unreleased_version_stored_is_moved_by_rebuild(tmp_path):
+    # Its runs with weights alone have no tables by distance, and its options say so.
+    answers = json.loads((HERE / "v1-keyed" / "answers.json").read_text())
+    shutil.copyfile(HERE / "unreleased" / "data.mdb", tmp_path / "data.mdb")
+    with pytest.raises(simdb.FormatError, match="simdb rebuild"):
+        simdb.open(tmp_path)
+
+    report = simdb.rebuild(tmp_path)
+
+    with simdb.open(tmp_path) as database:
+        assert (report.lost_count, database.options.blocks) == (0, 1)
+        assert plain(stored.answers(database)) == answers
+    assert_sound(tmp_path)
+
+
 def test_every_version_and_every_option_that_adds_to_it_has_a_stored_database():
     versions = [f"v{number}" for number in range(1, FORMAT_VERSION + 1)]
 

@@ -22,7 +22,7 @@ def forget_number(database):
     def write(transaction):
         options = database._store.options
         assert options.polytopes == 0
-        older = replace(options, polytopes=None, distance_tables="always")
+        older = replace(options, polytopes=None)
         assert contents.replace_open(environment, transaction, older)
 
     environment.write(write)

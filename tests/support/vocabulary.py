@@ -72,7 +72,7 @@ CARE: dict[str, tuple[str, ...]] = {
     "calibrate": ("sample", "seed", "errors"),
     "compact": ("threads",),
     "copy": ("path",),
-    "rebuild": ("drop_damaged", "polytopes", "distance_tables", "threads"),
+    "rebuild": ("drop_damaged", "polytopes", "threads"),
     "merge": ("other", "on_conflict", "progress", "threads"),
     "dump": ("target", "progress"),
     "read": (),
@@ -102,7 +102,7 @@ NOUNS: dict[str, tuple[str, ...]] = {
 OPTIONS: dict[str, str] = {
     "against": "--against", "contained": "--contained", "data": "SOURCE...", "db": "--db",
     "deep": "--deep",
-    "distance": "--distance", "distance_tables": "--distance-tables",
+    "distance": "--distance",
     "document": "TEXT", "documents": "SOURCE...", "drop_damaged": "--drop-damaged",
     "encoding": "--encoding",
     "errors": "--errors", "id": "--id-field", "ids": "ID...", "k": "--nearest", "keep": "--keep",

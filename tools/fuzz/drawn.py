@@ -91,7 +91,6 @@ class Few:
     def __init__(self, chance):
         """Draw by `chance`."""
         self.chance, self.now = chance, 1_000_000_000
-        # A run is lean only if none of its documents is a number.
         self.number_share = chance.choice([0.0, 0.03, 0.4])
 
     def options(self):
@@ -123,7 +122,6 @@ class Few:
             chosen["keep_clusters"] = "distance"
         if sketch.vector_bytes:
             chosen["polytopes"] = chance.choice([None, None, 0, 1, 2, 16])
-            chosen["distance_tables"] = chance.choice(["auto", "auto", "always"])
         return simdb.Options(**chosen)
 
     def opening(self):

@@ -235,12 +235,10 @@ class Session:
     def rebuild(self):
         has_weights = not self.model.is_minhash and self.options.sketch.vector_bytes
         number = self.chance.choice([None, 0, 1, 3, 16]) if has_weights else None
-        tables = self.chance.choice([None, "auto", "always"]) if has_weights else None
-        assert not self.database.rebuild(polytopes=number, distance_tables=tables).dropped
+        assert not self.database.rebuild(polytopes=number).dropped
         self.options = self.model.options = self.database.options
         assert number in (None, self.options.polytopes)
-        assert tables in (None, self.options.distance_tables)
-        return f"for {number} polytopes and {tables} tables, {self.look(self.database)}"
+        return f"for {number} polytopes, {self.look(self.database)}"
 
     def rewrite(self):
         """Rebuild, insert on top and compact: each works on what the one before has written."""

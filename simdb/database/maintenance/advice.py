@@ -29,7 +29,6 @@ from simdb.storage import (
     file_mode,
     file_system,
     is_shared,
-    layout,
     read_resources,
     table_names,
 )
@@ -224,9 +223,7 @@ def _on_headers(store: Store, state: State) -> Iterator[Advice]:
     worst, where = HEADER_DOCUMENTS, ""
     names = table_names(store.options)
     for run in state.runs:
-        for name in (
-            layout.lean_names(names) if run.info.is_lean else names[: store.options.table_count]
-        ):
+        for name in names[: store.options.table_count]:
             directory = run.named_table(name, state.source).directory
             most = int(np.diff(directory).max()) if len(directory) > 2 else 0
             if most > worst:

@@ -12,7 +12,7 @@ damaged one, while no other process has the database open.
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -27,7 +27,7 @@ from simdb.core.dtypes import U32
 from simdb.core.errors import BusyError, CorruptError, Error, FormatError
 from simdb.core.options import Options
 from simdb.core.reports import Rebuild
-from simdb.core.stored_options import Resources, decode_options, decode_resources
+from simdb.core.stored_options import Resources, decode_options, decode_resources, moved
 from simdb.core.text_sketch import IdfTable
 from simdb.database.clusters.find import connected_labels
 from simdb.database.maintenance.calibration import covered_of, covering, problem_of
@@ -95,18 +95,20 @@ def rebuild(
     threads: int = 1,
     torn: Collection[bytes] = (),
     losses: Sequence[salvage.Loss] = (),
-    **changed: Any,
+    polytopes: int | None = None,
 ) -> Rebuild:
     """Make all tables again; CorruptError, and nothing changes, if documents would be lost.
 
     `threads` make the tables.  `torn`: see `salvaged`.  `losses`: what is lost already.
-    `changed`: options from now on, of `OPEN`; None for what the database has, or gets when it is
-    compacted.
+    `polytopes`: as many tables from now on; None for what the database has, or gets by `compact`.
     """
     with store.begin_write() as right:
         with suppress(CorruptError):
             store.take_options()
-        options = _wanted(store.options, changed)
+        options = store.options
+        if polytopes is not None:
+            options = replace(options, polytopes=polytopes)
+        options = settled(options)
         before = file_bytes(store)
         store.forget_views()
         store.membership = None
@@ -127,12 +129,6 @@ def _shrink(store: Store, right: WriteRight) -> str:
         return shrink(store, right)
     except Error as error:
         return str(error)
-
-
-def _wanted(options: Options, changed: Mapping[str, Any]) -> Options:
-    """Return the options to rebuild for; OptionError if they cannot have such tables."""
-    given = {name: each for name, each in changed.items() if each is not None}
-    return settled(replace(options, **given))
 
 
 def _try_to_rebuild(
@@ -494,7 +490,7 @@ def _settings(
     table, wrong = (None, "") if checksum is None else idf_file.salvaged_idf(path, checksum)
     if wrong:
         losses.append(idf_loss(table, wrong))
-    options = decode_options(stored, table)
+    options = decode_options(moved(stored), table)
     try:
         resources = take_resources(options.sketch) if kept is None else decode_resources(kept)
     except Error as error:

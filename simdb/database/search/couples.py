@@ -253,15 +253,7 @@ def table_of_equals(state: State) -> Table:
 
 
 def whole_table(state: State, number: int) -> Table:
-    """Return one table of all live documents, merged from the runs and the delta.
-
-    If a run has no such table, it is made of all fingerprints.
-    """
-    if not all(run.has_tables for run in state.runs):
-        every = searched(state, is_measured=False)
-        keys = np.empty_like(every.fingerprints)
-        state.keying.write_keys(every.fingerprints, keys, number)
-        return sorted_table(keys, every.ordinals, state.threads)
+    """Return one table of all live documents, merged from the runs and the delta."""
     runs = [run.table(number, state.source) for run in state.runs]
     delta = state.delta
     if len(delta.searchable) or not runs:

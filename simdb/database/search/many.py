@@ -24,7 +24,7 @@ from simdb.core.checks import is_one_of, is_whole, shown
 from simdb.core.dtypes import I64, U32
 from simdb.core.errors import OptionError
 from simdb.core.matches import Matches
-from simdb.core.options import POLYTOPE, Options
+from simdb.core.options import Options
 from simdb.core.progress import Progress, Report, report_of
 from simdb.core.reports import Plan
 from simdb.database.search import lookup
@@ -260,16 +260,14 @@ def _report(progress: Report, before: int, done: int) -> None:
 
 
 class Chunk(NamedTuple):
-    """A part of a run: a `window` of its tables, None for all, or a `segment`; or the delta.
+    """A part of a run: a `window` of its tables, None for all, or a `segment`.
 
-    `lean`: the run, if all of the segment is compared because the run has no tables; another thread
-    may make them after the chunks have been cut.  The chunk without a run is the delta.
+    The chunk without a run is the delta.
     """
 
     run: Run | None = None
     window: tuple[int, int] | None = None
     segment: int | None = None
-    lean: tuple[Run, ...] = ()
 
 
 def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
@@ -278,12 +276,11 @@ def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
     A chunk with a single header or segment, or of few headers, can be larger.
     """
     found: list[Chunk] = []
-    lean = state.view.sealed.lean if plan.method != POLYTOPE else ()
     for run in state.runs:
         # The calibration covers none of the run.
         is_uncovered = plan.compared > 0 and run.info.start >= state.uncovered_from
-        if lookup.method_of(state, plan).scans_vectors(plan) or is_uncovered or run in lean:
-            found += _segments(run, run.info.start, lean=(run,) if run in lean else ())
+        if lookup.method_of(state, plan).scans_vectors(plan) or is_uncovered:
+            found += _segments(run, run.info.start)
             continue
         windows = list(_windows(state, run, plan, size_bytes))
         found += [Chunk(run, each) for each in windows]
@@ -294,21 +291,21 @@ def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
     return found
 
 
-def _segments(run: Run, first: int, lean: tuple[Run, ...] = ()) -> list[Chunk]:
+def _segments(run: Run, first: int) -> list[Chunk]:
     """Return the segments of a run that have documents from the ordinal `first` on."""
     numbers = range(run.segment_count)
-    return [Chunk(run, segment=at, lean=lean) for at in numbers if run.segment_range(at)[1] > first]
+    return [Chunk(run, segment=at) for at in numbers if run.segment_range(at)[1] > first]
 
 
 @contextmanager
 def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
     """Open one chunk of `state`, with its pages in memory, for a `with` statement."""
-    run, window, segment, lean = chunk
+    run, window, segment = chunk
     if run is None:
         yield state.over(state.view.only([], state.delta))
         return
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
-    sealed = Sealed([run], state.kind, window, segment, lean)
+    sealed = Sealed([run], state.kind, window, segment)
     part = state.over(state.view.only(sealed, nothing))
     method, source = lookup.method_of(state, plan), state.source
     try:

@@ -19,7 +19,8 @@ from simdb.core.bits import fmix64
 from simdb.core.checks import whole
 from simdb.core.dtypes import I64, U64
 from simdb.core.errors import CorruptError, Error, FormatError, InputError, NotFoundError
-from simdb.core.options import OPEN, Options
+from simdb.core.options import Options
+from simdb.core.stored_options import POLYTOPES
 from simdb.database.state.documents import stored_sketches
 from simdb.database.state.incoming import as_list
 from simdb.database.state.store import Store
@@ -151,8 +152,7 @@ def options_digest(store: Store) -> str:
     """
     with store.environment.reading() as transaction:
         plain, _ = contents.stored_options(store.environment, transaction)
-    for name in OPEN:
-        plain.pop(name, None)
+    plain.pop(POLYTOPES, None)
     words = contents.read_resources(store.environment).stop_words
     return shards_file.digest_of(json.dumps([plain, words], sort_keys=True).encode())
 

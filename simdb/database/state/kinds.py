@@ -412,10 +412,7 @@ class FingerprintKind:
 
     def __init__(self, options: Options) -> None:
         """Take the block permutations from the options."""
-        self.keying = Permutations(
-            options.blocks, options.leading, options.polytope_count,
-            may_be_lean=options.may_be_lean,
-        )  # fmt: skip
+        self.keying = Permutations(options.blocks, options.leading, options.polytope_count)
         self.masks = self.keying.masks
         self._options = options
         # Runs never change, and most of them are in many views.
@@ -426,10 +423,7 @@ class FingerprintKind:
         return kernel.Vectors(width, segments)
 
     def make_tables(self, view: View, source: Source) -> Any:
-        """Return the tables of all permutations, ready for look-up.
-
-        Documents of lean runs are compared one by one, unless their tables have been made.
-        """
+        """Return the tables of all permutations, ready for look-up."""
         return self._tables_of_view(view, view.delta.start, source)
 
     def make_covered_tables(self, view: View, source: Source) -> Any:
@@ -461,7 +455,6 @@ class FingerprintKind:
             gathered_tables(view, source) if is_swept else (),
             (swept_runs if is_swept else polytope_runs)(view, source),
             len(view.delta.ordinals),
-            lean_count=view.sealed.lean_count,
         )
 
     def empty_population(self, *, has_weights: bool) -> Population:
@@ -491,24 +484,21 @@ class FingerprintKind:
 
     def _tables_of_view(self, view: View, first: int, source: Source) -> Any:
         sealed = view.sealed
-        compared = first, sealed.lean
-        tables = sealed.tables.get(compared)
+        tables = sealed.tables.get(first)
         if tables is None:
-            tables = sealed.tables[compared] = self._covered_tables(sealed, *compared, source)
+            tables = sealed.tables[first] = self._covered_tables(sealed, first, source)
         return tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
 
-    def _covered_tables(
-        self, sealed: Sealed, first: int, lean: frozenset[Run], source: Source
-    ) -> Any:
-        """Return the tables of runs; `lean` and the documents from `first` on are compared."""
+    def _covered_tables(self, sealed: Sealed, first: int, source: Source) -> Any:
+        """Return the tables of runs; the documents from `first` on are compared."""
         probed = [
             self._tables_of(run, source)
             for run in sealed.runs
-            if run.info.start < first and run not in lean and not sealed.is_segment
+            if run.info.start < first and not sealed.is_segment
         ]
         compared = []
         if sealed.windows is None:
-            tables = sealed.parts.searchable_from(first, lean, source)
+            tables = sealed.parts.searchable_from(first, source)
             compared = [_of_first_table(table, len(self.masks)) for table in tables]
         # A view with a window has one run, so the window is used only if that run is probed.
         windows = sealed.windows if probed else None
@@ -520,10 +510,9 @@ class FingerprintKind:
 
     def _crowds(self, view: View, source: Source) -> tuple[float, ...]:
         """Return how crowded the headers of each table are; see `Population.crowds`."""
-        known = [run for run in view.runs if run.has_tables]
-        total = sum(run.info.entry_count for run in known)
+        total = sum(run.info.entry_count for run in view.runs)
         sums = [0.0] * self.keying.table_count
-        for run in known:
+        for run in view.runs:
             crowds = self._crowds_of_runs.get(run)
             if crowds is None:
                 crowds = self._crowds_of_runs[run] = self._crowds_of(run, source)
@@ -545,8 +534,6 @@ class FingerprintKind:
         """
         found = [1.0]
         for run in view.runs:
-            if not run.has_tables:
-                continue
             for table in range(self.keying.table_count):
                 sizes = np.diff(run.table(table, source).directory.astype(np.float64))
                 entries = float(sizes.sum())

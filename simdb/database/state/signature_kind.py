@@ -240,9 +240,9 @@ class SignatureKind:
     def make_tables(self, view: View, source: Source) -> Any:
         """Return the tables of all bands, ready for look-up."""
         sealed = view.sealed
-        tables = sealed.tables.get((0, sealed.lean))
+        tables = sealed.tables.get(0)
         if tables is None:
-            tables = sealed.tables[0, sealed.lean] = [
+            tables = sealed.tables[0] = [
                 prepared([run.table(band, source) for run in view.runs], None, view.windows)
                 for band in range(self.keying.table_count)
             ]

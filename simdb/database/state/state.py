@@ -29,11 +29,11 @@ from simdb.core.arrays import (
 from simdb.core.bits import ALL_BITS, bitmap
 from simdb.core.dtypes import I64, U8, U32, U64, Array, Bools
 from simdb.core.errors import CorruptError
-from simdb.core.options import LOOKING_UP, Options
+from simdb.core.options import Options
 from simdb.core.reports import Plan
 from simdb.database.state.glimpse import glimpse
 from simdb.database.state.staged import Known, Staged
-from simdb.database.state.view import ASKED_LEAST, Kind, View
+from simdb.database.state.view import Kind, View
 from simdb.plan import (
     BandedPopulation,
     Calibration,
@@ -288,39 +288,21 @@ class State:
         stored = records.read_features(self.source, ordinals[:count])
         return joined_ragged([stored, staged.of(ordinals[count:])]) or NO_FEATURES
 
-    def tables(self, asked: int = 0) -> Any:
-        """Return the tables, ready for look-up; their class depends on the kind of database.
-
-        `asked`: so many documents will be looked up in them by distance, for which the tables of
-        lean runs may be made.
-        """
+    def tables(self) -> Any:
+        """Return the tables, ready for look-up; their class depends on the kind of database."""
         view = self.view
-        lean = view.sealed.lean
-        if asked and lean:
-            lean = self._lean_after(asked)
-        known, tables = view.tables
-        if known is not lean:
-            tables = view.kind.make_tables(view, self.source)
-            view.tables = lean, tables
-        return tables
+        if view.tables is None:
+            view.tables = view.kind.make_tables(view, self.source)
+        return view.tables
 
-    def is_compared(self, ordinal: int) -> bool:
-        """Return whether `tables` compare a document with each query, since it is in none."""
-        return any(run.info.start <= ordinal < run.info.stop for run in self.view.sealed.lean)
-
-    def covered_tables(self, asked: int = 0) -> Any:
-        """Return tables that compare each document the calibration does not cover.
-
-        `asked`: see `tables`.
-        """
-        view, lean = self.view, self._lean_after(asked)
+    def covered_tables(self) -> Any:
+        """Return tables that compare each document the calibration does not cover."""
+        view = self.view
         if view.uncovered_from >= view.delta.start:  # the delta is compared anyway
             return self.tables()
-        known, tables = view.covered_tables
-        if known is not lean:
-            tables = view.kind.make_covered_tables(view, self.source)
-            view.covered_tables = lean, tables
-        return tables
+        if view.covered_tables is None:
+            view.covered_tables = view.kind.make_covered_tables(view, self.source)
+        return view.covered_tables
 
     def identifiers(self, ordinals: U32 | None = None) -> Any:
         """Return the ids by ordinal, of at least these `ordinals`, or of all."""
@@ -418,7 +400,6 @@ class State:
         For queries it can be the choice for an earlier view, see `KeptPlans`.
         """
         view = self.view
-        self._make_named(criterion)
         plans = view.swept_plans if is_swept else view.plans.of_criteria
         plan = plans.get(criterion)
         if plan is None:
@@ -434,7 +415,6 @@ class State:
         self, criterion: Criterion, *, is_swept: bool = False
     ) -> Population | BandedPopulation:
         """Return what the planner must know of this state; `is_swept`: to find all pairs."""
-        self._make_named(criterion)
         view, source = self.view, self.source
         population = view.kind.population(view, source, criterion, is_swept=is_swept)
         is_wanted = wants_glimpse(criterion, view.calibration)
@@ -446,18 +426,6 @@ class State:
             return population
         runs = view.sealed.entry_count / max(view.sealed.largest, 1)
         return replace(population, paging=Paging(source.data_bytes, source.memory_bytes, runs))
-
-    def _make_named(self, criterion: Criterion) -> None:
-        """Make the tables of lean runs if the criterion names a method that looks up in them."""
-        if criterion.method in LOOKING_UP:
-            self._lean_after(ASKED_LEAST)
-
-    def _lean_after(self, asked: int) -> frozenset[Run]:
-        """Return the runs that are compared, after their tables were made if that pays."""
-        sealed = self.view.sealed
-        if asked and sealed.lean and sealed.make_tables(self.source, asked, self.threads):
-            self.view.plans.clear()
-        return sealed.lean
 
     def _made_source(self) -> Source:
         holder = self._holder

@@ -10,9 +10,8 @@ The kind has everything that differs between databases of fingerprints and of si
 the search itself, which is in `database/search/methods/`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,7 +23,6 @@ from simdb.core.dtypes import F32, U8, U32
 from simdb.core.reports import Plan
 from simdb.plan import BandedPopulation, Calibration, Criterion, PolytopeRun, Population
 from simdb.storage import (
-    ENTRY_BYTES,
     Bitmap,
     ColumnPart,
     ColumnParts,
@@ -49,11 +47,6 @@ FINGERPRINTS, SIGNATURES = "fingerprints", "signatures"
 FEW = 256
 # A program that asks with ever new arguments must not fill the memory.
 PLANS_MAX = 256
-# Making the tables of a lean run takes as long as comparing all of it with some hundred documents.
-ASKED_LEAST = 256
-# They may take so many bytes, and no more than this part of the memory.
-MADE_BYTES = 1 << 30
-MADE_PART = 4
 
 
 class Extent(NamedTuple):
@@ -83,11 +76,6 @@ class KeptPlans:
         _make_room(self.of_criteria)
         self.of_criteria[criterion] = plan
 
-    def clear(self) -> None:
-        """Forget all plans, since there are tables that they do not know."""
-        self.of_criteria.clear()
-        self.prepared.clear()
-
     def prepare(self, key: Any, prepared: Any) -> None:
         """Keep what a question about one document needs, under the arguments of the query."""
         _make_room(self.prepared)
@@ -115,11 +103,7 @@ class GatheredTables(NamedTuple):
 
 
 class Sealed:
-    """The runs of a view, and what was made of them so far; None for what was not needed yet.
-
-    `lean` are the runs that have no tables of block permutations, and whose documents are compared.
-    Other threads may make these tables at any time, so a search asks for `lean` once.
-    """
+    """The runs of a view, and what was made of them so far; None for what was not needed yet."""
 
     def __init__(
         self,
@@ -127,28 +111,21 @@ class Sealed:
         kind: "Kind",
         window: tuple[int, int] | None = None,
         segment: int | None = None,
-        lean: Collection[Run] | None = None,
     ) -> None:
         """Take runs that follow each other.
 
         Of a single run, `window` takes a range of its directory entries (`kernel.Tables`), and
-        `segment` the columns of one segment.  The documents of the runs `lean` are compared; None
-        for those of the runs that have no tables now.
+        `segment` the columns of one segment.
         """
         self.runs = list(runs)
         self.windows = None if window is None else [window]
         self.is_segment = segment is not None
         self.entry_count = sum(run.info.entry_count for run in self.runs)
         self.largest = max((run.info.entry_count for run in self.runs), default=0)
-        without = (run for run in self.runs if not run.has_tables)
-        self.lean = frozenset(without if lean is None else lean)
-        self._making = Lock()
-        self._asked = 0  # documents that were looked up by distance while there were such runs
         self.has_bare = any(run.info.weighted_count < len(run.info) for run in self.runs)
         self.parts = ColumnParts.of_runs(self.runs, segment)
-        # The tables ready for look-up, by what is compared: the documents from an ordinal on, and
-        # these runs.
-        self.tables: dict[tuple[int, frozenset[Run]], Any] = {}
+        # The tables ready for look-up, by the ordinal from which on documents are compared.
+        self.tables: dict[int, Any] = {}
         self.id_tables: Any = None
         # Some of the cross-polytope tables of all runs in one; see `gathered`.
         self.gathered: GatheredTables | None = None
@@ -158,32 +135,6 @@ class Sealed:
         self.limits: dict[tuple[float | None, float | None, float, bool], Any] = {}
         self.identifiers = LazyKernel(self.parts, _make_identifiers)
         self.vectors = LazyKernel(self.parts, partial(_make_vectors, kind))
-
-    def make_tables(self, source: Source, asked: int, threads: int) -> bool:
-        """Make the tables of lean runs in memory if look-ups of `asked` more documents pay for it.
-
-        Until then all documents of these runs are compared.  Returns whether it has made them.
-        Not for a window or a segment, since a search of such parts has been promised little memory.
-        """
-        if self.is_segment or self.windows is not None:
-            return False
-        with self._making:
-            self._asked += asked
-            made = [run for run in self.runs if run.info.is_lean]
-            entries = source.keying.table_count * sum(run.info.entry_count for run in made)
-            most = min(MADE_BYTES, source.memory_bytes // MADE_PART)
-            if not self.lean or self._asked < ASKED_LEAST or entries * ENTRY_BYTES > most:
-                return False
-            for run in made:
-                run.make_tables(source, threads)
-            self.lean = frozenset()
-            self.tables.clear()
-        return True
-
-    @property
-    def lean_count(self) -> int:
-        """Number of documents with features in the lean runs."""
-        return sum(run.info.entry_count for run in self.lean)
 
     def is_of(self, runs: Sequence[Run]) -> bool:
         """Whether these are all the runs, not only a window or a segment of one."""
@@ -235,9 +186,8 @@ class View:
         else:
             self.plans = kept.plans
         self.swept_plans: dict[Criterion, Plan] = {}
-        # Tables and the lean runs that they compare, since another view may have made theirs.
-        self.tables: tuple[frozenset[Run] | None, Any] = (None, None)
-        self.covered_tables: tuple[frozenset[Run] | None, Any] = (None, None)
+        self.tables: Any = None
+        self.covered_tables: Any = None
         self.polytopes: Any = None
         self.id_tables: Any = None
         self.passages: Passages | None = None

@@ -390,8 +390,7 @@ def begin_merge(manifest: Manifest, growth: int, inserted: int) -> Manifest:
         return manifest
     weighted_count = sum(run.weighted_count for run in runs[start:])
     number = manifest.next_run
-    is_lean = all(run.is_lean for run in runs[start:])
-    run = RunInfo(number, runs[start].start, runs[-1].stop, 0, 0, weighted_count, is_lean=is_lean)
+    run = RunInfo(number, runs[start].start, runs[-1].stop, 0, 0, weighted_count)
     merge = Unfinished(run, 0, manifest.next_ordinal)
     return replace(manifest, next_run=number + 1, unfinished=merge)
 

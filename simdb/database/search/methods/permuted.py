@@ -56,7 +56,7 @@ def search_one(
 
 def search_bits(state: State, bits: int, plan: Plan, first: int) -> list[tuple[int, int]] | None:
     """Return ordinals and distances of the matches of one fingerprint; None if there are many."""
-    found: list[tuple[int, int]] | None = state.tables(1).lookup_one(
+    found: list[tuple[int, int]] | None = state.tables().lookup_one(
         bits, plan.distance, plan.table_flips, first, MANY
     )
     return found
@@ -150,7 +150,7 @@ def probe_of(plan: Plan, query: int, stored: int, masks: Sequence[int]) -> Probe
 def _candidates(
     state: State, sketches: Sketches, plan: Plan, first: int, after: After
 ) -> Candidates:
-    found: Candidates = state.tables(len(sketches)).lookup(
+    found: Candidates = state.tables().lookup(
         sketches.bits, distance=plan.distance, flips=plan.table_flips, first=first, after=after
     )
     return found
@@ -171,7 +171,6 @@ BPHS_METHOD: Method = Method(
     links=links,
     links_among=links_among,
     tables=tables,
-    compares=lambda state, plan, ordinal: state.is_compared(ordinal),
     find_probe=find_probe,
 )
 ROTATION_METHOD: Method = Method(links=rotation_links)

@@ -39,7 +39,7 @@ def search_one(
     """Return the matches of one document with weights, best first; None if there are many."""
     probing, is_measured = plan.probing, criterion.similarity is not None
     assert probing is not None
-    tables = state.covered_tables(1) if plan.compared else state.tables(1)
+    tables = state.covered_tables() if plan.compared else state.tables()
     found = tables.probe_one(
         int(sketches.bits[0]),
         levels_of(sketches)[0],
@@ -65,12 +65,8 @@ def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
 
 
 def compares(state: State, plan: Plan, ordinal: int) -> bool:
-    """Return whether a plan compares a document.
-
-    The calibration does not cover it, or no table has it.
-    """
-    is_uncovered = plan.compared > 0 and ordinal >= state.uncovered_from
-    return is_uncovered or state.is_compared(ordinal)
+    """Return whether a plan compares a document, since the calibration does not cover it."""
+    return plan.compared > 0 and ordinal >= state.uncovered_from
 
 
 def find_probe(
@@ -115,14 +111,14 @@ def _candidates(
 ) -> Candidates:
     if plan.compared:
         return _covered_candidates(state, sketches, plan, first == 1, after)
-    return _probed(state.tables(len(sketches)), sketches, plan, first == 1, after)
+    return _probed(state.tables(), sketches, plan, first == 1, after)
 
 
 def _covered_candidates(
     state: State, sketches: Sketches, plan: Plan, first: int, after: After
 ) -> Candidates:
     """Return each candidate once, of tables that compare what the calibration does not cover."""
-    tables = state.covered_tables(len(sketches))
+    tables = state.covered_tables()
     offsets, ordinals, distances = _probed(tables, sketches, plan, first, after)
     # A document that was both probed and compared is there twice in a row.
     again = np.flatnonzero(ordinals[1:] == ordinals[:-1]) + 1
