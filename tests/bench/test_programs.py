@@ -10,7 +10,7 @@ SIZES = {
     "speed": [
         "-n 200 300 --of fingerprints --ask single stream array --queries 20 --single 5",
         "-n 300 --of weights --ask pairs --method bphs psm --queries 20 --single 2 --one",
-        "-n 300 --of signatures noisy drawn --ask single batch nearest --queries 20 --single 5"
+        "-n 300 --of signatures drawn --ask single batch nearest --queries 20 --single 5"
         " --threads 1 2 --compacted",
         "-n 900 --batch 500 --of drawn --ask claim --queries 20 --threads 1 2",
         "-n 300 --of texts --sketch minhash --ask batch --queries 20 --corpora CORPORA",
@@ -24,6 +24,7 @@ SIZES = {
     ],
     "quality": [f"CORPORA --method {each}" for each in ("dimensions", "minhash")],
     "matches": ["-n 40"],
+    "large": ["--documents 3k --noise .12 --tables psm psm-2 bphs4 --batches 16 --queries 200"],
 }
 # Many processes or many databases; `.ci/run` leaves them to `make test-all`.
 DEAR = ("speed", "job", "recall", "matches")

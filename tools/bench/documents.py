@@ -3,8 +3,6 @@
 A source draws stored documents in parts.  Of its queries every second is near a stored document:
 
 fingerprints  uniform random numbers of 64 bits; near: with 0 to 3 bits flipped
-noisy         the same without weights; queries have weights, drawn from a Laplace distribution, of
-              which noise flips a few signs, so that methods can probe
 weights       128 normal numbers, every tenth document near the one before it; near: cosine .88 to 1
 signatures    MinHash of 100 random features, every tenth document near the one before it; near: 11
               features exchanged at most, so a Jaccard similarity of .8 or more
@@ -32,7 +30,6 @@ DISTANCE = 3
 KEPT = 40_000  # documents that queries are made from
 DIMENSIONS = 128
 NEAR = 0.88  # the least cosine of near documents
-NOISE = 0.064  # in units of the spread of weights
 FEATURES, EXCHANGED_MAX = 100, 11
 
 Numbers = npt.NDArray[Any]
@@ -103,22 +100,6 @@ def flipped(bits: Numbers, chance: np.random.Generator, *, least: int, most: int
     is_flipped = np.arange(most) < chance.integers(least, most + 1, len(bits))[:, None]
     flips = np.where(is_flipped, np.uint64(1) << places, np.uint64(0))
     return bits ^ np.bitwise_xor.reduce(flips, axis=1)
-
-
-class Noisy(Bits):
-    """Uniform fingerprints, asked by weights whose signs are those of a stored one, with noise."""
-
-    def near(self, rows: Numbers, chance: np.random.Generator) -> Numbers:
-        return rows
-
-    def queries(self, count: int) -> simdb.Fingerprints:
-        chance = np.random.default_rng([self.seed, count])
-        bits = super().queries(count)
-        signs = np.unpackbits(bits.view(np.uint8).reshape(count, 8), axis=1, bitorder="little")
-        weights = chance.laplace(size=(count, DIMENSIONS))
-        weights[:, :64] = np.abs(weights[:, :64]) * np.where(signs == 1, 1.0, -1.0)
-        weights = (weights + NOISE * chance.laplace(size=weights.shape)).astype(np.float32)
-        return simdb.Fingerprints(fingerprints_of(weights), weights)
 
 
 class Weights(Source):
@@ -214,6 +195,6 @@ def values_of(documents: Any, count: int) -> list[Any]:
 
 
 SOURCES: dict[str, Callable[[int], Source]] = {
-    "fingerprints": Bits, "noisy": Noisy, "weights": Weights, "signatures": Sets,
+    "fingerprints": Bits, "weights": Weights, "signatures": Sets,
 }  # fmt: skip
 KINDS = (*SOURCES, "texts", "drawn")

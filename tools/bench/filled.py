@@ -26,8 +26,7 @@ BY_METHOD: dict[str, dict[str, Any]] = {
     "psm": {"distance": DISTANCE, "recall": 0.95},
 }
 PROBING = ("psm", "multiprobe")
-SAMPLED = 20_000  # documents like the queries, for the calibration of a database without weights
-BITS = ("fingerprints", "noisy")  # kinds that no similarity can be asked for
+BITS = "fingerprints"  # the kind that no similarity can be asked for
 RANKS = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
@@ -118,7 +117,7 @@ class Filled:
 
     def criterion(self, method: str, *, is_asked: bool = True) -> dict[str, Any]:
         """Return what a method is asked for."""
-        has_weights = self.kind not in BITS
+        has_weights = self.kind != BITS
         asked = dict(BY_METHOD.get(method, {}) if has_weights else BY_METHOD["bphs"])
         if method == "psm":
             asked |= BY_METHOD["psm"]
@@ -133,7 +132,7 @@ class Filled:
 
     def exhaustively(self, method: str) -> dict[str, Any]:
         """Return what finds all that a method is asked for."""
-        asked = self.criterion("exhaustive" if self.kind not in BITS else "bphs")
+        asked = self.criterion("exhaustive" if self.kind != BITS else "bphs")
         wanted = self.criterion(method, is_asked=False)
         return asked | {name: value for name, value in wanted.items() if name != "recall"}
 
@@ -143,8 +142,7 @@ class Filled:
             asked, timing = self.criterion(method), Timing()
             try:
                 if method in PROBING and not self.is_calibrated:
-                    sample = self.source.queries(SAMPLED) if self.kind == "noisy" else None
-                    measure(partial(self.database.calibrate, sample), timing)
+                    measure(self.database.calibrate, timing)
                     self.is_calibrated = True
                     self.record.add(f"{self.label}: calibrate", timing.median, "s", timing)
                 plan = self.database.plan(**asked)

@@ -34,7 +34,7 @@ PACKAGES = ("lmdb", "numpy", "pyarrow", "faiss-cpu", "gaoya", "duckdb", "rensa",
 TURN_SECONDS = 0.05  # shorter tasks cannot be told from disturbances
 FIRST_SECONDS = 3.0  # of the round of single calls that is not counted
 DISTURBED = 0.9  # share of a processor below which time by the clock says little
-MULTIPLES = {"k": 1_000, "M": 1_000_000}
+MULTIPLES = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 
 
 @dataclass
@@ -143,7 +143,7 @@ def scratch(directory: str | None) -> Iterator[Path]:
 
 
 def number(text: str) -> int:
-    """Parse a whole number such as 200000, 200k or 10M."""
+    """Parse a whole number such as 200000, 200k, 10M or 1G."""
     if text[-1:] in MULTIPLES:
         return int(float(text[:-1]) * MULTIPLES[text[-1]])
     return int(text)

@@ -262,7 +262,7 @@ def stream(bench: Filled, what: str, call: Callable[[int], object], calls: int) 
 
 def ask_array(bench: Filled) -> None:
     """Find the pairs of stored fingerprints and queries within distance 3, in memory."""
-    if bench.kind not in (*BITS, "weights"):
+    if bench.kind not in (BITS, "weights"):
         print(f"{bench.label}: array is left out: it takes fingerprints")
         return
     every = [*bench.documents, bench.queries]
