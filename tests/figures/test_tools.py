@@ -137,3 +137,34 @@ def test_a_network_is_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert found.origin == corpus.OFFLINE
     assert len(found.texts) == 2
     assert corpus.read(10, tmp_path, is_offline=True) == found
+
+
+def test_a_page_with_a_section_run_again_keeps_all_others() -> None:
+    evaluation, claims = map(importlib.import_module, ("evaluation", "claim"))
+    sections = []
+    for name in "abc":
+        section = claims.Section(f"Table {name} (1)", f"setting {name}", pictures=[("p", "q")])
+        section.table(["n"], [["1"]])
+        section.judge(
+            claims.Claim(f"where {name}", "x * 2", "y"), theirs="1", ours="2", holds=True, why="z"
+        )
+        sections.append(section)
+    before = evaluation.page(sections, "words of all.")
+    again = claims.Section("Table b (1)", r"setting \1 of later")
+    again.judge(
+        claims.Claim("where b", "x * 2", "y"), theirs="1", ours="3", holds=False, why="later"
+    )
+
+    found = evaluation.renewed(before, [again], "words of one.")
+
+    assert "Of 3 claims, 3 agree, 0 agree in part and 0 do not." in before
+    assert "Of 3 claims, 2 agree, 0 agree in part and 1 do not." in found
+    assert found.count("| where b |") == 1 == found.count("## Table b")
+    assert r"setting \1 of later" in found
+    assert "words of one." in found
+    assert "setting b" not in found
+    kept = [
+        line for line in before.splitlines() if "where b" not in line and "setting b" not in line
+    ]
+    gone = [line for line in kept if line not in found.splitlines()]
+    assert gone == ["Of 3 claims, 3 agree, 0 agree in part and 0 do not."]

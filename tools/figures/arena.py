@@ -2,13 +2,14 @@
 
 For each size, fingerprints and queries are made anew; half of the queries have matches.  A search
 is timed in three turns with other queries each, so that no turn finds in the caches what the one
-before it read.
+before it read; searches that are compared take turns.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ ASKED_MAX = 10_000
 TURNS = 3
 STEPS, LEAST = 5, 1 << 14
 U64 = npt.NDArray[np.uint64]
+Search = tuple[int, Callable[[generated.Queries], Searched]]  # how many queries, and how
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +69,32 @@ class Arena:
             most *= 4
         raise ValueError(f"{most // 4} flip sets do not find {RECALL:.0%} of the matches")
 
-    def timed(self, psm: Psm, *, attempts: int, first: bool) -> Searched:
-        """Search with k flip sets; the fastest turn."""
-        return self._fastest(
-            len(self.queries),
-            lambda asked: psm.search(self.asked(asked), attempts=attempts, first=first),
+    def by_psm(self, psm: Psm, *, attempts: int, first: bool) -> Search:
+        """Return the search with k flip sets, of all queries."""
+        return len(self.queries), lambda asked: psm.search(
+            self.asked(asked), attempts=attempts, first=first
         )
 
-    def bphs(self, count: int, tables: Bphs, *, first: bool) -> Searched:
-        """Search up to `count` queries a turn in BPHS tables; the fastest turn."""
-        return self._fastest(count * TURNS, lambda asked: tables.search(asked.bits, first=first))
+    def by_bphs(self, count: int, tables: Bphs, *, first: bool) -> Search:
+        """Return the search of up to `count` queries a turn in BPHS tables."""
+        return count * TURNS, lambda asked: tables.search(asked.bits, first=first)
 
-    def _fastest(self, count: int, search: Callable[[generated.Queries], Searched]) -> Searched:
-        chosen = np.arange(min(count, len(self.queries)))
-        turns = [search(self.queries.taken(each)) for each in np.array_split(chosen, TURNS)]
-        return min(turns, key=lambda each: each.seconds)
+    def fastest(self, search: Search) -> Searched:
+        """Return the fastest turn of one search."""
+        return self.in_turns({0: search})[0]
+
+    def in_turns(self, searches: Mapping[K, Search]) -> dict[K, Searched]:
+        """Let searches take turns, each turn with other queries; return the fastest turn of each.
+
+        What disturbs a turn disturbs those of the other searches beside it as well.
+        """
+        turns: dict[K, list[Searched]] = {name: [] for name in searches}
+        for turn in range(TURNS):
+            for name, (count, search) in searches.items():
+                chosen = np.arange(min(count, len(self.queries)))
+                part = np.array_split(chosen, TURNS)[turn]
+                turns[name].append(search(self.queries.taken(part)))
+        return {name: min(each, key=lambda turn: turn.seconds) for name, each in turns.items()}
 
 
 def counts(world: World) -> list[int]:

@@ -1,6 +1,10 @@
 /* The two programs that Sood & Loguinov 2011 compare, as the paper describes them: BPHS with a
    binary search in every table, and PSM with VOSH, a header table and one copy of the data.
-   Scalar code; nothing of simdb is used. */
+   Scalar code; nothing of simdb is used.
+
+   Both have the same means against waiting for memory.  The look-ups of a query do not need each
+   other's answers, so all of them make a step before any makes the next one, and what a step will
+   read is asked for before.  This is also the fastest way to find the first match only. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,38 +26,54 @@ void permute_all(const uint64_t *x, int64_t n, int blocks, const int32_t *from, 
     for (int64_t i = 0; i < n; i++) out[i] = permuted(x[i], blocks, from, to, masks);
 }
 
-/* Looks m queries up in T sorted tables of n keys.  Writes for each query the number of matches,
-   counted once even if several tables reach them; or, with `first`, 1 after the first match.
+enum { TOGETHER = 64, LINE = 8 }; /* look-ups at most; keys of a line of the cache */
+
+/* Finds in `count` sorted tables of n keys the first key from each header on.  There are no branches
+   that nobody can predict.  Either half has its middle asked for before it is known which is left. */
+static void search_tables(const uint64_t *const *tables, int64_t n, int count, int shift,
+                          const uint64_t *headers, int64_t *found) {
+    for (int t = 0; t < count; t++) found[t] = 0;
+    for (int64_t length = n; length > 0; length /= 2) {
+        const int64_t half = length - length / 2, quarter = length / 2 - length / 4;
+        for (int t = 0; t < count; t++) {
+            __builtin_prefetch(tables[t] + found[t] + quarter - 1);
+            __builtin_prefetch(tables[t] + found[t] + half + quarter - 1);
+        }
+        for (int t = 0; t < count; t++)
+            found[t] += tables[t][found[t] + half - 1] >> shift < headers[t] ? half : 0;
+    }
+    for (int t = 0; t < count; t++) __builtin_prefetch(tables[t] + found[t] + LINE);
+}
+
+/* Looks m queries up in T <= TOGETHER sorted tables of n keys.  Writes for each query the number of
+   matches, counted once even if several tables reach them; or, with `first`, 1 after the first match.
    masks_of[t * T + s]: the leading bits of table s, in the order of table t. */
 void bphs(const uint64_t *const *tables, int64_t n, int table_count, int blocks,
           const int32_t *from, const int32_t *to, const uint64_t *masks, const uint64_t *masks_of,
           int header_bits, int distance, int first, const uint64_t *queries, int64_t m,
           uint32_t *found) {
+    const int shift = 64 - header_bits;
+    uint64_t x[TOGETHER], headers[TOGETHER];
+    int64_t starts[TOGETHER];
     for (int64_t q = 0; q < m; q++) {
         uint32_t matches = 0;
         for (int t = 0; t < table_count; t++) {
-            const uint64_t *keys = tables[t];
-            const uint64_t x =
-                permuted(queries[q], blocks, from + t * blocks, to + t * blocks,
-                         masks + t * blocks);
-            const int shift = 64 - header_bits;
-            const uint64_t header = x >> shift;
-            int64_t low = 0, high = n;
-            while (low < high) {
-                const int64_t middle = low + (high - low) / 2;
-                if (keys[middle] >> shift < header) low = middle + 1;
-                else high = middle;
-            }
-            for (; low < n && keys[low] >> shift == header; low++) {
-                if (distance_of(keys[low], x) > distance) continue;
-                const uint64_t differing = keys[low] ^ x;
+            const int at = t * blocks;
+            x[t] = permuted(queries[q], blocks, from + at, to + at, masks + at);
+            headers[t] = x[t] >> shift;
+        }
+        search_tables(tables, n, table_count, shift, headers, starts);
+        for (int t = 0; t < table_count && !(first && matches); t++) {
+            for (int64_t at = starts[t]; at < n; at++) {
+                const uint64_t differing = tables[t][at] ^ x[t];
+                if (differing >> shift) break;
+                if (__builtin_popcountll(differing) > distance) continue;
                 int known = 0;
                 for (int s = 0; s < t; s++)
                     known |= (differing & masks_of[t * table_count + s]) == 0;
                 matches += !known;
                 if (first) break;
             }
-            if (first && matches) break;
         }
         found[q] = first ? matches != 0 : matches;
     }
@@ -176,8 +196,8 @@ int prepare(const uint8_t *levels, const double *prices, int t, int distance, in
    asked[count]: which queries; with `first`, those that found a match are taken out of it.
    Returns the number of those that are left; -1 if there is no memory.
    Tries the header itself and then `attempts` flip sets of up to `distance` bits: those of
-   `prepare`, or if `sets` is NULL, those that are found by `levels` and `prices` after the first
-   look-up, all at once, so that their look-ups wait for memory together.
+   `prepare`, or if `sets` is NULL, those that are found by `levels` and `prices`.  With `first`,
+   the header itself is tried before they are found.  TOGETHER look-ups overlap at most.
    `ranks` (or NULL): ranks[r] counts the matches that attempt r reached; with `first`, only the
    first match of a query.  The matches of a query are added to its `found`. */
 int64_t psm(const uint64_t *keys, const uint32_t *headers, int t, int distance, int first,
@@ -185,36 +205,48 @@ int64_t psm(const uint64_t *keys, const uint32_t *headers, int t, int distance, 
             int64_t count, int64_t attempts, const uint32_t *sets, uint32_t *found,
             uint64_t *ranks) {
     Vosh vosh = {.heap = heap_for(attempts)};
-    uint32_t *buffer = malloc(sizeof(uint32_t) * (size_t)(attempts + 1));
-    int64_t left = vosh.heap && buffer ? 0 : -1;
+    uint32_t *tried = malloc(sizeof(uint32_t) * (size_t)(attempts + 1)); /* headers */
+    int64_t left = vosh.heap && tried ? 0 : -1;
     uint64_t costs[256];
     if (!sets) costs_of(prices, costs);
     for (int64_t i = 0; left >= 0 && i < count; i++) {
         const uint32_t q = asked[i];
         const uint64_t x = queries[q];
-        const uint32_t *own = sets ? sets + (int64_t)q * attempts : buffer;
-        uint32_t matches = 0, flipped = 0;
-        for (int64_t rank = 0; rank <= attempts; rank++) {
-            if (rank == 1 && !sets) {
-                begin(&vosh, levels + (int64_t)q * 64, costs, t, distance, attempts);
-                for (int64_t each = 0; each < attempts; each++) buffer[each] = next(&vosh);
+        uint32_t starts[TOGETHER], stops[TOGETHER], matches = 0;
+        int64_t known = 1;
+        tried[0] = (uint32_t)(x >> (64 - t));
+        for (int64_t rank = 0, size; !(first && matches); rank += size) {
+            if (rank == first) {
+                if (!sets) begin(&vosh, levels + (int64_t)q * 64, costs, t, distance, attempts);
+                for (uint32_t flipped; known <= attempts; known++) {
+                    flipped = sets ? sets[(int64_t)q * attempts + known - 1] : next(&vosh);
+                    if (!flipped) break;
+                    tried[known] = tried[0] ^ flipped;
+                }
             }
-            if (rank > 0 && !(flipped = own[rank - 1])) break;
-            const uint64_t header = (x >> (64 - t)) ^ flipped;
-            const uint32_t stop = headers[header + 1];
-            for (uint32_t at = headers[header]; at < stop; at++) {
-                if (distance_of(keys[at], x) > distance) continue;
-                matches++;
-                if (ranks) ranks[rank]++;
-                if (first) break;
+            size = known - rank < TOGETHER ? known - rank : TOGETHER;
+            if (size <= 0) break;
+            for (int64_t each = 0; each < size; each++)
+                __builtin_prefetch(headers + tried[rank + each]);
+            for (int64_t each = 0; each < size; each++) {
+                starts[each] = headers[tried[rank + each]];
+                stops[each] = headers[(uint64_t)tried[rank + each] + 1];
+                __builtin_prefetch(keys + starts[each]);
             }
-            if (first && matches) break;
+            for (int64_t each = 0; each < size && !(first && matches); each++) {
+                for (uint32_t at = starts[each]; at < stops[each]; at++) {
+                    if (distance_of(keys[at], x) > distance) continue;
+                    matches++;
+                    if (ranks) ranks[rank + each]++;
+                    if (first) break;
+                }
+            }
         }
         found[q] += matches;
         if (!first || !matches) asked[left++] = q;
     }
     free(vosh.heap);
-    free(buffer);
+    free(tried);
     return left;
 }
 

@@ -203,8 +203,8 @@ def judge_sizes(
         holds=[top["PSM, all"] >= 7.7 * top["BPHS"], top["PSM, first"] >= 14 * top["BPHS"]],
         why=f"a look-up of BPHS takes {tables_of_4.single * 1e9 / 4:,.0f} ns, with a scan of"
         f" {scanned:,.0f} fingerprints, and {searching.single * 1e9 / 10:,.0f} ns in one of 10"
-        f" tables, almost without a scan; one of PSM takes {look_up_ns(every):,.0f} ns, as those of"
-        f" known flip sets overlap. The first match: {first.looked_up[-1] / sizes[-1]:.0%} of the"
+        f" tables, almost without a scan; one of PSM takes {look_up_ns(every):,.0f} ns. The first"
+        f" match: {first.looked_up[-1] / sizes[-1]:.0%} of the"
         " documents still wait for theirs in the last chunk, since half of them have none; among"
         f" those that have one PSM is x {matched:.2g}",
     )  # fmt: skip
@@ -244,8 +244,7 @@ def judge_online(
         holds=[0.5 <= each <= 0.7 for each in slower.values()],
         why="the whole file passes by: PSM looks each document up in"
         f" {len(largest[0].chunks)} chunks, BPHS each stored fingerprint in the batch; what PSM"
-        " saves is that flip sets are found once and that look-ups of known sets wait for memory"
-        " together",
+        " saves is that flip sets are found once",
     )  # fmt: skip
 
 

@@ -83,9 +83,8 @@ def run(world: World) -> Section:
         ours=f"measured / model {min(ratios):.2f} to {max(ratios):.2f}; the fastest batch"
         f" {ratios[-1]:.2f}",
         holds=[1 / FACTOR <= value <= FACTOR for value in ratios],
-        why="(23) finds the flip sets anew for each chunk; here they are found once, and look-ups"
-        " of known sets overlap. Chunks of a batch stay in the caches, which makes a look-up"
-        " cheaper than one of Figure 7, too",
+        why="(23) finds the flip sets anew for each chunk; here they are found once. Chunks of a"
+        " batch stay in the caches, which makes a look-up cheaper than one of Figure 7, too",
     )  # fmt: skip
     fives = world.section("header_bits").facts
     ways, holds = at_web_size(fives, USUAL_DELAYS)
