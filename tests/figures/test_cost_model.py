@@ -6,6 +6,7 @@ and PSM-A with k = 23 flip sets 765K (5 and 3.4 times as fast).
 """
 
 import importlib
+import json
 import math
 
 import pytest
@@ -80,3 +81,37 @@ def test_the_model_of_psm_tries_about_as_many_flip_sets_as_the_paper(header_bits
 
 def test_the_model_of_psm_tries_every_flip_set_for_a_recall_of_1():
     assert cost_model.attempts(2, 1.0, 20) == 210
+
+
+def test_costs_of_a_known_form_are_found_again_beyond_the_sizes_measured():
+    counts, beyond = [1e6, 1e7, 1e8], 4e9
+    depths = [math.log2(count) for count in [*counts, beyond]]
+    look_ups = [depth**2 / 40 for depth in depths]
+    by_psm = [0.3 + k * (0.01 + 0.002 * depth) for k, depth in zip(look_ups, depths, strict=True)]
+    by_scan = [0.2 + 0.01 * math.log2(count) + 6e-8 * count for count in [*counts, beyond]]
+
+    found = cost_model.predicted(beyond, counts, by_psm[:-1], look_ups[:-1])
+    scanned = cost_model.predicted(beyond, counts, by_scan[:-1])
+
+    assert found == pytest.approx(by_psm[-1], rel=0.02)
+    assert scanned == pytest.approx(by_scan[-1], rel=0.02)
+
+
+def test_more_documents_than_a_database_holds_are_asked_in_several(tmp_path):
+    rows = [
+        {"documents": count, "noise": 0.1, "state": "compacted", "table": "bphs4", "unit": unit,
+         "figure": figure, **more}
+        for count in (10**6, 10**7, 10**8)
+        for unit, figure, more in (
+            ("bytes", 50.0, {}),
+            ("us", 1.0 + count / 1e6, {"way": "all", "batch": 256, "look_ups": 4}),
+        )
+    ]  # fmt: skip
+    (tmp_path / "large.json").write_text(json.dumps({"rows": rows}))
+
+    (line,) = cost_model.extrapolated(8e9, [tmp_path / "large.json"])
+
+    spent = float(line.split(" us ")[0].split()[-1].replace(",", ""))
+    assert spent == pytest.approx(8002, rel=0.01)
+    assert "2 databases" in line
+    assert " 400 GB" in line

@@ -11,11 +11,27 @@ number of flip sets that a query tries, which depends on the collection.
 
 prints what it says for a number of documents: of a query by BPHS with these blocks, by the fastest
 BPHS and by PSM; and of one document in a batch, if the fingerprints are read from disk.
+
+    python tools/figures/cost_model.py 8e9 --measured build/bench/large.json
+
+prints what simdb itself would take, by its measurements at smaller sizes.  To these is fitted, for
+each table,
+
+    PSM: a + k (b + c log2 n)      exact search: a + b log2 n + c n
+
+with k, the look-ups of a query, as a power of log2 n.  A database holds up to 2^32 documents, so
+more of them are in several databases, all of which are asked.
 """
 
 import argparse
+import json
 import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.options import TABLES_MAX, Options
@@ -26,6 +42,8 @@ from simdb.plan.recall import reach
 # The largest batch of the paper's experiments, and how fast one disk is read.
 BATCH_DOCUMENTS = 1e7
 BYTES_PER_SECOND = 1e9
+DATABASE_DOCUMENTS = 2**32  # of one database at most
+F64 = npt.NDArray[np.float64]
 
 
 class Cost(NamedTuple):
@@ -199,6 +217,58 @@ def attempts(distance: int, recall: float, header_bits: int) -> float:
     return max(most if found is None else min(found.probes, most), 1.0)
 
 
+def extrapolated(documents: float, records: Sequence[Path]) -> Iterator[str]:
+    """Yield the time of a query of simdb by table, noise and batch, from three sizes or more."""
+    rows = [row for each in records for row in json.loads(each.read_text())["rows"]]
+    found = [row for row in rows if row.get("way") == "all" and row["state"] == "compacted"]
+    databases = math.ceil(documents / DATABASE_DOCUMENTS)
+    for key in sorted({(row["table"], row["noise"], row["batch"]) for row in found}):
+        own = [row for row in found if (row["table"], row["noise"], row["batch"]) == key]
+        counts = [float(row["documents"]) for row in own]
+        if len(set(counts)) < 3:
+            continue
+        costs = [row["figure"] for row in own]
+        look_ups = [row["look_ups"] for row in own] if key[0].startswith("psm") else None
+        each = predicted(documents / databases, counts, costs, look_ups)
+        sizes = [row["figure"] for row in rows if row["table"] == key[0]
+                 and row["state"] == "compacted" and row["unit"] == "bytes"]  # fmt: skip
+        yield (
+            f"{key[0]:8} noise {key[1]:<5g} batch {key[2]:<7,} {databases * each:12,.2f} us of"
+            f" {databases} databases   {documents * min(sizes) / 1e9:8,.0f} GB   from"
+            f" {min(counts):.3g} to {max(counts):.3g}"
+        )
+
+
+def predicted(
+    count: float,
+    counts: Sequence[float],
+    costs: Sequence[float],
+    look_ups: Sequence[float] | None = None,
+) -> float:
+    """Return the cost at `count`, by least squares of the relative errors at `counts`."""
+    depths = np.log2([*counts, count])
+    if look_ups is None:
+        parts = np.stack([np.ones(len(depths)), depths, [*counts, count]], axis=1)
+    else:
+        power, factor = np.polyfit(np.log(depths[:-1]), np.log(look_ups), 1)
+        tried = np.array([*look_ups, math.exp(factor) * depths[-1] ** power])
+        parts = np.stack([np.ones(len(depths)), tried, tried * depths], axis=1)
+    rows = parts[:-1] / np.asarray(costs)[:, None]
+    return float(parts[-1] @ nonnegative(rows, np.ones(len(rows))))
+
+
+def nonnegative(left: F64, right: F64) -> list[float]:
+    """Return the least squares solution without negative numbers, by coordinate descent."""
+    scale = np.maximum(np.linalg.norm(left, axis=0), 1e-300)
+    scaled = left / scale
+    found = np.zeros(left.shape[1])
+    for _ in range(20_000):
+        for column in range(len(found)):
+            rest = right - scaled @ found + scaled[:, column] * found[column]
+            found[column] = max(float(scaled[:, column] @ rest), 0.0)
+    return [float(each) for each in found / scale]
+
+
 def main() -> None:
     """Print the table for the arguments of the command line."""
     usual = Options()
@@ -211,7 +281,12 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=usual.blocks)
     parser.add_argument("--leading", type=int, default=usual.leading)
     parser.add_argument("--offset", type=int, default=usual.header_offset)
+    parser.add_argument("--measured", type=Path, nargs="*", help="records of tools/bench/large.py")
     given = parser.parse_args()
+    if given.measured:
+        print("\n".join(extrapolated(given.documents, given.measured)))
+        return
+    del given.measured
     for name, setting, cost in table(**vars(given)):
         print(
             f"{name:16} {setting:36} tables {cost.tables:7.4g}   {cost.seconds * 1e6:12,.3f} us"

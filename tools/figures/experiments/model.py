@@ -162,20 +162,8 @@ def fitted(
             k = max(k, 1) + 1
             parts = [0.0, k, k, k * math.log2(k)]
             rows.append([part / measured for part in parts])
-    permute, memory, compare, flip = _nonnegative(np.array(rows), np.ones(len(rows)))
+    permute, memory, compare, flip = cost.nonnegative(np.array(rows), np.ones(len(rows)))
     return Delays(memory=memory, compare=compare, permute=permute, flip=flip)
-
-
-def _nonnegative(left: F64, right: F64) -> list[float]:
-    """Return the least squares solution without negative numbers, by coordinate descent."""
-    scale = np.maximum(np.linalg.norm(left, axis=0), 1e-300)
-    scaled = left / scale
-    found = np.zeros(left.shape[1])
-    for _ in range(20_000):
-        for column in range(len(found)):
-            rest = right - scaled @ found + scaled[:, column] * found[column]
-            found[column] = max(float(scaled[:, column] @ rest), 0.0)
-    return [float(each) for each in found / scale]
 
 
 def batch_rates(
