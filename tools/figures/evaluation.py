@@ -142,7 +142,7 @@ def renewed(whole: str, sections: Sequence[Section], words: str) -> str:
     for section in sections:
         for each in section.verdicts:
             start = _row((each.claim.where, each.claim.says))[:-1]
-            row = f"{_verdict_row(each)[:-2]}; run later than the other sections |"
+            row = f"{_verdict_row(each)[:-2]}; run later: see its section |"
             whole = re.sub(f"^{re.escape(start)}.*$", lambda _, row=row: row, whole, flags=re.M)
         own = "\n".join([*_section_lines(section), "", f"Run later than the others: {words}"])
         old = rf"\n## {re.escape(section.title)}\n.*?(?=\n## )"
