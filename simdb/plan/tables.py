@@ -69,6 +69,11 @@ class Permutations:
         return len(self.masks)
 
     @property
+    def has_header_table(self) -> bool:
+        """Whether there is one table, whose keys are the fingerprints."""
+        return self.table_count == 1
+
+    @property
     def header_bits(self) -> int:
         """Number of leading bits of a key; the smallest of all tables if blocks differ in width."""
         return min(mask.bit_count() for mask in self.masks)

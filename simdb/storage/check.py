@@ -29,7 +29,7 @@ from simdb.storage.merge import differences, written_keys
 from simdb.storage.metadata import check_features, decode_block, decode_times
 from simdb.storage.passages import check_passages
 from simdb.storage.run import Run
-from simdb.storage.table import Table, stored_bits
+from simdb.storage.table import Table, stored_bits, tags_of
 from simdb.storage.tombstones import is_deleted
 
 RESTORE = (
@@ -249,11 +249,14 @@ def _check_entries(
     name: bytes, keys: U64, expected: U32, run: Run, source: Source, contents: Contents
 ) -> Iterator[Finding]:
     """Compare a table with the keys of all ordinals of a run, and with the `expected` ordinals."""
-    table = run.named_table(name, source)
-    place = f"{name.decode()} run {run.info.number}"
+    found = run.named_table(name, source)
+    table, place = found.whole(), f"{name.decode()} run {run.info.number}"
     bits = stored_bits(name, table.directory, len(table.keys), source.header_offset)
     assert bits is not None  # the run has looked at it
     yield from _check_sorted(place, table, bits)
+    known = found.gathered
+    if known is not None and not np.array_equal(known.tags, tags_of(table.keys, bits)):
+        yield Finding(place, "has tags that do not fit the columns", REBUILD)
     yield from _check_members(place, table, keys, expected, run, contents)
 
 

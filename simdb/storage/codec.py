@@ -4,7 +4,8 @@
     checksum u64 | zero u64 | payload
 
 An array of evenly spaced numbers may be stored as a value of the kind "even": its count, and as
-payload the first number and the step, u64 each.
+payload the first number and the step, u64 each.  In place of the keys of a header table there is a
+value of the kind "tags".
 
 Integers and arrays are little-endian; objects are msgpack.  The checksum is XXH3-64 over header and
 payload, seeded by the key of the value: LMDB does not notice flipped bits, and a value under
@@ -32,6 +33,7 @@ HEADER_BYTES = HEADER.size
 assert HEADER_BYTES == 48
 EVEN_KIND = b"even"
 EVEN = struct.Struct("<QQ")
+TAGS_KIND = b"tags"
 # More than any evenly spaced array has; a made-up count is no reason to take memory.
 EVEN_ENTRIES_MAX = 1 << 24
 # LMDB keeps values of up to half a page inside leaf pages: at any address, and moved whenever a
@@ -116,7 +118,7 @@ def decode_column(
     kind: bytes, key: bytes, value: Any, dtype: npt.DTypeLike, *, verify: bool = False
 ) -> npt.NDArray[Any]:
     """Return the array in a stored value like `decode_array`; it may be stored by `encode_even`."""
-    if bytes(memoryview(value)[len(MAGIC) : len(MAGIC + kind)]) != EVEN_KIND:
+    if _kind_of(value) != EVEN_KIND:
         return decode_array(kind, key, value, dtype, verify=verify)
     count, payload_bytes = _checked_header(EVEN_KIND, key, value)
     verify_value(key, value)
@@ -126,6 +128,13 @@ def decode_column(
     if first + step * (count - 1) > np.iinfo(dtype).max:
         raise CorruptError(f"{name(kind, key)} has numbers that are too large for {dtype}")
     return _even(first, step, np.dtype(dtype).str, count)
+
+
+def decode_keys(kind: bytes, key: bytes, value: Any) -> npt.NDArray[Any]:
+    """Return the keys in a stored value, uint64[n], or the tags in their place, uint16[n]."""
+    if _kind_of(value) == TAGS_KIND:
+        return decode_array(TAGS_KIND, key, value, "<u2")
+    return decode_array(kind, key, value, "<u8")
 
 
 def encode_object(kind: bytes, key: bytes, value: Any) -> bytes:
@@ -268,6 +277,10 @@ def _checked_header(kind: bytes, key: bytes, value: Any) -> tuple[int, int]:
             f" {len(view) - HEADER_BYTES} follow it"
         )
     return count, payload_bytes
+
+
+def _kind_of(value: Any) -> bytes:
+    return bytes(memoryview(value)[len(MAGIC) : len(MAGIC + EVEN_KIND)])
 
 
 def _address(array: npt.NDArray[Any]) -> int:

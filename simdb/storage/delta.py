@@ -148,6 +148,10 @@ class Keying(Protocol):
         """Number of tables."""
 
     @property
+    def has_header_table(self) -> bool:
+        """Whether there is one table, whose keys are the fingerprints; see `table`."""
+
+    @property
     def may_be_even(self) -> bool:
         """Whether evenly spaced columns are stored as such, which version 0.1 does not read."""
 

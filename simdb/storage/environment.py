@@ -687,6 +687,10 @@ class Source:
 
         It may be stored as evenly spaced numbers.  CorruptError if it is missing.
         """
+        return codec.decode_column(kind, key, self.unread(name, kind, key), dtype)
+
+    def unread(self, name: bytes, kind: bytes, key: bytes) -> Any:
+        """Return the bytes stored under `key` like `value`; of many bytes no page is read yet."""
         with self._reading:
             # LMDB notes in the transaction what it has read, and threads may share a verb's work.
             file_map, handle = self._map(), self.handle(name)
@@ -694,7 +698,7 @@ class Source:
                 found = get_value(self.transaction, handle, key)
             else:
                 found = file_map.value(self.transaction, handle, key)
-        return codec.decode_column(kind, key, codec.present(kind, key, found, name), dtype)
+        return codec.present(kind, key, found, name)
 
     def pages_of(self, array: npt.NDArray[Any]) -> Pages | None:
         """Return the whole pages of an array that lie in the map; None if it is elsewhere.

@@ -82,6 +82,7 @@ FEATURES_KIND = b"feat"
 # Columns of a table.
 KEYS, ORDINALS, DIRECTORY = 0, 1, 2
 TABLE_KINDS = {KEYS: b"keys", ORDINALS: b"ords", DIRECTORY: b"dire"}
+TABLE_TYPES = {KEYS: "<u8", ORDINALS: "<u4", DIRECTORY: "<u4"}
 
 # Columns by ordinal; ID holds the bytes of the ids of a segment, OFFSET the start of each.
 FINGERPRINT, STATE, OFFSET, ID, VECTOR = 0, 1, 2, 3, 4

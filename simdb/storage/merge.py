@@ -48,6 +48,7 @@ from simdb.storage.table import (
     is_stored,
     joint,
     make_table,
+    stored_column,
     sums_of,
     table_with_room,
     with_entries,
@@ -79,9 +80,9 @@ WINDOW_BYTES = 1 << 24
 def merge_tables(tables: Sequence[Table], *, threads: int = 1) -> Table:
     """Merge the entries of all `tables`, sorted, as a table without a directory.
 
-    Equal keys keep the order of their tables.  A single table is returned as it is.
+    Equal keys keep the order of their tables.  A single table with whole keys is returned as it is.
     """
-    if len(tables) == 1:
+    if len(tables) == 1 and tables[0].gathered is None:
         return tables[0]
     merged = table_with_room(sum(len(table.keys) for table in tables))
     bounds = _ranges(tables)
@@ -112,7 +113,7 @@ def _ranges(tables: Sequence[Table]) -> I64:
     cuts = longest[np.arange(1, count) * len(longest) // count]
     bounds = np.zeros((len(tables), count + 1), np.int64)
     for own, table, length in zip(bounds, tables, lengths, strict=True):
-        own[1:-1], own[-1] = np.searchsorted(table.keys, cuts), length
+        own[1:-1], own[-1] = table.places_of(cuts, "left"), length
     # Keys that damage has put out of order must not make a range end before it begins.
     return np.maximum.accumulate(bounds, axis=1)
 
@@ -299,14 +300,13 @@ class TableMerge:
         `source` sees the tables.
         """
         stops = self._stops(tables, most)
-        parts = [
-            Table(table.keys[start:stop], table.ordinals[start:stop])
-            for table, start, stop in zip(tables, self._positions, stops, strict=True)
-        ]
-        for array in (each for part in parts for each in (part.keys, part.ordinals)):
+        inside = [slice(*bounds) for bounds in zip(self._positions, stops, strict=True)]
+        windows = list(zip(tables, inside, strict=True))
+        for array in (each for table, part in windows for each in table.stored(part)):
             pages = source.pages_of(array)
             if pages is not None:
                 file_map.fetch(pages)
+        parts = [Table(table.keys[part], table.ordinals[part]) for table, part in windows]
         if dead is not None:
             self.read = joint([self.read, *(part.entries for part in parts)])
             parts = [without(part, dead) for part in parts]
@@ -314,9 +314,9 @@ class TableMerge:
         count = sum(len(part.keys) for part in parts)
         if self._count + count > len(self.merged.keys):
             self._reserve(self._count + count)
-        inside = slice(self._count, self._count + count)
+        free = slice(self._count, self._count + count)
         keys, ordinals, _ = self.merged
-        room = Table(keys[inside], ordinals[inside])
+        room = Table(keys[free], ordinals[free])
         _merge_range([part for part in parts if len(part.keys)], room.keys, room.ordinals)
         self.written = joint([self.written, room.entries])
         if dead is None:
@@ -326,11 +326,10 @@ class TableMerge:
         if self.is_complete and self._count < len(keys):
             self._reserve(self._count)
 
-    def take(self, column: int) -> Array:
-        """Return one column of the complete table, which is no longer kept."""
-        taken: Array = self.merged[column]
-        self.merged = self.merged._replace(**{Table._fields[column]: np.empty(0, taken.dtype)})
-        return taken
+    def drop(self, column: int) -> None:
+        """Drop one column of the complete table."""
+        nothing = np.empty(0, self.merged[column].dtype)
+        self.merged = self.merged._replace(**{Table._fields[column]: nothing})
 
     def _reserve(self, count: int) -> None:
         """Move what is merged into a table with room for `count` entries."""
@@ -348,9 +347,9 @@ class TableMerge:
             return list(self._lengths)
         longest = int(np.argmax(left))
         last = self._positions[longest] + left[longest] * most // sum(left)
-        key = tables[longest].keys[last]
+        key = tables[longest].keys[last : last + 1]
         stops = [
-            start + int(np.searchsorted(table.keys[start:], key, side="right"))
+            max(int(table.places_of(key, "right")[0]), start)
             for table, start in zip(tables, self._positions, strict=True)
         ]
         # Keys that damage has put out of order must not keep the window from moving on.
@@ -425,8 +424,9 @@ def table_differences(
             if name not in known:
                 run.verify_table(name, source)
                 continue
-            run.verify_table(name, source, (layout.DIRECTORY,))
             table = run.named_table(name, source)
+            tags = () if table.gathered is None else (layout.KEYS,)
+            run.verify_table(name, source, (*tags, layout.DIRECTORY))
             if table.entries.checksum != known[name]:
                 number = run.info.number
                 yield name, f"the entries of run {number} are not those that were written"
@@ -548,8 +548,9 @@ class Merging:
             )
         self._written.update(step.columns)
         for column in step.columns:
+            array = stored_column(step.table, column, self._merge.merged, source.keying)
             # It leaves the memory: until the commit ends, LMDB and the system need as much.
-            array = self._merge.take(column)
+            self._merge.drop(column)
             if is_stored(run, step.table):
                 put(*encoded_part(step.table, run.number, column, array))
         return run

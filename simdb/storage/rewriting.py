@@ -203,7 +203,7 @@ def write_run(
 
     def make(name: bytes) -> tuple[Entries, list[Stored]]:
         entries, table = tables.merged(name)
-        return entries, list(encoded_table(name, number, table))
+        return entries, list(encoded_table(name, number, table, source.keying))
 
     entries = {}
     for name, made in zip(names, in_rounds(make, names, at_a_time, ahead=1), strict=True):
@@ -305,7 +305,7 @@ def write_one_run(
     entries = {}
     for name, own_entries, table in made_tables(makings, offset, at_a_time, of_each=of_each):
         entries[name] = own_entries
-        for stored in encoded_table(name, number, table):
+        for stored in encoded_table(name, number, table, keying):
             put(*stored)
     return run_info(number, 0, len(kept), entries, weighted_count), states
 

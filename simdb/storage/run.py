@@ -37,6 +37,8 @@ from simdb.storage.table import (
     directory_bits,
     empty_table,
     entry_count,
+    has_header_table,
+    header_table,
     is_stored,
     stored_bits,
 )
@@ -256,23 +258,29 @@ class Run:
         if not is_stored(self.info, name):
             return empty_table(directory_bits(name, 0, source.header_offset))
         parts = []
-        for column, dtype in ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4")):
-            key = layout.table_key(self.info.number, column)
-            array = source.fetch(name, layout.TABLE_KINDS[column], key, dtype)
-            if len(array) != count:
+        for column in layout.TABLE_KINDS:
+            key, kind = layout.table_key(self.info.number, column), layout.TABLE_KINDS[column]
+            if column == layout.KEYS and has_header_table(name, source.keying):
+                array = codec.decode_keys(kind, key, source.unread(name, kind, key))
+            else:
+                array = source.fetch(name, kind, key, layout.TABLE_TYPES[column])
+            if len(array) != count and column != layout.DIRECTORY:
                 raise CorruptError(
                     f"run {self.info.number} of {name.decode()} has {len(array)} entries,"
                     f" but the manifest says {count}"
                 )
             parts.append(self._noted(array, source, is_random=True))
-        key = layout.table_key(self.info.number, layout.DIRECTORY)
-        directory = source.fetch(name, layout.TABLE_KINDS[layout.DIRECTORY], key, "<u4")
+        keys, ordinals, directory = parts
         if stored_bits(name, directory, count, source.header_offset) is None:
             raise CorruptError(
                 f"the directory of run {self.info.number} of {name.decode()} has"
                 f" {len(directory)} entries, which do not fit {count} keys"
             )
-        return Table(parts[0], parts[1], self._noted(directory, source, is_random=True))
+        if keys.dtype == np.uint64:
+            return Table(keys, ordinals, directory)
+        segments = range(self.segment_count)
+        fingerprints = [self.column(layout.FINGERPRINT, each, source) for each in segments]
+        return header_table(keys, ordinals, directory, self.info.start, fingerprints)
 
     def _fetch_column(self, column: int, number: int, source: Source) -> Array:
         start, stop = self.segment_range(number)
@@ -294,8 +302,9 @@ class Run:
         key = layout.segment_key(self.info.number, column, number)
         dtype = layout.COLUMN_TYPES[column]
         array: Array = source.fetch(name, layout.COLUMN_KINDS[column], key, dtype)
-        # A search reads the vectors of its candidates.
-        return self._noted(array, source, is_random=column == layout.VECTOR)
+        # A search reads the vectors of its candidates, and what a header table leaves out.
+        has_header_table = source.keying.has_header_table and column == layout.FINGERPRINT
+        return self._noted(array, source, is_random=has_header_table or column == layout.VECTOR)
 
     def _noted(self, fetched: Array, source: Source, *, is_random: bool) -> Array:
         """Remember the pages of an array in the map; `is_random`: it is read here and there."""

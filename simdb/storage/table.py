@@ -4,6 +4,10 @@ The sub-database of a table decides which documents are in it, and how wide its 
 `table/NN` and `ids` have a directory for the number of their entries, and `polytope/NN` one whose
 headers consist of whole vertices.
 
+A **header table** is the only table of a database of fingerprints.  Its keys are the fingerprints,
+which the columns have anyway, so it stores **tags** in place of keys: the 16 bits of each key that
+follow its header.  Whoever needs its keys gathers them from the columns, a part at a time.
+
 Several threads sort the tables of many words without scratch memory.  The words of a table,
 permuted to keys, are moved to bins by their leading bits, and then each bin is sorted where it is.
 Threads share the words while they are moved, and the bins while they are sorted.  A bin fits the
@@ -16,16 +20,17 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import sorted_unique
-from simdb.core.bits import ALL_BITS
-from simdb.core.dtypes import I64, U32, U64, Array
+from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.core.dtypes import I64, U16, U32, U64, Array
 from simdb.core.threads import PARTS, mapped, parts_of
 from simdb.storage import codec, layout
+from simdb.storage.delta import Keying
 from simdb.storage.manifest import SUM_BYTES, RunInfo
 
 # A sub-database, a key and the stored form of a value.
@@ -34,6 +39,10 @@ Put = Callable[[bytes, bytes, Any], None]
 SUM_STOP = 1 << 64
 NO_DIRECTORY = np.empty(0, np.uint32)
 ENTRY_BYTES = 12  # a key and an ordinal
+KEY_BYTES = FINGERPRINT_BITS // 8
+TAG_BITS = 16
+# So many entries are summed, or get their tags, at a time: the cache holds them.
+PART_ENTRIES = 1 << 16
 # The widest directory: a wider one would cost more memory than it saves time.
 HEADER_BITS_MAX = 28
 # The header offset of the table of ids, which is probed less often: two to four entries a header.
@@ -66,7 +75,7 @@ NO_ENTRIES = Entries(0, 0)
 class Table(NamedTuple):
     """A sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32[2^t + 1].
 
-    The directory is empty while it is not made.
+    The directory is empty while it is not made.  The keys of a stored header table are `Gathered`.
     """
 
     keys: U64
@@ -76,12 +85,98 @@ class Table(NamedTuple):
     @property
     def entries(self) -> Entries:
         """Number and sum of the entries."""
-        return entries_of(self.keys, self.ordinals)
+        starts = range(0, len(self.ordinals), PART_ENTRIES)
+        parts = (slice(start, start + PART_ENTRIES) for start in starts)
+        each = (entries_of(self.keys[part], self.ordinals[part]) for part in parts)
+        return joint([NO_ENTRIES, *each])
 
     @property
     def width(self) -> int:
         """Bits of a header: t, where the directory has 2^t + 1 entries."""
         return (len(self.directory) - 1).bit_length() - 1
+
+    @property
+    def gathered(self) -> "Gathered | None":
+        """The keys of a stored header table; None if the keys are an array."""
+        return self.keys if isinstance(self.keys, Gathered) else None
+
+    def whole(self) -> "Table":
+        """Return the same table with all keys in an array."""
+        return self._replace(keys=self.keys[:])
+
+    def stored(self, part: slice) -> tuple[Array, Array]:
+        """Return a part of the keys or tags that are stored, and of the ordinals."""
+        keys: Array = self.keys if self.gathered is None else self.gathered.tags
+        return keys[part], self.ordinals[part]
+
+    def places_of(self, wanted: U64, side: Literal["left", "right"]) -> I64:
+        """Return where `wanted` keys would be inserted, like np.searchsorted, gathering few keys.
+
+        Damaged entries give wrong places from 0 to n.
+        """
+        if self.gathered is None:
+            found: I64 = np.searchsorted(self.keys, wanted, side)
+            return found
+        headers = wanted >> np.uint64(1) >> np.uint64(FINGERPRINT_BITS - 1 - self.width)
+        count = len(self.ordinals)
+        low, high = (
+            np.minimum(self.directory[headers + np.uint64(at)], count).astype(np.int64)
+            for at in range(2)
+        )
+        while len(left := np.flatnonzero(low < high)):
+            middle = (low[left] + high[left]) // 2
+            keys = self.keys[middle]
+            is_before = keys <= wanted[left] if side == "right" else keys < wanted[left]
+            low[left[is_before]] = middle[is_before] + 1
+            high[left[~is_before]] = middle[~is_before]
+        places: I64 = low
+        return places
+
+
+class Gathered:
+    """The keys of a header table; a part of them is an array, which is gathered from the columns.
+
+    `tags` are stored in their place, and `segments` are the fingerprints from the ordinal `start`
+    on.
+    """
+
+    def __init__(self, tags: U16, ordinals: U32, start: int, segments: Sequence[U64]) -> None:
+        """Gather nothing yet."""
+        self.tags, self.start, self.segments = tags, start, segments
+        self._ordinals = ordinals
+        starts = np.cumsum([start, *map(len, segments)])[:-1].tolist()
+        rows = (each.view(np.uint8).reshape(-1, KEY_BYTES) for each in segments)
+        self._columns = kernel.Vectors(KEY_BYTES, list(zip(starts, rows, strict=True)))
+
+    def __len__(self) -> int:
+        """Number of keys."""
+        return len(self._ordinals)
+
+    def __getitem__(self, part: Any) -> U64:
+        """Return the keys in a slice, or at positions; CorruptError for an unknown ordinal."""
+        found = self._columns.gather(np.ascontiguousarray(self._ordinals[part]))
+        return cast(U64, found.view(np.uint64).reshape(-1))
+
+
+def header_table(
+    tags: U16, ordinals: U32, directory: U32, start: int, segments: Sequence[U64]
+) -> Table:
+    """Return a stored header table; `segments`: the fingerprints from the ordinal `start` on."""
+    return Table(cast(U64, Gathered(tags, ordinals, start, segments)), ordinals, directory)
+
+
+def has_header_table(name: bytes, keying: Keying) -> bool:
+    """Return whether the tables of a sub-database are header tables."""
+    return keying.has_header_table and layout.is_permuted_name(name)
+
+
+def tags_of(keys: U64, width: int) -> U16:
+    """Return the 16 bits of each key that follow its header of `width` bits."""
+    tags = codec.allocate(np.uint16, len(keys))
+    for start in range(0, len(keys), PART_ENTRIES):
+        part = slice(start, start + PART_ENTRIES)
+        tags[part] = keys[part] << np.uint64(width) >> np.uint64(FINGERPRINT_BITS - TAG_BITS)
+    return tags
 
 
 def entries_of(keys: U64, ordinals: U32) -> Entries:
@@ -115,7 +210,7 @@ def table_with_room(count: int) -> Table:
     return Table(codec.allocate(np.uint64, count), codec.allocate(np.uint32, count))
 
 
-def encoded_table(name: bytes, number: int, table: Table) -> Iterator[Stored]:
+def encoded_table(name: bytes, number: int, table: Table, keying: Keying) -> Iterator[Stored]:
     """Yield sub-database, key and stored form of each column of a table of run `number`.
 
     Nothing is written of a cross-polytope table without entries.
@@ -123,13 +218,23 @@ def encoded_table(name: bytes, number: int, table: Table) -> Iterator[Stored]:
     if layout.is_polytope_name(name) and not len(table.keys):
         return
     for column in layout.TABLE_KINDS:
-        yield encoded_part(name, number, column, table[column])
+        yield encoded_part(name, number, column, stored_column(name, column, table, keying))
+
+
+def stored_column(name: bytes, column: int, table: Table, keying: Keying) -> Array:
+    """Return one column of a table as it is stored: tags in place of the keys of a header table."""
+    if column == layout.KEYS and has_header_table(name, keying):
+        known = table.gathered
+        return tags_of(table.keys, table.width) if known is None else known.tags
+    array: Array = table[column]
+    return array
 
 
 def encoded_part(name: bytes, number: int, column: int, array: Array) -> Stored:
-    """Return one column of a table of run `number` as it is stored."""
+    """Return a `stored_column` of a table of run `number` as it is stored."""
     key = layout.table_key(number, column)
-    return name, key, codec.encode_array(layout.TABLE_KINDS[column], key, array)
+    kind = codec.TAGS_KIND if array.dtype == np.uint16 else layout.TABLE_KINDS[column]
+    return name, key, codec.encode_array(kind, key, array)
 
 
 def directory_bits(name: bytes, entry_count: int, header_offset: int) -> int:

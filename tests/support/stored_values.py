@@ -61,6 +61,12 @@ def change_column(database, table, column, change, run=0):
     change_array(database, table, layout.TABLE_KINDS[column], key, change, DTYPES[column])
 
 
+def change_tags(database, change, run=0):
+    """Replace the tags of the header table of a run by what `change` makes of them."""
+    key = layout.table_key(database.stats().runs[run].run, layout.KEYS)
+    change_array(database, layout.table_name(0), codec.TAGS_KIND, key, change, "<u2")
+
+
 def change_manifest(database, change=replace, **changes):
     """Store the manifest with other fields, or what `change` makes of it."""
 

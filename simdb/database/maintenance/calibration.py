@@ -231,7 +231,7 @@ def _pairs(
     limit = NEAR_DISTANCE if state.width else SAMPLED_DISTANCE
     for start in range(0, len(queries), PART_QUERIES):
         part = queries.taken(slice(start, start + PART_QUERIES))
-        offsets, found, distances = state.tables().scan(
+        offsets, found, distances = state.scanned().scan(
             part.bits, distance=limit, first=False, after=None
         )
         at = np.repeat(np.arange(len(part)), np.diff(offsets))

@@ -42,7 +42,7 @@ from simdb.database.state import incoming
 from simdb.database.state.state import Origin, State
 from simdb.database.state.view import Sealed
 from simdb.plan import Criterion, pays_in_windows
-from simdb.storage import ENTRY_BYTES, Delta, Run, Source, Table, file_map, layout
+from simdb.storage import ENTRY_BYTES, Delta, Run, Source, Table, file_map
 
 MATCHED = ("first", "all")
 # The memory over what a search uses that takes to chunks by itself; half of that is for a chunk.
@@ -276,10 +276,11 @@ def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
     A chunk with a single header or segment, or of few headers, can be larger.
     """
     found: list[Chunk] = []
+    is_scanned = lookup.method_of(state, plan).scanned(state, plan) is not None
     for run in state.runs:
         # The calibration covers none of the run.
         is_uncovered = plan.compared > 0 and run.info.start >= state.uncovered_from
-        if lookup.method_of(state, plan).scans_vectors(plan) or is_uncovered:
+        if is_scanned or is_uncovered:
             found += _segments(run, run.info.start)
             continue
         windows = list(_windows(state, run, plan, size_bytes))
@@ -311,8 +312,8 @@ def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
     try:
         if segment is None and (window or source.is_larger_than_memory):
             _fetch(window, method.tables(state, plan, run), source)
-        elif segment is not None and method.scans_vectors(plan):
-            run.segment(segment, source, (layout.VECTOR,))
+        elif segment is not None and (column := method.scanned(state, plan)) is not None:
+            run.segment(segment, source, (column,))
         yield part
     finally:
         run.give_back()
@@ -360,8 +361,7 @@ def _fetch(window: tuple[int, int] | None, tables: Iterable[Table], source: Sour
     for table in tables:
         start, stop = window or (0, len(table.directory) - 1)
         first, last = int(table.directory[start]), int(table.directory[stop])
-        read = (table.directory[start : stop + 1], table.keys[first:last])
-        for part in (*read, table.ordinals[first:last]):
+        for part in (table.directory[start : stop + 1], *table.stored(slice(first, last))):
             pages = source.pages_of(part)
             if pages is not None:
                 file_map.fetch(pages)

@@ -88,8 +88,8 @@ class Method:
     `links_among` returns the matching pairs among some documents, by position.
     `nearest(state, sketches, k, by_similarity)` returns the best k documents of every sketch, best
     first, by comparing all.  All sketches have features, and weights if `by_similarity`.
-    `tables`: the tables of a run that a plan reads.  `scans_vectors`: whether a plan measures
-    every stored vector and reads no table.  `compares`: whether every query is compared with a
+    `tables`: the tables of a run that a plan reads.  `scanned`: the column by ordinal that a plan
+    reads as a whole, None if it reads tables.  `compares`: whether every query is compared with a
     stored document, given by its ordinal.  `find_probe` tells which probe finds a document.
     """
 
@@ -101,7 +101,7 @@ class Method:
     links_among: LinksAmong | None = None
     nearest: Nearest | None = None
     tables: Callable[[State, Plan, Run], Iterator[Table]] = lambda state, plan, run: iter(())
-    scans_vectors: Callable[[Plan], bool] = lambda plan: False
+    scanned: Callable[[State, Plan], int | None] = lambda state, plan: None
     compares: Callable[[State, Plan, int], bool] = lambda state, plan, ordinal: False
     find_probe: FindProbe | None = None
 

@@ -54,8 +54,8 @@ class Collection(Protocol):
     def vectors(self, ordinals: U32 | None = None) -> Any:
         """Return the volatility vectors."""
 
-    def tables(self) -> Any:
-        """Return the tables."""
+    def scanned(self) -> Any:
+        """Return tables whose fingerprints can all be compared with each query."""
 
 
 class ComparedSketches(NamedTuple):
@@ -105,7 +105,7 @@ def _pairs(
     bits = fingerprints_of(asked.weights)
     places, ordinals = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
     for start in range(0, len(bits), PART):
-        offsets, found, distances = collection.tables().scan(
+        offsets, found, distances = collection.scanned().scan(
             bits[start : start + PART], distance=distance, first=False, after=None
         )
         at = start + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))

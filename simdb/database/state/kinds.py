@@ -426,13 +426,13 @@ class FingerprintKind:
         """Return the tables of all permutations, ready for look-up."""
         return self._tables_of_view(view, view.delta.start, source)
 
-    def make_covered_tables(self, view: View, source: Source) -> Any:
-        """Return tables for probing that compare each document the calibration does not cover.
+    def make_covered_tables(self, view: View, source: Source, first: int) -> Any:
+        """Return tables for probing that compare each document from the ordinal `first` on.
 
-        A document of a run that the calibration covers in part may be found twice.  Of a window of
-        a run nothing is compared, and of a segment nothing is probed.
+        A document of a run that begins before it may be found twice.  Of a window of a run nothing
+        is compared, and of a segment nothing is probed.
         """
-        return self._tables_of_view(view, view.uncovered_from, source)
+        return self._tables_of_view(view, first, source)
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
@@ -506,7 +506,7 @@ class FingerprintKind:
 
     def _tables_of(self, run: Run, source: Source) -> list[tuple[Any, Any, Any]]:
         parts = [run.table(table, source) for table in range(len(self.masks))]
-        return [(part.keys, part.ordinals, part.directory) for part in parts]
+        return [(part.keys[:], part.ordinals, part.directory) for part in parts]
 
     def _crowds(self, view: View, source: Source) -> tuple[float, ...]:
         """Return how crowded the headers of each table are; see `Population.crowds`."""

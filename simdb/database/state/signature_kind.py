@@ -250,7 +250,7 @@ class SignatureKind:
             self.keying, tables, view.delta, view.dead, is_part=view.windows is not None
         )
 
-    def make_covered_tables(self, view: View, source: Source) -> Any:
+    def make_covered_tables(self, view: View, source: Source, first: int) -> Any:
         """Return the same tables, since bands need no calibration."""
         return self.make_tables(view, source)
 

@@ -295,13 +295,24 @@ class State:
             view.tables = view.kind.make_tables(view, self.source)
         return view.tables
 
+    def scanned(self) -> Any:
+        """Return tables whose fingerprints can all be compared with each query."""
+        view = self.view
+        if not self.keying.has_header_table:
+            return self.tables()
+        if view.scanned is None:
+            view.scanned = view.kind.make_covered_tables(view, self.source, 0)
+        return view.scanned
+
     def covered_tables(self) -> Any:
         """Return tables that compare each document the calibration does not cover."""
         view = self.view
         if view.uncovered_from >= view.delta.start:  # the delta is compared anyway
             return self.tables()
         if view.covered_tables is None:
-            view.covered_tables = view.kind.make_covered_tables(view, self.source)
+            view.covered_tables = view.kind.make_covered_tables(
+                view, self.source, view.uncovered_from
+            )
         return view.covered_tables
 
     def identifiers(self, ordinals: U32 | None = None) -> Any:

@@ -188,6 +188,7 @@ class View:
         self.swept_plans: dict[Criterion, Plan] = {}
         self.tables: Any = None
         self.covered_tables: Any = None
+        self.scanned: Any = None
         self.polytopes: Any = None
         self.id_tables: Any = None
         self.passages: Passages | None = None
@@ -285,8 +286,8 @@ class Kind(Protocol):
     def make_tables(self, view: View, source: Source) -> Any:
         """Return the tables of a view, ready for look-up."""
 
-    def make_covered_tables(self, view: View, source: Source) -> Any:
-        """Return tables that compare each document the calibration does not cover."""
+    def make_covered_tables(self, view: View, source: Source, first: int) -> Any:
+        """Return tables that compare each document from the ordinal `first` on."""
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool

@@ -178,6 +178,6 @@ EXHAUSTIVE_METHOD: Method = Method(
     search=measure_all,
     links_among=compare_all,
     nearest=nearest,
-    scans_vectors=lambda plan: True,
+    scanned=lambda state, plan: layout.VECTOR,
     compares=lambda state, plan, ordinal: True,
 )

@@ -67,7 +67,7 @@ def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Ro
     if by_similarity:
         found = state.vectors().nearest(sketches.vectors, k, state.unweighted())
         return _with_distances(state, sketches, *found)
-    offsets, ordinals, distances = state.tables().nearest(sketches.bits, k)
+    offsets, ordinals, distances = state.scanned().nearest(sketches.bits, k)
     return Rows(offsets, ordinals, distances, estimates(state, sketches, offsets, ordinals))
 
 
@@ -111,7 +111,7 @@ def search_bits(
         )
         if found is not None:
             return found
-    offsets, ordinals, distances = state.tables().scan(
+    offsets, ordinals, distances = state.scanned().scan(
         np.array([bits], np.uint64),
         distance=plan.distance,
         first=first,
@@ -163,6 +163,13 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
     """Yield the one table that is compared as a whole."""
     return (run.table(number, state.source) for number in range(1))
+
+
+def scanned(state: State, plan: Plan) -> int | None:
+    """Return the column that a plan reads as a whole; None for a table with whole keys."""
+    if scans_vectors(plan):
+        return layout.VECTOR
+    return layout.FINGERPRINT if state.keying.has_header_table else None
 
 
 def _without_crowds(
@@ -252,7 +259,7 @@ def _with_distances(
 def _candidates(
     state: State, sketches: Sketches, plan: Plan, first: int, after: After
 ) -> Candidates:
-    found: Candidates = state.tables().scan(
+    found: Candidates = state.scanned().scan(
         sketches.bits, distance=plan.distance, first=first, after=after,
         judging=judged_by(sketches.vectors, plan.distance, plan.firm_distance),
     )  # fmt: skip
@@ -284,6 +291,6 @@ METHOD: Method = Method(
     links_among=links_among,
     nearest=nearest,
     tables=tables,
-    scans_vectors=scans_vectors,
+    scanned=scanned,
     compares=lambda state, plan, ordinal: True,
 )
