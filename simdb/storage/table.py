@@ -39,9 +39,7 @@ Put = Callable[[bytes, bytes, Any], None]
 SUM_STOP = 1 << 64
 NO_DIRECTORY = np.empty(0, np.uint32)
 ENTRY_BYTES = 12  # a key and an ordinal
-KEY_BYTES = FINGERPRINT_BITS // 8
-TAG_BITS = 16
-# So many entries are summed, or get their tags, at a time: the cache holds them.
+# So many entries are summed at a time: the cache holds them.
 PART_ENTRIES = 1 << 16
 # The widest directory: a wider one would cost more memory than it saves time.
 HEADER_BITS_MAX = 28
@@ -100,6 +98,14 @@ class Table(NamedTuple):
         """The keys of a stored header table; None if the keys are an array."""
         return self.keys if isinstance(self.keys, Gathered) else None
 
+    @property
+    def searched(self) -> tuple[Any, ...]:
+        """The table as the kernel looks up in it."""
+        known = self.gathered
+        if known is None:
+            return tuple(self)
+        return known.tags, self.ordinals, self.directory, known.start, known.segments
+
     def whole(self) -> "Table":
         """Return the same table with all keys in an array."""
         return self._replace(keys=self.keys[:])
@@ -144,9 +150,6 @@ class Gathered:
         """Gather nothing yet."""
         self.tags, self.start, self.segments = tags, start, segments
         self._ordinals = ordinals
-        starts = np.cumsum([start, *map(len, segments)])[:-1].tolist()
-        rows = (each.view(np.uint8).reshape(-1, KEY_BYTES) for each in segments)
-        self._columns = kernel.Vectors(KEY_BYTES, list(zip(starts, rows, strict=True)))
 
     def __len__(self) -> int:
         """Number of keys."""
@@ -154,8 +157,10 @@ class Gathered:
 
     def __getitem__(self, part: Any) -> U64:
         """Return the keys in a slice, or at positions; CorruptError for an unknown ordinal."""
-        found = self._columns.gather(np.ascontiguousarray(self._ordinals[part]))
-        return cast(U64, found.view(np.uint64).reshape(-1))
+        ordinals = self._ordinals[part]
+        keys = np.empty(len(ordinals), np.uint64)
+        kernel.gather(ordinals, self.start, self.segments, keys)
+        return keys
 
 
 def header_table(
@@ -173,9 +178,7 @@ def has_header_table(name: bytes, keying: Keying) -> bool:
 def tags_of(keys: U64, width: int) -> U16:
     """Return the 16 bits of each key that follow its header of `width` bits."""
     tags = codec.allocate(np.uint16, len(keys))
-    for start in range(0, len(keys), PART_ENTRIES):
-        part = slice(start, start + PART_ENTRIES)
-        tags[part] = keys[part] << np.uint64(width) >> np.uint64(FINGERPRINT_BITS - TAG_BITS)
+    kernel.tags(keys, width, tags)
     return tags
 
 

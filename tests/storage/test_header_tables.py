@@ -44,14 +44,12 @@ def bits_of(count, seed=3):
     return found
 
 
-def both(fingerprints, width, start=7, segment=16):
+def both(fingerprints, width, start=7):
     """Return the table of some fingerprints with whole keys, and the header table."""
     keys, ordinals = fingerprints.copy(), np.arange(start, start + len(fingerprints), dtype="u4")
     whole = make_table(keys, ordinals, width)
     tags = np.array([key << width & (1 << 64) - 1 for key in keys.tolist()], np.uint64)
-    segments = [
-        fingerprints[at : at + segment].copy() for at in range(0, len(fingerprints), segment)
-    ]
+    segments = [fingerprints.copy()]
     return whole, header_table(
         (tags >> np.uint64(48)).astype(np.uint16), ordinals, whole.directory, start, segments
     )

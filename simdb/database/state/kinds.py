@@ -504,9 +504,8 @@ class FingerprintKind:
         windows = sealed.windows if probed else None
         return kernel.Tables(self.masks, [*probed, *compared], NO_DOCUMENTS, None, windows)
 
-    def _tables_of(self, run: Run, source: Source) -> list[tuple[Any, Any, Any]]:
-        parts = [run.table(table, source) for table in range(len(self.masks))]
-        return [(part.keys[:], part.ordinals, part.directory) for part in parts]
+    def _tables_of(self, run: Run, source: Source) -> list[tuple[Any, ...]]:
+        return [run.table(table, source).searched for table in range(len(self.masks))]
 
     def _crowds(self, view: View, source: Source) -> tuple[float, ...]:
         """Return how crowded the headers of each table are; see `Population.crowds`."""
