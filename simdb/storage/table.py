@@ -73,7 +73,7 @@ NO_ENTRIES = Entries(0, 0)
 class Table(NamedTuple):
     """A sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32[2^t + 1].
 
-    The directory is empty while it is not made.  The keys of a stored header table are `Gathered`.
+    The directory is empty while it is not made.  The keys of a stored header table are `GatheredKeys`.
     """
 
     keys: U64
@@ -94,9 +94,9 @@ class Table(NamedTuple):
         return (len(self.directory) - 1).bit_length() - 1
 
     @property
-    def gathered(self) -> "Gathered | None":
+    def gathered(self) -> "GatheredKeys | None":
         """The keys of a stored header table; None if the keys are an array."""
-        return self.keys if isinstance(self.keys, Gathered) else None
+        return self.keys if isinstance(self.keys, GatheredKeys) else None
 
     @property
     def searched(self) -> tuple[Any, ...]:
@@ -139,7 +139,7 @@ class Table(NamedTuple):
         return places
 
 
-class Gathered:
+class GatheredKeys:
     """The keys of a header table; a part of them is an array, which is gathered from the columns.
 
     `tags` are stored in their place, and `segments` are the fingerprints from the ordinal `start`
@@ -167,7 +167,7 @@ def header_table(
     tags: U16, ordinals: U32, directory: U32, start: int, segments: Sequence[U64]
 ) -> Table:
     """Return a stored header table; `segments`: the fingerprints from the ordinal `start` on."""
-    return Table(cast(U64, Gathered(tags, ordinals, start, segments)), ordinals, directory)
+    return Table(cast(U64, GatheredKeys(tags, ordinals, start, segments)), ordinals, directory)
 
 
 def has_header_table(name: bytes, keying: Keying) -> bool:
