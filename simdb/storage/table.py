@@ -73,7 +73,8 @@ NO_ENTRIES = Entries(0, 0)
 class Table(NamedTuple):
     """A sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32[2^t + 1].
 
-    The directory is empty while it is not made.  The keys of a stored header table are `GatheredKeys`.
+    The directory is empty while it is not made.  The keys of a stored header table are
+    `GatheredKeys`.
     """
 
     keys: U64

@@ -192,7 +192,7 @@ def test_only_the_one_table_of_fingerprints_has_tags(open_database, tmp_path, ve
     signatures = simdb.Options(
         sketch=simdb.Minhash(permutations=16), bands=1, rows=8, delta_documents=4, growth=2
     )
-    weighted = replace(ONE, sketch=simdb.Simhash(), polytopes=1, distance_tables="always")
+    weighted = replace(ONE, sketch=simdb.Simhash(), polytopes=1)
     found = []
     for number, options in enumerate((ONE, several, signatures, weighted)):
         database = open_database(tmp_path / str(number), options=options)
