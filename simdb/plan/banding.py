@@ -62,7 +62,7 @@ class Bands:
         self.sketch = sketch
         self.banding = banding
         self.polytopes = Polytopes(0)
-        self.may_be_even = self.has_header_table = False
+        self.has_header_table = False
 
     @property
     def table_count(self) -> int:

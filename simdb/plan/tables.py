@@ -57,7 +57,6 @@ class Permutations:
 
         Beside them the database has `polytope_count` cross-polytope tables.
         """
-        self.may_be_even = blocks == leading == 1
         self.blocks = blocks
         self.leading = leading
         self.polytopes = Polytopes(polytope_count)

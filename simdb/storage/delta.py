@@ -151,10 +151,6 @@ class Keying(Protocol):
     def has_header_table(self) -> bool:
         """Whether there is one table, whose keys are the fingerprints; see `table`."""
 
-    @property
-    def may_be_even(self) -> bool:
-        """Whether evenly spaced columns are stored as such, which version 0.1 does not read."""
-
     def searchable(self, fingerprints: U64, vectors: U8) -> U64:
         """Return the data from which keys are made: uint64[n], or uint64[n, k]."""
 

@@ -45,6 +45,7 @@ from simdb.storage.table import (
     encoded_part,
     ends_with,
     entry_count,
+    has_header_table,
     is_stored,
     joint,
     make_table,
@@ -71,7 +72,8 @@ COSTS = {
     (layout.ORDINALS,): 16, (layout.KEYS,): 8, (layout.DIRECTORY,): 4,
     DOCUMENT_COLUMNS: 32, VECTORS: 64, STATES: 1,
 }  # fmt: skip
-# The entries of a table that are merged in some 10 to 30 milliseconds.
+# The entries of a table that are merged in some 10 to 30 milliseconds; of a header table half as
+# many, whose keys are gathered from here and there.
 WINDOW_ENTRIES = 1 << 21
 # The bytes of columns that are copied in such a time.
 WINDOW_BYTES = 1 << 24
@@ -528,7 +530,7 @@ class Merging:
             for number, each in zip(step.segments, self._segments, strict=True):
                 put_segment(
                     run.number, number, each.merged, put,
-                    has_vectors=True, may_be_even=source.keying.may_be_even,
+                    has_vectors=True, may_be_even=source.keying.has_header_table,
                 )  # fmt: skip
             self._step, self._segments = None, []
             return run
@@ -574,7 +576,8 @@ class Merging:
         if not self.note(step, merged.runs):
             return
         if step.table is not None:
-            self._advance(step, run, merged, most=WINDOW_ENTRIES)
+            are_gathered = has_header_table(step.table, merged.source.keying)
+            self._advance(step, run, merged, most=WINDOW_ENTRIES >> are_gathered)
         else:
             self._copy(step, merged, most=WINDOW_BYTES)
 

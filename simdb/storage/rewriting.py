@@ -215,7 +215,7 @@ def write_run(
         if left_out is not None:
             weighted_count = counts.weighted
     has_vectors = source.width > 0 and weighted_count > 0
-    columns, may_be_even = stored_columns(has_vectors), source.keying.may_be_even
+    columns, may_be_even = stored_columns(has_vectors), source.keying.has_header_table
     for at, segment in enumerate(_segments(runs, source, columns, piece, threads)):
         encode = partial(encoded_column, number, at, segment, may_be_even=may_be_even)
         for stored in mapped(encode, segment.columns, threads):
@@ -285,7 +285,7 @@ def write_one_run(
     for at, segment in enumerate(kept_segments(lambda *_: parts, kept, 0, threads)):
         put_segment(
             number, at, segment, put,
-            has_vectors=weighted_count > 0, may_be_even=keying.may_be_even,
+            has_vectors=weighted_count > 0, may_be_even=keying.has_header_table,
         )  # fmt: skip
         own, vectors = segment.columns[layout.STATE], segment.columns[layout.VECTOR]
         chosen = slice(None) if (own != EMPTY).all() else own != EMPTY

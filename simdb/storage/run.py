@@ -342,7 +342,7 @@ def encoded_column(
     """Return one column of segment `at` of run `number` as it is stored.
 
     `may_be_even`: evenly spaced numbers may be stored as such; they may not where versions that do
-    not know them read the database.
+    not know them, nor header tables, read the database.
     """
     name, array = layout.column_name(column), segment.columns[column]
     key = layout.segment_key(number, column, at)
