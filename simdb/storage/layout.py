@@ -5,8 +5,8 @@
                 b"note/" + name                         object: content of a note
     manifest    b"manifest"                             object: counters and the live runs
                 b"format", b"options", b"resources"     the same as in meta, once more
-    table/NN    run u32 | column u8                     arrays: keys, ordinals, directory; in the one
-                                                        table of fingerprints tags in place of keys
+    table/NN    run u32 | column u8                     arrays: keys, ordinals, directory; tags in
+                                                        place of the keys of a header table
     polytope/NN run u32 | column u8                     the same, of documents with weights; only
                                                         if the options have `polytopes`
     ids         run u32 | column u8                     the same, sorted by the hash of the id
