@@ -2,8 +2,8 @@
 
 Of each BLOCK of fingerprints a share, CLUSTERED, lies in clusters of 1 to 8 around centres that are
 not stored: a centre has normal numbers as weights, and each document of its cluster these with
-`--noise` times others added.  The rest is uniform.  Ids are the integers from 0 on.  Every second
-query is a centre, so its neighbours within distance 3 are known; the others are unrelated.
+`--noise` times Laplace numbers added.  The rest is uniform.  Ids are the integers from 0 on.  Every
+second query is a centre, so its neighbours within distance 3 are known; the others are unrelated.
 
 Databases are filled, asked as inserted, compacted and asked again: `psm` has one table, `psm-4` to
 `psm0` the same with that `header_offset`; `bphs4` and `bphs10` have 4 and 10 tables for exact
@@ -66,8 +66,9 @@ class Planted:
             sizes = chance.integers(1, NEIGHBOURS_MAX + 1, int(CLUSTERED * len(ids) / MEAN))
             centres = chance.standard_normal((len(sizes), DIMENSIONS), np.float32)
             owners = np.repeat(np.arange(len(sizes)), sizes)
-            weights = chance.standard_normal((len(owners), DIMENSIONS), np.float32)
-            weights = weights * self._noise + centres[owners]
+            weights, shape = centres[owners], (len(owners), DIMENSIONS)
+            for sign in (1, -1):  # the difference of exponential numbers is a Laplace number
+                weights += sign * self._noise * chance.standard_exponential(shape, np.float32)
             places = chance.permutation(len(ids))[: len(owners)]
             bits[places] = fingerprints_of(weights)
             is_near = np.bitwise_count(fingerprints_of(centres)[owners] ^ bits[places]) <= DISTANCE
