@@ -7,8 +7,8 @@ the difference of the weights of similar documents of the collection, symmetric 
 Weights are measured in units of the root mean square of the document's own weights, so that long
 and short documents share one model.  A `level` is |w| in 64ths of that unit, at most 255; a model
 is a table over the 256 levels.  The search uses it as whole numbers, the `costs`:
-log((1 - p) / p) in 16ths.  Sets of bits with the smallest sums of costs are the most probable ones
-(`vosh`).
+log((1 - q) / q) in 16ths, where q is `MATCH_SHARE` of p.  Sets of bits with the smallest sums of
+costs are the most probable ones (`vosh`).
 """
 
 import math
@@ -30,6 +30,9 @@ LEVEL_UNIT = 64  # levels in one root mean square
 COST_UNIT = 16  # cost of a natural logarithm of 1
 COST_MAX = 254
 NEVER = 255  # cost of a bit that is never flipped
+# Documents match because few of their bits differ, so a bit flips less often than its weight alone
+# says.  One large weight is then more likely than two small ones (docs/ALGORITHMS.md).
+MATCH_SHARE = 0.6
 # A bit with a smaller probability is never flipped: of 1e9 pairs, one would show it.
 PROBABILITY_MIN = 1e-9
 # Stored weights are odd whole numbers; each stands for an interval of this width.
@@ -128,9 +131,10 @@ def prior_similarity(similarity: float | None, distance: int | None) -> float:
 def costs(model: VolatilityModel) -> U8:
     """Return the cost of flipping a bit at each level: uint8[256], never falling.
 
-    It is log((1 - p) / p) in 16ths, rounded, at most 254; 255 is for a bit that is never flipped.
+    It is log((1 - q) / q) in 16ths for q = MATCH_SHARE p, rounded, at most 254; 255 is for a bit
+    that is never flipped.
     """
-    chances = np.maximum(model.probabilities.astype(np.float64), PROBABILITY_MIN)
+    chances = MATCH_SHARE * np.maximum(model.probabilities.astype(np.float64), PROBABILITY_MIN)
     exact = np.rint(COST_UNIT * np.log((1.0 - chances) / chances))
     found: U8 = np.clip(exact, 0, COST_MAX).astype(np.uint8)
     found[model.probabilities < PROBABILITY_MIN] = NEVER

@@ -26,7 +26,7 @@ def database(tmp_path_factory):
 
 
 def test_the_probe_is_the_header_that_leads_from_one_to_the_other(database):
-    asked = {"search": "psm", "distance": 6, "recall": 0.8}
+    asked = {"search": "psm", "distance": 6, "recall": 0.9}
     plan = database.plan(**asked)
     masks = leading_masks(4, 1)
     header_bits = plan.probing.header_bits

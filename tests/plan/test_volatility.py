@@ -124,14 +124,14 @@ def test_of_two_criteria_the_nearer_one_makes_the_prior():
     )
 
 
-def test_costs_are_the_logarithms_of_the_odds_against_a_flip():
+def test_costs_are_the_logarithms_of_the_odds_against_a_flip_of_a_match():
     chances = np.zeros(256)
     chances[:6] = [0.5, 0.4999, 0.4, 0.1, 1e-3, 1e-7]
 
     found = costs(of(chances))
 
     assert found.dtype == np.uint8
-    assert found[:6].tolist() == [0, 0, 6, 35, 111, 254]
+    assert found[:6].tolist() == [14, 14, 18, 44, 119, 254]
     assert all(found[6:] == NEVER)
 
 
