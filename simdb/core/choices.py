@@ -15,6 +15,7 @@ passes such an argument on can name its type: `def find(method: simdb.core.choic
 `ConflictName`: "same", "skip", "replace", "error".
 `MissingName`: "error", "skip".
 `OnErrorName`: "raise", "skip"; `OnError`: also a function of row, id and reason.
+`ShardByName`: "id", "fingerprint".
 `ModeName`: "c", "x", "w", "r".
 `DurabilityName`: "full", "process", "none".
 `TimesName`: "none", "inserted", "seen".
@@ -47,6 +48,8 @@ NullName = Literal["keep", "drop", "error"]
 ON_NULL = DROP, KEEP, ERROR = ("drop", "keep", "error")
 ConflictName = Literal["same", "skip", "replace", "error"]
 MissingName = Literal["error", "skip"]
+ShardByName = Literal["id", "fingerprint"]
+SHARD_BY = BY_ID, BY_FINGERPRINT = ("id", "fingerprint")
 OnErrorName = Literal["raise", "skip"]
 OnError: TypeAlias = OnErrorName | Callable[[int, Any, str], object]
 RAISE: OnErrorName

@@ -44,7 +44,7 @@ from simdb.database.search.judge import (
 from simdb.database.search.planning import plan_without_database as plan_without_database
 from simdb.database.search.question import Question as Question
 from simdb.database.search.rows import Rows as Rows
-from simdb.database.sharding.shard import check_shards as check_shards
+from simdb.database.sharding.shard import Division as Division
 from simdb.database.sharding.sharded_database import (
     ShardedDatabase as ShardedDatabase,
     open_sharded as open_sharded,

@@ -22,9 +22,9 @@ from simdb.core.options import Minhash, Options, SearchLike, Simhash
 from simdb.core.vector_form import unpack_minima
 from simdb.database import (
     Database,
+    Division,
     ShardedDatabase,
     Where,
-    check_shards,
     finish_sharded,
     open_sharded,
     write_shard,
@@ -57,7 +57,7 @@ def write_database(
 
     Raises ExistsError for an id that is there twice, OptionError for options of another sketch.
     """
-    check_shards(shards)
+    Division.checked(shards)
     place = os.path.abspath(os.fsdecode(path))
     sketch = sketching.sketch_of(sketches)
     options = Options(sketch=sketch) if options is None else options

@@ -6,6 +6,8 @@ It is JSON, so that people can read it too, and is written last:
      "shards": [{"name": "shard-00000", "documents": 5, "content": DIGEST}, ...],
      "checksum": XXH3-64 of the file without this field}
 
+Version 2 has `"shard_by": "fingerprint"` too: the leading bits of a fingerprint say where it lies.
+
 Digests and the checksum are 16 hexadecimal digits.  The checksum is of the JSON with sorted keys
 and without spaces, so that a file that was laid out anew is still the same file.
 """
@@ -20,13 +22,14 @@ from typing import Any
 import xxhash
 
 from simdb.core.checks import a_map, a_text, a_whole, expecting
+from simdb.core.choices import BY_FINGERPRINT, BY_ID, ShardByName
 from simdb.core.errors import CorruptError, FormatError, NotFoundError
 from simdb.storage.files import SHARDS_FILE, open_regular, translate, translated, write_whole
 
 # The name of the unfinished file, which is moved into place when it is complete.
 SHARDS_TEMPORARY = "shards.json.new"
 FORMAT = "simdb-shards"
-VERSION = 1
+VERSION = 2
 SHARDS_MAX = 10_000
 # A file of SHARDS_MAX shards has about a million bytes.
 BYTES_MAX = 1 << 22
@@ -50,10 +53,14 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class ShardsFile:
-    """The content of the file: the digest of the `options` of all shards, and the `shards`."""
+    """The content of the file: the digest of the `options` of all shards, and the `shards`.
+
+    `shard_by`: what says in which shard a document lies, "id" or "fingerprint".
+    """
 
     options: str
     shards: tuple[Shard, ...]
+    shard_by: ShardByName = "id"
 
     @property
     def document_count(self) -> int:
@@ -88,9 +95,12 @@ def has_shards_file(path: str) -> bool:
 
 def write_shards_file(path: str, content: ShardsFile) -> None:
     """Write the file of the directory `path`, complete and synced or not at all."""
+    # Version 1 has no such field, and any program reads it.
+    by = {} if content.shard_by == BY_ID else {"shard_by": content.shard_by}
     plain = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if by else 1,
+        **by,
         "options": content.options,
         "documents": content.document_count,
         "shards": [
@@ -148,7 +158,10 @@ def _decoded(stored: Mapping[str, Any]) -> ShardsFile:
             raise ValueError(f"shard {number} must have the name {shard_name(number)!r}")
         count = a_whole(each["documents"], 1 << 32)
         shards.append(Shard(shard_name(number), count, _a_digest(each["content"])))
-    content = ShardsFile(_a_digest(stored["options"]), tuple(shards))
+    shard_by = stored.get("shard_by", BY_ID)
+    content = ShardsFile(_a_digest(stored["options"]), tuple(shards), shard_by)
+    if shard_by != BY_ID and (shard_by != BY_FINGERPRINT or len(shards) & (len(shards) - 1)):
+        raise ValueError("shard_by must be 'fingerprint', with a power of two as number of shards")
     if stored["documents"] != content.document_count:
         raise ValueError("the documents of the shards do not add up")
     return content

@@ -17,7 +17,8 @@ def texts(tmp_path):
     simdb.write_sharded(
         tmp_path / "many", sharded.batches(ids, texts, 9), SHARDS, options=sharded.SIMHASH
     )
-    sharded.single(tmp_path / "one", ids, texts, SHARDS, sharded.SIMHASH).close()
+    numbers = sharded.numbers_of(ids, texts, SHARDS, sharded.SIMHASH)
+    sharded.single(tmp_path / "one", ids, texts, numbers, sharded.SIMHASH).close()
     return texts
 
 

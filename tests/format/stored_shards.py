@@ -34,9 +34,11 @@ IDS = ["first", b"second", 3, -4, 2**64 - 1, "\u00e4"]
 
 
 def fill(path):
-    """Write the sharded database."""
+    """Write the sharded database; version 2 is of shards by fingerprints."""
     metadata = [{"at": at} for at in range(len(IDS))]
-    simdb.write_sharded(path, [(IDS, TEXTS, metadata)], SHARDS, options=OPTIONS)
+    simdb.write_sharded(
+        path, [(IDS, TEXTS, metadata)], SHARDS, shard_by="fingerprint", options=OPTIONS
+    )
 
 
 def answers(database):

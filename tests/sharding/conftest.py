@@ -6,7 +6,9 @@ import sharded
 import simdb
 
 KINDS = {
-    "simhash": (sharded.SIMHASH, 2), "bare": (sharded.BARE, 5), "minhash": (sharded.MINHASH, 3),
+    "simhash": (sharded.SIMHASH, 2, "id"), "bare": (sharded.BARE, 5, "id"),
+    "minhash": (sharded.MINHASH, 3, "id"), "leading": (sharded.SIMHASH, 4, "fingerprint"),
+    "leading, bare": (sharded.BARE, 16, "fingerprint"),
 }  # fmt: skip
 
 
@@ -14,12 +16,14 @@ KINDS = {
 def both(request, tmp_path_factory):
     """Return the kind, the sharded database, the single one, and the texts by id."""
     kind = request.param
-    options, shards = KINDS[kind]
+    options, shards, shard_by = KINDS[kind]
     ids, texts = sharded.corpus()
     place = tmp_path_factory.mktemp("both")
-    simdb.write_sharded(place / "many", sharded.batches(ids, texts, 8), shards, options=options)
+    batches = sharded.batches(ids, texts, 8)
+    simdb.write_sharded(place / "many", batches, shards, shard_by=shard_by, options=options)
+    numbers = sharded.numbers_of(ids, texts, shards, options, shard_by)
     with (
         simdb.open_sharded(place / "many") as many,
-        sharded.single(place / "one", ids, texts, shards, options) as one,
+        sharded.single(place / "one", ids, texts, numbers, options) as one,
     ):
         yield kind, many, one, dict(zip(ids, texts, strict=True))

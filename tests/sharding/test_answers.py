@@ -26,7 +26,9 @@ def test_fingerprints_that_are_asked_for_by_their_bits(both):
     assert [many.query(each, distance=6) for each in bits.tolist()[::5]] == [*found][::5]
     assert [many.nearest(each, 4) for each in bits.tolist()[::5]] == [*nearest][::5]
     assert found.offsets[-1] == len(found.ids) == len(found.ordinals) == len(found.distances)
-    shards = simdb.shard_of(list(found.ids), many.shard_count)
+    given = {"shard_by": many.shard_by}
+    own = found.ids if many.shard_by == "id" else many.bits_many(found.ids)[1]
+    shards = simdb.shard_of(own, many.shard_count, **given)
     assert (found.ordinals >> np.uint64(32)).tolist() == shards.tolist()
 
 

@@ -163,12 +163,13 @@ def spoilt(content):
 @over(
     ("changes", "error", "message"),
     [
-        ({"version": 2}, simdb.FormatError, "has version 2, .* open it with a newer simdb"),
+        ({"version": 3}, simdb.FormatError, "has version 3, .* open it with a newer simdb"),
         ({"format": "other"}, simdb.FormatError, "is not the shards file"),
         ({"documents": 1}, simdb.CorruptError, "do not add up"),
         ({"shards": []}, simdb.CorruptError, "1 to 10000 shards"),
         ({"shards": [{"name": "../x", "documents": 1, "content": "0" * 16}]}, simdb.CorruptError,
          "must have the name 'shard-00000'"),
+        ({"shard_by": "text"}, simdb.CorruptError, "shard_by must be 'fingerprint'"),
         ({"options": "x"}, simdb.CorruptError, "16 hexadecimal digits"),
     ],
 )  # fmt: skip

@@ -79,6 +79,22 @@ def test_a_database_that_was_reopened_or_pickled_answers_as_before(database, hel
         readings.check_reading(again, held)
 
 
+def test_shards_by_leading_bits_answer_like_one_database(tmp_path):
+    every = documents(shards=16, shard_by="fingerprint")
+    path, given = tmp_path / "many", {"shard_by": "fingerprint"}
+    simdb.write_sharded(path, [columns(every)], 16, options=readings.OPTIONS, **given)
+    with simdb.open_sharded(path) as shards:
+        bits = shards.bits_many([DELETED])[1]
+    number = int(simdb.shard_of(bits, 16, **given)[0])
+    with simdb.open(path / f"shard-{number:05d}") as shard:
+        shard.delete(DELETED)
+    simdb.finish_sharded(path, 16, **given)
+    del every[DELETED]
+
+    with simdb.open_sharded(path) as shards:
+        readings.check_reading(shards, Held(every, readings.OPTIONS, gone=[DELETED]))
+
+
 def test_shards_answer_like_one_database(tmp_path, database, held, options):
     batches = [columns(documents())]
     simdb.write_sharded(tmp_path / "many", batches, readings.SHARDS, options=options)

@@ -494,9 +494,11 @@ def check_reading(reading, held, verbs=tuple(VERBS)):
         VERBS[verb](reading, held)
 
 
-def documents(seed=1):
+def documents(seed=1, shards=SHARDS, shard_by="id"):
     """Return documents in the order of shards; long texts, copies and near-copies, one empty."""
-    ids, texts = sharded.in_order_of_shards(*sharded.corpus(seed), SHARDS)
+    ids, texts = sharded.corpus(seed)
+    numbers = sharded.numbers_of(ids, texts, shards, OPTIONS, shard_by)
+    ids, texts = sharded.in_order_of_shards(ids, texts, numbers)
     rows = enumerate(zip(ids, texts, strict=True))
     return {id: Entry(text, {"text": text, "at": at % 3}) for at, (id, text) in rows}
 

@@ -27,17 +27,27 @@ def corpus(seed=1):
     return ids, texts
 
 
-def in_order_of_shards(ids, texts, shards):
+def numbers_of(ids, texts, shards, options, shard_by="id"):
+    """Return the number of the shard that has each document."""
+    if shard_by == "id":
+        return simdb.shard_of(ids, shards).tolist()
+    bits = [simdb.fingerprint(text, options.sketch).bits for text in texts]
+    return [int(f"{each:064b}"[: shards.bit_length() - 1] or "0", 2) for each in bits]
+
+
+def in_order_of_shards(ids, texts, numbers):
     """Return the documents shard by shard, as the shards have them."""
-    numbers = simdb.shard_of(ids, shards).tolist()
     order = sorted(range(len(ids)), key=lambda at: numbers[at])
     return [ids[at] for at in order], [texts[at] for at in order]
 
 
-def single(path, ids, texts, shards, options):
-    """Return one database with the documents in the order in which the shards have them."""
+def single(path, ids, texts, numbers, options):
+    """Return one database with the documents in the order in which the shards have them.
+
+    `numbers`: of the shard of each document.
+    """
     database = simdb.open(path, options=options)
-    ids, texts = in_order_of_shards(ids, texts, shards)
+    ids, texts = in_order_of_shards(ids, texts, numbers)
     database.insert_many(ids, texts, [{"text": text} for text in texts])
     return database
 

@@ -111,42 +111,38 @@ def find(searcher: Searcher, queries: Queries, batch: QueryBatch) -> Matches:
         own = None if stored is None else stored[start:stop]
         # A stored document also finds itself.
         more = batch if own is None else batch.with_limit(None if limit is None else limit + 1)
-        ask = _first_of_each if more.first == 1 else _all_of_each
-        parts = ask(searcher, sketches, more, known)
+        parts = _of_each(searcher, sketches, criterion, more, known)
         measured = np.full(len(sketches), criterion.similarity is not None)
         found.append(merged_matches(len(sketches), parts, measured, limit=limit, left_out=own))
         start = stop
     return joined_matches(found)
 
 
-def _all_of_each(
-    searcher: Searcher, sketches: Sketches, batch: QueryBatch, known: dict[Origin, dict[int, bool]]
-) -> list[StateMatches]:
-    """Return the matches in each state; the states that are searched at once share the memory."""
-    outer, limit = max(min(searcher.threads, len(searcher.numbers)), 1), batch.memory_bytes
-    share = None if limit is None else max(limit // outer, 1)
-    each = batch._replace(memory_bytes=share)
-    answers = searcher.every(partial(_find, sketches, each, known))
-    every = np.arange(len(sketches))
-    return [StateMatches(number, every, found) for number, found in answers]
+def _of_each(
+    searcher: Searcher, sketches: Sketches, criterion: Criterion, batch: QueryBatch,
+    known: dict[Origin, dict[int, bool]],
+) -> list[StateMatches]:  # fmt: skip
+    """Return the matches in each state; the states that are searched at once share the memory.
 
+    If one match of each query is enough, later states are not asked for a query that has one.
+    """
+    is_first, is_pending, parts = batch.first == 1, np.ones(len(sketches), np.bool_), []
+    if batch.memory_bytes is not None and not is_first:
+        outer = max(min(searcher.threads, len(searcher.numbers)), 1)
+        batch = batch._replace(memory_bytes=max(batch.memory_bytes // outer, 1))
 
-def _first_of_each(
-    searcher: Searcher, sketches: Sketches, batch: QueryBatch, known: dict[Origin, dict[int, bool]]
-) -> list[StateMatches]:
-    """Return one match of each query; a query with a match is not asked of later states."""
-    pending, parts = np.arange(len(sketches)), []
-    queries = sketches
+    def ask(state: State, queries: I64) -> tuple[I64, Matches]:
+        queries = queries[is_pending[queries]]
+        chosen = sketches if len(queries) == len(sketches) else sketches.taken(queries)
+        return queries, _find(chosen, batch, known, state)
 
-    def ask(state: State) -> Matches:
-        return _find(queries, batch, known, state)
-
-    for number, found in searcher.each(ask):
-        parts.append(StateMatches(number, pending, found))
-        pending = pending[np.diff(found.offsets) == 0]
-        if not len(pending):
-            break
-        queries = sketches.taken(pending)
+    answers = searcher.routed((sketches, criterion), ask, in_turn=is_first)
+    for number, _, (queries, found) in answers:
+        parts.append(StateMatches(number, queries, found))
+        if is_first:
+            is_pending[queries[np.diff(found.offsets) > 0]] = False
+            if not is_pending.any():
+                break
     return parts
 
 

@@ -6,13 +6,13 @@ so a query with many matches is searched like a batch instead.
 """
 
 from dataclasses import astuple, dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from simdb.core.arrays import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, check_bits
 from simdb.core.bits import ALL_BITS
+from simdb.core.dtypes import I64
 from simdb.core.errors import InputError
 from simdb.core.matches import Match
 from simdb.core.options import EXHAUSTIVE, Search, SearchLike
@@ -91,14 +91,17 @@ def find(
         sketches, own = stored_sketches(state, ordinals), int(ordinals[0])
         return _find(state, sketches, given, limit, first, own)
     query = _query_of(searcher, document, id, errors)
-    ask = partial(_find_satisfying, query, question, first)
-    if first:
-        return next((found for _, found in searcher.each(ask) if found), [])
-    answers = searcher.every(ask)
-    if isinstance(searcher, State):
-        return answers[0][1]
     criterion = criterion_of(searcher.store.options, query.sketches, question)
-    found = [each for _, each in answers]
+
+    def ask(state: State, _: I64) -> list[Match]:
+        return _find_satisfying(query, question, first, state)
+
+    answers = searcher.routed((query.sketches, criterion), ask, in_turn=first)
+    if first:
+        return next((found for *_, found in answers if found), [])
+    found = [each for *_, each in answers]
+    if isinstance(searcher, State):
+        return found[0]
     return best_first(found, by_similarity=criterion.similarity is not None)[: question.limit]
 
 
@@ -114,7 +117,7 @@ def _query_of(searcher: Searcher, document: Any, id: Id | None, errors: str) -> 
     store = searcher.store
     if type(document) is int and store.takes_bits:
         check_bits(document)
-        return OneQuery(ANY_BITS, document)
+        return OneQuery(_bare(document), document)
     return OneQuery(store.sketcher.sketch([document], errors=errors, is_query=True))
 
 

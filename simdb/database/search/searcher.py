@@ -28,7 +28,7 @@ from simdb.database.state.documents import (
     stored_sketches,
     with_features,
 )
-from simdb.database.state.state import Origin, State
+from simdb.database.state.state import Asked, Origin, State
 
 # A sharded database numbers a document by its shard and its ordinal in the shard.
 ORDINAL_BITS = np.uint64(32)
@@ -64,6 +64,16 @@ class Searcher(Protocol):
 
     def every(self, function: Callable[[State], Result]) -> list[tuple[int, Result]]:
         """Return the number of each state and what `function` returns for it, in threads."""
+
+    def routed(
+        self, queries: Asked, function: Callable[[State, I64], Result], *, in_turn: bool = False
+    ) -> Iterable[tuple[int, I64, Result]]:
+        """Yield, for each state that can have matches of some queries, what `function` returns.
+
+        Before it are the number of the state and the positions of these queries, with which
+        `function` is called.  `in_turn`: a state is asked when the answer of the one before is
+        taken; otherwise all are asked in threads.
+        """
 
     def ask(self, number: int, function: Callable[[State], Result]) -> Result:
         """Return what `function` returns for one state."""

@@ -1,12 +1,14 @@
-"""Shard: which one an id belongs to, one that is open, and what one holds or what is wrong with it.
+"""Shard: which one a document belongs to, one that is open, what it holds or is wrong with it.
 
-The number of a shard is the same for every job and every reader.
+The number of a shard is the same for every job and every reader.  By fingerprints, shard 5 of 16
+has those that begin with the bits 0101, so a query with few flipped bits can be in few shards.
 """
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,13 @@ from simdb import database
 from simdb.core import kernel
 from simdb.core.arrays import WEIGHTED, Id, Sketches
 from simdb.core.bits import fmix64
-from simdb.core.checks import whole
+from simdb.core.checks import one_of, shown, whole
+from simdb.core.choices import BY_FINGERPRINT, BY_ID, SHARD_BY, ShardByName
 from simdb.core.dtypes import I64, U64
 from simdb.core.errors import CorruptError, Error, FormatError, InputError, NotFoundError
 from simdb.core.options import Options
 from simdb.core.stored_options import POLYTOPES
+from simdb.database.clusters import arrays
 from simdb.database.state.documents import stored_sketches
 from simdb.database.state.incoming import as_list
 from simdb.database.state.store import Store
@@ -32,28 +36,67 @@ from simdb.storage import (
 )
 
 READ_DOCUMENTS = 1 << 16
+NO_HASHES = np.empty(0, np.uint64)
+# How many shards fingerprints can have: each has those of the same leading bits.
+POWERS = tuple(1 << width for width in range(shards_file.SHARDS_MAX.bit_length()))
 
 
-def shard_of(ids: Iterable[Id], shards: int) -> npt.NDArray[np.int64]:
+def shard_of(ids: Any, shards: int, *, shard_by: ShardByName = "id") -> npt.NDArray[np.int64]:
     """Return the number of the shard that each of `ids` belongs to: int64[n], 0 to `shards` - 1.
 
     It is a hash of the id modulo `shards`: the first 64 bits of MurmurHash3_x64_128 with seed 0,
     unsigned, over a tag and the content of the id; see docs/FORMAT.md.  So it is the same in every
     process, version and job.  The ids 5, "5" and b"5" differ.
+
+    `shard_by`: with "fingerprint", `ids` are fingerprints, uint64[n] or `Fingerprints`, and their
+    highest log2(`shards`) bits are the number.
     """
-    check_shards(shards)
-    return numbers_of(kernel.encode_ids(as_list(ids, "ids"))[2], shards)
+    division = Division.checked(shards, shard_by)
+    if division.by == BY_FINGERPRINT:
+        bits = arrays.as_bits(ids)
+        return division.numbers(bits, bits)
+    hashes = kernel.encode_ids(as_list(ids, "ids"))[2]
+    return division.numbers(hashes, hashes)
 
 
-def numbers_of(hashes: U64, shards: int) -> I64:
-    """Return the number of the shard of each id, by the hashes that `kernel.encode_ids` gives."""
-    # The highest bits lead the headers of a database's table of ids, so the lowest ones choose.
-    return (hashes % np.uint64(shards)).astype(np.int64)
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How documents are divided among `count` shards: `by` their ids or their fingerprints."""
 
+    count: int
+    by: ShardByName = "id"
 
-def check_shards(shards: Any) -> None:
-    """Raise OptionError unless `shards` can be a number of shards."""
-    whole("shards", shards, 1, shards_file.SHARDS_MAX)
+    @classmethod
+    def checked(cls, shards: Any, shard_by: Any = BY_ID) -> "Division":
+        """Return a division; OptionError if it is impossible."""
+        whole("shards", shards, 1, shards_file.SHARDS_MAX)
+        one_of("shard_by", shard_by, SHARD_BY)
+        if shard_by == BY_FINGERPRINT:
+            one_of("shards", int(shards), POWERS)
+        return cls(int(shards), shard_by)
+
+    @property
+    def width(self) -> int:
+        """The number of leading bits of a fingerprint that are the number of its shard."""
+        return self.count.bit_length() - 1
+
+    def numbers(self, hashes: U64, bits: U64) -> I64:
+        """Return the shard of each document, by the `kernel.encode_ids` hash of its id, or bits."""
+        count, half = np.uint64(self.count), np.uint64(32)
+        if self.by == BY_FINGERPRINT:
+            return ((bits >> half) * count >> half).astype(np.int64)
+        # The highest bits lead the headers of a database's table of ids, so the lowest ones choose.
+        return (hashes % count).astype(np.int64)
+
+    def check(self, numbers: I64, ids: Any, allowed: Collection[int]) -> None:
+        """Raise InputError for the first document that belongs to no shard of `allowed`."""
+        for at in np.flatnonzero(~np.isin(numbers, list(allowed)))[:1].tolist():
+            name = shards_file.shard_name(int(numbers[at]))
+            raise InputError(
+                f"the id {shown(ids[at])} belongs to {name} of {self.count} by its {self.by};"
+                " distribute documents by"
+                f" simdb.shard_of({self.by}s, {self.count}, shard_by={self.by!r})"
+            )
 
 
 class OpenShard:
@@ -73,17 +116,21 @@ class OpenShard:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """A shard that was read completely: what it holds, and its options with their digest."""
+    """A shard that was read completely: what it holds, and its options with their digest.
+
+    `hashes`: of the ids of its documents, if these do not say that they are in no other shard.
+    """
 
     shard: Shard
     options: Options
     options_digest: str
+    hashes: list[U64]
 
 
 def inspect(
-    directory: str, number: int, shards: int, *, deep: bool = False, place: str | None = None
+    directory: str, number: int, division: Division, *, deep: bool = False, place: str | None = None
 ) -> Inspected:
-    """Read shard `number` of `shards` in `directory` completely.
+    """Read shard `number` in `directory` completely.
 
     Raises an error that names the shard if it is missing or damaged, or if an id belongs to another
     shard.  `deep`: compare every checksum and table too.  `place`: the directory of a shard that
@@ -96,19 +143,41 @@ def inspect(
             finding = next(opened.check(deep), None)
             if finding is not None:
                 raise CorruptError(f"{finding.place}: {finding.message}; {finding.remedy}")
-            found = content_of(shard, number, shards)
-            return Inspected(found, opened.options, options_digest(shard.store))
+            found, hashes = content_of(shard, number, division)
+            return Inspected(found, opened.options, options_digest(shard.store), hashes)
     except (CorruptError, FormatError, InputError) as error:
         raise named(error, name, directory) from error
 
 
-def content_of(shard: OpenShard, number: int, shards: int) -> Shard:
-    """Return what shard `number` of `shards` holds; InputError if an id belongs to another."""
-    content = ContentDigest()
+def content_of(shard: OpenShard, number: int, division: Division) -> tuple[Shard, list[U64]]:
+    """Return what shard `number` holds; InputError if a document belongs to another.
+
+    Of documents that are divided by fingerprints, also return the hashes of their ids.
+    """
+    content, noted = ContentDigest(), []
     for hashes, ids, sketches in _documents(shard.store):
-        _check_numbers(numbers_of(hashes, shards), ids, number, shards)
+        division.check(division.numbers(hashes, sketches.bits), ids, [number])
         content.add(hashes, sketches)
-    return Shard(shards_file.shard_name(number), content.count, content.digest)
+        if division.by == BY_FINGERPRINT:
+            noted.append(hashes)
+    return Shard(shards_file.shard_name(number), content.count, content.digest), noted
+
+
+def check_distinct(directory: str, shards: list[Inspected]) -> None:
+    """Raise InputError if documents in two shards have the same id."""
+    hashes = np.sort(np.concatenate([NO_HASHES, *chain(*(each.hashes for each in shards))]))
+    twice = hashes[1:][hashes[1:] == hashes[:-1]]
+    owners: dict[Id, str] = {}
+    for name in [each.shard.name for each in shards if len(twice)]:
+        shard = OpenShard(os.path.join(directory, name))
+        with shard.database:
+            for own, ids, _ in _documents(shard.store):
+                for at in np.flatnonzero(np.isin(own, twice)).tolist():
+                    other = owners.setdefault(ids[at], name)
+                    if other != name:
+                        raise InputError(
+                            f"the id {shown(ids[at])} is given twice, in {other} and {name}"
+                        )
 
 
 class ContentDigest:
@@ -165,13 +234,3 @@ def _documents(store: Store) -> Iterator[tuple[U64, list[Any], Sketches]]:
             part = ordinals[start : start + READ_DOCUMENTS]
             ids = state.identifiers(part).decode(part)
             yield kernel.encode_ids(ids)[2], ids, stored_sketches(state, part)
-
-
-def _check_numbers(numbers: I64, ids: list[Any], number: int, shards: int) -> None:
-    wrong = np.flatnonzero(numbers != number)
-    if len(wrong):
-        at = int(wrong[0])
-        raise InputError(
-            f"the id {ids[at]!r} belongs to {shards_file.shard_name(int(numbers[at]))} of {shards};"
-            f" distribute ids by simdb.shard_of(ids, {shards})"
-        )

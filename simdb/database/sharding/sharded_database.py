@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from simdb.core import previews
 from simdb.core.arrays import ORDINALS_MAX, Id, IdT
-from simdb.core.choices import MissingName
+from simdb.core.choices import MissingName, ShardByName
 from simdb.core.dtypes import U32
 from simdb.core.errors import FullError, OptionError, ReadOnlyError
 from simdb.core.keeping import Keep, needs_metadata
@@ -83,6 +83,11 @@ class ShardedDatabase(Reading[IdT]):
     def shard_count(self) -> int:
         """The number of shards, with those that are left out."""
         return self._shards.count
+
+    @property
+    def shard_by(self) -> ShardByName:
+        """What says in which shard a document is: "id" or "fingerprint"."""
+        return self._shards.division.by
 
     @property
     def skipped(self) -> dict[str, str]:

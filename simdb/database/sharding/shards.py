@@ -10,12 +10,16 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from simdb.core.arrays import Id
+import numpy as np
+
+from simdb.core import kernel
+from simdb.core.arrays import Id, Sketches
+from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import one_of
-from simdb.core.choices import MissingName
-from simdb.core.dtypes import I64
+from simdb.core.choices import BY_ID, MissingName
+from simdb.core.dtypes import I64, U8, U16, Bools
 from simdb.core.errors import (
     BusyError,
     ClosedError,
@@ -30,10 +34,14 @@ from simdb.core.errors import (
     ReadOnlyError,
     ReplacedError,
 )
-from simdb.core.threads import mapped
-from simdb.database.sharding.shard import OpenShard, content_of, named, options_digest, shard_of
-from simdb.database.state.state import State
+from simdb.core.reports import Probing
+from simdb.core.threads import mapped, parts_of
+from simdb.database.search.method import levels_of
+from simdb.database.sharding.shard import Division, OpenShard, content_of, named, options_digest
+from simdb.database.state.documents import are_stored
+from simdb.database.state.state import Asked, State
 from simdb.database.state.store import Store
+from simdb.plan import NEVER, Criterion
 from simdb.storage import (
     DATA_FILE,
     SHARDS_FILE,
@@ -49,6 +57,11 @@ MISSING = (ERROR, SKIP)
 LASTING = (CorruptError, FormatError, ReplacedError)
 PASSING = (BusyError, ClosedError, ForkedError, FullError, ReadOnlyError)
 FAILING = (*LASTING, *PASSING)
+PLANS_KEPT = 64
+# Queries and shards that are compared at a time.
+ROUTED = 1 << 18
+# A flip set with a bit that never flips costs more than any that is looked up.
+UNREACHABLE = 1 << 32
 
 Result = TypeVar("Result")
 
@@ -67,7 +80,9 @@ class Shards:
         self.is_closed = False
         self.failures: dict[int, Error] = {}
         self._open: dict[int, OpenShard] = {}
-        self.entries, self._digest = _listed(path)
+        # A set is written once, so what plans say can be kept.
+        self._flips: dict[Criterion, Flips | None] = {}
+        self.entries, self._digest, self.division = _listed(path)
         try:
             for _ in mapped(self._try_to_open, range(self.count), threads):
                 pass
@@ -115,7 +130,7 @@ class Shards:
     @contextmanager
     def state_of(self, id: Any) -> Iterator[State]:
         """Enter the state of the shard to which an id belongs; see `ask`."""
-        (number,) = shard_of([id], self.count).tolist()
+        (number,) = self.numbers_of([id]).tolist()
         shard = self._shard(number)
         try:
             with shard.store.state() as state:
@@ -123,16 +138,69 @@ class Shards:
         except FAILING as error:
             raise named(error, shards_file.shard_name(number), self.path) from error
 
+    def numbers_of(self, ids: list[Id]) -> I64:
+        """Return the number of the shard that has each document, if it is stored.
+
+        By fingerprints, all shards are asked.
+        """
+        if self.division.by == BY_ID:
+            hashes = kernel.encode_ids(ids)[2]
+            return self.division.numbers(hashes, hashes)
+        found, ask = np.full(len(ids), -1), partial(_in_state, lambda state: are_stored(state, ids))
+        for number, is_there in self.each(partial(ask, 1)):
+            found[is_there] = number
+        # An unknown document can be in a shard that was left out, which then says why.
+        found[found < 0] = next(iter(self.failures), self.numbers[0])
+        return found
+
+    def reached(self, sketches: Sketches, criterion: Criterion) -> dict[int, I64]:
+        """Return the positions of the queries that can have matches in each shard; one at least.
+
+        A match within a distance differs from the query in no more leading bits.  PSM looks up
+        headers, which begin with these bits, so it comes to another shard only by flip sets with
+        all bits in which the shard differs; the cheapest has no others.  So the answer is that of
+        all shards.
+        """
+        every = np.arange(len(sketches))
+        if self.division.by == BY_ID or criterion.distance is None:
+            return dict.fromkeys(self.numbers, every)
+        own = self.division.numbers(sketches.bits, sketches.bits)
+        flipped = own[:, None].astype(np.uint16) ^ np.arange(self.count, dtype=np.uint16)
+        is_near = np.bitwise_count(flipped) <= criterion.distance
+        if criterion not in self._flips:
+            if len(self._flips) == PLANS_KEPT:
+                self._flips.clear()
+            self._flips[criterion] = self._find_flips(criterion)
+        flips = self._flips[criterion]
+        if flips is not None:
+            levels = levels_of(sketches)[:, FINGERPRINT_BITS - self.division.width :]
+            for part in parts_of(len(levels), 1, most=1 + ROUTED // self.count):
+                is_near[part] &= flips.reach(levels[part], flipped[part])
+        is_asked = is_near.any(axis=0)
+        found = {at: np.flatnonzero(is_near[:, at]) for at in self.numbers if is_asked[at]}
+        return found or {self.numbers[0]: every[:0]}
+
+    def _find_flips(self, criterion: Criterion) -> "Flips | None":
+        """Return which leading bits are flipped by the plan of each shard; None if any can be."""
+        found = Flips(*(np.zeros((self.count, size), np.int64) for size in (256, 1, 1)))
+        found.theta[:] = UNREACHABLE * FINGERPRINT_BITS
+        for number, each in self.each(partial(_in_state, partial(_probing, criterion), 1)):
+            if each is not None and each.theta is not None:
+                found.costs[number], found.theta[number] = each.costs, each.theta
+                found.headers[number] = -1 << max(self.division.width - each.header_bits, 0)
+        found.costs[found.costs == NEVER] = UNREACHABLE
+        return found if found.costs.any() else None
+
     def each(self, function: Callable[[OpenShard], Result]) -> Iterator[tuple[int, Result]]:
         """Yield the number and the answer of one shard after the other."""
         for number in self.numbers:
-            yield from self._answer(function, number)
+            yield from self.answer(function, number)
 
     def change_of(self, number: int) -> str:
         """Return how a shard differs from what the set was finished with, "" for not at all."""
         entry = self.entries[number]
         try:
-            found = self.ask(number, partial(content_of, number=number, shards=self.count))
+            found, _ = self.ask(number, partial(content_of, number=number, division=self.division))
         except InputError as error:
             return str(error)
         if found == entry:
@@ -145,7 +213,7 @@ class Shards:
         """Return the number and the answer of each shard; `threads` are asked at the same time."""
         if threads == 1:
             return list(self.each(function))
-        found = mapped(partial(self._answer, function), self.numbers, threads)
+        found = mapped(partial(self.answer, function), self.numbers, threads)
         return list(chain.from_iterable(found))
 
     def _shard(self, number: int) -> OpenShard:
@@ -156,7 +224,7 @@ class Shards:
             raise type(failure)(*failure.args)
         return self._open[number]
 
-    def _answer(
+    def answer(
         self, function: Callable[[OpenShard], Result], number: int
     ) -> list[tuple[int, Result]]:
         """Return the answer of a shard in a list, which is empty if the shard is left out now."""
@@ -176,7 +244,7 @@ class Shards:
             return
         try:
             _compare(shard, self.path, entry, self._digest)
-            _check_place(shard, self.path, number, self.count)
+            _check_place(shard, self.path, number, self.division)
         except (*LASTING, OptionError) as error:
             shard.database.close()
             self._leave_out(number, error)
@@ -199,6 +267,27 @@ class Shards:
         """Raise the first failure if no shard is left."""
         if len(self.failures) == self.count:
             raise self.failures[0]
+
+
+class Flips(NamedTuple):
+    """Which leading bits are flipped to reach each shard: all in `headers`, if their cost is small.
+
+    `costs` int64[shards, 256]: by level, at most `theta` int64[shards, 1] together.  `headers`
+    int64[shards, 1]: a mask of the leading bits that headers have; the others are not looked at.
+    """
+
+    costs: I64
+    theta: I64
+    headers: I64
+
+    def reach(self, levels: U8, flipped: U16) -> Bools:
+        """Return which queries have the bits `flipped` in each shard: bool[n, shards].
+
+        `levels` uint8[n, width], `flipped` uint16[n, shards].
+        """
+        differing = flipped.T & self.headers
+        prices = self.costs[:, levels] * (differing[:, :, None] >> np.arange(levels.shape[1]) & 1)
+        return np.asarray(prices.sum(axis=2) <= self.theta, np.bool_).T
 
 
 class ShardSearcher:
@@ -238,17 +327,32 @@ class ShardSearcher:
         self.shards.check_some()
         return found
 
+    def routed(
+        self, queries: Asked, function: Callable[[State, I64], Result], *, in_turn: bool = False
+    ) -> Iterator[tuple[int, I64, Result]]:
+        """Yield the same of the shards that queries can reach, with their positions; in threads."""
+        reached = self.shards.reached(*queries)
+        outer = 1 if in_turn else max(min(self.threads, len(reached)), 1)
+
+        def ask(number: int) -> list[tuple[int, I64, Result]]:
+            at = reached[number]
+            find = partial(_in_state, lambda state: function(state, at), self.threads // outer)
+            return [(number, at, found) for _, found in self.shards.answer(find, number)]
+
+        yield from chain.from_iterable(mapped(ask, reached, outer))
+        self.shards.check_some()
+
     def ask(self, number: int, function: Callable[[State], Result]) -> Result:
         """Return what `function` returns for the state of one shard."""
         return self.shards.ask(number, partial(_in_state, function, self.threads))
 
     def numbers_of(self, ids: list[Id]) -> I64:
         """Return the number of the shard to which each id belongs."""
-        return shard_of(ids, self.shards.count)
+        return self.shards.numbers_of(ids)
 
 
-def _listed(path: str) -> tuple[tuple[Shard, ...], str]:
-    """Return the shards that a directory must have, and the digest of their options."""
+def _listed(path: str) -> tuple[tuple[Shard, ...], str, Division]:
+    """Return the shards that a directory must have, the digest of their options, the division."""
     if not check_directory(path):
         raise NotFoundError(f"there is no sharded database at {path}; write_sharded makes one")
     if not shards_file.has_shards_file(path):
@@ -266,7 +370,7 @@ def _listed(path: str) -> tuple[tuple[Shard, ...], str]:
             f"{path} has a directory {unknown[0]!r} that is none of its {len(content.shards)}"
             " shards; move it away, or write the whole set again"
         )
-    return content.shards, content.options
+    return content.shards, content.options, Division(len(content.shards), content.shard_by)
 
 
 def _opened(path: str, name: str, allow: Collection[str]) -> OpenShard:
@@ -300,12 +404,13 @@ def _compare(shard: OpenShard, path: str, entry: Shard, digest: str) -> None:
         )
 
 
-def _check_place(shard: OpenShard, path: str, number: int, shards: int) -> None:
-    """Raise CorruptError if the first id of a shard belongs to another of so many."""
+def _check_place(shard: OpenShard, path: str, number: int, division: Division) -> None:
+    """Raise CorruptError if the first document of a shard belongs to another."""
     name = shards_file.shard_name(number)
     try:
-        first = next(iter(shard.database), None)
-        numbers = shard_of([] if first is None else [first], shards)
+        first = [id for id, _ in zip(shard.database, range(1), strict=False)]
+        hashes = kernel.encode_ids(first)[2]
+        numbers = division.numbers(hashes, shard.database.bits_many(first)[1])
     except LASTING as error:
         raise named(error, name, path) from error
     if (numbers != number).any():
@@ -320,3 +425,12 @@ def _in_state(function: Callable[[State], Result], threads: int, shard: OpenShar
     with shard.store.state() as state:
         state.threads = threads
         return function(state)
+
+
+def _probing(criterion: Criterion, state: State) -> Probing | None:
+    """Return how queries choose headers; None if that is not all that finds documents."""
+    plan = state.plan(criterion)
+    probing = plan.probing
+    # Documents of no table are compared with every query; small runs have short headers.
+    is_sealed = len(state.runs) == 1 and not len(state.delta.batch) and not plan.compared
+    return probing if probing is not None and probing.tables == 1 and is_sealed else None

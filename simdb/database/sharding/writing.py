@@ -16,8 +16,7 @@ import numpy as np
 
 from simdb.core.arrays import check_many
 from simdb.core.checks import flag, instance, shown, whole
-from simdb.core.choices import ErrorsName, ModeName, OnError
-from simdb.core.dtypes import I64
+from simdb.core.choices import BY_FINGERPRINT, ErrorsName, ModeName, OnError, ShardByName
 from simdb.core.errors import (
     CorruptError,
     ExistsError,
@@ -35,10 +34,10 @@ from simdb.database import state as states, write
 from simdb.database.maintenance import compaction
 from simdb.database.sharding.shard import (
     ContentDigest,
+    Division,
     Inspected,
-    check_shards,
+    check_distinct,
     inspect,
-    numbers_of,
 )
 from simdb.database.state.store import Access, Store, open_store
 from simdb.storage import (
@@ -63,6 +62,7 @@ def write_sharded(
     batches: Iterable[Any],
     shards: int,
     *,
+    shard_by: ShardByName = "id",
     options: Options | None = None,
     errors: ErrorsName = "strict",
     on_error: OnError = "raise",
@@ -73,7 +73,9 @@ def write_sharded(
 
     `batches`: an iterable of tuples (ids, documents) or (ids, documents, metadata), each as
     `insert_many` takes them.  They are read one at a time, and up to a million documents are in
-    memory.  `shards`: the number of databases; `shard_of` says which of them an id belongs to.
+    memory.  `shards`: the number of databases; `shard_of` says which of them a document belongs to.
+    `shard_by`: "id", or "fingerprint" for shards by leading bits, of which a query asks only those
+    that its flipped bits can lead to; `shards` must then be a power of two.
     `options`: of every database, as for `open`.  `errors`, `on_error`, `threads`: see
     `insert_many`; rows are counted through all batches.
     `progress(done)` is called after each batch with the number of documents read.
@@ -82,7 +84,7 @@ def write_sharded(
     if anything fails, it does not exist.  Raises ExistsError if `path` exists, InputError for an
     invalid document or an id that is given twice, OptionError.
     """
-    check_shards(shards)
+    division = Division.checked(shards, shard_by)
     count, place, skipped = thread_count(threads), _checked_path(path), Skipped(on_error)
 
     def make(directory: str) -> int:
@@ -90,14 +92,14 @@ def write_sharded(
             number: os.path.join(directory, shards_file.shard_name(number))
             for number in range(shards)
         }
-        filling = Filling(places, shards, options, skipped, errors=errors, threads=count)
+        filling = Filling(places, division, options, skipped, errors=errors, threads=count)
         filling.add_all(batches, progress)
         written = filling.finish()
         reports = [
             Shard(shards_file.shard_name(number), content.count, content.digest)
             for number, content in written.items()
         ]
-        return finish_sharded(directory, shards, reports=reports, threads=count)
+        return finish_sharded(directory, shards, shard_by=shard_by, reports=reports, threads=count)
 
     written = made_beside(place, shards_file.UNFINISHED, make)
     skipped.named().warn()
@@ -110,6 +112,7 @@ def write_shard(
     batches: Iterable[Any],
     shards: int,
     *,
+    shard_by: ShardByName = "id",
     options: Options | None = None,
     errors: ErrorsName = "strict",
     on_error: OnError = "raise",
@@ -118,7 +121,7 @@ def write_shard(
 ) -> Shard:
     """Write shard `number` of `shards` into the directory `path`, from one task of a job.
 
-    All ids must belong to this shard, see `shard_of`; a shard without documents is written with
+    All documents must belong to this shard, see `shard_of`; one without documents is written with
     `batches=[]`.  The other arguments are those of `write_sharded`, and `options` must be the same
     in every task.  When all tasks are done, call `finish_sharded` with what they have returned.
 
@@ -129,19 +132,19 @@ def write_shard(
 
     Raises InputError for an id of another shard, an invalid document or an id that is given twice.
     """
-    check_shards(shards)
+    division = Division.checked(shards, shard_by)
     whole("number", number, 0, shards - 1)
     count, directory, skipped = thread_count(threads), _checked_path(path), Skipped(on_error)
     name = shards_file.shard_name(number)
 
     def make(place: str) -> Inspected:
-        filling = Filling({number: place}, shards, options, skipped, errors=errors, threads=count)
+        filling = Filling({number: place}, division, options, skipped, errors=errors, threads=count)
         filling.add_all(batches, progress)
         written = filling.finish()[number]
-        return _as_written(place, number, shards, Shard(name, written.count, written.digest))
+        return _as_written(place, number, division, Shard(name, written.count, written.digest))
 
     def settle(made: Inspected) -> Inspected:
-        there = inspect(directory, number, shards)
+        there = inspect(directory, number, division)
         if (there.shard, there.options_digest) != (made.shard, made.options_digest):
             counts = f"{there.shard.document_count} documents, not {made.shard.document_count}"
             raise ExistsError(
@@ -162,27 +165,30 @@ def finish_sharded(
     path: str | os.PathLike[str],
     shards: int,
     *,
+    shard_by: ShardByName = "id",
     reports: Iterable[Shard] | None = None,
     deep: bool = False,
     threads: int | None = None,
 ) -> int:
     """Check the shards in the directory `path` and write the file that makes them one database.
 
-    `shards`: their number.  `reports`: what the calls of `write_shard` have returned; every shard
-    must hold just what its task has written.  All documents are read: each id must belong to its
-    shard, and all shards must have the same options.  `deep`: compare every checksum and table too.
-    `threads`: how many shards are checked at the same time.
+    `shards`: their number.  `shard_by`: as they were written.  `reports`: what the calls of
+    `write_shard` have returned; every shard must hold just what its task has written.  All
+    documents are read: each must belong to its shard, and all shards must have the same options;
+    by fingerprints, no id may be in two shards, which takes 16 bytes of memory for each document.
+    `deep`: compare every checksum and table too.  `threads`: how many shards are checked at the
+    same time.
 
     Returns the number of documents.  It can be called again, for example after a shard was changed
     on purpose.  Call it when no task is running any more: it removes what killed attempts have
     left.  Raises an error that names the shard if one is missing, damaged or of another set.
     """
-    check_shards(shards)
+    division = Division.checked(shards, shard_by)
     flag("deep", deep)
     directory = _checked_path(path)
     expected = _expected(reports, shards)
     _check_names(directory, shards)
-    look = partial(inspect, directory, shards=shards, deep=deep)
+    look = partial(inspect, directory, division=division, deep=deep)
     found = list(mapped(look, range(shards), thread_count(threads)))
     for each in found:
         shard, where = each.shard, f"{each.shard.name} of {directory}"
@@ -199,7 +205,9 @@ def finish_sharded(
                 f" {'; '.join(differing) or 'other stop words, or another IDF table'}; remove it"
                 " and write it again with the same options"
             )
-    content = shards_file.ShardsFile(found[0].options_digest, tuple(each.shard for each in found))
+    check_distinct(directory, found)
+    entries = tuple(each.shard for each in found)
+    content = shards_file.ShardsFile(found[0].options_digest, entries, shard_by)
     shards_file.write_shards_file(directory, content)
     return content.document_count
 
@@ -220,7 +228,7 @@ class Filling:
     def __init__(
         self,
         directories: Mapping[int, str],
-        shards: int,
+        division: Division,
         options: Options | None,
         skipped: Skipped,
         *,
@@ -236,8 +244,13 @@ class Filling:
                 "shards cannot keep clusters, since a cluster can lie in several shards; leave out"
                 " keep_clusters="
             )
+        if isinstance(options, Options) and options.is_minhash and division.by == BY_FINGERPRINT:
+            raise OptionError(
+                "shard_by='fingerprint' works only with fingerprints; for MinHash signatures use"
+                " shard_by='id'"
+            )
         self._directories = directories
-        self._shards = shards
+        self._division = division
         self._errors = errors
         self._threads = threads
         self._waiting = {number: _WaitingDocuments() for number in directories}
@@ -278,13 +291,13 @@ class Filling:
             ids, documents, metadata = self._readable(ids, documents, metadata)
         encoded = incoming.EncodedIds(incoming.as_ids(ids))
         packed = incoming.pack_all(metadata, encoded)
-        numbers = numbers_of(encoded.hashes, self._shards)
-        self._check_numbers(numbers, encoded)
         sketches = incoming.sketch_all(
             self._sketcher, documents, len(encoded), errors=self._errors, threads=self._threads,
             beside=self._beside,
         )  # fmt: skip
         batch = incoming.make_batch(encoded, sketches)
+        numbers = self._division.numbers(encoded.hashes, sketches.bits)
+        self._division.check(numbers, encoded, self._waiting)
         for number, waiting in self._waiting.items():
             chosen = np.flatnonzero(numbers == number)
             if not len(chosen):
@@ -324,21 +337,10 @@ class Filling:
             waiting.batches, waiting.metadata, waiting.count = [], [], 0
         self._held = self._held_bytes = 0
 
-    def _check_numbers(self, numbers: I64, ids: states.incoming.EncodedIds) -> None:
-        if len(self._waiting) == self._shards:
-            return
-        for at in np.flatnonzero(~np.isin(numbers, list(self._waiting))).tolist():
-            (own,) = self._waiting
-            raise InputError(
-                f"the id {ids[at]!r} belongs to {shards_file.shard_name(int(numbers[at]))} and not"
-                f" to {shards_file.shard_name(own)}; distribute ids by"
-                f" simdb.shard_of(ids, {self._shards})"
-            )
 
-
-def _as_written(place: str, number: int, shards: int, written: Shard) -> Inspected:
+def _as_written(place: str, number: int, division: Division, written: Shard) -> Inspected:
     """Open a new shard again; CorruptError unless it holds what was written."""
-    found = inspect(os.path.dirname(place), number, shards, place=place)
+    found = inspect(os.path.dirname(place), number, division, place=place)
     if found.shard != written:
         raise CorruptError(
             f"{written.name} does not hold what was written: {found.shard.document_count} documents"

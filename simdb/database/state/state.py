@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from simdb.sketch import AnySketcher, ExactSimilarity
 
 Result = TypeVar("Result")
+# Sketches, and when a stored document matches.
+Asked = tuple[Sketches, Criterion]
 
 
 class Origin(Protocol):
@@ -142,6 +144,13 @@ class State:
     def every(self, function: Callable[["State"], Result]) -> list[tuple[int, Result]]:
         """Return what `function` returns for this state."""
         return [(0, function(self))]
+
+    def routed(
+        self, queries: Asked, function: Callable[["State", I64], Result], *, in_turn: bool = False
+    ) -> Iterator[tuple[int, I64, Result]]:
+        """Yield what `function` returns for this state and all queries."""
+        every = np.arange(len(queries[0]))
+        yield 0, every, function(self, every)
 
     def ask(self, number: int, function: Callable[["State"], Result]) -> Result:
         """Return what `function` returns for this state."""
