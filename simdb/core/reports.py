@@ -66,9 +66,8 @@ class Plan:
     volatility vectors if they measure the candidates.
     `choice`: why this plan is better than the others, in words; `considered` has all, best first.
     `smallest`: for a number of documents and a distance, the plan by PSM in a database of one table
-    without weights, if `calibrate(sample=)` learns that queries are edits of stored documents; its
-    `choice` says how much memory that saves, and when it is the right one.  None if PSM cannot
-    answer the question, or the database is of that kind.
+    without weights; its `choice` says how much memory that saves, and when it is the right one.
+    None if PSM cannot answer the question, or the database is of that kind.
     """
 
     method: str

@@ -21,6 +21,7 @@ from simdb.plan.calibration import (
     USUAL_DELAYS as USUAL_DELAYS,
     Calibration as Calibration,
     Delays as Delays,
+    copied as copied,
     covered_by as covered_by,
     decode_calibration as decode_calibration,
     delays_of as delays_of,
@@ -54,7 +55,6 @@ from simdb.plan.polytopes import (
 )
 from simdb.plan.probing import (
     ATTEMPTS_MAX as ATTEMPTS_MAX,
-    supposed as supposed,
     wants_glimpse as wants_glimpse,
 )
 from simdb.plan.problem import (
@@ -72,7 +72,7 @@ from simdb.plan.recall import (
     count_sets as count_sets,
     distances as distances,
     joined as joined,
-    perturbed as perturbed,
+    least_reached as least_reached,
 )
 from simdb.plan.rotation import WINDOW as WINDOW, check_rotations as check_rotations
 from simdb.plan.tables import Permutations as Permutations, unlike_share as unlike_share

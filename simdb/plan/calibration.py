@@ -4,13 +4,14 @@ A pair has a query side and a stored side, as in a search.  The volatility model
 pairs.  If the query is a stored document, its weights are rounded and tell less about the order of
 its bits than exact weights do; so both kinds of queries have pairs of their own.  The planner reads
 from the sample how far a search must go for a recall.  If too few pairs satisfy a criterion, or
-nothing was calibrated, it uses pairs made by `recall.synthetic_pairs`.
+nothing was calibrated, it uses changed copies of documents, stored or made ones (`copied`).
 
 A calibration covers the documents that were stored when it was made: those with ordinals below
 `covered`.  It is not known how later documents differ, so a search that relies on the calibration
 compares them one by one.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
@@ -20,7 +21,7 @@ import numpy as np
 
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import a_map, a_number, a_whole, expecting
-from simdb.core.dtypes import F32, Bools
+from simdb.core.dtypes import F32, F64, Bools
 from simdb.core.errors import CorruptError
 from simdb.plan import recall, volatility
 from simdb.plan.recall import FlipEvidence, SampledPairs
@@ -32,18 +33,19 @@ QUERIES_LEAST = 100
 # this much less similar, and 1 bit further apart.
 WIDER_SIMILARITY = 0.02
 WIDER_STEPS = 4
-SYNTHETIC_PAIRS = 4000
+# Documents that are made where there are none, and the weights of each.
+SUPPOSED, DIMENSIONS = 1536, 64
 # A sample has all pairs within so many bits; with weights, also nearly all within so many, which
 # are hardly ever less similar than it reaches.  Of pairs further apart it has the easiest.
 SAMPLED_DISTANCE, WEIGHED_DISTANCE = 6, 12
-# Without data it is not known how much similar documents differ.  Synthetic pairs within a
-# distance come from documents that are this many bits further apart on average; the order of their
-# bits tells less.
-DISTANCE_CAUTION = 4
+# For a similarity all pairs of the prior are just as similar as asked, but no measured ones are.
+PRIOR_CAUTION = 3
+# Of copies there are as many as one likes, so the share that is found is just the one expected.
+EVEN = 0.5
+# Few of the bits within such a distance say little of how much a document changed.
+NEARBY = 2
 # Ordinals are uint32.
 ORDINAL_COUNT_MAX = 1 << 32
-# One pair in this many is near by accident, and its bits differ in no order.
-ACCIDENTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class Calibration:
     query_count: int
     covered: int
     delays: Delays = USUAL_DELAYS
+    noise: float | None = None
 
     @property
     def sampled_distance(self) -> int:
@@ -116,18 +119,19 @@ def evidence(
     *,
     is_stored: bool,
 ) -> FlipEvidence:
-    """Return the matching pairs of the calibration if there are enough, or synthetic pairs.
+    """Return the matching pairs of the calibration if there are enough, or those of the prior.
 
-    `is_stored`: whether the queries are stored documents.  For other queries, pairs of stored
-    documents serve if there are no better ones: a search that reaches a pair by rounded weights
-    also reaches it by exact weights.
+    `is_stored`: whether the queries are stored documents.  For a similarity, pairs of stored
+    documents serve other queries if there are no better ones: a search that reaches a pair by
+    rounded weights also reaches it by exact weights.
     """
-    for step in range(WIDER_STEPS) if calibration is not None else ():
-        assert calibration is not None
-        found = _measured(calibration, similarity, distance, is_stored, step)
-        if found is not None:
-            return found
-    return _synthetic(similarity, distance, is_stored)
+    if calibration is not None and calibration.noise is None:
+        for step in range(WIDER_STEPS):
+            found = _measured(calibration, similarity, distance, is_stored, step)
+            if found is not None:
+                return found
+    noise = None if calibration is None else calibration.noise
+    return _supposed(similarity, distance, is_stored, noise)
 
 
 def _measured(
@@ -144,56 +148,65 @@ def _measured(
         None if similarity is None else similarity - step * WIDER_SIMILARITY,
         None if distance is None else distance + step,
     )
-    for chosen, is_like in (
-        (matching & (calibration.are_stored == is_stored), True),
-        (matching & calibration.are_stored, False),
-    ):
-        pairs = calibration.pairs.taken(chosen)
-        if pairs.query_count >= QUERIES_LEAST:
+    every = [calibration.are_stored == is_stored]
+    if similarity is not None:
+        every.append(calibration.are_stored)
+    for chosen in every:
+        pairs = calibration.pairs.taken(matching & chosen)
+        count = pairs.query_count
+        if count >= QUERIES_LEAST:
             distances = recall.distances(pairs)
             if distance is not None:
                 # A pair from a wider criterion counts as if it were just within the real one.
                 distances = np.minimum(distances, distance)
-            return FlipEvidence(
-                pairs, distances, volatility.costs(calibration.model), True, is_like
-            )
+            costs = volatility.costs(calibration.model)
+            return FlipEvidence(pairs, distances, costs, f"{len(pairs):,} sampled pairs", True)
     return None
 
 
 @lru_cache(64)
-def _synthetic(similarity: float | None, distance: int | None, is_stored: bool) -> FlipEvidence:
-    """Return synthetic pairs for a criterion, less favourable ones if only a distance is given."""
-    cautious = similarity
-    if similarity is None and distance is not None:
-        further = min(FINGERPRINT_BITS, distance + DISTANCE_CAUTION)
-        cautious = volatility.prior_similarity(None, further)
-    model = volatility.prior(similarity=cautious)
-    pairs = recall.synthetic_pairs(
-        SYNTHETIC_PAIRS, seed=1, similarity=cautious, distance=distance, is_stored=is_stored
-    )
-    if distance is not None:
-        generator = np.random.default_rng(2)
-        generator.permuted(pairs.levels[::ACCIDENTS], axis=1, out=pairs.levels[::ACCIDENTS])
-    return FlipEvidence(pairs, recall.distances(pairs), volatility.costs(model), False)
+def _supposed(
+    similarity: float | None, distance: int | None, is_stored: bool, noise: float | None
+) -> FlipEvidence:
+    """Return pairs of made documents, whose weights are normal, at the cosines of the prior."""
+    generator = np.random.default_rng(1)
+    weights = generator.standard_normal((SUPPOSED, DIMENSIONS))
+    return copied(
+        weights, similarity, distance,
+        is_stored=is_stored, noise=noise, origin="the prior alone", generator=generator,
+    )  # fmt: skip
 
 
-@lru_cache(16)
-def edits(distance: int) -> FlipEvidence:
-    """Return synthetic pairs of edits of every strength: 0 to `distance` bits apart on average.
+def copied(
+    weights: F64,
+    similarity: float | None,
+    distance: int | None,
+    *,
+    is_stored: bool,
+    noise: float | None,
+    origin: str,
+    generator: np.random.Generator,
+) -> FlipEvidence:
+    """Return changed copies of documents, by their weights float64[n, d], as matches may be.
 
-    They stand for documents like the queries: equal documents and slight changes count, too.
+    For a similarity the copies are at this cosine, the least that matches.  `noise`: see
+    `volatility.prior`.
     """
-    count = SYNTHETIC_PAIRS // (distance + 1)
-    parts = [
-        recall.synthetic_pairs(
-            count, seed=strength, distance=distance,
-            similarity=volatility.prior_similarity(None, strength),
-        )
-        for strength in range(distance + 1)
-    ]  # fmt: skip
-    pairs = recall.joined(parts)
-    costs = volatility.costs(volatility.prior(distance=distance))
-    return FlipEvidence(pairs, recall.distances(pairs), costs, is_measured=False, is_like=True)
+    limit = FINGERPRINT_BITS if distance is None else distance
+    cosines, caution = volatility.cosines_within(limit), 1 if limit > NEARBY else 2
+    if similarity is not None:
+        cosines, caution, noise = np.full_like(cosines, similarity), PRIOR_CAUTION, None
+    elif noise is not None:
+        cosines, caution = np.full_like(cosines, 1.0 / math.hypot(1.0, noise)), 1
+        origin = f"noise {noise:g} as given"
+    pairs = recall.changed_copies(
+        weights, cosines, least=int(similarity is None), distance=limit,
+        generator=generator, is_stored=is_stored,
+    )  # fmt: skip
+    costs = volatility.costs(volatility.prior(noise))
+    return FlipEvidence(
+        pairs, recall.distances(pairs), costs, origin, confidence=EVEN, caution=caution
+    )
 
 
 def delays_of(calibration: Calibration | None) -> Delays:

@@ -114,16 +114,12 @@ def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
 def _candidates(problem: Problem[Any]) -> list[Plan]:
     """Return the plans to choose from, also plans that miss the recall.
 
-    A plan by probing is right for documents like its sample of pairs.  Where cross-polytope tables
-    reach the recall for any documents, no plan by probing is made, which also takes a while; and
-    none is made that was not learnt from documents like the queries, if it must be.
+    Where cross-polytope tables reach the recall for any documents, no plan by probing is made,
+    which also takes a while.
     """
     found: list[Plan] = []
     for way in WAYS[type(problem.population)]:
-        if way is probing and (
-            any(plan.method in polytopes.METHODS for plan in found)
-            or not probing.is_founded(problem)
-        ):
+        if way is probing and any(plan.method in polytopes.METHODS for plan in found):
             continue
         found += way.plans(problem)
     return found

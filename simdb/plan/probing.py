@@ -6,10 +6,9 @@ Both probe every header whose flipped bits together cost at most theta, the leas
 the wanted share of a sample of matching pairs (`recall.theta_for`).
 
 The sample of a calibration is valid for the documents that were stored when it was drawn.
-Documents inserted later are compared one by one; or the plan for all documents uses synthetic pairs
-instead of the sample, if that costs less.  A plan by name for a distance, without a calibration
-from documents like the queries, uses the glimpse of its population: pairs of changed stored
-documents.
+Documents inserted later are compared one by one; or the plan for all documents uses other pairs
+instead of the sample, if that costs less.  For a distance these are the glimpse of its population:
+changed copies of stored documents, and stored pairs.
 """
 
 import math
@@ -21,7 +20,7 @@ from simdb.core import bits
 from simdb.core.errors import OptionError
 from simdb.core.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
 from simdb.core.reports import Plan, Probing
-from simdb.plan.calibration import Calibration, Delays, edits, evidence
+from simdb.plan.calibration import Calibration, Delays, evidence
 from simdb.plan.chance import binomial_below, share_of_reached, share_within
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances, distinct_bits
 from simdb.plan.recall import FlipEvidence, Reach, least_reached, mean_count, reach, recall_of
@@ -35,11 +34,6 @@ FEWER_BITS = 8
 FEWER_STEP = 4
 # Such a plan must cost clearly less, since long buckets of large tables are not in the cache.
 FEWER_WORTH = 0.6
-# Without a calibration, a plan must be predicted to lose this many times fewer matches; for a
-# distance, also if it was learnt from documents that are not like the queries.
-PRIOR_CAUTION, DISTANCE_CAUTION = 3, 10
-# The same for documents that were changed, which are much like the queries.
-GLIMPSE_CAUTION = 2
 # If less than this share of the cost is for comparing documents beyond the calibration, another
 # plan cannot be much faster, and none is made.
 COMPARING_WORTH = 0.25
@@ -93,44 +87,15 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     return replace(exact, reason=reason)
 
 
-def supposed(problem: Problem[Population]) -> Plan | None:
-    """Return the plan by PSM for a distance that a calibration would give, by a sample of edits.
-
-    None if PSM cannot reach the recall, or if there is no distance, or no bits of it can differ.
-    """
-    criterion = replace(problem.criterion, method=PSM)
-    limit = criterion.distance
-    is_possible = criterion.is_weighted and criterion.recall < 1.0 and problem.population.count
-    if not limit or criterion.similarity is not None or not is_possible:
-        return None
-    problem = replace(problem, criterion=criterion)
-    plans = _by_evidence(problem, limit, edits(limit), NOTHING)
-    return min(plans, key=lambda plan: plan.cost_seconds, default=None)
-
-
-def is_founded(problem: Problem[Population]) -> bool:
-    """Return whether plans by probing may replace plans whose recall holds for any documents.
-
-    For a distance they may only if they were learnt from documents like the queries, of which there
-    are enough to be sure of the recall.
-    """
-    criterion, calibration = problem.criterion, problem.calibration
-    if criterion.similarity is not None:
-        return True
-    # Without a calibration the evidence would be synthetic pairs, which take a while to make.
-    is_learnt = criterion.is_weighted and calibration is not None
-    return is_learnt and _is_sure(criterion, calibration)
-
-
 def wants_glimpse(criterion: Criterion, calibration: Calibration | None) -> bool:
-    """Return whether a plan needs a sample of the collection, because no calibration has a better.
+    """Return whether plans need a sample of the collection, because no calibration has a better.
 
-    Only a plan by one of `METHODS` by name, for a distance, can wait for it.
+    It is for a distance; for a similarity the least cosine is known.
     """
-    is_asked = criterion.method in METHODS and criterion.is_weighted and criterion.recall < 1.0
-    if not is_asked or criterion.similarity is not None or not criterion.distance:
+    able = criterion.method in (AUTO, *METHODS) and criterion.is_weighted and criterion.recall < 1.0
+    if not able or criterion.similarity is not None or not criterion.distance:
         return False
-    return calibration is None or not _is_sure(criterion, calibration)
+    return not _is_sure(_calibrated(criterion, calibration), criterion.recall)
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
@@ -150,11 +115,12 @@ def _by_probing(problem: Problem[Population], limit: int) -> list[Plan]:
     if criterion.recall >= 1.0 or not criterion.is_weighted or population.count == 0:
         return []
     known = _evidence(problem)
-    if known is population.glimpse or not known.is_measured or not population.unseen:
+    if not known.is_measured or not population.unseen:
         return _by_evidence(problem, limit, known, NOTHING)
     plans = _by_evidence(problem, limit, known, _comparing(problem, limit))
     if any(is_mostly_comparing(plan, problem.delays) for plan in plans):
-        plans += _by_evidence(problem, limit, _calibrated(criterion, None), NOTHING)
+        other = population.glimpse or _calibrated(criterion, None)
+        plans += _by_evidence(problem, limit, other, NOTHING)
     return plans
 
 
@@ -165,11 +131,14 @@ def is_mostly_comparing(plan: Plan, delays: Delays) -> bool:
 
 
 def _evidence(problem: Problem[Population]) -> FlipEvidence:
-    """Return the pairs by which to plan: of a calibration, of a glimpse, or synthetic ones."""
-    glimpse = problem.population.glimpse
-    if glimpse is not None and problem.criterion.similarity is None:
-        return glimpse
-    return _calibrated(problem.criterion, problem.calibration)
+    """Return the pairs by which to plan: of a calibration, of a glimpse, or of the prior."""
+    criterion, calibration = problem.criterion, problem.calibration
+    known = _calibrated(criterion, calibration)
+    if criterion.similarity is not None or _is_sure(known, criterion.recall):
+        return known
+    if problem.population.glimpse is not None:
+        return problem.population.glimpse
+    return _calibrated(criterion, None) if known.is_measured else known
 
 
 def _calibrated(criterion: Criterion, calibration: Calibration | None) -> FlipEvidence:
@@ -178,17 +147,11 @@ def _calibrated(criterion: Criterion, calibration: Calibration | None) -> FlipEv
     )
 
 
-def _is_sure(criterion: Criterion, calibration: Calibration | None) -> bool:
-    """Return whether a calibration has enough pairs of documents like the queries."""
-    known = _calibrated(criterion, calibration)
-    return known.is_like and _are_enough(known, criterion.recall)
-
-
 @lru_cache(64)
-def _are_enough(known: FlipEvidence, share: float) -> bool:
-    """Return whether the queries of each kind of pairs are enough to be sure of a share."""
-    counts = [known.pairs.taken(kind).query_count for kind in known.kinds]
-    return share < 1.0 and all(least_reached(share, count) <= count for count in counts)
+def _is_sure(known: FlipEvidence, share: float) -> bool:
+    """Return whether a sample of queries like those asked is large enough to be sure of a share."""
+    count = known.pairs.query_count
+    return known.is_measured and share < 1.0 and least_reached(share, count) <= count
 
 
 def _comparing(problem: Problem[Population], limit: int) -> ComparedDocuments:
@@ -213,7 +176,7 @@ def _by_evidence(
 ) -> list[Plan]:
     """Return the plans for several numbers of tables that reach the recall on a sample."""
     criterion, population = problem.criterion, problem.population
-    lost = (1.0 - criterion.recall) / _caution(problem, known)
+    lost = (1.0 - criterion.recall) / known.caution
     masks = bits.leading_masks(population.blocks, population.leading)
     most = 1 if criterion.method == PSM else population.tables
     plans = []
@@ -232,20 +195,6 @@ def _by_evidence(
             cheapest = probing
             plans.append(plan)
     return plans
-
-
-def _caution(problem: Problem[Population], known: FlipEvidence) -> int:
-    """Return how many times fewer matches a plan must be predicted to lose than it may.
-
-    Synthetic pairs differ from the pairs of the collection.  Within a similarity, the angles say
-    how bits differ; within a distance only documents like the queries do, or nearly so stored
-    documents that were changed.
-    """
-    if known is problem.population.glimpse:
-        return GLIMPSE_CAUTION
-    if problem.criterion.similarity is None:
-        return 1 if known.is_like else DISTANCE_CAUTION
-    return 1 if known.is_measured else PRIOR_CAUTION
 
 
 def _widths(problem: Problem[Population]) -> list[int]:
@@ -274,7 +223,7 @@ def _fixed(problem: Problem[Population], attempts: int) -> Plan:
     plan = _probing_plan(problem, limit, found, known, NOTHING)
     reason = (
         f"looking up the likeliest headers of {len(masks)} table(s), {most - 1} beside that of the"
-        f" query in each, as attempts= asks, finds {share:.3f} of the sampled pairs"
+        f" query in each, as attempts= asks, finds {share:.3f} of the pairs: {known.origin}"
     )
     return replace(plan, reason=reason)
 
@@ -297,15 +246,12 @@ def _probing_plan(
         + scanned * (delays.compare + share * delays.candidate)
         + comparing.seconds
     )
-    kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
-    if known is population.glimpse:
-        kind = "pairs of changed documents of this collection (not calibrated)"
     sure = f"{found.recall_bound:.3f} or more with 95 % confidence"
-    if _caution(problem, known) > 1:
-        sure = "an estimate, since none of them is of documents like the queries"
+    if not known.is_measured:
+        sure = "an estimate, since none of them was given"
     why = (
         f"probing the likely headers of {probing.tables} table(s), about {found.probes:.1f} for a"
-        f" query, finds {found.recall:.3f} of {len(known.pairs)} {kind}; {sure}{comparing.words}"
+        f" query, finds {found.recall:.3f} of the pairs: {known.origin}; {sure}{comparing.words}"
     )
     plan = Plan(
         PSM if probing.tables == 1 else MULTIPROBE, probing.tables, 0, round(found.probes),

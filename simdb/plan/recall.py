@@ -30,7 +30,6 @@ from simdb.plan import volatility
 
 CONFIDENCE = 0.95
 UNREACHABLE = 1 << 30  # need of a pair that no table reaches at any theta
-DIMENSIONS = 128  # weights of a synthetic document
 
 # A query that needs more probes than this in one table is better compared with all documents.
 CAP = 4096
@@ -68,17 +67,19 @@ class SampledPairs:
 class FlipEvidence:
     """The pairs and the costs of flips from which the planner predicts recall for one criterion.
 
-    `is_measured`: whether the pairs are from the collection, not synthetic.  `is_like`: whether
-    they are, moreover, of documents like the queries: of stored documents for a stored query, and
-    of documents that were given as a sample for any other.  `groups`: the places of pairs of each
-    kind, each of which must be reached; () for one kind.
+    `origin`: where the pairs are from, in words.  `is_measured`: they are a calibration's sample.
+    `confidence`: how sure the recall must be, as far as the pairs are like those to find.
+    `caution`: how many times fewer matches must be lost than may be.  `groups`: the places of pairs
+    of each kind, each of which must be reached; () for one kind.
     """
 
     pairs: SampledPairs
     distances: I64
     costs: U8
-    is_measured: bool
-    is_like: bool = False
+    origin: str
+    is_measured: bool = False
+    confidence: float = CONFIDENCE
+    caution: int = 1
     groups: tuple[I64, ...] = ()
 
     @property
@@ -88,7 +89,10 @@ class FlipEvidence:
 
 
 class Reach(NamedTuple):
-    """What a probing achieves on a sample: the mean number of `probes` of a query, and recall."""
+    """What a probing achieves on a sample: the mean number of `probes` of a query, and recall.
+
+    `recall_bound`: the recall that is sure, of measured pairs; 0 for others.
+    """
 
     probing: Probing
     probes: float
@@ -120,38 +124,38 @@ def recall_at(theta: int, needs: I64) -> float:
     return float(np.count_nonzero(needs <= theta)) / len(needs) if len(needs) else 1.0
 
 
-def recall_bound(theta: int, needs: I64, independent: int | None = None) -> float:
+def recall_bound(theta: int, needs: I64, independent: int) -> float:
     """Return a lower bound of the recall at theta that holds with `CONFIDENCE`.
 
     `independent`: see `theta_for`.
     """
-    count = len(needs) if independent is None else independent
-    return lower_bound(math.floor(recall_at(theta, needs) * count), count)
+    return lower_bound(math.floor(recall_at(theta, needs) * independent), independent)
 
 
-def theta_for(recall: float, needs: I64, independent: int | None = None) -> int | None:
-    """Return the smallest theta whose recall is at least `recall` with `CONFIDENCE`, or None.
+def theta_for(
+    recall: float, needs: I64, independent: int, *, confidence: float = CONFIDENCE
+) -> int | None:
+    """Return the smallest theta whose recall is at least `recall` with `confidence`, or None.
 
     `independent`: how many independent pairs the sample counts as, if several similar pairs share a
-    query; None counts all.  If these are too few to be sure (59 for .95, 299 for .99), every pair
-    must be reached, and `recall_bound` tells what is then certain.  Returns None if no theta is
-    enough, for an empty sample, and for a recall of 1, which no sample can guarantee.
+    query.  If these are too few to be sure (59 for .95, 299 for .99), every pair must be reached,
+    and `recall_bound` tells what is then certain.  Returns None if no theta is enough, for an empty
+    sample, and for a recall of 1, which no sample can guarantee.
     """
     if recall >= 1.0 or len(needs) == 0:
         return None
-    count = len(needs) if independent is None else independent
-    share = min(least_reached(recall, count), count) / count
+    share = min(least_reached(recall, independent, confidence), independent) / independent
     wanted = math.ceil(share * len(needs))
     theta = int(np.partition(needs, wanted - 1)[wanted - 1])
     return theta if theta < UNREACHABLE else None
 
 
-def least_reached(recall: float, count: int) -> int:
+def least_reached(recall: float, count: int, confidence: float = CONFIDENCE) -> int:
     """Return how many of `count` pairs must be reached to be sure of `recall`.
 
     `count` + 1 means that even all are not enough.
     """
-    return 1 + int(np.count_nonzero(_at_least(count, recall)[1:] > 1.0 - CONFIDENCE))
+    return 1 + int(np.count_nonzero(_at_least(count, recall)[1:] > 1.0 - confidence))
 
 
 def lower_bound(reached: int, count: int) -> float:
@@ -173,51 +177,32 @@ def distances(pairs: SampledPairs) -> I64:
     return np.asarray(np.bitwise_count(pairs.queries ^ pairs.stored), np.int64)
 
 
-def synthetic_pairs(
-    count: int,
+def changed_copies(
+    weights: Array,
+    cosines: F64,
     *,
-    seed: int,
-    similarity: float | None = None,
-    distance: int | None = None,
+    least: int,
+    distance: int,
+    generator: np.random.Generator,
     is_stored: bool = False,
 ) -> SampledPairs:
-    """Make `count` pairs as the prior has them, for plans before there are documents.
+    """Return pairs of changed copies of documents and the documents, `least` to `distance` apart.
 
-    The weights of a document are Laplace variables, like those of TF-IDF (Sood & Loguinov 2011,
-    Figure 1(a)).  Its neighbour is W' = s W + sqrt(1 - s^2) Z with Z of the same distribution, so
-    that the documents are at cosine s, the least cosine that matches
-    (`volatility.prior_similarity`).  With a `distance`, only pairs within it are used.
-    `is_stored`: the queries are stored documents, whose rounded weights need a higher theta.
+    A document W, one row of `weights`, real[n, d], becomes c W + sqrt(1 - c^2) Z for each of the
+    `cosines` c, where Z is normal with the root mean square of W; see `volatility.prior`.  What
+    rounding took from stored weights is drawn evenly.  `is_stored`: the copies are stored documents
+    with rounded weights.
     """
-    cosine = volatility.prior_similarity(similarity, distance)
-    limit = bits.FINGERPRINT_BITS if distance is None else distance
-    generator = np.random.default_rng(seed)
-    parts: list[SampledPairs] = []
-    while not parts or sum(map(len, parts)) < count:
-        weights = generator.laplace(size=(count, DIMENSIONS))
-        noise = generator.laplace(size=(count, DIMENSIONS))
-        others = cosine * weights + math.sqrt(1 - cosine**2) * noise
-        near = sampled_pairs(stored_weights(weights) if is_stored else weights, others)
-        parts.append(near.taken(distances(near) <= limit))
-    return joined(parts).taken(slice(0, count))
-
-
-def perturbed(
-    weights: F64, *, distance: int, generator: np.random.Generator, is_rounded: bool
-) -> F64:
-    """Change documents as edits might, so that fingerprints differ in `distance` bits on average.
-
-    `weights`, float64[n, d], are as a database stores them.  A document becomes s W +
-    sqrt(1 - s^2) Z, where Z has the weights of another of the documents with either sign, so that
-    they change as the weights of this collection are distributed.  What rounding took from a weight
-    is drawn evenly.  `is_rounded`: round the result again, as for a stored query.
-    """
-    cosine = volatility.prior_similarity(None, distance)
-    lost = generator.uniform(-1, 1, weights.shape) * volatility.STORED_STEP / 2
-    others = weights[generator.permutation(len(weights))]
-    signs = generator.choice((-1.0, 1.0), (len(weights), 1))
-    changed = cosine * (weights + lost) + math.sqrt(1 - cosine**2) * signs * others
-    return stored_weights(changed) if is_rounded else changed
+    weights = np.asarray(weights, np.float32)
+    scales = np.sqrt((weights**2).mean(axis=1, keepdims=True))
+    parts = []
+    for cosine in cosines:
+        noise = generator.standard_normal(weights.shape, np.float32) * scales
+        copies = float(cosine) * weights + math.sqrt(1 - cosine**2) * noise
+        pairs = sampled_pairs(stored_weights(copies) if is_stored else copies, weights)
+        differing = distances(pairs)
+        parts.append(pairs.taken((differing >= least) & (differing <= distance)))
+    return joined(parts)
 
 
 def sampled_pairs(left: Array, right: Array) -> SampledPairs:
@@ -255,7 +240,7 @@ def reach(
     counts = [known.pairs.taken(kind).query_count for kind in known.kinds]
     theta = 0
     for own, independent in zip(each, counts, strict=True):
-        least = theta_for(wanted, own, independent)
+        least = theta_for(wanted, own, independent, confidence=known.confidence)
         if least is None:
             return None
         theta = max(theta, least)
@@ -271,7 +256,7 @@ def reach(
         Probing(len(masks), header_bits, theta, CAP, known.costs),
         float(np.mean(probes)),
         min(recall_at(theta, own) for own in each),
-        min(map(partial(recall_bound, theta), each, counts)),
+        min(map(partial(recall_bound, theta), each, counts)) if known.is_measured else 0.0,
     )
 
 

@@ -5,8 +5,8 @@ A rotation finds a pair if fewer than `WINDOW` other fingerprints are sorted bet
 mean of `count` times the gap between the keys, which is small if the leading bits agree.  Each
 rotation has different fingerprints between, so the chance that all miss a pair is the product over
 all rotations.  It is averaged over a sample: pairs of the collection from the calibration, or pairs
-that differ in `distance` random bits.  If the calibration does not cover all documents, synthetic
-pairs are a second sample, and the worse of the two predictions counts.
+that differ in `distance` random bits.  If the calibration does not cover all documents, made pairs
+are a second sample, and the worse of the two predictions counts.
 """
 
 from collections.abc import Callable, Sequence
@@ -160,9 +160,8 @@ def _sample(
         left, right = differing_pairs(SAMPLED, limit, seed=0)
         return left, right, f"the pairs that differ in {limit} bits"
     known = evidence(calibration, criterion.similarity, criterion.distance, is_stored=True)
-    kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
     far = known.distances > limit
     left, right = known.pairs.queries[:SAMPLED], known.pairs.stored[:SAMPLED].copy()
     # Pairs beyond the distance are never measured, so they are never found: flip all bits.
     right[far[:SAMPLED]] = ~left[far[:SAMPLED]]
-    return left, right, f"{len(left)} {kind}"
+    return left, right, known.origin

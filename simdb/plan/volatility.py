@@ -14,6 +14,7 @@ costs are the most probable ones (`vosh`).
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ MATCH_SHARE = 0.6
 PROBABILITY_MIN = 1e-9
 # Stored weights are odd whole numbers; each stands for an interval of this width.
 STORED_STEP = 2.0
+# Near-duplicates are at these cosines, each as likely, unless more is known.
+COSINES = np.linspace(0.9, 0.999, 12)
 # A share from at least so many differences is trusted; for larger levels the tail is exponential.
 TAIL_COUNT = 32
 # No weight of two documents of 256 weights differs by more than 2 * sqrt(256) units.
@@ -98,34 +101,36 @@ def fit(
     )
 
 
-def prior(*, similarity: float | None = None, distance: int | None = None) -> VolatilityModel:
-    """Return the model to use without data, for documents at `similarity` or at `distance`.
+@lru_cache(64)
+def prior(noise: float | None = None) -> VolatilityModel:
+    """Return the model to use without data, in closed form.
 
-    Weights of unit variance of two documents at cosine s have the covariance s, so their
-    difference Y has the variance 2 (1 - s).  Its tails are exponential (Figure 1(b) of the
-    paper), like those of a Laplace variable; a Laplace variable of this variance has
-
-        P(Y > |w|) = exp(-|w| / sqrt(1 - s)) / 2
-
-    Fingerprints at distance h come from documents at the angle pi h / 64 (Charikar 2002); half a
-    bit is added, so that h = 0 has some spread, too.  If both are given, the larger s counts.
+    Let two documents be at cosine c, and let one have the weight w in units of the root mean
+    square.  By the central limit theorem the other has c w + sqrt(1 - c^2) z, z standard normal, so
+    its bit differs with probability Phi(-c |w| / sqrt(1 - c^2)).  The model is the mean over
+    `COSINES`.  `noise`: the standard deviation of the change of a weight, in the same unit, if it
+    is known; it is sqrt(1 - c^2) / c.
     """
-    variance = 1.0 - prior_similarity(similarity, distance)
-    middles = (np.arange(LEVELS) + 0.5) / LEVEL_UNIT
-    chances = np.exp(-middles / math.sqrt(max(variance, 1e-12))) / 2
-    return VolatilityModel(chances.astype(np.float32), 0, 0, similarity, distance)
+    slopes = [1.0 / each for each in ([noise] if noise else noise_of(COSINES))]
+    middles = [(level + 0.5) / LEVEL_UNIT / math.sqrt(2.0) for level in range(LEVELS)]
+    chances = [sum(math.erfc(at * each) for each in slopes) / 2 / len(slopes) for at in middles]
+    return VolatilityModel(np.array(chances, np.float32), 0, 0)
 
 
-def prior_similarity(similarity: float | None, distance: int | None) -> float:
-    """Return the cosine of the least similar documents that match; see `prior`.
-
-    At least one of the two is given.
-    """
-    found = 0.0 if similarity is None else similarity
-    if distance is not None:
-        angle = min(math.pi / 2, math.pi * (distance + 0.5) / FINGERPRINT_BITS)
-        found = max(found, math.cos(angle))
+def noise_of(cosines: F64) -> F64:
+    """Return the standard deviation of a change of weights for documents at some cosines."""
+    found: F64 = np.sqrt(1.0 - cosines**2) / cosines
     return found
+
+
+def cosines_within(distance: int) -> F64:
+    """Return the cosines of documents that may match within `distance` bits, evenly spread.
+
+    The least is the one at which so many bits are expected to differ (Charikar 2002), if that is
+    below all of `COSINES`.
+    """
+    angle = min(distance, FINGERPRINT_BITS // 2) * math.pi / FINGERPRINT_BITS
+    return np.linspace(min(COSINES[0], math.cos(angle)), COSINES[-1], len(COSINES))
 
 
 def costs(model: VolatilityModel) -> U8:

@@ -9,7 +9,7 @@ from binomial import chance_of
 from weighted import fingerprints
 
 import simdb
-from simdb.database.state.glimpse import MATCHES_MOST, glimpse
+from simdb.database.state.glimpse import PAIRED_LEAST, PAIRS, glimpse
 from simdb.plan.probing import wants_glimpse
 from simdb.plan.problem import Criterion
 
@@ -66,10 +66,17 @@ def test_a_search_by_name_finds_its_share_of_edits_and_of_accidents(world, recal
         assert chance_of(reached, asked, recall) >= CHANCE
 
     assert plan.method == "psm"
-    assert "changed documents of this collection" in plan.reason
+    assert "changed copies of 512 documents of this collection" in plan.reason
+    assert ("stored pairs" in plan.reason) == (name == "accidents")
     assert "an estimate" in plan.reason
     # More probes would be for pairs that this collection does not have.
     assert plan.probes <= {"edits": 15, "accidents": 60}[name]
+
+
+def glimpse_of(database, distance, *, noise=None):
+    criterion = Criterion(None, distance, 0.95, "psm", is_weighted=True)
+    with database._store.state() as state:
+        return glimpse(state, criterion, state.population(criterion), noise)
 
 
 def test_the_pairs_are_all_within_the_distance_of_the_documents_that_ask():
@@ -79,10 +86,9 @@ def test_the_pairs_are_all_within_the_distance_of_the_documents_that_ask():
     with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(range(400), fingerprints(stored))
         bits = database.bits_many(range(400))[1]
-        with database._store.state() as state:
-            seen = glimpse(state, 6, is_stored=True)
 
-    assert seen is not None
+        seen = glimpse_of(database, 6)
+
     changed, as_stored = (seen.pairs.taken(kind) for kind in seen.groups)
     differing = np.bitwise_count(bits[:, None] ^ bits[None, :])
     near = (differing > 0) & (differing <= 6)
@@ -95,30 +101,67 @@ def test_the_pairs_are_all_within_the_distance_of_the_documents_that_ask():
     assert np.array_equal(seen.distances, np.bitwise_count(seen.pairs.queries ^ seen.pairs.stored))
 
 
-def test_of_a_crowd_only_a_few_matches_of_each_document_are_taken():
+def test_of_a_crowd_not_all_pairs_are_taken_and_none_of_a_document_that_was_deleted():
     generator = np.random.default_rng(2)
     crowd = generator.laplace(size=(1, 128)) + 0.1 * generator.laplace(size=(300, 128))
     with simdb.open(None, options=OPTIONS) as database:
-        database.insert_many(range(20), fingerprints(np.eye(20, 128) - 0.01))
-        with database._store.state() as state:
-            assert glimpse(state, 3, is_stored=False) is None  # of too few documents
-        database.insert_many(range(20, 320), fingerprints(crowd))
-        with database._store.state() as state:
-            seen = glimpse(state, 6, is_stored=True)
+        database.insert_many(range(1), fingerprints(crowd[:1]))
+        assert glimpse_of(database, 3) is None  # of too few documents
+        database.insert_many(range(1, 300), fingerprints(crowd[1:]))
+        database.delete_many(range(200))
+        left = set(database.bits_many(range(200, 300))[1].tolist())
 
-    assert seen is not None
-    assert all(
-        np.unique(seen.pairs.levels[kind], axis=0, return_counts=True)[1].max() == MATCHES_MOST
-        for kind in seen.groups
-    )
+        seen = glimpse_of(database, 6)
+
+    stored = seen.pairs.taken(seen.groups[1])
+    assert len(stored) == PAIRS
+    assert set(seen.pairs.stored.tolist()) <= left
+    assert set(stored.queries.tolist()) <= left
 
 
-def test_only_a_search_by_name_for_a_distance_draws_a_sample():
+def test_few_stored_pairs_say_nothing_and_a_noise_that_is_given_replaces_them():
+    generator = np.random.default_rng(4)
+    weights = generator.standard_normal((300, 128))
+    near = weights[:PAIRED_LEAST] + 0.05 * generator.standard_normal((PAIRED_LEAST, 128))
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(range(304), fingerprints(np.concatenate([weights, near[:4]])))
+        few = glimpse_of(database, 6)
+        database.insert_many(range(304, 310), fingerprints(near[4:]))
+
+        enough, given = glimpse_of(database, 6), glimpse_of(database, 6, noise=0.12)
+
+    assert (len(few.groups), len(enough.groups), len(given.groups)) == (0, 2, 0)
+    assert given.origin == "noise 0.12 as given"
+    # Noise of .12 changes 2.4 bits, and edits of all cosines from .9 on more.
+    assert given.distances.mean() < few.distances.mean()
+
+
+def test_the_documents_that_are_looked_up_in_tables_have_the_pairs_of_those_that_are_compared():
+    """Of 20,000 documents, a look-up with four flips in each of two tables is cheaper."""
+    generator = np.random.default_rng(8)
+    weights = generator.standard_normal((10_000, 128))
+    near = weights + 0.1 * generator.standard_normal((10_000, 128))
+    options = simdb.Options(blocks=4, leading=1)
+    with simdb.open(None, options=options) as database:
+        database.insert_many(range(20_000), fingerprints(np.concatenate([weights, near])))
+        database.rebuild(polytopes=0)
+        exact = database.plan(distance=3, recall=1.0)
+
+        seen = glimpse_of(database, 3)
+
+    stored = seen.pairs.taken(seen.groups[1])
+    assert exact.method == "bphs"
+    assert stored.query_count > 1000
+    assert seen.distances.max() == 3
+
+
+def test_only_a_search_for_a_distance_by_weights_draws_a_sample():
     usual = Criterion(None, 3, 0.9, "psm", is_weighted=True)
     assert wants_glimpse(usual, None)
     assert wants_glimpse(replace(usual, method="multiprobe"), None)
+    assert wants_glimpse(replace(usual, method="auto"), None)
     for changed in (
-        {"method": "auto"}, {"method": "bphs"}, {"recall": 1.0}, {"distance": 0},
-        {"similarity": 0.9}, {"is_weighted": False},
+        {"method": "bphs"}, {"recall": 1.0}, {"distance": 0}, {"similarity": 0.9},
+        {"is_weighted": False},
     ):  # fmt: skip
         assert not wants_glimpse(replace(usual, **changed), None)

@@ -101,6 +101,6 @@ def test_rotations_are_not_chosen_by_a_calibration_that_has_not_seen_all(open_da
 
     after = database.plan(**asked)
 
-    assert "synthetic" not in before.reason
-    assert "synthetic" in after.reason
+    assert "prior" not in before.reason
+    assert "the prior alone" in after.reason
     assert after.tables > before.tables

@@ -71,15 +71,15 @@ def test_the_pages_are_those_of_directories_and_keys_of_every_run():
 
 
 def test_a_plan_gives_way_to_one_that_reads_fewer_pages():
-    criterion = Criterion(0.8, 4, 0.95, "auto", is_weighted=True)
-    stored = replace(STORED, polytope_tables=0, polytope_runs=())
+    criterion = Criterion(None, 6, 0.95, "auto", is_weighted=True)
+    paged_of = in_memory_of(1e9)
 
-    usual, paged = choose(criterion, stored), choose(criterion, in_memory_of(1e9, stored))
+    usual, paged = choose(criterion, STORED), choose(criterion, paged_of)
 
-    ways = considered(criterion, in_memory_of(1e9, stored))
-    (before,) = (way for way in ways if way.table_flips == usual.table_flips and way.table_flips)
-    assert (usual.method, paged.method) == ("bphs", "multiprobe")
-    assert paged.page_reads < before.page_reads
+    assert (usual.method, paged.method) == ("multiprobe", "multiprobe")
+    # Shorter headers, of which fewer are looked up.
+    assert paged.header_bits < usual.header_bits
+    assert paged.probes < usual.probes
     assert paged.recall >= 0.95
 
 

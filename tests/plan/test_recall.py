@@ -10,15 +10,15 @@ from simdb.plan import volatility
 from simdb.plan.recall import (
     UNREACHABLE,
     SampledPairs,
+    changed_copies,
+    distances,
     least_reached,
     lower_bound,
     needs,
-    perturbed,
     recall_at,
     recall_bound,
     sampled_pairs,
     stored_weights,
-    synthetic_pairs,
     theta_for,
 )
 
@@ -105,59 +105,82 @@ def test_theta_is_the_least_that_gives_the_recall_for_sure(recall):
     sample = np.random.default_rng(3).integers(0, 300, 2000)
     some = np.append(sample[:90], [UNREACHABLE] * 10)
 
-    theta = theta_for(recall, sample)
+    theta = theta_for(recall, sample, 2000)
 
-    assert recall_at(theta, sample) >= recall_bound(theta, sample) >= recall
-    assert recall_bound(theta - 1, sample) < recall
-    assert (theta_for(recall, some) is None) == (recall > 0.8)
+    assert recall_at(theta, sample) >= recall_bound(theta, sample, 2000) >= recall
+    assert recall_bound(theta - 1, sample, 2000) < recall
+    assert (theta_for(recall, some, 100) is None) == (recall > 0.8)
 
 
 def test_no_sample_promises_everything_and_a_small_one_is_to_be_reached_whole():
-    assert theta_for(0.95, np.array([3, 80, 7])) == 80
-    assert theta_for(1.0, np.zeros(1000, np.int64)) is None
-    assert theta_for(0.9, np.zeros(0, np.int64)) is None
+    assert theta_for(0.95, np.array([3, 80, 7]), 3) == 80
+    assert theta_for(1.0, np.zeros(1000, np.int64), 1000) is None
+    assert theta_for(0.9, np.zeros(0, np.int64), 0) is None
 
 
-@over("similarity", [0.8, 0.9, 0.98])
-def test_synthetic_pairs_have_the_similarity(similarity):
-    pairs = synthetic_pairs(500, seed=1, similarity=similarity)
-    model = volatility.prior(similarity=similarity)
+def test_less_confidence_needs_fewer_pairs_and_a_lower_theta():
+    sample = np.arange(400)
 
-    differing = (pairs.queries ^ pairs.stored).view(np.uint8).reshape(-1, 8)
-    mean = np.unpackbits(differing, axis=1).sum(axis=1).mean()
+    sure, likely = (theta_for(0.95, sample, 400, confidence=each) for each in (0.95, 0.8))
 
-    # More than angle / pi of the bits, since Laplace weights are often small.
-    assert len(pairs) == 500
-    assert mean == pytest.approx(model.probabilities[pairs.levels].sum(axis=1).mean(), rel=0.25)
-    assert 1 < mean / (64 * math.acos(similarity) / math.pi) < 1.4
+    assert 379 < likely < sure
+    assert binomial_tail(400, 0.95, likely + 1) <= 0.2 < binomial_tail(400, 0.95, likely)
 
 
-@over(("similarity", "distance"), [(None, 0), (0.9, 3), (None, 12)])
-def test_synthetic_pairs_are_within_the_distance(similarity, distance):
-    pairs = synthetic_pairs(300, seed=1, similarity=similarity, distance=distance)
+@over("cosine", [0.8, 0.9, 0.98])
+def test_changed_copies_of_documents_are_at_the_cosine(cosine):
+    generator = np.random.default_rng(1)
+    weights = generator.standard_normal((2000, 128)) * generator.uniform(0.1, 100, (2000, 1))
 
-    distances = {
-        (one ^ other).bit_count()
-        for one, other in zip(pairs.queries.tolist(), pairs.stored.tolist(), strict=True)
-    }
-    assert len(pairs) == 300
-    assert max(distances) == distance
+    pairs = changed_copies(
+        weights, np.array([cosine]), least=0, distance=64, generator=generator
+    )  # fmt: skip
+
+    # A standard error of the mean is below .1 bits.
+    assert len(pairs) == 2000
+    assert distances(pairs).mean() == pytest.approx(64 * math.acos(cosine) / math.pi, abs=0.5)
+    assert np.array_equal(pairs.stored, fingerprints_of(weights))
 
 
-def test_synthetic_stored_documents_ask_by_rounded_weights_and_need_more():
-    fresh, kept = [
-        synthetic_pairs(3000, seed=1, is_stored=is_stored, distance=3)
+@over(("least", "distance"), [(0, 0), (1, 3), (1, 12)])
+def test_changed_copies_are_within_the_distance(least, distance):
+    weights = np.random.default_rng(1).laplace(size=(500, 128))
+
+    pairs = changed_copies(
+        weights, np.array([0.95, 0.99]), least=least, distance=distance,
+        generator=np.random.default_rng(2),
+    )  # fmt: skip
+
+    found = distances(pairs)
+    assert (found.min(), found.max()) == (least, distance)
+    assert set(pairs.stored.tolist()) <= set(fingerprints_of(weights).tolist())
+
+
+def test_copies_that_are_stored_ask_by_rounded_weights_and_need_more():
+    weights = np.random.default_rng(1).standard_normal((1000, 128))
+    fresh, kept = (
+        changed_copies(
+            weights, np.full(6, 0.98), least=0, distance=3,
+            generator=np.random.default_rng(2), is_stored=is_stored,
+        )
         for is_stored in (False, True)
-    ]
-    costs = volatility.costs(volatility.prior(distance=3))
+    )  # fmt: skip
+    costs = volatility.costs(volatility.prior())
 
-    thetas = [theta_for(0.8, needs(pairs, costs, [bits.ALL_BITS], 16)) for pairs in (fresh, kept)]
+    needed = [needs(pairs, costs, [bits.ALL_BITS], 16) for pairs in (fresh, kept)]
 
     assert np.array_equal(fresh.queries, kept.queries)
     assert np.array_equal(fresh.stored, kept.stored)
-    assert thetas[0] < thetas[1]
+    # A standard error of the mean is below .5.
+    assert needed[0].mean() + 2 < needed[1].mean()
     # Odd whole numbers, divided by one root mean square a document.
     assert max(len(np.unique(row)) for row in kept.levels) <= 8
+
+
+def test_stored_weights_are_odd_whole_numbers():
+    found = stored_weights(np.random.default_rng(3).standard_normal((100, 128)))
+
+    assert np.isin(found, range(-15, 16, 2)).all()
 
 
 def test_sampled_pairs_are_fingerprints_and_levels_of_weights():
@@ -171,19 +194,3 @@ def test_sampled_pairs_are_fingerprints_and_levels_of_weights():
     assert pairs.queries.tolist() == [bits.ALL_BITS ^ 8, bits.ALL_BITS]
     assert pairs.stored.tolist() == [8, 1 << 5]
     assert pairs.levels[0, :4].tolist() == [64, 64, 64, 64]
-
-
-@over("distance", [1, 12])
-def test_changed_documents_differ_in_so_many_bits_on_average(distance):
-    generator = np.random.default_rng(distance)
-    weights = stored_weights(generator.laplace(size=(4000, 128)))
-
-    changed = perturbed(weights, distance=distance, generator=generator, is_rounded=False)
-    rounded = perturbed(weights, distance=distance, generator=generator, is_rounded=True)
-
-    # Rounding and half a bit of the prior add up to 2; a standard error is below .06 bits.
-    for each in (changed, rounded):
-        differing = np.bitwise_count(fingerprints_of(weights) ^ fingerprints_of(each))
-        assert distance <= differing.mean() <= distance + 2
-    assert np.isin(rounded, range(-15, 16, 2)).all()
-    assert not np.isin(changed, range(-15, 16)).any()

@@ -1,4 +1,5 @@
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -8,7 +9,18 @@ from over import over
 
 from simdb.core.errors import CorruptError, FormatError, InputError
 from simdb.plan import volatility
-from simdb.plan.volatility import NEVER, STORED_STEP, VolatilityModel, costs, fit, levels, prior
+from simdb.plan.volatility import (
+    COSINES,
+    NEVER,
+    STORED_STEP,
+    VolatilityModel,
+    cosines_within,
+    costs,
+    fit,
+    levels,
+    noise_of,
+    prior,
+)
 
 
 def laplace_pairs(similarity, count, seed=1):
@@ -94,34 +106,37 @@ def test_documents_without_features_are_left_out_and_no_pair_makes_no_model():
             fit(np.zeros((count, 64)), np.ones((count, 64)), documents=1)
 
 
-def test_the_prior_has_exponential_tails_of_the_variance_of_the_difference():
-    model = prior(similarity=0.91)
+def test_the_prior_is_how_often_a_weight_changes_its_sign_at_the_cosines():
+    generator = np.random.default_rng(5)
+    weights = generator.standard_normal(400_000)
+    cosines = generator.choice(COSINES, 400_000)
+    changed = cosines * weights + np.sqrt(1 - cosines**2) * generator.standard_normal(400_000)
+    flipped, at = (weights >= 0) != (changed >= 0), (np.abs(weights) * 64).astype(int)
 
-    # sqrt(1 - .91) is .3 root mean squares.
-    assert model.probabilities[64] == pytest.approx(math.exp(-64.5 / 64 / 0.3) / 2)
+    model = prior()
+
+    for level in (0, 3, 10, 20, 40, 60):
+        # Of at least 2,000 weights a level: .05 is more than four standard errors of .5.
+        share = flipped[at == level].mean()
+        assert model.probabilities[level] == pytest.approx(share, abs=0.05)
     assert (model.pairs, model.documents) == (0, 0)
-    fitted = fit(*laplace_pairs(0.91, 2000), documents=1)
-    assert model.probabilities == pytest.approx(fitted.probabilities, abs=0.04)
 
 
-def test_a_prior_for_a_distance_expects_about_that_many_flips():
-    weights = np.random.default_rng(5).laplace(size=(4000, 64))
+@over("noise", [0.05, 0.12, 0.3])
+def test_the_prior_of_a_noise_is_how_often_that_noise_exceeds_a_weight(noise):
+    model = prior(noise)
 
-    expected = [
-        prior(distance=distance).probabilities[levels(weights)].sum(axis=1).mean()
-        for distance in (0, 3, 8, 16)
-    ]
-
-    assert expected == pytest.approx([0.5, 3.5, 8.5, 16.5], rel=0.5)
+    for level in (0, 5, 20):
+        beyond = NormalDist(0, noise).cdf(-(level + 0.5) / 64)
+        assert model.probabilities[level] == pytest.approx(beyond, rel=1e-5)
 
 
-def test_of_two_criteria_the_nearer_one_makes_the_prior():
-    assert np.array_equal(
-        prior(similarity=0.9, distance=3).probabilities, prior(distance=3).probabilities
-    )
-    assert np.array_equal(
-        prior(similarity=0.99, distance=32).probabilities, prior(similarity=0.99).probabilities
-    )
+def test_the_cosines_are_evenly_spread_and_wider_for_a_long_distance():
+    assert np.array_equal(cosines_within(3), COSINES)
+    assert np.diff(COSINES) == pytest.approx(np.full(len(COSINES) - 1, np.diff(COSINES)[0]))
+    assert cosines_within(16)[0] == pytest.approx(math.sqrt(0.5))
+    assert cosines_within(64)[0] == pytest.approx(0.0)
+    assert noise_of(np.array([0.6])) == pytest.approx([4 / 3])
 
 
 def test_costs_are_the_logarithms_of_the_odds_against_a_flip_of_a_match():
@@ -163,7 +178,7 @@ def test_levels_count_64ths_of_the_root_mean_square():
     ],
 )
 def test_a_table_that_is_none_or_of_another_version_is_not_read(table):
-    stored = volatility.encode(prior(distance=3)) | {"probabilities": table}
+    stored = volatility.encode(prior()) | {"probabilities": table}
 
     with pytest.raises(CorruptError, match="falling table"):
         volatility.decode(stored)
@@ -172,6 +187,6 @@ def test_a_table_that_is_none_or_of_another_version_is_not_read(table):
 
 
 def test_models_are_equal_by_their_values():
-    assert prior(distance=3) == prior(distance=3) != prior(distance=4)
-    assert prior(distance=3) != 3
-    assert len({prior(distance=3), prior(distance=3), prior(distance=4)}) == 2
+    assert prior() == volatility.decode(volatility.encode(prior())) != prior(0.1)
+    assert prior() != 3
+    assert len({prior(), prior(), volatility.decode(volatility.encode(prior()))}) == 1

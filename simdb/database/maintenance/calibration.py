@@ -73,7 +73,6 @@ VECTOR_BYTES = 64
 HEADER_ENTRIES = 2
 # Levels of Laplace weights are exponential, with this mean; theta makes some dozens of headers.
 LEVEL_MEAN = 45.0
-SIMILARITY = 0.9
 THETA = 24
 CAP = 1 << 12
 # A time further from the default than these factors is a disturbance, or a clock that stood still;
@@ -269,7 +268,7 @@ def _model(store: Store, samples: list[PairSample], document_count: int) -> Vola
     Both documents of a pair are taken as they are stored, so that their rounding is the same.
     """
     if not store.width:
-        return volatility.prior(distance=store.options.distance)
+        return volatility.prior()
     similarity = store.options.compared(store.options.similarity)
     left = np.concatenate([sample.left for sample in samples])
     right = np.concatenate([sample.right for sample in samples])
@@ -277,7 +276,7 @@ def _model(store: Store, samples: list[PairSample], document_count: int) -> Vola
     if np.count_nonzero(matching) >= QUERIES_LEAST:
         left, right = left[matching], right[matching]
     if len(left) < QUERIES_LEAST:
-        return volatility.prior(similarity=similarity)
+        return volatility.prior()
     return volatility.fit(
         left, right, documents=document_count, similarity=similarity, step=STORED_STEP
     )
@@ -313,7 +312,7 @@ def _probing(tables: Any, generator: np.random.Generator) -> dict[str, float]:
     queries = generator.integers(0, 2**FINGERPRINT_BITS, (REPEATS + 1, QUERIES), np.uint64)
     levels = generator.exponential(LEVEL_MEAN, (QUERIES, FINGERPRINT_BITS))
     query_levels = np.minimum(levels, 255).astype(np.uint8)
-    costs = volatility.costs(volatility.prior(similarity=SIMILARITY))
+    costs = volatility.costs(volatility.prior())
     vectors, weights = _vectors(generator)
 
     def look_up(run: int) -> None:

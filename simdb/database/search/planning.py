@@ -7,7 +7,7 @@ from simdb.core.arrays import ORDINALS_MAX
 from simdb.core.checks import shown
 from simdb.core.errors import OptionError
 from simdb.core.memory import memory_bytes
-from simdb.core.options import Options
+from simdb.core.options import PSM, Options
 from simdb.core.previews import size
 from simdb.core.reports import Plan
 from simdb.database.search.question import Question, of_any, of_pairs
@@ -25,7 +25,6 @@ from simdb.plan import (
     considered,
     delays_of,
     explained,
-    supposed,
 )
 from simdb.storage import header_bits, polytope_header_bits
 
@@ -87,7 +86,7 @@ def planned(
     plan, ways = choose(*given), considered(*given)
     plan = explained(plan, criterion, population, ways, options.sketch)
     if count is not None and scale is not None:
-        smallest = _smallest(plan, Problem(criterion, population, None, delays), options, scale)
+        smallest = _smallest(plan, Problem(*given), options, scale)
         plan = replace(plan, smallest=smallest)
     return plan if databases == 1 else _of_several(plan, databases)
 
@@ -148,25 +147,25 @@ def plan_without_database(
 
 def _smallest(plan: Plan, problem: Problem[Any], options: Options, scale: Scale) -> Plan | None:
     """Return the plan by PSM in one table without weights, and when it is better than `plan`."""
-    if options.is_minhash:
+    criterion = replace(problem.criterion, method=PSM)
+    is_able = criterion.distance and criterion.similarity is None and criterion.recall < 1.0
+    if options.is_minhash or not is_able or not criterion.is_weighted or not scale.in_each:
         return None
     fingerprints: Any = options.sketch
     sketch = replace(fingerprints, store_volatility=False)
     small = Options(sketch=sketch, blocks=1, leading=1, header_offset=options.header_offset)
-    criterion = problem.criterion
     empty = kind_of(settled(small)).empty_population(has_weights=False)
-    population = scale.grown(empty, criterion, small)
+    population = replace(scale.grown(empty, criterion, small), glimpse=problem.population.glimpse)
     own, less = (scale.size_of(each, criterion) for each in (problem.population, population))
-    found = supposed(replace(problem, population=population)) if less < own else None
-    if found is None:
+    if less >= own:
+        return None
+    found = choose(criterion, population, problem.calibration, problem.delays)
+    if found.method != PSM:
         return None
     times = found.cost_seconds / max(plan.cost_seconds, LEAST_SECONDS)
     large, little = size(own), size(less)
     if times < 1.0:
-        when = (
-            f"it answers {1 / times:.3g} times as fast, so it is the better choice if there is a"
-            f" sample of queries and recall {criterion.recall:g} is enough"
-        )
+        when = f"it answers {1 / times:.3g} times as fast, so it is the better choice"
     else:
         when = (
             f"it takes {times:.3g} times as long, so it is the better choice where {little} fit"
@@ -176,11 +175,7 @@ def _smallest(plan: Plan, problem: Problem[Any], options: Options, scale: Scale)
         f"it takes {little} where the tables of these options take {large}; beside {plan.method} in"
         f" these, {when}"
     )
-    reason = (
-        f"with blocks=1, leading=1 and store_volatility=False, looking up about {found.probes:,}"
-        f" likely headers of one table finds {found.recall:.3f} of the matches, if the"
-        " sample of a calibration shows that queries are edits of stored documents"
-    )
+    reason = f"with blocks=1, leading=1 and store_volatility=False, {found.reason}"
     return replace(found, reason=reason, choice=choice)
 
 

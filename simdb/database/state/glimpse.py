@@ -1,52 +1,67 @@
 """Glimpse: a sample of pairs within a distance, drawn from a collection when a plan needs it.
 
-How many headers a search must look up for a recall depends on the collection: where most matches
-are edits of one another, the most volatile bits differ; where many documents are near by accident,
-any bits do.  So stored documents are changed as edits might change them (`recall.perturbed`) and
-compared with all fingerprints, and so are some stored documents as they are.  A plan must reach its
-recall in each of the two groups, so that it holds for edited queries and for new documents of the
-same kind.
+How many headers a search must look up for a recall depends on the collection.  Some hundred stored
+documents are changed as edits might change them (`plan.copied`), and one sees where their flips
+fall.  Where many documents are near by accident, any bits flip.  So the same documents are also
+looked up as they are, by the cheapest exact plan, as many of them as a fixed budget of work allows.
+A plan must reach its recall in each of the two groups, so that it holds for edited queries and for
+new documents of the same kind.
 
 A calibration does more: it takes documents like the queries, and more of them.
 """
 
-from typing import Any, NamedTuple, Protocol
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 
-from simdb.core.arrays import WEIGHTED
-from simdb.core.bits import FINGERPRINT_BITS
-from simdb.core.dtypes import F64, I64, U8, U32, Array
+from simdb.core.arrays import WEIGHTED, sorted_unique
+from simdb.core.bits import is_set
+from simdb.core.dtypes import F64, U8, U32, Array
+from simdb.core.options import AUTO, BPHS
 from simdb.core.vector_form import fingerprints_of, unpack
 from simdb.plan import (
     QUERIES_LEAST,
     STORED_STEP,
+    USUAL_DELAYS,
+    BandedPopulation,
+    Criterion,
     FlipEvidence,
+    Population,
     SampledPairs,
+    choose,
+    copied,
     distances,
     joined,
-    perturbed,
+    least_reached,
     volatility,
 )
 from simdb.storage import layout
 
-# Stored documents of the sample; the comparisons of fingerprints that it may take, in each group.
-SAMPLE = 512
-COMPARISONS = 1 << 29
-# Changed documents of each, since few of them differ in just so many bits.
-COPIES = 4
-# Changed documents are so many bits further apart on average than a match may be.
-FURTHER = 2
-# A document with many matches says little more than one with few.
-MATCHES_MOST = 8
+# Documents that are changed, and those that are looked up; the seconds of one core for these.
+CHANGED, ASKED = 512, 4096
+SECONDS = 0.02
+# Stored pairs of fewer documents say nothing; how sure their share must be.
+PAIRED_LEAST, LIKELY = 10, 0.8
+# If they are too few to be sure, so many times fewer matches must be lost than may be.
+CAUTION = 3
+# Few stored pairs are joined by those that are so many bits further apart at most.
+WIDER = 2
+# So many stored pairs, at random, say enough.
+PAIRS = 4096
 PART = 64
 
 
 class Collection(Protocol):
     """The stored documents, as a state gives them."""
 
-    def live(self) -> U32:
-        """Return the ordinals of all documents."""
+    @property
+    def next_ordinal(self) -> int:
+        """One more than the largest ordinal."""
+
+    @property
+    def dead(self) -> U8 | None:
+        """The bitmap of deleted documents."""
 
     def column(self, column: int, ordinals: U32) -> Array:
         """Return the values of a column."""
@@ -54,97 +69,111 @@ class Collection(Protocol):
     def vectors(self, ordinals: U32 | None = None) -> Any:
         """Return the volatility vectors."""
 
+    def tables(self) -> Any:
+        """Return the tables."""
+
     def scanned(self) -> Any:
         """Return tables whose fingerprints can all be compared with each query."""
 
 
-class ComparedSketches(NamedTuple):
-    """Documents that are compared with all; `own`: the ordinals that do not count, each its own."""
+def glimpse(
+    collection: Collection,
+    criterion: Criterion,
+    population: Population | BandedPopulation,
+    noise: float | None,
+) -> FlipEvidence | None:
+    """Return pairs within the distance of the criterion; None if too few documents have weights.
 
-    weights: F64
-    own: U32 | None
-
-
-def glimpse(collection: Collection, distance: int, *, is_stored: bool) -> FlipEvidence | None:
-    """Return pairs within `distance`, at least 1; None if too few documents have weights.
-
-    `is_stored`: the queries will be stored documents, whose weights are rounded.
+    `noise`: of a calibration by hand, which takes the place of stored pairs.
     """
+    assert criterion.distance is not None
     generator = np.random.default_rng(0)
-    live = collection.live()
-    count = min(SAMPLE, max(COMPARISONS // max(len(live), 1), QUERIES_LEAST), len(live))
-    chosen = np.sort(generator.choice(live, count, replace=False)).astype(np.uint32)
-    chosen = chosen[collection.column(layout.STATE, chosen) == WEIGHTED]
+    exact = choose(replace(criterion, recall=1.0, method=AUTO, is_weighted=False), population)
+    affordable = int(SECONDS / max(exact.cost_seconds, USUAL_DELAYS.memory))
+    asked = 0 if noise is not None else min(affordable, ASKED)
+    chosen = _drawn(collection, max(asked, CHANGED), generator)
     if len(chosen) < 2:
         return None
     weights = _weights(collection, chosen)
-    changed = _changed(weights, distance, count, generator, is_stored)
-    every = [ComparedSketches(changed, None), ComparedSketches(weights, chosen)]
-    found = [_pairs(collection, asked, distance, generator) for asked in every]
-    kept = [pairs for pairs in found if pairs[0].query_count >= QUERIES_LEAST]
-    if found[0][0].query_count < QUERIES_LEAST:
+    some = weights[generator.permutation(len(weights))[:CHANGED]]
+    lost = generator.uniform(-1, 1, some.shape) * STORED_STEP / 2
+    found = copied(
+        some + lost, None, criterion.distance,
+        is_stored=criterion.is_stored, noise=noise, generator=generator,
+        origin=f"changed copies of {len(some):,} documents of this collection",
+    )  # fmt: skip
+    if found.pairs.query_count < QUERIES_LEAST:
         return None
-    return _evidence(kept, len(live), distance, generator)
+    flips = exact.table_flips if exact.method == BPHS else None
+    pairs = _pairs(collection, weights[:asked], chosen[:asked], criterion, flips, generator)
+    if pairs.query_count < PAIRED_LEAST:
+        return found
+    are_few = least_reached(criterion.recall, pairs.query_count, LIKELY) > pairs.query_count
+    groups = np.split(np.arange(len(found.pairs) + len(pairs)), [len(found.pairs)])
+    every = joined([found.pairs, pairs])
+    return replace(
+        found, pairs=every, groups=tuple(groups), confidence=LIKELY,
+        caution=CAUTION if are_few else found.caution,
+        # A pair from a wider criterion counts as if it were just within the real one.
+        distances=np.minimum(distances(every), criterion.distance),
+        origin=f"{found.origin}, and {len(pairs):,} stored pairs",
+    )  # fmt: skip
 
 
-def _changed(
-    weights: F64, distance: int, count: int, generator: np.random.Generator, is_stored: bool
-) -> F64:
-    """Return at most `count` changed documents within `distance` of the stored ones."""
-    originals = np.tile(weights, (COPIES, 1))
-    further = min(distance + FURTHER, FINGERPRINT_BITS)
-    changed = perturbed(originals, distance=further, generator=generator, is_rounded=is_stored)
-    differing: U8 = np.bitwise_count(fingerprints_of(originals) ^ fingerprints_of(changed))
-    return changed[(differing > 0) & (differing <= distance)][:count]
-
-
-def _pairs(
-    collection: Collection, asked: ComparedSketches, distance: int, generator: np.random.Generator
-) -> tuple[SampledPairs, F64, F64]:
-    """Return the pairs of some documents with all that match, and the weights of both sides."""
-    bits = fingerprints_of(asked.weights)
-    places, ordinals = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
-    for start in range(0, len(bits), PART):
-        offsets, found, distances = collection.scanned().scan(
-            bits[start : start + PART], distance=distance, first=False, after=None
-        )
-        at = start + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        kept = (distances > 0) & (collection.column(layout.STATE, found) == WEIGHTED)
-        if asked.own is not None:
-            kept &= found != asked.own[at]
-        chosen = _a_few(at[kept], generator)
-        places.append(at[kept][chosen])
-        ordinals.append(found[kept][chosen])
-    at, found = np.concatenate(places), np.concatenate(ordinals)
-    left, right = asked.weights[at], _weights(collection, found)
-    pairs = SampledPairs(bits[at], volatility.levels(left), fingerprints_of(right))
-    return pairs, left, right
-
-
-def _a_few(places: I64, generator: np.random.Generator) -> I64:
-    """Return at most `MATCHES_MOST` positions of each of some ascending places, at random."""
-    order = np.lexsort((generator.random(len(places)), places))
-    first = np.searchsorted(places, places)
-    found: I64 = order[np.arange(len(places)) - first < MATCHES_MOST]
+def _drawn(collection: Collection, count: int, generator: np.random.Generator) -> U32:
+    """Return the ordinals of about `count` documents with weights, in random order, each once."""
+    every = collection.next_ordinal
+    if every <= count:
+        chosen = generator.permutation(every)
+    else:
+        chosen = generator.permutation(sorted_unique(generator.integers(0, every, count)))
+    ordinals = chosen.astype(np.uint32)
+    if collection.dead is not None:
+        ordinals = ordinals[~is_set(collection.dead, ordinals)]
+    found: U32 = ordinals[collection.column(layout.STATE, ordinals) == WEIGHTED]
     return found
 
 
-def _evidence(
-    found: list[tuple[SampledPairs, F64, F64]],
-    documents: int,
-    distance: int,
+def _pairs(
+    collection: Collection,
+    weights: F64,
+    own: U32,
+    criterion: Criterion,
+    flips: tuple[int, ...] | None,
     generator: np.random.Generator,
-) -> FlipEvidence:
-    """Return the pairs of all groups, in random order, and the model learnt from them."""
-    left, right = (np.concatenate([each[side] for each in found]) for side in (1, 2))
-    model = volatility.fit(left, right, documents=documents, distance=distance, step=STORED_STEP)
-    pairs = joined([each[0] for each in found])
-    kind = np.repeat(np.arange(len(found)), [len(each[0]) for each in found])
-    order = generator.permutation(len(pairs))
-    pairs, kind = pairs.taken(order), kind[order]
-    groups = tuple(np.flatnonzero(kind == number) for number in range(len(found)))
-    costs = volatility.costs(model)
-    return FlipEvidence(pairs, distances(pairs), costs, is_measured=True, groups=groups)
+) -> SampledPairs:
+    """Return pairs of some stored documents and any others within the distance.
+
+    `flips` of each table; None: the documents are compared with all.  Then, if that gives too few
+    pairs to be sure of the recall, those that are a little further apart are returned, too.
+    """
+    assert criterion.distance is not None
+    limit = criterion.distance + (WIDER if flips is None else 0)
+    bits = fingerprints_of(weights)
+    tables = collection.scanned() if flips is None else collection.tables()
+    places, ordinals = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
+    for start in range(0, len(bits), PART):
+        part = bits[start : start + PART]
+        if flips is None:
+            asked = tables.scan(part, distance=limit, first=False, after=None)
+        else:
+            asked = tables.lookup(part, distance=limit, flips=flips, first=False, after=None)
+        offsets, found, differing = asked
+        at = start + np.repeat(np.arange(len(part)), np.diff(offsets))
+        kept = (differing > 0) & (found != own[at])
+        places.append(at[kept])
+        ordinals.append(found[kept])
+    at, found = np.concatenate(places), np.concatenate(ordinals)
+    stored = np.asarray(collection.column(layout.FINGERPRINT, found), np.uint64)
+    every = SampledPairs(bits[at], volatility.levels(weights)[at], stored)
+    near = every
+    for further in range(limit - criterion.distance + 1):
+        chosen = np.flatnonzero(distances(every) <= criterion.distance + further)
+        near = every.taken(generator.permutation(chosen)[:PAIRS])
+        count = near.query_count
+        if least_reached(criterion.recall, count, LIKELY) <= count:
+            break
+    return near
 
 
 def _weights(collection: Collection, ordinals: U32) -> F64:

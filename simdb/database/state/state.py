@@ -423,8 +423,11 @@ class State:
         plans = view.swept_plans if is_swept else view.plans.of_criteria
         plan = plans.get(criterion)
         if plan is None:
-            population = self.population(criterion, is_swept=is_swept)
-            plan = choose(criterion, population, view.calibration, delays_of(view.calibration))
+            population, known = self._population(criterion, is_swept=is_swept), view.calibration
+            plan = choose(criterion, population, known, delays_of(known))
+            if plan.probing is not None:
+                seen = self._with_glimpse(criterion, population)
+                plan = choose(criterion, seen, known, delays_of(known))
             if is_swept:
                 view.swept_plans[criterion] = plan
             else:
@@ -435,17 +438,29 @@ class State:
         self, criterion: Criterion, *, is_swept: bool = False
     ) -> Population | BandedPopulation:
         """Return what the planner must know of this state; `is_swept`: to find all pairs."""
+        return self._with_glimpse(criterion, self._population(criterion, is_swept=is_swept))
+
+    def _population(
+        self, criterion: Criterion, *, is_swept: bool = False
+    ) -> Population | BandedPopulation:
+        """Return it without a sample, which only a plan by probing needs."""
         view, source = self.view, self.source
         population = view.kind.population(view, source, criterion, is_swept=is_swept)
-        is_wanted = wants_glimpse(criterion, view.calibration)
-        # A glimpse reads all fingerprints.
-        if is_wanted and criterion.distance and source.width and not source.is_larger_than_memory:
-            seen = glimpse(self, criterion.distance, is_stored=criterion.is_stored)
-            population = population.with_glimpse(seen)
         if is_swept or not source.is_larger_than_memory:
             return population
         runs = view.sealed.entry_count / max(view.sealed.largest, 1)
         return replace(population, paging=Paging(source.data_bytes, source.memory_bytes, runs))
+
+    def _with_glimpse(
+        self, criterion: Criterion, population: Population | BandedPopulation
+    ) -> Population | BandedPopulation:
+        """Return the population with a sample of the collection, if plans need one."""
+        known, source = self.view.calibration, self.source
+        # A sample is drawn from here and there.
+        if not source.width or source.is_larger_than_memory or not wants_glimpse(criterion, known):
+            return population
+        noise = None if known is None else known.noise
+        return population.with_glimpse(glimpse(self, criterion, population, noise))
 
     def _made_source(self) -> Source:
         holder = self._holder
