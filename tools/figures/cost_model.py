@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.options import TABLES_MAX, Options
-from simdb.plan.calibration import USUAL_DELAYS, Delays, edits
+from simdb.plan.calibration import USUAL_DELAYS, Delays, evidence
 from simdb.plan.problem import FINGERPRINT_BYTES
 from simdb.plan.recall import reach
 
@@ -207,13 +207,12 @@ def table(
 def attempts(distance: int, recall: float, header_bits: int) -> float:
     """Return k: how many headers PSM asks for in the mean to reach `recall`, or all it can.
 
-    The matches are taken to be edits of every strength; in the paper k is 6 to 23 for headers of 16
-    to 26 bits (Figure 5(a)), and here 12 to 52.
+    The matches are those of the prior; in the paper k is 6 to 23 for headers of 16 to 26
+    bits (Figure 5(a)), and here 7 to 32.
     """
     most = float(attempts_max(header_bits, distance))
-    found = reach(
-        edits(distance), (ALL_BITS,), header_bits=header_bits, limit=distance, wanted=recall
-    )
+    supposed = evidence(None, None, distance, is_stored=False)
+    found = reach(supposed, (ALL_BITS,), header_bits=header_bits, limit=distance, wanted=recall)
     return max(most if found is None else min(found.probes, most), 1.0)
 
 
