@@ -39,7 +39,7 @@ PROBABILITY_MIN = 1e-9
 # Stored weights are odd whole numbers; each stands for an interval of this width.
 STORED_STEP = 2.0
 # Near-duplicates are at these cosines, each as likely, unless more is known.
-COSINES = np.linspace(0.9, 0.999, 12)
+COSINES = np.linspace(0.9, 0.995, 12)
 # A share from at least so many differences is trusted; for larger levels the tail is exponential.
 TAIL_COUNT = 32
 # No weight of two documents of 256 weights differs by more than 2 * sqrt(256) units.

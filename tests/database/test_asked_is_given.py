@@ -80,13 +80,13 @@ def edited(generator, text, share):
 @over("length", [12, 150])
 def test_edited_texts_of_words_with_few_frequent_ones_are_found(weighting, length):
     generator = np.random.default_rng(length)
-    texts = [words(generator, length) for _ in range(3000)]
-    texts += [edited(generator, text, 0.05) for text in texts[:1000]]
+    texts = [words(generator, length) for _ in range(1500)]
+    texts += [edited(generator, text, 0.05) for text in texts[:700]]
     # A third are near by accident, as they share one of a few frames.
     frames = [words(generator, length) for _ in range(20)]
-    texts += [edited(generator, frames[at % 20], 0.25) for at in range(1500)]
-    asked = [edited(generator, text, 0.04) for text in texts[:3000]]
-    asked += [edited(generator, frames[at % 20], 0.25) for at in range(500)]
+    texts += [edited(generator, frames[at % 20], 0.25) for at in range(700)]
+    asked = [edited(generator, text, 0.04) for text in texts[:1500]]
+    asked += [edited(generator, frames[at % 20], 0.25) for at in range(200)]
     stored, questions = ([" ".join(text) for text in each] for each in (texts, asked))
     sketch = SKETCHES[weighting]
     if weighting == "tf-idf":
@@ -100,8 +100,8 @@ def test_edited_texts_of_words_with_few_frequent_ones_are_found(weighting, lengt
         counts = [
             checked(database, questions, recall, method, distance)
             for recall in (0.9, 0.95, 0.99)
-            for method in ("psm", "multiprobe", "auto")
+            for method in ("psm", "multiprobe")
             for distance in (3, 5)
         ]
 
-    assert max(counts) >= 60
+    assert max(counts) >= 30

@@ -178,7 +178,7 @@ def test_an_estimate_of_recall_is_called_one_and_is_cautious():
 @over("noise", [0.05, 0.08, 0.12, 0.2])
 @over("distance", [3, 4, 6])
 def test_the_prior_finds_what_was_asked_of_edits_of_every_strength(noise, distance):
-    """4,000 pairs that differ; a share of .94 found of .95 asked has a chance below .002."""
+    """Of 4,000 pairs that differ, of .95 asked less than .94 are found with a chance below .002."""
     generator = np.random.default_rng(7)
     weights = generator.standard_normal((20_000, 64))
     changed = weights + noise * generator.standard_normal(weights.shape)
@@ -195,7 +195,7 @@ def test_the_prior_finds_what_was_asked_of_edits_of_every_strength(noise, distan
 
 @over("distance", [1, 3, 6, 8])
 @over("recall", [0.8, 0.95, 0.99])
-@over("count", [10_000, 10_000_000, 1_000_000_000, 4_000_000_000])
+@over("count", [10_000, 10_000_000, 4_000_000_000])
 def test_a_distance_is_answered_at_its_recall_whatever_is_cheapest(distance, recall, count):
     asked = replace(by_distance(distance, recall=recall), is_weighted=True)
 
