@@ -58,13 +58,10 @@ cdef extern from "sort.h" nogil:
     )
 
 cdef extern from "tags.h" nogil:
-    enum:
-        ARRANGE_SEGMENT
-
     void arrange_tags(const uint64_t *keys, int64_t count, int header_bits, uint16_t *out)
     int64_t arrange_fingerprints(
         const uint32_t *ordinals, int64_t count, uint64_t start, const uint64_t *const *segments,
-        uint64_t stored, uint64_t *out
+        int segment_bits, uint64_t stored, uint64_t *out
     )
 
 cdef extern from "bins.h" nogil:

@@ -93,8 +93,8 @@ def tags(keys: U64, header_bits: int, out: U16) -> None:
 def gather(ordinals: U32, start: int, segments: Sequence[U64], out: U64) -> None:
     """Write the fingerprint of each ordinal.
 
-    The fingerprint of ordinal o is segments[i // 2**20][i % 2**20] with i = o - start; each array
-    but the last has 2**20.  Raises CorruptError if an ordinal has none.
+    The fingerprint of ordinal o is segments[i // s][i % s] with i = o - start; each array but the
+    last has s of them, a power of two.  Raises CorruptError if an ordinal has none.
     """
 
 def first_descent(keys: U64) -> int:

@@ -207,13 +207,17 @@ def gather(
     cdef int64_t wrong
     cdef Py_ssize_t i = 0
     arrays = list(segments)
+    cdef uint64_t whole = len(arrays[0]) if len(arrays) > 1 else 1 << 32
+    cdef int bits = whole.bit_length() - 1
+    if whole == 0 or whole & (whole - 1) != 0:
+        raise ValueError(f"segments have {whole} fingerprints, not a power of two")
     places = np.zeros(len(arrays) + 1, np.uintp)
     cdef size_t[::1] addresses = places
     check_room(out.shape[0], ordinals.shape[0], "fingerprints")
     for i in range(len(arrays)):
         segment = arrays[i]
-        if stored != <uint64_t> i * ARRANGE_SEGMENT or segment.shape[0] > ARRANGE_SEGMENT:
-            raise ValueError(f"segments but the last must have {ARRANGE_SEGMENT} fingerprints each")
+        if stored != i * whole or <uint64_t> segment.shape[0] > whole:
+            raise ValueError(f"segments but the last must have {whole} fingerprints each")
         stored += <uint64_t> segment.shape[0]
         if segment.shape[0]:
             addresses[i] = <size_t> &segment[0]
@@ -221,8 +225,8 @@ def gather(
         return
     with nogil:
         wrong = arrange_fingerprints(
-            &ordinals[0], ordinals.shape[0], start, <const uint64_t *const *> &addresses[0], stored,
-            &out[0]
+            &ordinals[0], ordinals.shape[0], start, <const uint64_t *const *> &addresses[0], bits,
+            stored, &out[0]
         )
     if wrong >= 0:
         raise CorruptError(f"ordinal {ordinals[wrong]} has no fingerprint")

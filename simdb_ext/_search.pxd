@@ -56,9 +56,6 @@ cdef extern from "found.h" nogil:
 
 
 cdef extern from "lookup.h" nogil:
-    enum:
-        SEARCH_SEGMENT_BITS
-
     struct search_column:
         const uint64_t *keys
         const uint16_t *tags
@@ -66,6 +63,7 @@ cdef extern from "lookup.h" nogil:
         const uint32_t *directory
         uint64_t count
         const uint64_t *const *segments
+        uint32_t segment_bits
         uint64_t first
         uint64_t stored
         uint32_t table

@@ -85,9 +85,9 @@ class Tables:
         directory has 2**header_bits + 1 entries, with header_bits from 0 to 32.
         In a table of headers: tags, the 16 bits of each key that follow its header; ordinals and
         directory; the first ordinal of the run; and the fingerprints (not permuted) of all ordinals
-        from there on, in arrays that each but the last have 2**20 of them.  An entry whose ordinal
-        has no fingerprint there is never returned.  Scans need keys: `scan`, `nearest` and
-        `lookup_bands` raise ValueError.
+        from there on, in arrays that each but the last have the same power of two of them.  An
+        entry whose ordinal has no fingerprint there is never returned.  Scans need keys: `scan`,
+        `nearest` and `lookup_bands` raise ValueError.
         A run that has entries in its first table only is compared one by one, as the delta is, if
         that is a table of keys; they need not be sorted.
         `delta`: the delta, fingerprints (not permuted) and ordinals in any order, searched one by

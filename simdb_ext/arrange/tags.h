@@ -5,14 +5,13 @@
 
 #include <stdint.h>
 
-enum { ARRANGE_SEGMENT = 1 << 20 }; /* fingerprints in each segment but the last */
-
 /* Write the 16 bits of each key that follow its first `header_bits`, at most 48. */
 void arrange_tags(const uint64_t *keys, int64_t count, int header_bits, uint16_t *out);
 
 /* Write the fingerprint of each ordinal; the `stored` fingerprints from ordinal `start` on lie in
-   segments.  Return -1, or the place of the first ordinal that has no fingerprint. */
+   segments of 2**segment_bits.  Return -1, or the place of the first ordinal without one. */
 int64_t arrange_fingerprints(const uint32_t *ordinals, int64_t count, uint64_t start,
-                       const uint64_t *const *segments, uint64_t stored, uint64_t *out);
+                             const uint64_t *const *segments, int segment_bits, uint64_t stored,
+                             uint64_t *out);
 
 #endif

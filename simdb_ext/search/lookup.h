@@ -11,10 +11,7 @@
 
 #include "found.h"
 
-enum {
-    SEARCH_SEGMENT_BITS = 20, /* log2 of the fingerprints in each segment but the last */
-    SEARCH_TAG_BITS = 16
-};
+enum { SEARCH_TAG_BITS = 16 };
 
 /* The part of a run that is searched: the buckets that begin at the `length` directory entries from
    `start` on, and for a scan the positions from `first` to `last`. */
@@ -33,7 +30,8 @@ struct search_column {
     const uint32_t *ordinals;
     const uint32_t *directory;
     uint64_t count;
-    const uint64_t *const *segments; /* fingerprints by ordinal, 2**SEARCH_SEGMENT_BITS in each */
+    const uint64_t *const *segments; /* fingerprints by ordinal */
+    uint32_t segment_bits;           /* log2 of the fingerprints in each segment but the last */
     uint64_t first;                  /* ordinal of the first fingerprint */
     uint64_t stored;                 /* fingerprints in all segments */
     struct search_window window;

@@ -71,17 +71,16 @@ static void accept_located(struct search_probing *probing)
    before.  A damaged ordinal hides an entry but cannot lead beyond the fingerprints. */
 static void locate_noted(struct search_probing *probing)
 {
-    const uint64_t within = ((uint64_t)1 << SEARCH_SEGMENT_BITS) - 1;
-
     accept_located(probing);
     for (size_t i = 0; i < probing->noted_count; i++) {
         const struct search_noted *noted = &probing->noted[i];
         const struct search_column *column = noted->column;
         uint64_t place = *noted->ordinal - column->first;
+        uint64_t within = ((uint64_t)1 << column->segment_bits) - 1;
         if (place >= column->stored)
             continue;
         const uint64_t *fingerprint =
-            column->segments[place >> SEARCH_SEGMENT_BITS] + (place & within);
+            column->segments[place >> column->segment_bits] + (place & within);
         __builtin_prefetch(fingerprint);
         probing->located[probing->located_count++] =
             (struct search_located){column, fingerprint, *noted->ordinal, noted->query};

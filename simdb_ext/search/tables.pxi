@@ -47,6 +47,14 @@ cdef size_t segments_of(runs) except? 0:
     return sum([len(table[4]) for run in runs for table in run if len(table) > 3])
 
 
+cdef uint32_t segment_bits_of(arrays) except? 0:
+    """Return log2 of the length of each array but the last; ValueError if it is no power of two."""
+    cdef uint64_t length = 1 << 32 if len(arrays) < 2 else len(arrays[0])
+    if length == 0 or length & (length - 1) != 0:
+        raise ValueError(f"segments have {length} entries, not a power of two")
+    return <uint32_t> (length.bit_length() - 1)
+
+
 cdef list sorted_rows(search_found *found):
     """Return (ordinal, distance) of each match of one query, sorted."""
     cdef size_t i
@@ -134,9 +142,11 @@ cdef class Tables:
     cdef int take_fingerprints(self, object start, object arrays, search_column *column,
                                const uint64_t **segments) except -1:
         """Set where the fingerprints of a table of headers are."""
-        cdef uint64_t length, whole = <uint64_t> 1 << SEARCH_SEGMENT_BITS
+        cdef uint64_t length, whole
         cdef size_t i
         column.first, column.stored, column.segments = start, 0, segments
+        column.segment_bits = segment_bits_of(arrays)
+        whole = <uint64_t> 1 << column.segment_bits
         for i in range(<size_t> len(arrays)):
             if column.stored != i * whole:
                 raise ValueError(f"segment {i - 1} is not the last, but has not {whole} entries")

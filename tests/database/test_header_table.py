@@ -52,9 +52,15 @@ def found_by(database, **asked):
     return [[(match.distance, match.id) for match in row] for row in found]
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    path = tmp_path_factory.mktemp("one") / "db"
+@pytest.fixture(autouse=True)
+def short_segments(monkeypatch):
+    """Cut runs into several segments."""
+    monkeypatch.setattr(layout, "SEGMENT_ORDINALS", 32)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "db"
     with simdb.open(path, options=ONE) as database:
         fill(database)
         assert len(database.stats().runs) > 1
@@ -147,6 +153,8 @@ def test_a_transaction_sees_what_it_has_staged_and_others_do_not(open_database):
 
 READER = """
 import sys, numpy, simdb
+from simdb.storage import layout
+layout.SEGMENT_ORDINALS = 32
 with simdb.open(sys.argv[1], "r") as database:
     asked = numpy.array([int(sys.argv[2])], "u8")
     print(database.query_many(asked, distance=3, recall=1).ids.tolist())
@@ -162,7 +170,8 @@ def test_another_process_reads_it(path):
 
 
 @pytest.mark.slow
-def test_a_run_of_several_segments_is_gathered_across_them(tmp_path):
+def test_a_run_of_several_segments_is_gathered_across_them(tmp_path, monkeypatch):
+    monkeypatch.undo()
     count = layout.SEGMENT_ORDINALS + 1000
     bits = np.random.default_rng(4).integers(0, 2**64, count, np.uint64)
     bits[-500:] = bits[:500] ^ np.uint64(1 << 63)

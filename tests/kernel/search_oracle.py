@@ -9,7 +9,7 @@ import numpy as np
 
 from simdb.core.bits import ALL_BITS
 
-SEGMENT = 1 << 20
+SEGMENT = 16
 
 
 @cache

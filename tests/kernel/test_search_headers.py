@@ -228,18 +228,19 @@ def test_large_batches_find_what_tables_of_keys_find(search, cap):
         assert looked == expected
 
 
-def test_fingerprints_are_found_in_every_segment(search):
-    start, count = 5_000_000, oracle.SEGMENT + 3
+@over("whole", [1, 16, 1 << 20])
+def test_fingerprints_are_found_in_every_segment(search, whole):
+    start, count = 5_000_000, whole + min(whole, 3)
     fingerprints = np.random.default_rng(4).integers(0, 1 << 64, count, np.uint64, endpoint=False)
     order = np.argsort(fingerprints).astype(np.uint32)
     directory, tags = np.empty((1 << 20) + 1, np.uint32), np.empty(count, np.uint16)
     kernel.directory(fingerprints[order], 20, directory)
     kernel.tags(fingerprints[order], 20, tags)
-    segments = [fingerprints[: oracle.SEGMENT], fingerprints[oracle.SEGMENT :]]
+    segments = [fingerprints[:whole], fingerprints[whole:]]
     table = (tags, order + np.uint32(start), directory, start, segments)
     tables = search.Tables([ALL_BITS], [[table]], NO_ENTRIES, None)
 
-    places = [0, 1, oracle.SEGMENT - 1, oracle.SEGMENT, count - 1]
+    places = [0, 1, whole - 1, whole, count - 1]
     found = [tables.lookup_one(int(fingerprints[at]) ^ 1, 1, 1, 0) for at in places]
 
     assert found == [[(start + at, 1)] for at in places]
@@ -279,18 +280,17 @@ def test_a_table_of_headers_says_what_it_lacks(search):
             each.nearest(query, 1)
         with pytest.raises(ValueError, match="no keys"):
             search.lookup_bands([each], query, 5)
-    with pytest.raises(ValueError, match="segment 0 is not the last"):
-        search.Tables(
-            [ALL_BITS], [[(tags, ordinals, directory, 0, segments * 2)]], NO_ENTRIES, None
-        )
+    for lengths, message in (
+        ([2, 1, 2], "segment 1 is not the last"),
+        ([2, 3], "segment 1 has 3 entries, over 2"),
+        ([3, 1], "3 entries, not a power of two"),
+        ([0, 1], "0 entries, not a power of two"),
+    ):
+        wrong = [np.zeros(length, np.uint64) for length in lengths]
+        with pytest.raises(ValueError, match=message):
+            search.Tables([ALL_BITS], [[(tags, ordinals, directory, 0, wrong)]], NO_ENTRIES, None)
     with pytest.raises(ValueError, match="2 bytes"):
         search.Tables([ALL_BITS], [[(query, ordinals, directory, 0, segments)]], NO_ENTRIES, None)
-    with pytest.raises(ValueError, match="1048577 entries"):
-        search.Tables(
-            [ALL_BITS],
-            [[(tags, ordinals, directory, 0, [np.zeros(oracle.SEGMENT + 1, np.uint64)])]],
-            NO_ENTRIES, None,
-        )  # fmt: skip
 
 
 @over("header_bits", [0, 1, 17, 28, 32])
@@ -318,5 +318,7 @@ def test_gathering_refuses_ordinals_without_a_fingerprint(arrange):
     for ordinals, segments in (([4, 5, 5], [stored]), ([5, 5, 15], [stored]), ([5, 5, 5], [])):
         with pytest.raises(CorruptError, match="has no fingerprint"):
             arrange.gather(np.array(ordinals, np.uint32), 5, segments, out)
-    with pytest.raises(ValueError, match="1048576"):
-        arrange.gather(np.zeros(3, np.uint32), 0, [stored, stored], out)
+    for lengths in ([10, 10], [0, 1], [4, 3, 4], [4, 5]):
+        wrong = [stored[:length] for length in lengths]
+        with pytest.raises(ValueError, match="fingerprints"):
+            arrange.gather(np.zeros(3, np.uint32), 0, wrong, out)

@@ -49,7 +49,8 @@ def both(fingerprints, width, start=7):
     keys, ordinals = fingerprints.copy(), np.arange(start, start + len(fingerprints), dtype="u4")
     whole = make_table(keys, ordinals, width)
     tags = np.array([key << width & (1 << 64) - 1 for key in keys.tolist()], np.uint64)
-    segments = [fingerprints.copy()]
+    cuts = range(0, len(fingerprints), 16)
+    segments = [fingerprints[at : at + 16].copy() for at in cuts]
     return whole, header_table(
         (tags >> np.uint64(48)).astype(np.uint16), ordinals, whole.directory, start, segments
     )
