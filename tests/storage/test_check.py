@@ -1,5 +1,8 @@
 """The check finds stored values that are well-formed but wrong, and names each."""
 
+import errno
+import os
+
 import numpy as np
 import pytest
 from stored_values import (
@@ -14,7 +17,7 @@ from stored_values import (
 )  # fmt: skip
 
 import simdb
-from simdb.storage import codec, layout
+from simdb.storage import codec, layout, pages
 
 
 @pytest.fixture
@@ -108,6 +111,20 @@ def test_ids_whose_offsets_are_damaged_are_found_and_the_check_goes_on(damaged):
     change_array(damaged, layout.DOCUMENTS, b"offs", key, swap, "<u4")
 
     assert any(finding.startswith("ids:") for finding in findings(damaged))
+
+
+def test_a_deep_check_without_a_file_descriptor_names_the_database(damaged, monkeypatch):
+    """Seen in the fuzz program: every open file of the process was in use."""
+
+    def refuse(path, *rest):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pages.os, "open", refuse)
+        with pytest.raises(simdb.Error, match=r"data\.mdb"):
+            list(damaged.check(deep=True))
+
+    assert findings(damaged) == []
 
 
 def test_a_checksum_that_differs_is_found_without_deep_too(damaged):

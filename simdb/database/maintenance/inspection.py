@@ -42,6 +42,7 @@ from simdb.storage import (
     live_count,
     problems_of_pages,
     table_names,
+    translated,
 )
 
 REOPEN = "close the database in every process, then open it again"
@@ -107,7 +108,8 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
             return  # other files have their names now
         if deep:
             path = os.path.join(store.environment.path, DATA_FILE)
-            problems = list(problems_of_pages(path))
+            with translated(path):
+                problems = list(problems_of_pages(path))
             yield from (Finding(DATA_FILE, problem, checks.RESTORE) for problem in problems)
             if problems:
                 return  # LMDB would follow the pages wherever they lead
