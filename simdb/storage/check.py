@@ -18,6 +18,7 @@ from simdb.core.dtypes import U8, U32, U64
 from simdb.core.errors import CorruptError, FormatError
 from simdb.core.options import Options
 from simdb.core.reports import Finding
+from simdb.core.threads import parts_of
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents, all_names, idf_checksum, table_names
 from simdb.storage.environment import (
@@ -29,7 +30,7 @@ from simdb.storage.merge import differences, written_keys
 from simdb.storage.metadata import check_features, decode_block, decode_times
 from simdb.storage.passages import check_passages
 from simdb.storage.run import Run
-from simdb.storage.table import Table, stored_bits, tags_of
+from simdb.storage.table import PART_ENTRIES, Table, stored_bits, tags_of
 from simdb.storage.tombstones import is_deleted
 
 RESTORE = (
@@ -283,7 +284,8 @@ def _check_members(
     if not inside.all():
         yield Finding(place, f"has ordinals outside {start} .. {run.info.stop}", REBUILD)
         return
-    if not np.array_equal(keys[table.ordinals - start], table.keys):
+    parts = parts_of(len(table.keys), 1, most=PART_ENTRIES)
+    if any((keys[table.ordinals[part] - start] != table.keys[part]).any() for part in parts):
         yield Finding(place, "has keys that do not fit the columns", REBUILD)
     live = expected[~is_deleted(contents.dead, expected)]
     is_held, is_expected = np.zeros((2, len(run.info)), np.bool_)

@@ -84,10 +84,8 @@ class Table(NamedTuple):
     @property
     def entries(self) -> Entries:
         """Number and sum of the entries."""
-        starts = range(0, len(self.ordinals), PART_ENTRIES)
-        parts = (slice(start, start + PART_ENTRIES) for start in starts)
-        each = (entries_of(self.keys[part], self.ordinals[part]) for part in parts)
-        return joint([NO_ENTRIES, *each])
+        parts = parts_of(len(self.ordinals), 1, most=PART_ENTRIES)
+        return joint(entries_of(self.keys[part], self.ordinals[part]) for part in parts)
 
     @property
     def width(self) -> int:

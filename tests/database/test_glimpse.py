@@ -165,3 +165,16 @@ def test_only_a_search_for_a_distance_by_weights_draws_a_sample():
         {"is_weighted": False},
     ):  # fmt: skip
         assert not wants_glimpse(replace(usual, **changed), None)
+
+
+@pytest.mark.parametrize("method", ["psm", "multiprobe"])
+@pytest.mark.parametrize("distance", [63, 64])
+def test_pairs_are_never_sought_further_apart_than_all_bits(distance, method):
+    """Found by the fuzz program: pairs were asked for within 66 bits."""
+    documents = fingerprints(np.random.default_rng(3).standard_normal((100, 128)))
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(range(100), documents)
+
+        found = database.query(documents[0], distance=distance, recall=0.6, search=method)
+
+    assert len(found) > 60

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from simdb.core.arrays import WEIGHTED, sorted_unique
-from simdb.core.bits import is_set
+from simdb.core.bits import FINGERPRINT_BITS, is_set
 from simdb.core.dtypes import F64, U8, U32, Array
 from simdb.core.options import AUTO, BPHS
 from simdb.core.vector_form import fingerprints_of, unpack
@@ -148,7 +148,7 @@ def _pairs(
     pairs to be sure of the recall, those that are a little further apart are returned, too.
     """
     assert criterion.distance is not None
-    limit = criterion.distance + (WIDER if flips is None else 0)
+    limit = min(criterion.distance + (WIDER if flips is None else 0), FINGERPRINT_BITS)
     bits = fingerprints_of(weights)
     tables = collection.scanned() if flips is None else collection.tables()
     places, ordinals = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
