@@ -23,6 +23,7 @@ SIZES = {
         "--by distance --documents 200 --queries 30 --recalls .95",
     ],
     "quality": [f"CORPORA --method {each}" for each in ("dimensions", "minhash")],
+    "order": ["CORPORA --hashes 12 --halves 1 --pairs 30 --least 3"],
     "matches": ["-n 40"],
     "large": ["--documents 3k --noise .12 --tables psm psm-2 bphs4 --batches 16 --queries 200"],
 }
