@@ -71,6 +71,7 @@ def calibrate(
     *,
     sample: int | None = None,
     documents: list[str] | None = None,
+    noise: float | None = None,
     seed: Natural = 0,
     text_field: str | None = None,
     format: FormatName | None = None,
@@ -80,8 +81,10 @@ def calibrate(
     allow: list[str] | None = None,
 ) -> None:
     """Learn from a sample how similar documents differ, so that queries need less searching."""
-    if sample is not None and documents:
-        raise simdb.OptionError("calibrate takes either --sample N or --documents SOURCE, not both")
+    if sum((sample is not None, bool(documents), noise is not None)) > 1:
+        raise simdb.OptionError(
+            "calibrate takes one of --sample N, --documents SOURCE or --noise NUMBER, not both"
+        )
     given_as = TextOptions(
         text_field=text_field, format=format, encoding=encoding, errors=errors, on_error=on_error
     )
@@ -95,7 +98,7 @@ def calibrate(
                 intake = Intake.of(documents, reading, progress, excluded=[db])
                 given = list(_texts_of(intake, database.options.sketch))
                 skipped = intake.skipped
-        made = database.calibrate(sample if given is None else given, seed=seed)
+        made = database.calibrate(sample if given is None else given, noise=noise, seed=seed)
         _print_calibration(database, made)
     if skipped:
         raise Exit(FINDINGS)
@@ -143,6 +146,7 @@ def _print_calibration(database: simdb.Database, made: Any) -> None:
     similarity = database.options.similarity
     counts = {
         "pairs": len(made.pairs),
+        **({} if made.noise is None else {"noise": made.noise}),
         "queries": made.query_count,
         "documents": made.document_count,
         "similarity": similarity,

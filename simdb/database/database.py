@@ -183,7 +183,12 @@ class Database(Writing[IdT]):
         return maintenance.inspection.header_fill(self._store)
 
     def calibrate(
-        self, sample: Any = None, *, seed: int = 0, errors: ErrorsName = "strict"
+        self,
+        sample: Any = None,
+        *,
+        noise: float | None = None,
+        seed: int = 0,
+        errors: ErrorsName = "strict",
     ) -> Calibration:
         """Learn how similar documents differ here, so that queries probe no more than necessary.
 
@@ -192,12 +197,18 @@ class Database(Writing[IdT]):
         more.  The calibration is stored with the speed of this machine and used from then on; see
         `plan`.  With cross-polytope tables, only search="psm", "multiprobe" and `distance` use it.
 
+        `noise`, from .05 to .3, says by hand how documents differ, for queries by `distance`: it is
+        the standard deviation of the change of a projection, over that of the projection itself.
+        Nothing is sampled, and it holds for all documents, whatever is inserted later.
+
         A calibration does not cover documents inserted later.  Queries compare these one by one, or
         search as if there were no calibration if that is faster, until the next `calibrate` or
         `compact`, which calibrates again if much is new.
         """
         self._check_writable()
-        return maintenance.calibration.calibrate(self._store, sample, seed, errors=errors)
+        return maintenance.calibration.calibrate(
+            self._store, sample, seed, noise=noise, errors=errors
+        )
 
     def compact(self, *, threads: int | None = None) -> "Compaction":
         """Merge all runs into one, drop deleted documents, and shrink the file.

@@ -16,6 +16,8 @@ from simdb.plan.banding import (
 )
 from simdb.plan.bands import BandedPopulation as BandedPopulation
 from simdb.plan.calibration import (
+    NOISE_LEAST as NOISE_LEAST,
+    NOISE_MOST as NOISE_MOST,
     QUERIES_LEAST as QUERIES_LEAST,
     SAMPLED_DISTANCE as SAMPLED_DISTANCE,
     USUAL_DELAYS as USUAL_DELAYS,
@@ -26,6 +28,7 @@ from simdb.plan.calibration import (
     decode_calibration as decode_calibration,
     delays_of as delays_of,
     encode_calibration as encode_calibration,
+    is_noise as is_noise,
 )
 from simdb.plan.chance import firm_distance as firm_distance, odd_distance as odd_distance
 from simdb.plan.nearest import (

@@ -44,6 +44,8 @@ PRIOR_CAUTION = 3
 EVEN = 0.5
 # Few of the bits within such a distance say little of how much a document changed.
 NEARBY = 2
+# A noise that a caller can give.
+NOISE_LEAST, NOISE_MOST = 0.05, 0.3
 # Ordinals are uint32.
 ORDINAL_COUNT_MAX = 1 << 32
 
@@ -78,7 +80,8 @@ class Calibration:
     whether the query side is a stored document; `document_count`: documents in the collection;
     `query_count`: documents whose similar ones were searched for the sample; `covered`: documents
     with ordinals below this were stored when the calibration was made; `delays`: measured on the
-    machine that made it.
+    machine that made it.  `noise`: of changes, if the caller gave it in place of a sample; it holds
+    for all documents, whenever they are inserted.
     """
 
     model: VolatilityModel
@@ -227,6 +230,7 @@ def encode_calibration(calibration: Calibration) -> dict[str, Any]:
         "query_count": calibration.query_count,
         "covered": calibration.covered,
         "delays": asdict(calibration.delays),
+        **({} if calibration.noise is None else {"noise": calibration.noise}),
     }
 
 
@@ -265,6 +269,9 @@ def _decoded(stored: Mapping[str, Any], is_unmoved: bool) -> Calibration:
         or len(levels) != FINGERPRINT_BITS * count
     ):
         raise CorruptError("the stored calibration has columns of unequal lengths")
+    noise = stored.get("noise")
+    if noise is not None and not is_noise(noise):
+        raise CorruptError(f"the stored calibration has the noise {noise!r}")
     pairs = SampledPairs(queries, levels.reshape(count, FINGERPRINT_BITS), others)
     return Calibration(
         volatility.decode(stored["model"]),
@@ -275,7 +282,14 @@ def _decoded(stored: Mapping[str, Any], is_unmoved: bool) -> Calibration:
         a_whole(stored["query_count"], ORDINAL_COUNT_MAX),
         covered_by(stored, is_unmoved=is_unmoved),
         _decode_delays(a_map(stored.get("delays", {}))),
+        noise,
     )
+
+
+def is_noise(value: object) -> bool:
+    """Return whether a value is a number that a noise can be."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and NOISE_LEAST <= value <= NOISE_MOST  # type: ignore[operator]
 
 
 def _decode_delays(stored: Mapping[str, Any]) -> Delays:

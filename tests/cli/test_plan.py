@@ -83,6 +83,18 @@ def test_calibrate_shows_counts_and_the_cost_of_queries(simdb_run, filled):
     assert "300 sampled pairs" in curve[0]["reason"]
 
 
+def test_calibrate_takes_a_noise_by_hand(simdb_run, filled):
+    ran = simdb_run("calibrate", "db", "--noise", 0.12)
+    wrong = simdb_run("calibrate", "db", "--noise", 0.5)
+    both = simdb_run("calibrate", "db", "--noise", 0.1, "--sample", 5)
+    plan = simdb_run("plan", "db", "--distance", 3, "--search", "psm").rows[0]
+
+    assert (ran.code, ran.rows[0]["noise"], ran.rows[0]["pairs"]) == (0, 0.12, 0)
+    assert "noise 0.12 as given" in plan["reason"]
+    assert (wrong.code, both.code) == (2, 2)
+    assert "from 0.05 to 0.3" in wrong.notes
+
+
 def test_calibrate_takes_the_documents_of_a_source(simdb_run, filled, write_lines):
     ran = simdb_run("calibrate", "db", "--documents", filled)
     bad = simdb_run(

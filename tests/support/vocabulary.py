@@ -69,7 +69,7 @@ CARE: dict[str, tuple[str, ...]] = {
     "check": ("deep",),
     "advice": (),
     "header_fill": (),
-    "calibrate": ("sample", "seed", "errors"),
+    "calibrate": ("sample", "noise", "seed", "errors"),
     "compact": ("threads",),
     "copy": ("path",),
     "rebuild": ("drop_damaged", "polytopes", "threads"),

@@ -23,7 +23,7 @@ import numpy as np
 from simdb.core import kernel
 from simdb.core.arrays import WEIGHTED, Sketches, offsets_of
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
-from simdb.core.checks import whole
+from simdb.core.checks import shown, whole
 from simdb.core.dtypes import F32, U8, U32
 from simdb.core.errors import CorruptError, FormatError, OptionError
 from simdb.core.vector_form import unpack
@@ -34,6 +34,8 @@ from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.database.write.commit import commit
 from simdb.plan import (
+    NOISE_LEAST,
+    NOISE_MOST,
     QUERIES_LEAST,
     SAMPLED_DISTANCE,
     STORED_STEP,
@@ -45,6 +47,7 @@ from simdb.plan import (
     covered_by,
     decode_calibration,
     encode_calibration,
+    is_noise,
     joined,
     volatility,
 )
@@ -122,13 +125,17 @@ def default_count(document_count: int) -> int:
     return max(COUNT_LEAST, COMPARISONS // max(document_count, 1))
 
 
-def calibrate(store: Store, sample: Any, seed: int, *, errors: str) -> Calibration:
+def calibrate(
+    store: Store, sample: Any, seed: int, *, noise: float | None, errors: str
+) -> Calibration:
     """Learn from a sample, and store the calibration; see `Database.calibrate`."""
     if store.options.is_minhash:
         raise OptionError(
             "calibrate works only with fingerprints; this database stores MinHash signatures, whose"
             " recall follows from the similarity alone"
         )
+    if noise is not None:
+        return _by_hand(store, sample, noise)
     count, given = None, None
     if sample is None:
         pass
@@ -146,6 +153,29 @@ def calibrate(store: Store, sample: Any, seed: int, *, errors: str) -> Calibrati
             " queries as sample=, or create a database with Simhash(store_volatility=True)"
         )
     return _calibrate(store, count, given, seed)
+
+
+def _by_hand(store: Store, sample: Any, noise: float) -> Calibration:
+    """Store the noise that the caller gives, with the speed of this machine."""
+    if sample is not None:
+        raise OptionError("calibrate takes either sample= or noise=, not both")
+    if not is_noise(noise):
+        raise OptionError(
+            f"noise must be a number from {NOISE_LEAST:g} to {NOISE_MOST:g}, got {shown(noise)}; it"
+            " is the standard deviation of the change of a projection, over that of the projection;"
+            " if it is larger or not known, give documents like your queries as sample="
+        )
+    with store.state() as state:
+        count, covered = state.counts.document_count, state.next_ordinal
+    nothing = SampledPairs(
+        np.empty(0, np.uint64), np.empty((0, FINGERPRINT_BITS), np.uint8), np.empty(0, np.uint64)
+    )
+    made = Calibration(
+        volatility.prior(float(noise)), nothing, np.empty(0, np.float32), np.empty(0, np.bool_),
+        count, 0, covered, measured_delays(), float(noise),
+    )  # fmt: skip
+    put_calibration(store, encode_calibration(made))
+    return made
 
 
 def calibrate_if_due(store: Store) -> None:

@@ -221,7 +221,8 @@ class View:
     @property
     def uncovered_from(self) -> int:
         """The first ordinal beyond the calibration; `next_ordinal` without a calibration."""
-        return self.next_ordinal if self.calibration is None else self.calibration.covered
+        known = self.calibration
+        return self.next_ordinal if known is None or known.noise is not None else known.covered
 
     @property
     def unseen(self) -> int:
