@@ -144,7 +144,7 @@ COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
     "insert": ("insert_many", {"ids": "--id-field"}),
     "get": ("get_many", {}),
     "delete": ("delete_many", {}),
-    "calibrate": ("calibrate", {}),
+    "calibrate": ("calibrate", {"noise": "--noise"}),
     "check": ("check", {}),
     "stats": ("stats", {}),
     "doctor": ("advice", {}),
