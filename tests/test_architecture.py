@@ -29,6 +29,7 @@ ADDRESSES = ["distributed", "integrations"]
 IMPORTERS = {
     "lmdb": ["storage"],
     "msgpack": ["storage"],
+    "mmh3": ["sketch"],
     "xxhash": ["storage"],
     "snowballstemmer": ["sketch"],
     "stop_words": ["sketch"],

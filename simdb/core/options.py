@@ -6,6 +6,7 @@ verb searches is a `Search`, for a caller who knows better than the planner.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias, cast, get_args
 
@@ -21,7 +22,7 @@ from simdb.core.choices import (
 )
 from simdb.core.errors import OptionError
 from simdb.core.foreign import answering
-from simdb.core.text_sketch import IdfTable, TextSketch, differing_options, written
+from simdb.core.text_sketch import IdfTable, TextSketch, TokenHash, differing_options, written
 from simdb.core.vector_form import DIMENSIONS, least_rounded, width
 
 FAMILIES = STRATIFIED, MULTIPLY_SHIFT, MERSENNE, ONE_PERMUTATION = (
@@ -161,12 +162,18 @@ class Simhash(TextSketch):
     `seed`: the seed of the feature hash and of the projection of vectors.
     `dimensions`: the dimensions of the volatility vector, 4 bits each: 64, 128 or 256.
     `store_volatility`: whether the vectors are stored; without them, `similarity=` is not possible.
+    `hash`: a function of yours from a token, as UTF-8 bytes, to a whole number below 2**64, in
+    place of MurmurHash3.  It is called for each token and in Python, so it is a hundred times
+    slower.  A feature of one token has its hash; the hashes of several tokens are mixed.  It goes
+    with neither stop words, stems nor IDF.  A database does not store it, so give it again to
+    `open`; without it, only ready fingerprints and ids can be asked for or inserted.
     """
 
     weighting: SimhashWeightingName = "binary"
     vector_length: int = 0
     dimensions: int = 128
     store_volatility: bool = True
+    hash: Callable[[bytes], int] | None = None
 
     def __post_init__(self) -> None:
         """Raise OptionError for an impossible value."""
@@ -181,6 +188,11 @@ class Simhash(TextSketch):
                 python="use Simhash.moz()",
                 command="use --preset moz",
             )
+        if self.hash is not None:
+            object.__setattr__(self, "hash", TokenHash.of(self.hash))
+            if self.unit == "moz" or self.stop_words or self.stemming or self.uses_idf:
+                given = "stop_words=, stemming=, IDF and unit='moz'"
+                raise OptionError(f"hash= takes tokens as they are; leave out {given}")
         self._check_idf()
 
     @classmethod

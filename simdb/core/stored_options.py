@@ -39,6 +39,9 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
     encoded = asdict(replace(options, sketch=replace(options.sketch, idf=None)))
     sketch = encoded["sketch"]
     sketch["idf"] = idf
+    given = sketch.pop("hash", None)
+    if given is not None:
+        sketch["hash"] = given["check"]
     for name in [name for name, earlier in EARLIER.items() if sketch[name] == earlier]:
         del sketch[name]
     unused = list(PERMUTED if options.is_minhash else BANDED)

@@ -14,18 +14,22 @@ Weights are whole numbers of `WEIGHT_UNIT`, so sums of them are exact in any ord
 """
 
 import math
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb.core.bits import ALL_BITS
 from simdb.core.checks import (
     callable_name,
     chosen_words,
+    is_whole,
     language,
     one_of,
+    shown,
     tag_weights,
     whole,
     words,
@@ -55,10 +59,52 @@ FEATURE_OPTIONS = (
     "seed",
 )  # fmt: skip
 SHINGLE_MAX = 64
+# By what a hash function of the user's is known again.
+CHECKED = (b"a", b"token", "\u00fc".encode())
+CHECK = re.compile("[0-9a-f]{48}")
 # What options meant before there were any, for what earlier versions have stored.
 EARLIER: dict[str, Any] = {
     "html_weights": (), "marks": "keep", "clean": False, "turkic_case": False,
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TokenHash:
+    """A hash function of the user's for tokens; equal to another with the same `check`.
+
+    `check`: the hashes of three tokens in hexadecimal digits, which a database stores.  `function`:
+    from bytes to int; None if only the check is known.
+    """
+
+    check: str
+    function: Any = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, given: Any) -> "TokenHash":
+        """Return the hash by a function, or by a check; OptionError for anything else."""
+        if isinstance(given, cls):
+            return given
+        if isinstance(given, str) and CHECK.fullmatch(given):
+            return cls(given)
+        if not callable(given):
+            raise OptionError(f"hash must be a function from bytes to int, got {shown(given)}")
+        return cls("".join(f"{cls('', given)(token):016x}" for token in CHECKED), given)
+
+    def __call__(self, token: bytes) -> int:
+        """Return the hash of a token; OptionError if it is none, or without the function."""
+        if self.function is None:
+            raise OptionError(
+                "fingerprints were made with a hash function of yours, which a database does not"
+                " store; give it again, options=simdb.Options(sketch=simdb.Simhash(hash=...)), or"
+                " insert and ask for fingerprints that simdb.fingerprints has made with it"
+            )
+        value = self.function(token)
+        if not is_whole(value, 0, ALL_BITS):
+            raise OptionError(
+                f"hash= must return a whole number from 0 to 2**64 - 1, got {shown(value)} for the"
+                f" token {shown(token)}"
+            )
+        return int(value)
 
 
 def idf_weight(document_count: int, frequency: int) -> int:
@@ -207,14 +253,15 @@ class TextSketch:
     def python_steps(self) -> tuple[str, ...]:
         """The steps that run in Python instead of the kernel, in order.
 
-        "markup", "normalisation" (of texts that are not ASCII), "tokeniser" and "stemming" (once
-        for each distinct word).
+        "markup", "normalisation" (of texts that are not ASCII), "tokeniser", "stemming" (once for
+        each distinct word) and "hash".
         """
         is_used = {
             "markup": self.markup != "none",
             "normalisation": self.is_normalised_in_python,
             "tokeniser": bool(self.tokeniser),
             "stemming": bool(self.stemming),
+            "hash": getattr(self, "hash", None) is not None,
         }
         return tuple(name for name, used in is_used.items() if used)
 
@@ -321,6 +368,6 @@ def written(options: Any, values: Mapping[str, Any]) -> str:
 def threads_for(sketch: TextSketch, threads: int) -> int:
     """Return how many of the `threads` may sketch documents at a time.
 
-    A tokeniser is the user's own function, which need not bear being called by several threads.
+    A tokeniser and a hash are the user's own functions, which several threads need not share.
     """
-    return 1 if sketch.tokeniser else threads
+    return threads if not {"tokeniser", "hash"} & set(sketch.python_steps) else 1

@@ -29,6 +29,7 @@ STEPS_IN_WORDS = {
     "normalisation": "normalisation of texts that are not ASCII",
     "tokeniser": "a tokeniser of your own",
     "stemming": "stems, once for each distinct word",
+    "hash": "a hash function of your own",
 }
 
 

@@ -35,19 +35,19 @@ I32 = npt.NDArray[np.int32]
 IntP = npt.NDArray[np.intp]
 
 
-def code_points(text: str, errors: str) -> U32:
-    """Return the code points of the only document; InputError for invalid Unicode."""
+def code_points(text: str, errors: str, at: int = 0) -> U32:
+    """Return the code points of document number `at`; InputError for invalid Unicode."""
     try:
         # The function itself: a codec by name is a module, which the first use would load.
         return np.frombuffer(codecs.utf_32_le_encode(text, errors)[0], "<u4")
     except UnicodeEncodeError as error:
-        raise InputError(f"document 0 has a lone surrogate: {error}") from error
+        raise InputError(f"document {at} has a lone surrogate: {error}") from error
 
 
-def contents_of(tokens: Sequence[str | bytes], errors: str) -> list[bytes]:
-    """Return the tokens of the only document in UTF-8; InputError for other types."""
+def contents_of(tokens: Sequence[str | bytes], errors: str, at: int = 0) -> list[bytes]:
+    """Return the tokens of document number `at` in UTF-8; InputError for other types."""
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
-        raise InputError(f"document 0 is {type(tokens).__name__}, not a list of tokens")
+        raise InputError(f"document {at} is {type(tokens).__name__}, not a list of tokens")
     contents = []
     for number, token in enumerate(tokens):
         if isinstance(token, bytes):
@@ -56,13 +56,13 @@ def contents_of(tokens: Sequence[str | bytes], errors: str) -> list[bytes]:
             try:
                 contents.append(token.encode("utf-8", errors))
             except UnicodeEncodeError as error:
-                message = f"document 0 has a lone surrogate in token {number}: {error}"
+                message = f"document {at} has a lone surrogate in token {number}: {error}"
                 raise InputError(message) from error
         else:
             what = f"a {type(token).__name__} as token {number}, not str or bytes"
             if isinstance(token, int | float):
                 what += "; numbers are a vector in a numpy array only"
-            raise InputError(f"document 0 has {what}")
+            raise InputError(f"document {at} has {what}")
     return contents
 
 

@@ -21,11 +21,11 @@ from simdb.core import kernel
 from simdb.core.arrow import TextColumn, Texts
 from simdb.core.checks import installed, is_one_of, shown
 from simdb.core.cold import MadeOnce
-from simdb.core.documents import NamedFeatures
+from simdb.core.documents import Features, NamedFeatures
 from simdb.core.dtypes import I64, U32, U64, Array
 from simdb.core.errors import InputError, OptionError
 from simdb.core.stored_options import Resources
-from simdb.core.text_sketch import IdfTable, TextSketch
+from simdb.core.text_sketch import IdfTable, TextSketch, TokenHash
 from simdb.sketch.cutting import code_points, contents_of, cut
 from simdb.sketch.markup import Markup, parser_version
 from simdb.sketch.normalisation import (
@@ -80,9 +80,13 @@ class Pipeline:
         """Take documents through the steps of `options`.
 
         `resources`: what a database has stored of packages.  `allowed`: names of tokenisers that
-        may be imported.
+        may be imported, and a `TokenHash` with its function.
         """
         self._options = options
+        given = getattr(options, "hash", None)
+        # Stored options have a hash without its function, which came when the database was opened.
+        known: Collection[Any] = allowed
+        self._hash: TokenHash | None = next((each for each in known if each == given), given)
         self._resources = resources
         self._allowed = frozenset(allowed)
 
@@ -189,7 +193,7 @@ class Pipeline:
         `width`: bytes of a volatility vector.
         """
         options = self._options
-        if self._steps or options.unit == "moz":
+        if self._steps or options.unit == "moz" or self._hash is not None:
             return None
         return kernel.TextFingerprinter(
             counting=options.counting, idf=self._kernel_idf, dimensions=dimensions, width=width,
@@ -207,18 +211,28 @@ class Pipeline:
             **self._text_settings(),
         )  # fmt: skip
 
-    def name(self, document: Any, kind: str, *, errors: str) -> NamedFeatures:
-        """Return the named features of one document."""
+    def name(self, document: Any, kind: str, *, errors: str, at: int = 0) -> NamedFeatures:
+        """Return the named features of one document; its number in messages is `at`."""
         options = self._options
-        [cut_up], kind = self._stepped([document], kind, errors == "replace", 0)
+        [cut_up], kind = self._stepped([document], kind, errors == "replace", at)
         if kind == "tokens":
-            tokens = contents_of(cut_up, errors)
+            tokens = contents_of(cut_up, errors, at)
         elif options.unit == "moz":
             return modules.weighing.name_windows(code_points(cut_up, errors), options.shingle)
         else:
-            codes = code_points(cleaned(cut_up, options), errors)
+            codes = code_points(cleaned(cut_up, options), errors, at)
             tokens = cut(codes, options.cutting, options.lowercase)
-        return modules.weighing.name_features(tokens, options, self._vocabulary)
+        return modules.weighing.name_features(tokens, options, self._vocabulary, self._hash)
+
+    def hashed(
+        self, documents: Sequence[Any], kind: str, *, replace: bool, start: int
+    ) -> Sequence[Features] | None:
+        """Return documents as features, if a function of the user's hashes them; otherwise None."""
+        if self._hash is None:
+            return None
+        errors, every = "replace" if replace else "strict", enumerate(documents, start)
+        named = (self.name(each, kind, errors=errors, at=at) for at, each in every)
+        return [Features(each.hashes, each.weights.astype(np.float32)) for each in named]
 
     def _word_settings(self, replace: bool, start: int) -> dict[str, Any]:
         """Return the arguments by which the kernel makes words of texts."""

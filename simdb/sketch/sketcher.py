@@ -337,6 +337,9 @@ class Sketcher:
             return _project_features(documents, self._projected_count, start)
         if kind in ("dense", "sparse"):
             return self._project_vectors(join_vectors(documents, start), start)
+        hashed = self._pipeline.hashed(documents, kind, replace=replace, start=start)
+        if hashed is not None:
+            return _project_features(hashed, self._projected_count, start)
         return self._pipeline.project(
             documents, kind, dimensions=self._projected_count, replace=replace, start=start
         )

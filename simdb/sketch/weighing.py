@@ -6,30 +6,40 @@ for which features are made again from the tokens, one by one, and exact similar
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
+from itertools import compress
 from typing import Any
 
+import mmh3
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.bits import FINGERPRINT_BITS, rotated
+from simdb.core.bits import FINGERPRINT_BITS, fmix64, rotated
 from simdb.core.documents import Features, NamedFeatures
 from simdb.core.dtypes import I64, U32, U64
-from simdb.core.text_sketch import WEIGHT_UNIT, IdfTable, TextSketch
+from simdb.core.text_sketch import WEIGHT_UNIT, IdfTable, TextSketch, TokenHash
 
 UNITS = round(1 / WEIGHT_UNIT)
+# By how many bits a hash is rotated for each token after it in its shingle.
+TURN = 23
 COUNT_MAX = 65535  # for "log-tf", a feature that occurs more often counts as this often
 
 
-def name_features(tokens: Sequence[bytes], options: TextSketch, vocabulary: Any) -> NamedFeatures:
-    """Return the features of a document cut into `tokens`, in the order of first occurrence."""
-    used = _without_stop_words(tokens, options, vocabulary)
+def name_features(
+    tokens: Sequence[bytes], options: TextSketch, vocabulary: Any, hash: TokenHash | None = None
+) -> NamedFeatures:
+    """Return the features of a document cut into `tokens`, in the order of first occurrence.
+
+    `hash`: of tokens, in place of that of the kernel.
+    """
+    known = _hashes_of_tokens(tokens, options, vocabulary, hash)
+    used = [token for token in tokens if token in known]
     length = max(1, min(options.shingle, len(used)))
     shingles = [tuple(used[at : at + length]) for at in range(len(used) - length + 1)]
     places = dict.fromkeys(shingles, 0)
     for shingle in shingles:
         places[shingle] += 1
-    hashes = _hashes(list(places), length, options, vocabulary)
+    hashes = _hashes([[known[token] for token in shingle] for shingle in places], length)
     # Shingles whose words have the same stems are one feature.
     unique, first, which = np.unique(hashes, return_index=True, return_inverse=True)
     counts = np.bincount(which, np.array(list(places.values()), np.int64), len(unique))
@@ -113,29 +123,34 @@ def _cyclic(hashes: U64, window: int) -> U64:
     return features
 
 
-def _without_stop_words(
-    tokens: Sequence[bytes], options: TextSketch, vocabulary: Any
-) -> list[bytes]:
-    """Return the tokens that the vocabulary does not leave out."""
+def _hashes_of_tokens(
+    tokens: Sequence[bytes], options: TextSketch, vocabulary: Any, hash: TokenHash | None
+) -> dict[bytes, int]:
+    """Return the hash of each distinct token, or its stem, that the vocabulary does not drop."""
     distinct = list(dict.fromkeys(tokens))
-    offsets, _, _ = kernel.count_tokens(
+    if vocabulary is None:
+        own = partial(_murmur, options.seed) if hash is None else hash
+        return {token: own(token) for token in distinct}
+    offsets, hashes, _ = kernel.count_tokens(
         [[token] for token in distinct],
         shingle=1, seed=options.seed, replace=False, start=0, vocabulary=vocabulary,
     )  # fmt: skip
-    left_out = {distinct[at] for at in np.flatnonzero(np.diff(offsets) == 0)}
-    return [token for token in tokens if token not in left_out]
+    return dict(zip(compress(distinct, np.diff(offsets)), hashes.tolist(), strict=True))
 
 
-def _hashes(
-    shingles: list[tuple[bytes, ...]], length: int, options: TextSketch, vocabulary: Any
-) -> Any:
-    """Return the hash of each shingle, uint64[n]: the only feature of a document of its tokens."""
-    _, hashes, _ = kernel.count_tokens(
-        shingles,
-        shingle=length, seed=options.seed, replace=False, start=0, vocabulary=vocabulary,
-    )  # fmt: skip
-    assert len(hashes) == len(shingles)
-    return hashes
+def _murmur(seed: int, token: bytes) -> int:
+    """Return the hash that the kernel gives a token."""
+    return mmh3.hash64(token, seed, signed=False)[0]
+
+
+def _hashes(shingles: list[list[int]], length: int) -> U64:
+    """Return the hash of each shingle of `length` tokens, given by their hashes: uint64[n]."""
+    words = np.array(shingles, np.uint64).reshape(-1, length)
+    if length == 1:
+        return words[:, 0]
+    ages = enumerate(words.T[::-1])
+    turned = [rotated(each, TURN * age % FINGERPRINT_BITS) for age, each in ages]
+    return fmix64(np.bitwise_xor.reduce(turned))
 
 
 def _weights(hashes: Any, counts: Any, options: TextSketch) -> Any:

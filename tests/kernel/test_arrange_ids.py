@@ -4,12 +4,15 @@ import random
 from enum import IntEnum
 
 import arrange_oracle as oracle
+import mmh3
 import numpy as np
 import pytest
 from arrange_oracle import odd, stored
+from hypothesis import given, strategies as st
 from over import over
 
 from simdb.core.errors import CorruptError, InputError
+from simdb_ext import _arrange
 
 
 class Name(str):
@@ -48,6 +51,14 @@ def test_stored_forms_and_hashes_are_as_defined(arrange):
     assert [offsets.tolist(), content.tolist()] == list(stored(IDS))
     assert hashes.tolist() == [oracle.hash_form(oracle.encode(id)) for id in IDS]
     assert [offsets.dtype, content.dtype, hashes.dtype] == [np.int64, np.uint8, np.uint64]
+
+
+@given(st.lists(st.binary(min_size=1, max_size=300), max_size=12))
+def test_ids_without_a_key_have_the_hashes_of_mmh3(ids):
+    offsets, content, hashes = _arrange.encode_ids(ids)
+
+    assert hashes.tolist() == [mmh3.hash64(b"b" + id, 0, signed=False)[0] for id in ids]
+    assert _arrange.hash_ids(offsets, content).tolist() == hashes.tolist()
 
 
 def test_decoding_gives_plain_python_objects_of_equal_value(arrange):

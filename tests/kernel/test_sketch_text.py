@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import feature_oracle as oracle
+import mmh3
 import numpy as np
 import pytest
 from feature_oracle import features_of, tokens_of, weights_of
+from hypothesis import given, strategies as st
 from over import over
 
 from simdb.core.errors import InputError
@@ -68,6 +70,26 @@ def test_a_hash_is_that_of_mmh3(sketch: Any) -> None:
         # The signs of the weights of a single token are the bits of both words of its hash.
         for piece, row in zip(pieces, weights.tolist(), strict=True):
             assert row == weights_of(features_of([piece], 1, seed))[0].tolist()
+
+
+@given(st.lists(st.binary(max_size=300), max_size=12), st.integers(0, 2**32 - 1))
+def test_tokens_of_any_length_under_any_seed_have_the_hashes_of_mmh3(
+    tokens: list[bytes], seed: int
+) -> None:
+    words = [mmh3.hash64(token, seed, signed=False) for token in tokens]
+    given = {"shingle": 1, "seed": seed, "replace": False, "start": 0}
+    for variant in _sketch.variants():
+        before = _sketch.select(variant)
+        try:
+            # Together, as a kernel hashes several at a time, and each by itself.
+            _, together, _ = _sketch.count_tokens([tokens], **given)
+            weights, _ = _sketch.project_tokens([[token] for token in tokens], **given)
+        finally:
+            _sketch.select(before)
+
+        assert together.tolist() == list(dict.fromkeys(first for first, _ in words))
+        bits = np.packbits(weights > 0, axis=1, bitorder="little").view(np.uint64)
+        assert bits.reshape(-1, 2).tolist() == [list(each) for each in words]
 
 
 @over("unit", ["words", "characters"])

@@ -33,6 +33,7 @@ from simdb.core.errors import (
 )
 from simdb.core.options import TABLES_MAX, USUAL_POLYTOPES, Options, Simhash
 from simdb.core.stored_options import Resources, check_same
+from simdb.core.text_sketch import TokenHash
 from simdb.database.state.kinds import kind_of
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS, KeptParts, View
@@ -619,14 +620,15 @@ def _make_resources(options: Options) -> Resources:
 
 
 def _allowed(allow: Collection[str], options: Options | None) -> frozenset[str]:
-    """Return the names of the callables that may be imported."""
+    """Return the names of the callables that may be imported, and the hash function if given."""
     is_listed = isinstance(allow, Collection) and not isinstance(allow, str)
-    if not is_listed or not all(isinstance(name, str) for name in allow):
+    if not is_listed or not all(isinstance(name, str | TokenHash) for name in allow):
         raise OptionError(
             f"allow must be a list of names 'package.module:function', got {shown(allow)}"
         )
-    given = () if options is None else (options.sketch.tokeniser,)
-    return frozenset(allow).union(given) - {""}
+    sketch: Any = None if options is None else options.sketch
+    given: set[Any] = {getattr(sketch, name, None) for name in ("tokeniser", "hash")}
+    return frozenset({*allow, *given} - {"", None})
 
 
 def _is_number(value: object) -> bool:
