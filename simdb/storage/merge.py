@@ -304,7 +304,10 @@ class TableMerge:
         stops = self._stops(tables, most)
         inside = [slice(*bounds) for bounds in zip(self._positions, stops, strict=True)]
         windows = list(zip(tables, inside, strict=True))
-        for array in (each for table, part in windows for each in table.stored(part)):
+        # Keys are gathered from everywhere in the columns, which are read in a row before.
+        read = [] if any(self._positions) else [each for table in tables for each in table.columns]
+        read += [each for table, part in windows for each in table.stored(part)]
+        for array in read:
             pages = source.pages_of(array)
             if pages is not None:
                 file_map.fetch(pages)

@@ -105,6 +105,11 @@ class Table(NamedTuple):
             return tuple(self)
         return known.tags, self.ordinals, self.directory, known.start, known.segments
 
+    @property
+    def columns(self) -> Sequence[U64]:
+        """The columns from which keys are gathered; none if the keys are an array."""
+        return () if self.gathered is None else self.gathered.segments
+
     def whole(self) -> "Table":
         """Return the same table with all keys in an array."""
         return self._replace(keys=self.keys[:])

@@ -1,5 +1,6 @@
 """Header tables: tags in place of keys, which are gathered from the columns."""
 
+import mmap
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -20,9 +21,10 @@ from stored_values import (
 )
 
 import simdb
+from simdb.core import kernel
 from simdb.core.errors import CorruptError
 from simdb.plan.tables import Permutations
-from simdb.storage import codec, layout, merge
+from simdb.storage import codec, file_map, layout, merge
 from simdb.storage.merge import TableMerge, merge_tables
 from simdb.storage.table import PART_ENTRIES, entries_of, header_table, make_table, tags_of
 from simdb.storage.tombstones import with_deleted
@@ -352,3 +354,23 @@ def test_a_merge_is_carried_on_by_another_process_from_any_step(tmp_path_factory
     expected = [np.flatnonzero(row <= 2).tolist() for row in differing]
     assert [sorted(match.id for match in row) for row in found] == expected
     assert_sound(path)
+
+
+def test_columns_are_read_in_a_row_before_keys_are_gathered_from_them(open_database, monkeypatch):
+    database = open_database(options=ONE)
+    bits, read = bits_of(30_000), []
+    for start in range(0, 30_000, 15_000):
+        database.insert_many(range(start, start + 15_000), bits[start : start + 15_000])
+    database.delete(5)
+    with database._store.state() as state:
+        columns = [
+            run.column(layout.FINGERPRINT, 0, state.source).ctypes.data for run in state.runs
+        ]
+    fetch, gather = file_map.fetch, kernel.gather
+    monkeypatch.setattr(file_map, "fetch", lambda pages: read.append(pages) or fetch(pages))
+    monkeypatch.setattr(kernel, "gather", lambda *given: read.append(None) or gather(*given))
+
+    database.compact()
+
+    first = {pages.start for pages in read[: read.index(None)]}
+    assert {-(-start // mmap.PAGESIZE) * mmap.PAGESIZE for start in columns} <= first
