@@ -57,8 +57,8 @@ USUAL_POLYTOPES = 4
 USUAL_SIMILARITY = 0.889
 TFIDF_SIMILARITY = 0.909
 _OF_SKETCH: Any = None
-# The defaults of block permutations.
-USUAL_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 3
+# The defaults of block permutations; one table serves queries that have weights.
+USUAL_BLOCKS, WEIGHTED_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 1, 3
 PERMUTED = ("blocks", "leading", "distance")
 BANDED = ("bands", "rows")
 
@@ -253,9 +253,11 @@ class Options:
     `similarity`, `distance`, `recall`: the defaults of queries.  If you give no similarity, it is
     that of the sketch: `Simhash.usual_similarity`, or 0.8 for a `Minhash`.  `distance` (default 3)
     works only with fingerprints.
-    `blocks`, `leading` (4 and 1), only with fingerprints: one sorted table for each of the
+    `blocks`, `leading` (default 1), only with fingerprints: one sorted table for each of the
     C(`blocks`, `leading`) choices of leading blocks.  A query within a distance of up to
-    `blocks - leading` needs at most one look-up in each table.
+    `blocks - leading` needs at most one look-up in each table.  If you give no `blocks`, they are 1
+    in a database with cross-polytope tables, and 4 in one without them or with
+    `keep_clusters="distance"`.
     `bands`, `rows`, only with signatures: one sorted table for each of the `bands` bands of `rows`
     minima.  If you give none, simdb chooses the cheapest that find the share `recall` of the
     documents at `similarity`.
@@ -333,7 +335,9 @@ class Options:
 
     def __repr__(self) -> str:
         """Return the options that differ from the usual ones of this sketch."""
-        differing = differing_options(self, Options(sketch=self.sketch))
+        usual = Options(sketch=self.sketch)
+        usual._put("blocks", self.usual_blocks)
+        differing = differing_options(self, usual)
         if self.sketch != Simhash():
             differing = {"sketch": self.sketch, **differing}
         return written(self, differing)
@@ -351,6 +355,15 @@ class Options:
     def table_count(self) -> int:
         """The number of block permutations or bands; 0 if the bands are not chosen yet."""
         return (self.bands or 0) if self.is_minhash else math.comb(self.blocks, self.leading)
+
+    @property
+    def usual_blocks(self) -> int:
+        """The number of blocks if none is given: 0 of signatures, else 1 or 4."""
+        if self.is_minhash:
+            return 0
+        has_weights = self.sketch.vector_bytes and self.polytopes != 0
+        is_asked = self.keep_clusters == BY_DISTANCE
+        return WEIGHTED_BLOCKS if has_weights and not is_asked else USUAL_BLOCKS
 
     @property
     def polytope_count(self) -> int:
@@ -382,7 +395,10 @@ class Options:
 
     def _set_default(self, name: str, value: Any) -> None:
         if getattr(self, name) is _OF_SKETCH:
-            object.__setattr__(self, name, value)
+            self._put(name, value)
+
+    def _put(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
 
     def _check_blocks(self) -> None:
         """Set and check the options that work only with fingerprints."""
@@ -392,7 +408,7 @@ class Options:
                     f"{name}= works only with MinHash signatures; for fingerprints use blocks= and"
                     " leading="
                 )
-        self._set_default("blocks", USUAL_BLOCKS)
+        self._set_default("blocks", self.usual_blocks)
         self._set_default("leading", USUAL_LEADING)
         self._set_default("distance", USUAL_DISTANCE)
         whole("blocks", self.blocks, 1, FINGERPRINT_BITS)
@@ -415,7 +431,7 @@ class Options:
                     f"polytopes={self.polytopes} works only with fingerprints and stored vectors:"
                     " use Simhash(store_volatility=True), or leave polytopes= out"
                 )
-            object.__setattr__(self, "polytopes", None)
+            self._put("polytopes", None)
 
     def _check_bands(self, sketch: Minhash) -> None:
         """Set and check the options that work only with signatures."""

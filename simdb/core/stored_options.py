@@ -15,7 +15,15 @@ from typing import Any
 
 from simdb.core.checks import a_map, a_number, a_text, expecting
 from simdb.core.errors import FormatError, OptionError
-from simdb.core.options import BANDED, PERMUTED, Minhash, Options, Simhash
+from simdb.core.options import (
+    BANDED,
+    PERMUTED,
+    USUAL_BLOCKS,
+    WEIGHTED_BLOCKS,
+    Minhash,
+    Options,
+    Simhash,
+)
 from simdb.core.text_sketch import CJK, EARLIER, IdfTable
 from simdb.core.vector_form import corrected_one
 
@@ -147,11 +155,13 @@ def differences(stored: Options, wanted: Options) -> list[str]:
     """Name each option in which `wanted` differs from `stored`, with both values.
 
     A sketch without an IDF table means the stored table, and numbers of tables that are None the
-    stored numbers.
+    stored numbers.  The usual blocks mean the stored ones, if those are usual in any database.
     """
     is_alike = type(stored.sketch) is type(wanted.sketch)
     olds, news = (_named(each, has_parts=is_alike) for each in (stored, wanted))
     olds["polytopes"] = olds["polytopes"] or 0
+    if wanted.blocks == wanted.usual_blocks and stored.blocks in (USUAL_BLOCKS, WEIGHTED_BLOCKS):
+        del news["blocks"]
     return [
         f"{name} is {olds[name]!r}, not {new!r}"
         for name, new in news.items()

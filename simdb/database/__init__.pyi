@@ -1,9 +1,5 @@
 from simdb.database import maintenance as maintenance
-from simdb.database.clusters.arrays import (
-    as_bits as as_bits,
-    distinct as distinct,
-    sorted_tables as sorted_tables,
-)
+from simdb.database.clusters.arrays import as_bits as as_bits, distinct as distinct
 from simdb.database.clusters.find import (
     CONNECTED as CONNECTED,
     STAR as STAR,
@@ -27,6 +23,7 @@ from simdb.database.search.couples import (
     couples_of as couples_of,
     joined_couples as joined_couples,
     judged_by as judged_by,
+    sorted_tables as sorted_tables,
     sweep_table as sweep_table,
     sweep_tables as sweep_tables,
 )

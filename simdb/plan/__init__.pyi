@@ -40,7 +40,6 @@ from simdb.plan.nearest import (
 )
 from simdb.plan.pigeonhole import (
     BLOCKS_MAX as BLOCKS_MAX,
-    NOT_READ as NOT_READ,
     check_arrangement as check_arrangement,
     choose_tables as choose_tables,
     tables_read as tables_read,
@@ -78,7 +77,11 @@ from simdb.plan.recall import (
     least_reached as least_reached,
 )
 from simdb.plan.rotation import WINDOW as WINDOW, check_rotations as check_rotations
-from simdb.plan.tables import Permutations as Permutations, unlike_share as unlike_share
+from simdb.plan.tables import (
+    Permutations as Permutations,
+    swept_masks as swept_masks,
+    unlike_share as unlike_share,
+)
 from simdb.plan.volatility import (
     NEVER as NEVER,
     STORED_STEP as STORED_STEP,

@@ -14,11 +14,12 @@ and the share of matches that they find follows from the angle between the docum
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from simdb.core import bits, kernel
 from simdb.core.dtypes import U8, U64
 from simdb.core.errors import OptionError
-from simdb.core.options import BPHS, EXHAUSTIVE
+from simdb.core.options import BPHS, EXHAUSTIVE, USUAL_BLOCKS, USUAL_LEADING
 from simdb.core.previews import counted
 from simdb.core.reports import Plan
 from simdb.plan.chance import (
@@ -90,8 +91,17 @@ class Permutations:
         return bits.distance_served(self.blocks, self.leading, flips)
 
 
+def swept_masks(masks: Sequence[int]) -> Sequence[int]:
+    """Return the leading bits of the tables that a search for all pairs walks.
+
+    One table is of no use to it, so the usual ones are made for the search.
+    """
+    return bits.leading_masks(USUAL_BLOCKS, USUAL_LEADING) if len(masks) == 1 else masks
+
+
 def plans(problem: Problem[Population]) -> list[Plan]:
     """Return the plans that compare all documents, and those that look up headers in tables."""
+    problem = _as_walked(problem)
     return [*comparing(problem), *looking_up(problem)]
 
 
@@ -122,6 +132,7 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     that is less work.  If no number of flips reaches the recall of a similarity, return the plan
     with the best recall.
     """
+    problem = _as_walked(problem)
     criterion, population = problem.criterion, problem.population
     if criterion.method == EXHAUSTIVE:
         return comparing(problem)[0]
@@ -156,6 +167,15 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
     """Return "": the plans themselves say what the tables find."""
     return ""
+
+
+def _as_walked(problem: Problem[Population]) -> Problem[Population]:
+    """Return the problem with the tables of `swept_masks` if it is to find all pairs."""
+    population = problem.population
+    if not population.is_swept or population.tables > 1:
+        return problem
+    walked = replace(population, blocks=USUAL_BLOCKS, leading=USUAL_LEADING, crowds=())
+    return replace(problem, population=walked)
 
 
 def _by_comparing(problem: Problem[Population], limit: int, firm: int) -> Plan:

@@ -173,7 +173,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_stored(ids, documents, setting
 def test_pages_that_are_given_back_keep_what_they_hold(open_database):
     search = simdb.Search(memory_limit=200_000)
     bits = np.random.default_rng(6).integers(0, 2**64, 20_000, np.uint64)
-    database = open_database()
+    database = open_database(options=simdb.Options(blocks=4))
     database.insert_many(range(20_000), bits)
     with database.write() as transaction:
         with transaction._state() as state:

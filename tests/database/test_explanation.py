@@ -218,7 +218,7 @@ def test_a_text_that_is_given_shows_its_features(database):
 
 
 def test_tables_are_those_whose_leading_bits_agree(tmp_path):
-    with simdb.open(tmp_path / "db", options=simdb.Options(sketch=TF)) as database:
+    with simdb.open(tmp_path / "db", options=simdb.Options(sketch=TF, blocks=4)) as database:
         # Blocks are counted from the highest bits; one bit differs in the first and the last block.
         database.insert_many(["a", "b"], np.array([0, 1 << 63 | 1], np.uint64))
 
@@ -234,7 +234,7 @@ def test_tables_are_those_whose_leading_bits_agree(tmp_path):
 
 def test_a_pair_that_the_tables_do_not_reach_is_a_match_that_may_be_missed(tmp_path):
     asked = {"similarity": 0.3, "recall": 0.0001, "search": "bphs"}
-    with simdb.open(tmp_path / "db", options=simdb.Options(sketch=TF)) as database:
+    with simdb.open(tmp_path / "db", options=simdb.Options(sketch=TF, blocks=4)) as database:
         database.insert("a", FOX)
 
         far = database.explain("a", document=FOX.replace("fox", "cat"), **asked)

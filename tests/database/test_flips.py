@@ -98,11 +98,12 @@ def test_a_table_whose_headers_are_crowded_is_left_out(tmp_path):
 
 
 def test_a_plan_says_which_tables_are_read_and_with_how_many_flips():
-    plan = planned(1e7, distance=5, has_weights=False)
+    options = simdb.Options(blocks=4)
+    plan = planned(1e7, options, distance=5, has_weights=False)
 
     assert (plan.tables, plan.flips, plan.table_flips) == (4, 1, (1, 1, 0, 0))
     assert plan.probes == 17 + 17 + 1 + 1
     assert "4 tables find all within distance 5 for certain, with flipped header" in plan.reason
-    equal = planned(1e7, distance=0, has_weights=False)
+    equal = planned(1e7, options, distance=0, has_weights=False)
     assert (equal.tables, equal.table_flips, equal.probes) == (1, (0, -1, -1, -1), 1)
     assert (equal.header_bits, plan.header_bits) == (22, 16)

@@ -17,7 +17,7 @@ MEMORY = 400_000
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
     path = tmp_path_factory.mktemp("larger") / "stored"
-    with simdb.open(path, durability="none") as database:
+    with simdb.open(path, options=simdb.Options(blocks=4), durability="none") as database:
         database.insert_many(range(COUNT), simdb.Fingerprints(SIGNS, WEIGHTS))
     return path
 

@@ -313,7 +313,8 @@ import resource, sys
 import numpy as np
 import simdb
 
-database = simdb.open(sys.argv[1], durability="process", map_size=16 << 20)
+options = simdb.Options(blocks=4)
+database = simdb.open(sys.argv[1], options=options, durability="process", map_size=16 << 20)
 database.insert_many(range(100), range(100))
 bits = np.random.default_rng(1).integers(0, 2**64, 250_000, dtype=np.uint64)
 ids = list(range(1000, 1000 + len(bits)))

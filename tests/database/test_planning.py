@@ -8,7 +8,7 @@ import simdb
 
 
 def test_a_plan_says_why_it_was_chosen_and_what_else_was_considered():
-    plan = planned(1e7, distance=3, has_weights=False)
+    plan = planned(1e7, simdb.Options(blocks=4), distance=3, has_weights=False)
 
     assert (plan.method, plan.tables, plan.probes, plan.header_bits) == ("bphs", 4, 4, 16)
     assert "cheapest of them" in plan.choice
@@ -66,7 +66,7 @@ def test_a_named_method_that_reaches_less_says_how_much():
 
 
 def test_one_table_by_psm_is_the_better_choice_where_four_do_not_fit_into_memory():
-    plan = planned(8e9, distance=3, memory=128e9)
+    plan = planned(8e9, simdb.Options(blocks=4), distance=3, memory=128e9)
 
     assert plan.method in ("psm", "multiprobe")
     assert plan.smallest.method == "psm"

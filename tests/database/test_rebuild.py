@@ -10,7 +10,7 @@ import simdb
 from simdb.database.maintenance import rebuild
 from simdb.storage import codec, layout
 
-OPTIONS = simdb.Options(delta_documents=30, growth=2, sketch=simdb.Simhash(shingle=1))
+OPTIONS = simdb.Options(delta_documents=30, growth=2, blocks=4, sketch=simdb.Simhash(shingle=1))
 FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
 WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown"]
 

@@ -124,7 +124,7 @@ def test_a_lost_value_of_an_unfinished_merge_is_found(tmp_path):
 
 
 def test_damaged_ordinals_of_an_unfinished_merge_are_refused(tmp_path):
-    with simdb.open(tmp_path / "db", options=TINY) as database:
+    with simdb.open(tmp_path / "db", options=replace(TINY, blocks=4)) as database:
         insert(database, 0, 20)
         database.delete(3)
         insert(database, 20, 25)

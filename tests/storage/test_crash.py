@@ -1,7 +1,5 @@
 """A process killed at any point leaves a committed state and a sound database."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from forked import run_until_killed
@@ -12,6 +10,7 @@ import simdb
 
 BEFORE = list(range(20))
 BITS = np.arange(20, dtype=np.uint64) << np.uint64(9)
+KEPT = simdb.Options(delta_documents=4, growth=2, keep_clusters="distance")
 FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
 AFTER = [id for id in range(40) if id not in (3, 5)]
 
@@ -107,7 +106,7 @@ print("survived")
 """
 
 
-@pytest.fixture(params=[TINY, replace(TINY, keep_clusters="distance")], ids=["plain", "kept"])
+@pytest.fixture(params=[TINY, KEPT], ids=["plain", "kept"])
 def path(request, tmp_path):
     """A database of twenty documents in some runs and a delta, with clusters kept or not."""
     with simdb.open(tmp_path / "db", options=request.param) as database:
@@ -186,7 +185,7 @@ def test_killed_while_compacting_no_document_is_lost(path, point):
 def test_killed_while_rebuilding_no_kept_cluster_is_lost(tmp_path, point):
     # Between two commits there were documents without clusters: each was said to be alone.
     path = tmp_path / "db"
-    with simdb.open(path, options=replace(TINY, keep_clusters="distance")) as database:
+    with simdb.open(path, options=KEPT) as database:
         database.insert_many(range(60), np.arange(60, dtype=np.uint64) // 3 * FAR)
         database.delete_many([1, 30])
         expected = [database.cluster(id) for id in database]

@@ -14,7 +14,7 @@ from simdb.storage import codec, layout
 @pytest.fixture
 def opened(tmp_path):
     """A database with a run of each size and a calibration; it need not stay sound."""
-    with simdb.open(tmp_path / "db", options=TINY) as database:
+    with simdb.open(tmp_path / "db", options=replace(TINY, blocks=4)) as database:
         database.insert_many(range(9), [f"red green {at % 3}" for at in range(9)], range(9))
         database.calibrate()
         database.compact()

@@ -12,7 +12,9 @@ from simdb.database.maintenance import rebuild
 from simdb.database.write import commit
 from simdb.storage import layout
 
-OPTIONS = simdb.Options(delta_documents=8, growth=2, polytopes=2, sketch=simdb.Simhash(shingle=1))
+OPTIONS = simdb.Options(
+    delta_documents=8, growth=2, blocks=4, polytopes=2, sketch=simdb.Simhash(shingle=1)
+)
 WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown"]
 TEXTS = [" ".join(WORDS[at % 3 : 3 + at % 6]) + f" {at}" for at in range(100)]
 

@@ -10,7 +10,7 @@ import random
 import signal
 import traceback
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from multiprocessing import Pipe
 from typing import Any
@@ -26,7 +26,7 @@ from simdb.database.write import commit
 WORDS = [f"w{number}" for number in range(400)]
 TINY = {"delta_documents": 6, "growth": 2, "recall": 1.0, "keep_times": "inserted"}
 FILLED = simdb.Options(passages=True, features=True, **TINY)
-CLUSTERED = replace(FILLED, keep_clusters="distance")
+CLUSTERED = simdb.Options(passages=True, features=True, keep_clusters="distance", **TINY)
 SIGNED = simdb.Options(sketch=simdb.Minhash(), keep_clusters="similarity", **TINY)
 
 

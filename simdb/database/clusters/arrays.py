@@ -4,7 +4,7 @@ One table is sorted and swept at a time, in the same arrays, so the search needs
 table.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,8 @@ from simdb.core.dtypes import U32, U64
 from simdb.core.errors import InputError
 from simdb.core.threads import mapped, parts_of
 from simdb.database.search.buckets import grouped
-from simdb.database.search.couples import Searched, sweep_tables
+from simdb.database.search.couples import Searched, sorted_tables, sweep_tables
 from simdb.plan import check_arrangement, choose_tables
-from simdb.storage import Sorting, Table
 
 COUNT_MAX = 2**32 - 1  # positions are uint32 in the tables
 # So many entries are copied or compared by one thread at a time.
@@ -138,20 +137,6 @@ def _labels(every: Searched, blocks: int, distance: int, threads: int) -> U32:
         forest.join(couples.left, couples.right)
     labels: U32 = forest.labels()
     return labels
-
-
-def sorted_tables(every: Searched, masks: list[int], threads: int = 1) -> Callable[[int], Table]:
-    """Return a function that makes the table of a given number, over the table made before."""
-    if masks == [0]:  # a table without leading bits is not sorted
-        return lambda number: Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
-    keys, ordinals = np.empty_like(every.fingerprints), np.empty_like(every.ordinals)
-    sorting = Sorting(every.fingerprints, every.ordinals, masks, threads)
-
-    def table(number: int) -> Table:
-        sorting.write(number, keys, ordinals)
-        return Table(keys, ordinals, np.empty(0, np.uint32))
-
-    return table
 
 
 def _link_equal(every: Searched, forest: kernel.Forest, threads: int) -> Searched:

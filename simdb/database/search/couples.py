@@ -17,6 +17,7 @@ from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS
 from simdb.plan import Criterion
 from simdb.storage import (
+    Sorting,
     Table,
     is_deleted,
     layout,
@@ -246,10 +247,26 @@ def table_of_equals(state: State) -> Table:
 
     Documents have equal fingerprints exactly if their keys are equal.
     """
-    if state.kind.stores == FINGERPRINTS:
+    if state.kind.stores == FINGERPRINTS and len(state.kind.masks) > 1:
         return whole_table(state, 0)
     every = searched(state, is_measured=False)
     return sorted_table(every.fingerprints.copy(), every.ordinals, state.threads)
+
+
+def sorted_tables(
+    every: Searched, masks: Sequence[int], threads: int = 1
+) -> Callable[[int], Table]:
+    """Return a function that makes the table of a given number, over the table made before."""
+    if list(masks) == [0]:  # a table without leading bits is not sorted
+        return lambda number: Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
+    keys, ordinals = np.empty_like(every.fingerprints), np.empty_like(every.ordinals)
+    sorting = Sorting(every.fingerprints, every.ordinals, masks, threads)
+
+    def table(number: int) -> Table:
+        sorting.write(number, keys, ordinals)
+        return Table(keys, ordinals, np.empty(0, np.uint32))
+
+    return table
 
 
 def whole_table(state: State, number: int) -> Table:

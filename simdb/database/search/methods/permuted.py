@@ -11,7 +11,7 @@ fingerprint is compared with the few that follow it.  A pair that is near in no 
 in which it is near.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -22,8 +22,15 @@ from simdb.core.bits import rotated, rotation_amounts, set_bits
 from simdb.core.dtypes import I64, U8, U32, U64
 from simdb.core.matches import Match
 from simdb.core.reports import Plan, Probe
-from simdb.core.threads import streamed
-from simdb.database.search.couples import Couples, measured, searched, sweep_table, whole_table
+from simdb.core.threads import in_rounds
+from simdb.database.search.couples import (
+    Couples,
+    measured,
+    searched,
+    sorted_tables,
+    sweep_tables,
+    whole_table,
+)
 from simdb.database.search.method import (
     After,
     Candidates,
@@ -36,7 +43,7 @@ from simdb.database.search.method import (
 from simdb.database.search.methods.exhaustive import links_among
 from simdb.database.search.rows import MANY
 from simdb.database.state.state import State
-from simdb.plan import NOT_READ, WINDOW, Criterion, tables_read
+from simdb.plan import WINDOW, Criterion, swept_masks, tables_read
 from simdb.storage import Run, Table
 
 # This many entries, and what is computed from them, stay in the second-level cache.
@@ -63,10 +70,14 @@ def search_bits(state: State, bits: int, plan: Plan, first: int) -> list[tuple[i
 
 
 def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
-    """Return all matching pairs by walking each table that the plan reads."""
-    read = [number for number, flips in enumerate(plan.table_flips) if flips != NOT_READ]
-    walks = (partial(_links_of_table, state, criterion, plan, number) for number in read)
-    return streamed(walks, state.threads)
+    """Yield all matching pairs by walking each table that the plan reads."""
+    masks = swept_masks(state.kind.masks)
+    table: Callable[[int], Table] = partial(whole_table, state)
+    if masks is not state.kind.masks:
+        every = searched(state, is_measured=criterion.similarity is not None)
+        table = sorted_tables(every, masks, state.threads)
+    swept = sweep_tables(table, masks, plan.distance, plan.table_flips, threads=state.threads)
+    yield from in_rounds(partial(measured, state, criterion), swept, state.threads)
 
 
 def rotation_links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
@@ -107,16 +118,6 @@ def find_neighbours(
         ranks = np.empty_like(positions)
         ranks[positions] = np.arange(len(positions), dtype=np.uint32)
         earlier.append(ranks)
-
-
-def _links_of_table(
-    state: State, criterion: Criterion, plan: Plan, number: int
-) -> Iterator[Couples]:
-    """Yield the matching pairs that one table is the first to reach."""
-    swept = sweep_table(
-        whole_table(state, number), state.kind.masks, plan.distance, number, plan.table_flips
-    )
-    return (measured(state, criterion, couples) for couples in swept)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
