@@ -77,7 +77,9 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
         every = searched(state, is_measured=criterion.similarity is not None)
         table = sorted_tables(every, masks, state.threads)
     swept = sweep_tables(table, masks, plan.distance, plan.table_flips, threads=state.threads)
-    yield from in_rounds(partial(measured, state, criterion), swept, state.threads)
+    measure = partial(measured, state, criterion)
+    is_measured = criterion.similarity is not None
+    yield from in_rounds(measure, swept, state.threads) if is_measured else swept
 
 
 def rotation_links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
