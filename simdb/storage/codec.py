@@ -132,9 +132,8 @@ def decode_column(
 
 def decode_keys(kind: bytes, key: bytes, value: Any) -> npt.NDArray[Any]:
     """Return the keys in a stored value, uint64[n], or the tags in their place, uint16[n]."""
-    if _kind_of(value) == TAGS_KIND:
-        return decode_array(TAGS_KIND, key, value, "<u2")
-    return decode_array(kind, key, value, "<u8")
+    found, dtype = (TAGS_KIND, "<u2") if _kind_of(value) == TAGS_KIND else (kind, "<u8")
+    return decode_array(found, key, value, dtype)
 
 
 def encode_object(kind: bytes, key: bytes, value: Any) -> bytes:

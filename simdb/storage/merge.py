@@ -305,8 +305,10 @@ class TableMerge:
         inside = [slice(*bounds) for bounds in zip(self._positions, stops, strict=True)]
         windows = list(zip(tables, inside, strict=True))
         # Keys are gathered from everywhere in the columns, which are read in a row before.
-        read = [] if any(self._positions) else [each for table in tables for each in table.columns]
-        read += [each for table, part in windows for each in table.stored(part)]
+        read = [each for table, part in windows for each in table.stored(part)]
+        if not any(self._positions):
+            gathered = (known for table in tables if (known := table.gathered) is not None)
+            read += [each for known in gathered for each in known.segments]
         for array in read:
             pages = source.pages_of(array)
             if pages is not None:

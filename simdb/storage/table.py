@@ -101,18 +101,7 @@ class Table(NamedTuple):
     def searched(self) -> tuple[Any, ...]:
         """The table as the kernel looks up in it."""
         known = self.gathered
-        if known is None:
-            return tuple(self)
-        return known.tags, self.ordinals, self.directory, known.start, known.segments
-
-    @property
-    def columns(self) -> Sequence[U64]:
-        """The columns from which keys are gathered; none if the keys are an array."""
-        return () if self.gathered is None else self.gathered.segments
-
-    def whole(self) -> "Table":
-        """Return the same table with all keys in an array."""
-        return self._replace(keys=self.keys[:])
+        return self if known is None else (known.tags, *self[1:], known.start, known.segments)
 
     def stored(self, part: slice) -> tuple[Array, Array]:
         """Return a part of the keys or tags that are stored, and of the ordinals."""
@@ -125,22 +114,17 @@ class Table(NamedTuple):
         Damaged entries give wrong places from 0 to n.
         """
         if self.gathered is None:
-            found: I64 = np.searchsorted(self.keys, wanted, side)
-            return found
+            return np.searchsorted(self.keys, wanted, side)
         headers = wanted >> np.uint64(1) >> np.uint64(FINGERPRINT_BITS - 1 - self.width)
-        count = len(self.ordinals)
-        low, high = (
-            np.minimum(self.directory[headers + np.uint64(at)], count).astype(np.int64)
-            for at in range(2)
-        )
+        ends = self.directory[np.stack([headers, headers + np.uint64(1)])]
+        low, high = np.minimum(ends, len(self.ordinals)).astype(np.int64)
         while len(left := np.flatnonzero(low < high)):
             middle = (low[left] + high[left]) // 2
             keys = self.keys[middle]
             is_before = keys <= wanted[left] if side == "right" else keys < wanted[left]
             low[left[is_before]] = middle[is_before] + 1
             high[left[~is_before]] = middle[~is_before]
-        places: I64 = low
-        return places
+        return cast(I64, low)
 
 
 class GatheredKeys:
@@ -233,8 +217,7 @@ def stored_column(name: bytes, column: int, table: Table, keying: Keying) -> Arr
     if column == layout.KEYS and has_header_table(name, keying):
         known = table.gathered
         return tags_of(table.keys, table.width) if known is None else known.tags
-    array: Array = table[column]
-    return array
+    return cast(Array, table[column])
 
 
 def encoded_part(name: bytes, number: int, column: int, array: Array) -> Stored:

@@ -87,7 +87,7 @@ def test_keys_are_gathered_for_any_part(width, count):
     assert len(table.keys) == len(whole.keys)
     assert table.keys[3:-1].tolist() == whole.keys[3:-1].tolist()
     assert table.keys[np.array([2, 0, 2])].tolist() == whole.keys[[2, 0, 2]].tolist()
-    assert table.whole().keys.tolist() == whole.keys.tolist()
+    assert table.keys[:].tolist() == whole.keys.tolist()
     assert table.entries == whole.entries == entries_of(whole.keys, whole.ordinals)
 
 

@@ -306,12 +306,9 @@ class State:
 
     def scanned(self) -> Any:
         """Return tables whose fingerprints can all be compared with each query."""
-        view = self.view
         if not self.keying.has_header_table:
             return self.tables()
-        if view.scanned is None:
-            view.scanned = view.kind.make_covered_tables(view, self.source, 0)
-        return view.scanned
+        return self.kind.make_covered_tables(self.view, self.source, 0)
 
     def covered_tables(self) -> Any:
         """Return tables that compare each document the calibration does not cover."""
