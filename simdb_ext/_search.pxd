@@ -154,7 +154,6 @@ cdef extern from "probe.h" nogil:
         uint64_t *keys
         uint64_t *sets
         size_t sets_room
-        search_flip_set *heap
         int16_t *limits
         uint64_t *headers
         uint8_t *done

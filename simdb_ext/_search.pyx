@@ -40,6 +40,7 @@ cdef enum:
     ROOM_MIN = 4096
     ONE_ROOM = 64
     ONE_CAP = 256
+    ONE_SETS = 8 * ONE_CAP + 256  # at least search_sets_room(ONE_CAP)
     ONE_COLUMNS = 64
     ONE_TABLES = 64
     BLOCK_SETS = 4096

@@ -10,6 +10,16 @@
 #include "kernel.h"
 #include "vector.h"
 
+/* A set while it grows: its cost << 38 | its size << 32 | its bits.  `flip` needs no sizes, and has
+   cost << 32 | bits. */
+enum { SIZED = 38, UNSIZED = 32 };
+
+/* What a set may cost, and how many bits it may have. */
+struct allowance {
+    uint64_t bound;   /* the largest set, as a number */
+    uint64_t largest; /* the largest size and bits; not looked at by `flip` */
+};
+
 /* Return the largest set, as a number (cost << 32 | bits), that costs at most `theta`; 0 if theta
    is -1. */
 static inline uint64_t set_bound(int32_t theta)
@@ -50,15 +60,20 @@ static size_t lower_theta(uint64_t *sets, size_t count, size_t cap, int32_t *the
     return kept;
 }
 
-/* Add a bit, given as a set, to all sets that can afford it; return the new number of sets. */
-static size_t join_few(uint64_t *sets, size_t count, uint64_t bit, int32_t theta)
+#define SIZES_AND_BITS (((uint64_t)1 << SIZED) - 1)
+
+/* Add a bit, given as a set, to all sets that can afford it; return the new number of sets.
+   `is_sized`, a constant, says whether sets may also become too large. */
+VECTOR_INLINE size_t join_few(uint64_t *sets, size_t count, uint64_t bit, struct allowance allowed,
+                              int is_sized)
 {
-    uint64_t bound = set_bound(theta);
     size_t joined = count;
 
     for (size_t i = 0; i < count; i++) {
-        sets[joined] = sets[i] + bit;
-        joined += sets[i] + bit <= bound;
+        uint64_t sum = sets[i] + bit;
+        int is_small = !is_sized || (sum & SIZES_AND_BITS) <= allowed.largest;
+        sets[joined] = sum;
+        joined += (sum <= allowed.bound) & is_small;
     }
     return joined;
 }
@@ -83,9 +98,11 @@ static inline uint64_t cheap_places(const uint8_t *costs, const uint8_t *levels,
 
 /* Add a bit to all of `count` sets that can afford it; return the new number of sets.  Up to a
    vector of words after the last set is written, too. */
-static size_t join(uint64_t *sets, size_t count, uint64_t bit, int32_t theta)
+VECTOR_INLINE size_t join(uint64_t *sets, size_t count, uint64_t bit, struct allowance allowed,
+                          int is_sized)
 {
-    const __m512i bound = _mm512_set1_epi64((long long)set_bound(theta));
+    const __m512i bound = _mm512_set1_epi64((long long)allowed.bound);
+    const __m512i largest = _mm512_set1_epi64((long long)allowed.largest);
     const __m512i added = _mm512_set1_epi64((long long)bit);
     size_t joined = count;
 
@@ -93,10 +110,33 @@ static size_t join(uint64_t *sets, size_t count, uint64_t bit, int32_t theta)
         __mmask8 lanes = (__mmask8)(count - i < 8 ? (1u << (count - i)) - 1 : 255);
         __m512i sums = _mm512_add_epi64(_mm512_loadu_si512(sets + i), added);
         __mmask8 affordable = _mm512_mask_cmple_epu64_mask(lanes, sums, bound);
+        if (is_sized) {
+            __m512i sizes = _mm512_and_si512(sums, _mm512_set1_epi64(SIZES_AND_BITS));
+            affordable = _mm512_mask_cmple_epu64_mask(affordable, sizes, largest);
+        }
         _mm512_storeu_si512(sets + joined, _mm512_maskz_compress_epi64(affordable, sums));
         joined += (unsigned)__builtin_popcount(affordable);
     }
     return joined;
+}
+
+/* Copy the sets from `low` to `high`; return their number.  Up to a vector of words after the last
+   is written, too; `copies` may begin where the sets begin. */
+static size_t copy_between(const uint64_t *sets, size_t count, int64_t low, int64_t high,
+                           uint64_t *copies)
+{
+    const __m512i least = _mm512_set1_epi64(low), most = _mm512_set1_epi64(high);
+    size_t copied = 0;
+
+    for (size_t i = 0; i < count; i += 8) {
+        __mmask8 lanes = (__mmask8)(count - i < 8 ? (1u << (count - i)) - 1 : 255);
+        __m512i some = _mm512_loadu_si512(sets + i);
+        lanes = _mm512_mask_cmpge_epi64_mask(lanes, some, least);
+        lanes = _mm512_mask_cmple_epi64_mask(lanes, some, most);
+        _mm512_storeu_si512(copies + copied, _mm512_maskz_compress_epi64(lanes, some));
+        copied += (unsigned)__builtin_popcount(lanes);
+    }
+    return copied;
 }
 
 #elif VECTORS == VECTORS_AVX2
@@ -123,24 +163,55 @@ static const uint8_t halves_of_lanes[16][8] = {
     {0, 1, 2, 3, 4, 5, 6, 7},
 };
 
-static size_t join(uint64_t *sets, size_t count, uint64_t bit, int32_t theta)
+/* Move the lanes of a mask to the front. */
+VECTOR_INLINE __m256i lanes_first(__m256i words, unsigned lanes)
 {
-    const __m256i bound = _mm256_set1_epi64x((long long)set_bound(theta));
+    __m128i halves = _mm_loadl_epi64((const __m128i *)halves_of_lanes[lanes]);
+
+    return _mm256_permutevar8x32_epi32(words, _mm256_cvtepu8_epi32(halves));
+}
+
+VECTOR_INLINE size_t join(uint64_t *sets, size_t count, uint64_t bit, struct allowance allowed,
+                          int is_sized)
+{
+    const __m256i bound = _mm256_set1_epi64x((long long)allowed.bound);
+    const __m256i largest = _mm256_set1_epi64x((long long)allowed.largest);
     const __m256i added = _mm256_set1_epi64x((long long)bit);
     size_t joined = count;
 
     for (size_t i = 0; i < count; i += 4) {
         __m256i sums = _mm256_add_epi64(_mm256_loadu_si256((const __m256i *)(sets + i)), added);
         __m256i dear = _mm256_cmpgt_epi64(sums, bound);
+        if (is_sized) {
+            __m256i sizes = _mm256_and_si256(sums, _mm256_set1_epi64x(SIZES_AND_BITS));
+            dear = _mm256_or_si256(dear, _mm256_cmpgt_epi64(sizes, largest));
+        }
         unsigned affordable = ~(unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(dear)) & 15;
         if (count - i < 4)
             affordable &= (1u << (count - i)) - 1;
-        __m128i halves = _mm_loadl_epi64((const __m128i *)halves_of_lanes[affordable]);
-        sums = _mm256_permutevar8x32_epi32(sums, _mm256_cvtepu8_epi32(halves));
-        _mm256_storeu_si256((__m256i *)(sets + joined), sums);
+        _mm256_storeu_si256((__m256i *)(sets + joined), lanes_first(sums, affordable));
         joined += (unsigned)__builtin_popcount(affordable);
     }
     return joined;
+}
+
+static size_t copy_between(const uint64_t *sets, size_t count, int64_t low, int64_t high,
+                           uint64_t *copies)
+{
+    const __m256i least = _mm256_set1_epi64x(low), most = _mm256_set1_epi64x(high);
+    size_t copied = 0;
+
+    for (size_t i = 0; i < count; i += 4) {
+        __m256i some = _mm256_loadu_si256((const __m256i *)(sets + i));
+        __m256i outside = _mm256_or_si256(_mm256_cmpgt_epi64(least, some),
+                                          _mm256_cmpgt_epi64(some, most));
+        unsigned lanes = ~(unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(outside)) & 15;
+        if (count - i < 4)
+            lanes &= (1u << (count - i)) - 1;
+        _mm256_storeu_si256((__m256i *)(copies + copied), lanes_first(some, lanes));
+        copied += (unsigned)__builtin_popcount(lanes);
+    }
+    return copied;
 }
 
 #endif
@@ -148,6 +219,14 @@ static size_t join(uint64_t *sets, size_t count, uint64_t bit, int32_t theta)
 #if VECTORS_X86
 
 enum { FEW = 4 }; /* sets; as many or more are joined several at a time */
+
+/* Few sets would wait for their stores before they could be loaded together. */
+VECTOR_INLINE size_t join_some(uint64_t *sets, size_t count, uint64_t bit,
+                               struct allowance allowed, int is_sized)
+{
+    return count < FEW ? join_few(sets, count, bit, allowed, is_sized)
+                       : join(sets, count, bit, allowed, is_sized);
+}
 
 static size_t flip(const struct search_flips *flips, const uint8_t *levels,
                    const uint8_t *order, unsigned width, uint64_t *sets, int32_t *limit)
@@ -162,12 +241,8 @@ static size_t flip(const struct search_flips *flips, const uint8_t *levels,
         unsigned place = (unsigned)__builtin_ctzll(places);
         if (cost[place] > theta)
             continue;
-        uint64_t bit = (uint64_t)cost[place] << 32 | (uint64_t)1 << (width - 1 - place);
-        /* Few sets would wait for their stores before they could be loaded together. */
-        if (count < FEW)
-            count = join_few(sets, count, bit, theta);
-        else
-            count = join(sets, count, bit, theta);
+        uint64_t bit = (uint64_t)cost[place] << UNSIZED | (uint64_t)1 << (width - 1 - place);
+        count = join_some(sets, count, bit, (struct allowance){set_bound(theta), 0}, 0);
         if (count > flips->cap)
             count = lower_theta(sets, count, flips->cap, &theta);
     }
@@ -176,6 +251,34 @@ static size_t flip(const struct search_flips *flips, const uint8_t *levels,
 }
 
 #else
+
+#define join_some join_few
+
+static size_t copy_between(const uint64_t *sets, size_t count, int64_t low, int64_t high,
+                           uint64_t *copies)
+{
+    size_t copied = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        int64_t set = (int64_t)sets[i];
+        copies[copied] = sets[i];
+        copied += (set >= low) & (set <= high);
+    }
+    return copied;
+}
+
+/* Write what it costs to flip each of the first 32 bits of a key. */
+static uint64_t cheap_places(const uint8_t *costs, const uint8_t *levels, const uint8_t *order,
+                             uint8_t dearest, uint8_t *cost)
+{
+    uint64_t places = 0;
+
+    for (unsigned place = 0; place < 32; place++) {
+        cost[place] = costs[levels[order[place]]];
+        places |= (uint64_t)(cost[place] <= dearest) << place;
+    }
+    return places;
+}
 
 static size_t flip(const struct search_flips *flips, const uint8_t *levels,
                    const uint8_t *order, unsigned width, uint64_t *sets, int32_t *limit)
@@ -188,7 +291,8 @@ static size_t flip(const struct search_flips *flips, const uint8_t *levels,
         uint64_t cost = flips->costs[levels[order[place]]];
         if (cost == SEARCH_NEVER || (int32_t)cost > theta)
             continue;
-        count = join_few(sets, count, cost << 32 | (uint64_t)1 << (width - 1 - place), theta);
+        count = join_few(sets, count, cost << UNSIZED | (uint64_t)1 << (width - 1 - place),
+                         (struct allowance){set_bound(theta), 0}, 0);
         if (count > flips->cap)
             count = lower_theta(sets, count, flips->cap, &theta);
     }
@@ -197,5 +301,240 @@ static size_t flip(const struct search_flips *flips, const uint8_t *levels,
 }
 
 #endif
+
+enum {
+    PLACES = 32,      /* bits of a header, at most */
+    TIES_SORTED = 16, /* sets of one cost; more are selected by bisection */
+    TRIALS = 16,      /* costs of which one is chosen as the first bound, */
+    TRIED = 8,        /* for which pairs of the cheapest bits are counted, */
+    TRIED_THREE = 5   /* and of these, sets of three */
+};
+
+/* Numbers that are compared and counted together: one register. */
+enum { LANES = VECTORS_X86 ? 16 : 8 };
+typedef int16_t numbers __attribute__((vector_size(2 * LANES)));
+
+/* The bits of a header that may be flipped, the cheapest first; of equal costs, the first bit. */
+struct ranking {
+    uint8_t places[PLACES]; /* of each rank */
+    uint8_t ranks[PLACES];  /* of each place */
+    uint8_t cost[64];       /* of each place */
+    unsigned count;
+};
+
+static void rank_places(const struct search_flips *flips, const uint8_t *levels,
+                        const uint8_t *order, unsigned width, struct ranking *ranking)
+{
+    int16_t keys[PLACES];
+    numbers all[PLACES / LANES], ranks[PLACES / LANES] = {{0}};
+    uint64_t usable = cheap_places(flips->costs, levels, order, SEARCH_NEVER - 1, ranking->cost);
+
+    for (unsigned place = 0; place < PLACES; place++)
+        keys[place] = (int16_t)(ranking->cost[place] << 5 | place);
+    /* The rank of a place is the number of smaller keys: without a branch, all are compared. */
+    memcpy(all, keys, sizeof all);
+    for (unsigned other = 0; other < width; other++)
+        for (unsigned i = 0; i < PLACES / LANES; i++)
+            ranks[i] -= keys[other] < all[i];
+    for (unsigned place = 0; place < width; place++) {
+        int16_t rank = ranks[place / LANES][place % LANES];
+        ranking->ranks[place] = (uint8_t)rank;
+        ranking->places[rank] = (uint8_t)place;
+    }
+    ranking->count = (unsigned)__builtin_popcountll(usable & (((uint64_t)1 << width) - 1));
+}
+
+/* Return how many sets are at most `bound`. */
+static inline size_t count_up_to(const uint64_t *sets, size_t count, int64_t bound)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++)
+        found += (int64_t)sets[i] < bound + 1;
+    return found;
+}
+
+/* Return the largest set that costs at most `theta`, as a number. */
+static inline int64_t sized_bound(int64_t theta)
+{
+    return ((theta + 1) << SIZED) - 1;
+}
+
+/* Return the smallest bound above `low` and up to `high` that at least `wanted` sets are within;
+   that many are within `high`, and fewer within `low`.  Bounds are compared by the bits from
+   `shift` on: all lower bits of them are set. */
+static int64_t bisect(const uint64_t *sets, size_t count, size_t wanted, int64_t low, int64_t high,
+                      unsigned shift)
+{
+    low = (low + 1) >> shift;
+    high = (high + 1) >> shift;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        size_t found = count_up_to(sets, count, (middle << shift) - 1);
+        /* Which half it is cannot be predicted. */
+        low = found >= wanted ? low : middle;
+        high = found >= wanted ? middle : high;
+    }
+    return (high << shift) - 1;
+}
+
+/* Exchange the bits of a set for its ranks, as bits of which the lowest rank is the highest, turned
+   round: then sets of one size are in the order of VOSH. */
+static uint64_t to_ranks(uint64_t set, const struct ranking *ranking, unsigned width)
+{
+    uint32_t ranks = ~(uint32_t)0;
+
+    for (uint32_t bits = (uint32_t)set; bits != 0; bits &= bits - 1)
+        ranks &= ~((uint32_t)1 << (31 - ranking->ranks[width - 1 - (unsigned)__builtin_ctz(bits)]));
+    return set >> 32 << 32 | ranks;
+}
+
+static uint64_t to_bits(uint64_t set, const struct ranking *ranking, unsigned width)
+{
+    uint64_t bits = 0;
+
+    for (uint32_t ranks = ~(uint32_t)set; ranks != 0; ranks &= ranks - 1)
+        bits |= (uint64_t)1 << (width - 1 - ranking->places[31 - __builtin_ctz(ranks)]);
+    return set >> 32 << 32 | bits;
+}
+
+static void sort_few(uint64_t *sets, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        uint64_t set = sets[i];
+        size_t j = i;
+        for (; j > 0 && sets[j - 1] > set; j--)
+            sets[j] = sets[j - 1];
+        sets[j] = set;
+    }
+}
+
+/* Move the first `wanted` of sets of equal cost, in the order of VOSH, to the front. */
+static void first_ties(uint64_t *ties, size_t count, size_t wanted, const struct ranking *ranking,
+                       unsigned width)
+{
+    for (size_t i = 0; i < count; i++)
+        ties[i] = to_ranks(ties[i], ranking, width);
+    if (count > TIES_SORTED) {
+        int64_t cost = (int64_t)(ties[0] >> SIZED), low = sized_bound(cost - 1);
+        copy_between(ties, count, low, bisect(ties, count, wanted, low, sized_bound(cost), 0),
+                     ties);
+    } else {
+        sort_few(ties, count);
+    }
+    for (size_t i = 0; i < wanted; i++)
+        ties[i] = to_bits(ties[i], ranking, width);
+}
+
+/* Keep the first `cap` sets in the order of VOSH, of more than `cap` that are within `high` and
+   fewer that are within `low`; return the bound that all are within.  The empty set stays the
+   first. */
+static int64_t keep_first(uint64_t *sets, size_t count, size_t cap, int64_t low, int64_t high,
+                          const struct ranking *ranking, unsigned width)
+{
+    int64_t bound = bisect(sets, count, cap, low, high, SIZED);
+    int64_t below = bound - ((int64_t)1 << SIZED);
+    uint64_t *ties = sets + count + SEARCH_SETS_OVER; /* the cheaper sets are written up to there */
+    size_t tied = copy_between(sets, count, below + 1, bound, ties);
+    size_t cheaper = copy_between(sets, count, 0, below, sets);
+
+    if (cheaper + tied > cap)
+        first_ties(ties, tied, cap - cheaper, ranking, width);
+    memmove(sets + cheaper, ties, (cap - cheaper) * sizeof *sets);
+    return bound;
+}
+
+/* Return a bound that at least `cap` sets are within, all of which are within `bound`, and that is
+   little larger than the smallest; set `low` to a bound that fewer sets are within. */
+static int64_t lower_bound(const uint64_t *sets, size_t count, size_t cap, int64_t bound,
+                           int64_t *low)
+{
+    for (;;) {
+        int64_t theta = bound >> SIZED, lower = sized_bound(theta - theta / 4 - 1);
+        if (count_up_to(sets, count, lower) < cap) {
+            *low = lower;
+            return bound;
+        }
+        bound = lower;
+    }
+}
+
+VECTOR_INLINE void count_trials(int16_t cost, const numbers *trials, numbers *counts)
+{
+    for (int i = 0; i < TRIALS / LANES; i++)
+        counts[i] -= cost <= trials[i];
+}
+
+/* Return a cost, not much larger than the least, that at least `cap` sets cost at most; -1 if the
+   few bits that are tried do not say.  All trials are counted together, without a branch. */
+static int32_t first_theta(const struct ranking *ranking, size_t cap, unsigned distance)
+{
+    numbers trials[TRIALS / LANES], counts[TRIALS / LANES] = {{0}};
+    int16_t costs[TRIED];
+    size_t chosen = 0;
+
+    if (ranking->count < TRIED || distance < 3)
+        return -1;
+    for (int i = 0; i < TRIED; i++)
+        costs[i] = ranking->cost[ranking->places[i]];
+    int16_t step = (int16_t)(costs[TRIED - 1] / (TRIALS / 2) + 1);
+    for (int i = 0; i < TRIALS; i++)
+        trials[i / LANES][i % LANES] = (int16_t)(step * (i + 1));
+    for (int i = 0; i < TRIED; i++) {
+        count_trials(costs[i], trials, counts);
+        for (int j = 0; j < i; j++) {
+            int16_t pair = (int16_t)(costs[i] + costs[j]);
+            count_trials(pair, trials, counts);
+            for (int k = 0; k < j && i < TRIED_THREE; k++)
+                count_trials((int16_t)(pair + costs[k]), trials, counts);
+        }
+    }
+    for (int i = 0; i < TRIALS; i++)
+        chosen += (size_t)counts[i / LANES][i % LANES] + 1 < cap;
+    return chosen < TRIALS ? step * ((int32_t)chosen + 1) : -1;
+}
+
+/* Sets grow by the dearest bits first, so that they stay few, if it is known from the first what
+   they may cost; else by the cheapest.  As soon as there are `cap` sets, none that is dearer than
+   all of them is among the first; more bits only add sets. */
+static size_t flip_first(const struct search_flips *flips, const uint8_t *levels,
+                         const uint8_t *order, unsigned width, unsigned distance, uint64_t *sets,
+                         int32_t *limit)
+{
+    struct ranking ranking;
+    struct allowance allowed = {(uint64_t)sized_bound(SEARCH_THETA_MAX),
+                                ((uint64_t)distance << 32) | UINT32_MAX};
+    size_t count = 1, cap = flips->cap;
+    int64_t bound = (int64_t)allowed.bound, low = -1;
+
+    sets[0] = 0;
+    rank_places(flips, levels, order, width, &ranking);
+    int32_t theta = first_theta(&ranking, cap, distance);
+    if (theta >= 0)
+        allowed.bound = (uint64_t)(bound = sized_bound(theta));
+    for (unsigned i = 0; i < ranking.count; i++) {
+        unsigned place = ranking.places[theta < 0 ? i : ranking.count - 1 - i];
+        uint64_t cost = ranking.cost[place];
+        uint64_t bit = cost << SIZED | (uint64_t)1 << 32 | (uint64_t)1 << (width - 1 - place);
+        if ((int64_t)bit > bound)
+            continue;
+        count = join_some(sets, count, bit, allowed, 1);
+        if (count > 2 * cap + SEARCH_SETS_MORE) {
+            bound = keep_first(sets, count, cap, -1, bound, &ranking, width);
+            count = cap;
+        }
+        if (count >= cap && theta < 0)
+            bound = lower_bound(sets, count, cap, bound, &low);
+        allowed.bound = (uint64_t)bound;
+    }
+    if (count > cap) {
+        bound = keep_first(sets, count, cap, low, bound, &ranking, width);
+        count = cap;
+    }
+    *limit = (int32_t)(bound >> SIZED);
+    for (size_t i = 0; i < count; i++)
+        sets[i] = sets[i] >> SIZED << UNSIZED | (uint32_t)sets[i];
+    return count;
+}
 
 #endif

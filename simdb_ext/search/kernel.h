@@ -100,15 +100,17 @@ struct search_flips {
 };
 
 enum {
+    SEARCH_SETS_MORE = 32, /* sets over twice those that are wanted, before the first are chosen */
+    SEARCH_SETS_OVER = 8,  /* words that may be written after the last set */
     SEARCH_NEVER = 255,
     SEARCH_THETA_MAX = 64 * 254, /* no set of bits costs more */
     SEARCH_CAP_MAX = 65536
 };
 
-/* Return for how many sets `flip` needs room. */
+/* Return for how many sets `flip` and `flip_first` need room. */
 static inline size_t search_sets_room(size_t cap)
 {
-    return 2 * cap + 8;
+    return 2 * (4 * cap + 2 * SEARCH_SETS_MORE + SEARCH_SETS_OVER);
 }
 
 /* Return whether at most `flips` of the bits of `mask` are set in `difference`; with flips below 0
@@ -160,6 +162,14 @@ struct search_kernel {
        cost no more; -1 means that only the empty set is left. */
     size_t (*flip)(const struct search_flips *flips, const uint8_t *levels, const uint8_t *order,
                    unsigned width, uint64_t *sets, int32_t *limit);
+
+    /* Enumerate the first `flips->cap` sets of at most `distance` bits in the order of VOSH
+       (vosh.h), the empty set first and the others in any order, in the same form.  Bits of equal
+       cost are ranked as they lie in the header.  `limit` becomes the most that one of them
+       costs. */
+    size_t (*flip_first)(const struct search_flips *flips, const uint8_t *levels,
+                         const uint8_t *order, unsigned width, unsigned distance, uint64_t *sets,
+                         int32_t *limit);
 
     /* Write the levels of the first 64 of `dimensions` weights of each of `count` rows. */
     void (*level_floats)(const float *weights, size_t count, size_t dimensions, uint8_t *levels);

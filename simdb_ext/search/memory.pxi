@@ -160,7 +160,8 @@ cdef class Matches:
         self.offsets = np.zeros(count + 1, np.int64)
         self.ends = <int64_t *> self.views.output(self.offsets, INT64, 8)
         self.ordinals, self.nearness, self.is_similarity = [], [], is_similarity
-        self.make_room(2 * group if group > ROOM_MIN else 2 * ROOM_MIN)
+        # Memory that is not written to costs nothing; queries without room are searched again.
+        self.make_room(8 * max(group, <size_t> ROOM_MIN))
 
     cdef int make_room(self, size_t capacity) except -1:
         self.memory = Memory(capacity * 20)

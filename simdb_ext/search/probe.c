@@ -144,9 +144,8 @@ static size_t flip(struct flipping *flipping, const struct part *part, uint32_t 
     size_t count;
 
     if (volatility->is_ordered)
-        return search_vosh_sets(&volatility->flips, levels, order, part->width,
-                                flipping->probing.request->distance, flipping->scratch->heap,
-                                sets);
+        return search_kernel->flip_first(&volatility->flips, levels, order, part->width,
+                                         flipping->probing.request->distance, sets, limit);
     count = search_kernel->flip(&volatility->flips, levels, order, part->width, sets, limit);
 
     if (limits == NULL)
@@ -157,16 +156,12 @@ static size_t flip(struct flipping *flipping, const struct part *part, uint32_t 
     return count;
 }
 
-/* Move the sets that cost at most half of `limit` to the front; return their number.  Sets in order
-   stay in order, and half of them count as cheaper. */
-static size_t cheaper_first(const struct flipping *flipping, uint64_t *sets, size_t count,
-                            int32_t limit)
+/* Move the sets that cost at most half of `limit` to the front; return their number. */
+static size_t cheaper_first(uint64_t *sets, size_t count, int32_t limit)
 {
     uint64_t bound = (uint64_t)(limit / 2 + 1) << 32;
     size_t cheaper = 0;
 
-    if (flipping->volatility->is_ordered)
-        return count / 2;
     for (size_t i = 0; i < count; i++) {
         uint64_t set = sets[i];
         sets[i] = sets[cheaper];
@@ -184,7 +179,7 @@ static void probe_part_singly(struct flipping *flipping, const struct part *part
     for (size_t query = 0; query < flipping->probing.request->count; query++) {
         size_t count = flip(flipping, part, (uint32_t)query, sets, &limit);
         if (flipping->probing.done != NULL)
-            cheaper_first(flipping, sets, count, limit);
+            cheaper_first(sets, count, limit);
         add_probes(flipping, part, (uint32_t)query, sets, count);
     }
 }
@@ -313,7 +308,7 @@ static size_t probe_cheaper(struct flipping *flipping, const struct part *part, 
         if (block->count == BLOCK || scratch->sets_room - used < wanted)
             break;
         size_t count = flip(flipping, part, (uint32_t)query, sets, &limit) - 1;
-        size_t cheaper = cheaper_first(flipping, ++sets, count, limit);
+        size_t cheaper = cheaper_first(++sets, count, limit);
         add_probes(flipping, part, (uint32_t)query, sets, cheaper);
         block->queries[block->count] = (uint32_t)query;
         block->sets[block->count] = sets + cheaper;

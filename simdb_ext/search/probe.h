@@ -10,7 +10,6 @@
 
 #include "kernel.h"
 #include "lookup.h"
-#include "vosh.h"
 
 /* How the bits of the queries may flip. */
 struct search_volatility {
@@ -25,7 +24,6 @@ struct search_probe_scratch {
     uint64_t *keys;  /* one for each query */
     uint64_t *sets;
     size_t sets_room; /* at least search_sets_room(cap) */
-    struct search_flip_set *heap; /* SEARCH_VOSH_RANKS + cap, if sets are taken in order */
     int16_t *limits; /* for each column and query; NULL if one table is searched, or sets are taken
                         in order: a match may then be found in several tables */
     uint64_t *headers; /* one for each column, if there are limits */

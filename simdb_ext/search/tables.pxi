@@ -37,11 +37,6 @@ cdef int grow(search_found *found, void *memory) except -1:
     return 0
 
 
-cdef Memory heap_of(const search_volatility *volatility):
-    """Return memory for the heap of one query whose sets are taken in order."""
-    return Memory((SEARCH_VOSH_RANKS + volatility.flips.cap) * sizeof(search_flip_set))
-
-
 cdef size_t segments_of(runs) except? 0:
     """Return how many segments of fingerprints the tables of headers among `runs` have."""
     return sum([len(table[4]) for run in runs for table in run if len(table) > 3])
@@ -211,7 +206,7 @@ cdef class Tables:
         cdef const uint32_t *all_after
         cdef const uint8_t *all_levels
         cdef size_t total, start = 0, size, group, limits
-        cdef Memory headers, ordered, heap
+        cdef Memory headers, ordered
         request.distance = checked_distance(distance, "distance")
         request.enough = 1
         total = views.uint64(queries, &all_queries)
@@ -230,9 +225,6 @@ cdef class Tables:
         scratch.done = <uint8_t *> (scratch.sets + scratch.sets_room) if first else NULL
         headers = Memory(8 * limits)
         scratch.headers = <uint64_t *> headers.start
-        if volatility.is_ordered:
-            heap = heap_of(&volatility)
-            scratch.heap = <search_flip_set *> heap.start
         scratch.gathered = NULL
         if not first and total >= GATHERED_QUERIES_MIN:
             ordered = Memory(16 * GATHERED_MAX)
@@ -297,7 +289,7 @@ cdef class Tables:
         """Return (ordinal, distance) of each match of one query.  Fast to call."""
         cdef uint64_t key
         cdef uint8_t done
-        cdef uint64_t sets[2 * ONE_CAP + 8]
+        cdef uint64_t sets[ONE_SETS]
         cdef int16_t limits[ONE_COLUMNS]
         cdef uint64_t headers[ONE_COLUMNS]
         cdef uint64_t ranks[ONE_ROOM * 2]
@@ -308,7 +300,7 @@ cdef class Tables:
         cdef search_probe_scratch scratch
         cdef Bytes level_bytes = Bytes(levels, 64, "levels")
         cdef Bytes cost_bytes = Bytes(costs, 256, "costs")
-        cdef Memory memory, room, heap
+        cdef Memory memory, room
         cdef size_t limit_count
         cdef int64_t ends[2]
         if distance > 64:
@@ -330,9 +322,6 @@ cdef class Tables:
             scratch.limits = <int16_t *> (scratch.headers + limit_count)
         if limit_count == 0:
             scratch.limits = NULL
-        if volatility.is_ordered:
-            heap = heap_of(&volatility)
-            scratch.heap = <search_flip_set *> heap.start
         if self.is_small and volatility.flips.cap <= ONE_CAP:
             search_probe(&self.tables, &request, &volatility, &scratch, &found)
         else:

@@ -14,8 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernel.h"
-
 enum {
     SEARCH_VOSH_RANKS = 64,
     SEARCH_VOSH_UNIT = 128 /* price of a cost of 1 */
@@ -47,12 +45,5 @@ void search_vosh_begin(struct search_vosh *vosh, const int64_t *prices, unsigned
 
 /* Take the next set out; return 0 if there is none. */
 int search_vosh_next(struct search_vosh *vosh, struct search_flip_set *set);
-
-/* Write the empty set and the next sets of at most `distance` header bits in this order, in all at
-   most `flips->cap`, in the form of the kernel's `flip`; return their number.  Bits of equal cost
-   are ranked as they lie in the header.  `heap` has room for SEARCH_VOSH_RANKS + `flips->cap`. */
-size_t search_vosh_sets(const struct search_flips *flips, const uint8_t *levels,
-                        const uint8_t *order, unsigned width, unsigned distance,
-                        struct search_flip_set *heap, uint64_t *sets);
 
 #endif
