@@ -56,16 +56,17 @@ class Delays:
 
     The defaults are from one fast machine; `Database.calibrate` measures the machine that it runs
     on.  The first five are delta_R, delta_L, delta_P, delta_V and delta_S of Sood & Loguinov 2011,
-    equations (8) to (26).  The planner needs the other three for steps that they do not count.
+    equations (8) to (26).  The planner needs the others for steps that they do not count.
     """
 
-    memory: float = 20e-9  # one random access to main memory, prefetched
+    memory: float = 30e-9  # one random access to main memory, prefetched
     compare: float = 0.12e-9  # the Hamming distance of one fingerprint in a linear scan
     permute: float = 0.6e-9  # bringing the bits of one fingerprint into the order of a table
     flip: float = 2.3e-9  # finding one flip set, times log2 of the number of sets
     sort: float = 0.85e-9  # sorting one fingerprint, times log2 of the number of fingerprints
     measure: float = 4.5e-9  # the similarity of one stored volatility vector, in stored order
     candidate: float = 120e-9  # collecting and measuring one candidate within the distance
+    visit: float = 1e-9  # the distance of one fingerprint under a header, from main memory
     prepare: float = 60e-9  # preparing the search for the likely headers of one table
 
 

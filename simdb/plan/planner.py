@@ -21,8 +21,9 @@ WAYS: dict[type[Population | BandedPopulation], tuple[Way[Any], ...]] = {
     Population: (tables, polytopes, probing, rotation),
     BandedPopulation: (bands,),
 }
-# A plan with better recall is chosen if it costs at most this many times the cheapest plan.
-RECALL_WORTH = 1.5
+# A plan that finds a hundredth more is chosen if it costs at most this many times the
+# cheapest plan.
+RECALL_WORTH, HUNDREDTHS = 1.5, 2
 
 STEPS_IN_WORDS = {
     "markup": "HTML to text",
@@ -131,7 +132,7 @@ def _cheapest(criterion: Criterion, ways: list[Plan]) -> Plan:
     able = [plan for plan in ways if plan.recall >= criterion.recall]
     dearest = RECALL_WORTH * min(plan.cost_seconds for plan in able)
     worthy = [plan for plan in able if plan.cost_seconds <= dearest]
-    return max(worthy, key=lambda plan: (plan.recall, -plan.cost_seconds))
+    return max(worthy, key=lambda plan: (round(plan.recall, HUNDREDTHS), -plan.cost_seconds))
 
 
 def _plans(problem: Problem[Any]) -> list[Plan]:

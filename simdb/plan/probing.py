@@ -32,8 +32,6 @@ ATTEMPTS_MAX = 65_535
 # Headers can have fewer bits than the directories: then fewer flips find longer buckets.
 FEWER_BITS = 8
 FEWER_STEP = 4
-# Such a plan must cost clearly less, since long buckets of large tables are not in the cache.
-FEWER_WORTH = 0.6
 # If less than this share of the cost is for comparing documents beyond the calibration, another
 # plan cannot be much faster, and none is made.
 COMPARING_WORTH = 0.25
@@ -190,7 +188,7 @@ def _by_evidence(
                 break
             plan = _probing_plan(problem, limit, found, known, comparing)
             probing = plan.cost_seconds - comparing.seconds
-            if probing > FEWER_WORTH * cheapest:
+            if probing > cheapest:
                 break
             cheapest = probing
             plans.append(plan)
@@ -243,7 +241,7 @@ def _probing_plan(
         population.asking_seconds
         + probing.tables * delays.prepare
         + found.probes * delays.memory
-        + scanned * (delays.compare + share * delays.candidate)
+        + scanned * (delays.visit + share * delays.candidate)
         + comparing.seconds
     )
     sure = f"{found.recall_bound:.3f} or more with 95 % confidence"

@@ -228,7 +228,7 @@ def _exact(problem: Problem[Population]) -> Plan | None:
     entries = [_entries(population, table, distance) for table in range(population.tables)]
     paging = population.paging
     probe_costs = [
-        delays.memory + each * delays.compare + paging.seconds(paging.pages_of(1, each))
+        delays.memory + each * delays.visit + paging.seconds(paging.pages_of(1, each))
         for each in entries
     ]
     if population.is_swept:
@@ -293,7 +293,7 @@ def _seconds(problem: Problem[Population], table: int, flips: int, limit: int) -
     if population.is_swept:
         walking = SORTED_SECONDS + (probes - 1) / 2 * VISITED_SECONDS
         return walking + compared / 2 * (SWEPT_SECONDS + candidates)
-    return probes * delays.memory + compared * (delays.compare + candidates)
+    return probes * delays.memory + compared * (delays.visit + candidates)
 
 
 def _read(population: Population, flips: Flips, limit: int) -> tuple[float, float]:

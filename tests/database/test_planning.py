@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from empty import planned
+from over import over
 
 import simdb
 
@@ -80,6 +81,36 @@ def test_one_table_by_psm_is_the_better_choice_where_four_do_not_fit_into_memory
     assert "the prior alone" in plan.smallest.reason
 
 
+@over("distance", range(1, 9))
+@over("recall", [0.8, 0.95, 0.99])
+def test_the_reasons_of_a_plan_and_its_smallest_database_agree(distance, recall):
+    """It said that probing does not reach the recall, and that one table finds .959."""
+    for documents in (1e4, 1e6, 6e7, 8e9):
+        plan = planned(documents, distance=distance, recall=recall, memory=1e13)
+
+        able = [way for way in plan.considered if way.recall >= recall]
+        by_psm = [way for way in able if way.method == "psm"]
+        assert ("probing by volatility does not reach it" in plan.choice) == (
+            not any(way.probing for way in plan.considered)
+        )
+        assert (plan.smallest is None) == (not by_psm)
+        if plan.smallest is not None:
+            assert plan.smallest.probes == by_psm[0].probes
+            assert plan.smallest.recall == by_psm[0].recall
+        # Only what finds clearly more is chosen in place of the cheapest.
+        cheapest = min(able, key=lambda way: way.cost_seconds)
+        assert plan.cost_seconds <= 1.5 * cheapest.cost_seconds
+
+
+def test_exact_search_is_not_recommended_where_one_table_by_psm_is_cheaper():
+    for documents in (6e7, 1e9, 8e9):
+        plan = planned(documents, distance=3, memory=1e13)
+
+        exact = next(way for way in plan.considered if way.method == "bphs")
+        assert plan.method in ("psm", "multiprobe")
+        assert plan.cost_seconds < exact.cost_seconds / 3
+
+
 @pytest.mark.parametrize("asked", [{"distance": 3}, {"similarity": 0.9}], ids=str)
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()], ids=str)
 def test_what_does_not_fit_into_memory_is_read_from_disk(asked, sketch):
@@ -126,7 +157,7 @@ def test_the_header_bits_are_not_those_of_the_directory_where_fewer_are_asked_fo
 
     plans = [
         planned(2**20, options, similarity=similarity, recall=0.9, search="psm")
-        for similarity in (0.95, 0.995)
+        for similarity in (0.93, 0.995)
     ]
 
     assert [plan.header_bits for plan in plans] == [plan.probing.header_bits for plan in plans]

@@ -73,7 +73,7 @@ SCANS = 4
 VECTORS = 1 << 17
 SORTED = 1 << 18
 VECTOR_BYTES = 64
-HEADER_ENTRIES = 2
+HEADER_ENTRIES, MANY_ENTRIES = 2, 256
 # Levels of Laplace weights are exponential, with this mean; theta makes some dozens of headers.
 LEVEL_MEAN = 45.0
 THETA = 24
@@ -206,8 +206,7 @@ def problem_of(stored: Any) -> str | None:
 def measured_delays() -> Delays:
     """Measure the delays of this machine, in about a fifth of a second."""
     generator = np.random.default_rng(0)
-    tables = _table(generator)
-    return _bounded({**_probing(tables, generator), **_arranging(generator)})
+    return _bounded({**_probing(generator), **_arranging(generator)})
 
 
 def _calibrate(store: Store, count: int | None, given: Sketches | None, seed: int) -> Calibration:
@@ -326,27 +325,33 @@ def _bounded(found: dict[str, float]) -> Delays:
     return Delays(**bounded)
 
 
-def _table(generator: np.random.Generator) -> Any:
-    """Return one table of 2^DEPTH random fingerprints, HEADER_ENTRIES of them in each header."""
+def _tables(generator: np.random.Generator) -> list[Any]:
+    """Return a table of 2^DEPTH random fingerprints with few under each header, and with many."""
     count = 1 << DEPTH
     keys = np.arange(count, dtype=np.uint64) << np.uint64(FINGERPRINT_BITS - DEPTH)
     keys |= generator.integers(0, 1 << (FINGERPRINT_BITS - DEPTH), count, np.uint64)
-    directory = np.arange(0, count + 1, HEADER_ENTRIES, dtype=np.uint32)
     ordinals = np.arange(count, dtype=np.uint32)
     nothing = np.empty(0, np.uint64), np.empty(0, np.uint32)
-    return kernel.Tables([ALL_BITS], [[(keys, ordinals, directory)]], nothing, None)
+    directories = (
+        np.arange(0, count + 1, entries, dtype=np.uint32)
+        for entries in (HEADER_ENTRIES, MANY_ENTRIES)
+    )
+    return [
+        kernel.Tables([ALL_BITS], [[(keys, ordinals, each)]], nothing, None) for each in directories
+    ]
 
 
-def _probing(tables: Any, generator: np.random.Generator) -> dict[str, float]:
+def _probing(generator: np.random.Generator) -> dict[str, float]:
     """Measure the costs of comparing, a header, a flip set, preparing a table and a candidate."""
+    tables, crowded = _tables(generator)
     queries = generator.integers(0, 2**FINGERPRINT_BITS, (REPEATS + 1, QUERIES), np.uint64)
     levels = generator.exponential(LEVEL_MEAN, (QUERIES, FINGERPRINT_BITS))
     query_levels = np.minimum(levels, 255).astype(np.uint8)
     costs = volatility.costs(volatility.prior())
     vectors, weights = _vectors(generator)
 
-    def look_up(run: int) -> None:
-        tables.lookup(queries[run], distance=0, flips=0, first=False, after=None)
+    def look_up(run: int, among: Any = tables) -> None:
+        among.lookup(queries[run], distance=0, flips=0, first=False, after=None)
 
     def probe(run: int, theta: int, distance: int = 0) -> Any:
         return tables.probe(
@@ -372,9 +377,11 @@ def _probing(tables: Any, generator: np.random.Generator) -> dict[str, float]:
     headers = float(count(0, THETA).mean())
     one, many = _seconds(partial(probe, theta=0)), _seconds(partial(probe, theta=THETA))
     flipping = _seconds(partial(count, theta=THETA)) - _seconds(partial(count, theta=0))
+    few, more = _seconds(look_up), _seconds(partial(look_up, among=crowded))
     return {
+        "visit": (more - few) / (QUERIES * (MANY_ENTRIES - HEADER_ENTRIES)),
         "memory": (many - one) / (QUERIES * (headers - 1)),
-        "prepare": (one - _seconds(look_up)) / QUERIES,
+        "prepare": (one - few) / QUERIES,
         "flip": flipping / (QUERIES * headers * math.log2(headers)),
         "candidate": (_seconds(hand_on) - one) / (QUERIES * HEADER_ENTRIES),
         "compare": _seconds(compare) / (SCANS << DEPTH),
