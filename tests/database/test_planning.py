@@ -1,5 +1,7 @@
 """Plans explained: of a database, of more documents than it holds, and without any database."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from empty import planned
@@ -86,7 +88,8 @@ def test_one_table_by_psm_is_the_better_choice_where_four_do_not_fit_into_memory
 def test_the_reasons_of_a_plan_and_its_smallest_database_agree(distance, recall):
     """It said that probing does not reach the recall, and that one table finds .959."""
     for documents in (1e4, 1e6, 6e7, 8e9):
-        plan = planned(documents, distance=distance, recall=recall, memory=1e13)
+        options = simdb.Options(blocks=4)
+        plan = planned(documents, options, distance=distance, recall=recall, memory=1e13)
 
         able = [way for way in plan.considered if way.recall >= recall]
         by_psm = [way for way in able if way.method == "psm"]
@@ -103,8 +106,8 @@ def test_the_reasons_of_a_plan_and_its_smallest_database_agree(distance, recall)
 
 
 def test_exact_search_is_not_recommended_where_one_table_by_psm_is_cheaper():
-    for documents in (6e7, 1e9, 8e9):
-        plan = planned(documents, distance=3, memory=1e13)
+    for documents, blocks in product((6e7, 1e9, 8e9), (1, 4)):
+        plan = planned(documents, simdb.Options(blocks=blocks), distance=3, memory=1e13)
 
         exact = next(way for way in plan.considered if way.method == "bphs")
         assert plan.method in ("psm", "multiprobe")
