@@ -162,7 +162,8 @@ def test_a_reader_in_another_process_sees_a_deletion(tmp_path, options, name):
 
 QUESTIONS = [
     {"distance": 3}, {"distance": 12}, {"similarity": 0.5}, {"similarity": 0.9},
-    *({"distance": 12, "search": method} for method in ("exhaustive", "bphs", "psm")),
+    *({"distance": 12, "search": method} for method in ("exhaustive", "psm")),
+    {"distance": 4, "search": "bphs"},
     {"similarity": 0.5, "search": "exhaustive"}, {"similarity": 0.9, "limit": 1}, {},
 ]  # fmt: skip
 
