@@ -6,7 +6,7 @@ for which features are made again from the tokens, one by one, and exact similar
 """
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import compress
 from typing import Any
 
@@ -129,18 +129,13 @@ def _hashes_of_tokens(
     """Return the hash of each distinct token, or its stem, that the vocabulary does not drop."""
     distinct = list(dict.fromkeys(tokens))
     if vocabulary is None:
-        own = partial(_murmur, options.seed) if hash is None else hash
+        own = hash or (lambda token: mmh3.hash64(token, options.seed, signed=False)[0])
         return {token: own(token) for token in distinct}
     offsets, hashes, _ = kernel.count_tokens(
         [[token] for token in distinct],
         shingle=1, seed=options.seed, replace=False, start=0, vocabulary=vocabulary,
     )  # fmt: skip
     return dict(zip(compress(distinct, np.diff(offsets)), hashes.tolist(), strict=True))
-
-
-def _murmur(seed: int, token: bytes) -> int:
-    """Return the hash that the kernel gives a token."""
-    return mmh3.hash64(token, seed, signed=False)[0]
 
 
 def _hashes(shingles: list[list[int]], length: int) -> U64:

@@ -207,15 +207,6 @@ class Shards:
             return ""
         return "the documents are not those that the set was finished with"
 
-    def answers(
-        self, function: Callable[[OpenShard], Result], threads: int
-    ) -> list[tuple[int, Result]]:
-        """Return the number and the answer of each shard; `threads` are asked at the same time."""
-        if threads == 1:
-            return list(self.each(function))
-        found = mapped(partial(self.answer, function), self.numbers, threads)
-        return list(chain.from_iterable(found))
-
     def _shard(self, number: int) -> OpenShard:
         """Return a shard; the error for which it was left out, if it was."""
         self._check_open()
@@ -323,9 +314,10 @@ class ShardSearcher:
         """Return the same of all shards; those that are asked at once share the threads."""
         outer = max(min(self.threads, len(self.numbers)), 1)
         ask = partial(_in_state, function, max(self.threads // outer, 1))
-        found = self.shards.answers(ask, outer)
+        found = mapped(partial(self.shards.answer, ask), self.numbers, outer)
+        listed = list(chain.from_iterable(found))
         self.shards.check_some()
-        return found
+        return listed
 
     def routed(
         self, queries: Asked, function: Callable[[State, I64], Result], *, in_turn: bool = False
