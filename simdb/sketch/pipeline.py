@@ -76,7 +76,7 @@ class Pipeline:
     from `start`.  With `replace`, invalid Unicode becomes U+FFFD instead of raising InputError.
     """
 
-    def __init__(self, options: TextSketch, resources: Resources, allowed: Collection[str]) -> None:
+    def __init__(self, options: TextSketch, resources: Resources, allowed: Collection[Any]) -> None:
         """Take documents through the steps of `options`.
 
         `resources`: what a database has stored of packages.  `allowed`: names of tokenisers that
@@ -85,8 +85,7 @@ class Pipeline:
         self._options = options
         given = getattr(options, "hash", None)
         # Stored options have a hash without its function, which came when the database was opened.
-        known: Collection[Any] = allowed
-        self._hash: TokenHash | None = next((each for each in known if each == given), given)
+        self._hash: TokenHash | None = next((each for each in allowed if each == given), given)
         self._resources = resources
         self._allowed = frozenset(allowed)
 

@@ -160,7 +160,7 @@ def content_of(shard: OpenShard, number: int, division: Division) -> tuple[Shard
         content.add(hashes, sketches)
         if division.by == BY_FINGERPRINT:
             noted.append(hashes)
-    return Shard(shards_file.shard_name(number), content.count, content.digest), noted
+    return content.shard(number), noted
 
 
 def check_distinct(directory: str, shards: list[Inspected]) -> None:
@@ -169,9 +169,8 @@ def check_distinct(directory: str, shards: list[Inspected]) -> None:
     twice = hashes[1:][hashes[1:] == hashes[:-1]]
     owners: dict[Id, str] = {}
     for name in [each.shard.name for each in shards if len(twice)]:
-        shard = OpenShard(os.path.join(directory, name))
-        with shard.database:
-            for own, ids, _ in _documents(shard.store):
+        with database.open(os.path.join(directory, name), "r") as opened:
+            for own, ids, _ in _documents(opened._store):
                 for at in np.flatnonzero(np.isin(own, twice)).tolist():
                     other = owners.setdefault(ids[at], name)
                     if other != name:
@@ -203,10 +202,9 @@ class ContentDigest:
         self.count += len(hashes)
         self._sum = (self._sum + int(mixed.sum(dtype=np.uint64))) % (1 << 64)
 
-    @property
-    def digest(self) -> str:
-        """The digest of all documents so far: 16 hexadecimal digits."""
-        return f"{self._sum:016x}"
+    def shard(self, number: int) -> Shard:
+        """Return the entry of a shard that has all documents so far."""
+        return Shard(shards_file.shard_name(number), self.count, f"{self._sum:016x}")
 
 
 def named(error: Error, name: str, path: str) -> Error:

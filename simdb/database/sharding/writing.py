@@ -94,11 +94,7 @@ def write_sharded(
         }
         filling = Filling(places, division, options, skipped, errors=errors, threads=count)
         filling.add_all(batches, progress)
-        written = filling.finish()
-        reports = [
-            Shard(shards_file.shard_name(number), content.count, content.digest)
-            for number, content in written.items()
-        ]
+        reports = filling.finish().values()
         return finish_sharded(directory, shards, shard_by=shard_by, reports=reports, threads=count)
 
     written = made_beside(place, shards_file.UNFINISHED, make)
@@ -140,8 +136,7 @@ def write_shard(
     def make(place: str) -> Inspected:
         filling = Filling({number: place}, division, options, skipped, errors=errors, threads=count)
         filling.add_all(batches, progress)
-        written = filling.finish()[number]
-        return _as_written(place, number, division, Shard(name, written.count, written.digest))
+        return _as_written(place, number, division, filling.finish()[number])
 
     def settle(made: Inspected) -> Inspected:
         there = inspect(directory, number, division)
@@ -277,13 +272,13 @@ class Filling:
                 report(self._done)
         self._commit()
 
-    def finish(self) -> dict[int, ContentDigest]:
+    def finish(self) -> dict[int, Shard]:
         """Make one run of each database, and return what each holds, by the number of the shard."""
         for directory in self._directories.values():
             with _opened(directory, "w", None) as store:
                 compaction.compact(store, self._threads)
             sync_directory(directory)
-        return {number: waiting.content for number, waiting in self._waiting.items()}
+        return {number: waiting.content.shard(number) for number, waiting in self._waiting.items()}
 
     def _add(self, ids: Any, documents: Any, metadata: Any = None) -> None:
         incoming = states.incoming
