@@ -4,6 +4,7 @@
 """
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from colliding_ids import colliding_ids
 
 import simdb
 from simdb.database.sharding import shards as open_shards
+from simdb.database.state.state import State
 from simdb.storage import shards_file
 
 BY = {"shard_by": "fingerprint"}
@@ -102,6 +104,36 @@ def test_shards_that_are_not_asked_have_nothing_that_asking_them_would_find(made
 
         assert found == answers()
         assert sum(map(len, found[-1][0])) > len(queries) // 2
+
+
+def with_four_tables(plan):
+    """Return the plan with all tables in place of one, and a lower cost."""
+    if plan.probing is None:
+        return plan
+    probing = replace(plan.probing, tables=4, theta=(plan.probing.theta or 0) // 2)
+    return replace(plan, method="multiprobe", tables=4, probing=probing)
+
+
+def test_psm_finds_the_same_with_few_flips_short_headers_and_several_tables(
+    made, asking_all, monkeypatch
+):
+    path, queries = made
+    plan = State.plan
+
+    def answers(change):
+        monkeypatch.setattr(State, "plan", lambda *given: change(plan(*given)))
+        with simdb.open_sharded(path) as database:
+            return [
+                list(database.query_many(queries, distance=distance, recall=recall, search="psm"))
+                for distance in (1, 4, 8, 12) for recall in (0.5, 0.8, 0.95, 0.99)
+            ]  # fmt: skip
+
+    with simdb.open_sharded(path) as database:
+        changes = [lambda plan: plan, with_four_tables][: database.options.table_count]
+    found = [answers(change) for change in changes]
+    asking_all()
+
+    assert found == [answers(change) for change in changes]
 
 
 def test_every_query_with_a_match_finds_one(made):

@@ -41,7 +41,7 @@ from simdb.database.sharding.shard import Division, OpenShard, content_of, named
 from simdb.database.state.documents import are_stored
 from simdb.database.state.state import Asked, State
 from simdb.database.state.store import Store
-from simdb.plan import NEVER, Criterion
+from simdb.plan import Criterion
 from simdb.storage import (
     DATA_FILE,
     SHARDS_FILE,
@@ -60,8 +60,8 @@ FAILING = (*LASTING, *PASSING)
 PLANS_KEPT = 64
 # Queries and shards that are compared at a time.
 ROUTED = 1 << 18
-# A flip set with a bit that never flips costs more than any that is looked up.
-UNREACHABLE = 1 << 32
+# No flip set costs more.
+ANY_COST = 255 * FINGERPRINT_BITS
 
 Result = TypeVar("Result")
 
@@ -183,12 +183,11 @@ class Shards:
     def _find_flips(self, criterion: Criterion) -> "Flips | None":
         """Return which leading bits are flipped by the plan of each shard; None if any can be."""
         found = Flips(*(np.zeros((self.count, size), np.int64) for size in (256, 1, 1)))
-        found.theta[:] = UNREACHABLE * FINGERPRINT_BITS
+        found.theta[:] = ANY_COST
         for number, each in self.each(partial(_in_state, partial(_probing, criterion), 1)):
             if each is not None and each.theta is not None:
                 found.costs[number], found.theta[number] = each.costs, each.theta
                 found.headers[number] = -1 << max(self.division.width - each.header_bits, 0)
-        found.costs[found.costs == NEVER] = UNREACHABLE
         return found if found.costs.any() else None
 
     def each(self, function: Callable[[OpenShard], Result]) -> Iterator[tuple[int, Result]]:
