@@ -16,7 +16,7 @@ from simdb.database import Question, plan_without_database
 from simdb.files import Row
 
 WAY_FIELDS = (
-    "method", "tables", "flips", "table_flips", "header_bits", "theta", "probes", "compared",
+    "method", "tables", "flips", "table_flips", "header_bits", "theta", "probes",
     "distance", "similarity",
 )  # fmt: skip
 WAY_COLUMNS = (

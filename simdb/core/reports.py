@@ -56,8 +56,6 @@ class Plan:
     `reason`: the plan in words.
     `sketching`: where a text becomes a fingerprint, in words.
     `probing`: the rule that the kernel follows for "psm" and "multiprobe".
-    `compared`: the number of documents that these two methods also compare one by one, because the
-    calibration does not cover them.
     `header_bits`: the bits by which a look-up finds its place in the directory of the largest run;
     the fewest of any table.
     `page_reads`: the estimated number of pages that a query reads from disk; 0 if the database fits
@@ -86,7 +84,6 @@ class Plan:
     bytes_per_document: float = 0.0
     page_reads: float = 0.0
     vector_reads: float = 0.0
-    compared: int = 0
     firm_distance: int | None = None
     table_flips: tuple[int, ...] = ()
     choice: str = ""

@@ -201,9 +201,9 @@ class Database(Writing[IdT]):
         the standard deviation of the change of a projection, over that of the projection itself.
         Nothing is sampled, and it holds for all documents, whatever is inserted later.
 
-        A calibration does not cover documents inserted later.  Queries compare these one by one, or
-        search as if there were no calibration if that is faster, until the next `calibrate` or
-        `compact`, which calibrates again if much is new.
+        A calibration does not cover documents inserted later.  If they are many, queries search as
+        without a calibration where that is more careful, until the next `calibrate` or `compact`,
+        which calibrates again if much is new.
         """
         self._check_writable()
         return maintenance.calibration.calibrate(

@@ -7,8 +7,8 @@ from the sample how far a search must go for a recall.  If too few pairs satisfy
 nothing was calibrated, it uses changed copies of documents, stored or made ones (`copied`).
 
 A calibration covers the documents that were stored when it was made: those with ordinals below
-`covered`.  It is not known how later documents differ, so a search that relies on the calibration
-compares them one by one.
+`covered`.  It is not known how later documents differ, so once they are many, a search also finds
+what it would find without the calibration.
 """
 
 import math

@@ -6,24 +6,33 @@ Both probe every header whose flipped bits together cost at most theta, the leas
 the wanted share of a sample of matching pairs (`recall.theta_for`).
 
 The sample of a calibration is valid for the documents that were stored when it was drawn.
-Documents inserted later are compared one by one; or the plan for all documents uses other pairs
-instead of the sample, if that costs less.  For a distance these are the glimpse of its population:
-changed copies of stored documents, and stored pairs.
+If many were inserted later, a plan must also find what is found without it: for a distance what the
+glimpse of its population says, changed copies of stored documents and stored pairs.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+
+import numpy as np
 
 from simdb.core import bits
 from simdb.core.errors import OptionError
 from simdb.core.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
 from simdb.core.reports import Plan, Probing
-from simdb.plan.calibration import Calibration, Delays, evidence
-from simdb.plan.chance import binomial_below, share_of_reached, share_within
+from simdb.plan.calibration import Calibration, evidence
+from simdb.plan.chance import share_of_reached
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances, distinct_bits
-from simdb.plan.recall import FlipEvidence, Reach, least_reached, mean_count, reach, recall_of
+from simdb.plan.recall import (
+    FlipEvidence,
+    Reach,
+    joined,
+    least_reached,
+    mean_count,
+    reach,
+    recall_of,
+)
 from simdb.plan.volatility import COST_UNIT
 
 METHODS = PROBING_METHODS
@@ -32,22 +41,8 @@ ATTEMPTS_MAX = 65_535
 # Headers can have fewer bits than the directories: then fewer flips find longer buckets.
 FEWER_BITS = 8
 FEWER_STEP = 4
-# If less than this share of the cost is for comparing documents beyond the calibration, another
-# plan cannot be much faster, and none is made.
-COMPARING_WORTH = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedDocuments:
-    """Documents that are compared besides: `count`, time, and the share of matches found."""
-
-    count: int
-    seconds: float
-    share: float
-    words: str
-
-
-NOTHING = ComparedDocuments(0, 0.0, 1.0, "")
+# A calibration decides alone if documents inserted since are at most this part of what may be lost.
+UNSEEN_PART = 0.1
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
@@ -64,7 +59,7 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
 
     The reason of the exact plan says why it is used.
     """
-    criterion, delays = problem.criterion, problem.delays
+    criterion = problem.criterion
     if not criterion.is_weighted:
         raise OptionError(
             f"search={criterion.method!r} needs queries with weights, and a ready fingerprint has"
@@ -73,27 +68,24 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     if criterion.attempts is not None:
         return _fixed(problem, criterion.attempts)
     cheapest = min(plans(problem), key=lambda plan: plan.cost_seconds, default=None)
-    if cheapest is not None and not is_mostly_comparing(cheapest, delays):
+    if cheapest is not None:
         return cheapest
     exact = best(replace(criterion, method=AUTO, is_weighted=False))
-    why = f"cannot reach recall {criterion.recall:g}"
-    if cheapest is not None:
-        if cheapest.cost_seconds <= exact.cost_seconds:
-            return cheapest
-        why = f"would compare {cheapest.compared:,} documents that the calibration does not cover"
-    reason = f"{criterion.method} {why}, so: {exact.reason}"
+    reason = f"{criterion.method} cannot reach recall {criterion.recall:g}, so: {exact.reason}"
     return replace(exact, reason=reason)
 
 
-def wants_glimpse(criterion: Criterion, calibration: Calibration | None) -> bool:
+def wants_glimpse(problem: Problem[Population]) -> bool:
     """Return whether plans need a sample of the collection, because no calibration has a better.
 
     It is for a distance; for a similarity the least cosine is known.
     """
+    criterion = problem.criterion
     able = criterion.method in (AUTO, *METHODS) and criterion.is_weighted and criterion.recall < 1.0
     if not able or criterion.similarity is not None or not criterion.distance:
         return False
-    return not _is_sure(_calibrated(criterion, calibration), criterion.recall)
+    known = _calibrated(criterion, problem.calibration)
+    return not _is_sure(known, criterion.recall) or _has_much_unseen(problem)
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
@@ -112,31 +104,43 @@ def _by_probing(problem: Problem[Population], limit: int) -> list[Plan]:
     criterion, population = problem.criterion, problem.population
     if criterion.recall >= 1.0 or not criterion.is_weighted or population.count == 0:
         return []
-    known = _evidence(problem)
-    if not known.is_measured or not population.unseen:
-        return _by_evidence(problem, limit, known, NOTHING)
-    plans = _by_evidence(problem, limit, known, _comparing(problem, limit))
-    if any(is_mostly_comparing(plan, problem.delays) for plan in plans):
-        other = population.glimpse or _calibrated(criterion, None)
-        plans += _by_evidence(problem, limit, other, NOTHING)
-    return plans
-
-
-def is_mostly_comparing(plan: Plan, delays: Delays) -> bool:
-    """Return whether a large share of the cost is for documents that are compared one by one."""
-    seconds = _comparing_seconds(plan.compared, plan.distance, delays)
-    return seconds > COMPARING_WORTH * plan.cost_seconds
+    return _by_evidence(problem, limit, _evidence(problem))
 
 
 def _evidence(problem: Problem[Population]) -> FlipEvidence:
-    """Return the pairs by which to plan: of a calibration, of a glimpse, or of the prior."""
-    criterion, calibration = problem.criterion, problem.calibration
-    known = _calibrated(criterion, calibration)
-    if criterion.similarity is not None or _is_sure(known, criterion.recall):
-        return known
-    if problem.population.glimpse is not None:
-        return problem.population.glimpse
-    return _calibrated(criterion, None) if known.is_measured else known
+    """Return the pairs by which to plan: of a calibration, of a glimpse, or of the prior.
+
+    A calibration says nothing of documents that were inserted since.  If they are many, the plan
+    must also find what the other pairs say.
+    """
+    criterion, glimpse = problem.criterion, problem.population.glimpse
+    known = _calibrated(criterion, problem.calibration)
+    if not known.is_measured:
+        return glimpse or known
+    other = glimpse or _calibrated(criterion, None)
+    if criterion.similarity is None and not _is_sure(known, criterion.recall):
+        return other
+    return _both(known, other) if _has_much_unseen(problem) else known
+
+
+@lru_cache(64)
+def _both(known: FlipEvidence, other: FlipEvidence) -> FlipEvidence:
+    """Return the pairs of a sample, and other pairs for documents inserted since."""
+    count = len(known.pairs)
+    return replace(
+        known,
+        pairs=joined([known.pairs, other.pairs]),
+        distances=np.concatenate([known.distances, other.distances]),
+        origin=f"{known.origin}, and for documents inserted since, {other.origin}",
+        is_measured=False,
+        caution=max(known.caution, other.caution),
+        groups=(*known.kinds, *(each + count for each in other.kinds)),
+    )
+
+
+def _has_much_unseen(problem: Problem[Population]) -> bool:
+    lost = (1.0 - problem.criterion.recall) * problem.population.count
+    return problem.population.unseen > UNSEEN_PART * lost
 
 
 def _calibrated(criterion: Criterion, calibration: Calibration | None) -> FlipEvidence:
@@ -152,26 +156,7 @@ def _is_sure(known: FlipEvidence, share: float) -> bool:
     return known.is_measured and share < 1.0 and least_reached(share, count) <= count
 
 
-def _comparing(problem: Problem[Population], limit: int) -> ComparedDocuments:
-    """Return the cost of comparing a query with all documents beyond the calibration."""
-    criterion, every, count = problem.criterion, problem.population.count, problem.population.unseen
-    return ComparedDocuments(
-        count,
-        _comparing_seconds(count, limit, problem.delays),
-        share_within(criterion.similarity, criterion.distance, limit),
-        f"; calibrated at {every - count:,} of {every:,} documents, the other {count:,} are"
-        " compared one by one",
-    )
-
-
-def _comparing_seconds(count: int, limit: int, delays: Delays) -> float:
-    share = binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
-    return count * (delays.compare + share * delays.candidate)
-
-
-def _by_evidence(
-    problem: Problem[Population], limit: int, known: FlipEvidence, comparing: ComparedDocuments
-) -> list[Plan]:
+def _by_evidence(problem: Problem[Population], limit: int, known: FlipEvidence) -> list[Plan]:
     """Return the plans for several numbers of tables that reach the recall on a sample."""
     criterion, population = problem.criterion, problem.population
     lost = (1.0 - criterion.recall) / known.caution
@@ -186,11 +171,10 @@ def _by_evidence(
             )
             if found is None:
                 break
-            plan = _probing_plan(problem, limit, found, known, comparing)
-            probing = plan.cost_seconds - comparing.seconds
-            if probing > cheapest:
+            plan = _probing_plan(problem, limit, found, known)
+            if plan.cost_seconds > cheapest:
                 break
-            cheapest = probing
+            cheapest = plan.cost_seconds
             plans.append(plan)
     return plans
 
@@ -218,7 +202,7 @@ def _fixed(problem: Problem[Population], attempts: int) -> Plan:
     most = min(attempts + 1, bits.flip_count(width, limit))
     probing = Probing(len(masks), width, None, attempts + 1, known.costs)
     found = Reach(probing, float(most * len(masks)), share, 0.0)
-    plan = _probing_plan(problem, limit, found, known, NOTHING)
+    plan = _probing_plan(problem, limit, found, known)
     reason = (
         f"looking up the likeliest headers of {len(masks)} table(s), {most - 1} beside that of the"
         f" query in each, as attempts= asks, finds {share:.3f} of the pairs: {known.origin}"
@@ -231,7 +215,6 @@ def _probing_plan(
     limit: int,
     found: Reach,
     known: FlipEvidence,
-    comparing: ComparedDocuments,
 ) -> Plan:
     criterion, population, delays = problem.criterion, problem.population, problem.delays
     probing = found.probing
@@ -242,20 +225,19 @@ def _probing_plan(
         + probing.tables * delays.prepare
         + found.probes * delays.memory
         + scanned * (delays.visit + share * delays.candidate)
-        + comparing.seconds
     )
     sure = f"{found.recall_bound:.3f} or more with 95 % confidence"
     if not known.is_measured:
         sure = "an estimate, since none of them was given"
     why = (
         f"probing the likely headers of {probing.tables} table(s), about {found.probes:.1f} for a"
-        f" query, finds {found.recall:.3f} of the pairs: {known.origin}; {sure}{comparing.words}"
+        f" query, finds {found.recall:.3f} of the pairs: {known.origin}; {sure}"
     )
     plan = Plan(
         PSM if probing.tables == 1 else MULTIPROBE, probing.tables, 0, round(found.probes),
-        limit, criterion.asked_similarity, min(found.recall, comparing.share), cost, why,
+        limit, criterion.asked_similarity, found.recall, cost, why,
         theta=None if probing.theta is None else probing.theta / COST_UNIT,
-        probing=probing, header_bits=probing.header_bits, compared=comparing.count,
+        probing=probing, header_bits=probing.header_bits,
         bytes_per_document=population.bytes_of(
             probing.tables, has_headers=True, is_measured=criterion.similarity is not None
         ),

@@ -10,8 +10,11 @@ from weighted import fingerprints
 
 import simdb
 from simdb.database.state.glimpse import PAIRED_LEAST, PAIRS, glimpse
+from simdb.database.state.kinds import kind_of
+from simdb.database.state.store import settled
+from simdb.plan.calibration import USUAL_DELAYS
 from simdb.plan.probing import wants_glimpse
-from simdb.plan.problem import Criterion
+from simdb.plan.problem import Criterion, Problem
 
 STORED, ASKED, DISTANCE = 3000, 600, 4
 # One table, and so many header bits that many headers differ.
@@ -157,24 +160,16 @@ def test_the_documents_that_are_looked_up_in_tables_have_the_pairs_of_those_that
 
 def test_only_a_search_for_a_distance_by_weights_draws_a_sample():
     usual = Criterion(None, 3, 0.9, "psm", is_weighted=True)
-    assert wants_glimpse(usual, None)
-    assert wants_glimpse(replace(usual, method="multiprobe"), None)
-    assert wants_glimpse(replace(usual, method="auto"), None)
+    population = kind_of(settled(OPTIONS)).empty_population(has_weights=True)
+
+    def wants(**changed):
+        problem = Problem(replace(usual, **changed), population, None, USUAL_DELAYS)
+        return wants_glimpse(problem)
+
+    for method in ("psm", "multiprobe", "auto"):
+        assert wants(method=method)
     for changed in (
         {"method": "bphs"}, {"recall": 1.0}, {"distance": 0}, {"similarity": 0.9},
         {"is_weighted": False},
     ):  # fmt: skip
-        assert not wants_glimpse(replace(usual, **changed), None)
-
-
-@pytest.mark.parametrize("method", ["psm", "multiprobe"])
-@pytest.mark.parametrize("distance", [63, 64])
-def test_pairs_are_never_sought_further_apart_than_all_bits(distance, method):
-    """Found by the fuzz program: pairs were asked for within 66 bits."""
-    documents = fingerprints(np.random.default_rng(3).standard_normal((100, 128)))
-    with simdb.open(None, options=OPTIONS) as database:
-        database.insert_many(range(100), documents)
-
-        found = database.query(documents[0], distance=distance, recall=0.6, search=method)
-
-    assert len(found) > 60
+        assert not wants(**changed)

@@ -8,11 +8,11 @@ from over import over
 from simdb.core import bits
 from simdb.core.errors import OptionError
 from simdb.plan import recall, volatility
-from simdb.plan.calibration import Calibration
+from simdb.plan.calibration import USUAL_DELAYS, Calibration
 from simdb.plan.chance import filter_distance, reach
 from simdb.plan.planner import choose
 from simdb.plan.probing import wants_glimpse
-from simdb.plan.problem import Criterion, Population
+from simdb.plan.problem import Criterion, Population, Problem
 
 
 def population(count, *, blocks=4, leading=1, has_vectors=True):
@@ -162,7 +162,8 @@ def test_a_sample_too_small_to_be_sure_of_the_recall_does_not_decide():
     assert "with 95 % confidence" in sure.reason
     assert "148 sampled pairs" not in unsure.reason
     by_name = replace(asked, method="multiprobe")
-    assert [wants_glimpse(by_name, each) for each in (enough, few)] == [False, True]
+    problems = [Problem(by_name, stored, each, USUAL_DELAYS) for each in (enough, few)]
+    assert [wants_glimpse(each) for each in problems] == [False, True]
 
 
 def test_an_estimate_of_recall_is_called_one_and_is_cautious():

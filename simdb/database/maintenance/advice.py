@@ -251,7 +251,7 @@ def _on_calibration(store: Store, state: State, manifest: Manifest) -> Iterator[
         asking = "each query by similarity"
         if store.options.polytopes:
             asking = "each query by search='psm' or 'multiprobe', or by distance= and recall=,"
-        why = f"{asking} compares them one by one, or probes more than necessary"
+        why = f"{asking} probes more than necessary"
     yield Advice("calibration", what, why, f"simdb calibrate {store.environment.path}")
 
 

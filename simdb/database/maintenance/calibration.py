@@ -96,9 +96,9 @@ class PairSample:
 def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
     """Return whether calibrating is worth its time in this state.
 
-    Documents inserted since the last calibration are compared one by one.  This costs more than
-    calibrating again once they are a share of `DUE_SHARE` of the documents it covers.  Cross-
-    polytope tables need no calibration, so a database that has them gets no first one.
+    It is once the documents inserted since the last calibration are a share of `DUE_SHARE` of those
+    that it covers.  Cross-polytope tables need no calibration, so a database that has them gets no
+    first one.
     """
     if store.options.is_minhash or not store.width:
         return False

@@ -353,8 +353,6 @@ def _probe_in_words(plan: Plan | None, probe: Probe | None) -> str:
     if probe is None:
         if plan is None or plan.method == EXHAUSTIVE:
             return ""
-        if plan.compared:
-            return ", comparing the documents that the calibration does not cover"
         return ", comparing the documents that are not in a run yet"
     if probe.vertices:
         return f" in table {probe.table} with {probe.vertices} other vertices"

@@ -274,24 +274,13 @@ def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
     found: list[Chunk] = []
     is_scanned = lookup.method_of(state, plan).scanned(state, plan) is not None
     for run in state.runs:
-        # The calibration covers none of the run.
-        is_uncovered = plan.compared > 0 and run.info.start >= state.uncovered_from
-        if is_scanned or is_uncovered:
-            found += _segments(run, run.info.start)
-            continue
-        windows = list(_windows(state, run, plan, size_bytes))
-        found += [Chunk(run, each) for each in windows]
-        if plan.compared and windows != [None]:
-            found += _segments(run, state.uncovered_from)
+        if is_scanned:
+            found += [Chunk(run, segment=at) for at in range(run.segment_count)]
+        else:
+            found += [Chunk(run, each) for each in _windows(state, run, plan, size_bytes)]
     if len(state.delta.batch):
         found.append(Chunk())
     return found
-
-
-def _segments(run: Run, first: int) -> list[Chunk]:
-    """Return the segments of a run that have documents from the ordinal `first` on."""
-    numbers = range(run.segment_count)
-    return [Chunk(run, segment=at) for at in numbers if run.segment_range(at)[1] > first]
 
 
 @contextmanager

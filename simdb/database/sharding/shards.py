@@ -423,5 +423,5 @@ def _probing(criterion: Criterion, state: State) -> Probing | None:
     plan = state.plan(criterion)
     probing = plan.probing
     # Documents of no table are compared with every query; small runs have short headers.
-    is_sealed = len(state.runs) == 1 and not len(state.delta.batch) and not plan.compared
+    is_sealed = len(state.runs) == 1 and not len(state.delta.batch)
     return probing if probing is not None and probing.tables == 1 and is_sealed else None

@@ -40,6 +40,7 @@ from simdb.plan import (
     Criterion,
     Paging,
     Population,
+    Problem,
     choose,
     delays_of,
     wants_glimpse,
@@ -310,17 +311,6 @@ class State:
             return self.tables()
         return self.kind.make_covered_tables(self.view, self.source, 0)
 
-    def covered_tables(self) -> Any:
-        """Return tables that compare each document the calibration does not cover."""
-        view = self.view
-        if view.uncovered_from >= view.delta.start:  # the delta is compared anyway
-            return self.tables()
-        if view.covered_tables is None:
-            view.covered_tables = view.kind.make_covered_tables(
-                view, self.source, view.uncovered_from
-            )
-        return view.covered_tables
-
     def identifiers(self, ordinals: U32 | None = None) -> Any:
         """Return the ids by ordinal, of at least these `ordinals`, or of all."""
         return self.view.identifiers.over(self.source, ordinals)
@@ -454,7 +444,8 @@ class State:
         """Return the population with a sample of the collection, if plans need one."""
         known, source = self.view.calibration, self.source
         # A sample is drawn from here and there.
-        if not source.width or source.is_larger_than_memory or not wants_glimpse(criterion, known):
+        problem: Problem[Any] = Problem(criterion, population, known, delays_of(known))
+        if not source.width or source.is_larger_than_memory or not wants_glimpse(problem):
             return population
         noise = None if known is None else known.noise
         return population.with_glimpse(glimpse(self, criterion, population, noise))

@@ -187,7 +187,6 @@ class View:
             self.plans = kept.plans
         self.swept_plans: dict[Criterion, Plan] = {}
         self.tables: Any = None
-        self.covered_tables: Any = None
         self.polytopes: Any = None
         self.id_tables: Any = None
         self.passages: Passages | None = None

@@ -1,12 +1,7 @@
-"""Probing by volatility (PSM, multi-probe): looks up the likeliest headers first.
-
-Documents that the calibration of a plan does not cover are compared one by one, in the same call
-of the kernel.
-"""
+"""Probing by volatility (PSM, multi-probe): looks up the likeliest headers first."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 
@@ -39,8 +34,7 @@ def search_one(
     """Return the matches of one document with weights, best first; None if there are many."""
     probing, is_measured = plan.probing, criterion.similarity is not None
     assert probing is not None
-    tables = state.covered_tables() if plan.compared else state.tables()
-    found = tables.probe_one(
+    found = state.tables().probe_one(
         int(sketches.bits[0]),
         levels_of(sketches)[0],
         probing.costs,
@@ -54,19 +48,12 @@ def search_one(
     )
     if found is None:
         return None
-    if plan.compared:
-        found = list(dict.fromkeys(found))  # a document can be both probed and compared
     return matches_of_one(state, sketches, criterion, found, 1 if first == 1 else limit)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
     """Yield the tables that a plan probes."""
     return (run.table(number, state.source) for number in range(plan.tables))
-
-
-def compares(state: State, plan: Plan, ordinal: int) -> bool:
-    """Return whether a plan compares a document, since the calibration does not cover it."""
-    return plan.compared > 0 and ordinal >= state.uncovered_from
 
 
 def find_probe(
@@ -109,38 +96,16 @@ def probe_of(
 def _candidates(
     state: State, sketches: Sketches, plan: Plan, first: int, after: After
 ) -> Candidates:
-    if plan.compared:
-        return _covered_candidates(state, sketches, plan, first == 1, after)
-    return _probed(state.tables(), sketches, plan, first == 1, after)
-
-
-def _covered_candidates(
-    state: State, sketches: Sketches, plan: Plan, first: int, after: After
-) -> Candidates:
-    """Return each candidate once, of tables that compare what the calibration does not cover."""
-    tables = state.covered_tables()
-    offsets, ordinals, distances = _probed(tables, sketches, plan, first, after)
-    # A document that was both probed and compared is there twice in a row.
-    again = np.flatnonzero(ordinals[1:] == ordinals[:-1]) + 1
-    begins = np.searchsorted(offsets, again)
-    again = again[offsets[np.minimum(begins, len(offsets) - 1)] != again]
-    if not len(again):
-        return offsets, ordinals, distances
-    fewer = np.searchsorted(again, offsets)
-    return offsets - fewer, np.delete(ordinals, again), np.delete(distances, again)
-
-
-def _probed(tables: Any, sketches: Sketches, plan: Plan, first: int, after: After) -> Candidates:
     probing = plan.probing
     assert probing is not None
-    found: Candidates = tables.probe(
+    found: Candidates = state.tables().probe(
         sketches.bits,
         levels_of(sketches),
         costs=probing.costs,
         theta=probing.theta,
         cap=probing.cap,
         distance=plan.distance,
-        first=first,
+        first=first == 1,
         after=after,
         tables=probing.tables,
         header_bits=probing.header_bits,
@@ -190,6 +155,5 @@ METHOD: Method = Method(
     search_one=search_one,
     links_among=links_among,
     tables=tables,
-    compares=compares,
     find_probe=find_probe,
 )
