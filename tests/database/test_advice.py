@@ -117,7 +117,7 @@ def test_a_header_that_many_share_is_named(disk, database):
 @over(
     ("polytopes", "missing", "reason"),
     [
-        (0, ["calibration"], "each query by similarity compares them one by one"),
+        (0, ["calibration"], "each query by similarity probes more"),
         (4, [], "each query by search='psm' or 'multiprobe'"),
     ],
 )
