@@ -214,18 +214,14 @@ class Population:
         """Number of tables."""
         return math.comb(self.blocks, self.leading)
 
-    def entries_of(self, header_bits: int) -> float:
-        """Return the mean number of entries that a probe with `header_bits` bits compares."""
-        return 1 + self.crowding * self.count / (1 << header_bits)
-
     @property
     def widths(self) -> tuple[int, ...]:
         """Number of header bits that each table tells apart."""
         return header_widths(self.blocks, self.leading, max(self.directory_bits, 1))
 
-    def entries_of_table(self, table: int, header_bits: int) -> float:
-        """Return the mean number of entries of one table that a probe compares."""
-        crowding = self.crowds[table] if self.crowds else self.crowding
+    def entries_of(self, header_bits: int, table: int | None = None) -> float:
+        """Return the mean number of entries that a probe compares, of one table or of any."""
+        crowding = self.crowding if table is None or not self.crowds else self.crowds[table]
         return 1 + crowding * self.count / (1 << header_bits)
 
     @property

@@ -312,7 +312,7 @@ def _read(population: Population, flips: Flips, limit: int) -> tuple[float, floa
 
 def _entries(population: Population, table: int, limit: int) -> float:
     """Return the entries of a table that are compared for each header."""
-    return population.entries_of_table(table, _known_bits(population, table, limit))
+    return population.entries_of(_known_bits(population, table, limit), table)
 
 
 def _known_bits(population: Population, table: int, limit: int) -> int:

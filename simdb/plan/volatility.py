@@ -111,16 +111,10 @@ def prior(noise: float | None = None) -> VolatilityModel:
     `COSINES`.  `noise`: the standard deviation of the change of a weight, in the same unit, if it
     is known; it is sqrt(1 - c^2) / c.
     """
-    slopes = [1.0 / each for each in ([noise] if noise else noise_of(COSINES))]
+    slopes = [1.0 / noise] if noise else COSINES / np.sqrt(1.0 - COSINES**2)
     middles = [(level + 0.5) / LEVEL_UNIT / math.sqrt(2.0) for level in range(LEVELS)]
     chances = [sum(math.erfc(at * each) for each in slopes) / 2 / len(slopes) for at in middles]
     return VolatilityModel(np.array(chances, np.float32), 0, 0)
-
-
-def noise_of(cosines: F64) -> F64:
-    """Return the standard deviation of a change of weights for documents at some cosines."""
-    found: F64 = np.sqrt(1.0 - cosines**2) / cosines
-    return found
 
 
 def cosines_within(distance: int) -> F64:

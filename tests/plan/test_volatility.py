@@ -18,7 +18,6 @@ from simdb.plan.volatility import (
     costs,
     fit,
     levels,
-    noise_of,
     prior,
 )
 
@@ -136,7 +135,6 @@ def test_the_cosines_are_evenly_spread_and_wider_for_a_long_distance():
     assert np.diff(COSINES) == pytest.approx(np.full(len(COSINES) - 1, np.diff(COSINES)[0]))
     assert cosines_within(16)[0] == pytest.approx(math.sqrt(0.5))
     assert cosines_within(64)[0] == pytest.approx(0.0)
-    assert noise_of(np.array([0.6])) == pytest.approx([4 / 3])
 
 
 def test_costs_are_the_logarithms_of_the_odds_against_a_flip_of_a_match():
