@@ -4,6 +4,8 @@
 """
 
 import json
+import shutil
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import product
 
@@ -134,6 +136,18 @@ def test_psm_finds_the_same_with_few_flips_short_headers_and_several_tables(
     asking_all()
 
     assert found == [answers(change) for change in changes]
+
+
+def test_hundreds_of_shards_are_open_at_once(made, tmp_path):
+    """There was address space for 127 of them, and for some smaller ones."""
+    path, queries = made
+    with ExitStack() as end:
+        copies = [shutil.copytree(path, tmp_path / f"{at}") for at in range(17)]
+        databases = [end.enter_context(simdb.open_sharded(copy)) for copy in copies]
+
+        found = [list(database.query_many(queries, distance=2)) for database in databases]
+
+        assert found == [found[0]] * 17
 
 
 def test_every_query_with_a_match_finds_one(made):

@@ -36,6 +36,8 @@ from simdb.storage import (
 )
 
 READ_DOCUMENTS = 1 << 16
+# Of address space, or as much as a shard needs: by the usual terabyte, 127 could be open at once.
+MAP_BYTES = 1 << 30
 NO_HASHES = np.empty(0, np.uint64)
 # How many shards fingerprints can have: each has those of the same leading bits.
 POWERS = tuple(1 << width for width in range(shards_file.SHARDS_MAX.bit_length()))
@@ -106,7 +108,7 @@ class OpenShard:
         """Open the database in the directory `path`, which is not a link."""
         if not check_directory(path):
             raise NotFoundError(f"{path} is missing")
-        self.database = database.open(path, "r", allow=allow)
+        self.database = database.open(path, "r", allow=allow, map_size=MAP_BYTES)
 
     @property
     def store(self) -> Store:
