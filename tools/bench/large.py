@@ -151,11 +151,11 @@ def run(record: Record, folder: Path, count: int, noise: float) -> None:
             for kind, database in databases.items():
                 inserting = partial(database.insert_many, ids, bits)
                 with reader(database, bits[:1000].tolist(), taken[kind][1]):
-                    measure(inserting if ids else database.compact, taken[kind][0])
+                    done = measure(inserting if ids else database.compact, taken[kind][0])
+                if ids is None and done.note:
+                    database.compact()  # the reader kept the file from shrinking
         facts = {"documents": count, "noise": noise, "state": state}
         for kind, (timing, waited) in taken.items():
-            if state == "compacted":
-                databases[kind].compact()  # while the reader asked, the file could not shrink
             size = sum(file.stat().st_blocks for file in (folder / kind).iterdir()) * 512
             known = {"table": kind, "seconds": sum(timing.wall), "pause_seconds": max(waited)}
             note = f"in {known['seconds']:.2f} s, longest pause {max(waited) * 1e3:.2f} ms"
