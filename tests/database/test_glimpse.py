@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from binomial import chance_of
 from weighted import fingerprints
 
 import simdb
+from simdb.database.state import state as states
 from simdb.database.state.glimpse import PAIRED_LEAST, PAIRS, glimpse
 from simdb.database.state.kinds import kind_of
 from simdb.database.state.store import settled
@@ -156,6 +158,32 @@ def test_the_documents_that_are_looked_up_in_tables_have_the_pairs_of_those_that
     assert exact.method == "bphs"
     assert stored.query_count > 1000
     assert seen.distances.max() == 3
+
+
+def test_a_sample_is_drawn_anew_only_when_the_collection_has_doubled(monkeypatch):
+    generator = np.random.default_rng(6)
+    weights = generator.standard_normal((1600, 128))
+    drawn = []
+
+    def counted(state, *others):
+        drawn.append(state.next_ordinal)
+        return glimpse(state, *others)
+
+    monkeypatch.setattr(states, "glimpse", counted)
+    asked = {"distance": 3, "recall": 0.9, "search": "psm"}
+    with simdb.open(None, options=OPTIONS) as database:
+        for start in range(0, 1600, 50):
+            part = fingerprints(weights[start : start + 50])
+            database.insert_many(range(start, start + 50), part)
+            database.query_many(part, **asked)
+        before = len(drawn)
+        database.calibrate(noise=0.1)
+        database.query_many(part, **asked)
+
+    # Plans are kept, too, until the collection has grown some more.
+    assert 3 <= before <= 5
+    assert all(later > 2 * earlier for earlier, later in pairwise(drawn[:before]))
+    assert len(drawn) == before + 1
 
 
 def test_only_a_search_for_a_distance_by_weights_draws_a_sample():

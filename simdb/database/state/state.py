@@ -448,7 +448,11 @@ class State:
         if not source.width or source.is_larger_than_memory or not wants_glimpse(problem):
             return population
         noise = None if known is None else known.noise
-        return population.with_glimpse(glimpse(self, criterion, population, noise))
+        return population.with_glimpse(
+            self.view.plans.glimpse(
+                criterion, population.count, lambda: glimpse(self, criterion, population, noise)
+            )
+        )
 
     def _made_source(self) -> Source:
         holder = self._holder

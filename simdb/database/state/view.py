@@ -10,7 +10,7 @@ The kind has everything that differs between databases of fingerprints and of si
 the search itself, which is in `database/search/methods/`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -21,7 +21,14 @@ from simdb.core.arrays import Fingerprint, Sketches
 from simdb.core.cold import MadeOnce
 from simdb.core.dtypes import F32, U8, U32
 from simdb.core.reports import Plan
-from simdb.plan import BandedPopulation, Calibration, Criterion, PolytopeRun, Population
+from simdb.plan import (
+    BandedPopulation,
+    Calibration,
+    Criterion,
+    FlipEvidence,
+    PolytopeRun,
+    Population,
+)
 from simdb.storage import (
     Bitmap,
     ColumnPart,
@@ -64,12 +71,29 @@ class Extent(NamedTuple):
 class KeptPlans:
     """The plans for one calibration and for about one number of documents."""
 
-    def __init__(self, extent: Extent, calibration: Calibration | None) -> None:
-        """Start without plans."""
+    def __init__(
+        self, extent: Extent, calibration: Calibration | None, earlier: "KeptPlans | None" = None
+    ) -> None:
+        """Start without plans, and with the samples of `earlier` ones of the same calibration."""
         self._extent = extent
         self._calibration = calibration
         self.of_criteria: dict[Criterion, Plan] = {}
+        # Samples of the collection, with the number of documents that it had.
+        self.glimpses: dict[Criterion, tuple[int, FlipEvidence | None]] = {}
+        if earlier is not None and earlier._calibration is calibration:
+            self.glimpses = earlier.glimpses
         self.prepared: dict[Any, Any] = {}  # for questions about one document, see `search/one.py`
+
+    def glimpse(
+        self, criterion: Criterion, count: int, draw: Callable[[], FlipEvidence | None]
+    ) -> FlipEvidence | None:
+        """Return a sample of a collection, drawn anew when it has doubled."""
+        known, seen = self.glimpses.get(criterion, (0, None))
+        if count > 2 * known:
+            seen = draw()
+            _make_room(self.glimpses)
+            self.glimpses[criterion] = count, seen
+        return seen
 
     def keep(self, criterion: Criterion, plan: Plan) -> None:
         """Keep the plan for a criterion."""
@@ -182,7 +206,7 @@ class View:
         self.calibration = calibration
         extent = self.extent
         if kept is None or not kept.plans.serve(extent, calibration):
-            self.plans = KeptPlans(extent, calibration)
+            self.plans = KeptPlans(extent, calibration, None if kept is None else kept.plans)
         else:
             self.plans = kept.plans
         self.swept_plans: dict[Criterion, Plan] = {}
