@@ -44,6 +44,7 @@ STORED = {
         OPTIONS, sketch=replace(OPTIONS.sketch, by_character="spaceless")
     ),
     f"v{FORMAT_VERSION}-keyed": OPTIONS,  # ids are hashed under a key
+    f"v{FORMAT_VERSION}-tags": replace(OPTIONS, blocks=1, leading=1),  # a header table
     f"v{FORMAT_VERSION}-times": replace(OPTIONS, keep_times="seen"),
     f"v{FORMAT_VERSION}-passages": replace(OPTIONS, passages=True),
     f"v{FORMAT_VERSION}-features": replace(OPTIONS, features=True),
