@@ -335,8 +335,7 @@ class Options:
 
     def __repr__(self) -> str:
         """Return the options that differ from the usual ones of this sketch."""
-        usual = Options(sketch=self.sketch)
-        usual._put("blocks", self.usual_blocks)
+        usual = Options(sketch=self.sketch, blocks=self.usual_blocks)
         differing = differing_options(self, usual)
         if self.sketch != Simhash():
             differing = {"sketch": self.sketch, **differing}
@@ -395,10 +394,7 @@ class Options:
 
     def _set_default(self, name: str, value: Any) -> None:
         if getattr(self, name) is _OF_SKETCH:
-            self._put(name, value)
-
-    def _put(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
+            object.__setattr__(self, name, value)
 
     def _check_blocks(self) -> None:
         """Set and check the options that work only with fingerprints."""
@@ -431,7 +427,7 @@ class Options:
                     f"polytopes={self.polytopes} works only with fingerprints and stored vectors:"
                     " use Simhash(store_volatility=True), or leave polytopes= out"
                 )
-            self._put("polytopes", None)
+            object.__setattr__(self, "polytopes", None)
 
     def _check_bands(self, sketch: Minhash) -> None:
         """Set and check the options that work only with signatures."""

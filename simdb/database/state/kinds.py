@@ -422,17 +422,17 @@ class FingerprintKind:
         """Return an object that measures volatility vectors."""
         return kernel.Vectors(width, segments)
 
-    def make_tables(self, view: View, source: Source) -> Any:
-        """Return the tables of all permutations, ready for look-up."""
-        return self._tables_of_view(view, view.delta.start, source)
-
-    def make_covered_tables(self, view: View, source: Source, first: int) -> Any:
-        """Return tables for probing that compare each document from the ordinal `first` on.
+    def make_tables(self, view: View, source: Source, first: int) -> Any:
+        """Return the tables of all permutations; documents from `first` on are compared.
 
         A document of a run that begins before it may be found twice.  Of a window of a run nothing
         is compared, and of a segment nothing is probed.
         """
-        return self._tables_of_view(view, first, source)
+        sealed = view.sealed
+        tables = sealed.tables.get(first)
+        if tables is None:
+            tables = sealed.tables[first] = self._covered_tables(sealed, first, source)
+        return tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
@@ -481,13 +481,6 @@ class FingerprintKind:
     def signature_of(self, sketches: Sketches, at: int) -> "Signature | None":
         """Return None, since fingerprints are stored and no signatures."""
         return None
-
-    def _tables_of_view(self, view: View, first: int, source: Source) -> Any:
-        sealed = view.sealed
-        tables = sealed.tables.get(first)
-        if tables is None:
-            tables = sealed.tables[first] = self._covered_tables(sealed, first, source)
-        return tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
 
     def _covered_tables(self, sealed: Sealed, first: int, source: Source) -> Any:
         """Return the tables of runs; the documents from `first` on are compared."""

@@ -237,8 +237,8 @@ class SignatureKind:
         """Return an object that measures packed signatures."""
         return SignatureVectors(self.keying, width, segments)
 
-    def make_tables(self, view: View, source: Source) -> Any:
-        """Return the tables of all bands, ready for look-up."""
+    def make_tables(self, view: View, source: Source, first: int) -> Any:
+        """Return the tables of all bands, ready for look-up; they need no calibration."""
         sealed = view.sealed
         tables = sealed.tables.get(0)
         if tables is None:
@@ -249,10 +249,6 @@ class SignatureKind:
         return BandTables(
             self.keying, tables, view.delta, view.dead, is_part=view.windows is not None
         )
-
-    def make_covered_tables(self, view: View, source: Source, first: int) -> Any:
-        """Return the same tables, since bands need no calibration."""
-        return self.make_tables(view, source)
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool

@@ -302,14 +302,14 @@ class State:
         """Return the tables, ready for look-up; their class depends on the kind of database."""
         view = self.view
         if view.tables is None:
-            view.tables = view.kind.make_tables(view, self.source)
+            view.tables = view.kind.make_tables(view, self.source, view.delta.start)
         return view.tables
 
     def scanned(self) -> Any:
         """Return tables whose fingerprints can all be compared with each query."""
         if not self.keying.has_header_table:
             return self.tables()
-        return self.kind.make_covered_tables(self.view, self.source, 0)
+        return self.kind.make_tables(self.view, self.source, 0)
 
     def identifiers(self, ordinals: U32 | None = None) -> Any:
         """Return the ids by ordinal, of at least these `ordinals`, or of all."""

@@ -306,11 +306,8 @@ class Kind(Protocol):
         `segments`: the first ordinal and the vectors uint8[k, width] of each.
         """
 
-    def make_tables(self, view: View, source: Source) -> Any:
-        """Return the tables of a view, ready for look-up."""
-
-    def make_covered_tables(self, view: View, source: Source, first: int) -> Any:
-        """Return tables that compare each document from the ordinal `first` on."""
+    def make_tables(self, view: View, source: Source, first: int) -> Any:
+        """Return the tables of a view, which compare each document from the ordinal `first` on."""
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
