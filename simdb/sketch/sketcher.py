@@ -436,8 +436,8 @@ def widened(weights: F32, dimensions: int) -> F32:
     if given >= dimensions:
         return np.ascontiguousarray(weights[:, :dimensions])
     assert given >= FINGERPRINT_BITS
-    repeated: F32 = np.take(weights, np.arange(dimensions) % given, axis=1)
-    return repeated
+    repeated: F32 = np.concatenate([weights] * -(-dimensions // given), axis=1)[:, :dimensions]
+    return np.ascontiguousarray(repeated)
 
 
 class ReadySketcher:

@@ -260,7 +260,8 @@ void search_add_headers(struct search_probing *probing, const struct search_colu
 
     for (; first < last; first++)
         if ((unsigned)__builtin_popcountll(own ^ first) <= probing->request->distance)
-            search_request_probe(probing, (struct search_probe){column, key, first, 0, query});
+            search_request_probe(probing, (struct search_probe){column, key, first, 0, query},
+                                 SEARCH_TAG_GROUP);
 }
 
 /* Look up the probes in their directories and prefetch the buckets. */

@@ -13,7 +13,8 @@
 #include "lookup.h"
 
 enum {
-    SEARCH_GROUP = 16,  /* probes whose memory is fetched together */
+    SEARCH_GROUP = 16,      /* probes of keys whose memory is fetched together */
+    SEARCH_TAG_GROUP = 32,  /* and of tags, which fill less of the first-level cache */
     SEARCH_HITS = 256,  /* hits collected at a time */
     SEARCH_PENDING = 64, /* hits whose ordinals are fetched together */
     SEARCH_SHARING = 64 /* tables; with more, none is read for another */
@@ -66,11 +67,11 @@ struct search_probing {
     uint8_t readers[SEARCH_SHARING], ends[SEARCH_SHARING];
 
     size_t probe_count, bucket_count, range_count, pending_count, noted_count, located_count;
-    struct search_probe probes[SEARCH_GROUP];
-    struct search_bucket buckets[SEARCH_GROUP];
+    struct search_probe probes[SEARCH_TAG_GROUP];
+    struct search_bucket buckets[SEARCH_TAG_GROUP];
     struct search_hit hits[SEARCH_HITS];
     struct search_pending pending[SEARCH_PENDING];
-    struct search_tag_range ranges[SEARCH_GROUP];
+    struct search_tag_range ranges[SEARCH_TAG_GROUP];
     struct search_tag_hit tag_hits[SEARCH_PENDING];
     struct search_noted noted[SEARCH_PENDING];
     struct search_located located[SEARCH_PENDING];
@@ -176,15 +177,16 @@ static inline uint64_t search_entry_of(const struct search_column *column, uint6
 void search_add_headers(struct search_probing *probing, const struct search_column *column,
                         uint64_t first, uint32_t spread, uint64_t key, uint32_t query);
 
-/* Request the directory entries of one probe. */
-static inline void search_request_probe(struct search_probing *probing, struct search_probe probe)
+/* Request the directory entries of one probe; a group has at most `most`. */
+static inline void search_request_probe(struct search_probing *probing, struct search_probe probe,
+                                        size_t most)
 {
     const uint32_t *entry = probe.column->directory + probe.first;
 
     __builtin_prefetch(entry);
     __builtin_prefetch(entry + ((uint64_t)1 << probe.spread));
     probing->probes[probing->probe_count] = probe;
-    if (++probing->probe_count == SEARCH_GROUP)
+    if (++probing->probe_count >= most)
         search_turn(probing);
 }
 
@@ -198,7 +200,8 @@ static inline void search_add_probe(struct search_probing *probing,
     if (column->tags != NULL)
         search_add_headers(probing, column, first, spread, key, query);
     else
-        search_request_probe(probing, (struct search_probe){column, key, first, spread, query});
+        search_request_probe(probing, (struct search_probe){column, key, first, spread, query},
+                             SEARCH_GROUP);
 }
 
 /* Probes of many queries, gathered so that probes of the same part of a table follow each other.
