@@ -25,6 +25,7 @@ from simdb.plan.recall import FlipEvidence
 # The shares of matches that a filter by distance can lose; it is used only for a recall below 1.
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
 ORDINAL_BYTES = 4
+TAG_BYTES = 2  # in a table of headers, whose keys are the fingerprints themselves
 HEADER_BYTES = 4
 ASKING_SECONDS = 0.4e-6  # making a query of a stored document: fetching it and its bits' levels
 FINGERPRINT_BYTES = bits.FINGERPRINT_BITS // 8
@@ -244,7 +245,8 @@ class Population:
 
     def bytes_of(self, tables: int, *, has_headers: bool, is_measured: bool) -> float:
         """Return the bytes per document that a search in `tables` tables reads from."""
-        entry = FINGERPRINT_BYTES + ORDINAL_BYTES
+        tag = TAG_BYTES if self.blocks == self.leading == 1 else 0
+        entry = FINGERPRINT_BYTES + ORDINAL_BYTES + has_headers * tag
         headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
         vectors = self.vector_bytes if is_measured else 0
         return tables * (entry + has_headers * headers) + vectors
