@@ -128,7 +128,6 @@ class Run:
             for column, array in segment.columns.items()
         }
         self._mapped: list[Pages] = []  # of the fetched arrays that lie in the map
-        self._searchable: dict[tuple[int, int], Table] = {}
         self._unweighted: I64 | None = None
 
     def give_back(self) -> None:
@@ -180,24 +179,17 @@ class Run:
             )
         return Segment(start, columns)
 
-    def searchable(self, number: int, first: int, source: Source) -> Table:
-        """Return the documents with features of one segment, from the ordinal `first` on.
+    def searchable(self, number: int, source: Source) -> Table:
+        """Return the documents with features of one segment, to be compared one by one.
 
-        They are in order of ordinals, under one header, because they are compared one by one.
+        They are in order of ordinals, under one header.
         """
-        segment_start, stop = self.segment_range(number)
-        start = max(first, segment_start)
-        table = self._searchable.get((number, start))
-        if table is None:
-            inside = slice(start - segment_start, None)
-            ordinals = np.arange(start, stop, dtype=np.uint32)
-            fingerprints = self.column(layout.FINGERPRINT, number, source)[inside]
-            if self.info.entry_count < len(self.info):
-                has_features = self.column(layout.STATE, number, source)[inside] != EMPTY
-                fingerprints, ordinals = fingerprints[has_features], ordinals[has_features]
-            directory = np.array([0, len(ordinals)], np.uint32)
-            table = self._searchable[(number, start)] = Table(fingerprints, ordinals, directory)
-        return table
+        ordinals = np.arange(*self.segment_range(number), dtype=np.uint32)
+        fingerprints = self.column(layout.FINGERPRINT, number, source)
+        if self.info.entry_count < len(self.info):
+            has_features = self.column(layout.STATE, number, source) != EMPTY
+            fingerprints, ordinals = fingerprints[has_features], ordinals[has_features]
+        return Table(fingerprints, ordinals, np.array([0, len(ordinals)], np.uint32))
 
     def unweighted(self, source: Source) -> I64:
         """Return the ordinals of the documents without a volatility vector or signature."""
@@ -366,11 +358,9 @@ class ColumnPart(NamedTuple):
         """Return one column of the segment."""
         return self.run.column(column, self.number, source)
 
-    def searchable(self, first: int, source: Source) -> Table | None:
-        """Return its documents with features from the ordinal `first` on, None if none."""
-        if self.run.segment_range(self.number)[1] <= first:
-            return None
-        return self.run.searchable(self.number, first, source)
+    def searchable(self, source: Source) -> Table:
+        """Return its documents with features, see `Run.searchable`."""
+        return self.run.searchable(self.number, source)
 
 
 class ColumnParts(Sequence[ColumnPart]):
@@ -400,13 +390,6 @@ class ColumnParts(Sequence[ColumnPart]):
     def __getitem__(self, number: Any) -> Any:
         """Return one part."""
         return self._parts[number]
-
-    def searchable_from(self, first: int, source: Source) -> Iterator[Table]:
-        """Yield each segment's documents with features, from the ordinal `first` on."""
-        for part in self._parts:
-            table = part.searchable(first, source)
-            if table is not None:
-                yield table
 
     def which(self, ordinals: U32) -> I64:
         """Return the number of the part that contains each ordinal."""

@@ -422,17 +422,18 @@ class FingerprintKind:
         """Return an object that measures volatility vectors."""
         return kernel.Vectors(width, segments)
 
-    def make_tables(self, view: View, source: Source, first: int) -> Any:
-        """Return the tables of all permutations; documents from `first` on are compared.
-
-        A document of a run that begins before it may be found twice.  Of a window of a run nothing
-        is compared, and of a segment nothing is probed.
-        """
+    def make_tables(self, view: View, source: Source) -> Any:
+        """Return the tables of all permutations, ready for look-up; none of a segment."""
         sealed = view.sealed
-        tables = sealed.tables.get(first)
-        if tables is None:
-            tables = sealed.tables[first] = self._covered_tables(sealed, first, source)
-        return tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
+        if sealed.tables is None:
+            runs = [] if sealed.is_segment else sealed.runs
+            tables = [
+                [run.table(number, source).searched for number in range(len(self.masks))]
+                for run in runs
+            ]
+            windows = sealed.windows if runs else None
+            sealed.tables = kernel.Tables(self.masks, tables, NO_DOCUMENTS, None, windows)
+        return sealed.tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
@@ -482,24 +483,6 @@ class FingerprintKind:
         """Return None, since fingerprints are stored and no signatures."""
         return None
 
-    def _covered_tables(self, sealed: Sealed, first: int, source: Source) -> Any:
-        """Return the tables of runs; the documents from `first` on are compared."""
-        probed = [
-            self._tables_of(run, source)
-            for run in sealed.runs
-            if run.info.start < first and not sealed.is_segment
-        ]
-        compared = []
-        if sealed.windows is None:
-            tables = sealed.parts.searchable_from(first, source)
-            compared = [_of_first_table(table, len(self.masks)) for table in tables]
-        # A view with a window has one run, so the window is used only if that run is probed.
-        windows = sealed.windows if probed else None
-        return kernel.Tables(self.masks, [*probed, *compared], NO_DOCUMENTS, None, windows)
-
-    def _tables_of(self, run: Run, source: Source) -> list[tuple[Any, ...]]:
-        return [run.table(table, source).searched for table in range(len(self.masks))]
-
     def _crowds(self, view: View, source: Source) -> tuple[float, ...]:
         """Return how crowded the headers of each table are; see `Population.crowds`."""
         total = sum(run.info.entry_count for run in view.runs)
@@ -545,12 +528,6 @@ def fingerprint_of(sketches: Sketches, at: int) -> Fingerprint:
 def weights_of(sketches: Sketches, at: int) -> F32:
     """Return the weights at position `at` as its volatility vector has them: float32[n]."""
     return unpack(sketches.vectors[at]).astype(np.float32)
-
-
-def _of_first_table(table: Table, table_count: int) -> list[tuple[Any, Any, Any]]:
-    """Return the tables of a run with entries in the first only, all compared with each query."""
-    nothing = (table.keys[:0], table.ordinals[:0], np.zeros(2, np.uint32))
-    return [(table.keys, table.ordinals, table.directory), *[nothing] * (table_count - 1)]
 
 
 def _crowd(table: Table, mask: int) -> float:

@@ -237,17 +237,16 @@ class SignatureKind:
         """Return an object that measures packed signatures."""
         return SignatureVectors(self.keying, width, segments)
 
-    def make_tables(self, view: View, source: Source, first: int) -> Any:
-        """Return the tables of all bands, ready for look-up; they need no calibration."""
+    def make_tables(self, view: View, source: Source) -> Any:
+        """Return the tables of all bands, ready for look-up."""
         sealed = view.sealed
-        tables = sealed.tables.get(0)
-        if tables is None:
-            tables = sealed.tables[0] = [
+        if sealed.tables is None:
+            sealed.tables = [
                 prepared([run.table(band, source) for run in view.runs], None, view.windows)
                 for band in range(self.keying.table_count)
             ]
         return BandTables(
-            self.keying, tables, view.delta, view.dead, is_part=view.windows is not None
+            self.keying, sealed.tables, view.delta, view.dead, is_part=view.windows is not None
         )
 
     def population(

@@ -302,14 +302,18 @@ class State:
         """Return the tables, ready for look-up; their class depends on the kind of database."""
         view = self.view
         if view.tables is None:
-            view.tables = view.kind.make_tables(view, self.source, view.delta.start)
+            view.tables = view.kind.make_tables(view, self.source)
         return view.tables
 
     def scanned(self) -> Any:
         """Return tables whose fingerprints can all be compared with each query."""
         if not self.keying.has_header_table:
             return self.tables()
-        return self.kind.make_tables(self.view, self.source, 0)
+        sealed, delta = self.view.sealed, self.view.delta
+        if sealed.scanned is None:
+            columns = [[part.searchable(self.source)] for part in sealed.parts]
+            sealed.scanned = kernel.Tables([ALL_BITS], columns, NO_DOCUMENTS, None)
+        return sealed.scanned.over((delta.searchable, delta.ordinals), self.view.dead)
 
     def identifiers(self, ordinals: U32 | None = None) -> Any:
         """Return the ids by ordinal, of at least these `ordinals`, or of all."""

@@ -148,8 +148,8 @@ class Sealed:
         self.largest = max((run.info.entry_count for run in self.runs), default=0)
         self.has_bare = any(run.info.weighted_count < len(run.info) for run in self.runs)
         self.parts = ColumnParts.of_runs(self.runs, segment)
-        # The tables ready for look-up, by the ordinal from which on documents are compared.
-        self.tables: dict[int, Any] = {}
+        self.tables: Any = None  # ready for look-up
+        self.scanned: Any = None  # the columns of fingerprints, ready to be compared
         self.id_tables: Any = None
         # Some of the cross-polytope tables of all runs in one; see `gathered`.
         self.gathered: GatheredTables | None = None
@@ -306,8 +306,8 @@ class Kind(Protocol):
         `segments`: the first ordinal and the vectors uint8[k, width] of each.
         """
 
-    def make_tables(self, view: View, source: Source, first: int) -> Any:
-        """Return the tables of a view, which compare each document from the ordinal `first` on."""
+    def make_tables(self, view: View, source: Source) -> Any:
+        """Return the tables of a view, ready for look-up."""
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
