@@ -45,7 +45,6 @@ from simdb.storage.table import (
     encoded_part,
     ends_with,
     entry_count,
-    has_header_table,
     is_stored,
     joint,
     make_table,
@@ -72,8 +71,7 @@ COSTS = {
     (layout.ORDINALS,): 16, (layout.KEYS,): 8, (layout.DIRECTORY,): 4,
     DOCUMENT_COLUMNS: 32, VECTORS: 64, STATES: 1,
 }  # fmt: skip
-# The entries of a table that are merged in some 10 to 30 milliseconds; of a header table half as
-# many, whose keys are gathered from here and there.
+# The entries of a table that are merged in some 10 to 30 milliseconds.
 WINDOW_ENTRIES = 1 << 21
 # The bytes of columns that are copied in such a time.
 WINDOW_BYTES = 1 << 24
@@ -581,8 +579,7 @@ class Merging:
         if not self.note(step, merged.runs):
             return
         if step.table is not None:
-            are_gathered = has_header_table(step.table, merged.source.keying)
-            self._advance(step, run, merged, most=WINDOW_ENTRIES >> are_gathered)
+            self._advance(step, run, merged, most=WINDOW_ENTRIES)
         else:
             self._copy(step, merged, most=WINDOW_BYTES)
 
