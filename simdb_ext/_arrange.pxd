@@ -92,6 +92,8 @@ cdef extern from "identifiers.h" nogil:
     enum:
         ARRANGE_ID_BYTES_MAX
         ARRANGE_INT_BYTES
+        ARRANGE_FORM_BYTES
+        ARRANGE_HEAD_BYTES
         ARRANGE_KEY_BYTES
 
     struct arrange_segment:
@@ -101,6 +103,26 @@ cdef extern from "identifiers.h" nogil:
         const uint8_t *content
         int64_t size
 
+    struct arrange_form:
+        const uint8_t *stored
+        uint64_t number
+        uint8_t tag
+
+    struct arrange_integers:
+        uint64_t first
+        uint64_t step
+        uint8_t tag
+        uint8_t width
+
+    struct arrange_row:
+        uint64_t start
+
+    struct arrange_bare_table:
+        const uint32_t *ordinals
+        int64_t size
+        const uint32_t *directory
+        int header_bits
+
     enum arrange_outcome:
         ARRANGE_FOUND
         ARRANGE_MISSING
@@ -108,19 +130,35 @@ cdef extern from "identifiers.h" nogil:
 
     arrange_outcome arrange_locate_one(
         const arrange_segment *segments, int64_t segment_count, int64_t ordinal,
-        const uint8_t **form, int64_t *length
+        arrange_form *form, int64_t *length
     )
     int64_t arrange_locate(
         const arrange_segment *segments, int64_t segment_count, const uint32_t *ordinals,
-        int64_t count, const uint8_t **forms, int64_t *offsets, arrange_outcome *outcome
+        int64_t count, arrange_form *forms, int64_t *offsets, arrange_outcome *outcome
     )
     void arrange_gather(
-        const uint8_t *const *forms, const int64_t *offsets, int64_t count, uint8_t *content
+        const arrange_form *forms, const int64_t *offsets, int64_t count, uint8_t *content
     )
     int64_t arrange_find(
         const arrange_segment *segments, int64_t segment_count, const uint32_t *ordinals,
         const int64_t *starts, int64_t count, const int64_t *given_offsets, const uint8_t *given,
         int64_t *found, arrange_outcome *outcome
+    )
+    bint arrange_are_integers(const uint8_t *content, int64_t count, arrange_integers *out)
+    bint arrange_are_ints(const uint8_t *content, int64_t count)
+    void arrange_pack(
+        const uint8_t *content, int64_t count, arrange_integers how, uint8_t *out
+    )
+    arrange_integers arrange_head(const uint8_t *packed)
+    void arrange_unpack(const uint8_t *packed, int64_t count, uint8_t *content)
+    void arrange_find_in_rows(
+        const arrange_row *rows, int64_t row_count, const int64_t *given_offsets,
+        const uint8_t *given, int64_t count, const uint8_t *dead, int64_t dead_size,
+        int64_t *found
+    )
+    void arrange_candidates(
+        const arrange_bare_table *table, const uint64_t *hashes, int64_t count,
+        const uint8_t *dead, int64_t dead_size, int64_t *starts, uint32_t *out
     )
     void arrange_hash(
         const uint8_t *content, const int64_t *offsets, int64_t count, const uint8_t *key,

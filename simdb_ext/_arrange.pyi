@@ -146,11 +146,45 @@ def decode_ids(offsets: I64, content: U8) -> list[Any]:
     Raises CorruptError for a form that `encode_ids` does not write.
     """
 
+def describe_ids(forms: U8) -> tuple[bool, tuple[int, int, int] | None]:
+    """Return whether stored forms of 9 bytes each are all ints, and the row that they are.
+
+    A row is the tag, the first number and the step, modulo 2**64: form i has the number first +
+    i * step.  No two ids of a row are equal.  None if they are no row.
+    """
+
+def pack_ids(forms: U8) -> U8 | None:
+    """Return stored forms of 9 bytes each packed; None unless they are ints with one tag.
+
+    24 bytes and, unless they are a row, 1 to 8 bytes for each; `arrange/identifiers.h` has the
+    layout.
+    """
+
+def unpack_ids(packed: U8, count: int) -> U8:
+    """Return the stored forms of `count` packed ids; ValueError if they are not so many."""
+
+def find_in_rows(rows: U64, offsets: I64, content: U8, dead: U8 | None, found: I64) -> None:
+    """Write to `found` int64[n], where it is negative, the ordinal of each id that is in a row.
+
+    `rows` uint64[r, 5]: the first ordinal, the number of ids, tag, first number and step of each.
+    Ordinals whose bits are set in `dead` are passed over.
+    """
+
+def candidates(hashes: U64, directory: U32, ordinals: U32, dead: U8 | None) -> tuple[I64, U32]:
+    """Return the ordinals of a table under the header of each hash: starts int64[n + 1], uint32.
+
+    They are those that `Identifiers.find` takes: `ordinals` are sorted by hashes that nobody has
+    kept, and `directory` uint32[2^t + 1] says where those of each header begin.  Those whose bits
+    are set in `dead` are left out.
+    """
+
 class Identifiers:
     """The stored ids of documents by ordinal, in segments of consecutive ordinals."""
 
-    def __init__(self, segments: Sequence[tuple[int, U32, U8]]) -> None:
+    def __init__(self, segments: Sequence[tuple[int, U32 | int, U8]]) -> None:
         """Take segments: first ordinal, offsets uint32[k + 1] and the bytes; sorted and disjoint.
+
+        Of packed ids, see `pack_ids`, a segment has their number in place of offsets.
 
         The arrays are kept, not copied, and not read until an id is asked for.  Only then do
         offsets that do not lie within the bytes, or an absent ordinal, raise CorruptError.

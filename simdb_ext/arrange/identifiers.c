@@ -34,31 +34,63 @@ static const struct arrange_segment *segment_of(const struct arrange_segment *se
     return segments + number;
 }
 
-/* Return the stored id in row `row` of a segment and write its length; return NULL if its offsets
-   are damaged. */
-static const uint8_t *form_in(const struct arrange_segment *segment, int64_t row,
-                              int64_t *length)
+/* Return number i of packed integers of this width. */
+static uint64_t packed_number(const uint8_t *numbers, int64_t i, int width)
 {
-    int64_t start = segment->offsets[row], stop = segment->offsets[row + 1];
+    uint64_t number = 0;
 
+    for (int byte = 0; byte < width; byte++)
+        number |= (uint64_t)numbers[i * width + byte] << 8 * byte;
+    return number;
+}
+
+/* Write the id in row `row` of a segment and the length of its stored form; return 0 if its offsets
+   are damaged. */
+static int read_form(const struct arrange_segment *segment, int64_t row,
+                     struct arrange_form *form, int64_t *length)
+{
+    int64_t start, stop;
+
+    if (segment->offsets == NULL) {
+        struct arrange_integers how = arrange_head(segment->content);
+
+        *length = ARRANGE_FORM_BYTES;
+        *form = (struct arrange_form){
+            NULL,
+            how.first + (uint64_t)row * how.step +
+                packed_number(segment->content + ARRANGE_HEAD_BYTES, row, how.width),
+            how.tag};
+        return 1;
+    }
+    start = segment->offsets[row], stop = segment->offsets[row + 1];
     *length = stop - start;
-    return start <= stop && stop <= segment->size ? segment->content + start : NULL;
+    *form = (struct arrange_form){segment->content + start, 0, 0};
+    return start <= stop && stop <= segment->size;
+}
+
+/* Request the memory that tells the id in row `row` of a segment. */
+static void request(const struct arrange_segment *segment, int64_t row)
+{
+    if (segment->offsets != NULL)
+        __builtin_prefetch(segment->offsets + row);
+    else
+        __builtin_prefetch(segment->content + ARRANGE_HEAD_BYTES + row * segment->content[1]);
 }
 
 enum arrange_outcome arrange_locate_one(const struct arrange_segment *segments,
                                         int64_t segment_count, int64_t ordinal,
-                                        const uint8_t **form, int64_t *length)
+                                        struct arrange_form *form, int64_t *length)
 {
     const struct arrange_segment *segment = segment_of(segments, segment_count, ordinal);
 
     if (segment == NULL)
         return ARRANGE_MISSING;
-    *form = form_in(segment, ordinal - segment->first, length);
-    return *form == NULL ? ARRANGE_TORN : ARRANGE_FOUND;
+    return read_form(segment, ordinal - segment->first, form, length) ? ARRANGE_FOUND
+                                                                      : ARRANGE_TORN;
 }
 
 int64_t arrange_locate(const struct arrange_segment *segments, int64_t segment_count,
-                       const uint32_t *ordinals, int64_t count, const uint8_t **forms,
+                       const uint32_t *ordinals, int64_t count, struct arrange_form *forms,
                        int64_t *offsets, enum arrange_outcome *outcome)
 {
     const struct arrange_segment *found[AHEAD];
@@ -72,15 +104,13 @@ int64_t arrange_locate(const struct arrange_segment *segments, int64_t segment_c
 
             found[i] = segment_of(segments, segment_count, ordinal);
             if (found[i] != NULL)
-                __builtin_prefetch(found[i]->offsets + (ordinal - found[i]->first));
+                request(found[i], ordinal - found[i]->first);
         }
         for (int64_t i = 0; i < some; i++) {
             int64_t length = 0, ordinal = ordinals[start + i];
 
-            forms[start + i] = NULL;
-            if (found[i] != NULL)
-                forms[start + i] = form_in(found[i], ordinal - found[i]->first, &length);
-            if (forms[start + i] == NULL) {
+            if (found[i] == NULL ||
+                !read_form(found[i], ordinal - found[i]->first, forms + start + i, &length)) {
                 *outcome = found[i] == NULL ? ARRANGE_MISSING : ARRANGE_TORN;
                 return start + i;
             }
@@ -90,17 +120,27 @@ int64_t arrange_locate(const struct arrange_segment *segments, int64_t segment_c
     return -1;
 }
 
-void arrange_gather(const uint8_t *const *forms, const int64_t *offsets, int64_t count,
+void arrange_gather(const struct arrange_form *forms, const int64_t *offsets, int64_t count,
                     uint8_t *content)
 {
     for (int64_t i = 0; i < count; i++) {
         size_t length = (size_t)(offsets[i + 1] - offsets[i]);
 
         if (i + AHEAD < count)
-            __builtin_prefetch(forms[i + AHEAD]);
-        if (length > 0)
-            memcpy(content + offsets[i], forms[i], length);
+            __builtin_prefetch(forms[i + AHEAD].stored);
+        if (forms[i].stored == NULL)
+            arrange_put_int(content + offsets[i], (char)forms[i].tag, forms[i].number);
+        else if (length > 0)
+            memcpy(content + offsets[i], forms[i].stored, length);
     }
+}
+
+/* Return whether an id is the one whose stored form is `given`. */
+static int is_same(const struct arrange_form *form, const uint8_t *given, int64_t length)
+{
+    if (form->stored == NULL)
+        return given[0] == form->tag && arrange_take_int(given + 1) == form->number;
+    return length == 0 || memcmp(form->stored, given, (size_t)length) == 0;
 }
 
 int64_t arrange_find(const struct arrange_segment *segments, int64_t segment_count,
@@ -108,7 +148,7 @@ int64_t arrange_find(const struct arrange_segment *segments, int64_t segment_cou
                      const int64_t *given_offsets, const uint8_t *given, int64_t *found,
                      enum arrange_outcome *outcome)
 {
-    const uint8_t *forms[AHEAD];
+    struct arrange_form forms[AHEAD];
     int64_t offsets[AHEAD + 1], query = 0;
 
     for (int64_t i = 0; i < count; i++)
@@ -121,7 +161,7 @@ int64_t arrange_find(const struct arrange_segment *segments, int64_t segment_cou
         if (wrong >= 0)
             return start + wrong;
         for (int64_t i = 0; i < some; i++)
-            __builtin_prefetch(forms[i]);
+            __builtin_prefetch(forms[i].stored);
         for (int64_t i = 0; i < some; i++) {
             int64_t length = offsets[i + 1] - offsets[i], from;
 
@@ -129,11 +169,171 @@ int64_t arrange_find(const struct arrange_segment *segments, int64_t segment_cou
                 query++;
             from = given_offsets[query];
             if (length == given_offsets[query + 1] - from &&
-                (length == 0 || memcmp(forms[i], given + from, (size_t)length) == 0))
+                is_same(forms + i, given + from, length))
                 found[query] = ordinals[start + i];
         }
     }
     return -1;
+}
+
+int arrange_are_ints(const uint8_t *content, int64_t count)
+{
+    int are_ints = 1;
+
+    for (int64_t i = 0; i < count && are_ints; i++)
+        are_ints = content[i * ARRANGE_FORM_BYTES] == 'i' || content[i * ARRANGE_FORM_BYTES] == 'u';
+    return are_ints;
+}
+
+/* Return the number of stored form i. */
+static uint64_t number_of(const uint8_t *content, int64_t i)
+{
+    return arrange_take_int(content + i * ARRANGE_FORM_BYTES + 1);
+}
+
+/* Return whether no two of `count` numbers that far apart are equal modulo 2^64. */
+static int is_distinct(uint64_t step, int64_t count)
+{
+    uint64_t size = (int64_t)step < 0 ? 0 - step : step;
+
+    return count < 2 || (size > 0 && size <= UINT64_MAX / (uint64_t)(count - 1));
+}
+
+int arrange_are_integers(const uint8_t *content, int64_t count, struct arrange_integers *out)
+{
+    /* Signed numbers in the order of unsigned ones. */
+    uint64_t turn = 0, low = UINT64_MAX, high = 0, first, step;
+    int is_row;
+
+    if (count == 0 || (content[0] != 'i' && content[0] != 'u'))
+        return 0;
+    turn = content[0] == 'i' ? (uint64_t)1 << 63 : 0;
+    first = number_of(content, 0);
+    step = count > 1 ? number_of(content, 1) - first : 0;
+    is_row = is_distinct(step, count);
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t number = number_of(content, i);
+
+        if (content[i * ARRANGE_FORM_BYTES] != content[0])
+            return 0;
+        is_row &= number == first + (uint64_t)i * step;
+        number ^= turn;
+        low = number < low ? number : low;
+        high = number > high ? number : high;
+    }
+    *out = (struct arrange_integers){first, step, content[0], 0};
+    if (!is_row) {
+        *out = (struct arrange_integers){low ^ turn, 0, content[0], 1};
+        while (out->width < ARRANGE_INT_BYTES && (high - low) >> 8 * out->width)
+            out->width++;
+    }
+    return 1;
+}
+
+void arrange_pack(const uint8_t *content, int64_t count, struct arrange_integers how, uint8_t *out)
+{
+    memset(out, 0, ARRANGE_HEAD_BYTES);
+    /* Each with a tag of 0 before it, so the first comes last. */
+    arrange_put_int(out + 15, 0, how.step);
+    arrange_put_int(out + 7, 0, how.first);
+    out[0] = how.tag;
+    out[1] = how.width;
+    out += ARRANGE_HEAD_BYTES;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t number = number_of(content, i) - how.first - (uint64_t)i * how.step;
+
+        for (int byte = 0; byte < how.width; byte++)
+            *out++ = (uint8_t)(number >> 8 * byte);
+    }
+}
+
+struct arrange_integers arrange_head(const uint8_t *packed)
+{
+    return (struct arrange_integers){arrange_take_int(packed + 8), arrange_take_int(packed + 16),
+                                     packed[0], packed[1]};
+}
+
+void arrange_unpack(const uint8_t *packed, int64_t count, uint8_t *content)
+{
+    struct arrange_integers how = arrange_head(packed);
+
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t number = packed_number(packed + ARRANGE_HEAD_BYTES, i, how.width);
+
+        arrange_put_int(content + i * ARRANGE_FORM_BYTES, (char)how.tag,
+                        number + how.first + (uint64_t)i * how.step);
+    }
+}
+
+/* Return whether a bit is set in a bitmap. */
+static int is_dead(const uint8_t *dead, int64_t dead_size, uint64_t ordinal)
+{
+    return ordinal / 8 < (uint64_t)dead_size && dead[ordinal / 8] >> ordinal % 8 & 1;
+}
+
+/* Return the place of a number in a row; its count or more if it is not there. */
+static uint64_t place_in(const struct arrange_row *row, uint64_t number)
+{
+    uint64_t apart = number - row->first, step = row->step;
+
+    if ((int64_t)step < 0) {
+        apart = 0 - apart;
+        step = 0 - step;
+    }
+    if (step == 1)
+        return apart;
+    if (step == 0)
+        return apart == 0 ? 0 : row->count;
+    return apart % step == 0 ? apart / step : row->count;
+}
+
+void arrange_find_in_rows(const struct arrange_row *rows, int64_t row_count,
+                          const int64_t *given_offsets, const uint8_t *given, int64_t count,
+                          const uint8_t *dead, int64_t dead_size, int64_t *found)
+{
+    for (int64_t q = 0; q < count; q++) {
+        const uint8_t *form = given + given_offsets[q];
+
+        if (found[q] >= 0 || given_offsets[q + 1] - given_offsets[q] != ARRANGE_FORM_BYTES)
+            continue;
+        for (int64_t r = 0; r < row_count; r++) {
+            uint64_t place;
+
+            if (rows[r].tag != form[0])
+                continue;
+            place = place_in(rows + r, arrange_take_int(form + 1));
+            if (place < rows[r].count && !is_dead(dead, dead_size, rows[r].start + place)) {
+                found[q] = (int64_t)(rows[r].start + place);
+                break;
+            }
+        }
+    }
+}
+
+void arrange_candidates(const struct arrange_bare_table *table, const uint64_t *hashes,
+                        int64_t count, const uint8_t *dead, int64_t dead_size, int64_t *starts,
+                        uint32_t *out)
+{
+    int64_t used = 0;
+
+    starts[0] = 0;
+    for (int64_t q = 0; q < count; q++) {
+        /* Two shifts: of 0 header bits, one shift would be by 64. */
+        uint64_t header = hashes[q] >> 1 >> (63 - table->header_bits);
+        int64_t at = table->directory[header], stop = table->directory[header + 1];
+
+        if (q + AHEAD < count)
+            __builtin_prefetch(table->directory +
+                               (hashes[q + AHEAD] >> 1 >> (63 - table->header_bits)));
+        for (stop = stop < table->size ? stop : table->size; at < stop; at++) {
+            if (is_dead(dead, dead_size, table->ordinals[at]))
+                continue;
+            if (out != NULL)
+                out[used] = table->ordinals[at];
+            used++;
+        }
+        starts[q + 1] = used;
+    }
 }
 
 void arrange_hash(const uint8_t *content, const int64_t *offsets, int64_t count,

@@ -61,6 +61,121 @@ def decode_ids(const int64_t[::1] offsets not None, const uint8_t[::1] content n
     return ids
 
 
+def describe_ids(const uint8_t[::1] forms not None):
+    """Return whether stored forms of 9 bytes each are all ints, and the row that they are."""
+    cdef arrange_integers how
+    cdef int64_t count = forms_in(forms)
+    cdef bint are_of_one_tag, are_ints
+    cdef const uint8_t *content = bytes_of(forms)
+    with nogil:
+        are_of_one_tag = arrange_are_integers(content, count, &how)
+        are_ints = are_of_one_tag or arrange_are_ints(content, count)
+    if are_of_one_tag and how.width == 0:
+        return True, (how.tag, how.first, how.step)
+    return are_ints, None
+
+
+def pack_ids(const uint8_t[::1] forms not None):
+    """Return stored forms of 9 bytes each packed; None unless they are ints with one tag."""
+    cdef arrange_integers how
+    cdef int64_t count = forms_in(forms)
+    cdef const uint8_t *content = bytes_of(forms)
+    cdef bint are_integers
+    with nogil:
+        are_integers = arrange_are_integers(content, count, &how)
+    if not are_integers:
+        return None
+    packed = np.empty(ARRANGE_HEAD_BYTES + count * how.width, np.uint8)
+    cdef uint8_t[::1] out = packed
+    with nogil:
+        arrange_pack(content, count, how, &out[0])
+    return packed
+
+
+def unpack_ids(const uint8_t[::1] packed not None, int64_t count):
+    """Return the stored forms of `count` packed ids, one after the other; ValueError."""
+    check_packed(packed, count)
+    content = np.empty(ARRANGE_FORM_BYTES * count, np.uint8)
+    cdef uint8_t[::1] out = content
+    if count:
+        with nogil:
+            arrange_unpack(&packed[0], count, &out[0])
+    return content
+
+
+def find_in_rows(
+    const uint64_t[:, ::1] rows not None, const int64_t[::1] offsets not None,
+    const uint8_t[::1] content not None, const uint8_t[::1] dead, int64_t[::1] found not None
+):
+    """Write to `found` the ordinal of each id that has none there and is in a row."""
+    cdef const uint8_t *given = bytes_of(content)
+    cdef const uint8_t *bits = NULL
+    cdef int64_t size = 0
+    if dead is not None:
+        bits, size = bytes_of(dead), dead.shape[0]
+    check_offsets(offsets, content)
+    check_room(found.shape[0], offsets.shape[0] - 1, "ids")
+    if rows.shape[1] * sizeof(uint64_t) != sizeof(arrange_row):
+        raise ValueError(f"a row has {rows.shape[1]} numbers")
+    if rows.shape[0] and found.shape[0]:
+        with nogil:
+            arrange_find_in_rows(
+                <const arrange_row *>&rows[0, 0], rows.shape[0], &offsets[0], given,
+                found.shape[0], bits, size, &found[0]
+            )
+
+
+def candidates(
+    const uint64_t[::1] hashes not None, const uint32_t[::1] directory not None,
+    const uint32_t[::1] ordinals not None, const uint8_t[::1] dead
+):
+    """Return the ordinals under the header of each hash: starts int64[n + 1], and ordinals."""
+    cdef const uint8_t *bits = NULL
+    cdef int64_t size = 0
+    if dead is not None:
+        bits, size = bytes_of(dead), dead.shape[0]
+    cdef int64_t count = hashes.shape[0]
+    cdef arrange_bare_table table
+    table.header_bits = max(len(directory) - 1, 1).bit_length() - 1
+    if directory.shape[0] != (1 << table.header_bits) + 1:
+        raise ValueError(f"a directory has {directory.shape[0]} entries")
+    table.size, table.directory = ordinals.shape[0], &directory[0]
+    if table.size:
+        table.ordinals = &ordinals[0]
+    starts = np.zeros(count + 1, np.int64)
+    cdef int64_t[::1] starts_out = starts
+    cdef uint32_t[::1] out
+    if count:
+        with nogil:
+            arrange_candidates(&table, &hashes[0], count, bits, size, &starts_out[0], NULL)
+    found = np.empty(starts_out[count], np.uint32)
+    out = found
+    if out.shape[0]:
+        with nogil:
+            arrange_candidates(&table, &hashes[0], count, bits, size, &starts_out[0], &out[0])
+    return starts, found
+
+
+cdef int64_t forms_in(const uint8_t[::1] forms) except -1:
+    if forms.shape[0] % ARRANGE_FORM_BYTES:
+        raise ValueError(f"{forms.shape[0]} bytes are no stored forms of {ARRANGE_FORM_BYTES}")
+    return forms.shape[0] // ARRANGE_FORM_BYTES
+
+
+cdef int check_packed(const uint8_t[::1] packed, int64_t count) except -1:
+    """Raise ValueError unless these are so many packed ids, and a row only if none is twice."""
+    cdef arrange_integers how
+    if packed.shape[0] < ARRANGE_HEAD_BYTES or count < 0:
+        raise ValueError(f"{packed.shape[0]} bytes are no packed ids")
+    how = arrange_head(&packed[0])
+    if (
+        how.tag not in (b"i", b"u") or how.width > ARRANGE_INT_BYTES
+        or packed.shape[0] - ARRANGE_HEAD_BYTES != how.width * count
+    ):
+        raise ValueError(f"{packed.shape[0]} bytes are no {count} packed ids")
+    return 0
+
+
 cdef class Identifiers:
     """The stored ids of documents by ordinal, in segments of consecutive ordinals."""
 
@@ -83,7 +198,10 @@ cdef class Identifiers:
             self.count = before
             self.owners.append(earlier)
         for first, offsets, content in given:
-            self.add(first, offsets, content, stop)
+            if isinstance(offsets, int):
+                self.add_packed(first, offsets, content, stop)
+            else:
+                self.add(first, offsets, content, stop)
             stop = self.segments[self.count - 1].first + self.segments[self.count - 1].count
 
     def __dealloc__(self):
@@ -96,16 +214,33 @@ cdef class Identifiers:
             raise TypeError(f"the segment of ordinal {first} needs two arrays: offsets and content")
         if offsets.shape[0] == 0:
             raise ValueError(f"the segment of ordinal {first} has no offsets")
+        self.put(
+            arrange_segment(
+                first, offsets.shape[0] - 1, &offsets[0], bytes_of(content), content.shape[0]
+            ),
+            stop,
+        )
+        self.owners.append((offsets, content))
+        return 0
+
+    cdef int add_packed(
+        self, first, count, const uint8_t[::1] packed, int64_t stop
+    ) except -1:
+        if packed is None:
+            raise TypeError(f"the segment of ordinal {first} needs packed ids")
+        check_packed(packed, count)
+        self.put(arrange_segment(first, count, NULL, &packed[0], packed.shape[0]), stop)
+        self.owners.append(packed)
+        return 0
+
+    cdef int put(self, arrange_segment segment, int64_t stop) except -1:
+        first, last = segment.first, segment.first + segment.count - 1
         if first < stop:
             raise ValueError(f"the segment of ordinal {first} does not begin after {stop - 1}")
-        if first + offsets.shape[0] - 1 > ORDINAL_COUNT_MAX:
-            last = first + offsets.shape[0] - 2
+        if last >= ORDINAL_COUNT_MAX:
             raise ValueError(f"the segment of ordinal {first} ends after {last}")
-        self.segments[self.count] = arrange_segment(
-            first, offsets.shape[0] - 1, &offsets[0], bytes_of(content), content.shape[0]
-        )
+        self.segments[self.count] = segment
         self.count += 1
-        self.owners.append((offsets, content))
         return 0
 
     def followed_by(self, first, offsets, content):
@@ -136,7 +271,7 @@ cdef class Identifiers:
 
     def find_one(self, ordinal):
         """Return the same; None if no segment has the ordinal."""
-        cdef const uint8_t *form = NULL
+        cdef arrange_form form
         cdef int64_t length = 0
         cdef arrange_outcome outcome
         cdef object exact = ordinal if type(ordinal) is int else operator.index(ordinal)
@@ -149,7 +284,9 @@ cdef class Identifiers:
             return None
         if outcome != ARRANGE_FOUND:
             raise_lost(outcome, ordinal)
-        return decode(form, length)
+        if form.stored == NULL:
+            return decode_int(form.tag, form.number)
+        return decode(form.stored, length)
 
     def find(
         self,
@@ -200,14 +337,14 @@ cdef class Identifiers:
 cdef class Located:
     """The addresses of some stored ids, and the offsets of their copies."""
 
-    cdef const uint8_t **forms
+    cdef arrange_form *forms
     cdef int64_t[::1] offsets
     cdef int64_t count
 
     def __cinit__(self, int64_t count):
         self.count = count
         self.offsets = np.zeros(count + 1, np.int64)
-        self.forms = <const uint8_t **>malloc(max(count, 1) * sizeof(uint8_t *))
+        self.forms = <arrange_form *>malloc(max(count, 1) * sizeof(arrange_form))
         if self.forms == NULL:
             raise MemoryError(f"no memory to find {count} ids")
 
@@ -294,12 +431,16 @@ cdef object decode(const uint8_t *form, int64_t length):
         return decode_text(content, length)
     if tag == b"b":
         return PyBytes_FromStringAndSize(content, length)
-    if tag == b"i" and length == ARRANGE_INT_BYTES:
-        return PyLong_FromLongLong(<int64_t>arrange_take_int(form + 1))
-    if tag == b"u" and length == ARRANGE_INT_BYTES:
-        return PyLong_FromUnsignedLongLong(arrange_take_int(form + 1))
+    if (tag == b"i" or tag == b"u") and length == ARRANGE_INT_BYTES:
+        return decode_int(tag, arrange_take_int(form + 1))
     stored = PyBytes_FromStringAndSize(<const char *>form, 1) if length >= 0 else b""
     raise CorruptError(f"a stored id has tag {stored!r} and {max(length, 0)} bytes of content")
+
+
+cdef object decode_int(char tag, uint64_t number):
+    if tag == b"i":
+        return PyLong_FromLongLong(<int64_t>number)
+    return PyLong_FromUnsignedLongLong(number)
 
 
 cdef object decode_text(const char *content, int64_t length):
