@@ -146,22 +146,44 @@ def decode_ids(offsets: I64, content: U8) -> list[Any]:
     Raises CorruptError for a form that `encode_ids` does not write.
     """
 
-def describe_ids(forms: U8) -> tuple[bool, tuple[int, int, int] | None]:
-    """Return whether stored forms of 9 bytes each are all ints, and the row that they are.
+def describe_ids(offsets: U32, content: U8) -> tuple[int, ...] | None:
+    """Return None unless all stored forms are ints, () if they are no row, or else the row.
 
     A row is the tag, the first number and the step, modulo 2**64: form i has the number first +
-    i * step.  No two ids of a row are equal.  None if they are no row.
+    i * step.  No two ids of a row are equal.
     """
 
-def pack_ids(forms: U8) -> U8 | None:
-    """Return stored forms of 9 bytes each packed; None unless they are ints with one tag.
+def row_at(row: tuple[int, ...], place: int) -> tuple[int, ...]:
+    """Return the row that begins at a place of another."""
 
-    24 bytes and, unless they are a row, 1 to 8 bytes for each; `arrange/identifiers.h` has the
-    layout.
+def join_rows(
+    left: tuple[int, ...] | None, count: int, right: tuple[int, ...] | None, length: int
+) -> tuple[int, ...] | None:
+    """Return what `describe_ids` says of `count` forms and then `length` others.
+
+    `left` and `right`: what it says of each.
     """
 
-def unpack_ids(packed: U8, count: int) -> U8:
-    """Return the stored forms of `count` packed ids; ValueError if they are not so many."""
+class PackedIds:
+    """Ids that are ints: `count` of them in the bytes `packed`, see `arrange/identifiers.h`."""
+
+    packed: U8
+    count: int
+
+    def __init__(self, packed: U8, count: int) -> None:
+        """Raise ValueError unless these can be so many ids; the array is kept, not copied."""
+    @property
+    def forms(self) -> U8:
+        """The stored forms of the ids, one after the other."""
+
+def pack_ids(offsets: U32, content: U8) -> PackedIds | None:
+    """Return stored forms packed; None unless they are ints with one tag.
+
+    They take 24 bytes and, unless they are a row, 1 to 8 bytes for each.
+    """
+
+def row_ids(row: tuple[int, ...], count: int) -> PackedIds:
+    """Return the first `count` ids of a row, packed."""
 
 def find_in_rows(rows: U64, offsets: I64, content: U8, dead: U8 | None, found: I64) -> None:
     """Write to `found` int64[n], where it is negative, the ordinal of each id that is in a row.
@@ -181,10 +203,12 @@ def candidates(hashes: U64, directory: U32, ordinals: U32, dead: U8 | None) -> t
 class Identifiers:
     """The stored ids of documents by ordinal, in segments of consecutive ordinals."""
 
-    def __init__(self, segments: Sequence[tuple[int, U32 | int, U8]]) -> None:
+    def __init__(
+        self, segments: Sequence[tuple[int, U32, U8] | tuple[int, PackedIds]]
+    ) -> None:
         """Take segments: first ordinal, offsets uint32[k + 1] and the bytes; sorted and disjoint.
 
-        Of packed ids, see `pack_ids`, a segment has their number in place of offsets.
+        A segment may have packed ids in place of offsets and bytes.
 
         The arrays are kept, not copied, and not read until an id is asked for.  Only then do
         offsets that do not lie within the bytes, or an absent ordinal, raise CorruptError.

@@ -63,6 +63,7 @@ from simdb.storage.manifest import (
     Unfinished as Unfinished,
     decode_manifest as decode_manifest,
     encode_manifest as encode_manifest,
+    joined_ids as joined_ids,
 )
 from simdb.storage.membership import (
     Membership as Membership,

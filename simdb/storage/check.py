@@ -26,12 +26,13 @@ from simdb.storage.environment import (
 )
 from simdb.storage.files import IDF_FILE
 from simdb.storage.idf_file import problems_of
+from simdb.storage.manifest import joined_ids
 from simdb.storage.merge import differences, written_keys
 from simdb.storage.metadata import check_features, decode_block, decode_times
 from simdb.storage.passages import check_passages
-from simdb.storage.run import Run
+from simdb.storage.run import Run, stored_ids
 from simdb.storage.table import PART_ENTRIES, Table, stored_bits, tags_of
-from simdb.storage.tombstones import is_deleted
+from simdb.storage.tombstones import is_deleted, live_ordinals
 
 RESTORE = (
     "restore the database from a copy or a dump, or drop what cannot be read:"
@@ -236,12 +237,20 @@ def _check_polytopes(run: Run, source: Source, contents: Contents) -> Iterator[F
 
 
 def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding]:
-    """Compare the table of ids with the ids in the columns."""
-    hashes = []
+    """Compare the table of ids, or the row that they are, with the ids in the columns."""
+    hashes, described, place = [], [], f"ids run {run.info.number}"
     for number in range(run.segment_count):
-        offsets = run.column(layout.OFFSET, number, source).astype(np.int64)
-        ids = kernel.decode_ids(offsets, run.column(layout.ID, number, source))
+        segment = run.segment(number, source, layout.ID_COLUMNS)
+        ids = kernel.decode_ids(*stored_ids(segment))
         hashes.append(kernel.encode_ids(ids, contents.manifest.id_key)[2])
+        described.append((segment.ids, len(ids)))
+    if run.info.ids:
+        if joined_ids(described) != run.info.ids:
+            yield Finding(place, "the ids are not the row that the manifest says", REBUILD)
+        live = live_ordinals(contents.dead, run.info.start, run.info.stop)
+        if is_deleted(run.left_out(source), live).any():
+            yield Finding(place, "leaves out live documents", REBUILD)
+        return
     expected = np.arange(run.info.start, run.info.stop, dtype=np.uint32)
     yield from _check_entries(layout.IDS, np.concatenate(hashes), expected, run, source, contents)
 
@@ -250,7 +259,7 @@ def _check_entries(
     name: bytes, keys: U64, expected: U32, run: Run, source: Source, contents: Contents
 ) -> Iterator[Finding]:
     """Compare a table with the keys of all ordinals of a run, and with the `expected` ordinals."""
-    found = run.named_table(name, source)
+    found = run.keyed_table(name, source)
     table, place = found._replace(keys=found.keys[:]), f"{name.decode()} run {run.info.number}"
     bits = stored_bits(name, table.directory, len(table.keys), source.header_offset)
     assert bits is not None  # the run has looked at it

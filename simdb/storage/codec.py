@@ -5,7 +5,8 @@
 
 An array of evenly spaced numbers may be stored as a value of the kind "even": its count, and as
 payload the first number and the step, u64 each.  In place of the keys of a header table there is a
-value of the kind "tags".
+value of the kind "tags".  Ids that are ints may be stored as a value of the kind "inte": how many
+they are, and as payload what `pack_ids` of the kernel makes of them.
 
 Integers and arrays are little-endian; objects are msgpack.  The checksum is XXH3-64 over header and
 payload, seeded by the key of the value: LMDB does not notice flipped bits, and a value under
@@ -23,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from simdb.core import kernel
 from simdb.core.dtypes import U8
 from simdb.core.errors import CorruptError, FormatError
 
@@ -31,6 +33,7 @@ FORMAT_VERSION = 1
 HEADER = struct.Struct("<4s4sIIQQQQ")
 HEADER_BYTES = HEADER.size
 assert HEADER_BYTES == 48
+INTEGERS_KIND = b"inte"
 EVEN_KIND = b"even"
 EVEN = struct.Struct("<QQ")
 TAGS_KIND = b"tags"
@@ -114,11 +117,31 @@ def encode_even(key: bytes, array: npt.NDArray[Any]) -> bytes | None:
     return encode_bytes(EVEN_KIND, key, len(array), EVEN.pack(first, step))
 
 
+def encode_packed(key: bytes, ids: kernel.PackedIds) -> bytes:
+    """Return the stored form of packed ids."""
+    return encode_bytes(INTEGERS_KIND, key, ids.count, ids.packed.tobytes())
+
+
+def decode_ids(kind: bytes, key: bytes, value: Any) -> U8 | kernel.PackedIds:
+    """Return the bytes of ids in a stored value like `decode_array`, or ids that are packed."""
+    if kind_of(value) != INTEGERS_KIND:
+        return decode_array(kind, key, value, np.uint8)
+    count, payload_bytes = _checked_header(INTEGERS_KIND, key, value)
+    if payload_bytes < SMALL_BYTES:
+        verify_value(key, value)
+        value = bytes(value)
+    try:
+        packed = np.frombuffer(value, np.uint8, payload_bytes, HEADER_BYTES)
+        return kernel.PackedIds(packed, min(count, EVEN_ENTRIES_MAX))
+    except ValueError as error:
+        raise CorruptError(f"{name(kind, key)}: {error}") from error
+
+
 def decode_column(
     kind: bytes, key: bytes, value: Any, dtype: npt.DTypeLike, *, verify: bool = False
 ) -> npt.NDArray[Any]:
     """Return the array in a stored value like `decode_array`; it may be stored by `encode_even`."""
-    if _kind_of(value) != EVEN_KIND:
+    if kind_of(value) != EVEN_KIND:
         return decode_array(kind, key, value, dtype, verify=verify)
     count, payload_bytes = _checked_header(EVEN_KIND, key, value)
     verify_value(key, value)
@@ -132,7 +155,7 @@ def decode_column(
 
 def decode_keys(kind: bytes, key: bytes, value: Any) -> npt.NDArray[Any]:
     """Return the keys in a stored value, uint64[n], or the tags in their place, uint16[n]."""
-    found, dtype = (TAGS_KIND, "<u2") if _kind_of(value) == TAGS_KIND else (kind, "<u8")
+    found, dtype = (TAGS_KIND, "<u2") if kind_of(value) == TAGS_KIND else (kind, "<u8")
     return decode_array(found, key, value, dtype)
 
 
@@ -196,6 +219,11 @@ def has_length(value: Any) -> bool:
         return False
     magic, _, _, _, _, payload_bytes, _, _ = HEADER.unpack_from(value)
     return bool(magic == MAGIC and payload_bytes == len(value) - HEADER_BYTES)
+
+
+def kind_of(value: Any) -> bytes:
+    """Return the kind that the header of a stored value names."""
+    return bytes(memoryview(value)[len(MAGIC) : 2 * len(MAGIC)])
 
 
 def present(kind: bytes, key: bytes, value: Any, subdatabase: bytes) -> Any:
@@ -276,10 +304,6 @@ def _checked_header(kind: bytes, key: bytes, value: Any) -> tuple[int, int]:
             f" {len(view) - HEADER_BYTES} follow it"
         )
     return count, payload_bytes
-
-
-def _kind_of(value: Any) -> bytes:
-    return bytes(memoryview(value)[len(MAGIC) : len(MAGIC + EVEN_KIND)])
 
 
 def _address(array: npt.NDArray[Any]) -> int:

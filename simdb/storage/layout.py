@@ -87,6 +87,7 @@ TABLE_TYPES = {KEYS: "<u8", ORDINALS: "<u4", DIRECTORY: "<u4"}
 
 # Columns by ordinal; ID holds the bytes of the ids of a segment, OFFSET the start of each.
 FINGERPRINT, STATE, OFFSET, ID, VECTOR = 0, 1, 2, 3, 4
+ID_COLUMNS = (OFFSET, ID)
 COLUMN_KINDS = {FINGERPRINT: b"fing", STATE: b"stat", OFFSET: b"offs", ID: b"iden", VECTOR: b"vect"}
 
 # Columns that may be stored as evenly spaced numbers: states that are all the same, and offsets of

@@ -21,8 +21,11 @@ class RunInfo:
     the others are deleted, or have no features and so are in the table of ids only.
     `weighted_count` documents have a volatility vector; if it is 0, no vectors are stored.
     `polytope_count` documents are in each cross-polytope table; if it is 0, none is stored.
+    `ids`: None if the table of ids has the hashes.  Otherwise all ids are ints: () if they are no
+    row, or else the row, see `describe_ids` of the kernel; then there is no table of ids, but if
+    documents are in no table, a bitmap of them.
     `sums`: the checksum of the entries of each table, 8 bytes little-endian, of the table of ids
-    first and then of the tables of keys; empty in runs that older versions wrote.
+    first, if it has keys, and then of the tables of keys; empty in runs that older versions wrote.
     """
 
     number: int
@@ -32,6 +35,7 @@ class RunInfo:
     id_count: int
     weighted_count: int
     polytope_count: int = 0
+    ids: tuple[int, ...] | None = field(default=None, kw_only=True)
     sums: bytes = field(default=b"", kw_only=True)
 
     def __len__(self) -> int:
@@ -159,6 +163,14 @@ class Manifest:
         return replace(self, passages=rows, next_passage=following, passages_ahead=0)
 
 
+def joined_ids(parts: Iterable[tuple[tuple[int, ...] | None, int]]) -> tuple[int, ...] | None:
+    """Return what `RunInfo.ids` is of parts that follow each other; of each, it and the length."""
+    ids, count = next(parts := iter(parts))
+    for own, length in parts:
+        ids, count = kernel.join_rows(ids, count, own, length), count + length
+    return ids
+
+
 # Ordinals, and the numbers of runs, are uint32; the rest counts commits.
 NUMBER_STOP = (1 << 32) + 1
 COUNTER_STOP = 1 << 63
@@ -216,7 +228,9 @@ def decode_manifest(value: Any) -> Manifest:
 
 
 def _encode_run(run: RunInfo) -> list[Any]:
-    return [*(getattr(run, name) for name in _NUMBERS), run.sums]
+    """Return the row of a run; an older simdb refuses one without hashes of ids."""
+    ids = [] if run.ids is None else [list(run.ids)]
+    return [*(getattr(run, name) for name in _NUMBERS), *ids, run.sums]
 
 
 def _encode_passages(row: PassageInfo) -> list[Any]:
@@ -227,8 +241,13 @@ def _encode_passages(row: PassageInfo) -> list[Any]:
 def _decode_run(row: Any) -> RunInfo:
     """Return a run; `polytope_count` and `sums` are younger and may be missing."""
     *numbers, sums = row if isinstance(row[-1], bytes) else (*row, b"")
+    ids = None
+    if isinstance(numbers[-1], list):
+        ids = tuple(a_whole(number, 1 << 64) for number in numbers.pop())
+        if len(ids) not in (0, 3):
+            raise CorruptError(f"a run has a row of {len(ids)} numbers for its ids")
     known = numbers[: len(_NUMBERS)]  # unreleased versions stored one more
-    return RunInfo(*(a_whole(number, NUMBER_STOP) for number in known), sums=sums)
+    return RunInfo(*(a_whole(number, NUMBER_STOP) for number in known), ids=ids, sums=sums)
 
 
 def _decode_passages(row: Any) -> PassageInfo:

@@ -21,6 +21,7 @@ merge knows what it must have read before it stores a value, and a check reads a
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ from simdb.storage.table import (
     table_with_room,
     with_entries,
 )
-from simdb.storage.tombstones import Bitmap
+from simdb.storage.tombstones import Bitmap, live_ordinals, with_room
 
 # A thread copies so many bytes of a column at a time; fewer are not worth one.
 COPIED_BYTES = 1 << 21
@@ -455,28 +456,36 @@ def column_differences(
 
 def _written(run: Run, name: bytes, source: Source, table_names: Sequence[bytes]) -> Entries:
     known = sums_of(run.info, table_names)
-    table = run.named_table(name, source)
+    table = run.keyed_table(name, source)
     if name in known:
         return Entries(len(table.keys), known[name])
-    run.verify_table(name, source)
+    if run.info.number >= 0:  # not in memory
+        run.verify_table(name, source)
     return table.entries
 
 
 class MergedValues(NamedTuple):
     """The values of one step: `columns` of a table, or of `segments` if `table` is None.
 
-    `table`: the name of its sub-database.  `cost`: about how many bytes are written.
+    `table`: the name of its sub-database.  `cost`: about how many bytes are written.  `is_row`: the
+    ids are a row, and the step only decides which documents leave the tables.
     """
 
     columns: Sequence[int]
     table: bytes | None
     segments: Sequence[int]
     cost: int
+    is_row: bool = False
+
+
+ROW_STEP = MergedValues((layout.ORDINALS,), layout.IDS, (), 0, is_row=True)
 
 
 def steps_of(run: RunInfo, table_names: Sequence[bytes]) -> Sequence[MergedValues]:
     """Return the steps that write a run; `table_names`: the tables of keys."""
-    return _steps(len(run), run.weighted_count > 0, tuple(table_names))
+    names = tuple(table_names) if run.ids else (layout.IDS, *table_names)
+    steps = _steps(len(run), run.weighted_count > 0, names, has_id_keys=run.ids is None)
+    return (ROW_STEP, *steps) if run.ids else steps
 
 
 def written_keys(merge: Unfinished, table_names: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -526,7 +535,10 @@ class Merging:
 
         The source sees the steps before it, unless this object has carried them out.
         """
-        runs, source, _ = merged
+        runs, source, dead = merged
+        if step.is_row:
+            self._left_out = None if dead is None else dead.copy()
+            return put_left_out(run, dead, put)
         if step.table is None:
             self.note(step, runs)
             self._copy(step, merged)
@@ -562,6 +574,8 @@ class Merging:
 
     def note(self, step: MergedValues, runs: Sequence[Run]) -> bool:
         """Take note of the step that comes next; returns whether it was noted before."""
+        if step.is_row:
+            return True
         if step.table is not None:
             return not self._take(step, runs)
         is_known = self._step == step
@@ -576,7 +590,7 @@ class Merging:
         If the step was not noted it only is noted: if each process commits once, more would be in
         vain.
         """
-        if not self.note(step, merged.runs):
+        if not self.note(step, merged.runs) or step.is_row:
             return
         if step.table is not None:
             self._advance(step, run, merged, most=WINDOW_ENTRIES)
@@ -614,7 +628,7 @@ class Merging:
         if not self._merge.is_complete:
             is_decided = step.table == layout.IDS and is_first
             left_out = dead if is_decided else self._find_left_out(run, source)
-            tables = [each.named_table(step.table, source) for each in runs]
+            tables = [each.keyed_table(step.table, source) for each in runs]
             self._merge.advance(tables, source, left_out, most)
         keys, ordinals, directory = self._merge.merged
         if self._merge.is_complete and not is_first and not len(directory):
@@ -626,18 +640,19 @@ class Merging:
         if run.id_count == len(run):
             return None
         if self._left_out is None:
-            self._left_out = _others(run, _stored_kept(run, source))
+            self._left_out = _stored_left_out(run, source)
         return self._left_out
 
 
 @lru_cache(maxsize=8)  # every commit asks for the steps of the merge that is unfinished
 def _steps(
-    length: int, has_vectors: bool, table_names: tuple[bytes, ...]
+    length: int, has_vectors: bool, table_names: tuple[bytes, ...], *, has_id_keys: bool
 ) -> tuple[MergedValues, ...]:
     steps = [
         MergedValues(columns, name, (), COSTS[columns] * length)
-        for name in (layout.IDS, *table_names)
+        for name in table_names
         for columns in TABLE_GROUPS
+        if has_id_keys or name != layout.IDS or layout.KEYS not in columns
     ]
     groups = [DOCUMENT_COLUMNS, VECTORS] if has_vectors else [DOCUMENT_COLUMNS]
     segments = range(-(-length // layout.SEGMENT_ORDINALS))
@@ -658,8 +673,20 @@ def _others(run: RunInfo, kept: U32) -> Bitmap:
     return np.packbits(is_out, bitorder="little")
 
 
-def _stored_kept(run: RunInfo, source: Source) -> U32:
-    """Return the ordinals in the table of ids of an unfinished run; CorruptError."""
+def put_left_out(run: RunInfo, dead: Bitmap | None, put: Put) -> RunInfo:
+    """Store which documents have left the tables of a run whose ids are a row; return its row."""
+    bits, kept = with_room(dead, run.stop), live_ordinals(dead, run.start, run.stop)
+    if bits is not None and len(kept) < len(run):
+        key = layout.table_key(run.number, layout.ORDINALS)
+        part = bits[run.start >> 3 : -(-run.stop // 8)]
+        put(layout.IDS, key, codec.encode_array(layout.DELETED_KIND, key, part))
+    return replace(run, id_count=len(kept))
+
+
+def _stored_left_out(run: RunInfo, source: Source) -> Bitmap | None:
+    """Return the tombstones of the documents that an unfinished run leaves out; CorruptError."""
+    if run.ids:
+        return Run(run).left_out(source)
     key, kind = layout.table_key(run.number, layout.ORDINALS), layout.TABLE_KINDS[layout.ORDINALS]
     kept: U32 = source.fetch(layout.IDS, kind, key, "<u4")
     if len(kept) != run.id_count or ((kept < run.start) | (kept >= run.stop)).any():
@@ -667,4 +694,4 @@ def _stored_kept(run: RunInfo, source: Source) -> U32:
             f"the unfinished run {run.number} has {len(kept)} ordinals of ids that do not fit its"
             f" {run.id_count} documents {run.start}..{run.stop}"
         )
-    return kept
+    return _others(run, kept)

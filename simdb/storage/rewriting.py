@@ -28,7 +28,7 @@ from simdb.core.threads import crew, in_rounds, mapped, parts_of
 from simdb.storage import codec, layout
 from simdb.storage.delta import DeltaView, Keying, StoredBatch
 from simdb.storage.environment import Source
-from simdb.storage.manifest import RunInfo
+from simdb.storage.manifest import RunInfo, joined_ids
 from simdb.storage.merge import (
     REMEDY,
     TableMerge,
@@ -37,6 +37,7 @@ from simdb.storage.merge import (
     check_read,
     entries_in,
     joined,
+    put_left_out,
     slices,
     stored_columns,
     taken,
@@ -196,14 +197,14 @@ def write_run(
     if piece is not None:
         is_all = piece.is_whole and (piece.start, piece.stop) == (start, stop)
         left_out = None if is_all else piece.left_out(stop)
-    counts = _counts(runs, source, left_out)
-    names = (*table_names, layout.IDS)
+    counts, ids = _counts(runs, source, left_out), _joined_ids(runs, piece)
+    names = table_names if ids else (*table_names, layout.IDS)
     at_a_time = threads if counts.live <= THREADED_MOST else 1
     tables = _Tables(runs, source, table_names, left_out, piece, counts)
 
     def make(name: bytes) -> tuple[Entries, list[Stored]]:
         entries, table = tables.merged(name)
-        return entries, list(encoded_table(name, number, table, source.keying))
+        return entries, list(encoded_table(name, number, table, source.keying, ids))
 
     entries = {}
     for name, made in zip(names, in_rounds(make, names, at_a_time, ahead=1), strict=True):
@@ -220,21 +221,23 @@ def write_run(
         encode = partial(encoded_column, number, at, segment, may_be_even=may_be_even)
         for stored in mapped(encode, segment.columns, threads):
             put(*stored)
-    return run_info(number, start, stop, entries, weighted_count)
+    info = run_info(number, start, stop, entries, weighted_count, ids)
+    return put_left_out(info, dead, put) if ids else info
 
 
 def merge_in_memory(
     runs: Sequence[Run], source: Source, *, table_names: Sequence[bytes], threads: int = 1
 ) -> Run:
     """Merge runs in memory that follow each other into one, also in memory, with all entries."""
-    names = (*table_names, layout.IDS)
+    ids = _joined_ids(runs, None)
+    names = table_names if ids else (*table_names, layout.IDS)
     threads = threads if sum(len(run.info) for run in runs) >= THREADED_DOCUMENTS else 1
     tables = _Tables(runs, source, table_names, None, None, _counts(runs, source, None))
     made = dict(zip(names, mapped(tables.merged, names, threads), strict=True))
     info = run_info(
         runs[-1].info.number, runs[0].info.start, runs[-1].info.stop,
         {name: entries for name, (entries, _) in made.items()},
-        sum(run.info.weighted_count for run in runs),
+        sum(run.info.weighted_count for run in runs), ids,
     )  # fmt: skip
     segments = aligned_segments(runs, source, stored_columns(info.weighted_count > 0), threads)
     return Run(info, {name: table for name, (_, table) in made.items()}, list(segments))
@@ -251,15 +254,18 @@ def seal(delta: DeltaView, keying: Keying, header_offset: int, threads: int = 1)
     vectors = batch.vectors if len(weighted) == len(batch) else batch.vectors[weighted]
     keys = keys_by_weights(vectors, keying, threads)
     every = np.arange(delta.start, delta.stop, dtype=np.uint32)
+    segments = list(_cut(delta.start, batch))
+    ids = joined_ids((each.ids, len(each)) for each in segments)
     makings = _makings(
-        keying, [delta.searchable], delta.ordinals, [keys], every[weighted], [batch.hashes], every
-    )
+        keying, [delta.searchable], delta.ordinals, [keys], every[weighted],
+        [] if ids else [batch.hashes], every,
+    )  # fmt: skip
     # Where there are more threads than tables, several sort each.
     of_each = max(threads // (keying.polytopes.table_count + 1), 1)
     made = list(made_tables(makings, header_offset, threads, of_each=of_each))
     entries = {name: each for name, each, _ in made}
-    info = run_info(-1, delta.start, delta.stop, entries, len(weighted))
-    return Run(info, {name: table for name, _, table in made}, list(_cut(delta.start, batch)))
+    info = run_info(-1, delta.start, delta.stop, entries, len(weighted), ids)
+    return Run(info, {name: table for name, _, table in made}, segments)
 
 
 def write_one_run(
@@ -282,6 +288,7 @@ def write_one_run(
     weighted_count = sum(int(np.count_nonzero(_states(part, kept) == WEIGHTED)) for part in parts)
     found_states, searchable, keys = [], [], []
     hashes: list[U64] = []
+    described = []
     for at, segment in enumerate(kept_segments(lambda *_: parts, kept, 0, threads)):
         put_segment(
             number, at, segment, put,
@@ -294,20 +301,23 @@ def write_one_run(
         chosen = slice(None) if (own == WEIGHTED).all() else own == WEIGHTED
         keys.append(keys_by_weights(vectors[chosen], keying, threads))
         hashes += _hashes(segment, id_key, threads)
+        described.append((segment.ids, len(segment)))
         found_states.append(own)
     states = np.concatenate(found_states)
     ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)
     weighted = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
     every = np.arange(len(states), dtype=np.uint32)
+    ids = joined_ids(described)
+    hashes = [] if ids else hashes
     makings = _makings(keying, searchable, ordinals, keys, weighted, hashes, every)
     # Of very many documents only one table at a time is in memory.
     at_a_time, of_each = (threads, 1) if len(kept) <= THREADED_MOST else (1, threads)
     entries = {}
     for name, own_entries, table in made_tables(makings, offset, at_a_time, of_each=of_each):
         entries[name] = own_entries
-        for stored in encoded_table(name, number, table, keying):
+        for stored in encoded_table(name, number, table, keying, ids):
             put(*stored)
-    return run_info(number, 0, len(kept), entries, weighted_count), states
+    return run_info(number, 0, len(kept), entries, weighted_count, ids), states
 
 
 def _states(part: Segment, kept: U32) -> U8:
@@ -340,12 +350,14 @@ def _makings(
     """Yield what makes the columns of each table of some documents.
 
     In parts: what is `searchable` of the documents `ordinals`, the keys of those with weights, see
-    `keyed_by_weights`, and the hashes of the ids of all.
+    `keyed_by_weights`, and the hashes of the ids of all; none if the ids need no table.
     """
     whole = searchable[0] if len(searchable) == 1 else np.concatenate(searchable)
     yield from keyed(whole, ordinals, keying)
     if len(weighted):
         yield from keyed_by_weights(keys, weighted)
+    if not hashes:
+        return
     own = codec.allocate(np.uint64, len(every))
     np.concatenate(hashes, out=own)
     yield lambda: (layout.IDS, own, every)
@@ -435,7 +447,7 @@ class _Tables(NamedTuple):
 
         CorruptError if they are not those that were written to the runs.
         """
-        tables = [run.named_table(name, self.source) for run in self.runs]
+        tables = [run.keyed_table(name, self.source) for run in self.runs]
         written = written_entries(self.runs, name, self.source, self.table_names)
         if len(tables) == 1 and self.left_out is None and self.piece is None:
             check_read(self.runs, name, tables[0].entries, written)
@@ -479,6 +491,14 @@ def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> Run
             empty += int(np.count_nonzero(states == EMPTY))
             weighted += int(np.count_nonzero(states == WEIGHTED))
     return RunCounts(live, live - empty, weighted)
+
+
+def _joined_ids(runs: Sequence[Run], piece: Piece | None) -> tuple[int, ...] | None:
+    """Return what `RunInfo.ids` is of `runs`, or of a piece of them."""
+    ids = joined_ids((run.info.ids, len(run.info)) for run in runs)
+    if piece is None or not ids:
+        return ids
+    return kernel.row_at(ids, piece.start - runs[0].info.start) if piece.is_whole else ()
 
 
 def _segments(

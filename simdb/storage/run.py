@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED
 from simdb.core.dtypes import I64, U8, U32, Array
 from simdb.core.errors import CorruptError
@@ -29,7 +30,7 @@ from simdb.storage import codec, file_map, layout
 from simdb.storage.delta import DeltaView, StoredBatch, stored_offsets
 from simdb.storage.environment import Source
 from simdb.storage.file_map import Pages
-from simdb.storage.manifest import RunInfo
+from simdb.storage.manifest import RunInfo, decode_manifest
 from simdb.storage.table import (
     Put,
     Stored,
@@ -39,10 +40,12 @@ from simdb.storage.table import (
     entry_count,
     has_header_table,
     header_table,
-    is_stored,
     stored_bits,
+    stored_kinds,
 )
+from simdb.storage.tombstones import Bitmap, live_ordinals
 
+NO_KEYS = np.empty(0, np.uint64)
 # For this many ordinals or fewer, Python finds their segments faster than numpy.
 FEW = 8
 
@@ -67,6 +70,11 @@ class Segment:
     def stop(self) -> int:
         """The ordinal after the last document."""
         return self.start + len(self)
+
+    @property
+    def ids(self) -> tuple[int, ...] | None:
+        """What `RunInfo.ids` says of these documents."""
+        return kernel.describe_ids(self.columns[layout.OFFSET], self.columns[layout.ID])
 
     def part(self, start: int, stop: int) -> "Segment":
         """Return the documents at the positions start .. stop."""
@@ -122,12 +130,13 @@ class Run:
         """
         self.info = info
         self._tables: dict[bytes, Table] = dict(tables or {})
-        self._columns: dict[tuple[int, int], Array] = {
+        self._columns: dict[tuple[int, int], Any] = {
             (column, number): array
             for number, segment in enumerate(segments or ())
             for column, array in segment.columns.items()
         }
         self._mapped: list[Pages] = []  # of the fetched arrays that lie in the map
+        self._keyed_ids: Table | None = None
         self._unweighted: I64 | None = None
 
     def give_back(self) -> None:
@@ -150,13 +159,42 @@ class Run:
             table = self._tables[name] = self._fetch_table(name, source)
         return table
 
+    def keyed_table(self, name: bytes, source: Source) -> Table:
+        """Return the table of a sub-database with its keys; those of ids are made if need be."""
+        table, ids = self.named_table(name, source), self.info.ids
+        if name != layout.IDS or (not ids and len(table.keys) == len(table.ordinals)):
+            return table
+        if self._keyed_ids is None:
+            self._keyed_ids = self._with_keys(table, source)
+        return self._keyed_ids
+
+    def left_out(self, source: Source) -> Bitmap | None:
+        """Return the tombstones of documents that have left the tables, if the ids are a row."""
+        info = self.info
+        if info.id_count == len(info):
+            return None
+        key = layout.table_key(info.number, layout.ORDINALS)
+        bits = source.fetch(layout.IDS, layout.DELETED_KIND, key, "u1")
+        found = np.concatenate([np.zeros(info.start >> 3, np.uint8), bits])
+        is_long = len(found) == -(-info.stop // 8)
+        if is_long and info.id_count == len(live_ordinals(found, info.start, info.stop)):
+            return found
+        raise CorruptError(
+            f"the {len(bits)} bytes of tombstones of run {info.number} do not fit its"
+            f" {info.id_count} of {len(info)} documents"
+        )
+
+    def ids(self, number: int, source: Source) -> tuple[Any, ...]:
+        """Return the first ordinal and the ids of one segment for `kernel.Identifiers`."""
+        start, ids = self.segment_range(number)[0], self._held(layout.ID, number, source)
+        if isinstance(ids, kernel.PackedIds):
+            return start, ids
+        return start, self.column(layout.OFFSET, number, source), ids
+
     def column(self, column: int, number: int, source: Source) -> Array:
-        """Return one column of one segment."""
-        array = self._columns.get((column, number))
-        if array is None:
-            array = self._fetch_column(column, number, source)
-            self._columns[(column, number)] = array
-        return array
+        """Return one column of one segment; packed ids are unpacked each time."""
+        array: Array | kernel.PackedIds = self._held(column, number, source)
+        return array.forms if isinstance(array, kernel.PackedIds) else array
 
     def segment(
         self, number: int, source: Source, chosen: Iterable[int] = layout.COLUMN_KINDS
@@ -216,11 +254,12 @@ class Run:
         self, name: bytes, source: Source, columns: Iterable[int] = layout.TABLE_KINDS
     ) -> None:
         """Raise CorruptError unless columns of a table are stored with the right checksums."""
-        if not is_stored(self.info, name):
-            return
-        for column in columns:
+        kinds = stored_kinds(self.info, name)
+        for column in kinds.keys() & columns:
             key = layout.table_key(self.info.number, column)
-            codec.verify_value(key, source.value(name, layout.TABLE_KINDS[column], key))
+            codec.verify_value(key, source.value(name, kinds[column], key))
+        if name == layout.IDS and self.info.ids:
+            self.left_out(source)
         self.named_table(name, source)
 
     @property
@@ -237,20 +276,19 @@ class Run:
         """Yield sub-database and key of every value; `table_names`: its tables of keys."""
         number = self.info.number
         for name in [*table_names, layout.IDS]:
-            if is_stored(self.info, name):
-                for column in layout.TABLE_KINDS:
-                    yield name, layout.table_key(number, column)
+            for column in stored_kinds(self.info, name):
+                yield name, layout.table_key(number, column)
         for segment in range(self.segment_count):
             for column in layout.COLUMN_KINDS:
                 if column != layout.VECTOR or (width and self.info.weighted_count):
                     yield layout.column_name(column), layout.segment_key(number, column, segment)
 
     def _fetch_table(self, name: bytes, source: Source) -> Table:
-        count = entry_count(self.info, name)
-        if not is_stored(self.info, name):
+        count, kinds = entry_count(self.info, name), stored_kinds(self.info, name)
+        if layout.DIRECTORY not in kinds:
             return empty_table(directory_bits(name, 0, source.header_offset))
-        parts = []
-        for column in layout.TABLE_KINDS:
+        parts: dict[int, Any] = {layout.KEYS: NO_KEYS}
+        for column in kinds:
             key, kind = layout.table_key(self.info.number, column), layout.TABLE_KINDS[column]
             if column == layout.KEYS and has_header_table(name, source.keying):
                 array = codec.decode_keys(kind, key, source.unread(name, kind, key))
@@ -261,8 +299,8 @@ class Run:
                     f"run {self.info.number} of {name.decode()} has {len(array)} entries,"
                     f" but the manifest says {count}"
                 )
-            parts.append(self._noted(array, source, is_random=True))
-        keys, ordinals, directory = parts
+            parts[column] = self._noted(array, source, is_random=True)
+        keys, ordinals, directory = parts.values()
         if stored_bits(name, directory, count, source.header_offset) is None:
             raise CorruptError(
                 f"the directory of run {self.info.number} of {name.decode()} has"
@@ -274,7 +312,35 @@ class Run:
         fingerprints = [self.column(layout.FINGERPRINT, each, source) for each in segments]
         return header_table(keys, ordinals, directory, self.info.start, fingerprints)
 
-    def _fetch_column(self, column: int, number: int, source: Source) -> Array:
+    def _with_keys(self, table: Table, source: Source) -> Table:
+        """Make the keys of the table of ids, from the ids; of a row the whole table, sorted."""
+        stored = source.value(layout.MANIFEST, layout.MANIFEST_KIND, layout.MANIFEST_KEY)
+        id_key = decode_manifest(stored).id_key
+        segments = (
+            self.segment(number, source, layout.ID_COLUMNS) for number in range(self.segment_count)
+        )
+        found = [kernel.hash_ids(*stored_ids(segment), id_key) for segment in segments]
+        hashes, info = np.concatenate(found), self.info
+        ordinals = table.ordinals
+        if info.ids:
+            ordinals = live_ordinals(self.left_out(source), info.start, info.stop)
+        inside = ordinals - np.uint32(info.start)
+        if (inside >= len(hashes)).any():
+            raise CorruptError(f"run {info.number} of ids has ordinals of other runs")
+        keys = hashes[inside]
+        if info.ids:
+            kernel.sort(keys, ordinals)
+        return Table(keys, ordinals, table.directory)
+
+    def _held(self, column: int, number: int, source: Source) -> Any:
+        """Return one column of one segment, ids packed if they are stored so."""
+        array = self._columns.get((column, number))
+        if array is None:
+            array = self._fetch_column(column, number, source)
+            self._columns[(column, number)] = array
+        return array
+
+    def _fetch_column(self, column: int, number: int, source: Source) -> Any:
         start, stop = self.segment_range(number)
         count = stop - start
         if column == layout.VECTOR:
@@ -284,16 +350,24 @@ class Run:
             _check_length(self.info, column, number, len(flat), count * source.width)
             return flat.reshape(count, source.width)
         array = self._fetch(column, number, source)
+        if isinstance(array, kernel.PackedIds):
+            _check_length(self.info, column, number, array.count, count)
+            return array
         if column == layout.ID:
             count = int(self.column(layout.OFFSET, number, source)[-1])
         _check_length(self.info, column, number, len(array), count + (column == layout.OFFSET))
         return array
 
-    def _fetch(self, column: int, number: int, source: Source) -> Array:
+    def _fetch(self, column: int, number: int, source: Source) -> Any:
         name = layout.column_name(column)
         key = layout.segment_key(self.info.number, column, number)
-        dtype = layout.COLUMN_TYPES[column]
-        array: Array = source.fetch(name, layout.COLUMN_KINDS[column], key, dtype)
+        kind = layout.COLUMN_KINDS[column]
+        if column == layout.ID:
+            ids = codec.decode_ids(kind, key, source.unread(name, kind, key))
+            array = ids.packed if isinstance(ids, kernel.PackedIds) else ids
+            self._noted(array, source, is_random=False)
+            return ids
+        array = source.fetch(name, kind, key, layout.COLUMN_TYPES[column])
         # A search reads the vectors of its candidates, and what a header table leaves out.
         has_header_table = source.keying.has_header_table and column == layout.FINGERPRINT
         return self._noted(array, source, is_random=has_header_table or column == layout.VECTOR)
@@ -334,12 +408,15 @@ def encoded_column(
     """Return one column of segment `at` of run `number` as it is stored.
 
     `may_be_even`: evenly spaced numbers may be stored as such; they may not where versions that do
-    not know them, nor header tables, read the database.
+    not know them, nor header tables, nor packed ids, read the database.
     """
     name, array = layout.column_name(column), segment.columns[column]
-    key = layout.segment_key(number, column, at)
-    may_be_short = may_be_even and column in layout.EVEN_COLUMNS
-    short = codec.encode_even(key, array) if may_be_short else None
+    key, short = layout.segment_key(number, column, at), None
+    if column == layout.ID:
+        packed = kernel.pack_ids(segment.columns[layout.OFFSET], array)
+        short = packed and codec.encode_packed(key, packed)
+    elif may_be_even or (column == layout.OFFSET and segment.ids is not None):
+        short = codec.encode_even(key, array) if column in layout.EVEN_COLUMNS else None
     return name, key, short or codec.encode_array(layout.COLUMN_KINDS[column], key, array)
 
 

@@ -71,10 +71,11 @@ PLACES = {
     layout.DELTA_KIND: layout.DELTA, layout.METADATA_KIND: layout.METADATA,
     layout.DELETED_KIND: layout.DELETED, layout.CLUSTERS_KIND: layout.CLUSTERS,
     layout.TIMES_KIND: layout.TIMES, layout.FEATURES_KIND: layout.FEATURES,
-    codec.EVEN_KIND: layout.DOCUMENTS,
+    codec.EVEN_KIND: layout.DOCUMENTS, codec.INTEGERS_KIND: layout.DOCUMENTS,
     **{kind: layout.column_name(column) for column, kind in layout.COLUMN_KINDS.items()},
     **dict.fromkeys(layout.TABLE_KINDS.values(), layout.PASSAGES),
 }  # fmt: skip
+DOCUMENT_KINDS = {*layout.COLUMN_KINDS.values(), codec.EVEN_KIND, codec.INTEGERS_KIND}
 EVEN_IDS_LEAST = 8  # fewer ids of other lengths could be decoded, too
 TRIED_BYTES = 1 << 36  # some seconds of checksums
 # Tables are not looked into: they are made again.
@@ -328,7 +329,7 @@ def _place(values: dict[bytes, dict[bytes, Any]], key: bytes, value: Any) -> Non
 
 
 def _add_even(held: dict[bytes, Any], run: RunInfo) -> None:
-    """Add the states and offsets of a run that were stored as evenly spaced numbers, and are lost.
+    """Add the states, offsets and ids of a run that were stored as a row of numbers, and are lost.
 
     Such a value is so small that it lies in the page with its key.  The counts of the run tell the
     state that all its documents have; ids that can be decoded tell their one length.
@@ -344,12 +345,16 @@ def _add_even(held: dict[bytes, Any], run: RunInfo) -> None:
         keys = [layout.segment_key(run.number, column, segment) for column in columns]
         if state is not None and keys[0] not in held:
             held[keys[0]] = codec.encode_even(keys[0], np.full(count, state, np.uint8)) or b""
+        if run.ids and keys[2] not in held:
+            row = kernel.row_at(run.ids, segment * layout.SEGMENT_ORDINALS)
+            held[keys[2]] = codec.encode_packed(keys[2], kernel.row_ids(row, count))
         if keys[1] not in held and keys[2] in held and _is_sound(keys[2], held[keys[2]]):
-            content = np.frombuffer(held[keys[2]], np.uint8, offset=codec.HEADER_BYTES)
-            offsets = np.arange(count + 1, dtype=np.int64) * (len(content) // count)
-            if count < EVEN_IDS_LEAST or len(content) % count:
-                continue
             with suppress(CorruptError):
+                ids = codec.decode_ids(layout.COLUMN_KINDS[layout.ID], keys[2], held[keys[2]])
+                content = ids.forms if isinstance(ids, kernel.PackedIds) else ids
+                offsets = np.arange(count + 1, dtype=np.int64) * (len(content) // count)
+                if count < EVEN_IDS_LEAST or len(content) % count:
+                    continue
                 kernel.decode_ids(offsets, content)
                 held[keys[1]] = codec.encode_even(keys[1], offsets.astype(np.uint32)) or b""
 
@@ -371,6 +376,7 @@ def _keys_of(name: bytes, kind: bytes, manifest: Manifest) -> Iterator[bytes]:
                 yield layout.segment_key(row.number, column, segment)
     elif name in COLUMN_PLACES:
         columns = [each for each, of in layout.COLUMN_KINDS.items() if of == kind]
+        columns += [layout.ID] if kind == codec.INTEGERS_KIND else []
         for run in manifest.runs:
             for segment in range(-(-len(run) // layout.SEGMENT_ORDINALS)):
                 for column in columns:
@@ -661,7 +667,7 @@ def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
     weighted: dict[int, int] = {}
     found: set[int] = set()
     for key, value in source.every(layout.DOCUMENTS):
-        if bytes(memoryview(value)[4:8]) not in (*layout.COLUMN_KINDS.values(), codec.EVEN_KIND):
+        if codec.kind_of(value) not in DOCUMENT_KINDS:
             continue  # a value of something else
         run, column, _ = layout.segment_key_parts(key)
         found.add(run)

@@ -201,15 +201,18 @@ def table_with_room(count: int) -> Table:
     return Table(codec.allocate(np.uint64, count), codec.allocate(np.uint32, count))
 
 
-def encoded_table(name: bytes, number: int, table: Table, keying: Keying) -> Iterator[Stored]:
+def encoded_table(
+    name: bytes, number: int, table: Table, keying: Keying, ids: tuple[int, ...] | None
+) -> Iterator[Stored]:
     """Yield sub-database, key and stored form of each column of a table of run `number`.
 
-    Nothing is written of a cross-polytope table without entries.
+    Nothing is written of a cross-polytope table without entries.  `ids`: see `RunInfo`.
     """
     if layout.is_polytope_name(name) and not len(table.keys):
         return
     for column in layout.TABLE_KINDS:
-        yield encoded_part(name, number, column, stored_column(name, column, table, keying))
+        if column != layout.KEYS or name != layout.IDS or ids is None:
+            yield encoded_part(name, number, column, stored_column(name, column, table, keying))
 
 
 def stored_column(name: bytes, column: int, table: Table, keying: Keying) -> Array:
@@ -265,9 +268,22 @@ def entry_count(info: RunInfo, name: bytes) -> int:
     return info.polytope_count if layout.is_polytope_name(name) else info.entry_count
 
 
+def stored_kinds(info: RunInfo, name: bytes) -> Mapping[int, bytes]:
+    """Return the columns of a table that a run has, with the kinds of their values.
+
+    Where ids are a row, a bitmap names the documents that left the tables, if there are any.
+    """
+    kinds = layout.TABLE_KINDS
+    if name == layout.IDS and info.ids:
+        return {layout.ORDINALS: layout.DELETED_KIND} if info.id_count < len(info) else {}
+    if name == layout.IDS and info.ids is not None:
+        return {column: kinds[column] for column in (layout.ORDINALS, layout.DIRECTORY)}
+    return kinds if info.polytope_count > 0 or not layout.is_polytope_name(name) else {}
+
+
 def is_stored(info: RunInfo, name: bytes) -> bool:
     """Return whether a run has values in the sub-database of a table."""
-    return info.polytope_count > 0 or not layout.is_polytope_name(name)
+    return bool(stored_kinds(info, name))
 
 
 def with_entries(info: RunInfo, name: bytes, entries: Entries) -> RunInfo:
@@ -277,6 +293,7 @@ def with_entries(info: RunInfo, name: bytes, entries: Entries) -> RunInfo:
     """
     sums = info.sums + entries.checksum.to_bytes(SUM_BYTES, "little")
     if name == layout.IDS:
+        sums = sums if info.ids is None else info.sums
         return replace(info, id_count=entries.length, sums=sums)
     if not layout.is_polytope_name(name):
         return replace(info, entry_count=entries.length, sums=sums)
@@ -297,10 +314,14 @@ def ends_with(info: RunInfo, name: bytes, entries: Entries) -> bool:
 
 
 def run_info(
-    number: int, start: int, stop: int, tables: Mapping[bytes, Entries], weighted_count: int
-) -> RunInfo:
-    """Return the row of a run in the manifest; `tables`: its tables, those of keys in order."""
-    info = RunInfo(number, start, stop, 0, 0, weighted_count)
+    number: int, start: int, stop: int, tables: Mapping[bytes, Entries], weighted_count: int,
+    ids: tuple[int, ...] | None,
+) -> RunInfo:  # fmt: skip
+    """Return the row of a run in the manifest; `tables`: its tables, those of keys in order.
+
+    Without a table of ids, all documents count as if they were in it.  `ids`: see `RunInfo`.
+    """
+    info = RunInfo(number, start, stop, 0, stop - start, weighted_count, ids=ids)
     for name in sorted(tables, key=layout.IDS.__ne__):  # the ids come first
         info = with_entries(info, name, tables[name])
     return info
@@ -309,10 +330,11 @@ def run_info(
 def sums_of(info: RunInfo, table_names: Iterable[bytes]) -> dict[bytes, int]:
     """Return the sum of each table of a run; nothing if not all are known.
 
-    `table_names`: all tables of keys, in order.  The table of ids comes before them, and tables
-    that are not stored have no sum.
+    `table_names`: all tables of keys, in order.  The table of ids comes before them; tables that
+    are not stored have no sum, nor has a table of ids without keys.
     """
-    names = [layout.IDS, *(name for name in table_names if is_stored(info, name))]
+    every = (layout.IDS, *table_names)
+    names = [name for name in every if layout.KEYS in stored_kinds(info, name)]
     if len(info.sums) != SUM_BYTES * len(names):
         return {}
     return dict(zip(names, np.frombuffer(info.sums, "<u8").tolist(), strict=True))

@@ -4,9 +4,9 @@
 
        tag u8 | width u8 | six zeros | first u64 | step u64 | numbers, little-endian
 
-   The form of id i is the tag ('i' or 'u') and first + i * step + number i, modulo 2^64.  A width of
-   0, with no numbers at all, is a row: its step, read as a signed number, is not 0 if there are two
-   ids or more, and is so small that no two ids are equal.  A step other than 0 has the width 0. */
+   The form of id i is the tag ('i' or 'u') and first + i * step + number i, modulo 2^64.  A width
+   of 0, with no numbers at all, is a row: its step, read as a signed number, is not 0 if there are
+   two ids or more, and is so small that no two ids are equal.  Another width has the step 0. */
 
 #ifndef SIMDB_IDENTIFIERS_H
 #define SIMDB_IDENTIFIERS_H
@@ -85,8 +85,8 @@ int64_t arrange_find(const struct arrange_segment *segments, int64_t segment_cou
                      const int64_t *given_offsets, const uint8_t *given, int64_t *found,
                      enum arrange_outcome *outcome);
 
-/* Return whether `count` stored forms of 9 bytes each are ints with one tag, and if so, how they are
-   packed. */
+/* Return whether `count` stored forms of 9 bytes each are ints with one tag; if so, write how they
+   are packed. */
 int arrange_are_integers(const uint8_t *content, int64_t count, struct arrange_integers *out);
 
 /* Return whether `count` stored forms of 9 bytes each are ints, with any tags. */

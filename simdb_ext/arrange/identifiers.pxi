@@ -4,6 +4,9 @@ from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 
 
+NUMBERS = 2**64  # as many can be in a stored int
+
+
 cdef const uint8_t *key_of(bytes key) except? NULL:
     """Return the start of a key of the hash of ids; NULL if it is empty."""
     if len(key) not in (0, ARRANGE_KEY_BYTES):
@@ -61,46 +64,102 @@ def decode_ids(const int64_t[::1] offsets not None, const uint8_t[::1] content n
     return ids
 
 
-def describe_ids(const uint8_t[::1] forms not None):
-    """Return whether stored forms of 9 bytes each are all ints, and the row that they are."""
+def describe_ids(const uint32_t[::1] offsets not None, content not None):
+    """Return None unless all stored forms are ints, () if they are no row, or else the row."""
     cdef arrange_integers how
-    cdef int64_t count = forms_in(forms)
+    cdef int64_t count = offsets.shape[0] - 1
     cdef bint are_of_one_tag, are_ints
-    cdef const uint8_t *content = bytes_of(forms)
+    cdef const uint8_t[::1] given
+    cdef const uint8_t *forms
+    if not are_long(offsets, len(content)):
+        return None
+    given = content
+    forms = bytes_of(given)
     with nogil:
-        are_of_one_tag = arrange_are_integers(content, count, &how)
-        are_ints = are_of_one_tag or arrange_are_ints(content, count)
+        are_of_one_tag = arrange_are_integers(forms, count, &how)
+        are_ints = are_of_one_tag or arrange_are_ints(forms, count)
     if are_of_one_tag and how.width == 0:
-        return True, (how.tag, how.first, how.step)
-    return are_ints, None
+        return how.tag, how.first, how.step
+    return () if are_ints else None
 
 
-def pack_ids(const uint8_t[::1] forms not None):
-    """Return stored forms of 9 bytes each packed; None unless they are ints with one tag."""
+def row_at(tuple row not None, place):
+    """Return the row that begins at a place of another."""
+    tag, first, step = row
+    return tag, (first + place * step) % NUMBERS, step
+
+
+def join_rows(tuple left, count, tuple right, length):
+    """Return what `describe_ids` says of `count` forms and then `length` others."""
+    if left is None or right is None:
+        return None
+    if not left or not right:
+        return ()
+    tag, first, step = left
+    if count == 1:
+        step = (right[1] - first) % NUMBERS
+    span = min(step, NUMBERS - step) * (count + length - 1)
+    is_row = row_at((tag, first, step), count)[:2] == right[:2] and 0 < span < NUMBERS
+    return (tag, first, step) if is_row and (length == 1 or step == right[2]) else ()
+
+
+def row_ids(tuple row not None, count):
+    """Return the first `count` ids of a row, packed."""
+    tag, first, step = row
+    head = np.array([tag, first, step], "<u8").view(np.uint8)
+    return PackedIds(head, count)
+
+
+def pack_ids(const uint32_t[::1] offsets not None, content not None):
+    """Return stored forms packed; None unless they are ints with one tag."""
     cdef arrange_integers how
-    cdef int64_t count = forms_in(forms)
-    cdef const uint8_t *content = bytes_of(forms)
+    cdef int64_t count = offsets.shape[0] - 1
+    cdef const uint8_t[::1] given
+    cdef const uint8_t *forms
     cdef bint are_integers
+    if not are_long(offsets, len(content)):
+        return None
+    given = content
+    forms = bytes_of(given)
     with nogil:
-        are_integers = arrange_are_integers(content, count, &how)
+        are_integers = arrange_are_integers(forms, count, &how)
     if not are_integers:
         return None
     packed = np.empty(ARRANGE_HEAD_BYTES + count * how.width, np.uint8)
     cdef uint8_t[::1] out = packed
     with nogil:
-        arrange_pack(content, count, how, &out[0])
-    return packed
+        arrange_pack(forms, count, how, &out[0])
+    return PackedIds(packed, count)
 
 
-def unpack_ids(const uint8_t[::1] packed not None, int64_t count):
-    """Return the stored forms of `count` packed ids, one after the other; ValueError."""
-    check_packed(packed, count)
-    content = np.empty(ARRANGE_FORM_BYTES * count, np.uint8)
-    cdef uint8_t[::1] out = content
-    if count:
-        with nogil:
-            arrange_unpack(&packed[0], count, &out[0])
-    return content
+cdef class PackedIds:
+    """Ids that are ints, packed."""
+
+    cdef readonly object packed
+    cdef readonly int64_t count
+
+    def __init__(self, const uint8_t[::1] packed not None, int64_t count):
+        cdef arrange_integers how
+        if packed.shape[0] >= ARRANGE_HEAD_BYTES and count >= 0:
+            how = arrange_head(&packed[0])
+            if (
+                how.tag in (b"i", b"u") and how.width <= ARRANGE_INT_BYTES
+                and packed.shape[0] - ARRANGE_HEAD_BYTES == how.width * count
+            ):
+                self.packed, self.count = np.asarray(packed), count
+                return
+        raise ValueError(f"{packed.shape[0]} bytes are no {count} packed ids")
+
+    @property
+    def forms(self):
+        """Return the stored forms of the ids, one after the other."""
+        cdef const uint8_t[::1] packed = self.packed
+        content = np.empty(ARRANGE_FORM_BYTES * self.count, np.uint8)
+        cdef uint8_t[::1] out = content
+        if self.count:
+            with nogil:
+                arrange_unpack(&packed[0], self.count, &out[0])
+        return content
 
 
 def find_in_rows(
@@ -156,24 +215,15 @@ def candidates(
     return starts, found
 
 
-cdef int64_t forms_in(const uint8_t[::1] forms) except -1:
-    if forms.shape[0] % ARRANGE_FORM_BYTES:
-        raise ValueError(f"{forms.shape[0]} bytes are no stored forms of {ARRANGE_FORM_BYTES}")
-    return forms.shape[0] // ARRANGE_FORM_BYTES
-
-
-cdef int check_packed(const uint8_t[::1] packed, int64_t count) except -1:
-    """Raise ValueError unless these are so many packed ids, and a row only if none is twice."""
-    cdef arrange_integers how
-    if packed.shape[0] < ARRANGE_HEAD_BYTES or count < 0:
-        raise ValueError(f"{packed.shape[0]} bytes are no packed ids")
-    how = arrange_head(&packed[0])
-    if (
-        how.tag not in (b"i", b"u") or how.width > ARRANGE_INT_BYTES
-        or packed.shape[0] - ARRANGE_HEAD_BYTES != how.width * count
-    ):
-        raise ValueError(f"{packed.shape[0]} bytes are no {count} packed ids")
-    return 0
+cdef bint are_long(const uint32_t[::1] offsets, int64_t size) except -1:
+    """Return whether each of the stored forms in `size` bytes is as long as that of an int."""
+    cdef int64_t i, count = offsets.shape[0] - 1
+    cdef bint are = count >= 0 and count * ARRANGE_FORM_BYTES == size and offsets[0] == 0
+    if are:
+        with nogil:
+            for i in range(count):
+                are &= offsets[i + 1] == (i + 1) * ARRANGE_FORM_BYTES
+    return are
 
 
 cdef class Identifiers:
@@ -197,10 +247,11 @@ cdef class Identifiers:
             stop = self.segments[before - 1].first + self.segments[before - 1].count
             self.count = before
             self.owners.append(earlier)
-        for first, offsets, content in given:
-            if isinstance(offsets, int):
-                self.add_packed(first, offsets, content, stop)
+        for segment in given:
+            if len(segment) == 2:
+                self.add_packed(segment[0], segment[1], stop)
             else:
+                first, offsets, content = segment
                 self.add(first, offsets, content, stop)
             stop = self.segments[self.count - 1].first + self.segments[self.count - 1].count
 
@@ -223,13 +274,11 @@ cdef class Identifiers:
         self.owners.append((offsets, content))
         return 0
 
-    cdef int add_packed(
-        self, first, count, const uint8_t[::1] packed, int64_t stop
-    ) except -1:
+    cdef int add_packed(self, first, PackedIds ids, int64_t stop) except -1:
+        cdef const uint8_t[::1] packed = None if ids is None else ids.packed
         if packed is None:
             raise TypeError(f"the segment of ordinal {first} needs packed ids")
-        check_packed(packed, count)
-        self.put(arrange_segment(first, count, NULL, &packed[0], packed.shape[0]), stop)
+        self.put(arrange_segment(first, ids.count, NULL, &packed[0], packed.shape[0]), stop)
         self.owners.append(packed)
         return 0
 

@@ -151,7 +151,7 @@ def test_a_verb_that_fails_ahead_removes_what_it_has_written(stored, monkeypatch
 
 
 def test_a_rebuild_without_a_manifest_leaves_out_what_was_written_ahead(stored):
-    leave(stored, 30, insert_more)
+    leave(stored, 24, insert_more)
     environment = stored._store.environment
     handle = environment.subdatabase(layout.MANIFEST)
     environment.write(lambda transaction: transaction.put(layout.MANIFEST_KEY, b"?", db=handle))

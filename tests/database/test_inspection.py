@@ -28,7 +28,7 @@ def test_statistics_count_what_is_there(open_database):
     assert (stats.deleted_count, stats.delta_count) == (3, 3)
     assert stats.largest_group == 98
     assert [run.document_count for run in stats.runs] == [100]
-    assert stats.runs[0].size_bytes > 100 * (8 + 12 + 6)
+    assert stats.runs[0].size_bytes > 100 * (8 + 6)
     assert stats.options["delta_documents"] == 10
     assert stats.file_bytes >= os.path.getsize(f"{database.path}/data.mdb") // 2
     assert 0 < stats.live_bytes <= stats.file_bytes

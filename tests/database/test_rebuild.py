@@ -70,9 +70,9 @@ def spoil_first(path, name):
 
 
 def kind_of(key, value):
-    """Return the kind of a value; of evenly spaced numbers, that of their column."""
+    """Return the kind of a value; of evenly spaced numbers and ints, that of their column."""
     kind = codec.HEADER.unpack_from(value)[1]
-    if kind == codec.EVEN_KIND:
+    if kind in (codec.EVEN_KIND, codec.INTEGERS_KIND):
         return layout.COLUMN_KINDS[layout.segment_key_parts(key)[1]]
     return kind
 
@@ -139,7 +139,7 @@ def test_lost_columns_are_refused_by_name_and_dropped_when_asked(path, name, kin
     known = {id for _, id in expected["ids"]}
     harm(path, name, kind)
     before = (path / "data.mdb").read_bytes()
-    message = f"'({kind.decode()}|even)'.*drop_damaged=True"
+    message = f"'({kind.decode()}|even|inte)'.*drop_damaged=True"
 
     with simdb.open(path, "w") as database, pytest.raises(simdb.CorruptError, match=message):
         database.rebuild()

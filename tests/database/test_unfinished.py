@@ -111,6 +111,7 @@ def test_a_small_commit_that_seals_a_run_writes_no_value_of_a_step(open_database
 
 def test_a_lost_value_of_an_unfinished_merge_is_found(tmp_path):
     with simdb.open(tmp_path / "db", options=TINY) as database:
+        database.insert("no int", 7)
         insert(database, 0, 30)
         merge = unfinished(database)
         key = layout.table_key(merge.run.number, layout.ORDINALS)
@@ -119,25 +120,30 @@ def test_a_lost_value_of_an_unfinished_merge_is_found(tmp_path):
         found = [(finding.place, finding.message) for finding in database.check()]
 
         assert found == [("ids", f"the unfinished merge has lost its value under key {key.hex()}")]
-        assert database.rebuild().document_count == 30
+        assert database.rebuild().document_count == 31
     assert_sound(tmp_path / "db")
 
 
-def test_damaged_ordinals_of_an_unfinished_merge_are_refused(tmp_path):
+@pytest.mark.parametrize("first", [[0, 1, 2, 3, 4], [1, 0, 2, 3, 4]])
+def test_damaged_ordinals_of_an_unfinished_merge_are_refused(tmp_path, first):
     with simdb.open(tmp_path / "db", options=replace(TINY, blocks=4)) as database:
-        insert(database, 0, 20)
+        database.insert_many(first, BITS[:BATCH])
+        insert(database, BATCH, 20)
         database.delete(3)
         insert(database, 20, 25)
         merge = unfinished(database)
+        assert merge.run.id_count < len(merge.run)
         key = layout.table_key(merge.run.number, layout.ORDINALS)
         wrong = np.full(merge.run.id_count, 10_000, np.uint32)
         damaged = codec.encode_array(layout.TABLE_KINDS[layout.ORDINALS], key, wrong)
+        if merge.run.ids:
+            damaged = codec.encode_array(layout.DELETED_KIND, key, np.full(3, 255, np.uint8))
         change_value(database, layout.IDS, key, lambda value: damaged)
 
-        with pytest.raises(simdb.CorruptError, match="do not fit its 19 documents"):
+        with pytest.raises(simdb.CorruptError, match="do not fit its 19 "):
             insert(database, 25, 60)
 
-        assert list(database) == [id for id in range(25) if id != 3]
+        assert list(database) == [id for id in (*first, *range(BATCH, 25)) if id != 3]
 
 
 @pytest.mark.parametrize("is_compacted", [False, True])

@@ -45,6 +45,7 @@ STORED = {
     ),
     f"v{FORMAT_VERSION}-keyed": OPTIONS,  # ids are hashed under a key
     f"v{FORMAT_VERSION}-tags": replace(OPTIONS, blocks=1, leading=1),  # a header table
+    f"v{FORMAT_VERSION}-ints": replace(OPTIONS, blocks=4),  # all ids are ints
     f"v{FORMAT_VERSION}-times": replace(OPTIONS, keep_times="seen"),
     f"v{FORMAT_VERSION}-passages": replace(OPTIONS, passages=True),
     f"v{FORMAT_VERSION}-features": replace(OPTIONS, features=True),
@@ -90,6 +91,9 @@ def fill(path, options=OPTIONS):
     if options.passages or options.features:
         fill_passages(path, options)
         return
+    if options.blocks == 4:
+        fill_ints(path, options)
+        return
     with (
         patch.object(staged, "time", lambda: 10**9),
         simdb.open(path, "x", options=options) as database,
@@ -109,6 +113,18 @@ def fill(path, options=OPTIONS):
         database.insert(10, 0, [1, 2.5, None, b"\0"], on_conflict="replace")
         if options.keeps_times:
             claim_and_change(database)
+
+
+def fill_ints(path, options):
+    """Make a database whose ids are ints: a row without some, others, and another row."""
+    bits = np.arange(400, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    with simdb.open(path, "x", options=options) as database:
+        database.insert_many(range(120), bits[:120])
+        database.delete_many([3, 5])
+        database.insert_many(range(120, 200), bits[120:200])
+        database.insert_many([-1, 2**63, 2**64 - 1, -(2**63), *range(900, 860, -2)], bits[200:224])
+        database.insert_many(range(300, 309), bits[:9] ^ np.uint64(0b101 << 40))
+        database.insert(5, 0, "metadata")
 
 
 def claim_and_change(database):

@@ -1,6 +1,7 @@
 """Ids that are ints are packed, found by arithmetic, and come back as they were given."""
 
 import random
+from itertools import pairwise
 
 import arrange_oracle as oracle
 import numpy as np
@@ -38,6 +39,12 @@ def forms(ids):
     return odd(stored(ids)[1], np.uint8)
 
 
+def arrays(ids):
+    """Return the offsets and the bytes of stored forms."""
+    offsets, content = stored(ids)
+    return odd(offsets, np.uint32), odd(content, np.uint8)
+
+
 def rows_of(*rows):
     """Make the rows (first ordinal, ids) as they are searched."""
     described = [(start, len(ids), *oracle_row(ids)) for start, ids in rows]
@@ -52,16 +59,16 @@ def oracle_row(ids):
 
 @over(("ids", "row", "width"), LISTS)
 def test_ints_are_packed_in_few_bytes_and_come_back(arrange, ids, row, width):
-    packed = arrange.pack_ids(forms(ids))
+    packed = arrange.pack_ids(*arrays(ids))
 
-    are_ints, found = arrange.describe_ids(forms(ids))
-    assert (are_ints, found) == (True, row)
+    assert arrange.describe_ids(*arrays(ids)) == (row or ())
     if width is None:
         assert packed is None
     else:
-        assert len(packed) == HEAD + width * len(ids)
-        assert packed[1] == width
-        assert arrange.unpack_ids(odd(packed, np.uint8), len(ids)).tolist() == stored(ids)[1]
+        assert (len(packed.packed), packed.count) == (HEAD + width * len(ids), len(ids))
+        assert packed.packed[1] == width
+        read = arrange.PackedIds(odd(packed.packed, np.uint8), len(ids))
+        assert read.forms.tolist() == stored(ids)[1]
 
 
 @over("seed", range(20))
@@ -70,23 +77,48 @@ def test_random_ints_come_back(arrange, seed):
     bits, base = generator.randrange(1, 60), generator.randrange(-(2**60), 2**60)
     ids = [base + generator.getrandbits(bits) for _ in range(generator.randrange(2, 200))]
 
-    packed = arrange.pack_ids(forms(ids))
+    packed = arrange.pack_ids(*arrays(ids))
 
     span = max(ids) - min(ids)
-    assert packed[1] == max(-(-span.bit_length() // 8), 1)
-    assert arrange.unpack_ids(packed, len(ids)).tolist() == stored(ids)[1]
+    assert packed.packed[1] == max(-(-span.bit_length() // 8), 1)
+    assert packed.forms.tolist() == stored(ids)[1]
 
 
-@over("ids", [["a2345678"], [1, "a2345678"], ["i2345678", 1], [b"12345678", 2**63]])
+@over(
+    "ids",
+    [["a2345678"], [1, "a2345678"], ["i2345678", 1], [b"12345678", 2**63], [1, "a", 2**40], ["ab"]],
+)
 def test_forms_of_other_ids_are_not_packed(arrange, ids):
-    assert arrange.describe_ids(forms(ids)) == (False, None)
-    assert arrange.pack_ids(forms(ids)) is None
+    assert arrange.describe_ids(*arrays(ids)) is None
+    assert arrange.pack_ids(*arrays(ids)) is None
 
 
-def test_forms_have_9_bytes(arrange):
-    for read in (arrange.describe_ids, arrange.pack_ids):
-        with pytest.raises(ValueError, match="10 bytes are no stored forms of 9"):
-            read(np.zeros(10, np.uint8))
+@over("offsets", [[0, 8, 18], [1, 9, 18], [0, 9, 17], [0, 18], []])
+def test_forms_of_other_lengths_are_not_packed(arrange, offsets):
+    content = forms([1, 2])
+
+    assert arrange.describe_ids(odd(offsets, np.uint32), content) is None
+    assert arrange.pack_ids(odd(offsets, np.uint32), content) is None
+
+
+@over("seed", range(30))
+def test_parts_of_ids_are_described_like_the_whole(arrange, seed):
+    generator = random.Random(seed)
+    step, start = generator.choice([1, -1, 7, 2**61]), generator.choice([0, -5, LEAST, MOST])
+    ids = [(start + at * step - LEAST) % 2**64 + LEAST for at in range(generator.randrange(2, 12))]
+    if seed % 3 == 0:
+        ids[generator.randrange(len(ids))] = generator.choice([ids[0], "a", 2**63, 5])
+    cut = generator.randrange(1, len(ids))
+    left, right = ids[:cut], ids[cut:]
+
+    described = [arrange.describe_ids(*arrays(part)) for part in (left, right)]
+    joined = arrange.join_rows(described[0], len(left), described[1], len(right))
+
+    assert joined == arrange.describe_ids(*arrays(ids))
+    if joined:
+        assert arrange.row_ids(joined, len(ids)).forms.tolist() == stored(ids)[1]
+        rest = arrange.row_at(joined, cut)
+        assert arrange.row_ids(rest, len(right)).forms.tolist() == stored(right)[1]
 
 
 def damaged(at, value):
@@ -108,9 +140,7 @@ def damaged(at, value):
 )
 def test_packed_ids_that_nobody_wrote_are_refused(arrange, packed, count):
     with pytest.raises(ValueError, match="packed ids"):
-        arrange.unpack_ids(packed, count)
-    with pytest.raises(ValueError, match="packed ids"):
-        arrange.Identifiers([(0, count, packed)])
+        arrange.PackedIds(packed, count)
 
 
 def test_packed_segments_stand_between_others(arrange):
@@ -121,7 +151,7 @@ def test_packed_segments_stand_between_others(arrange):
         if width is None:
             segments.append((first, odd(offsets, np.uint32), odd(content, np.uint8)))
         else:
-            segments.append((first, len(ids), odd(arrange.pack_ids(forms(ids)), np.uint8)))
+            segments.append((first, arrange.pack_ids(*arrays(ids))))
         every += ids
         first += len(ids)
     identifiers = arrange.Identifiers(segments)
@@ -147,13 +177,14 @@ def test_packed_segments_stand_between_others(arrange):
 
 
 def test_packed_segments_out_of_order_are_refused(arrange):
-    packed = arrange.pack_ids(forms([1, 2]))
+    packed = arrange.pack_ids(*arrays([1, 2]))
 
     for segments in (
-        [(0, 2, packed), (1, 2, packed)],
-        [(2**32 - 1, 2, packed)],
-        [(-1, 2, packed)],
-        [(0, 2, None)],
+        [(0, packed), (1, packed)],
+        [(2**32 - 1, packed)],
+        [(-1, packed)],
+        [(0, None)],
+        [(0, b"packed")],
     ):
         with pytest.raises((ValueError, TypeError)):
             arrange.Identifiers(segments)
@@ -207,7 +238,7 @@ def test_candidates_are_all_ordinals_under_the_header_of_a_hash(arrange, bits):
         starts, found = arrange.candidates(hashes, directory, ordinals, bitmap)
 
         assert [
-            found[start:stop].tolist() for start, stop in zip(starts[:-1], starts[1:], strict=True)
+            found[start:stop].tolist() for start, stop in pairwise(starts)
         ] == [
             [
                 ordinal for key, ordinal in zip(keys.tolist(), ordinals.tolist(), strict=True)

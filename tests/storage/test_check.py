@@ -24,7 +24,8 @@ from simdb.storage import codec, layout, pages
 def damaged(tmp_path):
     """A database of one run of 40 documents and a delta of 2; it need not stay sound."""
     with simdb.open(tmp_path / "db", options=simdb.Options(blocks=4)) as database:
-        database.insert_many(range(40), np.arange(40, dtype=np.uint64) << np.uint64(30), ["m"] * 40)
+        ids = [*range(39), "last"]
+        database.insert_many(ids, np.arange(40, dtype=np.uint64) << np.uint64(30), ["m"] * 40)
         database.compact()
         database.insert_many(["text", "empty"], ["some words of text", ""])
         database.delete(7)

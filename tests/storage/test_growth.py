@@ -38,15 +38,15 @@ def test_a_snapshot_in_the_way_of_growth_is_told_and_nothing_is_lost(open_databa
     database.insert_many(range(-50, 0), range(50))
     with database.read() as snapshot:
         with pytest.raises(simdb.BusyError, match="close them first"):
-            database.insert_many(*many(0))
+            database.insert_many(*many(0, 90_000))
 
         assert list(snapshot) == list(range(-50, 0))
         assert snapshot.query(7, distance=0) == [simdb.Match(-43, 0)]
         assert list(database) == list(range(-50, 0))
         database.insert("small", 7)
-    database.insert_many(*many(0))
+    database.insert_many(*many(0, 90_000))
 
-    assert len(database) == 30_051
+    assert len(database) == 90_051
 
 
 def test_compaction_makes_the_map_grow_too(open_database):

@@ -297,6 +297,7 @@ def test_a_flipped_bit_of_the_tags_is_found(database, place):
 @pytest.mark.parametrize("name", [layout.table_name(1), layout.IDS])
 def test_tags_in_a_table_of_whole_keys_are_refused(open_database, name):
     database = open_database(options=replace(ONE, blocks=4))
+    database.insert("no int", 7)
     fill(database)
     number = database.stats().runs[0].run
     key = layout.table_key(number, layout.KEYS)
@@ -339,7 +340,8 @@ def test_a_merge_is_carried_on_by_another_process_from_any_step(tmp_path_factory
     def insert_until(database, is_reached):
         nonlocal stop
         while not is_reached(unfinished(database)):
-            database.insert_many(range(stop, stop + 3), bits[stop : stop + 3])
+            ids = [f"{at}" for at in range(stop, stop + 3)]
+            database.insert_many(ids, bits[stop : stop + 3])
             stop += 3
         return unfinished(database)
 
@@ -352,7 +354,7 @@ def test_a_merge_is_carried_on_by_another_process_from_any_step(tmp_path_factory
 
     differing = np.bitwise_count(bits[:stop, None] ^ bits[:stop])
     expected = [np.flatnonzero(row <= 2).tolist() for row in differing]
-    assert [sorted(match.id for match in row) for row in found] == expected
+    assert [sorted(int(match.id) for match in row) for row in found] == expected
     assert_sound(path)
 
 

@@ -16,7 +16,7 @@ KEY = layout.table_key(0, layout.KEYS)
 @pytest.fixture
 def large(open_database):
     database = open_database(options=simdb.Options(polytopes=0), durability="none")
-    database.insert_many(range(COUNT), BITS)
+    database.insert_many([f"{at}" for at in range(COUNT)], BITS)
     return database
 
 

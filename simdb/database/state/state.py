@@ -7,8 +7,8 @@ and holds the kernel's objects.  The transaction protects the pages that they po
 A query of one fingerprint takes a microsecond or two, so a state makes its source when something
 is first fetched: most queries find all that they need in the view.
 
-A run has a table of the hashes of its ids.  Different ids can have the same hash, so the id of each
-document that the tables find is compared, too.
+A run has a table of the hashes of its ids, unless these are ints.  Different ids can have the same
+hash, so the id of each document that the tables find is compared, too.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -340,6 +340,15 @@ class State:
 
     def find(self, offsets: I64, content: U8, hashes: U64) -> I64:
         """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
+        view, ids = self.view, self.view.sealed.made_ids(self.source)
+        found = np.full(len(hashes), -1)
+        if ids.is_hashed or len(view.delta.batch):
+            found = self._find_hashed(offsets, content, hashes)
+        ids.find_ints((offsets, content, hashes), view.dead, self.identifiers, found)
+        return found
+
+    def _find_hashed(self, offsets: I64, content: U8, hashes: U64) -> I64:
+        """Return what `find` returns, of the documents whose ids are found by hash."""
         if len(hashes) == 1:
             return self._find_one(offsets, content, int(hashes[0]))
         # One document of each hash is usually the one with the id.
@@ -475,16 +484,11 @@ class State:
         return np.concatenate([np.empty(0, np.int64), *found])
 
     def _id_tables(self) -> Any:
-        """Return the hashes of all ids, ready for look-up."""
+        """Return the hashes of ids, ready for look-up."""
         view = self.view
         if view.id_tables is None:
-            sealed = view.sealed
-            if sealed.id_tables is None:
-                parts = [run.named_table(layout.IDS, self.source) for run in sealed.runs]
-                rows = [[(part.keys, part.ordinals, part.directory)] for part in parts]
-                sealed.id_tables = kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, None)
-            delta = view.delta
-            view.id_tables = sealed.id_tables.over((delta.batch.hashes, delta.every), view.dead)
+            ids, delta = view.sealed.made_ids(self.source), view.delta
+            view.id_tables = ids.tables.over((delta.batch.hashes, delta.every), view.dead)
         return view.id_tables
 
     def _find_one(self, offsets: I64, content: U8, hash: int) -> I64:

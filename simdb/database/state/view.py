@@ -18,8 +18,9 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import Fingerprint, Sketches
+from simdb.core.bits import ALL_BITS
 from simdb.core.cold import MadeOnce
-from simdb.core.dtypes import F32, U8, U32
+from simdb.core.dtypes import F32, I64, U8, U32, U64
 from simdb.core.reports import Plan
 from simdb.plan import (
     BandedPopulation,
@@ -30,6 +31,7 @@ from simdb.plan import (
     Population,
 )
 from simdb.storage import (
+    NO_DOCUMENTS,
     Bitmap,
     ColumnPart,
     ColumnParts,
@@ -126,6 +128,44 @@ class GatheredTables(NamedTuple):
     total: int
 
 
+class SealedIds:
+    """The ids of runs, ready for look-up.
+
+    `tables`: the hashes of those runs that store them; the ids of the others are ints.
+    """
+
+    def __init__(self, runs: Sequence[Run], source: Source) -> None:
+        """Fetch the tables."""
+        hashed, self._bare, rows = [], [], []
+        for run in runs:
+            if run.info.ids:
+                rows.append((run.info.start, len(run.info), *run.info.ids))
+                continue
+            table = run.named_table(layout.IDS, source)
+            if run.info.ids is None:
+                hashed.append([(table.keys, table.ordinals, table.directory)])
+            else:
+                self._bare.append(table)
+        self.is_hashed = bool(hashed)
+        self.tables = kernel.Tables([ALL_BITS], hashed, NO_DOCUMENTS, None)
+        self._rows = np.array(rows, np.uint64).reshape(-1, 5)  # see `find_in_rows`
+
+    def find_ints(
+        self, form: tuple[I64, U8, U64], dead: Bitmap | None, named: Callable[[U32], Any],
+        found: I64,
+    ) -> None:  # fmt: skip
+        """Write to `found`, where it is negative, the ordinals of ids in runs without hashes.
+
+        `form`: offsets, content and hashes of the ids.  `named` returns the ids of ordinals.
+        """
+        offsets, content, hashes = form
+        kernel.find_in_rows(self._rows, offsets, content, dead, found)
+        for table in self._bare:
+            starts, ordinals = kernel.candidates(hashes, table.directory, table.ordinals, dead)
+            own = named(ordinals).find(ordinals, starts, offsets, content)
+            np.maximum(found, own, out=found)
+
+
 class Sealed:
     """The runs of a view, and what was made of them so far; None for what was not needed yet."""
 
@@ -150,7 +190,7 @@ class Sealed:
         self.parts = ColumnParts.of_runs(self.runs, segment)
         self.tables: Any = None  # ready for look-up
         self.scanned: Any = None  # the columns of fingerprints, ready to be compared
-        self.id_tables: Any = None
+        self.ids: SealedIds | None = None
         # Some of the cross-polytope tables of all runs in one; see `gathered`.
         self.gathered: GatheredTables | None = None
         # The cross-polytope tables, what is known of those of each run, and how far searches go.
@@ -159,6 +199,12 @@ class Sealed:
         self.limits: dict[tuple[float | None, float | None, float, bool], Any] = {}
         self.identifiers = LazyKernel(self.parts, _make_identifiers)
         self.vectors = LazyKernel(self.parts, partial(_make_vectors, kind))
+
+    def made_ids(self, source: Source) -> SealedIds:
+        """Return the ids of all runs, ready for look-up."""
+        if self.ids is None:
+            self.ids = SealedIds(self.runs, source)
+        return self.ids
 
     def is_of(self, runs: Sequence[Run]) -> bool:
         """Whether these are all the runs, not only a window or a segment of one."""
@@ -331,12 +377,7 @@ class Kind(Protocol):
 
 
 def _make_identifiers(pieces: Sequence[ColumnPart], source: Source) -> Any:
-    return kernel.Identifiers(
-        [
-            (piece.start, piece.column(layout.OFFSET, source), piece.column(layout.ID, source))
-            for piece in pieces
-        ]
-    )
+    return kernel.Identifiers([piece.run.ids(piece.number, source) for piece in pieces])
 
 
 def _make_vectors(kind: "Kind", pieces: Sequence[ColumnPart], source: Source) -> Any:

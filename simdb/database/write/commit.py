@@ -52,6 +52,7 @@ from simdb.storage import (
     encode_manifest,
     file_map,
     groups_of,
+    joined_ids,
     layout,
     living,
     merge as merges,
@@ -390,7 +391,8 @@ def begin_merge(manifest: Manifest, growth: int, inserted: int) -> Manifest:
         return manifest
     weighted_count = sum(run.weighted_count for run in runs[start:])
     number = manifest.next_run
-    run = RunInfo(number, runs[start].start, runs[-1].stop, 0, 0, weighted_count)
+    ids = joined_ids((run.ids, len(run)) for run in runs[start:])
+    run = RunInfo(number, runs[start].start, runs[-1].stop, 0, 0, weighted_count, ids=ids)
     merge = Unfinished(run, 0, manifest.next_ordinal)
     return replace(manifest, next_run=number + 1, unfinished=merge)
 

@@ -7,12 +7,12 @@ in memory too, so that queries inside the transaction stay fast.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from simdb.core.arrays import BARE, EMPTY, ORDINALS_MAX, Sketches
-from simdb.core.dtypes import U8, U32
+from simdb.core.dtypes import I64, U8, U32, U64
 from simdb.core.errors import FullError, InputError
 from simdb.core.options import SEEN
 from simdb.database.clusters.maintain import Maintainer
@@ -156,15 +156,20 @@ class Staging:
         self._tombstones.committed()
         return self._base.after(number, manifest, self._join(), self.dead)
 
-    def lacks(self, hash: int) -> bool:
-        """Return True if no document has an id with this hash; False if that is not certain.
+    def lacks(self, form: tuple[I64, U8, U64]) -> bool:
+        """Return True if no document has this id; False if that is not certain.
 
-        This needs no view, so that inserting one document after the other is fast.
+        `form`: of one id, as `encode_ids` makes it.  This needs no view, so that inserting one
+        document after the other is fast.
         """
-        tables = None if self.kept is None else self.kept.sealed.id_tables
-        if tables is None or self.delta_count >= self._store.options.delta_documents:
+        ids = None if self.kept is None else self.kept.sealed.ids
+        if ids is None or self.delta_count >= self._store.options.delta_documents:
             return False
-        return self._join().lacks(hash) and not tables.lookup_one(hash, 0, 0, False)
+        hash, found = int(form[2][0]), np.full(1, -1)
+        if not self._join().lacks(hash) or ids.tables.lookup_one(hash, 0, 0, False):
+            return False
+        ids.find_ints(form, None, self._sealed_ids, found)
+        return bool(found[0] < 0)
 
     def saved(self) -> Saved:
         """Return the changes staged now, for `restore`."""
@@ -346,6 +351,11 @@ class Staging:
             sealed[start:], self._source, table_names=names, threads=self.threads
         )
         return [*sealed[:start], merged]
+
+    def _sealed_ids(self, ordinals: U32) -> Any:
+        """Return the ids of at least these documents of runs."""
+        assert self.kept is not None
+        return self.kept.sealed.identifiers.over(self._source, ordinals, self.new_start)
 
     def _join(self) -> Delta:
         if self._joined is None:

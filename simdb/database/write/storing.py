@@ -54,7 +54,7 @@ def insert_one(writing: WriteState, call: Call) -> None:
     """Stage the only document of a call."""
     conflicts.check_rule(call.on_conflict)
     form = kernel.encode_ids(call.ids, writing.staging.id_key)
-    if not writing.staging.lacks(int(form[2][0])):
+    if not writing.staging.lacks(form):
         insert(writing, call)
         return
     packed = incoming.pack_all(call.metadata, call.ids)
@@ -86,7 +86,7 @@ def claim_one(writing: WriteState, call: Call, question: Question) -> Match | No
     store, staging = writing.store, writing.staging
     form = kernel.encode_ids(call.ids, staging.id_key)
     packed = incoming.pack_all(call.metadata, call.ids)
-    is_stored = not staging.lacks(int(form[2][0])) and writing.current().find(*form)[0] >= 0
+    is_stored = not staging.lacks(form) and writing.current().find(*form)[0] >= 0
     if is_stored or store.options.features:
         found = claim(writing, call, question)
         return found[0][0] if found[0] else None

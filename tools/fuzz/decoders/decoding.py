@@ -58,6 +58,15 @@ def array(data):
     codec.decode_array(b"keys", KEY, taking.rest(), dtype, verify=taking.flag())
 
 
+@harness(lambda: [b"\3\0\0i\0" + bytes(22), b"\2\0\0u\1" + bytes(22) + b"ab"])
+def packed_ids(data):
+    """Decode ids that are ints."""
+    taking = Taking(data)
+    count = taking.number(1 << 20)
+    stored = codec.encode_bytes(codec.INTEGERS_KIND, KEY, count, taking.rest())
+    len(codec.decode_ids(b"iden", KEY, stored).forms)
+
+
 def decoder(name, kind, key, decode, stored=with_checksum):
     """Enter a harness that decodes the stored form of any payload."""
     harness(kind_of(kind), name)(lambda data: decode(stored(kind, key, data)))
