@@ -39,7 +39,7 @@ def test_other_options_than_stored_are_refused_each_by_name(open_database, tmp_p
     with pytest.raises(simdb.OptionError) as caught:
         simdb.open(tmp_path / "db", options=simdb.Options(distance=4))
 
-    for part in ("blocks is 5, not 4", "sketch.shingle is 2, not 3", "distance is 3, not 4"):
+    for part in ("blocks is 5, not 1", "sketch.shingle is 2, not 3", "distance is 3, not 4"):
         assert part in str(caught.value)
     assert "similarity" not in str(caught.value)
 

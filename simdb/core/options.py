@@ -310,11 +310,11 @@ class Options:
             )
         chosen_words(self)
         self._set_default("similarity", self.sketch.usual_similarity)
+        self._check_polytopes()
         if isinstance(self.sketch, Minhash):
             self._check_bands(self.sketch)
         else:
             self._check_blocks()
-        self._check_polytopes()
         share("similarity", self.similarity)
         share("recall", self.recall)
         whole("delta_documents", self.delta_documents, 1, 2**20)

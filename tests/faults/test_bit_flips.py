@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 import pytest
+
 from flips import answer, check, flipped, living_bytes, make_database
 
 

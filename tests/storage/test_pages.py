@@ -6,10 +6,10 @@ import struct
 import lmdb
 import numpy as np
 import pytest
-from flips import verdict
 from soundness import TINY
 
 import simdb
+from flips import verdict
 from simdb.storage.pages import META, META_PAGES, PAGE as META_HEAD, problems_of_pages
 
 PAGE = os.sysconf("SC_PAGE_SIZE")

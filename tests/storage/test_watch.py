@@ -5,11 +5,11 @@ import time
 
 import numpy as np
 import pytest
-from flips import verdict
 from forked import run
 from soundness import TINY, assert_sound
 
 import simdb
+from flips import verdict
 from simdb.storage import open_files
 
 PAGE = os.sysconf("SC_PAGE_SIZE")

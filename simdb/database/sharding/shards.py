@@ -81,7 +81,7 @@ class Shards:
         self.failures: dict[int, Error] = {}
         self._open: dict[int, OpenShard] = {}
         # A set is written once, so what plans say can be kept.
-        self._flips: dict[Criterion, Flips | None] = {}
+        self._flips: dict[Criterion, Flips] = {}
         self.entries, self._digest, self.division = _listed(path)
         try:
             for _ in mapped(self._try_to_open, range(self.count), threads):
@@ -167,12 +167,12 @@ class Shards:
         own = self.division.numbers(sketches.bits, sketches.bits)
         flipped = own[:, None].astype(np.uint16) ^ np.arange(self.count, dtype=np.uint16)
         is_near = np.bitwise_count(flipped) <= criterion.distance
-        if criterion not in self._flips:
-            if len(self._flips) == PLANS_KEPT:
+        flips = self._flips.get(criterion)
+        if flips is None:
+            if len(self._flips) >= PLANS_KEPT:
                 self._flips.clear()
-            self._flips[criterion] = self._find_flips(criterion)
-        flips = self._flips[criterion]
-        if flips is not None:
+            flips = self._flips[criterion] = self._find_flips(criterion)
+        if flips.costs.any():
             levels = levels_of(sketches)[:, FINGERPRINT_BITS - self.division.width :]
             for part in parts_of(len(levels), 1, most=1 + ROUTED // self.count):
                 is_near[part] &= flips.reach(levels[part], flipped[part])
@@ -180,15 +180,15 @@ class Shards:
         found = {at: np.flatnonzero(is_near[:, at]) for at in self.numbers if is_asked[at]}
         return found or {self.numbers[0]: every[:0]}
 
-    def _find_flips(self, criterion: Criterion) -> "Flips | None":
-        """Return which leading bits are flipped by the plan of each shard; None if any can be."""
+    def _find_flips(self, criterion: Criterion) -> "Flips":
+        """Return which leading bits are flipped by the plan of each shard; any, if costs are 0."""
         found = Flips(*(np.zeros((self.count, size), np.int64) for size in (256, 1, 1)))
         found.theta[:] = ANY_COST
         for number, each in self.each(partial(_in_state, partial(_probing, criterion), 1)):
             if each is not None and each.theta is not None:
                 found.costs[number], found.theta[number] = each.costs, each.theta
                 found.headers[number] = -1 << max(self.division.width - each.header_bits, 0)
-        return found if found.costs.any() else None
+        return found
 
     def each(self, function: Callable[[OpenShard], Result]) -> Iterator[tuple[int, Result]]:
         """Yield the number and the answer of one shard after the other."""
