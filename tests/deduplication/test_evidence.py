@@ -86,6 +86,7 @@ def test_files_are_made_stricter_like_rows_and_closed_when_the_last_result_goes(
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"id": at, "text": text}) + "\n"
                             for at, text in enumerate(texts)))  # fmt: skip
+    gc.collect()  # what other tests left open in cycles
     before = len(os.listdir("/proc/self/fd"))
     first = deduplicate(path)
 

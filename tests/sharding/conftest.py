@@ -12,7 +12,7 @@ KINDS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="package", params=KINDS)
+@pytest.fixture(scope="module", params=KINDS)
 def both(request, tmp_path_factory):
     """Return the kind, the sharded database, the single one, and the texts by id."""
     kind = request.param
