@@ -289,8 +289,6 @@ static void probe_table(struct search_probing *probing, size_t table, const uint
     for (size_t run = 0; run < tables->run_count; run++) {
         const struct search_column *column = &tables->columns[run * tables->table_count + table];
         int is_far = headers_of(probing, column).spread > LINE_BITS;
-        if (column[-(ptrdiff_t)table].is_alone)
-            continue;
         if (numbers != NULL && (probing->request->flips[table] == 0 || !is_far)) {
             probe_sorted(probing, column, keys, numbers, count);
             continue;
@@ -318,24 +316,6 @@ static int is_worth_sorting(const struct search_probing *probing, size_t table, 
     return 0;
 }
 
-/* Compare the documents that have no tables with the queries. */
-static void compare_alone(struct search_probing *probing, uint64_t *keys)
-{
-    const struct search_tables *tables = probing->tables;
-    size_t count = probing->request->count;
-    int is_permuted = 0;
-
-    for (size_t run = 0; run < tables->run_count; run++) {
-        const struct search_column *column = &tables->columns[run * tables->table_count];
-        if (!column->is_alone)
-            continue;
-        if (!is_permuted)
-            search_kernel->permute(probing->request->queries, count, tables->masks[0], keys);
-        is_permuted = 1;
-        search_scan_column(probing, column, keys, NULL, count);
-    }
-}
-
 void search_lookup(const struct search_tables *tables, const struct search_request *request,
                    const struct search_scratch *scratch, struct search_found *found)
 {
@@ -346,7 +326,6 @@ void search_lookup(const struct search_tables *tables, const struct search_reque
     probing.is_returned = is_reached_first;
     choose_readers(&probing);
     search_scan_column(&probing, &tables->delta, request->queries, request->counted, count);
-    compare_alone(&probing, scratch->keys);
     for (size_t table = 0; table < tables->table_count; table++) {
         if (!is_read(&probing, table))
             continue;

@@ -40,7 +40,6 @@ struct search_column {
     uint32_t spread; /* log2 of the number of directory entries for one value of those bits */
     uint32_t width;  /* header bits of the directory, whatever the table */
     uint64_t header; /* which bits of a fingerprint are the header */
-    int is_alone;    /* the run has entries in this table, the first, only: all are compared */
 };
 
 struct search_tables {

@@ -134,8 +134,7 @@ static void keep_returned(struct search_probing *probing, const struct search_bu
         const struct search_bucket *bucket = &buckets[hit->bucket];
         const struct search_column *column = bucket->column;
         const uint32_t *ordinal = column->ordinals + (hit->place - column->keys);
-        int is_compared = column == &probing->tables->delta || column->is_alone;
-        int is_returned = probing->is_returned == NULL || is_compared
+        int is_returned = probing->is_returned == NULL || column == &probing->tables->delta
             || probing->is_returned(probing, column, bucket->query,
                                     *hit->place ^ bucket->wanted.key);
         __builtin_prefetch(ordinal);

@@ -87,7 +87,7 @@ cdef class Tables:
         return Tables(None, None, delta, dead, like=self if self.like is None else self.like)
 
     cdef int take_runs(self, masks, runs, windows) except -1:
-        cdef size_t table_count = len(masks), run_count = len(runs), i = 0, table, first, other
+        cdef size_t table_count = len(masks), run_count = len(runs), i = 0, table
         cdef uint64_t *own_masks
         cdef uint8_t *orders
         cdef search_column *columns
@@ -116,17 +116,12 @@ cdef class Tables:
             table = 0
             for given in run:
                 columns[i].table = <uint32_t> table
-                columns[i].is_alone = False
                 if len(given) > 3:
                     self.take_fingerprints(given[3], given[4], &columns[i], segments)
                     segments += len(given[4])
                 self.take_column(given, &columns[i], own_masks[table], window)
                 table += 1
                 i += 1
-            first = i - table_count
-            others = sum([columns[other].count for other in range(first + 1, i)])
-            columns[first].is_alone = table_count > 1 and columns[first].count > 0 \
-                and others == 0 and columns[first].tags == NULL
         self.tables.masks = own_masks
         self.tables.orders = orders
         self.tables.table_count = table_count
