@@ -24,13 +24,7 @@ from simdb.cli.options.option_groups import (
     given_search,
     with_nulls,
 )
-from simdb.cli.options.sketch_options import (
-    Given,
-    SketchOptions,
-    allowed,
-    check_given,
-    make_sketch,
-)
+from simdb.cli.options.sketch_options import Given, SketchOptions, allowed, check_given, make_sketch
 from simdb.cli.options.texts import (
     Beginnings,
     Shown,

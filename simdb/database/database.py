@@ -12,12 +12,7 @@ from simdb import database as door
 from simdb.core import previews
 from simdb.core.arrays import IdT
 from simdb.core.checks import shown
-from simdb.core.choices import (
-    ConflictName,
-    DurabilityName,
-    ErrorsName,
-    ModeName,
-)
+from simdb.core.choices import ConflictName, DurabilityName, ErrorsName, ModeName
 from simdb.core.errors import (
     BusyError,
     CorruptError,

@@ -32,9 +32,7 @@ from simdb.sketch import (
     fit,
     widened,
 )
-from simdb.storage import (
-    idf_file,
-)
+from simdb.storage import idf_file
 
 Kind = TypeVar("Kind", Simhash, Minhash)
 

@@ -48,9 +48,7 @@ from simdb.database.state.documents import (
 from simdb.database.state.incoming import Sketching, as_list, as_lists, without_unreadable
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
-from simdb.storage import (
-    metadata as records,
-)
+from simdb.storage import metadata as records
 
 if TYPE_CHECKING:
     from simdb.core.clusters import Clusters

@@ -11,10 +11,7 @@ from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.database.write.write_state import Change, WriteState
 from simdb.database.writing import Writing
-from simdb.storage import (
-    Holder,
-    metadata as records,
-)
+from simdb.storage import Holder, metadata as records
 
 
 class LostChangesWarning(ResourceWarning, RuntimeWarning):

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from simdb.core.arrays import IdT
 from simdb.core.checks import shown
-from simdb.core.choices import (
-    ConflictName,
-    ErrorsName,
-    MatchName,
-    MethodName,
-    OnError,
-    VerifyName,
-)
+from simdb.core.choices import ConflictName, ErrorsName, MatchName, MethodName, OnError, VerifyName
 from simdb.core.errors import NotFoundError, OptionError
 from simdb.core.foreign import answering
 from simdb.core.matches import Match, Matches
@@ -30,9 +23,7 @@ from simdb.database.search.filters import check_filters, check_where
 from simdb.database.search.question import Question
 from simdb.database.state.documents import known_ordinals
 from simdb.database.state.staged import seconds_of
-from simdb.storage import (
-    metadata as records,
-)
+from simdb.storage import metadata as records
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -52,9 +52,7 @@ from simdb.files.records import (
     place,
     with_ids,
 )
-from simdb.storage import (
-    codec,
-)
+from simdb.storage import codec
 
 PURPOSE = "reading JSON lines"
 DIGITS = b"0123456789"

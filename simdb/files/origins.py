@@ -29,9 +29,7 @@ from simdb.core.arrow import TextColumn, joined
 from simdb.core.dtypes import I64
 from simdb.core.errors import DISK_FULL, Error, FullError
 from simdb.files import pieces
-from simdb.storage import (
-    codec,
-)
+from simdb.storage import codec
 
 # A line without an origin: it was parsed by itself, or nobody needs it again.
 NOWHERE = -1

@@ -21,9 +21,7 @@ from simdb.core.reports import Finding
 from simdb.core.threads import parts_of
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents, all_names, idf_checksum, table_names
-from simdb.storage.environment import (
-    Source,
-)
+from simdb.storage.environment import Source
 from simdb.storage.files import IDF_FILE
 from simdb.storage.idf_file import problems_of
 from simdb.storage.manifest import joined_ids

@@ -25,9 +25,7 @@ from simdb.core.stored_options import (
 from simdb.storage import codec, layout
 from simdb.storage.delta import Delta, DeltaView, decode_batch
 from simdb.storage.environment import Environment, Source
-from simdb.storage.file_map import (
-    get_value,
-)
+from simdb.storage.file_map import get_value
 from simdb.storage.idf_file import read_own_idf, write_own_idf
 from simdb.storage.manifest import Manifest, decode_manifest, encode_manifest
 from simdb.storage.run import Run

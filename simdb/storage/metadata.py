@@ -52,9 +52,7 @@ from simdb.core.errors import CorruptError, FormatError, InputError
 from simdb.core.reports import Finding
 from simdb.storage import codec, layout
 from simdb.storage.delta import stored_offsets
-from simdb.storage.environment import (
-    Source,
-)
+from simdb.storage.environment import Source
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX, TIME_ORDINALS
 
 BLOCK_DOCUMENTS = 256

@@ -27,14 +27,7 @@ from simdb.database.state.documents import stored_sketches
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS, SIGNATURES, View
 from simdb.plan import Criterion
-from simdb.storage import (
-    Delta,
-    StoredBatch,
-    groups_of,
-    layout,
-    rewriting,
-    with_deleted,
-)
+from simdb.storage import Delta, StoredBatch, groups_of, layout, rewriting, with_deleted
 
 # Up to this number, documents are compared with each other; more get tables of their own.
 COMPARED_MAX = 128

@@ -29,12 +29,7 @@ from simdb.core.stored_options import (
     encode_options,
     encode_resources,
 )
-from simdb.database.maintenance.calibration import (
-    covered_of,
-    covering,
-    problem_of,
-    put_calibration,
-)
+from simdb.database.maintenance.calibration import covered_of, covering, problem_of, put_calibration
 from simdb.database.maintenance.compaction import compact
 from simdb.database.state.incoming import rehashed, repeated
 from simdb.database.state.state import State

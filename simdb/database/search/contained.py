@@ -65,12 +65,7 @@ from simdb.sketch import (
     most_covered,
     spans_of,
 )
-from simdb.storage import (
-    GrainsByOrdinal,
-    is_deleted,
-    layout,
-    metadata as records,
-)
+from simdb.storage import GrainsByOrdinal, is_deleted, layout, metadata as records
 
 OTHERS = ("similarity", "distance", "recall", "search")
 # The texts of so many candidates are read at once.

@@ -16,14 +16,7 @@ from simdb.database.search.rows import Rows
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS
 from simdb.plan import Criterion
-from simdb.storage import (
-    Sorting,
-    Table,
-    is_deleted,
-    layout,
-    merge as merges,
-    sorted_table,
-)
+from simdb.storage import Sorting, Table, is_deleted, layout, merge as merges, sorted_table
 
 CHUNK_PAIRS = 1 << 16
 # The states and fingerprints of so many documents are read at a time.

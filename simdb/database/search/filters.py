@@ -21,9 +21,7 @@ from simdb.core.matches import Match, Matches
 from simdb.database.search.rows import Rows
 from simdb.database.state.documents import find_ids
 from simdb.database.state.state import State
-from simdb.storage import (
-    metadata as records,
-)
+from simdb.storage import metadata as records
 
 # Called with the metadata of a document, None if it has none; true if the document is meant.
 Where: TypeAlias = Callable[[Any], Any]

@@ -28,12 +28,7 @@ from simdb.database.clusters import arrays
 from simdb.database.state.documents import stored_sketches
 from simdb.database.state.incoming import as_list
 from simdb.database.state.store import Store
-from simdb.storage import (
-    Shard,
-    check_directory,
-    contents,
-    shards_file,
-)
+from simdb.storage import Shard, check_directory, contents, shards_file
 
 READ_DOCUMENTS = 1 << 16
 # Of address space, or as much as a shard needs: by the usual terabyte, 127 could be open at once.

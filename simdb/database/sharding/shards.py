@@ -42,14 +42,7 @@ from simdb.database.state.documents import are_stored
 from simdb.database.state.state import Asked, State
 from simdb.database.state.store import Store
 from simdb.plan import Criterion
-from simdb.storage import (
-    DATA_FILE,
-    SHARDS_FILE,
-    Shard,
-    check_directory,
-    closed,
-    shards_file,
-)
+from simdb.storage import DATA_FILE, SHARDS_FILE, Shard, check_directory, closed, shards_file
 
 ERROR, SKIP = "error", "skip"
 MISSING = (ERROR, SKIP)

@@ -14,10 +14,7 @@ from simdb.core.errors import NotFoundError
 from simdb.core.vector_form import NO_WEIGHTS, signs_of
 from simdb.database.state.state import State
 from simdb.database.state.view import SIGNATURES
-from simdb.storage import (
-    layout,
-    metadata as records,
-)
+from simdb.storage import layout, metadata as records
 
 # Vectors have at least so many bytes.
 WIDTH_LEAST = 32

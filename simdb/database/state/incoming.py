@@ -41,11 +41,7 @@ from simdb.core.text_sketch import threads_for
 from simdb.core.threads import begun, mapped, parts_of, thread_count
 from simdb.database.state.store import Beside
 from simdb.sketch import AnySketcher, as_vectors, check_content
-from simdb.storage import (
-    StoredBatch,
-    codec,
-    metadata as records,
-)
+from simdb.storage import StoredBatch, codec, metadata as records
 
 SKETCHED_DOCUMENTS = 8192
 SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller limits memory

@@ -16,10 +16,7 @@ from simdb.core.progress import Progress
 from simdb.core.text_sketch import IdfTable
 from simdb.database.state.store import Store
 from simdb.sketch import fit
-from simdb.storage import (
-    contents,
-    idf_file,
-)
+from simdb.storage import contents, idf_file
 
 ALREADY = "has an IDF table already, which cannot change; for another table create another database"
 # The options are one small value.

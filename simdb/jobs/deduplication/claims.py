@@ -18,15 +18,7 @@ import numpy as np
 
 from simdb import database
 from simdb.core import kernel
-from simdb.core.arrays import (
-    EMPTY,
-    Id,
-    Sketches,
-    is_first,
-    object_array,
-    offsets_of,
-    places_in,
-)
+from simdb.core.arrays import EMPTY, Id, Sketches, is_first, object_array, offsets_of, places_in
 from simdb.core.arrow import encoded
 from simdb.core.clusters import Clusters
 from simdb.core.dtypes import I64, U8, U64, Bools
@@ -36,13 +28,7 @@ from simdb.core.memory import Blocks
 from simdb.database import sketch_all
 from simdb.jobs.deduplication.alike import apart
 from simdb.jobs.deduplication.minima import SortedKeys
-from simdb.jobs.deduplication.question import (
-    DedupQuestion,
-    Documents,
-    NamesAt,
-    TextSource,
-    joined,
-)
+from simdb.jobs.deduplication.question import DedupQuestion, Documents, NamesAt, TextSource, joined
 from simdb.jobs.deduplication.repeat import NOTHING, Left, Repeat, hashes_of, name_of
 from simdb.jobs.deduplication.result import RowMatches
 from simdb.jobs.deduplication.rows import RowTexts

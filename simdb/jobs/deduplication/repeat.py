@@ -29,9 +29,7 @@ from simdb.core import kernel
 from simdb.core.arrays import Id, is_first, object_array, places_in, sorted_unique
 from simdb.core.dtypes import F32, I64, U8, U64, Bools, Objects
 from simdb.core.errors import OptionError
-from simdb.storage import (
-    layout,
-)
+from simdb.storage import layout
 
 NOTE = "dedup/"
 HASH_BYTES = 8

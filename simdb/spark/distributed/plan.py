@@ -74,14 +74,8 @@ from simdb.plan import (
     table_share,
     universal,
 )
-from simdb.sketch import (
-    ExactSimilarity,
-)
-from simdb.storage import (
-    Table,
-    make_table,
-    polytope_header_bits,
-)
+from simdb.sketch import ExactSimilarity
+from simdb.storage import Table, make_table, polytope_header_bits
 
 BY_BLOCKS, BY_VERTICES, BY_BANDS = ("blocks", "vertices", "bands")
 # Of what may be missed, the share that the exchange may miss; the search of a part has the rest.
