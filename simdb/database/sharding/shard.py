@@ -7,6 +7,7 @@ has those that begin with the bits 0101, so a query with few flipped bits can be
 import json
 import os
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -134,7 +135,7 @@ def inspect(
     does not have its name yet.
     """
     name = shards_file.shard_name(number)
-    try:
+    with naming(name, directory, (CorruptError, FormatError, InputError)):
         shard = OpenShard(place or os.path.join(directory, name))
         with shard.database as opened:
             finding = next(opened.check(deep), None)
@@ -142,8 +143,6 @@ def inspect(
                 raise CorruptError(f"{finding.place}: {finding.message}; {finding.remedy}")
             found, hashes = content_of(shard, number, division)
             return Inspected(found, opened.options, options_digest(shard.store), hashes)
-    except (CorruptError, FormatError, InputError) as error:
-        raise named(error, name, directory) from error
 
 
 def content_of(shard: OpenShard, number: int, division: Division) -> tuple[Shard, list[U64]]:
@@ -204,9 +203,13 @@ class ContentDigest:
         return Shard(shards_file.shard_name(number), self.count, f"{self._sum:016x}")
 
 
-def named(error: Error, name: str, path: str) -> Error:
-    """Return an error of the same class that names the shard."""
-    return type(error)(f"{name} of {path}: {error}")
+@contextmanager
+def naming(name: str, path: str, kinds: tuple[type[Error], ...]) -> Iterator[None]:
+    """Let errors of these `kinds` name the shard."""
+    try:
+        yield
+    except kinds as error:
+        raise type(error)(f"{name} of {path}: {error}") from error
 
 
 def options_digest(store: Store) -> str:

@@ -37,7 +37,7 @@ from simdb.core.errors import (
 from simdb.core.reports import Probing
 from simdb.core.threads import mapped, parts_of
 from simdb.database.search.method import levels_of
-from simdb.database.sharding.shard import Division, OpenShard, content_of, named, options_digest
+from simdb.database.sharding.shard import Division, OpenShard, content_of, naming, options_digest
 from simdb.database.state.documents import are_stored
 from simdb.database.state.state import Asked, State
 from simdb.database.state.store import Store
@@ -100,10 +100,8 @@ class Shards:
     def close(self) -> None:
         """Close all shards; a second call does nothing."""
         for number, shard in list(self._open.items()):
-            try:
+            with naming(shards_file.shard_name(number), self.path, (Error,)):
                 shard.database.close()
-            except Error as error:
-                raise named(error, shards_file.shard_name(number), self.path) from error
         self.is_closed = True
 
     @property
@@ -115,21 +113,16 @@ class Shards:
     def ask(self, number: int, function: Callable[[OpenShard], Result]) -> Result:
         """Return the answer of one shard; an error, if it fails or was left out."""
         shard = self._shard(number)
-        try:
+        with naming(shards_file.shard_name(number), self.path, FAILING):
             return function(shard)
-        except FAILING as error:
-            raise named(error, shards_file.shard_name(number), self.path) from error
 
     @contextmanager
     def state_of(self, id: Any) -> Iterator[State]:
         """Enter the state of the shard to which an id belongs; see `ask`."""
         (number,) = self.numbers_of([id]).tolist()
-        shard = self._shard(number)
-        try:
-            with shard.store.state() as state:
-                yield state
-        except FAILING as error:
-            raise named(error, shards_file.shard_name(number), self.path) from error
+        shard, name = self._shard(number), shards_file.shard_name(number)
+        with naming(name, self.path, FAILING), shard.store.state() as state:
+            yield state
 
     def numbers_of(self, ids: list[Id]) -> I64:
         """Return the number of the shard that has each document, if it is stored.
@@ -359,22 +352,19 @@ def _listed(path: str) -> tuple[tuple[Shard, ...], str, Division]:
 
 def _opened(path: str, name: str, allow: Collection[str]) -> OpenShard:
     try:
-        return OpenShard(os.path.join(path, name), allow)
+        with naming(name, path, FAILING):
+            return OpenShard(os.path.join(path, name), allow)
     except NotFoundError as error:
         raise NotFoundError(
             f"{name} of {path} is missing; restore it from a copy",
             python="or open the others with missing='skip'",
         ) from error
-    except FAILING as error:
-        raise named(error, name, path) from error
 
 
 def _compare(shard: OpenShard, path: str, entry: Shard, digest: str) -> None:
     """Raise an error unless a shard is as its entry in the shards file says."""
-    try:
+    with naming(entry.name, path, LASTING):
         found, count = options_digest(shard.store), len(shard.database)
-    except LASTING as error:
-        raise named(error, entry.name, path) from error
     if found != digest:
         raise OptionError(
             f"{entry.name} of {path} has other options than the set was made with; put the right"
@@ -391,12 +381,10 @@ def _compare(shard: OpenShard, path: str, entry: Shard, digest: str) -> None:
 def _check_place(shard: OpenShard, path: str, number: int, division: Division) -> None:
     """Raise CorruptError if the first document of a shard belongs to another."""
     name = shards_file.shard_name(number)
-    try:
+    with naming(name, path, LASTING):
         first = [id for id, _ in zip(shard.database, range(1), strict=False)]
         hashes = kernel.encode_ids(first)[2]
         numbers = division.numbers(hashes, shard.database.bits_many(first)[1])
-    except LASTING as error:
-        raise named(error, name, path) from error
     if (numbers != number).any():
         other = shards_file.shard_name(int(numbers[0]))
         raise CorruptError(
