@@ -98,10 +98,10 @@ from simdb.storage.table import (
     Sorting as Sorting,
     Table as Table,
     header_bits as header_bits,
-    is_stored as is_stored,
     make_table as make_table,
     polytope_header_bits as polytope_header_bits,
     sorted_table as sorted_table,
+    stored_kinds as stored_kinds,
 )
 from simdb.storage.tombstones import (
     Bitmap as Bitmap,

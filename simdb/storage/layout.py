@@ -136,11 +136,6 @@ def is_permuted_name(name: bytes) -> bool:
     return name.startswith(TABLE_PREFIX)
 
 
-def table_number(name: bytes) -> int:
-    """Return the number that `table_name` has made a name of."""
-    return int(name.removeprefix(TABLE_PREFIX))
-
-
 def column_name(column: int) -> bytes:
     """Name the sub-database that holds a column by ordinal."""
     return VOLATILITY if column == VECTOR else DOCUMENTS

@@ -46,10 +46,10 @@ from simdb.storage.table import (
     encoded_part,
     ends_with,
     entry_count,
-    is_stored,
     joint,
     make_table,
     stored_column,
+    stored_kinds,
     sums_of,
     table_with_room,
     with_entries,
@@ -495,7 +495,7 @@ def written_keys(merge: Unfinished, table_names: Sequence[bytes]) -> Iterator[tu
     """
     number = merge.run.number
     for step in steps_of(merge.run, table_names)[: merge.done]:
-        if step.table and not is_stored(merge.run, step.table):
+        if step.table and not stored_kinds(merge.run, step.table):
             continue
         for column in step.columns:
             if step.table is not None:
@@ -568,7 +568,7 @@ class Merging:
             array = stored_column(step.table, column, self._merge.merged, source.keying)
             # It leaves the memory: until the commit ends, LMDB and the system need as much.
             self._merge.drop(column)
-            if is_stored(run, step.table):
+            if stored_kinds(run, step.table):
                 put(*encoded_part(step.table, run.number, column, array))
         return run
 

@@ -46,12 +46,14 @@ from simdb.storage.merge import (
 from simdb.storage.run import Run, Segment, as_segment, encoded_column, put_segment, stored_ids
 from simdb.storage.table import (
     Entries,
+    EntryCounts,
     Put,
     Stored,
     Table,
     directory_bits,
     encoded_table,
     entries_of,
+    entry_count,
     make_table,
     run_info,
     sorted_table,
@@ -160,20 +162,6 @@ def _live_bytes(dead: Bitmap | None, start: int, stop: int) -> Bitmap:
     return live
 
 
-class RunCounts(NamedTuple):
-    """How many documents are live, how many of these have features, and how many have weights."""
-
-    live: int
-    searchable: int
-    weighted: int
-
-    def of(self, name: bytes) -> int:
-        """Return the number of entries of a table."""
-        if name == layout.IDS:
-            return self.live
-        return self.weighted if layout.is_polytope_name(name) else self.searchable
-
-
 def write_run(
     runs: Sequence[Run],
     number: int,
@@ -199,7 +187,7 @@ def write_run(
         left_out = None if is_all else piece.left_out(stop)
     counts, ids = _counts(runs, source, left_out), _joined_ids(runs, piece)
     names = table_names if ids else (*table_names, layout.IDS)
-    at_a_time = threads if counts.live <= THREADED_MOST else 1
+    at_a_time = threads if counts.id_count <= THREADED_MOST else 1
     tables = _Tables(runs, source, table_names, left_out, piece, counts)
 
     def make(name: bytes) -> tuple[Entries, list[Stored]]:
@@ -214,7 +202,7 @@ def write_run(
     if piece is not None:
         start, stop = piece.first, piece.first + len(piece)
         if left_out is not None:
-            weighted_count = counts.weighted
+            weighted_count = counts.polytope_count
     has_vectors = source.width > 0 and weighted_count > 0
     columns, may_be_even = stored_columns(has_vectors), source.keying.has_header_table
     for at, segment in enumerate(_segments(runs, source, columns, piece, threads)):
@@ -440,7 +428,7 @@ class _Tables(NamedTuple):
     table_names: Sequence[bytes]
     left_out: Bitmap | None
     piece: Piece | None
-    counts: RunCounts
+    counts: EntryCounts
 
     def merged(self, name: bytes) -> tuple[Entries, Table]:
         """Merge the entries of a table that are not left out, and renumber them.
@@ -452,15 +440,15 @@ class _Tables(NamedTuple):
         if len(tables) == 1 and self.left_out is None and self.piece is None:
             check_read(self.runs, name, tables[0].entries, written)
             return written, tables[0]
-        merge = TableMerge([len(table.keys) for table in tables], self.counts.of(name))
+        expected = entry_count(self.counts, name)
+        merge = TableMerge([len(table.keys) for table in tables], expected)
         while not merge.is_complete:
             merge.advance(tables, self.source, self.left_out, WINDOW_ENTRIES)
         check_merge(self.runs, name, merge, written)
         keys, ordinals, _ = merge.merged
-        if len(keys) != self.counts.of(name):
+        if len(keys) != expected:
             raise CorruptError(
-                f"{entries_in(self.runs, name)} are {len(keys)}, of {self.counts.of(name)}"
-                f" documents; {REMEDY}"
+                f"{entries_in(self.runs, name)} are {len(keys)}, of {expected} documents; {REMEDY}"
             )
         entries = merge.written
         if self.piece is not None:
@@ -472,11 +460,11 @@ class _Tables(NamedTuple):
         return entries, make_table(keys, ordinals, bits, is_sorted=True)
 
 
-def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> RunCounts:
+def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> EntryCounts:
     """Count the documents that are not left out."""
     if left_out is None:
         infos = [run.info for run in runs]
-        return RunCounts(
+        return EntryCounts(
             sum(info.id_count for info in infos),
             sum(info.entry_count for info in infos),
             sum(info.polytope_count for info in infos),
@@ -490,7 +478,7 @@ def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> Run
             live += len(states)
             empty += int(np.count_nonzero(states == EMPTY))
             weighted += int(np.count_nonzero(states == WEIGHTED))
-    return RunCounts(live, live - empty, weighted)
+    return EntryCounts(live, live - empty, weighted)
 
 
 def _joined_ids(runs: Sequence[Run], piece: Piece | None) -> tuple[int, ...] | None:

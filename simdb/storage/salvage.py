@@ -512,7 +512,9 @@ def _look_at_run(found: Salvage, run: Run, source: Source) -> None:
             except (CorruptError, FormatError) as error:
                 found.lose(str(error), start, stop)
         try:
-            named = _only_ids(run, number, source)
+            for column in layout.ID_COLUMNS:
+                run.verify_column(column, number, source)
+            named = run.segment(number, source, layout.ID_COLUMNS)
             ids_of(named)
             found.named.append(named)
         except (CorruptError, FormatError) as error:
@@ -521,15 +523,6 @@ def _look_at_run(found: Salvage, run: Run, source: Source) -> None:
                 found.lose(why, start, stop)
         if len(found.losses) == before:
             found.parts.append(run.segment(number, source))
-
-
-def _only_ids(run: Run, number: int, source: Source) -> Segment:
-    """Return a segment that has only the columns of its ids."""
-    columns = {}
-    for column in (layout.OFFSET, layout.ID):
-        run.verify_column(column, number, source)
-        columns[column] = run.column(column, number, source)
-    return Segment(run.segment_range(number)[0], columns)
 
 
 def _look_at_delta(found: Salvage, source: Source) -> None:

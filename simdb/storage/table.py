@@ -261,7 +261,15 @@ def polytope_header_bits(entry_count: int) -> int:
     return POLYTOPE_HEADER_BITS[bisect_right(POLYTOPE_ENTRIES, entry_count)]
 
 
-def entry_count(info: RunInfo, name: bytes) -> int:
+class EntryCounts(NamedTuple):
+    """How many documents are live, how many of these have features, and how many have weights."""
+
+    id_count: int
+    entry_count: int
+    polytope_count: int
+
+
+def entry_count(info: RunInfo | EntryCounts, name: bytes) -> int:
     """Return the number of entries of a run in the table of a sub-database."""
     if name == layout.IDS:
         return info.id_count
@@ -269,7 +277,7 @@ def entry_count(info: RunInfo, name: bytes) -> int:
 
 
 def stored_kinds(info: RunInfo, name: bytes) -> Mapping[int, bytes]:
-    """Return the columns of a table that a run has, with the kinds of their values.
+    """Return the columns of a table that a run has, if any, with the kinds of their values.
 
     Where ids are a row, a bitmap names the documents that left the tables, if there are any.
     """
@@ -279,11 +287,6 @@ def stored_kinds(info: RunInfo, name: bytes) -> Mapping[int, bytes]:
     if name == layout.IDS and info.ids is not None:
         return {column: kinds[column] for column in (layout.ORDINALS, layout.DIRECTORY)}
     return kinds if info.polytope_count > 0 or not layout.is_polytope_name(name) else {}
-
-
-def is_stored(info: RunInfo, name: bytes) -> bool:
-    """Return whether a run has values in the sub-database of a table."""
-    return bool(stored_kinds(info, name))
 
 
 def with_entries(info: RunInfo, name: bytes, entries: Entries) -> RunInfo:

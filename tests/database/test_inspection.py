@@ -9,7 +9,7 @@ import simdb
 from simdb.database.maintenance import inspection
 from simdb.database.search import couples
 from simdb.storage.contents import table_names
-from simdb.storage.table import is_stored
+from simdb.storage.table import stored_kinds
 
 TEXT = "some text of several words"
 
@@ -80,7 +80,7 @@ def test_the_fill_of_headers_equals_a_count_header_by_header(open_database, monk
                 for directory in (
                     run.named_table(name, state.source).directory
                     for run in state.runs
-                    if is_stored(run.info, name)
+                    if stored_kinds(run.info, name)
                 )
                 for at in range(len(directory) - 1)
             ]

@@ -38,9 +38,9 @@ from simdb.storage import (
     check as checks,
     codec,
     is_deleted,
-    is_stored,
     live_count,
     problems_of_pages,
+    stored_kinds,
     table_names,
     translated,
 )
@@ -221,7 +221,7 @@ def _fill_of(name: bytes, state: State) -> HeaderFill:
     counts = np.zeros(ENTRY_CLASSES, np.int64)
     headers = entries = largest = 0
     for run in state.runs:
-        if not is_stored(run.info, name):
+        if not stored_kinds(run.info, name):
             continue
         table = run.named_table(name, state.source)
         headers += len(table.directory) - 1
