@@ -435,10 +435,6 @@ class ColumnPart(NamedTuple):
         """Return one column of the segment."""
         return self.run.column(column, self.number, source)
 
-    def searchable(self, source: Source) -> Table:
-        """Return its documents with features, see `Run.searchable`."""
-        return self.run.searchable(self.number, source)
-
 
 class ColumnParts(Sequence[ColumnPart]):
     """The segments of runs that follow each other, and the delta behind them, by ordinal."""

@@ -28,7 +28,7 @@ def without_key(monkeypatch):
 
 def key_of(database):
     with database._store.state() as state:
-        return state.id_key
+        return state.counts.id_key
 
 
 def test_ids_of_one_hash_are_other_ids_in_every_verb(tmp_path, without_key):

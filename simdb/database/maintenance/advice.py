@@ -246,7 +246,7 @@ def _on_calibration(store: Store, state: State, manifest: Manifest) -> Iterator[
     what = f"the database has {weighted} documents and no calibration"
     why = "queries by similarity probe more than necessary"
     if state.calibration is not None:
-        unseen = state.next_ordinal - state.uncovered_from
+        unseen = state.next_ordinal - state.view.uncovered_from
         what = f"the calibration does not cover {unseen} documents, such as later ones"
         asking = "each query by similarity"
         if store.options.polytopes:

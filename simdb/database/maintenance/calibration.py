@@ -106,7 +106,7 @@ def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
     if state.calibration is None:
         return not store.options.polytopes and weighted >= DUE_DOCUMENTS
     least = max(DUE_DOCUMENTS, int(DUE_SHARE * state.calibration.document_count))
-    return min(state.next_ordinal - state.uncovered_from, weighted) >= least
+    return min(state.next_ordinal - state.view.uncovered_from, weighted) >= least
 
 
 def covered_of(stored: dict[str, Any], manifest: Manifest) -> int:

@@ -145,7 +145,7 @@ def _calibrated_count(state: State, contents: Contents) -> int | None:
     """Return how many live documents the calibration covers; None without a calibration."""
     if state.calibration is None:
         return None
-    return live_count(contents.dead, min(state.uncovered_from, state.next_ordinal))
+    return live_count(contents.dead, min(state.view.uncovered_from, state.next_ordinal))
 
 
 def _idf_in_numbers(store: Store) -> dict[str, int] | None:

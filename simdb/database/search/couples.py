@@ -220,7 +220,7 @@ def searched(state: State, *, is_measured: bool) -> Searched:
 
 def searched_parts(state: State, *, is_measured: bool) -> Iterator[Searched]:
     """Yield what `searched` returns, some documents at a time."""
-    for piece in state.pieces:
+    for piece in state.view.pieces:
         every_state = piece.column(layout.STATE, state.source)
         every_bits = piece.column(layout.FINGERPRINT, state.source)
         for first in range(0, len(every_state), READ_DOCUMENTS):

@@ -22,7 +22,7 @@ WIDTH_LEAST = 32
 
 def find_ids(state: State, ids: list[Any]) -> Any:
     """Return the int64 ordinals of ids; -1 for an id that is not stored."""
-    offsets, content, hashes = kernel.encode_ids(ids, state.id_key)
+    offsets, content, hashes = kernel.encode_ids(ids, state.counts.id_key)
     return state.find(offsets, content, hashes)
 
 

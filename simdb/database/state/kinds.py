@@ -95,9 +95,13 @@ class SourcedView(Protocol):
 
 def polytopes_of(state: SourcedView) -> Any:
     """Return the cross-polytope tables of a view, ready for look-up."""
-    view = state.view
+    view, sealed = state.view, state.view.sealed
     if view.polytopes is None:
-        view.polytopes = _made(view, state.source)
+        source = state.source
+        if sealed.polytopes is None:
+            sealed.polytopes = _prepared(view, source, _all_parts(view, source))
+        vectors = view.vectors.over(source, None)
+        view.polytopes = sealed.polytopes.over(_weighted_delta(view), view.dead, vectors)
     return view.polytopes
 
 
@@ -270,14 +274,6 @@ def _with_tables(view: View, tables: list[Table], first: int, total: int) -> Sea
     sealed.gathered = GatheredTables(tables, first, total)
     sealed.polytopes, sealed.polytope_runs, sealed.limits = None, None, {}
     return sealed
-
-
-def _made(view: View, source: Source) -> Any:
-    sealed = view.sealed
-    if sealed.polytopes is None:
-        sealed.polytopes = _prepared(view, source, _all_parts(view, source))
-    vectors = view.vectors.over(source, None)
-    return sealed.polytopes.over(_weighted_delta(view), view.dead, vectors)
 
 
 def _prepared(view: View, source: Source, runs: Sequence[Sequence[Any]]) -> Any:

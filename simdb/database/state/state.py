@@ -49,7 +49,6 @@ from simdb.sketch import check_content
 from simdb.storage import (
     NO_DOCUMENTS,
     Bitmap,
-    ColumnParts,
     DeltaView,
     Environment,
     Gate,
@@ -199,11 +198,6 @@ class State:
         return self.view.dead
 
     @property
-    def pieces(self) -> ColumnParts:
-        """The columns of all documents, in pieces."""
-        return self.view.pieces
-
-    @property
     def kind(self) -> Kind:
         """The kind of the database."""
         return self.view.kind
@@ -222,16 +216,6 @@ class State:
     def next_ordinal(self) -> int:
         """One more than the largest ordinal."""
         return self.view.next_ordinal
-
-    @property
-    def uncovered_from(self) -> int:
-        """The first ordinal beyond the calibration; `next_ordinal` without a calibration."""
-        return self.view.uncovered_from
-
-    @property
-    def id_key(self) -> bytes:
-        """The key of the hash of ids."""
-        return self.counts.id_key
 
     @property
     def width(self) -> int:
@@ -311,7 +295,7 @@ class State:
             return self.tables()
         sealed, delta = self.view.sealed, self.view.delta
         if sealed.scanned is None:
-            columns = [[part.searchable(self.source)] for part in sealed.parts]
+            columns = [[part.run.searchable(part.number, self.source)] for part in sealed.parts]
             sealed.scanned = kernel.Tables([ALL_BITS], columns, NO_DOCUMENTS, None)
         return sealed.scanned.over((delta.searchable, delta.ordinals), self.view.dead)
 
@@ -393,8 +377,11 @@ class State:
         """
         view = self.view
         if view.unweighted is None:
-            found = view.dead
-            positions = self._unweighted_positions()
+            found, delta = view.dead, view.delta
+            every = [run.unweighted(self.source) for run in view.runs]
+            if delta.weighted_count < len(delta.batch):
+                every.append(np.flatnonzero(delta.batch.states != WEIGHTED) + delta.start)
+            positions = np.concatenate([np.empty(0, np.int64), *every])
             if len(positions):
                 found = bitmap(positions, view.next_ordinal)
                 if view.dead is not None:
@@ -475,13 +462,6 @@ class State:
             if self._source is None:
                 self._source = self.store.source_of(self._holder)
             return self._source
-
-    def _unweighted_positions(self) -> I64:
-        view = self.view
-        found = [run.unweighted(self.source) for run in view.runs]
-        if view.delta.weighted_count < len(view.delta.batch):
-            found.append(np.flatnonzero(view.delta.batch.states != WEIGHTED) + view.delta.start)
-        return np.concatenate([np.empty(0, np.int64), *found])
 
     def _id_tables(self) -> Any:
         """Return the hashes of ids, ready for look-up."""

@@ -55,7 +55,7 @@ def arriving(state: State, ids: Any, metadata: Any, rule: str) -> Arriving:
 
     With the rule "error", an id that is given twice raises InputError, a stored one ExistsError.
     """
-    encoded = EncodedIds(ids, state.id_key)
+    encoded = EncodedIds(ids, state.counts.id_key)
     if rule == ERROR:
         encoded.check_distinct()
     return arriving_in(state, encoded, incoming.pack_all(metadata, encoded), rule)
