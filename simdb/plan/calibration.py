@@ -235,30 +235,19 @@ def encode_calibration(calibration: Calibration) -> dict[str, Any]:
     }
 
 
-def decode_calibration(stored: Mapping[str, Any], *, is_unmoved: bool = False) -> Calibration:
-    """Read what `encode_calibration` wrote; CorruptError if its arrays do not fit together.
-
-    `is_unmoved`: see `covered_by`.
-    """
-    with expecting("the stored calibration"):
-        return _decoded(a_map(stored), is_unmoved)
-
-
-def covered_by(stored: Mapping[str, Any], *, is_unmoved: bool) -> int:
+@expecting("the stored calibration")
+def covered_by(stored: Mapping[str, Any]) -> int:
     """Return the ordinal below which a stored calibration covers all documents.
 
-    Older versions did not store it.  If the database `is_unmoved`, that is, has never deleted or
-    renumbered a document, the ordinal is the number of documents at that time.  Otherwise it is
-    unknown, and the result is 0.
+    It is 0 if it is not stored, as then nothing is known of any document.
     """
-    with expecting("the stored calibration"):
-        if "covered" in stored:
-            return a_whole(stored["covered"], ORDINAL_COUNT_MAX + 1)
-        return a_whole(stored["document_count"], ORDINAL_COUNT_MAX) if is_unmoved else 0
+    return a_whole(stored.get("covered", 0), ORDINAL_COUNT_MAX + 1)
 
 
-def _decoded(stored: Mapping[str, Any], is_unmoved: bool) -> Calibration:
-    """Read a stored calibration; see `decode_calibration`."""
+@expecting("the stored calibration")
+def decode_calibration(stored: Mapping[str, Any]) -> Calibration:
+    """Read what `encode_calibration` wrote; CorruptError if its arrays do not fit together."""
+    stored = a_map(stored)
     queries = np.frombuffer(stored["queries"], "<u8").astype(np.uint64)
     others = np.frombuffer(stored["stored"], "<u8").astype(np.uint64)
     levels = np.frombuffer(stored["levels"], np.uint8)
@@ -281,7 +270,7 @@ def _decoded(stored: Mapping[str, Any], is_unmoved: bool) -> Calibration:
         are_stored,
         a_whole(stored["document_count"], ORDINAL_COUNT_MAX),
         a_whole(stored["query_count"], ORDINAL_COUNT_MAX),
-        covered_by(stored, is_unmoved=is_unmoved),
+        covered_by(stored),
         _decode_delays(a_map(stored.get("delays", {}))),
         noise,
     )

@@ -21,7 +21,7 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.bits import FINGERPRINT_BITS
-from simdb.core.checks import a_map, a_number, a_whole
+from simdb.core.checks import a_map
 from simdb.core.dtypes import F32, F64, U8, Array
 from simdb.core.errors import CorruptError, FormatError, InputError
 
@@ -48,40 +48,16 @@ _BINS = 2048
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VolatilityModel:
-    """A table of the probability that a bit flips at each level of its weight, and its origin.
+    """A table of the probability that a bit flips at each level of its weight.
 
     `probabilities` float32[256]: p(level) = P(Y > w) at the middle of the level, at most 1/2, never
-    rising.  The table is for documents at `similarity` or more, or within `distance`, unless None.
-    It was learnt from `pairs` similar pairs in a collection of `documents`; both are 0 for a prior.
+    rising.
     """
 
     probabilities: F32
-    pairs: int
-    documents: int
-    similarity: float | None = None
-    distance: int | None = None
-    version: int = VERSION
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether both models have the same table and the same origin."""
-        if not isinstance(other, VolatilityModel):
-            return NotImplemented
-        return encode(self) == encode(other)
-
-    def __hash__(self) -> int:
-        """Hash the numbers of pairs and documents and the criterion."""
-        return hash((self.pairs, self.documents, self.similarity, self.distance))
 
 
-def fit(
-    left: Array,
-    right: Array,
-    *,
-    documents: int,
-    similarity: float | None = None,
-    distance: int | None = None,
-    step: float = 0.0,
-) -> VolatilityModel:
+def fit(left: Array, right: Array, *, step: float = 0.0) -> VolatilityModel:
     """Return the model of a collection, learnt from the weights of similar pairs.
 
     `left` and `right`, real[n, 64 .. 256]: row i has the weights of one document of pair i; a pair
@@ -96,9 +72,7 @@ def fit(
     changes = left[present] / scales[0][:, None] - right[present] / scales[1][:, None]
     counts = np.bincount((np.abs(changes) * LEVEL_UNIT).astype(np.int64).ravel(), minlength=_BINS)
     spread = _unrounded(counts.astype(np.float64), LEVEL_UNIT * step / float(scales.mean()))
-    return VolatilityModel(
-        (_exceeding(spread) / 2).astype(np.float32), len(present), documents, similarity, distance
-    )
+    return VolatilityModel((_exceeding(spread) / 2).astype(np.float32))
 
 
 @lru_cache(64)
@@ -114,7 +88,7 @@ def prior(noise: float | None = None) -> VolatilityModel:
     slopes = [1.0 / noise] if noise else COSINES / np.sqrt(1.0 - COSINES**2)
     middles = [(level + 0.5) / LEVEL_UNIT / math.sqrt(2.0) for level in range(LEVELS)]
     chances = [sum(math.erfc(at * each) for each in slopes) / 2 / len(slopes) for at in middles]
-    return VolatilityModel(np.array(chances, np.float32), 0, 0)
+    return VolatilityModel(np.array(chances, np.float32))
 
 
 def cosines_within(distance: int) -> F64:
@@ -151,14 +125,7 @@ def levels(weights: Array) -> U8:
 
 def encode(model: VolatilityModel) -> dict[str, Any]:
     """Return the model in plain types, for storage."""
-    return {
-        "version": model.version,
-        "probabilities": model.probabilities.astype("<f4").tobytes(),
-        "pairs": model.pairs,
-        "documents": model.documents,
-        "similarity": model.similarity,
-        "distance": model.distance,
-    }
+    return {"version": VERSION, "probabilities": model.probabilities.astype("<f4").tobytes()}
 
 
 def decode(stored: Mapping[str, Any]) -> VolatilityModel:
@@ -174,14 +141,7 @@ def decode(stored: Mapping[str, Any]) -> VolatilityModel:
     is_falling = len(chances) == LEVELS and bool((chances[1:] <= chances[:-1]).all())
     if not is_falling or not 0.0 <= chances[-1] <= chances[0] <= 0.5:
         raise CorruptError("the volatility model is not a falling table of 256 probabilities")
-    similarity, distance = stored["similarity"], stored["distance"]
-    return VolatilityModel(
-        chances,
-        a_whole(stored["pairs"], 1 << 64),
-        a_whole(stored["documents"], 1 << 64),
-        None if similarity is None else a_number(similarity),
-        None if distance is None else a_whole(distance, FINGERPRINT_BITS + 1),
-    )
+    return VolatilityModel(chances)
 
 
 def _scales(weights: Array) -> F64:

@@ -129,11 +129,6 @@ class Manifest:
     id_key: bytes = b""
 
     @property
-    def is_unmoved(self) -> bool:
-        """Whether no document was ever deleted or renumbered: ordinals count all insertions."""
-        return self.deleted_version == 0
-
-    @property
     def live_next_run(self) -> int:
         """The number of the next run, if those that were written ahead do not count."""
         return self.ahead - 1 if self.ahead else self.next_run

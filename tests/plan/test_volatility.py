@@ -38,13 +38,13 @@ def rounded(weights):
 
 
 def of(chances):
-    return VolatilityModel(np.asarray(chances, np.float32), 1, 1, 0.9)
+    return VolatilityModel(np.asarray(chances, np.float32))
 
 
 def test_the_model_is_how_often_differences_exceed_a_weight():
     left, right = laplace_pairs(0.95, 3000)
 
-    model = fit(left, right, documents=1000, similarity=0.95)
+    model = fit(left, right)
 
     scaled = [w / np.sqrt((w**2).mean(axis=1, keepdims=True)) for w in (left, right)]
     changes = np.abs(scaled[0] - scaled[1])
@@ -54,14 +54,13 @@ def test_the_model_is_how_often_differences_exceed_a_weight():
         assert model.probabilities[level] == pytest.approx(share, rel=0.02)
         # Of 3,000 pairs, a level has 300 bits at least: .15 is five standard errors of .5.
         assert share == pytest.approx(flipped[at == level].mean(), abs=0.15)
-    assert (model.pairs, model.documents, model.similarity) == (3000, 1000, 0.95)
 
 
 def test_stored_weights_give_nearly_the_model_of_exact_ones():
     left, right = laplace_pairs(0.9, 2000)
 
-    exact = fit(left, right, documents=1)
-    stored = fit(rounded(left), rounded(right), documents=1, step=STORED_STEP)
+    exact = fit(left, right)
+    stored = fit(rounded(left), rounded(right), step=STORED_STEP)
 
     assert stored.probabilities[:60] == pytest.approx(exact.probabilities[:60], abs=0.05)
 
@@ -73,18 +72,19 @@ def test_stored_weights_give_nearly_the_model_of_exact_ones():
 def test_a_model_never_rises_and_neither_do_its_costs_fall(weights, step):
     weights[:, :, 0] = 1.0
 
-    model = fit(weights[0], weights[1], documents=1, step=step)
+    model = fit(weights[0], weights[1], step=step)
 
     assert model.probabilities[0] <= 0.5
     assert model.probabilities[-1] >= 0
     assert all(np.diff(model.probabilities) <= 0)
     assert all(np.diff(costs(model).astype(int)) >= 0)
-    assert volatility.decode(volatility.encode(model)) == model
+    again = volatility.decode(volatility.encode(model))
+    assert np.array_equal(again.probabilities, model.probabilities)
 
 
 def test_beyond_what_was_seen_the_model_keeps_falling():
     # Ten pairs: the largest difference is far below level 255.
-    model = fit(*laplace_pairs(0.99, 10), documents=1)
+    model = fit(*laplace_pairs(0.99, 10))
 
     found = model.probabilities[40:100]
     assert all(np.diff(found) < 0)
@@ -96,13 +96,13 @@ def test_documents_without_features_are_left_out_and_no_pair_makes_no_model():
     left, right = laplace_pairs(0.9, 3)
     right[1] = 0
 
-    model = fit(left, right, documents=1)
+    model = fit(left, right)
 
-    assert model == fit(left[[0, 2]], right[[0, 2]], documents=1)
-    assert model.pairs == 2
+    others = fit(left[[0, 2]], right[[0, 2]])
+    assert np.array_equal(model.probabilities, others.probabilities)
     for count in (2, 0):
         with pytest.raises(InputError, match="needs similar pairs"):
-            fit(np.zeros((count, 64)), np.ones((count, 64)), documents=1)
+            fit(np.zeros((count, 64)), np.ones((count, 64)))
 
 
 def test_the_prior_is_how_often_a_weight_changes_its_sign_at_the_cosines():
@@ -118,7 +118,6 @@ def test_the_prior_is_how_often_a_weight_changes_its_sign_at_the_cosines():
         # Of at least 2,000 weights a level: .05 is more than four standard errors of .5.
         share = flipped[at == level].mean()
         assert model.probabilities[level] == pytest.approx(share, abs=0.05)
-    assert (model.pairs, model.documents) == (0, 0)
 
 
 @over("noise", [0.05, 0.12, 0.3])
@@ -182,9 +181,3 @@ def test_a_table_that_is_none_or_of_another_version_is_not_read(table):
         volatility.decode(stored)
     with pytest.raises(FormatError, match="version 2"):
         volatility.decode(stored | {"version": 2})
-
-
-def test_models_are_equal_by_their_values():
-    assert prior() == volatility.decode(volatility.encode(prior())) != prior(0.1)
-    assert prior() != 3
-    assert len({prior(), prior(), volatility.decode(volatility.encode(prior()))}) == 1

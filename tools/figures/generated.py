@@ -119,4 +119,4 @@ def volatility_of(model: Model) -> volatility.VolatilityModel:
     count = min(len(model.differences), 20_000)
     right = model.magnitudes[generator.integers(0, len(model.magnitudes), (count, BITS))]
     left = right + model.differences[:count]
-    return volatility.fit(left, right, documents=count, distance=3)
+    return volatility.fit(left, right)

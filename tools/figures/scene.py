@@ -93,7 +93,7 @@ class World:
         """The volatility of exact weights, of the learnt pairs."""
         weights = self.collection.weights
         left, right = weights[self.learnt[:, 0]], weights[self.learnt[:, 1]]
-        return volatility.fit(left, right, documents=len(self.collection), distance=DISTANCE)
+        return volatility.fit(left, right)
 
     @cached_property
     def prices(self) -> npt.NDArray[np.float64]:

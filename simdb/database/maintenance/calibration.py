@@ -111,8 +111,7 @@ def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
 
 def covered_of(stored: dict[str, Any], manifest: Manifest) -> int:
     """Return the ordinal below which a stored calibration covers all documents."""
-    covered = covered_by(stored, is_unmoved=manifest.is_unmoved)
-    return min(covered, manifest.next_ordinal)
+    return min(covered_by(stored), manifest.next_ordinal)
 
 
 def covering(stored: dict[str, Any], covered: int) -> dict[str, Any]:
@@ -236,7 +235,7 @@ def _learn(
     are_own = [own is not None for _, own in groups]
     pairs = joined([sample.pairs for sample in samples])
     return Calibration(
-        _model(store, samples, len(live)),
+        _model(store, samples),
         pairs,
         np.concatenate([sample.similarities for sample in samples]),
         np.repeat(are_own, [len(sample.pairs) for sample in samples]),
@@ -291,7 +290,7 @@ def _pairs(
     )
 
 
-def _model(store: Store, samples: list[PairSample], document_count: int) -> VolatilityModel:
+def _model(store: Store, samples: list[PairSample]) -> VolatilityModel:
     """Return the model of the documents that match by default, or of all near ones if few do.
 
     Both documents of a pair are taken as they are stored, so that their rounding is the same.
@@ -306,9 +305,7 @@ def _model(store: Store, samples: list[PairSample], document_count: int) -> Vola
         left, right = left[matching], right[matching]
     if len(left) < QUERIES_LEAST:
         return volatility.prior()
-    return volatility.fit(
-        left, right, documents=document_count, similarity=similarity, step=STORED_STEP
-    )
+    return volatility.fit(left, right, step=STORED_STEP)
 
 
 def _weights(vectors: U8) -> F32:

@@ -260,8 +260,7 @@ def _fill(directory: str, parts: Iterator[transfer.DumpPart], progress: Report |
         compact(store)
         _check_loaded(store, filling.count, head.document_count)
         if head.calibration is not None:
-            # Documents may have been deleted before an older version wrote the dump.
-            put_calibration(store, {**covering({}, 0), **head.calibration})
+            put_calibration(store, head.calibration)
         if head.notes:
             commit(store, lambda writer: write_notes(writer, head.notes))
     except BaseException:

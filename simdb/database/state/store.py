@@ -356,10 +356,7 @@ class Store:
         known = self._calibrated
         if known is None or known[0] is not contents.calibration:
             stored = contents.calibration
-            decoded = None
-            if stored is not None:
-                is_unmoved = contents.manifest.is_unmoved
-                decoded = decode_calibration(stored, is_unmoved=is_unmoved)
+            decoded = None if stored is None else decode_calibration(stored)
             known = self._calibrated = (stored, decoded)
         return known[1]
 
