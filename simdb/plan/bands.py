@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.errors import OptionError
 from simdb.core.options import BANDING, EXHAUSTIVE
 from simdb.core.reports import Plan
@@ -21,7 +22,6 @@ from simdb.plan.problem import (
     Paging,
     Problem,
 )
-from simdb.plan.recall import FlipEvidence
 
 if TYPE_CHECKING:
     from simdb.plan.banding import Bands
@@ -31,7 +31,6 @@ LOOKUP_SECONDS = 90e-9  # one band of one query
 MEASURED_SECONDS = 150e-9  # fetching and comparing one candidate
 SCANNED_BYTE_SECONDS = 0.05e-9  # comparing one byte of signatures that lie in a row
 SORTED_SECONDS = 20e-9  # sorting one document into a table and finding its group of equal keys
-UNLIMITED_DISTANCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +49,6 @@ class BandedPopulation:
     def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "BandedPopulation":
         """Return the same tables with `count` documents in one run; see `Population.grown`."""
         return replace(self, count=count, directory_bits=directory_bits, paging=ALL_IN_MEMORY)
-
-    def with_glimpse(self, glimpse: FlipEvidence | None) -> "BandedPopulation":
-        """Return the same population: the recall of bands depends on no sample."""
-        return self
 
     def check(self, criterion: Criterion) -> None:
         """Accept every criterion: all signatures can be measured."""
@@ -109,7 +104,7 @@ def _by_bands(problem: Problem[BandedPopulation]) -> Plan:
         cost = curve.table_count * SORTED_SECONDS + candidates / 2 * MEASURED_SECONDS
     recall = curve.reach(matching)
     plan = Plan(
-        BANDING, curve.table_count, 0, curve.table_count, UNLIMITED_DISTANCE,
+        BANDING, curve.table_count, 0, curve.table_count, FINGERPRINT_BITS,
         criterion.similarity, recall, cost,
         f"{curve.table_count} bands of {curve.rows} minima find {recall:.4f} of the documents at"
         f" similarity {matching:g}, more of more similar ones, and measure about {candidates:.3g}"
@@ -126,7 +121,7 @@ def _exhaustive(problem: Problem[BandedPopulation]) -> Plan:
     count = -(-population.count // 2) if population.is_swept else population.count
     cost = count * population.vector_bytes * SCANNED_BYTE_SECONDS
     plan = Plan(
-        EXHAUSTIVE, 0, 0, 0, UNLIMITED_DISTANCE, criterion.similarity, 1.0, cost,
+        EXHAUSTIVE, 0, 0, 0, FINGERPRINT_BITS, criterion.similarity, 1.0, cost,
         f"every stored signature is measured ({population.count} documents)",
         bytes_per_document=population.bytes_of(0),
     )  # fmt: skip

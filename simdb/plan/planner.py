@@ -13,7 +13,6 @@ from simdb.core.reports import Plan
 from simdb.core.text_sketch import TextSketch
 from simdb.plan import bands, polytopes, probing, rotation, tables
 from simdb.plan.bands import BandedPopulation
-from simdb.plan.calibration import USUAL_DELAYS, Calibration, Delays
 from simdb.plan.problem import Criterion, Population, Problem, Way
 
 # The ways to search fingerprints, and those to search signatures.
@@ -34,68 +33,59 @@ STEPS_IN_WORDS = {
 }
 
 
-def choose(
-    criterion: Criterion,
-    population: Population | BandedPopulation,
-    calibration: Calibration | None = None,
-    delays: Delays = USUAL_DELAYS,
-) -> Plan:
-    """Return the cheapest plan that satisfies `criterion`; OptionError if there is none."""
-    population.check(criterion)
-    problem = Problem(criterion, population, calibration, delays)
+def choose(problem: Problem[Any]) -> Plan:
+    """Return the cheapest plan that satisfies the criterion; OptionError if there is none."""
+    criterion = problem.criterion
+    problem.population.check(criterion)
     if criterion.method == AUTO:
         return _cheapest(criterion, _candidates(problem))
-    (way,) = (way for way in WAYS[type(population)] if criterion.method in way.METHODS)
-    return way.named(problem, lambda changed: choose(changed, population, None, delays))
+    (way,) = (way for way in _ways(problem) if criterion.method in way.METHODS)
+    unknown = replace(problem, calibration=None)
+    return way.named(problem, lambda changed: choose(replace(unknown, criterion=changed)))
 
 
-def considered(
-    criterion: Criterion,
-    population: Population | BandedPopulation,
-    calibration: Calibration | None = None,
-    delays: Delays = USUAL_DELAYS,
-) -> list[Plan]:
-    """Return plans of every method for `criterion`, the best first.
+def considered(problem: Problem[Any]) -> list[Plan]:
+    """Return plans of every method for the criterion, the best first.
 
     First come the plans that reach the recall, the cheapest first; then the others, the best recall
     first.  Of plans that differ only in the distance of their candidates, the best is returned.
     """
 
     def rank(plan: Plan) -> tuple[bool, float, float]:
-        is_able = plan.recall >= criterion.recall
+        is_able = plan.recall >= problem.criterion.recall
         return (not is_able, plan.cost_seconds if is_able else -plan.recall, plan.cost_seconds)
 
     best: dict[tuple[str, int, int], Plan] = {}
-    problem = Problem(replace(criterion, method=AUTO), population, calibration, delays)
-    for plan in sorted(_plans(problem), key=rank):
+    free = replace(problem, criterion=replace(problem.criterion, method=AUTO))
+    every = [plan for way in _ways(problem) for plan in way.plans(free)]
+    for plan in sorted(every, key=rank):
         best.setdefault((plan.method, plan.tables, plan.flips), plan)
     return list(best.values())
 
 
-def explained(
-    plan: Plan,
-    criterion: Criterion,
-    population: Population | BandedPopulation,
-    ways: list[Plan],
-    sketch: TextSketch,
-) -> Plan:
-    """Return the plan with the considered plans `ways` and with the reason of the choice in words.
+def explained(plan: Plan, problem: Problem[Any], sketch: TextSketch) -> Plan:
+    """Return the plan with all considered plans and with the reason of the choice in words.
 
     The plan also says whether the kernel or Python makes sketches of texts.
     """
     steps = [STEPS_IN_WORDS[name] for name in sketch.python_steps]
-    words = f"texts become {population.STORES} in the kernel"
+    words = f"texts become {problem.population.STORES} in the kernel"
     if steps:
         words += f", but slowly in Python: {', '.join(steps)}"
-    remarks = (way.remark(criterion, ways) for way in WAYS[type(population)])
-    choice = _choice(plan, criterion, ways) + "".join(remarks)
-    return replace(plan, sketching=words, choice=choice, considered=tuple(ways))
+    criterion, plans = problem.criterion, considered(problem)
+    remarks = (way.remark(criterion, plans) for way in _ways(problem))
+    choice = _choice(plan, criterion, plans) + "".join(remarks)
+    return replace(plan, sketching=words, choice=choice, considered=tuple(plans))
 
 
-def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
-    """Return in words why a plan was chosen from all plans, `ways`, of which the best is first."""
-    able = [way for way in ways if way.recall >= criterion.recall]
-    words = f"{len(able)} of {len(ways)} ways reach recall {criterion.recall:g}"
+def _ways(problem: Problem[Any]) -> tuple[Way[Any], ...]:
+    return WAYS[type(problem.population)]
+
+
+def _choice(plan: Plan, criterion: Criterion, plans: list[Plan]) -> str:
+    """Return in words why a plan was chosen from all `plans`, of which the best is first."""
+    able = [each for each in plans if each.recall >= criterion.recall]
+    words = f"{len(able)} of {len(plans)} ways reach recall {criterion.recall:g}"
     times = plan.cost_seconds / able[0].cost_seconds if able[0].cost_seconds else 1.0
     cost = f"{times:.3g} times the cost of the cheapest, {able[0].method}"
     if plan.recall < criterion.recall:
@@ -120,21 +110,16 @@ def _candidates(problem: Problem[Any]) -> list[Plan]:
     which also takes a while.
     """
     found: list[Plan] = []
-    for way in WAYS[type(problem.population)]:
+    for way in _ways(problem):
         if way is probing and any(plan.method in polytopes.METHODS for plan in found):
             continue
         found += way.plans(problem)
     return found
 
 
-def _cheapest(criterion: Criterion, ways: list[Plan]) -> Plan:
+def _cheapest(criterion: Criterion, plans: list[Plan]) -> Plan:
     """Return the cheapest plan that reaches the recall, or a better one at a similar cost."""
-    able = [plan for plan in ways if plan.recall >= criterion.recall]
+    able = [plan for plan in plans if plan.recall >= criterion.recall]
     dearest = RECALL_WORTH * min(plan.cost_seconds for plan in able)
     worthy = [plan for plan in able if plan.cost_seconds <= dearest]
     return max(worthy, key=lambda plan: (round(plan.recall, HUNDREDTHS), -plan.cost_seconds))
-
-
-def _plans(problem: Problem[Any]) -> list[Plan]:
-    """Return the plans of all ways, also plans that miss the recall."""
-    return [plan for way in WAYS[type(problem.population)] for plan in way.plans(problem)]

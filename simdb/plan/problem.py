@@ -18,7 +18,7 @@ from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 from simdb.core import bits
 from simdb.core.errors import OptionError
 from simdb.core.reports import Plan
-from simdb.plan.calibration import Calibration, Delays
+from simdb.plan.calibration import USUAL_DELAYS, Calibration, Delays
 from simdb.plan.chance import filter_distance
 from simdb.plan.recall import FlipEvidence
 
@@ -172,7 +172,6 @@ class Population:
     count: int
     blocks: int
     leading: int
-    header_bits: int  # fewest leading bits of any table
     directory_bits: int  # width of the widest directory
     has_vectors: bool
     is_swept: bool = False  # the search is for all pairs, each found from one of its documents
@@ -197,10 +196,6 @@ class Population:
             self, count=count, directory_bits=directory_bits, unseen=0, delta_count=0,
             polytope_runs=(PolytopeRun(count, polytope_bits),), paging=ALL_IN_MEMORY,
         )  # fmt: skip
-
-    def with_glimpse(self, glimpse: FlipEvidence | None) -> "Population":
-        """Return the same population with a sample of its pairs."""
-        return replace(self, glimpse=glimpse)
 
     def check(self, criterion: Criterion) -> None:
         """Raise OptionError if no plan can answer the criterion."""
@@ -264,8 +259,8 @@ class Problem(Generic[Searched]):
 
     criterion: Criterion
     population: Searched
-    calibration: Calibration | None
-    delays: Delays
+    calibration: Calibration | None = None
+    delays: Delays = USUAL_DELAYS
 
 
 class Way(Protocol[Searched]):

@@ -73,11 +73,6 @@ class Permutations:
         """Whether there is one table, whose keys are the fingerprints."""
         return self.table_count == 1
 
-    @property
-    def header_bits(self) -> int:
-        """Number of leading bits of a key; the smallest of all tables if blocks differ in width."""
-        return min(mask.bit_count() for mask in self.masks)
-
     def searchable(self, fingerprints: U64, vectors: U8) -> U64:
         """Return what the keys of documents are made from: their fingerprints."""
         return fingerprints
@@ -85,10 +80,6 @@ class Permutations:
     def write_keys(self, searchable: U64, keys: U64, table: int) -> None:
         """Write the keys of one table into `keys`, in the order of the fingerprints."""
         kernel.permute(searchable, self.masks[table], keys)
-
-    def distance_served(self, flips: int) -> int:
-        """Return the largest distance that is certainly found with up to `flips` flipped bits."""
-        return bits.distance_served(self.blocks, self.leading, flips)
 
 
 def swept_masks(masks: Sequence[int]) -> Sequence[int]:

@@ -80,8 +80,11 @@ def test_a_search_by_name_finds_its_share_of_edits_and_of_accidents(world, recal
 
 def glimpse_of(database, distance, *, noise=None):
     criterion = Criterion(None, distance, 0.95, "psm", is_weighted=True)
+    if noise is not None:
+        database.calibrate(noise=noise)
     with database._store.state() as state:
-        return glimpse(state, criterion, state.population(criterion), noise)
+        problem = Problem(criterion, state.population(criterion), state.calibration)
+        return glimpse(state, problem)
 
 
 def test_the_pairs_are_all_within_the_distance_of_the_documents_that_ask():
@@ -165,9 +168,9 @@ def test_a_sample_is_drawn_anew_only_when_the_collection_has_doubled(monkeypatch
     weights = generator.standard_normal((1600, 128))
     drawn = []
 
-    def counted(state, *others):
+    def counted(state, problem):
         drawn.append(state.next_ordinal)
-        return glimpse(state, *others)
+        return glimpse(state, problem)
 
     monkeypatch.setattr(states, "glimpse", counted)
     asked = {"distance": 3, "recall": 0.9, "search": "psm"}

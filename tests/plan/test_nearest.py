@@ -28,7 +28,7 @@ def population(count, polytope_tables=4):
     width = 18
     runs = (PolytopeRun(count, width),) if polytope_tables else ()
     return Population(
-        count, 4, 1, 16, directory_bits, True, vector_bytes=64,
+        count, 4, 1, directory_bits, True, vector_bytes=64,
         polytope_tables=polytope_tables, polytope_runs=runs,
     )  # fmt: skip
 

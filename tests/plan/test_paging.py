@@ -8,22 +8,23 @@ from over import over
 from simdb.core.bits import leading_masks
 from simdb.core.options import Minhash, Options
 from simdb.database.state.store import settled
+from simdb.plan import planner
 from simdb.plan.banding import bands_of
 from simdb.plan.bands import BandedPopulation
 from simdb.plan.pigeonhole import tables_read
-from simdb.plan.planner import choose, considered
 from simdb.plan.problem import (
     Criterion,
     Paging,
     PolytopeRun,
     Population,
+    Problem,
     distinct_bits,
     pays_in_windows,
 )
 
 COUNT = 10_000_000
 STORED = Population(
-    COUNT, 4, 1, 16, 23, True, vector_bytes=64, polytope_tables=4,
+    COUNT, 4, 1, 23, True, vector_bytes=64, polytope_tables=4,
     polytope_runs=(PolytopeRun(COUNT, 22),),
 )  # fmt: skip
 BANDS = bands_of(settled(Options(sketch=Minhash())))
@@ -36,6 +37,14 @@ CRITERIA = [
     Criterion(0.97, 5, 0.8, "auto", is_weighted=True),
     Criterion(0.9, None, 1.0, "auto", is_weighted=True),
 ]
+
+
+def choose(criterion, population):
+    return planner.choose(Problem(criterion, population))
+
+
+def considered(criterion, population):
+    return planner.considered(Problem(criterion, population))
 
 
 def in_memory_of(size, population=STORED, data=4e9, runs=1):

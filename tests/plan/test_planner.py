@@ -7,19 +7,19 @@ from over import over
 
 from simdb.core import bits
 from simdb.core.errors import OptionError
-from simdb.plan import recall, volatility
+from simdb.plan import planner, recall, volatility
 from simdb.plan.calibration import USUAL_DELAYS, Calibration
 from simdb.plan.chance import filter_distance, reach
-from simdb.plan.planner import choose
 from simdb.plan.probing import wants_glimpse
 from simdb.plan.problem import Criterion, Population, Problem
 
 
 def population(count, *, blocks=4, leading=1, has_vectors=True):
-    masks = bits.leading_masks(blocks, leading)
-    header_bits = min(mask.bit_count() for mask in masks)
-    directory_bits = max(count.bit_length() - 2, 0)
-    return Population(count, blocks, leading, header_bits, directory_bits, has_vectors)
+    return Population(count, blocks, leading, max(count.bit_length() - 2, 0), has_vectors)
+
+
+def choose(criterion, population, calibration=None):
+    return planner.choose(Problem(criterion, population, calibration))
 
 
 def by_distance(distance, method="auto", recall=0.95):

@@ -22,7 +22,6 @@ from simdb.plan import (
     Population,
     Problem,
     choose,
-    considered,
     delays_of,
     explained,
 )
@@ -74,20 +73,17 @@ def planned(
     `memory`: with `count`, the bytes of memory that can hold tables and vectors; None for what this
     process may use.
     """
-    criterion, population, delays = problem.criterion, problem.population, problem.delays
     scale = None
     if count is not None:
         count = _whole_count(count)
         databases = max(databases, -(-count // ORDINALS_MAX))
         memory = float(memory_bytes()) if memory is None else memory
         scale = Scale(-(-count // databases), databases, memory)
-        population = scale.grown(population, criterion, options)
-    given = criterion, population, problem.calibration, delays
-    plan, ways = choose(*given), considered(*given)
-    plan = explained(plan, criterion, population, ways, options.sketch)
-    if count is not None and scale is not None:
-        smallest = _smallest(plan, Problem(*given), options, scale)
-        plan = replace(plan, smallest=smallest)
+        grown = scale.grown(problem.population, problem.criterion, options)
+        problem = replace(problem, population=grown)
+    plan = explained(choose(problem), problem, options.sketch)
+    if scale is not None:
+        plan = replace(plan, smallest=_smallest(plan, problem, options, scale))
     return plan if databases == 1 else _of_several(plan, databases)
 
 
@@ -141,7 +137,7 @@ def plan_without_database(
     """Return the plan for a number of documents, without a calibration; `memory`: see `planned`."""
     criterion = question.criterion(options, is_weighted=has_weights)
     population = kind_of(settled(options)).empty_population(has_weights=has_weights)
-    problem = Problem(criterion, population, None, delays_of(None))
+    problem = Problem(criterion, population)
     return planned(options, problem, documents, memory=memory)
 
 
@@ -159,7 +155,7 @@ def _smallest(plan: Plan, problem: Problem[Any], options: Options, scale: Scale)
     own, less = (scale.size_of(each, criterion) for each in (problem.population, population))
     if less >= own:
         return None
-    found = choose(criterion, population, problem.calibration, problem.delays)
+    found = choose(replace(problem, criterion=criterion, population=population))
     if found.method != PSM:
         return None
     times = found.cost_seconds / max(plan.cost_seconds, LEAST_SECONDS)

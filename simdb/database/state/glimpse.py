@@ -24,10 +24,10 @@ from simdb.plan import (
     QUERIES_LEAST,
     STORED_STEP,
     USUAL_DELAYS,
-    BandedPopulation,
     Criterion,
     FlipEvidence,
     Population,
+    Problem,
     SampledPairs,
     choose,
     copied,
@@ -76,19 +76,17 @@ class Collection(Protocol):
         """Return tables whose fingerprints can all be compared with each query."""
 
 
-def glimpse(
-    collection: Collection,
-    criterion: Criterion,
-    population: Population | BandedPopulation,
-    noise: float | None,
-) -> FlipEvidence | None:
+def glimpse(collection: Collection, problem: Problem[Population]) -> FlipEvidence | None:
     """Return pairs within the distance of the criterion; None if too few documents have weights.
 
-    `noise`: of a calibration by hand, which takes the place of stored pairs.
+    The noise of a calibration by hand takes the place of stored pairs.
     """
+    criterion, known = problem.criterion, problem.calibration
     assert criterion.distance is not None
+    noise = None if known is None else known.noise
     generator = np.random.default_rng(0)
-    exact = choose(replace(criterion, recall=1.0, method=AUTO, is_weighted=False), population)
+    certain = replace(criterion, recall=1.0, method=AUTO, is_weighted=False)
+    exact = choose(Problem(certain, problem.population))
     affordable = int(SECONDS / max(exact.cost_seconds, USUAL_DELAYS.memory))
     asked = 0 if noise is not None else min(affordable, ASKED)
     chosen = _drawn(collection, max(asked, CHANGED), generator)

@@ -440,7 +440,6 @@ class FingerprintKind:
             sum(counts) + len(view.delta.searchable),
             self.keying.blocks,
             self.keying.leading,
-            self.keying.header_bits,
             header_bits(max(counts, default=0), source.header_offset),
             source.width > 0,
             is_swept,
@@ -459,7 +458,7 @@ class FingerprintKind:
         width = self._options.sketch.vector_bytes if has_weights else 0
         keying = self.keying
         return Population(
-            0, keying.blocks, keying.leading, keying.header_bits, 0, width > 0, vector_bytes=width,
+            0, keying.blocks, keying.leading, 0, width > 0, vector_bytes=width,
             polytope_tables=keying.polytopes.table_count if has_weights else 0,
         )  # fmt: skip
 

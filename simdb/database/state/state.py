@@ -410,11 +410,10 @@ class State:
         plans = view.swept_plans if is_swept else view.plans.of_criteria
         plan = plans.get(criterion)
         if plan is None:
-            population, known = self._population(criterion, is_swept=is_swept), view.calibration
-            plan = choose(criterion, population, known, delays_of(known))
+            problem = self._problem(criterion, is_swept=is_swept)
+            plan = choose(problem)
             if plan.probing is not None:
-                seen = self._with_glimpse(criterion, population)
-                plan = choose(criterion, seen, known, delays_of(known))
+                plan = choose(self._with_glimpse(problem))
             if is_swept:
                 view.swept_plans[criterion] = plan
             else:
@@ -425,34 +424,30 @@ class State:
         self, criterion: Criterion, *, is_swept: bool = False
     ) -> Population | BandedPopulation:
         """Return what the planner must know of this state; `is_swept`: to find all pairs."""
-        return self._with_glimpse(criterion, self._population(criterion, is_swept=is_swept))
+        problem = self._with_glimpse(self._problem(criterion, is_swept=is_swept))
+        found: Population | BandedPopulation = problem.population
+        return found
 
-    def _population(
-        self, criterion: Criterion, *, is_swept: bool = False
-    ) -> Population | BandedPopulation:
-        """Return it without a sample, which only a plan by probing needs."""
+    def _problem(self, criterion: Criterion, *, is_swept: bool) -> Problem[Any]:
+        """Return a problem without a sample, which only a plan by probing needs."""
         view, source = self.view, self.source
         population = view.kind.population(view, source, criterion, is_swept=is_swept)
-        if is_swept or not source.is_larger_than_memory:
-            return population
-        runs = view.sealed.entry_count / max(view.sealed.largest, 1)
-        return replace(population, paging=Paging(source.data_bytes, source.memory_bytes, runs))
+        if source.is_larger_than_memory and not is_swept:
+            runs = view.sealed.entry_count / max(view.sealed.largest, 1)
+            paging = Paging(source.data_bytes, source.memory_bytes, runs)
+            population = replace(population, paging=paging)
+        return Problem(criterion, population, view.calibration, delays_of(view.calibration))
 
-    def _with_glimpse(
-        self, criterion: Criterion, population: Population | BandedPopulation
-    ) -> Population | BandedPopulation:
-        """Return the population with a sample of the collection, if plans need one."""
-        known, source = self.view.calibration, self.source
+    def _with_glimpse(self, problem: Problem[Any]) -> Problem[Any]:
+        """Return the problem with a sample of the collection, if plans need one."""
+        source, population = self.source, problem.population
         # A sample is drawn from here and there.
-        problem: Problem[Any] = Problem(criterion, population, known, delays_of(known))
         if not source.width or source.is_larger_than_memory or not wants_glimpse(problem):
-            return population
-        noise = None if known is None else known.noise
-        return population.with_glimpse(
-            self.view.plans.glimpse(
-                criterion, population.count, lambda: glimpse(self, criterion, population, noise)
-            )
+            return problem
+        seen = self.view.plans.glimpse(
+            problem.criterion, population.count, lambda: glimpse(self, problem)
         )
+        return replace(problem, population=replace(population, glimpse=seen))
 
     def _made_source(self) -> Source:
         holder = self._holder
