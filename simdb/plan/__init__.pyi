@@ -47,8 +47,10 @@ from simdb.plan.pigeonhole import (
 from simdb.plan.planner import choose as choose, explained as explained
 from simdb.plan.polytopes import (
     ALL_SIGNS as ALL_SIGNS,
+    EITHER as EITHER,
     KEY_SIGNS as KEY_SIGNS,
-    meeting as meeting,
+    MEETING as MEETING,
+    SEEN as SEEN,
     probe_count as probe_count,
     sign_limits as sign_limits,
     table_share as table_share,
@@ -71,6 +73,7 @@ from simdb.plan.problem import (
 from simdb.plan.recall import (
     FlipEvidence as FlipEvidence,
     SampledPairs as SampledPairs,
+    combined as combined,
     count_sets as count_sets,
     distances as distances,
     joined as joined,

@@ -65,15 +65,15 @@ class BandedPopulation:
 
 def plans(problem: Problem[BandedPopulation]) -> list[Plan]:
     """Return the plan by bands and the exhaustive plan."""
-    return [_by_bands(problem), _exhaustive(problem)]
+    return [*looking_up(problem), *comparing(problem)]
 
 
 def named(problem: Problem[BandedPopulation], best: Callable[[Criterion], Plan]) -> Plan:
     """Return the plan of the method that the criterion names, even if it misses the recall."""
     criterion = problem.criterion
     if criterion.method == EXHAUSTIVE:
-        return _exhaustive(problem)
-    plan = _by_bands(problem)
+        return comparing(problem)[0]
+    (plan,) = looking_up(problem)
     if criterion.recall >= 1.0 and plan.recall < 1.0:
         raise OptionError(
             f"search='banding' cannot promise to find every document at"
@@ -93,7 +93,8 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
     )
 
 
-def _by_bands(problem: Problem[BandedPopulation]) -> Plan:
+def looking_up(problem: Problem[BandedPopulation]) -> list[Plan]:
+    """Return the plan by bands."""
     criterion, population = problem.criterion, problem.population
     curve, count = population.curve, population.count
     matching = criterion.matching
@@ -113,10 +114,11 @@ def _by_bands(problem: Problem[BandedPopulation]) -> Plan:
         bytes_per_document=population.bytes_of(curve.table_count),
     )  # fmt: skip
     pages = population.paging.pages_of(curve.table_count, 1)
-    return population.paging.charged(plan, pages=pages, measured=candidates)
+    return [population.paging.charged(plan, pages=pages, measured=candidates)]
 
 
-def _exhaustive(problem: Problem[BandedPopulation]) -> Plan:
+def comparing(problem: Problem[BandedPopulation]) -> list[Plan]:
+    """Return the plan that measures every signature."""
     criterion, population = problem.criterion, problem.population
     count = -(-population.count // 2) if population.is_swept else population.count
     cost = count * population.vector_bytes * SCANNED_BYTE_SECONDS
@@ -125,4 +127,4 @@ def _exhaustive(problem: Problem[BandedPopulation]) -> Plan:
         f"every stored signature is measured ({population.count} documents)",
         bytes_per_document=population.bytes_of(0),
     )  # fmt: skip
-    return population.paging.charged(plan, row_bytes=count * population.vector_bytes)
+    return [population.paging.charged(plan, row_bytes=count * population.vector_bytes)]

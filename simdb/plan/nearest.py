@@ -22,7 +22,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from simdb.core.bits import FINGERPRINT_BITS
-from simdb.core.options import BANDING, EXHAUSTIVE
 from simdb.core.reports import Plan
 from simdb.plan import bands, polytopes, tables
 from simdb.plan.bands import BandedPopulation
@@ -35,6 +34,7 @@ SIMILARITIES = tuple(percent / 100 for percent in range(99, 19, -1))
 GROWTH = 2.0
 
 CriterionAt = Callable[[float], Criterion]
+Plans = Callable[[Problem[Any]], list[Plan]]
 
 
 class NearestStep(NamedTuple):
@@ -62,8 +62,18 @@ def steps_by_similarity(
     `criterion_at(similarity)` makes a criterion that is even.  `step_seconds`: what a step costs
     beside its plan.
     """
-    found, scan = BY_SIMILARITY[type(population)](criterion_at, population, delays)
-    return Steps(tuple(doubling(found, scan, step_seconds)), scan)
+    comparing, looking_up = BY_SIMILARITY[type(population)]
+    every = replace(criterion_at(1.0), recall=1.0)
+    (scan,) = comparing(Problem(every, population, None, delays))
+    found = []
+    for similarity in SIMILARITIES:
+        problem = Problem(criterion_at(similarity), population, None, delays)
+        recall = problem.criterion.recall
+        able = [plan for plan in looking_up(problem) if plan.recall >= recall]
+        if recall >= 1.0 or not able:
+            break
+        found.append(NearestStep(problem.criterion, min(able, key=lambda plan: plan.cost_seconds)))
+    return Steps(tuple(doubling(found, scan.cost_seconds, step_seconds)), scan.cost_seconds)
 
 
 def steps_by_distance(
@@ -133,49 +143,16 @@ def worthwhile(costs: Sequence[float], scan_seconds: float, ended: Sequence[int]
     return chosen
 
 
-def _of_weights(
-    criterion_at: CriterionAt, population: Population, delays: Delays
-) -> tuple[list[NearestStep], float]:
-    """Return steps by cross-polytope tables; without them, by any tables or a filter."""
-    every = replace(criterion_at(1.0), recall=1.0)
-    (scan,) = tables.comparing(Problem(every, population, None, delays))
-    found = []
-    for similarity in SIMILARITIES:
-        problem = Problem(criterion_at(similarity), population, None, delays)
-        recall = problem.criterion.recall
-        if population.polytope_tables:
-            able = polytopes.plans(problem)
-        else:
-            able = [plan for plan in tables.plans(problem) if plan.recall >= recall]
-        if recall >= 1.0 or not able:
-            break
-        found.append(NearestStep(problem.criterion, min(able, key=lambda plan: plan.cost_seconds)))
-    return found, scan.cost_seconds
+def _of_weights(problem: Problem[Population]) -> list[Plan]:
+    """Return plans by cross-polytope tables; without them, by any tables or a filter."""
+    if problem.population.polytope_tables:
+        return polytopes.plans(problem)
+    return tables.plans(problem)
 
 
-def _of_bands(
-    criterion_at: CriterionAt, population: BandedPopulation, delays: Delays
-) -> tuple[list[NearestStep], float]:
-    """Return the one step of bands: the lowest similarity at which they reach the recall.
-
-    The look-up of all bands costs the same for each similarity.
-    """
-    problem = Problem(criterion_at(1.0), population, None, delays)
-    (scan,) = (plan for plan in bands.plans(problem) if plan.method == EXHAUSTIVE)
-    reached = [
-        criterion
-        for similarity in SIMILARITIES
-        if population.curve.reach(similarity) >= (criterion := criterion_at(similarity)).recall
-    ]
-    if not reached or reached[-1].recall >= 1.0:
-        return [], scan.cost_seconds
-    problem = replace(problem, criterion=reached[-1])
-    (plan,) = (plan for plan in bands.plans(problem) if plan.method == BANDING)
-    return [NearestStep(problem.criterion, plan)], scan.cost_seconds
-
-
-# For each population, the possible steps, and the seconds of a scan.
-BY_SIMILARITY: dict[type[Population | BandedPopulation], Any] = {
-    Population: _of_weights,
-    BandedPopulation: _of_bands,
+# For each population, what makes the plan of a scan, and what makes the plans of a step.  A look-up
+# of all bands costs the same for each similarity, so it is one step.
+BY_SIMILARITY: dict[type[Population | BandedPopulation], tuple[Plans, Plans]] = {
+    Population: (tables.comparing, _of_weights),
+    BandedPopulation: (bands.comparing, bands.looking_up),
 }

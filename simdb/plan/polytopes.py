@@ -87,10 +87,15 @@ def plans(problem: Problem[Population]) -> list[Plan]:
         return []
     if criterion.similarity is None or criterion.recall >= 1.0:
         return []
-    return [
-        _plan(problem, tables, found)
+    each = {
+        tables: thresholds(
+            population.polytope_runs, criterion.similarity, criterion.recall,
+            tables=tables, costs=EITHER if population.is_swept else SEEN,
+        )
         for tables in (population.polytope_tables, *population.gathered_tables)
-        if math.inf not in (found := _thresholds(criterion, population, tables))
+    }  # fmt: skip
+    return [
+        _plan(problem, tables, found) for tables, found in each.items() if math.inf not in found
     ]
 
 
@@ -135,15 +140,6 @@ def sign_limits(
 
 def _filter_loss(recall: float) -> float:
     return min(FILTER_LOSS, FILTER_PART * (1.0 - recall))
-
-
-def _thresholds(criterion: Criterion, population: Population, tables: int) -> list[float]:
-    """Return the threshold of each run with so many tables; infinite if there is none."""
-    assert criterion.similarity is not None
-    return thresholds(
-        population.polytope_runs, criterion.similarity, table_share(criterion.recall),
-        tables=tables, either=population.is_swept,
-    )  # fmt: skip
 
 
 def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> Plan:
@@ -238,25 +234,31 @@ def simulated() -> dict[tuple[str, int], list[list[float]]]:
     return found
 
 
-def universal(similarity: float, share: float, *, width: int, tables: int, either: bool) -> float:
+@lru_cache(4096)
+def universal(
+    similarity: float, share: float, *, width: int, tables: int, costs: str = SEEN
+) -> float:
     """Return the threshold that finds the share of documents at a similarity; infinite if unknown.
 
-    Rotations are independent, so a search of several tables misses what each of them misses.
+    `costs`: `SEEN`, `EITHER` or `MEETING`.  Rotations are independent, so a search of several
+    tables misses what each of them misses.
     """
-    return _universal(similarity, share, width, tables, EITHER if either else SEEN)
-
-
-def meeting(similarity: float, share: float, *, width: int, tables: int) -> float:
-    """Return the threshold with which a share of pairs look up a common header; see `universal`."""
-    return _universal(similarity, share, width, tables, MEETING)
+    (similarities,), (shares,) = simulated()["similarities", 0], simulated()["shares", 0]
+    cautious = min(similarity - SIMILARITY_CAUTION, similarities[-1])
+    of_one = 1.0 - (1.0 - share) ** (1.0 / tables)
+    if cautious < similarities[0] or of_one > shares[-1]:
+        return math.inf
+    at_similarity = [np.interp(of_one, shares, row) for row in simulated()[costs, width]]
+    return float(np.interp(cautious, similarities, at_similarity))
 
 
 def thresholds(
-    runs: Sequence[PolytopeRun], similarity: float, share: float, *, tables: int, either: bool
+    runs: Sequence[PolytopeRun], similarity: float, recall: float, *, tables: int, costs: str
 ) -> list[float]:
-    """Return the threshold for each run."""
+    """Return the threshold for each run, so that tables and the filter reach the recall."""
+    share = table_share(recall)
     return [
-        universal(similarity, share, width=run.width, tables=tables, either=either) for run in runs
+        universal(similarity, share, width=run.width, tables=tables, costs=costs) for run in runs
     ]
 
 
@@ -265,14 +267,3 @@ def probe_count(threshold: float, width: int) -> float:
     ((step,),), (known,) = simulated()["threshold_step", 0], simulated()["probes", width]
     at = threshold / step
     return float(np.exp(np.interp(at, np.arange(len(known)), np.log(known))))
-
-
-@lru_cache(4096)
-def _universal(similarity: float, share: float, width: int, tables: int, kind: str) -> float:
-    (similarities,), (shares,) = simulated()["similarities", 0], simulated()["shares", 0]
-    cautious = min(similarity - SIMILARITY_CAUTION, similarities[-1])
-    of_one = 1.0 - (1.0 - share) ** (1.0 / tables)
-    if cautious < similarities[0] or of_one > shares[-1]:
-        return math.inf
-    at_similarity = [np.interp(of_one, shares, row) for row in simulated()[kind, width]]
-    return float(np.interp(cautious, similarities, at_similarity))

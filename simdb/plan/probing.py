@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-import numpy as np
-
 from simdb.core import bits
 from simdb.core.errors import OptionError
 from simdb.core.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
@@ -27,9 +25,9 @@ from simdb.plan.problem import Criterion, Population, Problem, candidate_distanc
 from simdb.plan.recall import (
     FlipEvidence,
     Reach,
-    joined,
+    combined,
+    counts_of,
     least_reached,
-    mean_count,
     reach,
     recall_of,
 )
@@ -46,12 +44,15 @@ UNSEEN_PART = 0.1
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
-    """Return the plans with one table or several that reach the recall."""
-    return [
-        plan
-        for limit in candidate_distances(problem.criterion)
-        for plan in _by_probing(problem, limit)
-    ]
+    """Return the plans with one table or several that reach the recall.
+
+    None for queries without weights or recall 1.
+    """
+    criterion, population = problem.criterion, problem.population
+    if criterion.recall >= 1.0 or not criterion.is_weighted or population.count == 0:
+        return []
+    limits, known = candidate_distances(criterion), _evidence(problem)
+    return [plan for limit in limits for plan in _by_evidence(problem, limit, known)]
 
 
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
@@ -99,14 +100,6 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
     return ""
 
 
-def _by_probing(problem: Problem[Population], limit: int) -> list[Plan]:
-    """Return the plans by PSM and multi-probe; none for queries without weights or recall 1."""
-    criterion, population = problem.criterion, problem.population
-    if criterion.recall >= 1.0 or not criterion.is_weighted or population.count == 0:
-        return []
-    return _by_evidence(problem, limit, _evidence(problem))
-
-
 def _evidence(problem: Problem[Population]) -> FlipEvidence:
     """Return the pairs by which to plan: of a calibration, of a glimpse, or of the prior.
 
@@ -126,16 +119,8 @@ def _evidence(problem: Problem[Population]) -> FlipEvidence:
 @lru_cache(64)
 def _both(known: FlipEvidence, other: FlipEvidence) -> FlipEvidence:
     """Return the pairs of a sample, and other pairs for documents inserted since."""
-    count = len(known.pairs)
-    return replace(
-        known,
-        pairs=joined([known.pairs, other.pairs]),
-        distances=np.concatenate([known.distances, other.distances]),
-        origin=f"{known.origin}, and for documents inserted since, {other.origin}",
-        is_measured=False,
-        caution=max(known.caution, other.caution),
-        groups=(*known.kinds, *(each + count for each in other.kinds)),
-    )
+    origin = f"{known.origin}, and for documents inserted since, {other.origin}"
+    return combined(known, other, origin)
 
 
 def _has_much_unseen(problem: Problem[Population]) -> bool:
@@ -250,7 +235,8 @@ def _probing_plan(
     if probing.theta is None:
         headers = min(found.probes, float(len(masks) * 2**leading))
     else:
-        headers = mean_count(known, tuple(masks), header_bits=leading, theta=probing.theta)
+        counts = counts_of(known, tuple(masks), header_bits=leading, theta=probing.theta)
+        headers = float(counts.mean())
     pages = population.paging.pages_of(headers, entries)
     measured = scanned * share if criterion.similarity is not None else 0.0
     return population.paging.charged(plan, pages=pages, measured=measured)

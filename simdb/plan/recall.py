@@ -15,7 +15,7 @@ The bound takes the pairs as independent, so a sample should not have many pairs
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -122,6 +122,20 @@ def needs(pairs: SampledPairs, costs: U8, masks: Sequence[int], header_bits: int
 def recall_at(theta: int, needs: I64) -> float:
     """Return the share of pairs that are reached with theta; 1 if there are no pairs."""
     return float(np.count_nonzero(needs <= theta)) / len(needs) if len(needs) else 1.0
+
+
+def combined(one: FlipEvidence, other: FlipEvidence, origin: str) -> FlipEvidence:
+    """Return the pairs of both, of each of which the share must be reached, at the costs of one."""
+    count = len(one.pairs)
+    return replace(
+        one,
+        pairs=joined([one.pairs, other.pairs]),
+        distances=np.concatenate([one.distances, other.distances]),
+        origin=origin,
+        is_measured=False,
+        caution=max(one.caution, other.caution),
+        groups=(*one.kinds, *(each + count for each in other.kinds)),
+    )
 
 
 def recall_bound(theta: int, needs: I64, independent: int) -> float:
@@ -244,11 +258,7 @@ def reach(
         if least is None:
             return None
         theta = max(theta, least)
-    levels = known.pairs.levels[:COUNTED_QUERIES]
-    probes = sum(
-        count_sets(levels, known.costs, bits.header_mask(mask, header_bits), theta)
-        for mask in masks
-    )
+    probes = counts_of(known, masks, header_bits=header_bits, theta=theta)
     # A query beyond the cap finds less than the sample predicts.
     if np.mean(probes > CAP * len(masks)) > 1.0 - wanted:
         return None
@@ -285,13 +295,12 @@ def recall_of(
 
 
 @lru_cache(256)
-def mean_count(
-    known: FlipEvidence, masks: tuple[int, ...], *, header_bits: int, theta: int
-) -> float:
-    """Return how many headers of these tables cost a query of the sample at most `theta`."""
+def counts_of(known: FlipEvidence, masks: tuple[int, ...], *, header_bits: int, theta: int) -> I64:
+    """Return how many headers of these tables cost at most `theta`: int64[n], of some queries."""
     levels = known.pairs.levels[:COUNTED_QUERIES]
     headers = [bits.header_mask(mask, header_bits) for mask in masks]
-    return float(sum(count_sets(levels, known.costs, each, theta).mean() for each in headers))
+    counts = [count_sets(levels, known.costs, each, theta) for each in headers]
+    return np.asarray(np.sum(counts, axis=0), np.int64)
 
 
 def count_sets(levels: U8, costs: U8, header: int, theta: int) -> I64:

@@ -55,18 +55,14 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
 
     OptionError if no number is given and even `ROTATIONS_MAX` rotations miss the recall.
     """
-    criterion, population, calibration = (
-        problem.criterion,
-        problem.population,
-        problem.calibration,
-    )
+    criterion, population = problem.criterion, problem.population
     if not population.is_swept:
         raise OptionError(
             "search='rotation' finds all pairs: give it to find_all, to find_clusters with"
             " policy='connected', or to plan with pairs=True"
         )
     limit = candidate_distances(criterion)[0]
-    recalls, kind = _recalls(criterion, population, limit, calibration)
+    recalls, kind = _recalls(problem, limit)
     able = (count for count, recall in recalls.items() if recall >= criterion.recall)
     rotations = criterion.rotations or next(able, None)
     if rotations is None:
@@ -99,18 +95,17 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
     return ""
 
 
-def _recalls(
-    criterion: Criterion, population: Population, limit: int, calibration: Calibration | None
-) -> tuple[dict[int, float], str]:
+def _recalls(problem: Problem[Population], limit: int) -> tuple[dict[int, float], str]:
     """Return the share of pairs that each number of rotations finds, and the sample in words."""
+    population, calibration = problem.population, problem.calibration
     others = population.crowding * max(population.count - 2, 0)
     known = [calibration, None] if calibration and population.unseen else [calibration]
-    samples = [_sample(criterion, each, limit) for each in known]
+    samples = [_sample(problem.criterion, each, limit) for each in known]
     chances = [missed(left, right, others) for left, right, _ in samples]
-    recalls = {
-        count: 1.0 - max(float(np.mean(_all_missed(each, count))) for each in chances)
-        for count in range(1, ROTATIONS_MAX + 1)
-    }
+    recalls = {}
+    for count in range(1, ROTATIONS_MAX + 1):
+        amounts = rotation_amounts(count)
+        recalls[count] = 1.0 - max(float(each[amounts].prod(axis=0).mean()) for each in chances)
     return recalls, " or ".join(dict.fromkeys(kind for _, _, kind in samples))
 
 
@@ -133,11 +128,6 @@ def differing_pairs(count: int, distance: int, *, seed: int) -> tuple[U64, U64]:
     order = np.argsort(generator.random((count, FINGERPRINT_BITS)), axis=1)[:, :distance]
     flipped = np.uint64(1) << order.astype(np.uint64)
     return left, left ^ np.bitwise_or.reduce(flipped, axis=1)
-
-
-def _all_missed(chances: F64, rotations: int) -> F64:
-    found: F64 = np.prod(chances[rotation_amounts(rotations)], axis=0)
-    return found
 
 
 def _not_near(left: U64, right: U64, others: float) -> F64:

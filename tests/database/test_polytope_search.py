@@ -63,7 +63,7 @@ def test_a_query_finds_the_matches_that_its_threshold_reaches(made):
     similar = similarities_of(weights) >= np.float32(0.88)
     _, vectors = kernel.quantise(weights)
     limits = sign_limits(0.88, recall, KEY_SIGNS)
-    threshold = universal(0.88, table_share(recall), width=7, tables=TABLES, either=False)
+    threshold = universal(0.88, table_share(recall), width=7, tables=TABLES)
     bits = bits_of(weights).tolist()
     tag = (1 << 42) - 1
 

@@ -13,9 +13,12 @@ from simdb.plan.chance import (
 )
 from simdb.plan.polytopes import (
     ALL_SIGNS,
+    EITHER,
     KEY_SIGNS,
+    SEEN,
     probe_count,
     simulated,
+    table_share,
     thresholds,
     universal,
 )
@@ -40,10 +43,10 @@ def test_probes_rise_with_the_threshold_from_the_own_header(width):
 
 
 @over("width", WIDTHS)
-@over("either", [False, True])
-def test_a_universal_threshold_falls_with_more_tables(width, either):
+@over("costs", [SEEN, EITHER])
+def test_a_universal_threshold_falls_with_more_tables(width, costs):
     found = [
-        universal(0.88, 0.95, width=width, tables=tables, either=either) for tables in (1, 2, 4, 8)
+        universal(0.88, 0.95, width=width, tables=tables, costs=costs) for tables in (1, 2, 4, 8)
     ]
 
     assert found == sorted(found, reverse=True)
@@ -52,24 +55,25 @@ def test_a_universal_threshold_falls_with_more_tables(width, either):
 
 @over(("similarity", "share"), [(0.4, 0.9), (0.88, 0.9999)])
 def test_what_was_not_simulated_has_no_threshold(similarity, share):
-    assert universal(similarity, share, width=13, tables=1, either=False) == math.inf
+    assert universal(similarity, share, width=13, tables=1) == math.inf
 
 
 def test_every_run_has_the_threshold_of_its_headers():
     runs = [PolytopeRun(5000, 13), PolytopeRun(70, 7)]
 
-    found = thresholds(runs, 0.88, 0.9, tables=4, either=False)
+    found = thresholds(runs, 0.88, 0.9, tables=4, costs=SEEN)
 
-    assert found == [universal(0.88, 0.9, width=width, tables=4, either=False) for width in (13, 7)]
+    share = table_share(0.9)
+    assert found == [universal(0.88, share, width=width, tables=4) for width in (13, 7)]
 
 
-@over(("width", "either"), [(18, False), (7, True)])
-def test_to_ask_for_more_never_looks_less_far(width, either):
+@over(("width", "costs"), [(18, SEEN), (7, EITHER)])
+def test_to_ask_for_more_never_looks_less_far(width, costs):
     similarities = np.linspace(0.7, 0.99, 30)
     shares = np.linspace(0.5, 0.99, 25)
 
     found = np.array([
-        [universal(s, share, width=width, tables=4, either=either) for share in shares]
+        [universal(s, share, width=width, tables=4, costs=costs) for share in shares]
         for s in similarities
     ])  # fmt: skip
 

@@ -30,9 +30,9 @@ from simdb.plan import (
     Problem,
     SampledPairs,
     choose,
+    combined,
     copied,
     distances,
-    joined,
     least_reached,
     volatility,
 )
@@ -107,15 +107,12 @@ def glimpse(collection: Collection, problem: Problem[Population]) -> FlipEvidenc
     if pairs.query_count < PAIRED_LEAST:
         return found
     are_few = least_reached(criterion.recall, pairs.query_count, LIKELY) > pairs.query_count
-    groups = np.split(np.arange(len(found.pairs) + len(pairs)), [len(found.pairs)])
-    every = joined([found.pairs, pairs])
-    return replace(
-        found, pairs=every, groups=tuple(groups), confidence=LIKELY,
-        caution=CAUTION if are_few else found.caution,
-        # A pair from a wider criterion counts as if it were just within the real one.
-        distances=np.minimum(distances(every), criterion.distance),
-        origin=f"{found.origin}, and {len(pairs):,} stored pairs",
-    )  # fmt: skip
+    # A pair from a wider criterion counts as if it were just within the real one.
+    within = np.minimum(distances(pairs), criterion.distance)
+    stored = replace(found, pairs=pairs, distances=within)
+    every = combined(found, stored, f"{found.origin}, and {len(pairs):,} stored pairs")
+    caution = CAUTION if are_few else found.caution
+    return replace(every, confidence=LIKELY, caution=caution)
 
 
 def _drawn(collection: Collection, count: int, generator: np.random.Generator) -> U32:

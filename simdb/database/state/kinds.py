@@ -31,13 +31,14 @@ from simdb.database import state
 from simdb.database.state.view import FINGERPRINTS, GatheredTables, KeptParts, Kind, Sealed, View
 from simdb.plan import (
     ALL_SIGNS,
+    EITHER,
     KEY_SIGNS,
+    SEEN,
     Criterion,
     Permutations,
     PolytopeRun,
     Population,
     sign_limits,
-    table_share,
     thresholds,
 )
 from simdb.storage import (
@@ -116,7 +117,7 @@ def polytopes_without(view: View, source: Source, is_left_out: Bools) -> Any:
 
 
 def limits_of(state: SourcedView, criterion: Criterion, *, either: bool) -> PolytopeLimits:
-    """Return how far a search by similarity must go; `either`: see `thresholds`."""
+    """Return how far a search by similarity must go; `either`: see `EITHER`."""
     known = state.view.sealed.limits
     key = (criterion.similarity, criterion.floor, criterion.recall, either)
     found = known.get(key)
@@ -289,10 +290,8 @@ def _limits(view: View, source: Source, criterion: Criterion, either: bool) -> P
     similarity, least, recall = criterion.similarity, criterion.least, criterion.recall
     assert similarity is not None
     assert least is not None
-    each = thresholds(
-        polytope_runs(view, source), similarity, table_share(recall), tables=table_count(view),
-        either=either,
-    )  # fmt: skip
+    runs, costs = polytope_runs(view, source), EITHER if either else SEEN
+    each = thresholds(runs, similarity, recall, tables=table_count(view), costs=costs)
     signs = ALL_SIGNS if is_gathered(view) else KEY_SIGNS
     return PolytopeLimits(np.array(each, np.float32), least, sign_limits(least, recall, signs))
 

@@ -62,12 +62,13 @@ from simdb.database import (
 )
 from simdb.plan import (
     BLOCKS_MAX,
+    EITHER,
     FINGERPRINT_BYTES,
+    MEETING,
     Bands,
     bands_of,
     choose_tables,
     firm_distance,
-    meeting,
     odd_distance,
     probe_count,
     sign_limits,
@@ -416,7 +417,7 @@ def _by_vertices(
     share, within = 1.0 - EXCHANGE_SHARE * missed, 1.0 - (1.0 - EXCHANGE_SHARE) * missed
     best: tuple[float, int, float, float] | None = None
     for tables in range(1, TABLES_MAX + 1):
-        threshold = meeting(similarity, share, width=VERTEX_BITS, tables=tables)
+        threshold = universal(similarity, share, width=VERTEX_BITS, tables=tables, costs=MEETING)
         if math.isinf(threshold):
             continue
         copies = tables * probe_count(threshold, VERTEX_BITS)
@@ -732,7 +733,7 @@ def _looked_up(
 ) -> Iterator[Couples]:
     """Look every vector up; it is enough that one of two finds the other."""
     width = polytope_header_bits(len(vectors))
-    threshold = universal(similarity, table_share(recall), width=width, tables=TABLES, either=True)
+    threshold = universal(similarity, table_share(recall), width=width, tables=TABLES, costs=EITHER)
     tables = kernel.Polytopes(
         vectors.shape[1],
         [(0, vectors)],
