@@ -494,12 +494,14 @@ static int32_t first_theta(const struct ranking *ranking, size_t cap, unsigned d
     return chosen < TRIALS ? step * ((int32_t)chosen + 1) : -1;
 }
 
-/* Sets grow by the dearest bits first, so that they stay few, if it is known from the first what
+/* Enumerate the first `cap` sets, however many.
+
+   Sets grow by the dearest bits first, so that they stay few, if it is known from the first what
    they may cost; else by the cheapest.  As soon as there are `cap` sets, none that is dearer than
    all of them is among the first; more bits only add sets. */
-static size_t flip_first(const struct search_flips *flips, const uint8_t *levels,
-                         const uint8_t *order, unsigned width, unsigned distance, uint64_t *sets,
-                         int32_t *limit)
+static size_t enumerate_first(const struct search_flips *flips, const uint8_t *levels,
+                              const uint8_t *order, unsigned width, unsigned distance,
+                              uint64_t *sets, int32_t *limit)
 {
     struct ranking ranking;
     struct allowance allowed = {(uint64_t)sized_bound(SEARCH_THETA_MAX),

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "candidates.h"
+
 /* A key, and which others are near: those that differ in at most `most` of the bits `counted`. */
 struct search_wanted {
     uint64_t key;
@@ -163,13 +165,13 @@ struct search_kernel {
     size_t (*flip)(const struct search_flips *flips, const uint8_t *levels, const uint8_t *order,
                    unsigned width, uint64_t *sets, int32_t *limit);
 
-    /* Enumerate the first `flips->cap` sets of at most `distance` bits in the order of VOSH
-       (vosh.h), the empty set first and the others in any order, in the same form.  Bits of equal
-       cost are ranked as they lie in the header.  `limit` becomes the most that one of them
-       costs. */
-    size_t (*flip_first)(const struct search_flips *flips, const uint8_t *levels,
-                         const uint8_t *order, unsigned width, unsigned distance, uint64_t *sets,
-                         int32_t *limit);
+    /* Enumerate the first `flips->cap` sets of at most `candidates->distance` bits in the order of
+       VOSH (vosh.h), the empty set first and the others in any order, in the same form.  Bits of
+       equal cost are ranked as they lie in the header.  No set costs more than what `limit`
+       becomes.  The candidates are for the same cap, or none. */
+    size_t (*flip_first)(const struct search_flips *flips,
+                         const struct search_candidates *candidates, const uint8_t *levels,
+                         const uint8_t *order, unsigned width, uint64_t *sets, int32_t *limit);
 
     /* Write the levels of the first 64 of `dimensions` weights of each of `count` rows. */
     void (*level_floats)(const float *weights, size_t count, size_t dimensions, uint8_t *levels);

@@ -5,6 +5,7 @@
 
 #if CPU_HAS_VECTORS
 
+#include "choose.h"
 #include "flip.h"
 #include "kernel.h"
 #include "key.h"

@@ -6,7 +6,8 @@ enum {
     AHEAD = 16,   /* gathered probes between the request for memory and its use */
     BLOCK = 256,  /* queries whose dearer sets wait for what the cheaper sets find */
     CROWDED = 12, /* keys for each header, from which on gathering the probes pays */
-    FEW = 8       /* queries; with fewer, waiting takes longer than probing for all sets */
+    FEW = 8       /* queries; with fewer, waiting takes longer than probing for all sets, and
+                     finding candidates longer than they save */
 };
 
 /* The state of one call of search_probe. */
@@ -14,6 +15,7 @@ struct flipping {
     struct search_probing probing;
     const struct search_volatility *volatility;
     const struct search_probe_scratch *scratch;
+    struct search_candidates candidates; /* if sets are taken in order */
 };
 
 /* Part of a table: its runs whose headers have one width. */
@@ -144,8 +146,8 @@ static size_t flip(struct flipping *flipping, const struct part *part, uint32_t 
     size_t count;
 
     if (volatility->is_ordered)
-        return search_kernel->flip_first(&volatility->flips, levels, order, part->width,
-                                         flipping->probing.request->distance, sets, limit);
+        return search_kernel->flip_first(&volatility->flips, &flipping->candidates, levels, order,
+                                         part->width, sets, limit);
     count = search_kernel->flip(&volatility->flips, levels, order, part->width, sets, limit);
 
     if (limits == NULL)
@@ -359,6 +361,10 @@ void search_probe(const struct search_tables *tables, const struct search_reques
 
     flipping.volatility = volatility;
     flipping.scratch = scratch;
+    if (volatility->is_ordered)
+        search_find_candidates(&flipping.candidates,
+                               request->count < FEW ? 0 : volatility->flips.cap,
+                               request->distance);
     search_begin(&flipping.probing, tables, request, scratch->done, found);
     search_scan_column(&flipping.probing, &tables->delta, request->queries, NULL,
                        request->count);

@@ -11,13 +11,14 @@ from simdb.core import kernel
 from simdb.core.bits import ALL_BITS
 
 NO_ENTRIES = oracle.pair([])
+FEW = 8  # queries, from which on sets are chosen among candidates
 
 
-def every_header(search, width):
-    """Make a table that has each header of `width` bits once, by ordinal."""
-    headers = np.arange(1 << width, dtype=np.uint64)
+def every_header(search, width, step=1):
+    """Make a table that has every header of `width` bits, or one of `step`, once, by ordinal."""
+    headers = np.arange(0, 1 << width, step, dtype=np.uint64)
     keys = headers << np.uint64(64 - width)
-    directory = np.arange((1 << width) + 1, dtype=np.uint32)
+    directory = np.searchsorted(headers, np.arange((1 << width) + 1)).astype(np.uint32)
     table = (keys, headers.astype(np.uint32), directory)
     return search.Tables([ALL_BITS], [[table]], NO_ENTRIES, None)
 
@@ -46,6 +47,8 @@ KINDS = {
     "equal": np.full(256, 3),
     "free": np.zeros(256),
     "free, then dear": (np.arange(256) > 99) * 200,
+    "dear": 120 + np.arange(256) % 135,
+    "dear beyond some": np.arange(256) % 9 * 31,
     "few": np.where(np.arange(256) < 30, np.arange(256), probes.NEVER),
     "none": np.full(256, probes.NEVER),
 }
@@ -55,14 +58,26 @@ KINDS = {
 @over(("width", "distance"), [(12, 3), (12, 64), (9, 2), (7, 1), (5, 0), (3, 3), (1, 2), (0, 3)])
 def test_the_first_sets_are_those_of_the_heap(search, kind, width, distance):
     tables, costs = every_header(search, width), KINDS[kind].astype(np.uint8)
-    levels = np.random.default_rng(width).integers(0, 256, (3, 64)).astype(np.uint8)
+    levels = np.random.default_rng(width).integers(0, 256, (FEW + 1, 64)).astype(np.uint8)
 
-    for cap in (1, 2, 5, 12, 20, 33, 200, 5000):
+    for cap in (1, 2, 5, 12, 20, 31, 33, 200, 5000):
         expected = [first_headers(row, costs, width, cap, distance) for row in levels]
+        assert flipped(tables, levels, costs, cap, distance) == expected
+        assert flipped(tables, levels[:3], costs, cap, distance) == expected[:3]
+
+
+@over("distance", [1, 2, 3, 4, 64])
+@over("kind", ["tied", "free", "free, then dear", "dear beyond some"])
+def test_however_many_sets_are_few_they_are_those_of_the_heap(search, kind, distance):
+    tables, costs = every_header(search, 10), KINDS[kind].astype(np.uint8)
+    levels = np.random.default_rng(distance).integers(0, 256, (2 * FEW, 64)).astype(np.uint8)
+
+    for cap in range(1, 36):
+        expected = [first_headers(row, costs, 10, cap, distance) for row in levels]
         assert flipped(tables, levels, costs, cap, distance) == expected
 
 
-@over("cap", [1, 3, 8, 15, 20, 40, 47, 70, 300])
+@over("cap", [1, 3, 8, 15, 20, 22, 23, 31, 40, 47, 70, 300])
 def test_the_first_sets_of_likely_costs_are_those_of_the_heap(search, cap):
     tables = every_header(search, 14)
     levels = probes.random_levels(cap, 150)
@@ -70,3 +85,22 @@ def test_the_first_sets_of_likely_costs_are_those_of_the_heap(search, cap):
 
     expected = [first_headers(row, costs, 14, cap, 3) for row in levels]
     assert flipped(tables, levels, costs, cap, 3) == expected
+
+
+@over("cap", [2, 5, 15, 22, 23, 31, 32, 60])
+def test_the_first_match_is_the_same_whatever_the_variant(search, cap):
+    tables, costs = every_header(search, 14, step=3), probes.cost_table(cap, 90)
+    levels = probes.random_levels(cap, 150)
+
+    def found():
+        offsets, ordinals, _ = tables.probe(
+            np.full(len(levels), 1 << 50, np.uint64), levels, costs=costs, theta=None, cap=cap,
+            distance=3, first=True, after=None, tables=None,
+        )  # fmt: skip
+        return offsets.tolist(), ordinals.tolist()
+
+    answer, variant = found(), search.select("scalar")
+    expected = found()
+    search.select(variant)
+    assert answer == expected
+    assert len(answer[1]) > 0
