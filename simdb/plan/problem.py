@@ -186,6 +186,7 @@ class Population:
     paging: Paging = ALL_IN_MEMORY
     glimpse: FlipEvidence | None = None  # a sample of this collection, if there is no better one
     gathered_share: float = 1.0  # documents in tables that are made, over those looked up there
+    is_cut: bool = False  # beside the one stored table, those of the usual cut are in memory
 
     def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "Population":
         """Return the same tables with `count` documents in one run, all in memory.
@@ -194,7 +195,7 @@ class Population:
         """
         return replace(
             self, count=count, directory_bits=directory_bits, unseen=0, delta_count=0,
-            polytope_runs=(PolytopeRun(count, polytope_bits),), paging=ALL_IN_MEMORY,
+            polytope_runs=(PolytopeRun(count, polytope_bits),), paging=ALL_IN_MEMORY, is_cut=False,
         )  # fmt: skip
 
     def check(self, criterion: Criterion) -> None:

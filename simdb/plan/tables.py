@@ -34,6 +34,7 @@ from simdb.plan.chance import (
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
 from simdb.plan.polytopes import Polytopes
 from simdb.plan.problem import (
+    ALL_IN_MEMORY,
     FINGERPRINT_BYTES,
     Criterion,
     Population,
@@ -92,8 +93,7 @@ def swept_masks(masks: Sequence[int]) -> Sequence[int]:
 
 def plans(problem: Problem[Population]) -> list[Plan]:
     """Return the plans that compare all documents, and those that look up headers in tables."""
-    problem = _as_walked(problem)
-    return [*comparing(problem), *looking_up(problem)]
+    return [*comparing(problem), *looking_up(_as_walked(problem))]
 
 
 def comparing(problem: Problem[Population]) -> list[Plan]:
@@ -123,11 +123,12 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     that is less work.  If no number of flips reaches the recall of a similarity, return the plan
     with the best recall.
     """
-    problem = _as_walked(problem)
-    criterion, population = problem.criterion, problem.population
+    criterion = problem.criterion
     if criterion.method == EXHAUSTIVE:
         return comparing(problem)[0]
-    exact = _exact(problem)
+    if problem.population.is_swept or _exact(problem) is not None:
+        problem = _as_walked(problem)
+    population, exact = problem.population, _exact(problem)
     if exact is not None:
         return exact
     if criterion.distance is not None:
@@ -161,11 +162,13 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
 
 
 def _as_walked(problem: Problem[Population]) -> Problem[Population]:
-    """Return the problem with the tables of `swept_masks` if it is to find all pairs."""
+    """Return the problem with the tables of `swept_masks` if they are made, as for all pairs."""
     population = problem.population
-    if not population.is_swept or population.tables > 1:
+    if not (population.is_swept or population.is_cut) or population.tables > 1:
         return problem
-    walked = replace(population, blocks=USUAL_BLOCKS, leading=USUAL_LEADING, crowds=())
+    walked = replace(
+        population, blocks=USUAL_BLOCKS, leading=USUAL_LEADING, crowds=(), paging=ALL_IN_MEMORY
+    )
     return replace(problem, population=walked)
 
 

@@ -34,11 +34,15 @@ Given = tuple[float | None, int | None, float | None, SearchLike | None]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is remembered for a question: its criterion, the plan, and the method of the plan."""
+    """What is remembered for a question: its criterion, the plan, and the method of the plan.
+
+    `saving`: see `State.saving`.
+    """
 
     criterion: Criterion
     plan: Plan
     method: Method
+    saving: float
 
 
 class OneQuery(NamedTuple):
@@ -178,9 +182,9 @@ def prepare(state: State, given: Given, sketches: Sketches, document_state: int)
         known: Prepared | None = plans.prepared.get(key)
     except TypeError:
         known = None  # a value that cannot be a key is refused below
-    if known is None:
+    if known is None or (known.saving and state.plan_of(known.criterion, 1) is not known.plan):
         known = _prepared(state, criterion_of(state.store.options, sketches, Question(*given)))
-        plans.prepare(key, known)
+        state.view.plans.prepare(key, known)
     return known
 
 
@@ -253,7 +257,8 @@ def _prepared(state: State, criterion: Criterion) -> Prepared:
     plan = state.plan(criterion)
     # If all documents are compared and do not fit into memory, they are searched in chunks.
     is_fast = plan.method != EXHAUSTIVE or not plan.page_reads
-    return Prepared(criterion, plan, method_of(state, plan) if is_fast else Method())
+    method = method_of(state, plan) if is_fast else Method()
+    return Prepared(criterion, plan, method, state.saving(criterion))
 
 
 def _as_batch(

@@ -69,8 +69,8 @@ class Collection(Protocol):
     def vectors(self, ordinals: U32 | None = None) -> Any:
         """Return the volatility vectors."""
 
-    def tables(self) -> Any:
-        """Return the tables."""
+    def tables(self, flips: tuple[int, ...] = ()) -> Any:
+        """Return the tables that a plan with these flips looks up."""
 
     def scanned(self) -> Any:
         """Return tables whose fingerprints can all be compared with each query."""
@@ -145,7 +145,7 @@ def _pairs(
     assert criterion.distance is not None
     limit = min(criterion.distance + (WIDER if flips is None else 0), FINGERPRINT_BITS)
     bits = fingerprints_of(weights)
-    tables = collection.scanned() if flips is None else collection.tables()
+    tables = collection.scanned() if flips is None else collection.tables(flips)
     places, ordinals = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
     for start in range(0, len(bits), PART):
         part = bits[start : start + PART]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -39,6 +40,7 @@ from simdb.plan import (
     PolytopeRun,
     Population,
     sign_limits,
+    swept_masks,
     thresholds,
 )
 from simdb.storage import (
@@ -62,6 +64,10 @@ if TYPE_CHECKING:
 # each search takes some time whatever the tables.  A key and an ordinal are an entry.
 GATHERED_BYTES = 1 << 30
 GATHERED_AT_ONCE = 3
+# So much memory may the tables of the usual cut take, and no more than this part of all.
+MADE_BYTES = 1 << 30
+MADE_PART = 4
+MADE_SECONDS = 50e-9  # making one entry of such a table
 # At a low similarity more tables need fewer probes in all; the kernel has rotations for so many.
 GATHERED_TABLES = (8, 16)
 # The keys of so many documents are made by one thread at a time, and so many are written over.
@@ -399,6 +405,69 @@ def kind_of(options: Options) -> Kind:
     return FingerprintKind(options)
 
 
+class CutTables:
+    """The tables of the usual cut of a database with one header table, made in memory.
+
+    A look-up by distance in the one table flips many bits.  Once exact look-ups could have saved
+    more seconds than making four tables takes, they are made.  Runs never change, and most of them
+    are in many views, so the tables of each run are kept as long as the run is.
+    """
+
+    def __init__(self, masks: Sequence[int]) -> None:
+        """Start without tables; `masks`: the leading bits of each."""
+        self._masks = masks
+        self._of_runs: WeakKeyDictionary[Run, list[Table]] = WeakKeyDictionary()
+        self._making = Lock()
+        self._saved = 0.0
+
+    def are_made(self, view: View) -> bool:
+        """Return whether the tables of all runs of a view are there."""
+        return bool(view.runs) and all(run in self._of_runs for run in view.runs)
+
+    def make(self, state: SourcedView, saved: float) -> bool:
+        """Make the tables of all runs if they pay and fit into memory; return whether it has.
+
+        Look-ups could have saved `saved` more seconds.
+        """
+        self._saved += saved
+        missing = [run for run in state.view.runs if run not in self._of_runs]
+        entries = len(self._masks) * sum(run.info.entry_count for run in missing)
+        if self._saved < MADE_SECONDS * entries:
+            return False
+        self._saved = 0.0
+        size = len(self._masks) * state.view.sealed.entry_count * ENTRY_BYTES
+        is_small = size <= min(MADE_BYTES, state.source.memory_bytes // MADE_PART)
+        for run in missing if is_small else ():
+            self.of_run(run, state)
+        return is_small
+
+    def of_run(self, run: Run, state: SourcedView) -> list[Table]:
+        """Return the tables of one run; they are made if they are not there."""
+        with self._making:
+            if run not in self._of_runs:
+                self._of_runs[run] = self._made(run, state)
+            return self._of_runs[run]
+
+    def over(self, state: SourcedView) -> Any:
+        """Return the tables of a view, ready for look-up; they are made if they are not there."""
+        view = state.view
+        if view.sealed.cut is None:
+            runs = [self.of_run(run, state) for run in view.runs]
+            view.sealed.cut = kernel.Tables(self._masks, runs, NO_DOCUMENTS, None, view.windows)
+        return view.sealed.cut.over((view.delta.searchable, view.delta.ordinals), view.dead)
+
+    def _made(self, run: Run, state: SourcedView) -> list[Table]:
+        parts = [run.searchable(number, state.source) for number in range(run.segment_count)]
+        words, ordinals = (np.concatenate([part[at] for part in parts]) for at in (0, 1))
+        width, found = header_bits(len(words), state.source.header_offset), []
+        for mask in self._masks:
+            keys = np.empty_like(words)
+            kernel.permute(words, mask, keys)
+            table = sorted_table(keys, ordinals)  # other threads of this verb may wait for it
+            found.append(make_table(table.keys, table.ordinals, width, is_sorted=True))
+        return found
+
+
 class FingerprintKind:
     """The kind of a database whose options name a `Simhash`."""
 
@@ -409,6 +478,7 @@ class FingerprintKind:
         """Take the block permutations from the options."""
         self.keying = Permutations(options.blocks, options.leading, options.polytope_count)
         self.masks = self.keying.masks
+        self.cut = CutTables(swept_masks(self.masks)) if len(self.masks) == 1 else None
         self._options = options
         # Runs never change, and most of them are in many views.
         self._crowds_of_runs: WeakKeyDictionary[Run, tuple[float, ...]] = WeakKeyDictionary()
@@ -450,6 +520,9 @@ class FingerprintKind:
             gathered_tables(view, source) if is_swept else (),
             (swept_runs if is_swept else polytope_runs)(view, source),
             len(view.delta.ordinals),
+            is_cut=criterion.similarity is None
+            and self.cut is not None
+            and self.cut.are_made(view),
         )
 
     def empty_population(self, *, has_weights: bool) -> Population:

@@ -226,6 +226,7 @@ class SignatureKind:
 
     stores = SIGNATURES
     equal_option = "--similarity 1"
+    cut = None
 
     def __init__(self, options: Options) -> None:
         """Take the bands from the options, which must be `settled`."""

@@ -33,7 +33,7 @@ from simdb.core.options import Options
 from simdb.core.reports import Plan
 from simdb.database.state.glimpse import glimpse
 from simdb.database.state.staged import Known, Staged
-from simdb.database.state.view import Kind, View
+from simdb.database.state.view import KeptPlans, Kind, View
 from simdb.plan import (
     BandedPopulation,
     Calibration,
@@ -282,9 +282,17 @@ class State:
         stored = records.read_features(self.source, ordinals[:count])
         return joined_ragged([stored, staged.of(ordinals[count:])]) or NO_FEATURES
 
-    def tables(self) -> Any:
-        """Return the tables, ready for look-up; their class depends on the kind of database."""
+    def tables(self, flips: tuple[int, ...] = ()) -> Any:
+        """Return the tables, ready for look-up; their class depends on the kind of database.
+
+        `flips`: of the plan that looks up, which tells its tables of the usual cut from those that
+        are stored.
+        """
         view = self.view
+        if len(flips) > 1 and view.kind.cut is not None:
+            if view.cut is None:
+                view.cut = view.kind.cut.over(self)
+            return view.cut
         if view.tables is None:
             view.tables = view.kind.make_tables(view, self.source)
         return view.tables
@@ -419,6 +427,24 @@ class State:
             else:
                 view.plans.keep(criterion, plan)
         return plan
+
+    def plan_of(self, criterion: Criterion, queries: int) -> Plan:
+        """Return the plan for so many queries, for which tables are made in memory if that pays."""
+        view, saved = self.view, queries * self.saving(criterion)
+        if saved and view.kind.cut.make(self, saved):
+            view.plans = KeptPlans(view.extent, view.calibration, view.plans)
+        return self.plan(criterion)
+
+    def saving(self, criterion: Criterion) -> float:
+        """Return the seconds that the tables of the usual cut would save an exact query."""
+        plan, savings = self.plan(criterion), self.view.plans.savings
+        if self.view.kind.cut is None or criterion.similarity is not None or plan.probing:
+            return 0.0
+        if criterion not in savings:
+            problem = self._problem(criterion, is_swept=False)
+            best = choose(replace(problem, population=replace(problem.population, is_cut=True)))
+            savings[criterion] = max(plan.cost_seconds - best.cost_seconds, 0.0)
+        return savings[criterion]
 
     def population(
         self, criterion: Criterion, *, is_swept: bool = False

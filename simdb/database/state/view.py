@@ -80,6 +80,8 @@ class KeptPlans:
         self._extent = extent
         self._calibration = calibration
         self.of_criteria: dict[Criterion, Plan] = {}
+        # Seconds that a query would save if there were the tables of the usual cut.
+        self.savings: dict[Criterion, float] = {}
         # Samples of the collection, with the number of documents that it had.
         self.glimpses: dict[Criterion, tuple[int, FlipEvidence | None]] = {}
         if earlier is not None and earlier._calibration is calibration:
@@ -100,6 +102,7 @@ class KeptPlans:
     def keep(self, criterion: Criterion, plan: Plan) -> None:
         """Keep the plan for a criterion."""
         _make_room(self.of_criteria)
+        _make_room(self.savings)
         self.of_criteria[criterion] = plan
 
     def prepare(self, key: Any, prepared: Any) -> None:
@@ -190,6 +193,7 @@ class Sealed:
         self.parts = ColumnParts.of_runs(self.runs, segment)
         self.tables: Any = None  # ready for look-up
         self.scanned: Any = None  # the columns of fingerprints, ready to be compared
+        self.cut: Any = None  # the tables of the usual cut; see `CutTables`
         self.ids: SealedIds | None = None
         # Some of the cross-polytope tables of all runs in one; see `gathered`.
         self.gathered: GatheredTables | None = None
@@ -257,6 +261,7 @@ class View:
             self.plans = kept.plans
         self.swept_plans: dict[Criterion, Plan] = {}
         self.tables: Any = None
+        self.cut: Any = None
         self.polytopes: Any = None
         self.id_tables: Any = None
         self.passages: Passages | None = None
@@ -341,6 +346,10 @@ class Kind(Protocol):
     @property
     def masks(self) -> Sequence[int]:
         """One mask for each table: the bits that lead its keys."""
+
+    @property
+    def cut(self) -> Any:
+        """The `CutTables` of a database with one header table; None for others."""
 
     @property
     def equal_option(self) -> str:

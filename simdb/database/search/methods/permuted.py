@@ -63,7 +63,7 @@ def search_one(
 
 def search_bits(state: State, bits: int, plan: Plan, first: int) -> list[tuple[int, int]] | None:
     """Return ordinals and distances of the matches of one fingerprint; None if there are many."""
-    found: list[tuple[int, int]] | None = state.tables().lookup_one(
+    found: list[tuple[int, int]] | None = state.tables(plan.table_flips).lookup_one(
         bits, plan.distance, plan.table_flips, first, MANY
     )
     return found
@@ -124,6 +124,8 @@ def find_neighbours(
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
     """Yield the tables that a plan reads; see `tables_read`."""
+    if len(plan.table_flips) > len(state.kind.masks):  # those of the usual cut
+        return iter(state.kind.cut.of_run(run, state))
     read = tables_read(
         tuple(state.kind.masks), plan.table_flips, distance=plan.distance,
         directory_bits=run.table(0, state.source).width,
@@ -135,7 +137,9 @@ def find_probe(
     state: State, criterion: Criterion, plan: Plan, query: PairMember, stored: PairMember
 ) -> Probe | None:
     """Return the first probe that reaches a stored document."""
-    return probe_of(plan, query.bits, stored.bits, state.kind.masks)
+    is_cut = len(plan.table_flips) > len(state.kind.masks)
+    masks = swept_masks(state.kind.masks) if is_cut else state.kind.masks
+    return probe_of(plan, query.bits, stored.bits, masks)
 
 
 def probe_of(plan: Plan, query: int, stored: int, masks: Sequence[int]) -> Probe | None:
@@ -153,7 +157,7 @@ def probe_of(plan: Plan, query: int, stored: int, masks: Sequence[int]) -> Probe
 def _candidates(
     state: State, sketches: Sketches, plan: Plan, first: int, after: After
 ) -> Candidates:
-    found: Candidates = state.tables().lookup(
+    found: Candidates = state.tables(plan.table_flips).lookup(
         sketches.bits, distance=plan.distance, flips=plan.table_flips, first=first, after=after
     )
     return found
