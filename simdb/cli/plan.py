@@ -89,7 +89,8 @@ def plan(
         raise simdb.OptionError("--pairs needs a database; give DB")
     if documents is None:
         raise simdb.OptionError("plan needs either DB or --documents N")
-    options = simdb.Options(sketch=make_sketch(sketch), **given)
+    stored = _stored_weights(None if weights else weights, is_minhash=MINHASH in sketch)
+    options = simdb.Options(sketch=make_sketch(sketch | stored), **given)
     question = Question(**wanted.criterion)
     found = plan_without_database(
         options, documents, question, has_weights=weights is not False, memory=given_memory(memory)
@@ -167,12 +168,12 @@ def _speed(seconds: float) -> dict[str, Any]:
 
 
 def _stored_weights(volatility: bool | None, *, is_minhash: bool) -> dict[str, bool]:
-    """Return the setting of a sketch that --volatility means, if it was given."""
+    """Return the setting of a sketch that --volatility or --no-weights means, if it was given."""
     if volatility is None:
         return {}
     if is_minhash:
         raise simdb.OptionError(
-            "--volatility and --no-volatility work only with fingerprints; leave them or --minhash"
-            " out"
+            "--volatility, --no-volatility and --no-weights work only with fingerprints; leave"
+            " them or --minhash out"
         )
     return {"store_volatility": volatility}

@@ -65,7 +65,7 @@ class Plan:
     `choice`: why this plan is better than the others, in words; `considered` has all, best first.
     `smallest`: for a number of documents and a distance, the plan by PSM in a database of one table
     without weights; its `choice` says how much memory that saves, and when it is the right one.
-    None if PSM cannot answer the question, or the database is of that kind.
+    None if PSM cannot answer the question, or the tables by distance are no larger, as by default.
     """
 
     method: str
@@ -161,8 +161,9 @@ class Statistics:
     documents that are in no run yet.
     `file_bytes`: the file on disk.  `live_bytes`: its pages in use.  `map_bytes`: the size to which
     the file can grow before the map must grow.
-    `section_bytes`: the bytes of stored values by sub-database.  "table/NN" has the keys, the
-    ordinals and the directories of one table, and "polytope/NN" those of a cross-polytope table.
+    `section_bytes`: the bytes of stored values by sub-database.  "table/NN" has the keys (or
+    tags), the ordinals and the directories of one table, and "polytope/NN" those of a
+    cross-polytope table.
     The directory of a table says where the keys with each header begin; it is the header table that
     PSM looks up.
     `largest_group`: the most documents that share one fingerprint.

@@ -22,7 +22,7 @@ def filled(simdb_run, write_lines):
 
 
 def test_a_plan_without_a_database_lists_other_plans(simdb_run):
-    ran = simdb_run("plan", "--documents", "8e9", "--blocks", 4, "--distance", 3, "--no-weights")
+    ran = simdb_run("plan", "--documents", "8e9", "--distance", 3, "--no-weights")
 
     row = ran.rows[0]
     assert (ran.code, row["method"], row["tables"]) == (0, "bphs", 4)
@@ -30,6 +30,15 @@ def test_a_plan_without_a_database_lists_other_plans(simdb_run):
     assert "cheapest" in row["choice"]
     times = [way["microseconds"] for way in row["considered"] if way["recall"] == 1.0]
     assert times == sorted(times)
+
+
+def test_a_plan_without_weights_is_of_the_four_tables_of_a_database_without_them(simdb_run):
+    row = simdb_run("plan", "--documents", "1e8", "--no-weights").rows[0]
+    refused = simdb_run("plan", "--documents", "1e8", "--no-weights", "--minhash")
+
+    assert (row["method"], row["tables"], row["distance"]) == ("bphs", 4, 3)
+    assert refused.code == 2
+    assert "--no-weights work only with fingerprints" in refused.notes
 
 
 def test_a_plan_without_a_database_takes_options_of_a_database(simdb_run):

@@ -78,6 +78,35 @@ def test_a_search_by_name_finds_its_share_of_edits_and_of_accidents(world, recal
     assert plan.probes <= {"edits": 15, "accidents": 60}[name]
 
 
+def crowd(generator):
+    """Documents around one centre: any bits differ, whatever their weights."""
+    centre = generator.laplace(size=128)
+    weights = centre + 0.4 * generator.laplace(size=(STORED + ASKED, 128))
+    return weights[:STORED], weights[STORED:]
+
+
+@pytest.mark.parametrize("kind", [edits, crowd])
+def test_without_stored_weights_a_crowd_is_found_and_edits_go_by_the_prior(kind):
+    """Of a crowd .79 were found where .95 were asked, since nothing told it from edits."""
+    stored, asked = kind(np.random.default_rng(5))
+    sketch = simdb.Simhash(store_volatility=False)
+    options = simdb.Options(sketch=sketch, blocks=1, leading=1, header_offset=0)
+    with simdb.open(None, options=options) as database:
+        database.insert_many(range(STORED), fingerprints(stored))
+        database.compact()
+        every = database.query_many(fingerprints(asked), distance=6, recall=1.0)
+
+        found = database.query_many(fingerprints(asked), distance=6, search="psm")
+        reason = database.plan(distance=6, search="psm").reason
+
+    matched = int(np.count_nonzero(np.diff(every.offsets)))
+    reached = math.floor(len(found.ordinals) / len(every.ordinals) * matched)
+    assert matched > 500
+    assert chance_of(reached, matched, 0.95) >= CHANCE
+    assert ("stored pairs without weights" in reason) == (kind is crowd)
+    assert ("the prior alone" in reason) == (kind is edits)
+
+
 def glimpse_of(database, distance, *, noise=None):
     criterion = Criterion(None, distance, 0.95, "psm", is_weighted=True)
     if noise is not None:

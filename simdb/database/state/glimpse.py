@@ -5,7 +5,8 @@ documents are changed as edits might change them (`plan.copied`), and one sees w
 fall.  Where many documents are near by accident, any bits flip.  So the same documents are also
 looked up as they are, by the cheapest exact plan, as many of them as a fixed budget of work allows.
 A plan must reach its recall in each of the two groups, so that it holds for edited queries and for
-new documents of the same kind.
+new documents of the same kind.  Documents without stored weights are looked up, too: of these pairs
+nobody knows how likely each flip was, so every bit counts as equally likely to flip.
 
 A calibration does more: it takes documents like the queries, and more of them.
 """
@@ -15,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from simdb.core.arrays import WEIGHTED, sorted_unique
+from simdb.core.arrays import BARE, WEIGHTED, sorted_unique
 from simdb.core.bits import FINGERPRINT_BITS, is_set
 from simdb.core.dtypes import F64, U8, U32, Array
 from simdb.core.options import AUTO, BPHS
@@ -56,6 +57,10 @@ class Collection(Protocol):
     """The stored documents, as a state gives them."""
 
     @property
+    def width(self) -> int:
+        """Bytes of a stored volatility vector; 0 if none are stored."""
+
+    @property
     def next_ordinal(self) -> int:
         """One more than the largest ordinal."""
 
@@ -77,7 +82,9 @@ class Collection(Protocol):
 
 
 def glimpse(collection: Collection, problem: Problem[Population]) -> FlipEvidence | None:
-    """Return pairs within the distance of the criterion; None if too few documents have weights.
+    """Return pairs within the distance of the criterion; None if there are too few.
+
+    If no weights are stored, only stored pairs say more than the prior.
 
     The noise of a calibration by hand takes the place of stored pairs.
     """
@@ -92,31 +99,33 @@ def glimpse(collection: Collection, problem: Problem[Population]) -> FlipEvidenc
     chosen = _drawn(collection, max(asked, CHANGED), generator)
     if len(chosen) < 2:
         return None
-    weights = _weights(collection, chosen)
+    is_bare, weights = not collection.width, _weights(collection, chosen, generator)
     some = weights[generator.permutation(len(weights))[:CHANGED]]
-    lost = generator.uniform(-1, 1, some.shape) * STORED_STEP / 2
+    lost = generator.uniform(-1, 1, some.shape) * (0 if is_bare else STORED_STEP / 2)
     found = copied(
         some + lost, None, criterion.distance,
         is_stored=criterion.is_stored, noise=noise, generator=generator,
-        origin=f"changed copies of {len(some):,} documents of this collection",
+        origin="the prior" if is_bare
+        else f"changed copies of {len(some):,} documents of this collection",
     )  # fmt: skip
     if found.pairs.query_count < QUERIES_LEAST:
         return None
     flips = exact.table_flips if exact.method == BPHS else None
     pairs = _pairs(collection, weights[:asked], chosen[:asked], criterion, flips, generator)
     if pairs.query_count < PAIRED_LEAST:
-        return found
+        return None if is_bare else found
     are_few = least_reached(criterion.recall, pairs.query_count, LIKELY) > pairs.query_count
     # A pair from a wider criterion counts as if it were just within the real one.
     within = np.minimum(distances(pairs), criterion.distance)
     stored = replace(found, pairs=pairs, distances=within)
-    every = combined(found, stored, f"{found.origin}, and {len(pairs):,} stored pairs")
+    origin = f"{found.origin}, and {len(pairs):,} stored pairs{' without weights' * is_bare}"
+    every = combined(found, stored, origin)
     caution = CAUTION if are_few else found.caution
     return replace(every, confidence=LIKELY, caution=caution)
 
 
 def _drawn(collection: Collection, count: int, generator: np.random.Generator) -> U32:
-    """Return the ordinals of about `count` documents with weights, in random order, each once."""
+    """Return ordinals of about `count` documents, with weights if these are stored, at random."""
     every = collection.next_ordinal
     if every <= count:
         chosen = generator.permutation(every)
@@ -125,7 +134,8 @@ def _drawn(collection: Collection, count: int, generator: np.random.Generator) -
     ordinals = chosen.astype(np.uint32)
     if collection.dead is not None:
         ordinals = ordinals[~is_set(collection.dead, ordinals)]
-    found: U32 = ordinals[collection.column(layout.STATE, ordinals) == WEIGHTED]
+    state = WEIGHTED if collection.width else BARE
+    found: U32 = ordinals[collection.column(layout.STATE, ordinals) == state]
     return found
 
 
@@ -171,7 +181,10 @@ def _pairs(
     return near
 
 
-def _weights(collection: Collection, ordinals: U32) -> F64:
-    """Return the weights of stored documents, as they are rounded."""
-    vectors = collection.vectors(ordinals).gather(ordinals)
-    return unpack(vectors).astype(np.float64)
+def _weights(collection: Collection, ordinals: U32, generator: np.random.Generator) -> F64:
+    """Return the weights of stored documents, as they are rounded; made ones if none are stored."""
+    if collection.width:
+        return unpack(collection.vectors(ordinals).gather(ordinals)).astype(np.float64)
+    bits = np.asarray(collection.column(layout.FINGERPRINT, ordinals), np.uint64)
+    are_set = bits[:, None] >> np.arange(FINGERPRINT_BITS, dtype=np.uint64) & np.uint64(1)
+    return np.where(are_set, 1.0, -1.0) * np.abs(generator.standard_normal(are_set.shape))

@@ -468,7 +468,7 @@ class State:
         """Return the problem with a sample of the collection, if plans need one."""
         source, population = self.source, problem.population
         # A sample is drawn from here and there.
-        if not source.width or source.is_larger_than_memory or not wants_glimpse(problem):
+        if source.is_larger_than_memory or not wants_glimpse(problem):
             return problem
         seen = self.view.plans.glimpse(
             problem.criterion, population.count, lambda: glimpse(self, problem)
