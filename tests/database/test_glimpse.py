@@ -85,14 +85,15 @@ def crowd(generator):
     return weights[:STORED], weights[STORED:]
 
 
+@pytest.mark.parametrize("store_volatility", [False, True])
 @pytest.mark.parametrize("kind", [edits, crowd])
-def test_without_stored_weights_a_crowd_is_found_and_edits_go_by_the_prior(kind):
+def test_without_stored_weights_a_crowd_is_found_and_edits_go_by_the_prior(kind, store_volatility):
     """Of a crowd .79 were found where .95 were asked, since nothing told it from edits."""
     stored, asked = kind(np.random.default_rng(5))
-    sketch = simdb.Simhash(store_volatility=False)
+    sketch = simdb.Simhash(store_volatility=store_volatility)
     options = simdb.Options(sketch=sketch, blocks=1, leading=1, header_offset=0)
     with simdb.open(None, options=options) as database:
-        database.insert_many(range(STORED), fingerprints(stored))
+        database.insert_many(range(STORED), fingerprints(stored).bits)
         database.compact()
         every = database.query_many(fingerprints(asked), distance=6, recall=1.0)
 

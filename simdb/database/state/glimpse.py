@@ -57,10 +57,6 @@ class Collection(Protocol):
     """The stored documents, as a state gives them."""
 
     @property
-    def width(self) -> int:
-        """Bytes of a stored volatility vector; 0 if none are stored."""
-
-    @property
     def next_ordinal(self) -> int:
         """One more than the largest ordinal."""
 
@@ -84,7 +80,7 @@ class Collection(Protocol):
 def glimpse(collection: Collection, problem: Problem[Population]) -> FlipEvidence | None:
     """Return pairs within the distance of the criterion; None if there are too few.
 
-    If no weights are stored, only stored pairs say more than the prior.
+    If no document has weights, only stored pairs say more than the prior.
 
     The noise of a calibration by hand takes the place of stored pairs.
     """
@@ -96,10 +92,10 @@ def glimpse(collection: Collection, problem: Problem[Population]) -> FlipEvidenc
     exact = choose(Problem(certain, problem.population))
     affordable = int(SECONDS / max(exact.cost_seconds, USUAL_DELAYS.memory))
     asked = 0 if noise is not None else min(affordable, ASKED)
-    chosen = _drawn(collection, max(asked, CHANGED), generator)
+    chosen, is_bare = _drawn(collection, max(asked, CHANGED), generator)
     if len(chosen) < 2:
         return None
-    is_bare, weights = not collection.width, _weights(collection, chosen, generator)
+    weights = (_made_weights if is_bare else _weights)(collection, chosen)
     some = weights[generator.permutation(len(weights))[:CHANGED]]
     lost = generator.uniform(-1, 1, some.shape) * (0 if is_bare else STORED_STEP / 2)
     found = copied(
@@ -124,8 +120,8 @@ def glimpse(collection: Collection, problem: Problem[Population]) -> FlipEvidenc
     return replace(every, confidence=LIKELY, caution=caution)
 
 
-def _drawn(collection: Collection, count: int, generator: np.random.Generator) -> U32:
-    """Return ordinals of about `count` documents, with weights if these are stored, at random."""
+def _drawn(collection: Collection, count: int, generator: np.random.Generator) -> tuple[U32, bool]:
+    """Return ordinals of about `count` documents, at random, and whether none has weights."""
     every = collection.next_ordinal
     if every <= count:
         chosen = generator.permutation(every)
@@ -134,9 +130,9 @@ def _drawn(collection: Collection, count: int, generator: np.random.Generator) -
     ordinals = chosen.astype(np.uint32)
     if collection.dead is not None:
         ordinals = ordinals[~is_set(collection.dead, ordinals)]
-    state = WEIGHTED if collection.width else BARE
-    found: U32 = ordinals[collection.column(layout.STATE, ordinals) == state]
-    return found
+    states = collection.column(layout.STATE, ordinals)
+    is_bare = WEIGHTED not in states
+    return ordinals[states == (BARE if is_bare else WEIGHTED)], is_bare
 
 
 def _pairs(
@@ -181,10 +177,15 @@ def _pairs(
     return near
 
 
-def _weights(collection: Collection, ordinals: U32, generator: np.random.Generator) -> F64:
-    """Return the weights of stored documents, as they are rounded; made ones if none are stored."""
-    if collection.width:
-        return unpack(collection.vectors(ordinals).gather(ordinals)).astype(np.float64)
+def _weights(collection: Collection, ordinals: U32) -> F64:
+    """Return the weights of stored documents, as they are rounded."""
+    vectors = collection.vectors(ordinals).gather(ordinals)
+    return unpack(vectors).astype(np.float64)
+
+
+def _made_weights(collection: Collection, ordinals: U32) -> F64:
+    """Return normal weights with the signs that the fingerprints of stored documents have."""
     bits = np.asarray(collection.column(layout.FINGERPRINT, ordinals), np.uint64)
     are_set = bits[:, None] >> np.arange(FINGERPRINT_BITS, dtype=np.uint64) & np.uint64(1)
-    return np.where(are_set, 1.0, -1.0) * np.abs(generator.standard_normal(are_set.shape))
+    made = np.abs(np.random.default_rng(0).standard_normal(are_set.shape))
+    return np.where(are_set, made, -made)
