@@ -210,7 +210,6 @@ def choose(
     recall: float,
     *,
     documents: float = 1e6,
-    background: Background | None = None,
     stored_bits: int = 32,
     bands_max: int | None = None,
 ) -> Banding:
@@ -243,10 +242,7 @@ def choose(
 
     def cost(banding: Banding) -> float:
         """Return the cost of a query, in look-ups."""
-        candidates = expected_candidates(
-            documents, banding, background=background, stored_bits=stored_bits
-        )
-        return banding.bands * LOOKUP_COST + candidates
+        return banding.bands * LOOKUP_COST + documents * _candidates(banding, stored_bits)
 
     return min(served, key=cost)
 

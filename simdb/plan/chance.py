@@ -44,16 +44,24 @@ ALIKE = 0.98
 def reach(similarity: float, blocks: int, leading: int, flips: int) -> float:
     """Return the share of documents at `similarity` that some table reaches with `flips` flips.
 
-    A table reaches a document if at most `flips` of its leading bits differ from the query's.
+    A table reaches a document if at most `flips` of its leading bits differ from the query's, so
+    some table does if they differ so little in the `leading` best blocks.  The sum runs over how
+    many blocks differ in 0, 1, .. `flips` bits; blocks that differ in more bits cannot be used.
     """
     differs = math.acos(similarity) / math.pi
-    widths = [mask.bit_count() for mask in bits.block_masks(blocks)]
-    if leading == 1:
-        missed = 1.0
-        for width in widths:
-            missed *= 1.0 - binomial_below(width, differs, flips)
-        return 1.0 - missed
-    return _reach_of_combinations(widths, leading, differs, flips)
+    ways = {(0,) * (flips + 1): 1.0}
+    for mask in bits.block_masks(blocks):
+        below = _binomials(mask.bit_count(), differs, flips)
+        updated: dict[tuple[int, ...], float] = {}
+        for counts, share in ways.items():
+            updated[counts] = updated.get(counts, 0.0) + share * max(0.0, 1.0 - sum(below))
+            for errors, chance in enumerate(below):
+                # More blocks than lead a table help no more.
+                raised = min(counts[errors] + 1, leading)
+                changed = (*counts[:errors], raised, *counts[errors + 1 :])
+                updated[changed] = updated.get(changed, 0.0) + share * chance
+        ways = updated
+    return sum(share for counts, share in ways.items() if _fewest(counts, leading) <= flips)
 
 
 @lru_cache(REMEMBERED)
@@ -235,25 +243,6 @@ def _binomials(trials: int, probability: float, most: int) -> list[float]:
         math.comb(trials, count) * probability**count * (1 - probability) ** (trials - count)
         for count in range(min(most, trials) + 1)
     ]
-
-
-def _reach_of_combinations(widths: list[int], leading: int, differs: float, flips: int) -> float:
-    """Return P(the `leading` blocks with fewest differing bits have at most `flips` of them).
-
-    The sum runs over how many blocks differ in 0, 1, .. `flips` bits; blocks that differ in more
-    bits cannot be used.
-    """
-    ways = {(0,) * (flips + 1): 1.0}
-    for width in widths:
-        below = _binomials(width, differs, flips)
-        updated: dict[tuple[int, ...], float] = {}
-        for counts, share in ways.items():
-            updated[counts] = updated.get(counts, 0.0) + share * max(0.0, 1.0 - sum(below))
-            for errors, chance in enumerate(below):
-                raised = (*counts[:errors], counts[errors] + 1, *counts[errors + 1 :])
-                updated[raised] = updated.get(raised, 0.0) + share * chance
-        ways = updated
-    return sum(share for counts, share in ways.items() if _fewest(counts, leading) <= flips)
 
 
 def _fewest(counts: tuple[int, ...], leading: int) -> int:

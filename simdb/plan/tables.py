@@ -139,11 +139,7 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
             f" blocks={criterion.distance + population.leading}, or use search='auto' or"
             " 'exhaustive'"
         )
-    plans = [
-        _even(problem, limit, flips)
-        for flips in range(FLIPS_MAX + 1)
-        for limit in candidate_distances(criterion)
-    ]
+    plans = looking_up(problem)
     able = [plan for plan in plans if plan.recall >= criterion.recall]
     if able:
         return min(able, key=lambda plan: plan.cost_seconds)

@@ -74,16 +74,6 @@ def test_the_cheapest_of_those_that_find_enough_is_chosen(similarity, recall, do
     assert cost(chosen, documents) == pytest.approx(least)
 
 
-def test_a_collection_full_of_boilerplate_asks_for_more_rows():
-    usual = choose(128, 0.8, 0.95, documents=1e4)
-
-    alike = choose(
-        128, 0.8, 0.95, documents=1e4, background=background_of(np.linspace(0, 0.7, 1000))
-    )
-
-    assert alike.rows > usual.rows
-
-
 def test_a_recall_that_cannot_be_had_says_how_much_can():
     with pytest.raises(
         simdb.OptionError, match=r"16 permutations find a share of 0\.814\d* .*0.99"
