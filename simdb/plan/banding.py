@@ -69,11 +69,6 @@ class Bands:
         """Number of tables."""
         return self.banding.bands
 
-    @property
-    def rows(self) -> int:
-        """Number of minima in each band."""
-        return self.banding.rows
-
     def minima_of(self, vectors: U8) -> npt.NDArray[Any]:
         """Return packed signatures uint8[n, width] as minima uint8 or uint32[n, permutations]."""
         return unpack_minima(vectors, self.sketch.stored_bits)

@@ -7,7 +7,7 @@ it holds for a kind of documents that all are.  Costs are seconds of one core wi
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.errors import OptionError
@@ -36,8 +36,6 @@ SORTED_SECONDS = 20e-9  # sorting one document into a table and finding its grou
 @dataclass(frozen=True, slots=True)
 class BandedPopulation:
     """A population of signatures to search: `count` of `vector_bytes` each, a table per band."""
-
-    STORES: ClassVar[str] = "signatures"
 
     count: int
     curve: "Bands"  # which find a share of documents that depends on the similarity alone
@@ -107,9 +105,9 @@ def looking_up(problem: Problem[BandedPopulation]) -> list[Plan]:
     plan = Plan(
         BANDING, curve.table_count, 0, curve.table_count, FINGERPRINT_BITS,
         criterion.similarity, recall, cost,
-        f"{curve.table_count} bands of {curve.rows} minima find {recall:.4f} of the documents at"
-        f" similarity {matching:g}, more of more similar ones, and measure about {candidates:.3g}"
-        f" of {count} documents in vain",
+        f"{curve.table_count} bands of {curve.banding.rows} minima find {recall:.4f} of the"
+        f" documents at similarity {matching:g}, more of more similar ones, and measure about"
+        f" {candidates:.3g} of {count} documents in vain",
         header_bits=population.directory_bits,
         bytes_per_document=population.bytes_of(curve.table_count),
     )  # fmt: skip

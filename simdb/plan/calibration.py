@@ -95,11 +95,6 @@ class Calibration:
     delays: Delays = USUAL_DELAYS
     noise: float | None = None
 
-    @property
-    def sampled_distance(self) -> int:
-        """Within how many bits the sample has all pairs, or nearly all."""
-        return SAMPLED_DISTANCE if np.isnan(self.similarities).any() else WEIGHED_DISTANCE
-
     def matching(self, similarity: float | None, distance: int | None) -> Bools:
         """Return whether each pair satisfies a criterion: bool[n].
 
@@ -146,7 +141,8 @@ def _measured(
     step: int,
 ) -> FlipEvidence | None:
     """Return the matching pairs for a criterion made `step` steps wider; None if too few."""
-    if similarity is None and distance is not None and distance > calibration.sampled_distance:
+    most = SAMPLED_DISTANCE if np.isnan(calibration.similarities).any() else WEIGHED_DISTANCE
+    if similarity is None and distance is not None and distance > most:
         return None
     matching = calibration.matching(
         None if similarity is None else similarity - step * WIDER_SIMILARITY,
@@ -283,14 +279,12 @@ def is_noise(value: object) -> bool:
 
 
 def _decode_delays(stored: Mapping[str, Any]) -> Delays:
-    """Read the delays; the usual ones for those that an older version did not measure."""
+    """Read the delays; the usual ones for those that an older version did not measure.
+
+    ValueError unless they are above 0.
+    """
     known = {each.name for each in fields(Delays)}
-    return replace(USUAL_DELAYS, **{name: _delay(stored[name]) for name in known & set(stored)})
-
-
-def _delay(stored: Any) -> float:
-    """Return a stored delay in seconds; ValueError unless it is above 0."""
-    seconds = a_number(stored)
-    if seconds <= 0:
-        raise ValueError(f"a delay must be above 0 seconds, not {seconds}")
-    return seconds
+    seconds = {name: a_number(stored[name]) for name in known & set(stored)}
+    if any(each <= 0 for each in seconds.values()):
+        raise ValueError(f"delays must be above 0 seconds, not {seconds}")
+    return replace(USUAL_DELAYS, **seconds)

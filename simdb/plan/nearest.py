@@ -64,16 +64,11 @@ def steps_by_similarity(
     """
     comparing, looking_up = BY_SIMILARITY[type(population)]
     every = replace(criterion_at(1.0), recall=1.0)
+    # No look-up of weights is certain.
+    tried = () if criterion_at(1.0).recall >= 1.0 else SIMILARITIES
+    problems = [Problem(each, population, None, delays) for each in map(criterion_at, tried)]
     (scan,) = comparing(Problem(every, population, None, delays))
-    found = []
-    for similarity in SIMILARITIES:
-        problem = Problem(criterion_at(similarity), population, None, delays)
-        recall = problem.criterion.recall
-        able = [plan for plan in looking_up(problem) if plan.recall >= recall]
-        if recall >= 1.0 or not able:
-            break
-        found.append(NearestStep(problem.criterion, min(able, key=lambda plan: plan.cost_seconds)))
-    return Steps(tuple(doubling(found, scan.cost_seconds, step_seconds)), scan.cost_seconds)
+    return _steps(problems, looking_up, scan, step_seconds)
 
 
 def steps_by_distance(
@@ -83,16 +78,25 @@ def steps_by_distance(
     step_seconds: float,
 ) -> Steps:
     """Return the steps of an exact search by distance; `criterion_at(distance)`."""
+    tried = range(FINGERPRINT_BITS)
+    problems = [Problem(criterion_at(each), population, None, delays) for each in tried]
     # Comparing with every document by distance costs about the same for any distance.
-    (scan,) = tables.comparing(Problem(criterion_at(0), population, None, delays))
-    found = []
-    for distance in range(FINGERPRINT_BITS):
-        problem = Problem(criterion_at(distance), population, None, delays)
-        able = [plan for plan in tables.looking_up(problem) if plan.recall >= 1.0]
+    (scan,) = tables.comparing(problems[0])
+    return _steps(problems, tables.looking_up, scan, step_seconds)
+
+
+def _steps(
+    problems: Sequence[Problem[Any]], looking_up: Plans, scan: Plan, step_seconds: float
+) -> Steps:
+    """Return steps for the first of some problems, the easiest first, that look-ups solve."""
+    possible = []
+    for problem in problems:
+        able = [each for each in looking_up(problem) if each.recall >= problem.criterion.recall]
         if not able:
             break
-        found.append(NearestStep(problem.criterion, able[0]))
-    chosen = doubling(found, scan.cost_seconds, step_seconds)
+        plan = min(able, key=lambda plan: plan.cost_seconds)
+        possible.append(NearestStep(problem.criterion, plan))
+    chosen = doubling(possible, scan.cost_seconds, step_seconds)
     return Steps(tuple(chosen), scan.cost_seconds)
 
 

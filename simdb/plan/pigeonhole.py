@@ -42,8 +42,8 @@ SAMPLE = 4096
 # Seconds on one fast machine: to permute, sort and visit one entry; to compare two fingerprints.
 ENTRY = 16e-9
 COMPARE = 0.12e-9
-# Seconds to find the group of one flipped header.
-VISIT = 12e-9
+# Comparing one document with the group of a flipped header, beside the entries of the group.
+VISITED_SECONDS = 12e-9
 FLIPS_MAX = 4
 FLIPPED_BLOCKS_MAX = 8
 # Comparing the ways to flip bits takes a few milliseconds, so it is left out where little is to do.
@@ -60,19 +60,17 @@ def cheapest_flips(
     widths: Sequence[int],
     probe_costs: Sequence[float],
     table_cost: float,
-    flips_max: int,
 ) -> Flips | None:
     """Return the flips of each table that find all matches within `distance` at the least cost.
 
     `widths`: the header bits of each table, any of which can be flipped.  A table costs
     `table_cost`, and its `probe_costs` for every header that is looked up.  None if not even
-    `flips_max` flips in every table are enough.
+    `FLIPS_MAX` flips in every table are enough.
     """
     unit = min(probe_costs)
     relative = tuple(_rounded(cost / unit) for cost in probe_costs)
-    return _cheapest(
-        blocks, leading, distance, tuple(widths), relative, _rounded(table_cost / unit), flips_max
-    )
+    table = _rounded(table_cost / unit)
+    return _cheapest(blocks, leading, distance, tuple(widths), relative, table)
 
 
 @lru_cache(REMEMBERED)
@@ -120,15 +118,11 @@ def _cheapest(
     widths: tuple[int, ...],
     probe_costs: tuple[float, ...],
     table_cost: float,
-    flips_max: int,
 ) -> Flips | None:
-    costs = [
-        [table_cost + each * bits.flip_count(width, flips) for flips in range(flips_max + 1)]
-        for width, each in zip(widths, probe_costs, strict=True)
-    ]
+    costs = _costs(widths, probe_costs, table_cost)
     if leading == 1:
         return _of_disjoint(distance, costs)
-    even = _even(blocks, leading, distance, flips_max)
+    even = _even(blocks, leading, distance)
     spreads = math.comb(distance + blocks - 1, blocks - 1)
     if even is None or spreads * len(widths) > SUMS_MAX:
         return even
@@ -144,10 +138,10 @@ def _rounded(ratio: float) -> float:
     return float(2.0 ** (round(math.log2(ratio) * STEPS_OF_DOUBLING) / STEPS_OF_DOUBLING))
 
 
-def _even(blocks: int, leading: int, distance: int, flips_max: int) -> Flips | None:
+def _even(blocks: int, leading: int, distance: int) -> Flips | None:
     """Return the fewest flips, the same in every table, that serve a distance."""
     tables = math.comb(blocks, leading)
-    for flips in range(flips_max + 1):
+    for flips in range(FLIPS_MAX + 1):
         if bits.distance_served(blocks, leading, flips) >= distance:
             return (flips,) * tables
     return None
@@ -209,6 +203,16 @@ def _trimmed(flips: Flips, sums: I8, costs: list[list[float]]) -> Flips:
             counts[lost] -= 1
             left[table] -= 1
     return tuple(left.tolist())
+
+
+def _costs(
+    widths: Sequence[int], probe_costs: Sequence[float], table_cost: float
+) -> list[list[float]]:
+    """Return the cost of each table with 0 to `FLIPS_MAX` flips."""
+    return [
+        [table_cost + each * bits.flip_count(width, flips) for flips in range(FLIPS_MAX + 1)]
+        for width, each in zip(widths, probe_costs, strict=True)
+    ]
 
 
 def _cost(flips: Flips, costs: list[list[float]]) -> float:
@@ -274,18 +278,14 @@ def _with_flips(
     widths = [min(mask.bit_count(), max(count.bit_length() - 1, 1)) for mask in masks]
     headers = [bits.header_mask(mask, width) for mask, width in zip(masks, widths, strict=True)]
     compared = [_count_alike(sample, header) * scale for header in headers]
-    probe_costs = [VISIT * count / 2 + COMPARE * each for each in compared]
+    probe_costs = [VISITED_SECONDS * count / 2 + COMPARE * each for each in compared]
     flips = cheapest_flips(
         blocks, 1, distance,
-        widths=widths, probe_costs=probe_costs, table_cost=ENTRY * count, flips_max=FLIPS_MAX,
+        widths=widths, probe_costs=probe_costs, table_cost=ENTRY * count,
     )  # fmt: skip
     if flips is None:
         return None
-    seconds = sum(
-        ENTRY * count + bits.flip_count(width, most) * cost
-        for width, most, cost in zip(widths, flips, probe_costs, strict=True)
-        if most != NOT_READ
-    )
+    seconds = _cost(flips, _costs(widths, probe_costs, ENTRY * count))
     return Arrangement(masks, flips), seconds
 
 

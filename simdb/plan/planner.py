@@ -10,7 +10,6 @@ from typing import Any
 
 from simdb.core.options import AUTO
 from simdb.core.reports import Plan
-from simdb.core.text_sketch import TextSketch
 from simdb.plan import bands, polytopes, probing, rotation, tables
 from simdb.plan.bands import BandedPopulation
 from simdb.plan.problem import Criterion, Population, Problem, Way
@@ -23,14 +22,6 @@ WAYS: dict[type[Population | BandedPopulation], tuple[Way[Any], ...]] = {
 # A plan that finds a hundredth more is chosen if it costs at most this many times the
 # cheapest plan.
 RECALL_WORTH, HUNDREDTHS = 1.5, 2
-
-STEPS_IN_WORDS = {
-    "markup": "HTML to text",
-    "normalisation": "normalisation of texts that are not ASCII",
-    "tokeniser": "a tokeniser of your own",
-    "stemming": "stems, once for each distinct word",
-    "hash": "a hash function of your own",
-}
 
 
 def choose(problem: Problem[Any]) -> Plan:
@@ -63,19 +54,12 @@ def considered(problem: Problem[Any]) -> list[Plan]:
     return list(best.values())
 
 
-def explained(plan: Plan, problem: Problem[Any], sketch: TextSketch) -> Plan:
-    """Return the plan with all considered plans and with the reason of the choice in words.
-
-    The plan also says whether the kernel or Python makes sketches of texts.
-    """
-    steps = [STEPS_IN_WORDS[name] for name in sketch.python_steps]
-    words = f"texts become {problem.population.STORES} in the kernel"
-    if steps:
-        words += f", but slowly in Python: {', '.join(steps)}"
+def explained(plan: Plan, problem: Problem[Any]) -> Plan:
+    """Return the plan with all considered plans and with the reason of the choice in words."""
     criterion, plans = problem.criterion, considered(problem)
     remarks = (way.remark(criterion, plans) for way in _ways(problem))
     choice = _choice(plan, criterion, plans) + "".join(remarks)
-    return replace(plan, sketching=words, choice=choice, considered=tuple(plans))
+    return replace(plan, choice=choice, considered=tuple(plans))
 
 
 def _ways(problem: Problem[Any]) -> tuple[Way[Any], ...]:

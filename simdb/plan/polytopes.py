@@ -153,6 +153,7 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
     entries = sum(
         count * (1 + run.count / (1 << run.width)) for run, count in zip(runs, counts, strict=True)
     )
+    made = tables if tables > population.polytope_tables else 0
     signs = ALL_SIGNS if population.is_swept else KEY_SIGNS
     every, firm = sign_limits(criterion.similarity, criterion.recall, signs)
     share = FLIPPED_REST * firm_within(0.0, firm[0], signs)
@@ -163,10 +164,7 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
         + sum(counts) * PROBE_READS * delays.memory
         + entries * (ENTRY_SECONDS + share * delays.candidate)
         + population.delta_count * (delays.compare + recent_share * delays.candidate)
-        + (tables > population.polytope_tables)
-        * tables
-        * population.gathered_share
-        * GATHERED_SECONDS
+        + made * population.gathered_share * GATHERED_SECONDS
     )
     recall = criterion.recall if runs else 1.0 - _filter_loss(criterion.recall)
     plan = Plan(

@@ -196,14 +196,12 @@ def _fixed(problem: Problem[Population], attempts: int) -> Plan:
 
 
 def _probing_plan(
-    problem: Problem[Population],
-    limit: int,
-    found: Reach,
-    known: FlipEvidence,
+    problem: Problem[Population], limit: int, found: Reach, known: FlipEvidence
 ) -> Plan:
     criterion, population, delays = problem.criterion, problem.population, problem.delays
     probing = found.probing
-    scanned = found.probes * population.entries_of(probing.header_bits)
+    entries = population.entries_of(probing.header_bits)
+    scanned = found.probes * entries
     share = share_of_reached(probing.header_bits, 2, limit)
     cost = (
         population.asking_seconds
@@ -223,18 +221,15 @@ def _probing_plan(
         limit, criterion.asked_similarity, found.recall, cost, why,
         theta=None if probing.theta is None else probing.theta / COST_UNIT,
         probing=probing, header_bits=probing.header_bits,
-        bytes_per_document=population.bytes_of(
-            probing.tables, has_headers=True, is_measured=criterion.similarity is not None
-        ),
+        bytes_per_document=population.bytes_of(probing.tables, criterion),
     )  # fmt: skip
     if not population.paging.missing:
         return plan
-    entries = population.entries_of(probing.header_bits)
-    masks = bits.leading_masks(population.blocks, population.leading)[: probing.tables]
     leading = distinct_bits(probing.header_bits, entries)
     if probing.theta is None:
-        headers = min(found.probes, float(len(masks) * 2**leading))
+        headers = min(found.probes, float(probing.tables * 2**leading))
     else:
+        masks = bits.leading_masks(population.blocks, population.leading)[: probing.tables]
         counts = counts_of(known, tuple(masks), header_bits=leading, theta=probing.theta)
         headers = float(counts.mean())
     pages = population.paging.pages_of(headers, entries)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from simdb.core import bits
 from simdb.core.errors import OptionError
@@ -167,8 +167,6 @@ class PolytopeRun:
 class Population:
     """A population of fingerprints to search: `count`, in `blocks` choose `leading` tables."""
 
-    STORES: ClassVar[str] = "fingerprints"
-
     count: int
     blocks: int
     leading: int
@@ -228,10 +226,10 @@ class Population:
 
     def bytes_read(self, criterion: Criterion) -> float:
         """Return the bytes per document that one of the ways to answer a criterion reads from."""
-        tables = self.bytes_of(self.tables, has_headers=True, is_measured=False)
+        tables = self.bytes_of(self.tables, criterion)
         if criterion.similarity is None:
             return tables
-        return tables + self.bytes_of_polytopes(self.polytope_tables)
+        return tables - self.vector_bytes + self.bytes_of_polytopes(self.polytope_tables)
 
     def bytes_of_polytopes(self, tables: int) -> float:
         """Return the bytes per document that a search in cross-polytope tables reads from."""
@@ -239,12 +237,12 @@ class Population:
         headers = sum(HEADER_BYTES << run.width for run in self.polytope_runs)
         return tables * (entry + headers / max(self.count, 1)) + self.vector_bytes
 
-    def bytes_of(self, tables: int, *, has_headers: bool, is_measured: bool) -> float:
+    def bytes_of(self, tables: int, criterion: Criterion, *, has_headers: bool = True) -> float:
         """Return the bytes per document that a search in `tables` tables reads from."""
         tag = TAG_BYTES if self.blocks == self.leading == 1 else 0
         entry = FINGERPRINT_BYTES + ORDINAL_BYTES + has_headers * tag
         headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
-        vectors = self.vector_bytes if is_measured else 0
+        vectors = 0 if criterion.similarity is None else self.vector_bytes
         return tables * (entry + has_headers * headers) + vectors
 
 

@@ -83,10 +83,9 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     if recall < criterion.recall:
         reason += f"; this misses the recall {criterion.recall:g} that was asked for"
     cost = rotations * (SORTED_SECONDS + WINDOW * COMPARED_SECONDS)
-    is_measured = criterion.similarity is not None
     return Plan(
         ROTATION, rotations, 0, rotations, limit, criterion.asked_similarity, recall, cost, reason,
-        bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
+        bytes_per_document=population.bytes_of(1, criterion, has_headers=False),
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from simdb.core.errors import OptionError
 from simdb.core.options import BPHS, EXHAUSTIVE, USUAL_BLOCKS, USUAL_LEADING
 from simdb.core.previews import counted
 from simdb.core.reports import Plan
+from simdb.plan import pigeonhole
 from simdb.plan.chance import (
     binomial_below,
     firm_distance,
@@ -31,7 +32,7 @@ from simdb.plan.chance import (
     share_of_reached,
     share_within,
 )
-from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
+from simdb.plan.pigeonhole import Flips, tables_read
 from simdb.plan.polytopes import Polytopes
 from simdb.plan.problem import (
     ALL_IN_MEMORY,
@@ -45,9 +46,6 @@ from simdb.plan.problem import (
 
 METHODS = (EXHAUSTIVE, BPHS)
 SORTED_SECONDS = 15e-9  # sorting one document into a table and finding its header's group
-# Comparing one document with the group of a flipped header, beside SWEPT_SECONDS.
-VISITED_SECONDS = 12e-9
-FLIPS_MAX = 4
 SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints during a walk over one table
 
 
@@ -105,11 +103,13 @@ def comparing(problem: Problem[Population]) -> list[Plan]:
 
 def looking_up(problem: Problem[Population]) -> list[Plan]:
     """Return the plan that is certain, and one for each number of flips and distance limit."""
+    distance, population = problem.criterion.distance, problem.population
+    shape = population.blocks, population.leading
     found = [
         _even(problem, limit, flips)
         for limit in candidate_distances(problem.criterion)
-        for flips in range(FLIPS_MAX + 1)
-        if not _is_certain(problem, flips)
+        for flips in range(pigeonhole.FLIPS_MAX + 1)
+        if distance is None or bits.distance_served(*shape, flips) < distance
     ]
     exact = _exact(problem)
     return found if exact is None else [exact, *found]
@@ -135,7 +135,7 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
         raise OptionError(
             f"distance={criterion.distance} is more than the {population.tables} tables of"
             f" blocks={population.blocks}, leading={population.leading} serve for certain with up"
-            f" to {FLIPS_MAX} flipped header bits in each; create the database with"
+            f" to {pigeonhole.FLIPS_MAX} flipped header bits in each; create the database with"
             f" blocks={criterion.distance + population.leading}, or use search='auto' or"
             " 'exhaustive'"
         )
@@ -178,28 +178,25 @@ def _by_comparing(problem: Problem[Population], limit: int, firm: int) -> Plan:
         plan = Plan(
             EXHAUSTIVE, 0, 0, 0, limit, criterion.asked_similarity, 1.0, count * delays.measure,
             f"every stored volatility vector is measured ({population.count} documents)",
-            bytes_per_document=population.bytes_of(0, has_headers=False, is_measured=True),
+            bytes_per_document=population.bytes_of(0, criterion),
         )  # fmt: skip
         return paging.charged(plan, row_bytes=count * population.vector_bytes)
     firm_limit = firm if criterion.distance is None else None
     share = unlike_share(limit, firm_limit)
     compare = SWEPT_SECONDS if population.is_swept else delays.compare
     cost = count * (compare + share * delays.candidate)
-    is_measured = criterion.similarity is not None
+    similarity = criterion.similarity
     recall, where = 1.0, f"fingerprints within distance {limit}"
-    if criterion.similarity is not None and firm_limit is not None:
-        recall = min(
-            share_within(criterion.similarity, None, limit),
-            firm_within(criterion.similarity, firm_limit),
-        )
+    if similarity is not None and firm_limit is not None:
+        recall = min(share_within(similarity, None, limit), firm_within(similarity, firm_limit))
         where = f"those that differ in at most {counted(firm_limit, 'sign')} of its larger weights"
     plan = Plan(
         EXHAUSTIVE, 0, 0, 0, limit, criterion.asked_similarity, recall, cost,
         f"each of {population.count} fingerprints is compared; {where} are candidates",
         firm_distance=firm_limit,
-        bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
+        bytes_per_document=population.bytes_of(1, criterion, has_headers=False),
     )  # fmt: skip
-    measured = is_measured * count * share
+    measured = 0.0 if similarity is None else count * share
     return paging.charged(plan, measured=measured, row_bytes=count * FINGERPRINT_BYTES)
 
 
@@ -222,15 +219,15 @@ def _exact(problem: Problem[Population]) -> Plan | None:
         for each in entries
     ]
     if population.is_swept:
-        probe_costs = [(VISITED_SECONDS + each * SWEPT_SECONDS) / 2 for each in entries]
-    flips = cheapest_flips(
+        probe_costs = [(pigeonhole.VISITED_SECONDS + each * SWEPT_SECONDS) / 2 for each in entries]
+    flips = pigeonhole.cheapest_flips(
         population.blocks, population.leading, distance,
         widths=population.widths, probe_costs=probe_costs,
-        table_cost=SORTED_SECONDS if population.is_swept else 0.0, flips_max=FLIPS_MAX,
+        table_cost=SORTED_SECONDS if population.is_swept else 0.0,
     )  # fmt: skip
     if flips is None:
         return None
-    read = sum(each != NOT_READ for each in flips)
+    read = sum(each != pigeonhole.NOT_READ for each in flips)
     why = f"{counted(read, 'table')} find{'s' if read == 1 else ''} all within distance {distance}"
     return _plan(problem, flips, distance, 1.0, f"{why} for certain{_in_words(flips)}")
 
@@ -255,7 +252,7 @@ def _even(problem: Problem[Population], limit: int, flips: int) -> Plan:
 def _plan(problem: Problem[Population], flips: Flips, limit: int, recall: float, why: str) -> Plan:
     """Return the plan with these flips of each table, for candidates within `limit`."""
     criterion, population = problem.criterion, problem.population
-    tables = [table for table, each in enumerate(flips) if each != NOT_READ]
+    tables = [table for table, each in enumerate(flips) if each != pigeonhole.NOT_READ]
     probes = sum(bits.flip_count(population.widths[table], flips[table]) for table in tables)
     known_bits = min(_known_bits(population, table, limit) for table in tables)
     seconds = sum(_seconds(problem, table, flips[table], limit) for table in tables)
@@ -263,9 +260,7 @@ def _plan(problem: Problem[Population], flips: Flips, limit: int, recall: float,
         BPHS, len(tables), max(flips), probes, limit, criterion.asked_similarity, recall,
         seconds, why,
         header_bits=min(known_bits, population.directory_bits),
-        bytes_per_document=population.bytes_of(
-            len(tables), has_headers=True, is_measured=criterion.similarity is not None
-        ),
+        bytes_per_document=population.bytes_of(len(tables), criterion),
         table_flips=flips,
     )  # fmt: skip
     pages, reached = _read(population, flips, limit)
@@ -281,7 +276,7 @@ def _seconds(problem: Problem[Population], table: int, flips: int, limit: int) -
     compared = probes * _entries(population, table, limit)
     candidates = delays.candidate * share_of_reached(width, flips, limit)
     if population.is_swept:
-        walking = SORTED_SECONDS + (probes - 1) / 2 * VISITED_SECONDS
+        walking = SORTED_SECONDS + (probes - 1) / 2 * pigeonhole.VISITED_SECONDS
         return walking + compared / 2 * (SWEPT_SECONDS + candidates)
     return probes * delays.memory + compared * (delays.visit + candidates)
 
@@ -311,14 +306,6 @@ def _known_bits(population: Population, table: int, limit: int) -> int:
     Equal fingerprints agree in all bits of the directory, not only in the leading bits.
     """
     return population.widths[table] if limit else max(population.directory_bits, 1)
-
-
-def _is_certain(problem: Problem[Population], flips: int) -> bool:
-    """Return whether the same flips in every table find all within the distance asked."""
-    population, distance = problem.population, problem.criterion.distance
-    if distance is None:
-        return False
-    return bits.distance_served(population.blocks, population.leading, flips) >= distance
 
 
 def _in_words(flips: Flips) -> str:

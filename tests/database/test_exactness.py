@@ -9,7 +9,7 @@ from strategies import SHAPES, fingerprints
 
 import simdb
 from simdb.core.bits import distance_served
-from simdb.plan.tables import FLIPS_MAX
+from simdb.plan.pigeonhole import FLIPS_MAX
 
 
 def open_with(tmp_path_factory, blocks, leading, **settings):

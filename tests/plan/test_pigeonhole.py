@@ -42,7 +42,7 @@ def missed(blocks, leading, flips, distance):
     ]
 
 
-def chosen(blocks, leading, distance, *, probe_costs=None, table_cost=0.0, flips_max=4):
+def chosen(blocks, leading, distance, *, probe_costs=None, table_cost=0.0):
     widths = [min(mask.bit_count(), 20) for mask in bits.leading_masks(blocks, leading)]
     return cheapest_flips(
         blocks,
@@ -51,7 +51,6 @@ def chosen(blocks, leading, distance, *, probe_costs=None, table_cost=0.0, flips
         widths=widths,
         probe_costs=probe_costs or [1.0] * len(widths),
         table_cost=table_cost,
-        flips_max=flips_max,
     )
 
 
@@ -102,7 +101,7 @@ def test_a_table_with_crowded_headers_gets_fewer_flips_or_is_not_read():
 def test_a_distance_beyond_all_flips_has_no_answer():
     assert chosen(4, 1, 19) == (4, 4, 4, 4)
     assert chosen(4, 1, 20) is None
-    assert chosen(3, 2, 8, flips_max=2) is None
+    assert chosen(3, 2, 15) is None
 
 
 def test_too_many_spreads_to_try_get_the_same_flips_in_every_table():

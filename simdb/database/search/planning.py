@@ -29,6 +29,13 @@ from simdb.storage import header_bits, polytope_header_bits
 
 # More documents than exist, and few enough for floating-point arithmetic.
 DOCUMENTS_MAX = 1e15
+STEPS_IN_WORDS = {
+    "markup": "HTML to text",
+    "normalisation": "normalisation of texts that are not ASCII",
+    "tokeniser": "a tokeniser of your own",
+    "stemming": "stems, once for each distinct word",
+    "hash": "a hash function of your own",
+}
 LEAST_SECONDS = 1e-12  # of a plan that costs nothing, beside which another is measured
 
 
@@ -81,7 +88,7 @@ def planned(
         scale = Scale(-(-count // databases), databases, memory)
         grown = scale.grown(problem.population, problem.criterion, options)
         problem = replace(problem, population=grown)
-    plan = explained(choose(problem), problem, options.sketch)
+    plan = replace(explained(choose(problem), problem), sketching=_sketching(options))
     if scale is not None:
         plan = replace(plan, smallest=_smallest(plan, problem, options, scale))
     return plan if databases == 1 else _of_several(plan, databases)
@@ -173,6 +180,13 @@ def _smallest(plan: Plan, problem: Problem[Any], options: Options, scale: Scale)
     )
     reason = f"with blocks=1, leading=1 and store_volatility=False, {found.reason}"
     return replace(found, reason=reason, choice=choice)
+
+
+def _sketching(options: Options) -> str:
+    """Return in words whether the kernel or Python makes sketches of texts."""
+    words = f"texts become {kind_of(settled(options)).stores} in the kernel"
+    steps = [STEPS_IN_WORDS[name] for name in options.sketch.python_steps]
+    return f"{words}, but slowly in Python: {', '.join(steps)}" if steps else words
 
 
 def _of_several(plan: Plan, databases: int) -> Plan:

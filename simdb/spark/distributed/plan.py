@@ -592,7 +592,7 @@ class ByBands:
 
     def _keys_of_band(self, rows: U8, band: int) -> U64:
         """Return keys which are equal where the minima of one band are: uint64[n]."""
-        length = self.bands.rows
+        length = self.bands.banding.rows
         minima = self.bands.minima_of(rows)[:, band * length : (band + 1) * length]
         return kernel.band_keys(np.ascontiguousarray(minima), bands=1, rows=length)[:, 0].copy()
 
