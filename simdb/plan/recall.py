@@ -70,7 +70,8 @@ class FlipEvidence:
     `origin`: where the pairs are from, in words.  `is_measured`: they are a calibration's sample.
     `confidence`: how sure the recall must be, as far as the pairs are like those to find.
     `caution`: how many times fewer matches must be lost than may be.  `groups`: the places of pairs
-    of each kind, each of which must be reached; () for one kind.
+    of each kind, each of which must be reached; () for one kind.  `lacks_weights`: nobody knows the
+    weights of the documents in the pairs, so those of queries say more.
     """
 
     pairs: SampledPairs
@@ -81,6 +82,7 @@ class FlipEvidence:
     confidence: float = CONFIDENCE
     caution: int = 1
     groups: tuple[I64, ...] = ()
+    lacks_weights: bool = False
 
     @property
     def kinds(self) -> tuple[I64, ...]:

@@ -87,7 +87,7 @@ def crowd(generator):
 
 @pytest.mark.parametrize("store_volatility", [False, True])
 @pytest.mark.parametrize("kind", [edits, crowd])
-def test_without_stored_weights_a_crowd_is_found_and_edits_go_by_the_prior(kind, store_volatility):
+def test_without_stored_weights_a_batch_of_queries_says_what_is_found(kind, store_volatility):
     """Of a crowd .79 were found where .95 were asked, since nothing told it from edits."""
     stored, asked = kind(np.random.default_rng(5))
     sketch = simdb.Simhash(store_volatility=store_volatility)
@@ -96,16 +96,46 @@ def test_without_stored_weights_a_crowd_is_found_and_edits_go_by_the_prior(kind,
         database.insert_many(range(STORED), fingerprints(stored).bits)
         database.compact()
         every = database.query_many(fingerprints(asked), distance=6, recall=1.0)
+        database.query_many(fingerprints(asked[:99]), distance=6, search="psm")
+        before = database.plan(distance=6, search="psm")
 
         found = database.query_many(fingerprints(asked), distance=6, search="psm")
-        reason = database.plan(distance=6, search="psm").reason
+        after = database.plan(distance=6, search="psm")
 
     matched = int(np.count_nonzero(np.diff(every.offsets)))
     reached = math.floor(len(found.ordinals) / len(every.ordinals) * matched)
     assert matched > 500
     assert chance_of(reached, matched, 0.95) >= CHANCE
-    assert ("stored pairs without weights" in reason) == (kind is crowd)
-    assert ("the prior alone" in reason) == (kind is edits)
+    assert ("stored pairs without weights" in before.reason) == (kind is crowd)
+    assert ("the prior alone" in before.reason) == (kind is edits)
+    assert "pairs of queries" in after.reason
+    assert kind is edits or after.cost_seconds < before.cost_seconds
+
+
+def test_queries_that_match_nothing_teach_nothing_and_twice_as_many_are_tried(monkeypatch):
+    generator = np.random.default_rng(7)
+    stored, asked = crowd(generator)
+    others = generator.laplace(size=(400, 128))
+    drawn = []
+
+    def counted(state, problem, queries):
+        drawn.append(None if queries is None else len(queries))
+        return glimpse(state, problem, queries)
+
+    monkeypatch.setattr(states, "glimpse", counted)
+    options = simdb.Options(blocks=1, leading=1, header_offset=0)
+    with simdb.open(None, options=options) as database:
+        database.insert_many(range(STORED), fingerprints(stored).bits)
+        for count in (99, 100, 100, 200, 201, 400):
+            database.query_many(fingerprints(others[:count]), distance=6, search="psm")
+        before = database.plan(distance=6, search="psm").reason
+        for _ in range(2):
+            database.query_many(fingerprints(asked), distance=6, search="psm")
+        after = database.plan(distance=6, search="psm").reason
+
+    assert "stored pairs without weights" in before
+    assert "pairs of queries" in after
+    assert drawn == [99, 200, 600]
 
 
 def glimpse_of(database, distance, *, noise=None):
@@ -198,7 +228,7 @@ def test_a_sample_is_drawn_anew_only_when_the_collection_has_doubled(monkeypatch
     weights = generator.standard_normal((1600, 128))
     drawn = []
 
-    def counted(state, problem):
+    def counted(state, problem, queries):
         drawn.append(state.next_ordinal)
         return glimpse(state, problem)
 

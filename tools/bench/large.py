@@ -190,7 +190,6 @@ def ways_of(kind: str, database: simdb.Database[Any], planted: Planted) -> Itera
     """Yield the ways to search a database, each with what it finds."""
     exact = {"search": "bphs", "recall": 1.0}
     searching: dict[str, Any] = exact if kind in EXACT else {"search": "psm", "recall": RECALL}
-    plan = database.plan(distance=DISTANCE, **searching)
 
     def ask(parts: Iterator[simdb.Fingerprints], **more: Any) -> simdb.Matches[Any]:
         part, asked = next(parts), searching | more
@@ -203,8 +202,9 @@ def ways_of(kind: str, database: simdb.Database[Any], planted: Planted) -> Itera
     def recalls(way: Callable[..., simdb.Matches[Any]]) -> tuple[float, float]:
         return planted.recalls(way(iter([planted.queries()])))
 
-    first, facts = partial(ask, match="first"), {"table": kind, "look_ups": plan.probes}
-    every = recalls(ask)[0]
+    first, every = partial(ask, match="first"), recalls(ask)[0]
+    # Of documents without weights, the queries of a batch tell how many look-ups they need.
+    facts = {"table": kind, "look_ups": database.plan(distance=DISTANCE, **searching).probes}
     yield ask, facts | {"way": "all", "recall": every}
     yield first, facts | {"way": "first", "recall": recalls(first)[1]}
     if kind in PROBING:

@@ -50,7 +50,7 @@ def rounded(weights: F64, kind: str) -> F64:
 
 def calibrated(learnt: list[Questions], asked: Questions) -> F64:
     left, right = np.split(learnt[0].weights, 2)
-    chances = volatility.fit(left, right, documents=len(left)).probabilities
+    chances = volatility.fit(left, right).probabilities
     levels = np.minimum(np.abs(asked.weights) * volatility.LEVEL_UNIT, 255)
     return chances[levels.astype(np.int64)].astype(np.float64)
 

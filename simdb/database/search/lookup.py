@@ -65,7 +65,7 @@ def search(
     choose.  `most`: so many queries are searched at a time by one thread.  `least`: so few are not
     worth a thread; None for the usual number.
     """
-    plan = plan or state.plan_of(criterion, len(sketches))
+    plan = plan or state.plan_of(criterion, len(sketches), sketches)
     is_measured = criterion.similarity is not None
     size = PART_MEASURED if is_measured else PART_QUERIES
     # The kernel stops at the first candidate only if candidates are not measured.

@@ -215,7 +215,7 @@ def match_stored(
     of sketches.
     """
     limit, first = batch.question.limit, batch.first
-    plan = state.plan_of(criterion, 0 if batch.memory_bytes else len(sketches))
+    plan = state.plan_of(criterion, 0 if batch.memory_bytes else len(sketches), sketches)
     memory_bytes = batch.memory_bytes or _memory_needed(state, plan, len(sketches))
     if memory_bytes is None:
         rows = lookup.search(state, sketches, criterion, limit=limit, first=first, plan=plan)

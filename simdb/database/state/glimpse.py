@@ -5,20 +5,25 @@ documents are changed as edits might change them (`plan.copied`), and one sees w
 fall.  Where many documents are near by accident, any bits flip.  So the same documents are also
 looked up as they are, by the cheapest exact plan, as many of them as a fixed budget of work allows.
 A plan must reach its recall in each of the two groups, so that it holds for edited queries and for
-new documents of the same kind.  Documents without stored weights are looked up, too: of these pairs
-nobody knows how likely each flip was, so every bit counts as equally likely to flip.
+new documents of the same kind.
+
+If no weights are stored, the queries of the first batch of `QUERIES_LEAST` are the sample: they
+have weights, and some of them are looked up exactly.  Without it stored documents are looked up.
+Nobody knows how likely each of their flips was, so every bit counts as equally likely to flip,
+and the search is nearly an exact one if there are such pairs.
 
 A calibration does more: it takes documents like the queries, and more of them.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
-from simdb.core.arrays import BARE, WEIGHTED, sorted_unique
+from simdb.core.arrays import BARE, WEIGHTED, Sketches, sorted_unique
 from simdb.core.bits import FINGERPRINT_BITS, is_set
-from simdb.core.dtypes import F64, U8, U32, Array
+from simdb.core.dtypes import F64, U8, U32, U64, Array
 from simdb.core.options import AUTO, BPHS
 from simdb.core.vector_form import fingerprints_of, unpack
 from simdb.plan import (
@@ -77,10 +82,13 @@ class Collection(Protocol):
         """Return tables whose fingerprints can all be compared with each query."""
 
 
-def glimpse(collection: Collection, problem: Problem[Population]) -> FlipEvidence | None:
+def glimpse(
+    collection: Collection, problem: Problem[Population], queries: Sketches | None = None
+) -> FlipEvidence | None:
     """Return pairs within the distance of the criterion; None if there are too few.
 
-    If no document has weights, only stored pairs say more than the prior.
+    If no document has weights, only pairs of some `queries`, or stored ones, say more than the
+    prior.
 
     The noise of a calibration by hand takes the place of stored pairs.
     """
@@ -107,17 +115,27 @@ def glimpse(collection: Collection, problem: Problem[Population]) -> FlipEvidenc
     if found.pairs.query_count < QUERIES_LEAST:
         return None
     flips = exact.table_flips if exact.method == BPHS else None
-    pairs = _pairs(collection, weights[:asked], chosen[:asked], criterion, flips, generator)
+    pairs_of = partial(_pairs, collection, criterion, flips, generator)
+    pairs, kind = None, "stored pairs"
+    if not is_bare or (queries is not None and len(queries) < QUERIES_LEAST):
+        queries = None
+    if queries is not None and queries.levels is not None:
+        some = generator.permutation(np.flatnonzero(queries.states == WEIGHTED))[:asked]
+        pairs, kind = pairs_of(queries.bits[some], queries.levels[some]), "pairs of queries"
+    lacks_weights = is_bare and (pairs is None or pairs.query_count < PAIRED_LEAST)
+    if pairs is None or lacks_weights:
+        some, levels = weights[:asked], volatility.levels(weights[:asked])
+        pairs = pairs_of(fingerprints_of(some), levels, own=chosen[:asked])
+        kind = "stored pairs" + " without weights" * is_bare
     if pairs.query_count < PAIRED_LEAST:
         return None if is_bare else found
     are_few = least_reached(criterion.recall, pairs.query_count, LIKELY) > pairs.query_count
     # A pair from a wider criterion counts as if it were just within the real one.
     within = np.minimum(distances(pairs), criterion.distance)
     stored = replace(found, pairs=pairs, distances=within)
-    origin = f"{found.origin}, and {len(pairs):,} stored pairs{' without weights' * is_bare}"
-    every = combined(found, stored, origin)
+    every = combined(found, stored, f"{found.origin}, and {len(pairs):,} {kind}")
     caution = CAUTION if are_few else found.caution
-    return replace(every, confidence=LIKELY, caution=caution)
+    return replace(every, confidence=LIKELY, caution=caution, lacks_weights=lacks_weights)
 
 
 def _drawn(collection: Collection, count: int, generator: np.random.Generator) -> tuple[U32, bool]:
@@ -137,20 +155,21 @@ def _drawn(collection: Collection, count: int, generator: np.random.Generator) -
 
 def _pairs(
     collection: Collection,
-    weights: F64,
-    own: U32,
     criterion: Criterion,
     flips: tuple[int, ...] | None,
     generator: np.random.Generator,
+    bits: U64,
+    levels: U8,
+    own: U32 | None = None,
 ) -> SampledPairs:
-    """Return pairs of some stored documents and any others within the distance.
+    """Return pairs of some documents and any stored ones within the distance.
 
-    `flips` of each table; None: the documents are compared with all.  Then, if that gives too few
+    `own`: the ordinals of the documents, if they are stored.  `flips` of each table; None: the
+    documents are compared with all.  Then, if that gives too few
     pairs to be sure of the recall, those that are a little further apart are returned, too.
     """
     assert criterion.distance is not None
     limit = min(criterion.distance + (WIDER if flips is None else 0), FINGERPRINT_BITS)
-    bits = fingerprints_of(weights)
     tables = collection.scanned() if flips is None else collection.tables(flips)
     places, ordinals = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
     for start in range(0, len(bits), PART):
@@ -161,12 +180,14 @@ def _pairs(
             asked = tables.lookup(part, distance=limit, flips=flips, first=False, after=None)
         offsets, found, differing = asked
         at = start + np.repeat(np.arange(len(part)), np.diff(offsets))
-        kept = (differing > 0) & (found != own[at])
+        kept = differing > 0
+        if own is not None:
+            kept &= found != own[at]
         places.append(at[kept])
         ordinals.append(found[kept])
     at, found = np.concatenate(places), np.concatenate(ordinals)
     stored = np.asarray(collection.column(layout.FINGERPRINT, found), np.uint64)
-    every = SampledPairs(bits[at], volatility.levels(weights)[at], stored)
+    every = SampledPairs(bits[at], levels[at], stored)
     near = every
     for further in range(limit - criterion.distance + 1):
         chosen = np.flatnonzero(distances(every) <= criterion.distance + further)

@@ -409,31 +409,36 @@ class State:
             return np.zeros(len(ordinals), np.bool_)
         return np.asarray(self.column(layout.STATE, ordinals) != WEIGHTED, np.bool_)
 
-    def plan(self, criterion: Criterion, *, is_swept: bool = False) -> Plan:
+    def plan(
+        self, criterion: Criterion, *, is_swept: bool = False, queries: Sketches | None = None
+    ) -> Plan:
         """Return the planner's choice; `is_swept`: for all pairs.
 
-        For queries it can be the choice for an earlier view, see `KeptPlans`.
+        For queries it can be the choice for an earlier view, see `KeptPlans`, or go by other
+        queries, see `glimpse`.
         """
         view = self.view
         plans = view.swept_plans if is_swept else view.plans.of_criteria
         plan = plans.get(criterion)
-        if plan is None:
+        if plan is None or view.plans.may_learn(criterion, queries):
             problem = self._problem(criterion, is_swept=is_swept)
             plan = choose(problem)
             if plan.probing is not None:
-                plan = choose(self._with_glimpse(problem))
+                plan = choose(self._with_glimpse(problem, queries))
             if is_swept:
                 view.swept_plans[criterion] = plan
             else:
                 view.plans.keep(criterion, plan)
         return plan
 
-    def plan_of(self, criterion: Criterion, queries: int) -> Plan:
+    def plan_of(self, criterion: Criterion, count: int, queries: Sketches | None = None) -> Plan:
         """Return the plan for so many queries, for which tables are made in memory if that pays."""
-        view, saved = self.view, queries * self.saving(criterion)
+        plan, view = self.plan(criterion, queries=queries), self.view
+        saved = count * self.saving(criterion)
         if saved and view.kind.cut.make(self, saved):
             view.plans = KeptPlans(view.extent, view.calibration, view.plans)
-        return self.plan(criterion)
+            plan = self.plan(criterion, queries=queries)
+        return plan
 
     def saving(self, criterion: Criterion) -> float:
         """Return the seconds that the tables of the usual cut would save an exact query."""
@@ -464,14 +469,14 @@ class State:
             population = replace(population, paging=paging)
         return Problem(criterion, population, view.calibration, delays_of(view.calibration))
 
-    def _with_glimpse(self, problem: Problem[Any]) -> Problem[Any]:
+    def _with_glimpse(self, problem: Problem[Any], queries: Sketches | None = None) -> Problem[Any]:
         """Return the problem with a sample of the collection, if plans need one."""
         source, population = self.source, problem.population
         # A sample is drawn from here and there.
         if source.is_larger_than_memory or not wants_glimpse(problem):
             return problem
         seen = self.view.plans.glimpse(
-            problem.criterion, population.count, lambda: glimpse(self, problem)
+            problem.criterion, population.count, queries, lambda: glimpse(self, problem, queries)
         )
         return replace(problem, population=replace(population, glimpse=seen))
 

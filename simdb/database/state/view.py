@@ -23,6 +23,7 @@ from simdb.core.cold import MadeOnce
 from simdb.core.dtypes import F32, I64, U8, U32, U64
 from simdb.core.reports import Plan
 from simdb.plan import (
+    QUERIES_LEAST,
     BandedPopulation,
     Calibration,
     Criterion,
@@ -82,22 +83,33 @@ class KeptPlans:
         self.of_criteria: dict[Criterion, Plan] = {}
         # Seconds that a query would save if there were the tables of the usual cut.
         self.savings: dict[Criterion, float] = {}
-        # Samples of the collection, with the number of documents that it had.
-        self.glimpses: dict[Criterion, tuple[int, FlipEvidence | None]] = {}
+        # Samples of the collection, with the number of documents that it had, and of queries.
+        self.glimpses: dict[Criterion, tuple[int, int, FlipEvidence | None]] = {}
         if earlier is not None and earlier._calibration is calibration:
             self.glimpses = earlier.glimpses
         self.prepared: dict[Any, Any] = {}  # for questions about one document, see `search/one.py`
 
     def glimpse(
-        self, criterion: Criterion, count: int, draw: Callable[[], FlipEvidence | None]
+        self,
+        criterion: Criterion,
+        count: int,
+        queries: Sketches | None,
+        draw: Callable[[], FlipEvidence | None],
     ) -> FlipEvidence | None:
-        """Return a sample of a collection, drawn anew when it has doubled."""
-        known, seen = self.glimpses.get(criterion, (0, None))
-        if count > 2 * known:
+        """Return a sample of a collection, drawn anew when it has doubled or queries say more."""
+        known, _, seen = self.glimpses.get(criterion, (0, 0, None))
+        if count > 2 * known or self.may_learn(criterion, queries):
             seen = draw()
             _make_room(self.glimpses)
-            self.glimpses[criterion] = count, seen
+            self.glimpses[criterion] = count, 0 if queries is None else len(queries), seen
         return seen
+
+    def may_learn(self, criterion: Criterion, queries: Sketches | None) -> bool:
+        """Whether some queries may say more than the sample for which no weights are known."""
+        if queries is None or len(queries) < QUERIES_LEAST or criterion not in self.glimpses:
+            return False
+        _, tried, seen = self.glimpses[criterion]
+        return (seen is None or seen.lacks_weights) and len(queries) > 2 * tried
 
     def keep(self, criterion: Criterion, plan: Plan) -> None:
         """Keep the plan for a criterion."""
