@@ -203,9 +203,7 @@ def candidates(hashes: U64, directory: U32, ordinals: U32, dead: U8 | None) -> t
 class Identifiers:
     """The stored ids of documents by ordinal, in segments of consecutive ordinals."""
 
-    def __init__(
-        self, segments: Sequence[tuple[int, U32, U8] | tuple[int, PackedIds]]
-    ) -> None:
+    def __init__(self, segments: Sequence[tuple[int, U32, U8] | tuple[int, PackedIds]]) -> None:
         """Take segments: first ordinal, offsets uint32[k + 1] and the bytes; sorted and disjoint.
 
         A segment may have packed ids in place of offsets and bytes.
