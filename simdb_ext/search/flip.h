@@ -8,6 +8,7 @@
 #define SIMDB_SEARCH_FLIP_H
 
 #include "kernel.h"
+#include "sort_few.h"
 #include "vector.h"
 
 /* A set while it grows: its cost << 38 | its size << 32 | its bits.  `flip` needs no sizes, and has
@@ -398,17 +399,6 @@ static uint64_t to_bits(uint64_t set, const struct ranking *ranking, unsigned wi
     return set >> 32 << 32 | bits;
 }
 
-static void sort_few(uint64_t *sets, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        uint64_t set = sets[i];
-        size_t j = i;
-        for (; j > 0 && sets[j - 1] > set; j--)
-            sets[j] = sets[j - 1];
-        sets[j] = set;
-    }
-}
-
 /* Move the first `wanted` of sets of equal cost, in the order of VOSH, to the front. */
 static void first_ties(uint64_t *ties, size_t count, size_t wanted, const struct ranking *ranking,
                        unsigned width)
@@ -420,7 +410,7 @@ static void first_ties(uint64_t *ties, size_t count, size_t wanted, const struct
         copy_between(ties, count, low, bisect(ties, count, wanted, low, sized_bound(cost), 0),
                      ties);
     } else {
-        sort_few(ties, count);
+        search_sort_few(ties, count);
     }
     for (size_t i = 0; i < wanted; i++)
         ties[i] = to_bits(ties[i], ranking, width);

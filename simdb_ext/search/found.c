@@ -1,21 +1,12 @@
 #include "found.h"
 
+#include "sort_few.h"
+
 enum {
     FEW = 24, /* ranks; this many or fewer are sorted by insertion */
     DIGIT_VALUES = 256,
     ROOM_MAX = 1 << 21 /* matches of more than one query for which room is made */
 };
-
-static void sort_few(uint64_t *ranks, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        uint64_t rank = ranks[i];
-        size_t j = i;
-        for (; j > 0 && ranks[j - 1] > rank; j--)
-            ranks[j] = ranks[j - 1];
-        ranks[j] = rank;
-    }
-}
 
 static int is_sorted(const uint64_t *ranks, size_t count)
 {
@@ -47,7 +38,7 @@ void search_sort(uint64_t *ranks, uint64_t *spare, size_t count)
     uint64_t *from = ranks, *to = spare;
 
     if (count <= FEW) {
-        sort_few(ranks, count);
+        search_sort_few(ranks, count);
         return;
     }
     if (is_sorted(ranks, count))
