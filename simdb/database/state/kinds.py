@@ -454,7 +454,7 @@ class CutTables:
         if view.sealed.cut is None:
             runs = [self.of_run(run, state) for run in view.runs]
             view.sealed.cut = kernel.Tables(self._masks, runs, NO_DOCUMENTS, None, view.windows)
-        return view.sealed.cut.over((view.delta.searchable, view.delta.ordinals), view.dead)
+        return view.followed(view.sealed.cut)
 
     def _made(self, run: Run, state: SourcedView) -> list[Table]:
         parts = [run.searchable(number, state.source) for number in range(run.segment_count)]
@@ -498,7 +498,7 @@ class FingerprintKind:
             ]
             windows = sealed.windows if runs else None
             sealed.tables = kernel.Tables(self.masks, tables, NO_DOCUMENTS, None, windows)
-        return sealed.tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
+        return view.followed(sealed.tables)
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool

@@ -301,11 +301,13 @@ class State:
         """Return tables whose fingerprints can all be compared with each query."""
         if not self.keying.has_header_table:
             return self.tables()
-        sealed, delta = self.view.sealed, self.view.delta
-        if sealed.scanned is None:
-            columns = [[part.run.searchable(part.number, self.source)] for part in sealed.parts]
-            sealed.scanned = kernel.Tables([ALL_BITS], columns, NO_DOCUMENTS, None)
-        return sealed.scanned.over((delta.searchable, delta.ordinals), self.view.dead)
+        view, sealed = self.view, self.view.sealed
+        if view.scanned is None:
+            if sealed.scanned is None:
+                columns = [[part.run.searchable(part.number, self.source)] for part in sealed.parts]
+                sealed.scanned = kernel.Tables([ALL_BITS], columns, NO_DOCUMENTS, None)
+            view.scanned = view.followed(sealed.scanned)
+        return view.scanned
 
     def identifiers(self, ordinals: U32 | None = None) -> Any:
         """Return the ids by ordinal, of at least these `ordinals`, or of all."""

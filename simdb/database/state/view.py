@@ -273,6 +273,7 @@ class View:
             self.plans = kept.plans
         self.swept_plans: dict[Criterion, Plan] = {}
         self.tables: Any = None
+        self.scanned: Any = None
         self.cut: Any = None
         self.polytopes: Any = None
         self.id_tables: Any = None
@@ -282,6 +283,10 @@ class View:
         )
         self.vectors = FollowedKernel(self.sealed.vectors, delta, lambda: (delta.batch.vectors,))
         self.unweighted: tuple[Bitmap | None] | None = None
+
+    def followed(self, tables: Any) -> Any:
+        """Return tables of its runs with the documents of its delta and its tombstones."""
+        return tables.over((self.delta.searchable, self.delta.ordinals), self.dead)
 
     @MadeOnce
     def pieces(self) -> ColumnParts:
