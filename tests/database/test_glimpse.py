@@ -10,10 +10,11 @@ from binomial import chance_of
 from weighted import fingerprints
 
 import simdb
-from simdb.database.state import state as states
+from simdb.database.state import kinds, state as states
 from simdb.database.state.glimpse import PAIRED_LEAST, PAIRS, glimpse
 from simdb.database.state.kinds import kind_of
 from simdb.database.state.store import settled
+from simdb.plan import choose
 from simdb.plan.calibration import USUAL_DELAYS
 from simdb.plan.probing import wants_glimpse
 from simdb.plan.problem import Criterion, Problem
@@ -264,3 +265,30 @@ def test_only_a_search_for_a_distance_by_weights_draws_a_sample():
         {"is_weighted": False},
     ):  # fmt: skip
         assert not wants(**changed)
+
+
+def test_batches_are_planned_once_when_tables_in_memory_need_no_sample(monkeypatch):
+    """Each batch was planned anew, since queries might have told more of a sample without use."""
+    monkeypatch.setattr(kinds, "MADE_SECONDS", 0.0)
+    stored, asked = crowd(np.random.default_rng(7))
+    given, chosen = fingerprints(asked), []
+
+    def counted(problem):
+        chosen.append(problem.criterion.recall)
+        return choose(problem)
+
+    options = simdb.Options(blocks=1, leading=1, header_offset=0)
+    with simdb.open(None, options=options) as database:
+        database.insert_many(range(STORED), fingerprints(stored).bits)
+        database.compact()
+        database.query_many(given.taken(slice(0, 99)), distance=3)
+        database.query_many(given.bits, distance=3)
+        database.query_many(given, distance=3)
+        method = database.plan(distance=3).method
+        every = database.query_many(given.bits, distance=3, recall=1.0)
+        monkeypatch.setattr(states, "choose", counted)
+        found = database.query_many(given, distance=3)
+
+    assert chosen == []
+    assert method == "bphs"
+    assert np.array_equal(found.offsets, every.offsets)

@@ -427,6 +427,8 @@ class State:
             plan = choose(problem)
             if plan.probing is not None:
                 plan = choose(self._with_glimpse(problem, queries))
+            elif not is_swept:
+                view.plans.glimpses.pop(criterion, None)  # no queries need to teach
             if is_swept:
                 view.swept_plans[criterion] = plan
             else:
