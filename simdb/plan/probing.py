@@ -211,7 +211,7 @@ def _probing_plan(
     )
     sure = f"{found.recall_bound:.3f} or more with 95 % confidence"
     if not known.is_measured:
-        sure = "an estimate, since none of them was given"
+        sure = "an estimate, since no sample of queries was given"
     why = (
         f"probing the likely headers of {probing.tables} table(s), about {found.probes:.1f} for a"
         f" query, finds {found.recall:.3f} of the pairs: {known.origin}; {sure}"

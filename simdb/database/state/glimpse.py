@@ -15,6 +15,7 @@ and the search is nearly an exact one if there are such pairs.
 A calibration does more: it takes documents like the queries, and more of them.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -116,14 +117,11 @@ def glimpse(
         return None
     flips = exact.table_flips if exact.method == BPHS else None
     pairs_of = partial(_pairs, collection, criterion, flips, generator)
-    pairs, kind = None, "stored pairs"
-    if not is_bare or (queries is not None and len(queries) < QUERIES_LEAST):
-        queries = None
-    if queries is not None and queries.levels is not None:
-        some = generator.permutation(np.flatnonzero(queries.states == WEIGHTED))[:asked]
-        pairs, kind = pairs_of(queries.bits[some], queries.levels[some]), "pairs of queries"
-    lacks_weights = is_bare and (pairs is None or pairs.query_count < PAIRED_LEAST)
-    if pairs is None or lacks_weights:
+    pairs, kind = None, "pairs of queries"
+    if is_bare and queries is not None and len(queries) >= QUERIES_LEAST:
+        pairs = _pairs_of_queries(pairs_of, queries, asked, generator)
+    lacks_weights = is_bare and pairs is None
+    if pairs is None:
         some, levels = weights[:asked], volatility.levels(weights[:asked])
         pairs = pairs_of(fingerprints_of(some), levels, own=chosen[:asked])
         kind = "stored pairs" + " without weights" * is_bare
@@ -153,6 +151,20 @@ def _drawn(collection: Collection, count: int, generator: np.random.Generator) -
     return ordinals[states == (BARE if is_bare else WEIGHTED)], is_bare
 
 
+def _pairs_of_queries(
+    pairs_of: Callable[[U64, U8], SampledPairs],
+    queries: Sketches,
+    most: int,
+    generator: np.random.Generator,
+) -> SampledPairs | None:
+    """Return the pairs of at most so many queries with weights; None if too few have any."""
+    if queries.levels is None:
+        return None
+    some = generator.permutation(np.flatnonzero(queries.states == WEIGHTED))[:most]
+    pairs = pairs_of(queries.bits[some], queries.levels[some])
+    return pairs if pairs.query_count >= PAIRED_LEAST else None
+
+
 def _pairs(
     collection: Collection,
     criterion: Criterion,
@@ -165,8 +177,8 @@ def _pairs(
     """Return pairs of some documents and any stored ones within the distance.
 
     `own`: the ordinals of the documents, if they are stored.  `flips` of each table; None: the
-    documents are compared with all.  Then, if that gives too few
-    pairs to be sure of the recall, those that are a little further apart are returned, too.
+    documents are compared with all.  Then, if that gives too few pairs to be sure of the recall,
+    those that are a little further apart are returned, too.
     """
     assert criterion.distance is not None
     limit = min(criterion.distance + (WIDER if flips is None else 0), FINGERPRINT_BITS)
