@@ -79,9 +79,9 @@ class Rehearsal:
         session.database.close()
         return seen, seconds, session.carry()
 
-    def settle(self, session, *, is_done, is_killed=False):
+    def settle(self, session, *, is_done, may_leave=False):
         """Adopt the state of the database, which must be before or after the deed."""
-        self._clean(session, is_killed=is_killed)  # first, since a snapshot can refuse the rest
+        self._clean(session, may_leave=may_leave)  # first, since a snapshot can refuse the rest
         if session.database.is_closed:
             session.open("w")
         session.adopt(self.carried)
@@ -104,7 +104,7 @@ class Rehearsal:
             session.look(session.database)
         return "after" if held[0] is not self.before else "before"
 
-    def _clean(self, session, *, is_killed):
+    def _clean(self, session, *, may_leave):
         """Check what was made outside of the database, and that nothing else was left."""
         for name in sorted(os.listdir(session.directory)):
             path = os.path.join(session.directory, name)
@@ -117,7 +117,7 @@ class Rehearsal:
             if name in MADE:
                 with simdb.open(path, "r") as made:
                     assert asking.holds(made, self.before), f"{name} differs from its source"
-            elif not is_killed:
+            elif not may_leave:
                 # An interrupt between making a folder and knowing its name cannot be handled.
                 assert os.path.isdir(path), f"{name} is left behind"
                 assert not os.listdir(path), f"{name} is left behind"
@@ -155,7 +155,7 @@ def killed(session):
     with os.fdopen(reading) as pipe:
         is_done = pipe.read() != ""
     assert outcome.error in (KILLED, "ended with SIGALRM"), outcome.error
-    state = rehearsal.settle(session, is_done=is_done, is_killed=True)
+    state = rehearsal.settle(session, is_done=is_done, may_leave=True)
     return f"{rehearsal.deed.__name__} at {where}: {state}"
 
 
@@ -198,7 +198,8 @@ def failing(session):
         said = f"FullError of a call of this program: {error}"
     finally:
         shim.fault_arm(0, 0)
-    state = rehearsal.settle(session, is_done=not said)
+    # Where all calls fail from one on, so does the one that removes a part of a file.
+    state = rehearsal.settle(session, is_done=not said, may_leave=lasts)
     told = f"{rehearsal.deed.__name__}, {name} at {number}{' and on' * lasts}: {state} {said}"
     assert not said or said.startswith(TOLD[name == "EMFILE"]), told
     is_true = rehearsal.deed != session.write or state == "before"
