@@ -163,10 +163,11 @@ class Simhash(TextSketch):
     `dimensions`: the dimensions of the volatility vector, 4 bits each: 64, 128 or 256.
     `store_volatility`: whether the vectors are stored; without them, `similarity=` is not possible.
     `hash`: a function of yours from a token, as UTF-8 bytes, to a whole number below 2**64, in
-    place of MurmurHash3.  It is called for each token and in Python, so it is a hundred times
-    slower.  A feature of one token has its hash; the hashes of several tokens are mixed.  It goes
-    with neither stop words, stems nor IDF.  A database does not store it, so give it again to
-    `open`; without it, only ready fingerprints and ids can be asked for or inserted.
+    place of MurmurHash3; the same in all processes, as Python's `hash` is not.  It is called for
+    each token and in Python, so it is a hundred times slower.  A feature of one token has its hash;
+    the hashes of several tokens are mixed.  It goes with neither stop words, stems nor IDF.  A
+    database does not store it, so give it again to `open`; without it, only ready fingerprints and
+    ids can be asked for or inserted.
     """
 
     weighting: SimhashWeightingName = "binary"

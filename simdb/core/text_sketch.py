@@ -88,7 +88,12 @@ class TokenHash:
             return cls(given)
         if not callable(given):
             raise OptionError(f"hash must be a function from bytes to int, got {shown(given)}")
-        return cls("".join(f"{cls('', given)(token):016x}" for token in CHECKED), given)
+        checks = {"".join(f"{cls('', given)(token):016x}" for token in CHECKED) for _ in range(2)}
+        if len(checks) > 1:
+            raise OptionError(
+                f"hash must return the same for the same token, {shown(given)} does not"
+            )
+        return cls(checks.pop(), given)
 
     def __call__(self, token: bytes) -> int:
         """Return the hash of a token; OptionError if it is none, or without the function."""

@@ -44,7 +44,11 @@ from simdb.plan.pigeonhole import (
     choose_tables as choose_tables,
     tables_read as tables_read,
 )
-from simdb.plan.planner import choose as choose, explained as explained
+from simdb.plan.planner import (
+    choose as choose,
+    explained as explained,
+    preferred as preferred,
+)
 from simdb.plan.polytopes import (
     ALL_SIGNS as ALL_SIGNS,
     EITHER as EITHER,

@@ -274,7 +274,7 @@ def decode_calibration(stored: Mapping[str, Any]) -> Calibration:
 
 def is_noise(value: object) -> bool:
     """Return whether a value is a number that a noise can be."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
     return is_number and NOISE_LEAST <= value <= NOISE_MOST  # type: ignore[operator]
 
 

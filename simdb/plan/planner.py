@@ -29,7 +29,7 @@ def choose(problem: Problem[Any]) -> Plan:
     criterion = problem.criterion
     problem.population.check(criterion)
     if criterion.method == AUTO:
-        return _cheapest(criterion, _candidates(problem))
+        return preferred(criterion, _candidates(problem))
     (way,) = (way for way in _ways(problem) if criterion.method in way.METHODS)
     unknown = replace(problem, calibration=None)
     return way.named(problem, lambda changed: choose(replace(unknown, criterion=changed)))
@@ -101,7 +101,7 @@ def _candidates(problem: Problem[Any]) -> list[Plan]:
     return found
 
 
-def _cheapest(criterion: Criterion, plans: list[Plan]) -> Plan:
+def preferred(criterion: Criterion, plans: list[Plan]) -> Plan:
     """Return the cheapest plan that reaches the recall, or a better one at a similar cost."""
     able = [plan for plan in plans if plan.recall >= criterion.recall]
     dearest = RECALL_WORTH * min(plan.cost_seconds for plan in able)

@@ -94,7 +94,9 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
     if criterion.recall >= 1.0:
         return "; probing by volatility is never certain"
     if not criterion.is_weighted:
-        return "; without weights nothing can be probed by volatility"
+        return (
+            "; without weights nothing can be probed by volatility (search='psm' plans with them)"
+        )
     if not any(plan.method in METHODS for plan in plans):
         return "; probing by volatility does not reach it"
     return ""

@@ -69,7 +69,7 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
         raise OptionError(
             f"search='rotation' cannot reach recall={criterion.recall:g}: even"
             f" {ROTATIONS_MAX} rotations are predicted to miss"
-            f" {1.0 - recalls[ROTATIONS_MAX]:.2g} of the pairs",
+            f" {1.0 - recalls[ROTATIONS_MAX]:.2g} of the pairs, or more of many equal ones",
             python="use search='auto', a lower recall=, or"
             " simdb.Search(method='rotation', rotations=64)",
             command="use --search auto, a lower --recall, or --search rotation,rotations=64",
@@ -95,16 +95,20 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
 
 
 def _recalls(problem: Problem[Population], limit: int) -> tuple[dict[int, float], str]:
-    """Return the share of pairs that each number of rotations finds, and the sample in words."""
+    """Return the share of pairs that each number of rotations finds, and the sample in words.
+
+    Among more than `WINDOW` others it is never 1: equal fingerprints can crowd a pair out.
+    """
     population, calibration = problem.population, problem.calibration
     others = population.crowding * max(population.count - 2, 0)
     known = [calibration, None] if calibration and population.unseen else [calibration]
     samples = [_sample(problem.criterion, each, limit) for each in known]
     chances = [missed(left, right, others) for left, right, _ in samples]
-    recalls = {}
+    recalls, most = {}, np.nextafter(1.0, 0.0) if population.count > WINDOW else 1.0
     for count in range(1, ROTATIONS_MAX + 1):
         amounts = rotation_amounts(count)
-        recalls[count] = 1.0 - max(float(each[amounts].prod(axis=0).mean()) for each in chances)
+        lost = max(float(each[amounts].prod(axis=0).mean()) for each in chances)
+        recalls[count] = min(1.0 - lost, most)
     return recalls, " or ".join(dict.fromkeys(kind for _, _, kind in samples))
 
 

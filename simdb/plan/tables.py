@@ -133,9 +133,9 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
         return exact
     if criterion.distance is not None:
         raise OptionError(
-            f"distance={criterion.distance} is more than the {population.tables} tables of"
-            f" blocks={population.blocks}, leading={population.leading} serve for certain with up"
-            f" to {pigeonhole.FLIPS_MAX} flipped header bits in each; create the database with"
+            f"distance={criterion.distance} is more than blocks={population.blocks},"
+            f" leading={population.leading} serve for certain with up to"
+            f" {pigeonhole.FLIPS_MAX} flipped header bits in each table; create the database with"
             f" blocks={criterion.distance + population.leading}, or use search='auto' or"
             " 'exhaustive'"
         )

@@ -85,7 +85,7 @@ def test_it_covers_all_documents_and_survives_compaction_copies_and_dumps(open_d
     database = open_database(options=OPTIONS)
     weights = np.random.default_rng(3).standard_normal((3000, 128))
     database.insert_many(range(1000), fingerprints(weights[:1000]))
-    made = database.calibrate(noise=0.1)
+    made = database.calibrate(noise=np.float32(0.1))
     database.insert_many(range(1000, 3000), fingerprints(weights[1000:]))
     covered = database.stats().calibrated_count
 

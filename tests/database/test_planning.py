@@ -165,3 +165,12 @@ def test_the_header_bits_are_not_those_of_the_directory_where_fewer_are_asked_fo
 
     assert [plan.header_bits for plan in plans] == [plan.probing.header_bits for plan in plans]
     assert [plan.header_bits for plan in plans] == [13, 17]
+
+
+def test_where_a_surer_way_is_chosen_the_smallest_is_better_only_for_its_size():
+    """At 10M it said of one database both that exact search and that PSM was the better choice."""
+    plan = planned(1e7, simdb.Options(blocks=4), distance=3, memory=1e12)
+
+    assert plan.method == "bphs"
+    assert plan.smallest.cost_seconds < plan.cost_seconds
+    assert "so it is the better choice where 157 MB fit into memory" in plan.smallest.choice

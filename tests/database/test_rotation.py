@@ -104,3 +104,9 @@ def test_rotations_are_not_chosen_by_a_calibration_that_has_not_seen_all(open_da
     assert "prior" not in before.reason
     assert "the prior alone" in after.reason
     assert after.tables > before.tables
+
+
+def test_rotation_does_not_promise_all_pairs(stored):
+    """It planned recall 1 and found 406 of 532, where many documents were equal."""
+    with pytest.raises(simdb.OptionError, match=r"predicted to miss .*many equal ones"):
+        stored.find_all(distance=3, search="rotation", recall=1.0)

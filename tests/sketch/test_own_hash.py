@@ -1,6 +1,7 @@
 """A hash function of the user's: which fingerprints it makes, and how databases know it again."""
 
 import hashlib
+import itertools
 import os
 import pickle
 
@@ -191,3 +192,9 @@ def test_a_token_whose_hash_is_none_is_named():
 def test_impossible_hashes_are_refused(given):
     with pytest.raises(simdb.OptionError, match=r"hash must be a function|hash= takes tokens as"):
         simdb.Simhash(**given)
+
+
+def test_a_hash_that_changes_from_call_to_call_is_refused():
+    numbers = itertools.count()
+    with pytest.raises(simdb.OptionError, match="the same for the same token"):
+        simdb.Simhash(hash=lambda token: next(numbers))

@@ -24,6 +24,7 @@ from simdb.plan import (
     choose,
     delays_of,
     explained,
+    preferred,
 )
 from simdb.storage import header_bits, polytope_header_bits
 
@@ -167,16 +168,15 @@ def _smallest(plan: Plan, problem: Problem[Any], options: Options, scale: Scale)
         return None
     times = found.cost_seconds / max(plan.cost_seconds, LEAST_SECONDS)
     large, little = size(own), size(less)
-    if times < 1.0:
-        when = f"it answers {1 / times:.3g} times as fast, so it is the better choice"
-    else:
-        when = (
-            f"it takes {times:.3g} times as long, so it is the better choice where {little} fit"
-            f" into memory and {large} do not"
-        )
+    when = (
+        f"takes {times:.3g} times as long" if times > 1.0 else f"is {1 / times:.3g} times as fast"
+    )
+    when += ", so it is the better choice"
+    if preferred(criterion, [plan, found]) is plan:
+        when += f" where {little} fit into memory and {large} do not"
     choice = (
         f"it takes {little} where the tables of these options take {large}; beside {plan.method} in"
-        f" these, {when}"
+        f" these it {when}"
     )
     reason = f"with blocks=1, leading=1 and store_volatility=False, {found.reason}"
     return replace(found, reason=reason, choice=choice)
