@@ -167,10 +167,17 @@ def _by_evidence(problem: Problem[Population], limit: int, known: FlipEvidence) 
 
 
 def _widths(problem: Problem[Population]) -> list[int]:
-    """Return the bits of headers to consider, the most first; those that were asked for alone."""
-    wanted, most = problem.criterion.header_bits, problem.population.directory_bits
+    """Return the bits of headers to consider, the most first; those that were asked for alone.
+
+    In a header table fewer bits mean as many more headers, which lie together: they pay only where
+    pages must be read.
+    """
+    population, wanted = problem.population, problem.criterion.header_bits
+    most = population.directory_bits
     if wanted is not None:
         return [min(wanted, most)]
+    if population.tables == 1 and not population.paging.missing:
+        return [most]
     return [most - fewer for fewer in range(0, min(FEWER_BITS, most) + 1, FEWER_STEP)]
 
 
