@@ -42,6 +42,7 @@ from simdb.core.matches import (
     Verification as Verification,
 )
 from simdb.core.options import (
+    Bits as Bits,
     Minhash as Minhash,
     Options as Options,
     Search as Search,

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from typing import Any
 
 import simdb
 from simdb.cli import output
@@ -68,9 +69,7 @@ def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tupl
     yield from _times(numbers.path)
     yield from _document_times(numbers, options)
     yield "similarity", _matching(options)
-    if not isinstance(options.sketch, Minhash) and (
-        numbers.bare_count or not options.sketch.store_volatility
-    ):
+    if not options.is_minhash and (numbers.bare_count or not options.sketch.vector_bytes):
         yield (
             "distance",
             f"{quantity(options.distance, 'bit')} or fewer match, without weights",
@@ -134,7 +133,9 @@ def _matching(options: simdb.Options) -> str:
 
 def _sketch(options: simdb.Options) -> str:
     """Return the kind of sketch, and the options that differ from their defaults."""
-    kind = type(options.sketch)
+    if options.is_hashes:
+        return f"hashes of {options.bits} bits"
+    kind: Any = type(options.sketch)
     name = "MinHash signatures" if kind is Minhash else "fingerprints"
     words = [f"{name} of {options.sketch.unit} in shingles of {options.sketch.shingle}"]
     for option, value in differing_options(options.sketch, kind()).items():

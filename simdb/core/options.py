@@ -8,7 +8,7 @@ verb searches is a `Search`, for a caller who knows better than the planner.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, ClassVar, TypeAlias, cast, get_args
 
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import chosen_words, one_of, share, shown, whole
@@ -37,7 +37,7 @@ PERMUTATIONS_LEAST, PERMUTATIONS_MOST = 1, 1024
 PERMUTATIONS_STEP = 8  # minima that the kernel makes at a time
 STORED_BITS = (8, 32)
 FEATURE_BITS = (32, 64)
-USUAL_JACCARD = 0.8
+USUAL_JACCARD, USUAL_RECALL = 0.8, 0.95
 NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = get_args(ClustersName)
 NO_TIMES, INSERTED, SEEN = get_args(TimesName)
 AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, POLYTOPE, ROTATION, BANDING = (
@@ -59,6 +59,10 @@ TFIDF_SIMILARITY = 0.909
 _OF_SKETCH: Any = None
 # The defaults of block permutations; one table serves queries that have weights.
 USUAL_BLOCKS, WEIGHTED_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 1, 3
+# Of hashes: their bits, the bits of a block, and the usual distance, 31 of 256 as for PDQ.
+HASH_BITS_STEP, HASH_BITS_MOST, HASH_BLOCK_BITS = 32, 512, 16
+PDQ_DISTANCE, PDQ_BITS = 31, 256
+HASH_METHODS = (AUTO, EXHAUSTIVE, BPHS)
 PERMUTED = ("blocks", "leading", "distance")
 BANDED = ("bands", "rows")
 
@@ -245,20 +249,85 @@ class Simhash(TextSketch):
 
 
 @answering
+@dataclass(frozen=True, slots=True, repr=False)
+class Bits(TextSketch):
+    """The options of ready hashes, such as PDQ, pHash or dHash: documents are their bits.
+
+    `bits`: how many, from 32 to 512, a multiple of 32.  A document is `bytes` of that length, their
+    hexadecimal `str`, the whole number that they are (the first byte is the highest), a bool array
+    with as many elements, or an object that has one of these as `.hash`.  Documents match by
+    `distance=` alone, the number of bits in which they differ.
+
+    The bits are dealt to blocks, and each block has a table (Manku, Jain & Das Sarma 2007, and the
+    general pigeonhole principle, Qin et al. 2018).  `order`: the numbers of the bits, 0 for the
+    highest, one block after the other; None deals them in turn.  `Bits.fitted` makes one for hashes
+    whose bits are far from even or go together, so that blocks are as crowded as each other.
+    """
+
+    OWN: ClassVar[tuple[str, ...]] = ("bits", "order")
+
+    bits: int
+    order: tuple[int, ...] | None = None
+
+    def __repr__(self) -> str:
+        """Return the number of bits, and whether their order is another than the usual one."""
+        return f"Bits({self.bits}{', order=...' if self.order else ''})"
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for an impossible value."""
+        for each in fields(TextSketch):
+            if getattr(self, each.name) != each.default:
+                raise OptionError(f"{each.name}= is of texts, and these are hashes; leave it out")
+        whole("bits", self.bits, HASH_BITS_STEP, HASH_BITS_MOST)
+        if self.bits % HASH_BITS_STEP:
+            raise OptionError(f"bits must be a multiple of {HASH_BITS_STEP}, got {self.bits}")
+        if self.order is None:
+            return
+        order = tuple(map(int, self.order))
+        if sorted(order) != list(range(self.bits)) or self.bits == FINGERPRINT_BITS:
+            raise OptionError(
+                f"order must have each number below {self.bits} once, and hashes of"
+                f" {FINGERPRINT_BITS} bits have none; got {shown(self.order)}"
+            )
+        object.__setattr__(self, "order", order)
+
+    @property
+    def vector_bytes(self) -> int:
+        """The bytes of a stored hash beside its fingerprint; 0 where that is the hash."""
+        return 0 if self.bits == FINGERPRINT_BITS else self.bits // 8
+
+    @property
+    def usual_similarity(self) -> float:
+        """A threshold that no query uses: 1."""
+        return 1.0
+
+    @property
+    def usual_distance(self) -> int:
+        """The threshold of a query that gives none: 31 of 256 bits, and as large a part of others.
+
+        Within 31 are the photos that PDQ takes for one (Meta, 2019).
+        """
+        return PDQ_DISTANCE * self.bits // PDQ_BITS
+
+
+AnySketch: TypeAlias = Simhash | Minhash | Bits
+
+
+@answering
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Options:
     """The options of a database.
 
-    `sketch`: a `Simhash`, which makes a fingerprint of each document, or a `Minhash`, which makes a
-    signature.
+    `sketch`: a `Simhash`, which makes a fingerprint of each document, a `Minhash`, which makes a
+    signature, or `Bits`, whose documents are hashes.
     `similarity`, `distance`, `recall`: the defaults of queries.  If you give no similarity, it is
-    that of the sketch: `Simhash.usual_similarity`, or 0.8 for a `Minhash`.  `distance` (default 3)
-    works only with fingerprints.
+    that of the sketch: `Simhash.usual_similarity`, or 0.8 for a `Minhash`.  `distance` works only
+    with fingerprints (default 3) and hashes (31 of 256 bits).  `recall` is 0.95, of hashes 1.0.
     `blocks`, `leading` (default 1), only with fingerprints: one sorted table for each of the
     C(`blocks`, `leading`) choices of leading blocks.  A query within a distance of up to
     `blocks - leading` needs at most one look-up in each table.  If you give no `blocks`, they are 1
     in a database with cross-polytope tables, and 4 in one without them or with
-    `keep_clusters="distance"`.
+    `keep_clusters="distance"`.  Hashes have one block for each 16 bits, and one leads.
     `bands`, `rows`, only with signatures: one sorted table for each of the `bands` bands of `rows`
     minima.  If you give none, simdb chooses the cheapest that find the share `recall` of the
     documents at `similarity`.
@@ -286,7 +355,7 @@ class Options:
     must then be texts or lists of tokens.
     """
 
-    sketch: Simhash | Minhash = field(default_factory=Simhash)
+    sketch: AnySketch = field(default_factory=Simhash)
     blocks: int = _OF_SKETCH
     leading: int = _OF_SKETCH
     bands: int | None = None
@@ -294,7 +363,7 @@ class Options:
     polytopes: int | None = None
     similarity: float = _OF_SKETCH
     distance: int = _OF_SKETCH
-    recall: float = 0.95
+    recall: float = _OF_SKETCH
     delta_documents: int = 4096
     growth: int = 3
     header_offset: int = -1
@@ -305,12 +374,16 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raise OptionError for an impossible value."""
-        if not isinstance(self.sketch, Simhash | Minhash):
+        if not isinstance(self.sketch, Simhash | Minhash | Bits):
             raise OptionError(
-                f"sketch must be a simdb.Simhash or simdb.Minhash, got {type(self.sketch).__name__}"
+                "sketch must be a simdb.Simhash, simdb.Minhash or simdb.Bits, got"
+                f" {type(self.sketch).__name__}"
             )
         chosen_words(self)
+        self._set_default("recall", 1.0 if self.is_hashes else USUAL_RECALL)
         self._set_default("similarity", self.sketch.usual_similarity)
+        if self.is_hashes:
+            self._check_hashes()
         self._check_polytopes()
         if isinstance(self.sketch, Minhash):
             self._check_bands(self.sketch)
@@ -328,7 +401,7 @@ class Options:
                 "features=True needs features that are stored, and those of unit='moz' are windows"
                 " of a hash; use another unit=, or leave features= out"
             )
-        if self.keep_clusters == BY_SIMILARITY and not self.sketch.vector_bytes:
+        if self.keep_clusters == BY_SIMILARITY and (self.is_hashes or not self.sketch.vector_bytes):
             raise OptionError(
                 "keep_clusters='similarity' needs stored vectors: use"
                 " Simhash(store_volatility=True), or keep_clusters='distance'"
@@ -352,6 +425,21 @@ class Options:
         return isinstance(self.sketch, Minhash)
 
     @property
+    def is_hashes(self) -> bool:
+        """Whether the documents are hashes, `Bits`."""
+        return isinstance(self.sketch, Bits)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the documents are hashes that no fingerprint of 64 bits can hold."""
+        return self.is_hashes and self.sketch.vector_bytes > 0
+
+    @property
+    def bits(self) -> int:
+        """The number of bits by whose differences documents match: 64, or that of the hashes."""
+        return self.sketch.bits if isinstance(self.sketch, Bits) else FINGERPRINT_BITS
+
+    @property
     def table_count(self) -> int:
         """The number of block permutations or bands; 0 if the bands are not chosen yet."""
         return (self.bands or 0) if self.is_minhash else math.comb(self.blocks, self.leading)
@@ -361,6 +449,8 @@ class Options:
         """The number of blocks if none is given: 0 of signatures, else 1 or 4."""
         if self.is_minhash:
             return 0
+        if isinstance(self.sketch, Bits):
+            return self.sketch.bits // HASH_BLOCK_BITS
         has_weights = self.sketch.vector_bytes and self.polytopes != 0
         is_asked = self.keep_clusters == BY_DISTANCE
         return WEIGHTED_BLOCKS if has_weights and not is_asked else USUAL_BLOCKS
@@ -379,6 +469,19 @@ class Options:
     def keeps_times(self) -> bool:
         """Whether the time of each document is stored."""
         return bool(self.keep_times != NO_TIMES)
+
+    def _check_hashes(self) -> None:
+        """Refuse options that hashes cannot have."""
+        if self.similarity != 1.0:
+            raise OptionError(
+                "similarity= does not apply to hashes, which match by the bits in which they"
+                " differ; use distance="
+            )
+        if self.is_wide and self.leading not in (None, USUAL_LEADING):
+            raise OptionError(f"leading must be 1 for hashes, got {shown(self.leading)}")
+        for name in ("passages", "features"):
+            if getattr(self, name):
+                raise OptionError(f"{name}=True needs texts, and hashes have none; leave it out")
 
     def _check_passages(self) -> None:
         """Check that the sketch takes texts whose words have places."""
@@ -407,22 +510,26 @@ class Options:
                 )
         self._set_default("blocks", self.usual_blocks)
         self._set_default("leading", USUAL_LEADING)
+        most = FINGERPRINT_BITS
+        if isinstance(self.sketch, Bits):
+            most = self.sketch.bits
+            self._set_default("distance", self.sketch.usual_distance)
         self._set_default("distance", USUAL_DISTANCE)
-        whole("blocks", self.blocks, 1, FINGERPRINT_BITS)
+        whole("blocks", self.blocks, -(-most // FINGERPRINT_BITS), FINGERPRINT_BITS)
         whole("leading", self.leading, 1, self.blocks)
         if self.table_count > TABLES_MAX:
             raise OptionError(
                 f"blocks={self.blocks}, leading={self.leading} make {self.table_count} tables, more"
                 f" than {TABLES_MAX}; choose fewer blocks, or leading nearer to 1"
             )
-        whole("distance", self.distance, 0, FINGERPRINT_BITS)
+        whole("distance", self.distance, 0, most)
 
     def _check_polytopes(self) -> None:
         """Check the number of cross-polytope tables; without vectors, 0 is the same as None."""
         if self.polytopes is None:
             return
         whole("polytopes", self.polytopes, 0, POLYTOPES_MAX)
-        if self.is_minhash or not self.sketch.vector_bytes:
+        if self.is_minhash or self.is_hashes or not self.sketch.vector_bytes:
             if self.polytopes:
                 raise OptionError(
                     f"polytopes={self.polytopes} works only with fingerprints and stored vectors:"

@@ -20,6 +20,7 @@ from simdb.core.options import (
     PERMUTED,
     USUAL_BLOCKS,
     WEIGHTED_BLOCKS,
+    Bits,
     Minhash,
     Options,
     Simhash,
@@ -31,7 +32,7 @@ KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
 CORRECTED = "corrected"
 BY_CHARACTER = "by_character"
 POLYTOPES = "polytopes"  # the only option that can change
-MINHASH = "minhash"
+MINHASH, BITS = "minhash", "bits"
 USUAL = Options()
 # These are stored only if they are not the usual ones.
 SELDOM = (POLYTOPES, "keep_clusters", "keep_times", "passages", "features")
@@ -44,6 +45,10 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
 
     Options that this kind of database does not use are left out.
     """
+    if options.is_hashes:
+        encoded = asdict(options)
+        encoded["sketch"] = {KIND: BITS} | {each: encoded["sketch"][each] for each in Bits.OWN}
+        return _without_unused(encoded, BANDED)
     encoded = asdict(replace(options, sketch=replace(options.sketch, idf=None)))
     sketch = encoded["sketch"]
     sketch["idf"] = idf
@@ -52,15 +57,17 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
         sketch["hash"] = given["check"]
     for name in [name for name, earlier in EARLIER.items() if sketch[name] == earlier]:
         del sketch[name]
-    unused = list(PERMUTED if options.is_minhash else BANDED)
-    unused += [name for name in SELDOM if encoded[name] == getattr(USUAL, name)]
-    for name in unused:
-        del encoded[name]
     if options.is_minhash:
         sketch[KIND] = MINHASH
     else:
         encoded[CORRECTED] = True
-    return encoded
+    return _without_unused(encoded, PERMUTED if options.is_minhash else BANDED)
+
+
+def _without_unused(encoded: dict[str, Any], others: Collection[str]) -> dict[str, Any]:
+    """Leave out options of `others`, and those that are seldom not as usual."""
+    unused = {*others, *(name for name in SELDOM if encoded[name] == getattr(USUAL, name))}
+    return {name: value for name, value in encoded.items() if name not in unused}
 
 
 @expecting("the options of the database")
@@ -68,7 +75,9 @@ def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Op
     """Read what `encode_options` made; raise FormatError for an option that is not known."""
     stored = a_map(stored)
     sketch_settings = dict(a_map(stored.get("sketch", {})))
-    kinds: dict[Any, type[Simhash | Minhash]] = {None: Simhash, MINHASH: Minhash}
+    kinds: dict[Any, type[Simhash | Minhash | Bits]] = {
+        None: Simhash, MINHASH: Minhash, BITS: Bits
+    }  # fmt: skip
     named = sketch_settings.pop(KIND, None)
     if named not in kinds:
         raise FormatError(
@@ -76,23 +85,24 @@ def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Op
             " open it with a newer simdb"
         )
     kind = kinds[named]
-    sketch_settings = EARLIER | sketch_settings
+    if kind is not Bits:
+        sketch_settings = EARLIER | sketch_settings | {"idf": idf}
     settings = {name: value for name, value in stored.items() if name != "sketch"}
     if UNRELEASED in settings:
         raise FormatError(
             f"the database was stored by a version that was not released, with the option"
             f" {UNRELEASED!r}; move it to this one (simdb rebuild)"
         )
-    is_corrected = kind is Minhash or settings.pop(CORRECTED, None) is True
+    is_corrected = kind is not Simhash or settings.pop(CORRECTED, None) is True
     for given, known in ((settings, Options), (sketch_settings, kind)):
         _check_known(given, {each.name for each in fields(known)}, "the database has options")
-    if not is_corrected or BY_CHARACTER not in sketch_settings:
+    if not is_corrected or (kind is not Bits and BY_CHARACTER not in sketch_settings):
         raise FormatError(
             "the database was stored by a version before the first release, without the option"
             f" {BY_CHARACTER if is_corrected else CORRECTED!r}; dump it with the version that wrote"
             " it (simdb dump) and load the dump with this one (simdb load)"
         )
-    made = Options(sketch=kind(**{**sketch_settings, "idf": idf}), **settings)
+    made = Options(sketch=kind(**sketch_settings), **settings)
     if not made.table_count:
         raise ValueError("the sketch is a Minhash, but no bands are stored")
     return made

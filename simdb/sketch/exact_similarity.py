@@ -27,7 +27,7 @@ from simdb.core import kernel
 from simdb.core.arrays import NO_FEATURES, PackedFeatures, Ragged, joined_ragged, offsets_of
 from simdb.core.dtypes import F32, F64, I64, U64
 from simdb.core.errors import OptionError
-from simdb.core.options import BAG, Minhash, Simhash
+from simdb.core.options import BAG, AnySketch, Minhash, Simhash
 from simdb.core.stored_options import Resources
 from simdb.sketch import weighing
 from simdb.sketch.pipeline import Counted
@@ -54,7 +54,7 @@ class ExactSimilarity:
 
     def __init__(
         self,
-        sketch: Simhash | Minhash,
+        sketch: AnySketch,
         resources: Resources,
         allowed: Collection[str],
         *,
@@ -243,19 +243,19 @@ class Stored:
     features: PackedFeatures
 
 
-def exact_threshold(sketch: Simhash | Minhash, similarity: float) -> float:
+def exact_threshold(sketch: AnySketch, similarity: float) -> float:
     """Return the least exact similarity that a threshold of what `sketch` estimates means."""
     exact = _of_cosine(sketch, np.array([similarity], np.float32))
     return round(float(exact[0]), THRESHOLD_DIGITS)
 
 
-def _of_cosine(sketch: Simhash | Minhash, cosine: F32) -> F32:
+def _of_cosine(sketch: AnySketch, cosine: F32) -> F32:
     if _measure_of(sketch) != JACCARD or isinstance(sketch, Minhash):
         return cosine
     return np.asarray(cosine / (2 - cosine), np.float32)
 
 
-def _measure_of(sketch: Simhash | Minhash) -> str:
+def _measure_of(sketch: AnySketch) -> str:
     if sketch.counting == "binary" and not sketch.uses_idf:
         return JACCARD
     return WEIGHTED_JACCARD if isinstance(sketch, Minhash) else COSINE

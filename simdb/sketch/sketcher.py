@@ -36,7 +36,7 @@ from simdb.core.decoding import all_texts, as_texts
 from simdb.core.documents import Features, NamedFeatures, Signatures
 from simdb.core.dtypes import F32, I64, U8, U64, Array
 from simdb.core.errors import InputError
-from simdb.core.options import Minhash, Simhash
+from simdb.core.options import AnySketch, Minhash, Simhash
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import threads_for
 from simdb.core.threads import mapped, parts_of
@@ -365,12 +365,11 @@ class Sketcher:
             bits[counts == 0] = 0
 
 
-def sketcher_of(
-    sketch: Simhash | Minhash, resources: Resources, allowed: Collection[str]
-) -> AnySketcher:
+def sketcher_of(sketch: AnySketch, resources: Resources, allowed: Collection[str]) -> AnySketcher:
     """Return the sketcher for `sketch`, the options of a database; arguments as of `Sketcher`."""
     if isinstance(sketch, Minhash):
         return modules.minhash_sketcher.MinHashSketcher(sketch, resources, allowed)
+    assert isinstance(sketch, Simhash)
     return Sketcher(sketch, resources, allowed)
 
 

@@ -18,7 +18,7 @@ from simdb.core.checks import instance
 from simdb.core.choices import OnErrorName
 from simdb.core.documents import Signatures
 from simdb.core.errors import InputError, OptionError
-from simdb.core.options import Minhash, Options, SearchLike, Simhash
+from simdb.core.options import AnySketch, Minhash, Options, SearchLike
 from simdb.core.vector_form import unpack_minima
 from simdb.database import (
     Database,
@@ -119,7 +119,7 @@ def _write(path: str, shards: int, options: Options, batches: Iterable[Any]) -> 
     )
 
 
-def _sketches(batch: Any, sketch: Simhash | Minhash) -> Fingerprints | Signatures:
+def _sketches(batch: Any, sketch: AnySketch) -> Fingerprints | Signatures:
     """Return sketches with the bytes that they had."""
     if isinstance(sketch, Minhash):
         rows = frames.rows_of(batch.column("signature"), sketch.vector_bytes)

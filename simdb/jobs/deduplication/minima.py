@@ -23,7 +23,7 @@ from simdb.core.choices import ErrorsName
 from simdb.core.documents import Signatures
 from simdb.core.dtypes import I64, U8, U32, U64, Bools
 from simdb.core.memory import Blocks
-from simdb.core.options import BAG, PERMUTATIONS_MOST, SET, Minhash, Simhash
+from simdb.core.options import BAG, PERMUTATIONS_MOST, SET, AnySketch, Minhash
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import threads_for
 from simdb.core.threads import mapped, parts_of
@@ -137,7 +137,7 @@ class Minima(ExitStack):
 
     def __init__(
         self,
-        sketch: Simhash | Minhash,
+        sketch: AnySketch,
         banding: plan.Banding,
         resources: Resources = NO_RESOURCES,
         allowed: Collection[str] = (),
@@ -269,7 +269,7 @@ def parts_of_keys(keys: U32, empty: I64) -> Iterator[KeyPart]:
 
 
 def signer_of(
-    sketch: Simhash | Minhash, minima: int, resources: Resources, allowed: Collection[str]
+    sketch: AnySketch, minima: int, resources: Resources, allowed: Collection[str]
 ) -> MinHashSketcher:
     """Return what makes at least so many minima of the features, and weights, of `sketch`.
 

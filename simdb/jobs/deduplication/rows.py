@@ -36,7 +36,7 @@ from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.fields import Field, FieldName, distinct, field_named
 from simdb.core.keeping import is_missing
-from simdb.core.options import Minhash, Options, Simhash
+from simdb.core.options import AnySketch, Options, Simhash
 from simdb.core.previews import counted
 from simdb.core.skipped import Skipped
 from simdb.core.threads import mapped, thread_count
@@ -618,7 +618,7 @@ class RowTexts:
 def readable_texts(
     values: Undecoded,
     skipped: Skipped,
-    sketch: Simhash | Minhash | None,
+    sketch: AnySketch | None,
     encoding: str,
     errors: str,
 ) -> RowTexts:

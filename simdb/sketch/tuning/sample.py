@@ -23,7 +23,7 @@ from simdb.core.arrays import check_many, describe, sums_of
 from simdb.core.decoding import all_texts, as_text as decoded_text
 from simdb.core.dtypes import F64, I64, U8, U32
 from simdb.core.errors import InputError
-from simdb.core.options import MULTIPLY_SHIFT, SET, STRATIFIED, Minhash, Simhash
+from simdb.core.options import MULTIPLY_SHIFT, SET, STRATIFIED, AnySketch, Minhash, Simhash
 from simdb.core.text_sketch import SPACELESS
 from simdb.core.vector_form import unpack, unpack_minima
 
@@ -225,7 +225,7 @@ def changed_words(words: int, similarity: float) -> float:
     return min(share * math.sqrt(words * PAGE_WORDS), words)
 
 
-def is_telling(sketch: Simhash | Minhash) -> bool:
+def is_telling(sketch: AnySketch) -> bool:
     """Return whether stored vectors tell the number of features, and that the number of words."""
     if sketch.tokeniser or sketch.stop_words or sketch.unit not in ("words", "whitespace"):
         return False
@@ -233,10 +233,10 @@ def is_telling(sketch: Simhash | Minhash) -> bool:
         is_whole = sketch.stored_bits == MINIMUM_BITS
         is_even = sketch.family in (STRATIFIED, MULTIPLY_SHIFT)
         return is_whole and is_even and sketch.weighting == SET
-    return sketch.weighting == "binary" and sketch.store_volatility
+    return isinstance(sketch, Simhash) and sketch.weighting == "binary" and sketch.store_volatility
 
 
-def median_features(sketch: Simhash | Minhash, vectors: U8) -> float | None:
+def median_features(sketch: AnySketch, vectors: U8) -> float | None:
     """Estimate the median number of features of documents; None for more than about 30.
 
     `vectors` uint8[n, w]: as a database with this sketch, which `is_telling`, stores them.
