@@ -176,6 +176,14 @@ cdef extern from "variants.h" nogil:
     arrange_rotations arrange_leading(uint64_t mask)
     arrange_rotations arrange_trailing(uint64_t mask)
 
+    struct arrange_deal:
+        int64_t width
+        int64_t parts
+        const uint16_t *order
+        const uint8_t *sizes
+
+    size_t arrange_deal_scratch(int64_t width)
+
     struct arrange_operations_type "arrange_operations":
         const char *name
         void (*permute)(const uint64_t *words, int64_t count,
@@ -186,6 +194,8 @@ cdef extern from "variants.h" nogil:
         int64_t (*descent)(const uint64_t *keys, int64_t count) noexcept nogil
         uint64_t (*entry_sum)(const uint64_t *keys, const uint32_t *ordinals,
                               int64_t count) noexcept nogil
+        void (*deal)(const uint8_t *hashes, int64_t count, const arrange_deal *how, void *scratch,
+                     uint64_t *out) noexcept nogil
 
     const arrange_operations_type *arrange_operations
     const arrange_operations_type *variant_at "arrange_variant"(size_t index)

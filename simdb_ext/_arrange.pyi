@@ -27,6 +27,14 @@ def permute(fingerprints: U64, mask: int, out: U64) -> None:
 def restore(keys: U64, mask: int, out: U64) -> None:
     """Undo `permute`: write the fingerprints of `keys` to `out`."""
 
+def deal(hashes: U8, order: U16, sizes: Sequence[int]) -> U64:
+    """Return the words of each part of some hashes, uint8[n, width]: uint64[parts, n].
+
+    Part p has `sizes[p]` bits, 1 to 64, of the hash: the next ones of `order`, a permutation of all
+    bits, in which bit 0 is the highest of the first byte.  They are the highest bits of its word,
+    and the others are 0.
+    """
+
 def sort(keys: U64, ordinals: U32 | None = None) -> None:
     """Sort both columns in place by key; entries with equal keys keep their order (stable).
 

@@ -38,6 +38,30 @@ def restore(const uint64_t[::1] keys not None, mask, uint64_t[::1] out not None)
             arrange_operations.permute(&keys[0], keys.shape[0], &rotations, &out[0])
 
 
+def deal(const uint8_t[:, ::1] hashes not None, const uint16_t[::1] order not None, sizes):
+    """Return the words of each part of some hashes: uint64[parts, n]."""
+    cdef int64_t bits = 8 * hashes.shape[1], i
+    cdef const uint8_t[::1] places = checked_sizes(sizes, bits)
+    cdef arrange_deal how
+    cdef uint8_t[::1] scratch
+    cdef uint64_t[:, ::1] out
+    if order.shape[0] != bits:
+        raise ValueError(f"order has {order.shape[0]} bits; hashes have {bits}")
+    for i in range(bits):
+        if order[i] >= bits:
+            raise ValueError(f"order has bit {order[i]}, but hashes have {bits} bits")
+    words = np.empty((places.shape[0], hashes.shape[0]), np.uint64)
+    if words.size:
+        out = words
+        scratch = np.empty(arrange_deal_scratch(hashes.shape[1]), np.uint8)
+        how = arrange_deal(hashes.shape[1], places.shape[0], &order[0], &places[0])
+        with nogil:
+            arrange_operations.deal(
+                &hashes[0, 0], hashes.shape[0], &how, &scratch[0], &out[0, 0]
+            )
+    return words
+
+
 def sort(uint64_t[::1] keys not None, uint32_t[::1] ordinals=None):
     """Sort both columns in place by key; entries with equal keys keep their order (stable).
 
@@ -366,6 +390,12 @@ cdef arrange_bins checked_bins(low, shift, int64_t count) except *:
     if not (0 <= low < 2**64 and 0 <= shift < 64 and count):
         raise ValueError(f"there are no {count} bins of 2**{shift} keys from {low} on")
     return arrange_bins(operator.index(low), operator.index(shift), count)
+
+
+cdef object checked_sizes(sizes, int64_t bits):
+    if not all(1 <= size <= 64 for size in sizes) or sum(sizes) != bits:
+        raise ValueError(f"sizes must be from 1 to 64 and add up to {bits}, got {[*sizes]}")
+    return np.array(sizes, np.uint8)
 
 
 cdef int check_table(Py_ssize_t keys, Py_ssize_t ordinals) except -1:

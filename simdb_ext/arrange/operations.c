@@ -1,12 +1,13 @@
 /* All operations, compiled for the instruction set that VECTORS names.
 
-   `permute`, `descent` and `entry_sum` are loops that the compiler turns into vectors; `keep` has
-   code of its own for AVX-512. */
+   `permute`, `descent`, `entry_sum` and `deal` are loops that the compiler turns into vectors;
+   `keep` has code of its own for AVX-512. */
 
 #include "cpu.h"
 
 #if CPU_HAS_VECTORS
 
+#include "deal.h"
 #include "variants.h"
 #include "vector.h"
 
@@ -162,7 +163,7 @@ static int64_t keep(const uint64_t *keys, const uint32_t *ordinals, int64_t coun
 #endif
 
 const struct arrange_operations VECTOR_JOINED(arrange_operations, VECTOR_NAME) = {
-    VECTOR_TEXT(VECTOR_NAME), permute, keep, descent, entry_sum,
+    VECTOR_TEXT(VECTOR_NAME), permute, keep, descent, entry_sum, deal,
 };
 
 VECTOR_END

@@ -27,6 +27,23 @@ struct arrange_rotations arrange_leading(uint64_t mask);
 /* Return the inverse of arrange_leading(mask). */
 struct arrange_rotations arrange_trailing(uint64_t mask);
 
+/* How hashes of many bits are cut into parts: part p is a word whose highest bits are the next
+   sizes[p] bits of `order`.  Bit 0 is the highest of the first byte. */
+struct arrange_deal {
+    int64_t width; /* bytes of a hash */
+    int64_t parts;
+    const uint16_t *order; /* of all bits: numbers below 8 * width */
+    const uint8_t *sizes;  /* at most ARRANGE_WORD_BITS each, 8 * width in all */
+};
+
+enum { ARRANGE_DEAL_WORDS = 4 }; /* parts that are made together */
+
+/* Return how many bytes of scratch memory `deal` needs for hashes of this width. */
+static inline size_t arrange_deal_scratch(int64_t width)
+{
+    return (size_t)width * 2 * 16 * ARRANGE_DEAL_WORDS * sizeof(uint64_t);
+}
+
 #define ENTRY_SUM_LOW 0x9E3779B1u
 #define ENTRY_SUM_HIGH 0x85EBCA77u
 
@@ -56,6 +73,10 @@ struct arrange_operations {
        factors are taken modulo 2^32 and all else modulo 2^64. The sum of two tables is the sum of
        their sums. */
     uint64_t (*entry_sum)(const uint64_t *keys, const uint32_t *ordinals, int64_t count);
+
+    /* Write part p of hash i to out[p * count + i], bits without a place in it 0. */
+    void (*deal)(const uint8_t *hashes, int64_t count, const struct arrange_deal *how,
+                 void *scratch, uint64_t *out);
 };
 
 /* The variant in use: the scalar one, until the Python module selects the fastest at import. */

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from arrange_oracle import ALL_ONES, SIZES, odd, words
 from over import over
-from search_oracle import permute
+from search_oracle import displaced, permute
 
 from simdb.core.bits import leading_masks
 from simdb.core.errors import CorruptError
@@ -46,6 +46,53 @@ def test_permuting_takes_any_length_and_its_input_as_output(arrange, count):
     arrange.permute(both[:count], 0xFFFF << 32, both[:count])
 
     assert both.tolist() == [*(permute(word, 0xFFFF << 32) for word in fingerprints), 77]
+
+
+def dealt(hashes, order, sizes):
+    """Return what `deal` does, from an array of single bits."""
+    bits = np.unpackbits(hashes, axis=1)[:, order].astype(np.uint64)
+    parts = np.split(bits, np.cumsum(sizes)[:-1], axis=1)
+    weights = np.uint64(1) << np.arange(63, -1, -1, dtype=np.uint64)
+    return [(part @ weights[: part.shape[1]]).tolist() for part in parts]
+
+
+@over("width", [*range(4, 68, 4), 100])
+def test_dealing_puts_the_bits_of_each_part_in_front(arrange, width):
+    # Up to 8 hashes are dealt bit by bit, more with a table of half bytes.
+    generator = np.random.default_rng(width)
+    bits = 8 * width
+    odd_sizes = [1, 27] + [60] * ((bits - 28) // 60) + [(bits - 28) % 60] * ((bits - 28) % 60 > 0)
+    for sizes in ([32] * (bits // 32), odd_sizes, [1] * bits):
+        for count in (1, 2, 8, 9, 70):
+            hashes = displaced(generator.integers(0, 256, (count, width), np.uint8))
+            order = odd(generator.permutation(bits), np.uint16)
+
+            words = arrange.deal(hashes, order, sizes)
+
+            assert words.tolist() == dealt(hashes, order, sizes)
+
+
+def test_dealing_no_hashes_gives_no_words(arrange):
+    order = np.arange(64, dtype=np.uint16)
+
+    words = arrange.deal(np.empty((0, 8), np.uint8), order, [32, 32])
+
+    assert (words.shape, words.dtype) == ((2, 0), np.uint64)
+
+
+def test_dealing_refuses_bits_and_sizes_that_do_not_fit(arrange):
+    hashes, order = np.zeros((9, 8), np.uint8), np.arange(64, dtype=np.uint16)
+
+    for bits, sizes, message in (
+        (order[:63], [32, 32], "order has 63 bits"),
+        (order + np.uint16(1), [64], "bit 64"),
+        (order, [32, 31], "sizes"),
+        (order, [64, 0], "sizes"),
+        (order, [65, -1], "sizes"),
+        (order, [], "sizes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            arrange.deal(hashes, bits, sizes)
 
 
 @over("count", SIZES)
