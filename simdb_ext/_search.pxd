@@ -228,6 +228,21 @@ cdef extern from "vectors.h" nogil:
                                 search_best *best)
 
 
+cdef extern from "hashes.h" nogil:
+    enum:
+        SEARCH_HASH_MAX
+
+    struct search_hash_pairs:
+        const uint8_t *queries
+        const int64_t *offsets
+        const uint32_t *left
+        const uint32_t *right
+        size_t count
+
+    size_t search_differing(const search_vectors *vectors, const search_hash_pairs *pairs,
+                            uint16_t *distances)
+
+
 cdef extern from "polytope.h" nogil:
     enum:
         POLYTOPE_WIDTH_MAX

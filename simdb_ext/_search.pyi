@@ -337,6 +337,16 @@ class Vectors:
         Of equally similar ones, the lowest ordinals are returned.
         """
 
+    def differing(self, queries: U8, offsets: I64, ordinals: U32) -> U16:
+        """Return in how many bits queries[i] and each of its ordinals differ: uint16[k].
+
+        Here and below the vectors are hashes of 4 to 64 bytes, a multiple of 4, without weights.
+        The ordinals of query i are ordinals[offsets[i]:offsets[i + 1]].
+        """
+
+    def differing_between(self, left: U32, right: U32) -> U16:
+        """Return in how many bits the stored hashes left[i] and right[i] differ: uint16[k]."""
+
     def gather(self, ordinals: U32) -> U8:
         """Return copies of vectors: uint8[len(ordinals), width]."""
 

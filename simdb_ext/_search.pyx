@@ -229,13 +229,9 @@ cdef class Vectors:
         cdef Views views = Views(4)
         cdef Memory memory = Memory(search_weights_size(self.vectors.width))
         cdef Py_buffer *query = views.vectors(queries, self.vectors.width)
-        cdef Py_buffer *division = views.take(offsets, INT64, 8)
-        cdef const int64_t *starts = <const int64_t *> division.buf
         cdef const uint32_t *numbers
         cdef size_t count = query.shape[0], total = views.uint32(ordinals, &numbers), found
-        if <size_t> division.shape[0] != count + 1 \
-                or not search_offsets_divide(starts, count, total):
-            raise ValueError(f"offsets must ascend from 0 to {total}, one more than queries")
+        cdef const int64_t *starts = views.offsets(offsets, count, total)
         result = np.empty(total, np.float32)
         cdef float *similarities = <float *> views.output(result, FLOAT32, 4)
         with nogil:
@@ -354,6 +350,46 @@ cdef class Vectors:
             best.keep(start, request.count)
             start += request.count
         return best.result()
+
+    cdef int check_hashes(self) except -1:
+        if self.vectors.width % 4 != 0 or self.vectors.width > SEARCH_HASH_MAX:
+            raise ValueError(f"hashes have {self.vectors.width} bytes, not a multiple of 4 up to"
+                             f" {SEARCH_HASH_MAX}")
+        return 0
+
+    def differing(self, queries, offsets, ordinals):
+        """Return in how many bits queries[i] and each of its ordinals differ: uint16[k]."""
+        cdef Views views = Views(3)
+        cdef search_hash_pairs pairs
+        cdef Py_buffer *query = views.vectors(queries, self.vectors.width)
+        pairs.queries, pairs.left = <const uint8_t *> query.buf, NULL
+        pairs.count = views.uint32(ordinals, &pairs.right)
+        pairs.offsets = views.offsets(offsets, query.shape[0], pairs.count)
+        return self.differences(&pairs)
+
+    def differing_between(self, left, right):
+        """Return in how many bits the stored hashes left[i] and right[i] differ: uint16[k]."""
+        cdef Views views = Views(2)
+        cdef search_hash_pairs pairs
+        pairs.queries, pairs.offsets = NULL, NULL
+        pairs.count = views.uint32(left, &pairs.left)
+        if <size_t> views.uint32(right, &pairs.right) != pairs.count:
+            raise ValueError("left and right must have the same length")
+        return self.differences(&pairs)
+
+    cdef object differences(self, const search_hash_pairs *pairs):
+        cdef Views views = Views(1)
+        cdef uint16_t *distances
+        cdef size_t found
+        self.check_hashes()
+        result = np.empty(pairs.count, np.uint16)
+        distances = <uint16_t *> views.output(result, UINT16, 2)
+        with nogil:
+            found = search_differing(&self.vectors, pairs, distances)
+        if found < pairs.count and pairs.left != NULL:
+            self.gather(np.array([pairs.left[found]], np.uint32))
+        self.check_found(found, pairs.right, pairs.count)
+        return result
 
     def gather(self, ordinals):
         """Return copies of vectors: uint8[len(ordinals), width]."""

@@ -157,6 +157,11 @@ struct search_kernel {
     void (*weigh_pairs)(const uint8_t *const *lefts, const uint8_t *const *rights, size_t count,
                         size_t width, float *similarities);
 
+    /* Write in how many bits the hashes at lefts[i] and rights[i] differ.  The width is a multiple
+       of 4 bytes. */
+    void (*differ_pairs)(const uint8_t *const *lefts, const uint8_t *const *rights, size_t count,
+                         size_t width, uint16_t *distances);
+
     /* Enumerate the sets of header bits that may be flipped: the empty set first, the others in any
        order; each as its cost << 32 | its bits.  The header is the first `width` (at most 32) bits
        of a key; `order` says which weight is behind each bit, `levels` has the level of each

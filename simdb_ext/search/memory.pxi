@@ -119,6 +119,14 @@ cdef class Views:
             raise ValueError(f"vectors have {view.shape[1]} bytes; they need {width}")
         return view
 
+    cdef const int64_t *offsets(self, object values, size_t count, size_t total) except NULL:
+        """Return the start of offsets that divide `total` entries among `count` queries."""
+        cdef Py_buffer *view = self.take(values, INT64, 8)
+        if <size_t> view.shape[0] != count + 1 \
+                or not search_offsets_divide(<const int64_t *> view.buf, count, total):
+            raise ValueError(f"offsets must ascend from 0 to {total}, one more than queries")
+        return <const int64_t *> view.buf
+
     cdef void *output(self, object values, const char *codes, Py_ssize_t size) except? NULL:
         """Return the start of a vector that may be written to."""
         return self.take(values, codes, size, 1, True).buf

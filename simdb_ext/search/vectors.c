@@ -61,8 +61,7 @@ const uint8_t *search_vector_at(const struct search_vectors *vectors, uint32_t o
     return segments[*near].vectors + (ordinal - segments[*near].first) * vectors->width;
 }
 
-/* Find and prefetch some vectors; return how many were found before the first missing one. */
-static size_t find_all(const struct search_vectors *vectors, const uint32_t *ordinals,
+size_t search_find_all(const struct search_vectors *vectors, const uint32_t *ordinals,
                        size_t count, size_t *near, const uint8_t **places)
 {
     for (size_t i = 0; i < count; i++) {
@@ -120,7 +119,7 @@ size_t search_similarity(const struct search_vectors *vectors, const uint8_t *qu
 
     for (size_t i = 0; i < count; i += BLOCK) {
         size_t some = count - i < BLOCK ? count - i : BLOCK;
-        size_t found = find_all(vectors, ordinals + i, some, &near, rights);
+        size_t found = search_find_all(vectors, ordinals + i, some, &near, rights);
         if (found < some)
             return i + found;
         for (size_t k = 0; k < some; k++) {
@@ -141,8 +140,8 @@ size_t search_between(const struct search_vectors *vectors, const uint32_t *left
 
     for (size_t i = 0; i < count; i += BLOCK) {
         size_t some = count - i < BLOCK ? count - i : BLOCK;
-        size_t found = find_all(vectors, left + i, some, &near_left, lefts);
-        size_t other = find_all(vectors, right + i, some, &near_right, rights);
+        size_t found = search_find_all(vectors, left + i, some, &near_left, lefts);
+        size_t other = search_find_all(vectors, right + i, some, &near_right, rights);
         if (found < some || other < some)
             return i + (found < other ? found : other);
         weigh_block(lefts, rights, some, vectors->width, scratch, similarities + i);
@@ -179,7 +178,7 @@ size_t search_agreements(const struct search_vectors *vectors, const uint8_t *qu
 
     for (size_t i = 0; i < count; i += BLOCK) {
         size_t some = count - i < BLOCK ? count - i : BLOCK;
-        size_t found = find_all(vectors, ordinals + i, some, &near, places);
+        size_t found = search_find_all(vectors, ordinals + i, some, &near, places);
         if (found < some)
             return i + found;
         for (size_t k = 0; k < some; k++)
@@ -197,7 +196,7 @@ size_t search_gather(const struct search_vectors *vectors, const uint32_t *ordin
 
     for (size_t i = 0; i < count; i += BLOCK) {
         size_t some = count - i < BLOCK ? count - i : BLOCK;
-        size_t found = find_all(vectors, ordinals + i, some, &near, places);
+        size_t found = search_find_all(vectors, ordinals + i, some, &near, places);
         for (size_t k = 0; k < found; k++)
             memcpy(copies + (i + k) * width, places[k], width);
         if (found < some)

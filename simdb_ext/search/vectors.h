@@ -32,6 +32,10 @@ struct search_weights search_unpack(const uint8_t *vector, size_t width, int8_t 
 const uint8_t *search_vector_at(const struct search_vectors *vectors, uint32_t ordinal,
                                 size_t *near);
 
+/* Find and prefetch some vectors; return how many were found before the first missing one. */
+size_t search_find_all(const struct search_vectors *vectors, const uint32_t *ordinals,
+                       size_t count, size_t *near, const uint8_t **places);
+
 /* Return whether `count` + 1 offsets ascend from 0 to `total`. */
 int search_offsets_divide(const int64_t *offsets, size_t count, size_t total);
 

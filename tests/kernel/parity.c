@@ -252,6 +252,23 @@ static void check_weigh(const struct search_kernel *scalar, const struct search_
     compare(expected, found, count * sizeof *found, "weigh_pairs", other->name);
 }
 
+static void check_differ(const struct search_kernel *scalar, const struct search_kernel *other)
+{
+    static uint8_t content[64 * 64];
+    const uint8_t *lefts[64], *rights[64];
+    uint16_t expected[64], found[64];
+    size_t width = 4 * (1 + below(16)), count = draw_size(64);
+
+    fill(content, sizeof content);
+    for (size_t i = 0; i < count; i++) {
+        lefts[i] = content + below(sizeof content - width);
+        rights[i] = content + below(sizeof content - width);
+    }
+    scalar->differ_pairs(lefts, rights, count, width, expected);
+    other->differ_pairs(lefts, rights, count, width, found);
+    compare(expected, found, count * sizeof *found, "differ_pairs", other->name);
+}
+
 /* Draw a character: mostly a word of ASCII, else anything up to `most`. */
 static uint32_t draw_character(uint32_t most, unsigned rarity)
 {
@@ -403,6 +420,7 @@ int main(int count, char **arguments)
             check_measure_tags(search_variant(0), search_variant(index));
             check_sift(search_variant(0), search_variant(index));
             check_weigh(search_variant(0), search_variant(index));
+            check_differ(search_variant(0), search_variant(index));
         }
     }
     printf("\nsketch: %s", sketch_variant(0)->name);
