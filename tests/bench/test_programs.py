@@ -25,6 +25,7 @@ SIZES = {
     "quality": [f"CORPORA --method {each}" for each in ("dimensions", "minhash")],
     "order": ["CORPORA --hashes 12 --halves 1 --pairs 30 --least 3"],
     "matches": ["-n 40"],
+    "blocks": ["-n 300 5k --sizes 64 1024 --queries 50 --flags="],
     "large": ["--documents 3k --noise .12 --tables psm psm-2 bphs4 --batches 16 --queries 200"],
 }
 # Many processes or many databases; `.ci/run` leaves them to `make test-all`.
