@@ -26,6 +26,7 @@ SIZES = {
     "order": ["CORPORA --hashes 12 --halves 1 --pairs 30 --least 3"],
     "matches": ["-n 40"],
     "blocks": ["-n 300 5k --sizes 64 1024 --queries 50 --flags="],
+    "edits": ["--images 3"],
     "large": ["--documents 3k --noise .12 --tables psm psm-2 bphs4 --batches 16 --queries 200"],
 }
 # Many processes or many databases; `.ci/run` leaves them to `make test-all`.
@@ -52,6 +53,8 @@ def corpora(tmp_path_factory):
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in DEAR)) for name in SIZES]
 )
 def test_a_program_runs_at_a_tiny_size(name, tool, corpora, tmp_path, monkeypatch):
+    if name == "edits":
+        pytest.importorskip("PIL", reason="needs pip install pillow imagehash")
     program = tool(name)
     for given in SIZES[name]:
         options = f"{given} --core -1 --repeats 1 --out {tmp_path} --directory {tmp_path}"
