@@ -41,8 +41,7 @@ cdef extern from "found.h" nogil:
     void search_sort(uint64_t *ranks, uint64_t *spare, size_t count)
     void search_group(search_found *found, uint64_t *out, size_t count, int64_t *offsets)
     void search_ordinals(const uint64_t *ranks, size_t count, uint32_t *ordinals)
-    void search_distances(const uint64_t *ranks, size_t count, uint8_t *distances)
-    void search_similarities(const uint64_t *ranks, size_t count, float *similarities)
+    void search_nearness(const uint64_t *ranks, size_t count, size_t size, void *nearness)
     float search_similarity_of(uint32_t far)
     size_t search_room(const search_found *found, size_t count)
     size_t search_group_size(const search_found *found, size_t count, size_t count_max)
@@ -241,6 +240,20 @@ cdef extern from "hashes.h" nogil:
 
     size_t search_differing(const search_vectors *vectors, const search_hash_pairs *pairs,
                             uint16_t *distances)
+
+    struct search_hash_request:
+        const uint8_t *queries
+        size_t count
+        uint32_t distance
+        size_t enough
+        const uint8_t *skip
+        uint64_t skip_bytes
+        const uint32_t *after
+
+    void search_within(const search_vectors *vectors, const search_hash_request *request,
+                       search_found *found)
+    void search_closest(const search_vectors *vectors, const search_hash_request *request,
+                        search_best *best)
 
 
 cdef extern from "polytope.h" nogil:

@@ -347,6 +347,23 @@ class Vectors:
     def differing_between(self, left: U32, right: U32) -> U16:
         """Return in how many bits the stored hashes left[i] and right[i] differ: uint16[k]."""
 
+    def within(
+        self, queries: U8, *, distance: int, skip: U8 | None, after: U32 | None, first: int = 0
+    ) -> tuple[I64, U32, U16]:
+        """Return every stored hash within `distance` of each query; all of them are compared.
+
+        The arrays are offsets, ordinals and distances; the matches of a query are by distance, then
+        by ordinal.  `skip`: one bit for each ordinal, as `dead` in `Tables`.  `after`: for query i
+        only ordinals greater than after[i].  `first`: of each query, only so many matches, those
+        with the lowest ordinals; 0 for all.
+        """
+
+    def closest(self, queries: U8, k: int, skip: U8 | None) -> tuple[I64, U32, U16]:
+        """Return the `k` (1 or more) nearest stored hashes of each query, as `within` does.
+
+        Of equally near ones, the lowest ordinals are returned.
+        """
+
     def gather(self, ordinals: U32) -> U8:
         """Return copies of vectors: uint8[len(ordinals), width]."""
 

@@ -224,6 +224,14 @@ cdef class Vectors:
             raise CorruptError(f"ordinal {ordinals[found]} has no vector")
         return 0
 
+    cdef uint64_t stored(self) noexcept:
+        """Return the number of all vectors."""
+        cdef uint64_t total = 0
+        cdef size_t i
+        for i in range(self.vectors.segment_count):
+            total += self.vectors.segments[i].stop - self.vectors.segments[i].first
+        return total
+
     def similarity(self, queries, offsets, ordinals):
         """Compare queries[i] (uint8[m, width]) with each of ordinals[offsets[i]:offsets[i + 1]]."""
         cdef Views views = Views(4)
@@ -315,7 +323,7 @@ cdef class Vectors:
         request.similarity = similarity
         cdef size_t group = min(total, <size_t> SEARCH_SCAN_MAX)
         memory = Memory(group * search_weights_size(width))
-        matches = Matches(total, group, True)
+        matches = Matches(total, group, sizeof(float))
         size = group
         while start < total:
             request.queries = <const uint8_t *> query.buf + start * width
@@ -332,15 +340,12 @@ cdef class Vectors:
         """Return the `k` most similar stored vectors of each query; all are compared."""
         cdef Views views = Views(2)
         cdef search_vector_request request
-        cdef size_t width = self.vectors.width, i, start = 0
+        cdef size_t width = self.vectors.width, start = 0
         cdef Py_buffer *query = views.vectors(queries, width)
         cdef size_t total = query.shape[0]
-        cdef uint64_t stored = 0
         request.skip_bytes = views.bits(skip, &request.skip)
         request.after = NULL
-        for i in range(self.vectors.segment_count):
-            stored += self.vectors.segments[i].stop - self.vectors.segments[i].first
-        best = Best(total, most_of(k, stored), SEARCH_SCAN_MAX, True)
+        best = Best(total, most_of(k, self.stored()), SEARCH_SCAN_MAX, sizeof(float))
         memory = Memory(best.group * search_weights_size(width))
         while start < total:
             request.queries = <const uint8_t *> query.buf + start * width
@@ -390,6 +395,49 @@ cdef class Vectors:
             self.gather(np.array([pairs.left[found]], np.uint32))
         self.check_found(found, pairs.right, pairs.count)
         return result
+
+    def within(self, queries, *, uint32_t distance, skip, after, size_t first=0):
+        """Return every stored hash within `distance` of each query; all are compared."""
+        cdef Views views = Views(3)
+        cdef search_hash_request request
+        cdef size_t width = self.vectors.width
+        cdef Py_buffer *query = views.vectors(queries, width)
+        cdef const uint32_t *all_after
+        cdef size_t total = query.shape[0], start = 0, size
+        self.check_hashes()
+        views.after(after, total, &all_after)
+        request.skip_bytes = views.bits(skip, &request.skip)
+        request.distance, request.enough = distance, first
+        cdef size_t group = min(total, <size_t> SEARCH_SCAN_MAX)
+        matches = Matches(total, group, sizeof(uint16_t))
+        size = group
+        while start < total:
+            request.queries = <const uint8_t *> query.buf + start * width
+            request.after = all_after + start if all_after != NULL else NULL
+            request.count = min(size, total - start)
+            with nogil:
+                search_within(&self.vectors, &request, &matches.found)
+            start += matches.keep(start, request.count)
+            size = search_group_size(&matches.found, request.count, group)
+        return matches.result()
+
+    def closest(self, queries, k, skip):
+        """Return the `k` nearest stored hashes of each query; all are compared."""
+        cdef Views views = Views(2)
+        cdef search_hash_request request
+        cdef Py_buffer *query = views.vectors(queries, self.vectors.width)
+        cdef size_t total = query.shape[0], start = 0
+        self.check_hashes()
+        request.skip_bytes = views.bits(skip, &request.skip)
+        best = Best(total, most_of(k, self.stored()), SEARCH_SCAN_MAX, sizeof(uint16_t))
+        while start < total:
+            request.queries = <const uint8_t *> query.buf + start * self.vectors.width
+            request.count = min(best.group, total - start)
+            with nogil:
+                search_closest(&self.vectors, &request, best.best)
+            best.keep(start, request.count)
+            start += request.count
+        return best.result()
 
     def gather(self, ordinals):
         """Return copies of vectors: uint8[len(ordinals), width]."""

@@ -89,16 +89,17 @@ void search_ordinals(const uint64_t *ranks, size_t count, uint32_t *ordinals)
         ordinals[i] = (uint32_t)ranks[i];
 }
 
-void search_distances(const uint64_t *ranks, size_t count, uint8_t *distances)
+void search_nearness(const uint64_t *ranks, size_t count, size_t size, void *nearness)
 {
-    for (size_t i = 0; i < count; i++)
-        distances[i] = (uint8_t)(ranks[i] >> 32);
-}
-
-void search_similarities(const uint64_t *ranks, size_t count, float *similarities)
-{
-    for (size_t i = 0; i < count; i++)
-        similarities[i] = search_similarity_of((uint32_t)(ranks[i] >> 32));
+    if (size == sizeof(uint8_t))
+        for (size_t i = 0; i < count; i++)
+            ((uint8_t *)nearness)[i] = (uint8_t)(ranks[i] >> 32);
+    else if (size == sizeof(uint16_t))
+        for (size_t i = 0; i < count; i++)
+            ((uint16_t *)nearness)[i] = (uint16_t)(ranks[i] >> 32);
+    else
+        for (size_t i = 0; i < count; i++)
+            ((float *)nearness)[i] = search_similarity_of((uint32_t)(ranks[i] >> 32));
 }
 
 size_t search_room(const struct search_found *found, size_t count)

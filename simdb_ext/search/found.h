@@ -58,10 +58,11 @@ void search_sort(uint64_t *ranks, uint64_t *spare, size_t count);
    offsets[0]. */
 void search_group(struct search_found *found, uint64_t *sorted, size_t count, int64_t *offsets);
 
-/* Extract the ordinals, distances or similarities from `count` ranks. */
+/* Extract the ordinals from `count` ranks. */
 void search_ordinals(const uint64_t *ranks, size_t count, uint32_t *ordinals);
-void search_distances(const uint64_t *ranks, size_t count, uint8_t *distances);
-void search_similarities(const uint64_t *ranks, size_t count, float *similarities);
+
+/* Extract distances of `size` bytes, 1 or 2, or similarities, which have 4. */
+void search_nearness(const uint64_t *ranks, size_t count, size_t size, void *nearness);
 
 /* Return for how many matches to make room before `count` queries, whose matches had no room, are
    tried again. */

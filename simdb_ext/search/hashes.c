@@ -1,6 +1,9 @@
 #include "hashes.h"
 
-enum { BLOCK = 32 /* pairs whose memory is fetched while those before them are compared */ };
+enum {
+    BLOCK = 32, /* pairs whose memory is fetched while those before them are compared */
+    TILE = 256  /* hashes that stay in the first-level cache while all queries pass */
+};
 
 /* Where the hashes of some pairs are. */
 struct block {
@@ -54,4 +57,93 @@ size_t search_differing(const struct search_vectors *vectors,
                                     distances + i);
     }
     return pairs->count;
+}
+
+/* Up to TILE hashes that follow each other. */
+struct tile {
+    size_t segment;
+    uint64_t first;
+    size_t count;
+    const uint8_t *hashes;
+};
+
+/* Move on to the next tile and return 1; return 0 after the last.  Begins with a tile of zeros. */
+static int next_tile(const struct search_vectors *vectors, struct tile *tile)
+{
+    tile->first += tile->count;
+    for (; tile->segment < vectors->segment_count; tile->segment++) {
+        const struct search_segment *segment = &vectors->segments[tile->segment];
+
+        if (tile->first < segment->first)
+            tile->first = segment->first;
+        if (tile->first < segment->stop) {
+            uint64_t left = segment->stop - tile->first;
+
+            tile->count = left < TILE ? left : TILE;
+            tile->hashes = segment->vectors + (tile->first - segment->first) * vectors->width;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Find at most `most` matches of a query in a tile; return how many. */
+static size_t within_tile(const struct search_hash_request *request, size_t width, size_t query,
+                          const struct tile *tile, size_t most, struct search_found *found)
+{
+    uint32_t near[TILE];
+    size_t taken = 0, count = search_kernel->near_hashes(
+        request->queries + query * width, tile->hashes, tile->count, width, request->distance,
+        near);
+
+    for (size_t i = 0; i < count && taken < most; i++) {
+        uint32_t ordinal = (uint32_t)tile->first + (near[i] & 0xFFFF);
+
+        if ((request->after != NULL && ordinal <= request->after[query])
+            || search_marked(request->skip, request->skip_bytes, ordinal))
+            continue;
+        search_add(found, (uint32_t)query, near[i] >> 16, ordinal);
+        taken++;
+    }
+    return taken;
+}
+
+void search_within(const struct search_vectors *vectors,
+                   const struct search_hash_request *request, struct search_found *found)
+{
+    size_t left[SEARCH_SCAN_MAX], open = request->count;
+    struct tile tile = {0};
+
+    found->count = 0;
+    for (size_t query = 0; query < request->count; query++)
+        left[query] = request->enough > 0 ? request->enough : SIZE_MAX;
+    while (open > 0 && next_tile(vectors, &tile))
+        for (size_t query = 0; query < request->count; query++) {
+            if (left[query] == 0 || (request->after != NULL
+                                     && tile.first + tile.count - 1 <= request->after[query]))
+                continue;
+            left[query] -= within_tile(request, vectors->width, query, &tile, left[query], found);
+            open -= left[query] == 0;
+        }
+}
+
+void search_closest(const struct search_vectors *vectors,
+                    const struct search_hash_request *request, struct search_best *best)
+{
+    uint32_t near[TILE];
+    struct tile tile = {0};
+
+    while (next_tile(vectors, &tile))
+        for (size_t query = 0; query < request->count; query++) {
+            size_t count = search_kernel->near_hashes(
+                request->queries + query * vectors->width, tile.hashes, tile.count,
+                vectors->width, search_reach(&best[query]), near);
+
+            for (size_t i = 0; i < count; i++) {
+                uint32_t ordinal = (uint32_t)tile.first + (near[i] & 0xFFFF);
+
+                if (!search_marked(request->skip, request->skip_bytes, ordinal))
+                    search_offer(&best[query], (uint64_t)(near[i] >> 16) << 32 | ordinal);
+            }
+        }
 }

@@ -21,4 +21,22 @@ struct search_hash_pairs {
 size_t search_differing(const struct search_vectors *vectors,
                         const struct search_hash_pairs *pairs, uint16_t *distances);
 
+struct search_hash_request {
+    const uint8_t *queries;
+    size_t count; /* at most SEARCH_SCAN_MAX */
+    uint32_t distance;
+    size_t enough; /* matches of a query after which no more are looked for; 0 for all */
+    const uint8_t *skip;
+    uint64_t skip_bytes;
+    const uint32_t *after; /* NULL: any ordinal */
+};
+
+/* Find the hashes within the distance of each query; the lowest ordinals, if so many are enough. */
+void search_within(const struct search_vectors *vectors,
+                   const struct search_hash_request *request, struct search_found *found);
+
+/* Offer all hashes to the best of each query; only `queries`, `count` and `skip` matter. */
+void search_closest(const struct search_vectors *vectors,
+                    const struct search_hash_request *request, struct search_best *best);
+
 #endif

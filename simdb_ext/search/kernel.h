@@ -162,6 +162,12 @@ struct search_kernel {
     void (*differ_pairs)(const uint8_t *const *lefts, const uint8_t *const *rights, size_t count,
                          size_t width, uint16_t *distances);
 
+    /* Write to `near`, in order, which of up to 65536 neighbouring hashes differ from the query in
+       at most `most` bits, as distance << 16 | number; return how many.  `near` has room for
+       all. */
+    size_t (*near_hashes)(const uint8_t *query, const uint8_t *hashes, size_t count, size_t width,
+                          uint32_t most, uint32_t *near);
+
     /* Enumerate the sets of header bits that may be flipped: the empty set first, the others in any
        order; each as its cost << 32 | its bits.  The header is the first `width` (at most 32) bits
        of a key; `order` says which weight is behind each bit, `levels` has the level of each

@@ -148,6 +148,10 @@ cdef class Bytes:
         PyBuffer_Release(&self.view)
 
 
+# What says how near a match is, by its size in bytes: distances, of whole hashes, or similarities.
+NEARNESS = {1: np.uint8, 2: np.uint16, 4: np.float32}
+
+
 cdef class Matches:
     """The matches of all queries, gathered group by group."""
 
@@ -159,15 +163,15 @@ cdef class Matches:
     cdef Views views
     cdef list ordinals
     cdef list nearness
-    cdef bint is_similarity
+    cdef size_t size  # of a nearness
     cdef bint is_repeating  # a match may be found twice
     cdef bint is_first      # one match of each query is kept; only if `is_repeating`
 
-    def __cinit__(self, size_t count, size_t group, bint is_similarity):
+    def __cinit__(self, size_t count, size_t group, size_t size):
         self.views = Views(1)
         self.offsets = np.zeros(count + 1, np.int64)
         self.ends = <int64_t *> self.views.output(self.offsets, INT64, 8)
-        self.ordinals, self.nearness, self.is_similarity = [], [], is_similarity
+        self.ordinals, self.nearness, self.size = [], [], size
         # Memory that is not written to costs nothing; queries without room are searched again.
         self.make_room(8 * max(group, <size_t> ROOM_MIN))
 
@@ -198,20 +202,14 @@ cdef class Matches:
             if self.is_repeating:
                 matches = search_drop_repeated(self.ranks, count, self.ends + start, self.is_first)
         ordinals_kept = np.empty(matches, np.uint32)
-        nearness_kept = np.empty(matches, np.float32 if self.is_similarity else np.uint8)
+        nearness_kept = np.empty(matches, NEARNESS[self.size])
         self.ordinals.append(ordinals_kept)
         self.nearness.append(nearness_kept)
         ordinals = <uint32_t *> views.output(ordinals_kept, UINT32, 4)
-        if self.is_similarity:
-            nearness = views.output(nearness_kept, FLOAT32, 4)
-        else:
-            nearness = views.output(nearness_kept, UINT8, 1)
+        nearness = views.output(nearness_kept, b"BHf", self.size)
         with nogil:
             search_ordinals(self.ranks, matches, ordinals)
-            if self.is_similarity:
-                search_similarities(self.ranks, matches, <float *> nearness)
-            else:
-                search_distances(self.ranks, matches, <uint8_t *> nearness)
+            search_nearness(self.ranks, matches, self.size, nearness)
         return count
 
     cdef tuple result(self):
@@ -220,7 +218,7 @@ cdef class Matches:
             return self.offsets, self.ordinals[0], self.nearness[0]
         ordinals = np.concatenate([np.empty(0, np.uint32), *self.ordinals])
         self.ordinals.clear()
-        kind = np.float32 if self.is_similarity else np.uint8
+        kind = NEARNESS[self.size]
         return self.offsets, ordinals, np.concatenate([np.empty(0, kind), *self.nearness])
 
 
@@ -234,9 +232,9 @@ cdef class Best:
     cdef object offsets
     cdef list ordinals
     cdef list nearness
-    cdef bint is_similarity
+    cdef size_t size
 
-    def __cinit__(self, size_t count, size_t most, size_t group_max, bint is_similarity):
+    def __cinit__(self, size_t count, size_t most, size_t group_max, size_t size):
         cdef size_t i
         cdef uint64_t *ranks
         self.group = min(count, group_max)
@@ -249,7 +247,7 @@ cdef class Best:
         for i in range(self.group):
             self.best[i].ranks, self.best[i].most, self.best[i].count = ranks + i * most, most, 0
         self.offsets = np.zeros(count + 1, np.int64)
-        self.ordinals, self.nearness, self.is_similarity = [], [], is_similarity
+        self.ordinals, self.nearness, self.size = [], [], size
 
     cdef int keep(self, size_t start, size_t count) except -1:
         """Keep the matches of queries `start` .. `start` + `count`, and begin again."""
@@ -258,28 +256,20 @@ cdef class Best:
         cdef int64_t at = ends[0], total = 0
         cdef size_t i
         cdef uint32_t *ordinals
-        cdef float *similarities = NULL
-        cdef uint8_t *distances = NULL
+        cdef char *nearness
         for i in range(count):
             ends[i + 1] = ends[i] + <int64_t> self.best[i].count
         total = ends[count] - at
         ordinals_kept = np.empty(total, np.uint32)
-        nearness_kept = np.empty(total, np.float32 if self.is_similarity else np.uint8)
+        nearness_kept = np.empty(total, NEARNESS[self.size])
         ordinals = <uint32_t *> views.output(ordinals_kept, UINT32, 4)
-        if self.is_similarity:
-            similarities = <float *> views.output(nearness_kept, FLOAT32, 4)
-        else:
-            distances = <uint8_t *> views.output(nearness_kept, UINT8, 1)
+        nearness = <char *> views.output(nearness_kept, b"BHf", self.size)
         with nogil:
             for i in range(count):
                 search_sort(self.best[i].ranks, self.spare, self.best[i].count)
                 search_ordinals(self.best[i].ranks, self.best[i].count, ordinals + ends[i] - at)
-                if similarities != NULL:
-                    search_similarities(self.best[i].ranks, self.best[i].count,
-                                        similarities + ends[i] - at)
-                else:
-                    search_distances(self.best[i].ranks, self.best[i].count,
-                                     distances + ends[i] - at)
+                search_nearness(self.best[i].ranks, self.best[i].count, self.size,
+                                nearness + <size_t> (ends[i] - at) * self.size)
                 self.best[i].count = 0
         self.ordinals.append(ordinals_kept)
         self.nearness.append(nearness_kept)
@@ -287,7 +277,7 @@ cdef class Best:
 
     cdef tuple result(self):
         """Return offsets, ordinals, and distances or similarities."""
-        kind = np.float32 if self.is_similarity else np.uint8
+        kind = NEARNESS[self.size]
         return (
             self.offsets,
             np.concatenate([np.empty(0, np.uint32), *self.ordinals]),

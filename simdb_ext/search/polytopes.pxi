@@ -228,7 +228,7 @@ cdef class Polytopes:
         views.after(after, total, &all_after)
         own = take_members(views, members, parents, total, &request)
         group = min(total, <size_t> LOOKUP_QUERIES_MAX)
-        matches = Matches(total, group, True)
+        matches = Matches(total, group, sizeof(float))
         matches.is_repeating, matches.is_first = True, first == 1
         size = group
         while start < total:

@@ -224,7 +224,7 @@ cdef class Tables:
         if not first and total >= GATHERED_QUERIES_MIN:
             ordered = Memory(16 * GATHERED_MAX)
             scratch.gathered = <uint64_t *> ordered.start
-        matches = Matches(total, group, False)
+        matches = Matches(total, group, sizeof(uint8_t))
         matches.is_repeating = volatility.is_ordered and volatility.table_count > 1
         matches.is_first = first
         size = group
@@ -367,7 +367,7 @@ cdef class Tables:
         self.check_keys()
         for run in range(self.tables.run_count):
             stored += self.tables.columns[run * self.tables.table_count].count
-        best = Best(total, most_of(k, stored), SCAN_QUERIES_MAX, False)
+        best = Best(total, most_of(k, stored), SCAN_QUERIES_MAX, sizeof(uint8_t))
         memory = Memory(best.group * 8)
         keys = <uint64_t *> memory.start
         while start < total:
@@ -398,7 +398,7 @@ cdef class Tables:
         views.judging(judging, total, &all_counted, &all_most)
         group = min(total, <size_t> (SCAN_QUERIES_MAX if is_scan else LOOKUP_QUERIES_MAX))
         memory = Memory(group * 21 + (<size_t> 4 << PARTITION_BITS))
-        matches = Matches(total, group, False)
+        matches = Matches(total, group, sizeof(uint8_t))
         scratch.keys = <uint64_t *> memory.start
         scratch.sorted = scratch.keys + group
         scratch.numbers = <uint32_t *> (scratch.sorted + group)

@@ -254,7 +254,7 @@ static void check_weigh(const struct search_kernel *scalar, const struct search_
 
 static void check_differ(const struct search_kernel *scalar, const struct search_kernel *other)
 {
-    static uint8_t content[64 * 64];
+    static uint8_t content[65 * 64];
     const uint8_t *lefts[64], *rights[64];
     uint16_t expected[64], found[64];
     size_t width = 4 * (1 + below(16)), count = draw_size(64);
@@ -267,6 +267,12 @@ static void check_differ(const struct search_kernel *scalar, const struct search
     scalar->differ_pairs(lefts, rights, count, width, expected);
     other->differ_pairs(lefts, rights, count, width, found);
     compare(expected, found, count * sizeof *found, "differ_pairs", other->name);
+    const uint8_t *hashes = content + below(64);
+    uint32_t near[2][64], most = (uint32_t)below(4 * width + below(4 * width) + 1);
+    size_t hits = scalar->near_hashes(content, hashes, count, width, most, near[0]);
+    compare_numbers(hits, other->near_hashes(content, hashes, count, width, most, near[1]),
+                    "near_hashes", other->name);
+    compare(near[0], near[1], hits * sizeof **near, "near_hashes", other->name);
 }
 
 /* Draw a character: mostly a word of ASCII, else anything up to `most`. */
