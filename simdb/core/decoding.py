@@ -214,7 +214,7 @@ def as_texts(documents: Any, encoding: str = UTF8, errors: str = "strict", start
     if not isinstance(documents, list | tuple):
         column = byte_column(documents)
         return documents if column is None else decoded_column(column, encoding, errors, start)
-    if bytes not in set(map(type, documents)):
+    if not any(issubclass(kind, bytes) for kind in set(map(type, documents))):
         return documents
     return [
         as_text(each, encoding, errors, f"document {at}")
@@ -347,6 +347,9 @@ def _column(array: Any) -> ByteColumn | None:
     kind = str(array.type)
     if kind.startswith("dictionary<"):
         return _of_dictionary(array)
+    if kind.startswith("fixed_size_binary"):
+        kind = "large_binary"
+        array = array.cast(kind)
     if kind not in KINDS:
         return None
     # Arrow calls strings invalid that are no UTF-8; here they are bytes.

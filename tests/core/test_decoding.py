@@ -254,3 +254,13 @@ def test_other_content_with_nul_bytes_is_binary(content):
     assert guessed_wide(content) is None
     with pytest.raises(InputError, match="binary content"):
         encoding_of(content)
+
+
+def test_bytes_of_numpy_are_decoded_like_those_of_python():
+    array = np.array([b"red green blue white", b"red green blue black"])
+
+    with simdb.open(None) as database:
+        database.insert_many(["a", "b"], array)
+
+        assert database.query("red green blue white")[0].id == "a"
+    assert as_texts(list(array)) == ["red green blue white", "red green blue black"]
