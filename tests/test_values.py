@@ -6,6 +6,7 @@ import pickle
 from collections import Counter
 
 import numpy as np
+import pyarrow
 import pytest
 from over import over
 from type_checking import checked
@@ -74,10 +75,111 @@ def test_many_fingerprints_are_a_sequence_of_single_ones():
     assert list(simdb.Fingerprints(np.array([5], np.uint64))) == [simdb.Fingerprint(5)]
 
 
-@over("bits", [[1, 2], np.arange(3), np.zeros((2, 2), np.uint64), 5])
-def test_bits_of_another_type_are_refused(bits):
-    with pytest.raises(simdb.InputError, match="uint64 array"):
+@over(
+    "bits",
+    [
+        [1, 2],
+        np.arange(3),
+        np.arange(32, dtype=np.uint8),
+        np.zeros((2, 0), np.uint8),
+        np.zeros((2, 5), np.uint8),
+        np.zeros((2, 68), np.uint8),
+        np.zeros((2, 9), np.uint64),
+        np.zeros((2, 60), np.bool_),
+        np.zeros((2, 56), np.bool_),
+        np.zeros(64, np.bool_),
+        np.zeros((2, 4), np.int8),
+        5,
+    ],
+)
+def test_bits_of_another_type_or_size_are_refused(bits):
+    with pytest.raises(simdb.InputError, match=r"bits must be uint64\[n\]"):
         simdb.Fingerprints(bits)
+
+
+@over("size", [0, 16, 33, 48, 544, -64, 64.5, True, "64", None])
+def test_sizes_that_no_hash_has_are_refused(size):
+    with pytest.raises(simdb.InputError, match="32 to 512 bits, a multiple of 32"):
+        simdb.Fingerprint(0, size=size)
+
+
+@over("size", range(32, 513, 32))
+def test_a_fingerprint_of_any_size_is_bytes_digits_and_a_number(size):
+    content = bytes(range(7, 7 + size // 8))
+    number = int.from_bytes(content, "big")
+
+    found = simdb.Fingerprint(number, size=size)
+
+    assert (bytes(found), found.hex(), int(found)) == (content, content.hex(), number)
+    assert repr(found).startswith(f"<simdb.Fingerprint 0x{content.hex()}, ")
+    assert bytes(simdb.Fingerprint(1, size=size)) == bytes(size // 8 - 1) + b"\1"
+    assert simdb.Fingerprint(2**size - 1, size=size).hex() == "f" * (size // 4)
+    assert pickle.loads(pickle.dumps(found)) == copy.deepcopy(found) == found
+    assert len({found, simdb.Fingerprint(number, size=size)}) == 1
+    with pytest.raises(simdb.InputError, match=rf"0 .. 2\*\*{size} - 1"):
+        simdb.Fingerprint(2**size, size=size)
+
+
+def test_fingerprints_of_two_sizes_differ_and_have_no_distance():
+    narrow, wide = simdb.Fingerprint(5, size=32), simdb.Fingerprint(5, size=256)
+
+    assert narrow != wide
+    assert repr(wide).endswith("0005, 256 bits>")
+    assert simdb.distance(wide, simdb.Fingerprint(2**255, size=256)) == 3
+    assert simdb.distance(2**200, wide) == 3
+    with pytest.raises(simdb.InputError, match="256 and 32 bits"):
+        simdb.distance(wide, narrow)
+    with pytest.raises(simdb.InputError, match="of 256 bits have no weights"):
+        simdb.Fingerprint(5, WEIGHTS, size=256)
+    with pytest.raises(simdb.InputError, match="hashes of 32 bits have no weights"):
+        simdb.Fingerprints(np.zeros((1, 4), np.uint8), WEIGHTS[None])
+
+
+@over("size", [32, 64, 96, 128, 256, 512])
+def test_hashes_are_given_packed_as_words_or_as_flags(size):
+    rows = np.random.default_rng(size).integers(0, 256, (3, size // 8), np.uint8)
+    contents = [bytes(row) for row in rows]
+    flags = np.unpackbits(rows, axis=1).astype(np.bool_)
+    words = [rows.view(">u8").astype(np.uint64)] if size % 64 == 0 else []
+
+    for given in (rows, flags, flags.reshape(3, 4, -1), rows[::-1][::-1], *words):
+        many = simdb.Fingerprints(given)
+
+        assert (len(many), many.size) == (3, size)
+        assert (many.bits.ndim, many.bits.dtype) == ((1, "u8") if size == 64 else (2, "u1"))
+        assert [bytes(each) for each in many] == contents
+        assert [bytes(each) for each in many.taken(slice(1, 3))] == contents[1:]
+        assert [bytes(each) for each in many.taken(np.array([2, 0]))] == [contents[2], contents[0]]
+        assert not many.is_empty().any()
+        assert many[-1].hex() == contents[2].hex()
+        assert f": 0x{contents[0].hex()}, 0x{contents[1].hex()}" in repr(many)
+        assert [*map(bytes, pickle.loads(pickle.dumps(many)))] == contents
+    assert len(simdb.Fingerprints(rows[:0])) == len(simdb.Fingerprints(flags[:0])) == 0
+
+
+def test_hashes_in_columns_of_bytes_are_fingerprints():
+    contents = [bytes(range(at, at + 32)) for at in (0, 9)]
+
+    for kind in (pyarrow.binary(32), pyarrow.binary()):
+        batch = pyarrow.table({"bits": pyarrow.array(contents, kind)})
+
+        assert [*map(bytes, simdb.Fingerprints.from_arrow(batch))] == contents
+
+
+def test_a_database_of_fingerprints_refuses_hashes_of_another_size(database):
+    wide = simdb.Fingerprint(5, size=128)
+    many = simdb.Fingerprints(np.zeros((1, 16), np.uint8))
+
+    for refused in (
+        lambda: database.insert("a", wide),
+        lambda: database.query(wide, distance=3),
+        lambda: database.insert_many(["a", "b"], [simdb.Fingerprint(5), wide]),
+        lambda: database.insert_many(["a"], many),
+        lambda: simdb.find_all(many),
+        lambda: simdb.find_clusters([wide]),
+    ):
+        with pytest.raises(simdb.InputError):
+            refused()
 
 
 def test_bits_and_weights_are_of_one_length():

@@ -4,6 +4,7 @@ They are plain, frozen, and hold arrays.  `Fingerprint` and `Fingerprints` are a
 documents.  Every document becomes a row of `Sketches` before it is stored or searched.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, overload
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from simdb.core import previews
 from simdb.core.arrow import fixed_rows
-from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.core.bits import FINGERPRINT_BITS, HASH_BITS_MOST, HASH_BITS_STEP
 from simdb.core.checks import is_whole, shown
 from simdb.core.errors import InputError
 from simdb.core.vector_form import DIMENSIONS, has_features, signs_of, unpack, width
@@ -39,6 +40,7 @@ EMPTY, BARE, WEIGHTED = 0, 1, 2
 ONE_STATE = tuple(np.full(1, state, np.uint8) for state in (EMPTY, BARE, WEIGHTED))
 for _states in ONE_STATE:
     _states.flags.writeable = False
+LEVEL_MAX = 255  # level of a bit without a known weight, which never flips
 # The most weights of a document.
 WEIGHTS_MAX = 4 * FINGERPRINT_BITS
 # Ordinals are uint32, and some room must stay for rounding up.
@@ -48,24 +50,37 @@ ID_BYTES_MAX = 1023  # of a text in UTF-8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
-    """The 64 simhash bits of a document and, where known, the weights behind them.
+    """The 64 simhash bits of a document and, where known, the weights behind them; or a hash.
 
     `weights`: float32[64 .. 256], None for a ready fingerprint.  For j < 64, weight j >= 0 means
     that bit j (least significant first) is set.  `is_empty`: the document has no features; its bits
     mean nothing, and it matches nothing.  `is_rounded`: the weights were rounded for storing, and
-    similarities are corrected for that.
+    similarities are corrected for that.  `size`: the number of bits; a hash of `simdb.Bits` can
+    have 32 to 512, a multiple of 32, and no weights.
     """
 
     bits: int
     weights: npt.NDArray[np.float32] | None = None
     is_empty: bool = False
     is_rounded: bool = False
+    size: int = FINGERPRINT_BITS
 
     def __post_init__(self) -> None:
-        """Raise InputError for impossible bits or weights."""
-        check_bits(self.bits)
+        """Raise InputError for impossible bits, weights or sizes."""
+        is_usual = type(self.size) is int and self.size == FINGERPRINT_BITS
+        if not is_usual and not is_hash_size(self.size):
+            raise InputError(
+                f"a fingerprint has 32 to 512 bits, a multiple of 32, got size={shown(self.size)}"
+            )
+        check_bits(self.bits, self.size)
         if self.weights is not None:
+            if self.size != FINGERPRINT_BITS:
+                raise InputError(f"hashes of {self.size} bits have no weights; leave them out")
             object.__setattr__(self, "weights", checked_weights(self.weights, 1))
+
+    def hex(self) -> str:
+        """Return the bits in hexadecimal digits, with leading zeros."""
+        return f"{self.bits:0{self.size // 4}x}"
 
     @property
     def volatility(self) -> npt.NDArray[np.int64]:
@@ -80,6 +95,10 @@ class Fingerprint:
         """Give the bits."""
         return self.bits
 
+    def __bytes__(self) -> bytes:
+        """Give the bits as bytes, the most significant first."""
+        return self.bits.to_bytes(self.size // 8, "big")
+
     def __eq__(self, other: object) -> bool:
         """Whether bits and weights are equal."""
         if not isinstance(other, Fingerprint):
@@ -88,7 +107,8 @@ class Fingerprint:
             same = self.weights is None and other.weights is None
         else:
             same = bool(np.array_equal(self.weights, other.weights))
-        return same and self.bits == other.bits and self.is_empty == other.is_empty
+        same = same and self.size == other.size and self.is_empty == other.is_empty
+        return same and self.bits == other.bits
 
     def __hash__(self) -> int:
         """Hash the bits."""
@@ -97,8 +117,9 @@ class Fingerprint:
     def __repr__(self) -> str:
         """Return the bits in hexadecimal digits, and the number of weights."""
         weights = "no weights" if self.weights is None else f"{len(self.weights)} weights"
+        more = weights if self.size == FINGERPRINT_BITS else f"{self.size} bits"
         empty = ", of an empty document" if self.is_empty else ""
-        return f"<simdb.Fingerprint {self.bits:#018x}, {weights}{empty}>"
+        return f"<simdb.Fingerprint 0x{self.hex()}, {more}{empty}>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,9 +129,13 @@ class Fingerprints:
     `vectors`: the same weights as a database stores them, uint8[n, 32, 64 or 128], a row of bytes
     for each document; None if they were not made.  A database takes them as they are, so they can
     travel in place of the weights, which are 8 times as large.
+
+    Hashes of 32 to 512 bits, as `simdb.Bits` takes them, have neither.  They can be given packed,
+    uint8[n, b], the most significant byte first; as bool[n, ...], the most significant bit first;
+    or as words, uint64[n, b / 8].  `bits` is then uint8[n, b], and uint64[n] if they have 64 bits.
     """
 
-    bits: npt.NDArray[np.uint64]
+    bits: npt.NDArray[Any]
     weights: npt.NDArray[np.float32] | None = None
     vectors: npt.NDArray[np.uint8] | None = None
 
@@ -131,7 +156,10 @@ class Fingerprints:
 
         Raises InputError for a batch or a table without these columns.
         """
-        bits, names = column_of(batch, "bits").to_numpy(zero_copy_only=False), batch.schema.names
+        column, names = column_of(batch, "bits"), batch.schema.names
+        if "binary" in str(column.type):
+            return cls(fixed_rows(column))
+        bits = column.to_numpy(zero_copy_only=False)
         has_vectors = "vector" in names and not batch.column("vector").null_count
         if has_vectors:
             return cls.from_vectors(bits, fixed_rows(batch.column("vector")))
@@ -141,10 +169,9 @@ class Fingerprints:
 
     def __post_init__(self) -> None:
         """Raise InputError for arrays of another type or of unequal lengths."""
-        bits = self.bits
-        if not isinstance(bits, np.ndarray) or bits.dtype != np.uint64 or bits.ndim != 1:
-            raise InputError(f"bits must be a uint64 array of one dimension, got {describe(bits)}")
-        object.__setattr__(self, "bits", aligned(bits, np.uint64))
+        object.__setattr__(self, "bits", bits := checked_hashes(self.bits))
+        if bits.ndim > 1 and (self.weights is not None or self.vectors is not None):
+            raise InputError(f"hashes of {self.size} bits have no weights; leave them out")
         if self.weights is not None:
             object.__setattr__(self, "weights", checked_weights(self.weights, 2))
             if len(self.weights) != len(bits):
@@ -154,12 +181,19 @@ class Fingerprints:
         if self.vectors is not None:
             object.__setattr__(self, "vectors", checked_vectors(self.vectors, self.bits))
 
+    @property
+    def size(self) -> int:
+        """The number of bits of each."""
+        return FINGERPRINT_BITS if self.bits.ndim == 1 else 8 * self.bits.shape[1]
+
     def __len__(self) -> int:
         """Count the fingerprints."""
         return len(self.bits)
 
     def __getitem__(self, position: int) -> Fingerprint:
         """Give the fingerprint at one position; `is_empty` if its weights are all 0."""
+        if self.bits.ndim > 1:
+            return Fingerprint(int.from_bytes(self.bits[position].tobytes(), "big"), size=self.size)
         bits = int(self.bits[position])
         if self.weights is not None:
             weights = self.weights[position]
@@ -190,10 +224,12 @@ class Fingerprints:
     def __repr__(self) -> str:
         """Return the number of fingerprints and of their weights, and the first bits."""
         weights = "no weights" if self.weights is None else f"{self.weights.shape[1]} weights each"
+        form = weights if self.bits.ndim == 1 else f"{self.size} bits each"
         size = previews.counted(len(self), "fingerprint")
-        bits = ", ".join(f"{int(each):#018x}" for each in self.bits[: previews.SHOWN_VALUES])
+        first = range(min(len(self), previews.SHOWN_VALUES))
+        bits = ", ".join(f"0x{self[at].hex()}" for at in first)
         more = ", ..." if len(self) > previews.SHOWN_VALUES else ""
-        return f"<simdb.Fingerprints: {size}, {weights}{': ' if bits else ''}{bits}{more}>"
+        return f"<simdb.Fingerprints: {size}, {form}{': ' if bits else ''}{bits}{more}>"
 
 
 def unchecked_fingerprints(
@@ -295,6 +331,15 @@ class Sketches:
     features: PackedFeatures | None = None
     content: int = 0
 
+    @classmethod
+    def bare(
+        cls, bits: npt.NDArray[np.uint64], width: int = 0, *, is_query: bool = False
+    ) -> "Sketches":
+        """Make sketches of fingerprints without weights; see `levels` for `is_query`."""
+        levels = np.full((len(bits), FINGERPRINT_BITS), LEVEL_MAX, np.uint8) if is_query else None
+        vectors, states = np.zeros((len(bits), width), np.uint8), np.full(len(bits), BARE, np.uint8)
+        return cls(bits, vectors, states, levels)
+
     def __len__(self) -> int:
         """Count the documents."""
         return len(self.bits)
@@ -331,12 +376,49 @@ def column_of(batch: Any, name: str) -> Any:
     return column.combine_chunks() if hasattr(column, "combine_chunks") else column
 
 
-def check_bits(bits: object) -> None:
-    """Raise InputError unless `bits` is a whole number in 0 .. 2**64 - 1."""
-    if not isinstance(bits, int) or not is_whole(bits, 0, ALL_BITS):
+def check_bits(bits: object, size: int = FINGERPRINT_BITS) -> None:
+    """Raise InputError unless `bits` is a whole number of up to `size` bits."""
+    if not isinstance(bits, int) or not is_whole(bits, 0, (1 << size) - 1):
         raise InputError(
-            f"a ready fingerprint must be a whole number in 0 .. 2**64 - 1, got {shown(bits)}"
+            f"a ready fingerprint must be a whole number in 0 .. 2**{size} - 1, got {shown(bits)}"
         )
+
+
+def is_hash_size(bits: Any) -> bool:
+    """Tell whether a hash can have so many bits: 32 to 512, a multiple of 32."""
+    return is_whole(bits, HASH_BITS_STEP, HASH_BITS_MOST) and not bits % HASH_BITS_STEP
+
+
+def packed_rows(hashes: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
+    """Return packed hashes uint8[n, b], words uint64[n, b / 8] or bool[n, ...] as uint8[n, b].
+
+    The most significant byte comes first.  None for another array.
+    """
+    if hashes.dtype == np.bool_ and hashes.ndim > 1:
+        flags = hashes.reshape(len(hashes), math.prod(hashes.shape[1:]))
+        return None if flags.shape[1] % 8 else np.packbits(flags, axis=1)
+    if hashes.ndim != 2 or hashes.dtype.kind != "u" or hashes.itemsize not in (1, 8):
+        return None
+    return aligned(hashes, hashes.dtype.newbyteorder(">")).view(np.uint8)
+
+
+def words_of(rows: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+    """Return packed hashes uint8[n, b] of 64 bits as uint64[n]; others as they are."""
+    return rows if rows.shape[1] != 8 else rows.view(">u8")[:, 0].astype(np.uint64)
+
+
+def checked_hashes(hashes: Any) -> npt.NDArray[Any]:
+    """Return hashes of 64 bits as uint64[n], others as uint8[n, b]; InputError for no hashes."""
+    if isinstance(hashes, np.ndarray):
+        if hashes.dtype == np.uint64 and hashes.ndim == 1:
+            return aligned(hashes, np.uint64)
+        rows = packed_rows(hashes)
+        if rows is not None and is_hash_size(8 * rows.shape[1]):
+            return words_of(rows)
+    raise InputError(
+        "bits must be uint64[n], or hashes of 32 to 512 bits, a multiple of 32, as uint8[n, b],"
+        f" uint64[n, b / 8] or bool[n, ...], got {describe(hashes)}"
+    )
 
 
 def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:

@@ -18,6 +18,8 @@ from simdb.core.dtypes import U8, U32, U64, Bools
 
 FINGERPRINT_BITS = 64
 ALL_BITS = (1 << FINGERPRINT_BITS) - 1
+# The bits of a hash are a multiple of the first.
+HASH_BITS_STEP, HASH_BITS_MOST = 32, 512
 # Word k of a given feature, from k = 1 on, is fmix64(first word ^ k times this constant).
 SECOND_WORD = np.uint64(0x9E3779B97F4A7C15)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeAlias, cast, get_args
 
-from simdb.core.bits import FINGERPRINT_BITS
+from simdb.core.bits import FINGERPRINT_BITS, HASH_BITS_MOST, HASH_BITS_STEP
 from simdb.core.checks import chosen_words, one_of, share, shown, whole
 from simdb.core.choices import (
     ClustersName,
@@ -59,8 +59,8 @@ TFIDF_SIMILARITY = 0.909
 _OF_SKETCH: Any = None
 # The defaults of block permutations; one table serves queries that have weights.
 USUAL_BLOCKS, WEIGHTED_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 1, 3
-# Of hashes: their bits, the bits of a block, and the usual distance, 31 of 256 as for PDQ.
-HASH_BITS_STEP, HASH_BITS_MOST, HASH_BLOCK_BITS = 32, 512, 16
+# Of hashes: the bits of a block, and the usual distance, 31 of 256 as for PDQ.
+HASH_BLOCK_BITS = 16
 PDQ_DISTANCE, PDQ_BITS = 31, 256
 HASH_METHODS = (AUTO, EXHAUSTIVE, BPHS)
 PERMUTED = ("blocks", "leading", "distance")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from simdb.core import kernel
 from simdb.core.arrays import BARE, EMPTY, Fingerprint, Fingerprints, check_bits, describe
+from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import instance
 from simdb.core.choices import ErrorsName
 from simdb.core.clusters import ArrayClusters, ArrayPairs
@@ -155,13 +156,15 @@ def load(source: Any, path: str | os.PathLike[str], *, progress: Progress | None
 
 
 def distance(left: "Comparable | int", right: "Comparable | int") -> int:
-    """Compute the Hamming distance: the number of bits, of 64, in which two fingerprints differ.
+    """Compute the Hamming distance: the number of bits in which two fingerprints differ.
 
     Of two texts, or lists of tokens, those of `simdb.fingerprint` are compared.
     """
     if _is_words(left) and _is_words(right):
         left, right = fingerprint(left), fingerprint(right)
-    return (_bits(left) ^ _bits(right)).bit_count()
+    known = (each.size for each in (left, right) if isinstance(each, Fingerprint))
+    size = next(known, FINGERPRINT_BITS)
+    return (_bits(left, size) ^ _bits(right, size)).bit_count()
 
 
 def similarity(
@@ -319,12 +322,14 @@ def _forget_in_child() -> None:
     _latest = None
 
 
-def _bits(value: Any) -> int:
+def _bits(value: Any, size: int) -> int:
     if isinstance(value, Fingerprint):
+        if value.size != size:
+            raise InputError(f"fingerprints of {size} and {value.size} bits cannot be compared")
         return value.bits
     if isinstance(value, np.integer):
         value = int(value)
-    check_bits(value)
+    check_bits(value, size)
     return int(value)
 
 

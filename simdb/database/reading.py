@@ -126,7 +126,7 @@ class Reading(Protocol[IdT]):
         InputError for an invalid document, OptionError for an invalid or unsupported argument,
         NotFoundError for an unknown `id`.
         """
-        if isinstance(document, bytes):
+        if isinstance(document, bytes) and not self._store.options.is_hashes:
             document = as_text(document, known_encoding(encoding), errors)
         given = similarity, distance, recall, search
         is_plain = where is None and accept is None and contained is None and texts is None

@@ -1,4 +1,5 @@
 from simdb.sketch import (
+    hashes as hashes,
     minhash_sketcher as minhash_sketcher,
     weighing as weighing,
 )
@@ -9,6 +10,7 @@ from simdb.sketch.exact_similarity import (
     exact_threshold as exact_threshold,
 )
 from simdb.sketch.fitting import fit as fit
+from simdb.sketch.hashes import HashSketcher as HashSketcher
 from simdb.sketch.markup import as_read as as_read
 from simdb.sketch.minhash_sketcher import (
     MinHashSketcher as MinHashSketcher,

@@ -36,7 +36,7 @@ from simdb.core.decoding import all_texts, as_texts
 from simdb.core.documents import Features, NamedFeatures, Signatures
 from simdb.core.dtypes import F32, I64, U8, U64, Array
 from simdb.core.errors import InputError
-from simdb.core.options import AnySketch, Minhash, Simhash
+from simdb.core.options import AnySketch, Bits, Minhash, Simhash
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import threads_for
 from simdb.core.threads import mapped, parts_of
@@ -77,14 +77,14 @@ KINDS = (
 TEXT_CONTENT = 1
 # Weights of this many queries stay in the processor's cache while they are read twice.
 CACHED_ROWS = 1024
-LEVEL_MAX = 255  # level of a bit without a known weight, which never flips
 # Documents that are fingerprinted at a time.
 PART_DOCUMENTS = 4096
 
 if TYPE_CHECKING:
+    from simdb.sketch.hashes import HashSketcher
     from simdb.sketch.minhash_sketcher import MinHashSketcher
 
-AnySketcher: TypeAlias = "Sketcher | MinHashSketcher"
+AnySketcher: TypeAlias = "Sketcher | MinHashSketcher | HashSketcher"
 
 
 class Sketcher:
@@ -369,7 +369,8 @@ def sketcher_of(sketch: AnySketch, resources: Resources, allowed: Collection[str
     """Return the sketcher for `sketch`, the options of a database; arguments as of `Sketcher`."""
     if isinstance(sketch, Minhash):
         return modules.minhash_sketcher.MinHashSketcher(sketch, resources, allowed)
-    assert isinstance(sketch, Simhash)
+    if isinstance(sketch, Bits):
+        return modules.hashes.HashSketcher(sketch)
     return Sketcher(sketch, resources, allowed)
 
 
@@ -455,13 +456,7 @@ class ReadySketcher:
         """Make sketches of fingerprints without weights."""
         if bits.ndim != 1:
             raise InputError(f"ready fingerprints must be uint64[n], not {describe(bits)}")
-        count = len(bits)
-        return Sketches(
-            aligned(bits, np.uint64),
-            np.zeros((count, self._width), np.uint8),
-            np.full(count, BARE, np.uint8),
-            np.full((count, FINGERPRINT_BITS), LEVEL_MAX, np.uint8) if is_query else None,
-        )
+        return Sketches.bare(aligned(bits, np.uint64), self._width, is_query=is_query)
 
     def of_fingerprints(self, documents: Fingerprints, is_query: bool, start: int) -> Sketches:
         """Make sketches of an array of fingerprints, numbered from `start` in messages.
@@ -507,6 +502,9 @@ class ReadySketcher:
                     _refuse(start, only.bits, own[0])
                 own[0] = 0
             return self.of_one(own, vectors, levels, 0 if only.is_empty else features, is_query)
+        for at, each in enumerate(documents, start):
+            if each.size != FINGERPRINT_BITS:
+                raise InputError(f"fingerprint {at} has {each.size} bits; documents here have 64")
         bits = np.array([document.bits for document in documents], np.uint64)
         sketches = self.of_bits(bits, is_query)
         by_form: dict[tuple[int, bool], list[int]] = {}

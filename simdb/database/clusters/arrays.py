@@ -20,7 +20,7 @@ from simdb.core.arrays import (
     describe,
     is_first,
 )
-from simdb.core.bits import ALL_BITS
+from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.clusters import ArrayClusters, PairPositions
 from simdb.core.dtypes import U32, U64
 from simdb.core.errors import InputError
@@ -77,7 +77,7 @@ def read_fingerprints(fingerprints: Any) -> Searched:
 def as_bits(fingerprints: Any) -> U64:
     """Return `fingerprints` as uint64[n]: from an integer array, `Fingerprints`, or many ints."""
     if isinstance(fingerprints, Fingerprints):
-        return fingerprints.bits
+        return _checked_array(fingerprints.bits)
     if isinstance(fingerprints, np.ndarray):
         return _checked_array(fingerprints)
     check_many(fingerprints, "fingerprints")
@@ -106,7 +106,7 @@ def _checked_array(array: npt.NDArray[Any]) -> U64:
 
 
 def _one(value: Any, position: int) -> int:
-    if isinstance(value, Fingerprint):
+    if isinstance(value, Fingerprint) and value.size == FINGERPRINT_BITS:
         return value.bits
     bits = int(value) if isinstance(value, np.integer) else value
     try:

@@ -139,7 +139,8 @@ def _stored_side(state: State, id: Id) -> Side:
 def _given_side(state: State, document: Any, *, errors: str, is_rounded: bool) -> Side:
     """Return a given document; `is_rounded`: it is measured as it would be stored."""
     sketcher: Any = state.store.sketcher
-    document = as_text(document, errors=errors)
+    if not state.store.options.is_hashes:
+        document = as_text(document, errors=errors)
     if state.kind.stores == SIGNATURES:
         sketches = sketcher.sketch([document], errors=errors)
         features = sketcher.features(document, errors=errors)

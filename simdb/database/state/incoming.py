@@ -35,6 +35,7 @@ from simdb.core.decoding import UTF8, as_texts, byte_column
 from simdb.core.documents import Signatures
 from simdb.core.dtypes import I64, U8, U64
 from simdb.core.errors import InputError
+from simdb.core.options import Bits
 from simdb.core.progress import Progress, report_of
 from simdb.core.skipped import Skipped, part_of
 from simdb.core.text_sketch import threads_for
@@ -372,11 +373,12 @@ def sketched(
     something else first; the caller then closes the result.
     """
     sketcher, errors, threads, encoding, beside, skipped = how
+    are_hashes = isinstance(sketcher.options, Bits)  # whose bytes are no text
     if isinstance(documents, Sketches):
         return (each for each in [documents])
 
     def make(start: int, chunk: Any) -> Sketches:
-        chunk = as_texts(chunk, encoding, errors, start)
+        chunk = chunk if are_hashes else as_texts(chunk, encoding, errors, start)
         made = sketcher.sketch(chunk, errors=errors, start=start, is_query=is_query)
         return made if beside is None else beside.added(made, chunk, errors=errors, start=start)
 
@@ -387,7 +389,8 @@ def sketched(
 
     threads = threads_for(sketcher.options, threads)
     share = begun if begins and not isinstance(documents, Iterator) else mapped
-    return share(sketch, numbered(_chunks(documents, most, threads)), threads)
+    chunks = _chunks(documents, most, threads, are_hashes=are_hashes)
+    return share(sketch, numbered(chunks), threads)
 
 
 def numbered(chunks: Iterable[Any]) -> Iterator[tuple[int, Any]]:
@@ -398,7 +401,9 @@ def numbered(chunks: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         start += len(chunk)
 
 
-def _chunks(documents: Any, most: int | None, threads: int) -> Iterator[Any]:
+def _chunks(
+    documents: Any, most: int | None, threads: int, *, are_hashes: bool = False
+) -> Iterator[Any]:
     """Yield the documents in parts: a few thousand at a time, ready sketches in arrays at once.
 
     `most`: the largest number of documents in a part, whatever they are.  Of documents whose number
@@ -414,7 +419,7 @@ def _chunks(documents: Any, most: int | None, threads: int) -> Iterator[Any]:
         for first in range(0, max(len(documents), 1), step):
             yield part_of(documents, slice(first, first + step))
         return
-    vectors = as_vectors(documents)
+    vectors = None if are_hashes else as_vectors(documents)
     if vectors is not None:
         for first in range(0, len(vectors), few):
             yield vectors[first : first + few]
@@ -430,6 +435,10 @@ def _chunks(documents: Any, most: int | None, threads: int) -> Iterator[Any]:
             documents = aligned(documents, np.uint64)
             for first in range(0, len(documents), many or max(len(documents), 1)):
                 yield documents[first : first + (many or len(documents))]
+            return
+        if are_hashes:
+            for first in range(0, len(documents), few):
+                yield documents[first : first + few]
             return
         if documents.dtype.kind not in "OUS" or documents.ndim != 1:
             raise InputError(
@@ -484,8 +493,10 @@ def note_unstorable(ids: Any, skipped: Skipped) -> None:
 
 def listed_documents(documents: Any) -> Any:
     """Return documents as an object that can be read twice, and of which there are parts."""
-    is_bits = isinstance(documents, np.ndarray) and documents.dtype == np.uint64
-    if is_bits or isinstance(documents, Fingerprints | Signatures):
+    is_array = isinstance(documents, np.ndarray) and (
+        documents.dtype == np.uint64 or documents.dtype.kind == "S" or documents.ndim > 1
+    )
+    if is_array or isinstance(documents, Fingerprints | Signatures):
         return documents
     if as_vectors(documents) is not None:
         return documents

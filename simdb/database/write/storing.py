@@ -185,7 +185,9 @@ def _spread(found: Matches[Any], whole: Call) -> Matches[Any]:
 
 def _sketch_one(writing: WriteState, call: Call) -> Sketches:
     beside, errors = writing.store.beside, call.errors
-    documents = as_texts(call.documents, known_encoding(call.encoding), errors)
+    documents, encoding = call.documents, known_encoding(call.encoding)
+    if not writing.store.options.is_hashes:
+        documents = as_texts(documents, encoding, errors)
     sketches = writing.store.sketcher.sketch(documents, errors=errors)
     writing.staging.settle(sketches)
     return sketches if beside is None else beside.added(sketches, documents, errors=errors)
