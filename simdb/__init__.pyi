@@ -70,6 +70,7 @@ from simdb.database.functions import (
     find_clusters as find_clusters,
     fingerprint as fingerprint,
     fingerprints as fingerprints,
+    fit_bits as fit_bits,
     fit_idf as fit_idf,
     load as load,
     load_idf as load_idf,

@@ -465,8 +465,7 @@ def use{at}(database: simdb.Database, document: {kind}) -> None:
 DOCUMENTS = [
     "str", "bytes", "list[str]", "list[bytes]", "tuple[str, ...]", "simdb.Features",
     "simdb.Fingerprint", "simdb.Signature", "npt.NDArray[np.float32]", "npt.NDArray[np.float64]",
-    "int", "np.uint64", "simdb.DocumentLike", "npt.NDArray[np.bool_]", "npt.NDArray[np.uint8]",
-    "simdb.core.documents.HasHash",
+    "int", "np.uint64", "simdb.DocumentLike",
 ]  # fmt: skip
 OTHERS = ["float", "object", "dict[str, str]", "npt.NDArray[np.int64]", "list[int]", "list[float]"]
 

@@ -67,7 +67,8 @@ class Fingerprint:
 
     def __post_init__(self) -> None:
         """Raise InputError for impossible bits, weights or sizes."""
-        if self.size is not FINGERPRINT_BITS and not is_hash_size(self.size):
+        is_usual = type(self.size) is int and self.size == FINGERPRINT_BITS
+        if not is_usual and not is_hash_size(self.size):
             raise InputError(
                 f"a fingerprint has 32 to 512 bits, a multiple of 32, got size={shown(self.size)}"
             )

@@ -2,9 +2,7 @@
 
 Text as `str`, or as UTF-8 `bytes`; a list of tokens; `Features`; a `Fingerprint`, or a `Signature`
 in a database of signatures; a vector, which is a float array of one dimension or one row of a CSR
-matrix; a ready fingerprint, which is a whole number from 0 to 2**64 - 1.  In a database of `Bits`
-it is a hash: `bytes`, hexadecimal `str`, a whole number, a bool array of any shape, a uint8 array
-of packed bits, a `Fingerprint`, or an object with one of these as `.hash`.
+matrix; a ready fingerprint, which is a whole number from 0 to 2**64 - 1.
 
 A type checker then finds `query(3.5)` and `query(None)`.  At run time documents are checked as
 before.  Code that passes a document on can name its type:
@@ -137,14 +135,6 @@ class CsrRow(Protocol):
         """The numbers of rows and of columns."""
 
 
-class HasHash(Protocol):
-    """An object with a hash, such as an `imagehash.ImageHash`."""
-
-    @property
-    def hash(self) -> Any:
-        """The hash, in another form of document."""
-
-
 DocumentLike: TypeAlias = (
     str
     | bytes
@@ -154,8 +144,6 @@ DocumentLike: TypeAlias = (
     | Signature
     | npt.NDArray[np.floating[Any]]
     | CsrRow
-    | npt.NDArray[np.bool_ | np.uint8]
-    | HasHash
     | int
     | np.integer[Any]
 )

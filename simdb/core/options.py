@@ -435,6 +435,13 @@ class Options:
         return self.is_hashes and self.sketch.vector_bytes > 0
 
     @property
+    def methods(self) -> tuple[str, ...]:
+        """The names of methods that can search such a database."""
+        if self.is_minhash:
+            return MINHASH_METHODS
+        return HASH_METHODS if self.is_wide else METHODS
+
+    @property
     def bits(self) -> int:
         """The number of bits by whose differences documents match: 64, or that of the hashes."""
         return self.sketch.bits if isinstance(self.sketch, Bits) else FINGERPRINT_BITS

@@ -121,6 +121,8 @@ def decode_dumped(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
     under which the same documents match.
     """
     settings = moved(stored)
+    if a_map(stored["sketch"]).get(KIND) == BITS:
+        return decode_options(settings)
     sketch = {BY_CHARACTER: CJK, **a_map(stored["sketch"])}
     if KIND not in sketch and CORRECTED not in settings:
         settings |= {CORRECTED: True, "similarity": corrected_one(a_number(stored["similarity"]))}

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -17,16 +18,18 @@ from simdb.core.clusters import ArrayClusters, ArrayPairs
 from simdb.core.documents import Signature, Signatures, check_comparable, estimates
 from simdb.core.dtypes import F32, F64
 from simdb.core.errors import InputError, OptionError
-from simdb.core.options import Minhash, Simhash
+from simdb.core.options import Bits, Minhash, Options, Simhash
 from simdb.core.progress import Progress
 from simdb.core.text_sketch import IdfTable, TextSketch
 from simdb.core.threads import thread_count
 from simdb.core.vector_form import DIMENSIONS, corrected, unpack, width
 from simdb.database import maintenance
 from simdb.database.clusters import arrays
+from simdb.plan import HashParts, fitted_order
 from simdb.sketch import (
     NO_RESOURCES,
     ExactSimilarity,
+    HashSketcher,
     MinHashSketcher,
     ReadySketcher,
     Sketcher,
@@ -123,6 +126,22 @@ def fit_idf(
         errors=errors,
         progress=progress,
     )
+
+
+def fit_bits(hashes: Iterable[Any], sketch: Bits, *, blocks: int | None = None) -> Bits:
+    """Fit the order in which the bits of hashes are dealt to blocks, to many hashes like yours.
+
+    Bits that are nearly always the same, and bits that go together, then lie in different blocks,
+    so that no table has crowded headers; see `Bits.order`.  Some ten thousand hashes are enough.
+    `blocks`: those of the database, if they are not the usual ones.
+    """
+    instance("sketch", sketch, Bits, "simdb.Bits(256)")
+    if sketch.bits == FINGERPRINT_BITS:
+        raise OptionError(f"hashes of {FINGERPRINT_BITS} bits are never dealt; leave fit_bits out")
+    usual = Options(sketch=Bits(sketch.bits))
+    options = usual if blocks is None else replace(usual, blocks=blocks)
+    packed = HashSketcher(sketch).fingerprints(hashes).bits
+    return Bits(sketch.bits, fitted_order(packed, HashParts(options).widths))
 
 
 def save_idf(table: IdfTable, path: str | os.PathLike[str]) -> None:

@@ -186,10 +186,9 @@ class Reading(Protocol[IdT]):
         """Find the matches of many documents at once, as arrays; see `query`.
 
         `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
-        vectors as float[n, d] or a CSR matrix, or an Arrow column; see `insert_many` for hashes.
-        `ids`: stored documents to use instead.  `match`: "all" returns all matches of each, best
-        first; "first" any one match, and is faster.  `search` can also limit the memory, see
-        `Search`.
+        vectors as float[n, d] or a CSR matrix, or an Arrow column.  `ids`: stored documents to use
+        instead.  `match`: "all" returns all matches of each, best first; "first" any one match, and
+        is faster.  `search` can also limit the memory, see `Search`.
         `where`: see `query`; it is asked about a document once, however many queries it matches.
         `accept(position, id)` confirms a match of the query at `position`, see `query`.
         `threads`: see `insert_many`.

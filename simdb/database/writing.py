@@ -79,9 +79,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
 
         `ids`: str, bytes or int; a mapping from ids to documents needs no `documents`.
         `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
-        vectors as float[n, d] or a CSR matrix, or an Arrow column; of a database of `Bits` also
-        uint8[n, bits / 8] or flags, [n, ...].  `metadata`: a plain object or None for each
-        document.  `encoding`, `errors`: see `query`.
+        vectors as float[n, d] or a CSR matrix, or an Arrow column.  `metadata`: a plain object or
+        None for each document.  `encoding`, `errors`: see `query`.
         `progress(done)` is called now and then with the number of documents sketched; True draws a
         bar on a terminal.  `threads`: how many threads share the work; None: as many as the
         environment variable SIMDB_THREADS says or, without it, as this process may use processors.

@@ -38,13 +38,20 @@ from simdb.plan.nearest import (
     steps_by_similarity as steps_by_similarity,
     worthwhile as worthwhile,
 )
+from simdb.plan.parts import (
+    HashParts as HashParts,
+    HashPopulation as HashPopulation,
+    fitted_order as fitted_order,
+)
 from simdb.plan.pigeonhole import (
     BLOCKS_MAX as BLOCKS_MAX,
+    NOT_READ as NOT_READ,
     check_arrangement as check_arrangement,
     choose_tables as choose_tables,
     tables_read as tables_read,
 )
 from simdb.plan.planner import (
+    AnyPopulation as AnyPopulation,
     choose as choose,
     explained as explained,
     preferred as preferred,

@@ -23,9 +23,11 @@ from typing import Any, NamedTuple
 
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.reports import Plan
-from simdb.plan import bands, polytopes, tables
+from simdb.plan import bands, parts, polytopes, tables
 from simdb.plan.bands import BandedPopulation
 from simdb.plan.calibration import Delays
+from simdb.plan.parts import HashPopulation
+from simdb.plan.planner import AnyPopulation
 from simdb.plan.problem import Criterion, Population, Problem
 
 # The similarities of possible steps.
@@ -53,7 +55,7 @@ class Steps(NamedTuple):
 
 def steps_by_similarity(
     criterion_at: CriterionAt,
-    population: Population | BandedPopulation,
+    population: AnyPopulation,
     delays: Delays,
     step_seconds: float,
 ) -> Steps:
@@ -73,16 +75,18 @@ def steps_by_similarity(
 
 def steps_by_distance(
     criterion_at: Callable[[int], Criterion],
-    population: Population,
+    population: AnyPopulation,
     delays: Delays,
     step_seconds: float,
+    bits: int = FINGERPRINT_BITS,
 ) -> Steps:
-    """Return the steps of an exact search by distance; `criterion_at(distance)`."""
-    tried = range(FINGERPRINT_BITS)
+    """Return the steps of an exact search by distance in `bits`; `criterion_at(distance)`."""
+    comparing, looking_up = BY_DISTANCE[type(population)]
+    tried = range(0, bits, max(bits // FINGERPRINT_BITS, 1))
     problems = [Problem(criterion_at(each), population, None, delays) for each in tried]
     # Comparing with every document by distance costs about the same for any distance.
-    (scan,) = tables.comparing(problems[0])
-    return _steps(problems, tables.looking_up, scan, step_seconds)
+    (scan,) = comparing(problems[0])
+    return _steps(problems, looking_up, scan, step_seconds)
 
 
 def _steps(
@@ -154,9 +158,13 @@ def _of_weights(problem: Problem[Population]) -> list[Plan]:
     return tables.plans(problem)
 
 
+BY_DISTANCE: dict[type[AnyPopulation], tuple[Plans, Plans]] = {
+    Population: (tables.comparing, tables.looking_up),
+    HashPopulation: (parts.comparing, parts.looking_up),
+}
 # For each population, what makes the plan of a scan, and what makes the plans of a step.  A look-up
 # of all bands costs the same for each similarity, so it is one step.
-BY_SIMILARITY: dict[type[Population | BandedPopulation], tuple[Plans, Plans]] = {
+BY_SIMILARITY: dict[type[AnyPopulation], tuple[Plans, Plans]] = {
     Population: (tables.comparing, _of_weights),
     BandedPopulation: (bands.comparing, bands.looking_up),
 }

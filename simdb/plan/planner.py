@@ -6,18 +6,21 @@ way is entered in `WAYS`.  Costs are seconds of one core.  Unless they were meas
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from simdb.core.options import AUTO
 from simdb.core.reports import Plan
-from simdb.plan import bands, polytopes, probing, rotation, tables
+from simdb.plan import bands, parts, polytopes, probing, rotation, tables
 from simdb.plan.bands import BandedPopulation
+from simdb.plan.parts import HashPopulation
 from simdb.plan.problem import Criterion, Population, Problem, Way
 
 # The ways to search fingerprints, and those to search signatures.
-WAYS: dict[type[Population | BandedPopulation], tuple[Way[Any], ...]] = {
+AnyPopulation: TypeAlias = Population | BandedPopulation | HashPopulation
+WAYS: dict[type[AnyPopulation], tuple[Way[Any], ...]] = {
     Population: (tables, polytopes, probing, rotation),
     BandedPopulation: (bands,),
+    HashPopulation: (parts,),
 }
 # A plan that finds a hundredth more is chosen if it costs at most this many times the
 # cheapest plan.

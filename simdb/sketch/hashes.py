@@ -219,7 +219,8 @@ def _read(document: Any, bits: int, number: int) -> bytes:
     if isinstance(document, bytes | bytearray | memoryview):
         if len(document) == size:
             return bytes(document)
-        fault = f"{len(document)} bytes; a hash of {bits} bits has {size}, or is hexadecimal text"
+        wanted = f"has {size}, or is text of hexadecimal digits"
+        fault = f"{len(document)} bytes; a hash of {bits} bits {wanted}"
     elif isinstance(document, str):
         digits = document[2:] if document.startswith(PREFIXES) else document
         if len(digits) == 2 * size and not NO_DIGIT.search(digits):
@@ -229,7 +230,8 @@ def _read(document: Any, bits: int, number: int) -> bytes:
         rows = _of_array(document[None], bits) if document.ndim else None
         if rows is not None:
             return rows.tobytes()
-        fault = f"{describe(document)}; a hash is {bits} flags, each 0 or 1, or uint8[{size}]"
+        wanted = f"{bits} flags, each 0 or 1, or {size} bytes, uint8[{size}]"
+        fault = f"{describe(document)}; a hash of {bits} bits is {wanted}"
     elif isinstance(document, Fingerprint):
         if document.size == bits and not document.is_empty:
             return bytes(document)

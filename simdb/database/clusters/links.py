@@ -21,13 +21,14 @@ from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
 from simdb.core.dtypes import F32, I64, U32, Bools
 from simdb.core.options import AUTO
 from simdb.database.search.buckets import first_equal
+from simdb.database.search.couples import distances_of
 from simdb.database.search.lookup import search
 from simdb.database.search.pairs import join_links, look_up
 from simdb.database.state.documents import stored_sketches
 from simdb.database.state.state import State
-from simdb.database.state.view import FINGERPRINTS, SIGNATURES, View
+from simdb.database.state.view import FINGERPRINTS, HASHES, SIGNATURES, View
 from simdb.plan import Criterion
-from simdb.storage import Delta, StoredBatch, groups_of, layout, rewriting, with_deleted
+from simdb.storage import Delta, StoredBatch, groups_of, rewriting, with_deleted
 
 # Up to this number, documents are compared with each other; more get tables of their own.
 COMPARED_MAX = 128
@@ -51,7 +52,7 @@ Links = tuple[U32, U32]
 
 def links_of(state: State, criterion: Criterion, fresh: U32) -> Iterator[Links]:
     """Yield the links of the live documents `fresh` to stored documents and to each other."""
-    is_measured = criterion.similarity is not None
+    is_measured = criterion.similarity is not None or state.store.options.is_wide
     sketches = stored_sketches(state, fresh)
     searchable = np.flatnonzero(
         sketches.states == WEIGHTED if is_measured else sketches.states != EMPTY
@@ -79,7 +80,8 @@ def parts_of(state: State, criterion: Criterion, members: U32, numbers: U32) -> 
     `numbers`: the cluster of each member.  Members of different clusters are not compared.
     """
     sketches = stored_sketches(state, members)
-    first = first_equal(sketches, is_measured=criterion.similarity is not None)
+    is_measured = criterion.similarity is not None or state.store.options.is_wide
+    first = first_equal(sketches, is_measured=is_measured)
     forest = kernel.Forest(len(members))
     every = np.arange(len(members))
     forest.join(first.astype(np.uint32), every.astype(np.uint32))
@@ -129,7 +131,6 @@ def _compared(
     The members of a cluster are next to each other in `chosen`, so two members of the same cluster
     are less than its size apart.
     """
-    bits = state.column(layout.FINGERPRINT, members)
     found: list[tuple[I64, I64]] = [(chosen[:0], chosen[:0])]
     group = numbers[chosen]
     for shift in range(1, len(chosen)):
@@ -138,7 +139,7 @@ def _compared(
             break
         left, right = chosen[:-shift][same], chosen[shift:][same]
         if criterion.distance is not None:
-            close = np.bitwise_count(bits[left] ^ bits[right]) <= criterion.distance
+            close = distances_of(state, members[left], members[right]) <= criterion.distance
         if criterion.similarity is not None:
             one, other = members[left], members[right]
             similarities = state.vectors(members).between(one, other)
@@ -239,11 +240,10 @@ def _groups(state: State, criterion: Criterion, neighbours: U32) -> list[set[int
 def _is_close(state: State, criterion: Criterion, neighbours: U32, position: int) -> Bools:
     """Return whether each of `neighbours` matches the neighbour at `position`."""
     close = np.ones(len(neighbours), np.bool_)
+    one = np.full(len(neighbours), neighbours[position], np.uint32)
     if criterion.distance is not None:
-        bits = state.column(layout.FINGERPRINT, neighbours)
-        close &= np.bitwise_count(bits ^ bits[position]) <= criterion.distance
+        close &= distances_of(state, one, neighbours) <= criterion.distance
     if criterion.similarity is not None:
-        one = np.full(len(neighbours), neighbours[position], np.uint32)
         similarities: F32 = state.vectors(neighbours).between(one, neighbours)
         close &= similarities >= np.float32(criterion.similarity)
     return close
@@ -302,4 +302,6 @@ def _unite(groups: list[set[int]], waiting: list[list[int]], at: int) -> None:
             waiting[at] += queue
 
 
-FIND_EQUAL = {FINGERPRINTS: _equal_fingerprints, SIGNATURES: _equal_bands}
+FIND_EQUAL = {
+    FINGERPRINTS: _equal_fingerprints, HASHES: _equal_fingerprints, SIGNATURES: _equal_bands
+}  # fmt: skip

@@ -100,7 +100,7 @@ def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
     that it covers.  Cross-polytope tables need no calibration, so a database that has them gets no
     first one.
     """
-    if store.options.is_minhash or not store.width:
+    if store.options.is_minhash or store.options.is_hashes or not store.width:
         return False
     weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
     if state.calibration is None:
@@ -132,6 +132,11 @@ def calibrate(
         raise OptionError(
             "calibrate works only with fingerprints; this database stores MinHash signatures, whose"
             " recall follows from the similarity alone"
+        )
+    if store.options.is_wide:
+        raise OptionError(
+            f"calibrate works only with fingerprints of {FINGERPRINT_BITS} bits; the recall of"
+            " other hashes follows from their distance alone"
         )
     if noise is not None:
         return _by_hand(store, sample, noise)

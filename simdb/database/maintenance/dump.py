@@ -320,7 +320,7 @@ def _read_head(
     with expecting(head.place):
         stored = a_map(head.payload)
         options = a_map(stored["options"])
-        if a_map(options["sketch"])["idf"] != found:
+        if a_map(options["sketch"]).get("idf") != found:
             raise CorruptError(
                 f"{head.place}: the IDF table does not have the checksum in the options"
             )

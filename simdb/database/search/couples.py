@@ -14,7 +14,7 @@ from simdb.core.matches import PairArrays
 from simdb.core.threads import in_rounds
 from simdb.database.search.rows import Rows
 from simdb.database.state.state import State
-from simdb.database.state.view import FINGERPRINTS
+from simdb.database.state.view import FINGERPRINTS, HASHES, SIGNATURES
 from simdb.plan import Criterion
 from simdb.storage import Sorting, Table, is_deleted, layout, merge as merges, sorted_table
 
@@ -297,13 +297,20 @@ def as_pairs(state: State, couples: Couples, *, is_exact: bool = False) -> PairA
 
 def compared(state: State, left: U32, right: U32) -> Couples:
     """Return given pairs of stored documents with their distances and similarities."""
-    if state.kind.stores == FINGERPRINTS:
-        bits = [state.column(layout.FINGERPRINT, ordinals) for ordinals in (left, right)]
+    if state.kind.stores != SIGNATURES:
         unknown = np.full(len(left), np.nan, np.float32)
-        distances = np.bitwise_count(bits[0] ^ bits[1])
-        return estimated(state, Couples(left, right, distances, unknown))
+        return estimated(state, Couples(left, right, distances_of(state, left, right), unknown))
     similarities = state.vectors().between(left, right)
     return Couples(left, right, state.vectors().distances(similarities), similarities)
+
+
+def distances_of(state: State, left: U32, right: U32) -> U8:
+    """Return in how many bits the stored documents left[i] and right[i] differ."""
+    if state.kind.stores == HASHES:
+        found: U8 = state.vectors().hashes.differing_between(left, right)
+        return found
+    bits = [state.column(layout.FINGERPRINT, ordinals) for ordinals in (left, right)]
+    return np.bitwise_count(bits[0] ^ bits[1])
 
 
 def matching(state: State, criterion: Criterion, left: U32, right: U32) -> Couples:

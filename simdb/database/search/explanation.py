@@ -27,7 +27,6 @@ from simdb.database.search.method import PairMember, levels_of
 from simdb.database.search.question import Question
 from simdb.database.search.searcher import Searcher
 from simdb.database.state.documents import known_ordinals, stored_sketches
-from simdb.database.state.kinds import fingerprint_of
 from simdb.database.state.state import State
 from simdb.database.state.view import SIGNATURES
 from simdb.plan import Criterion, bands_of
@@ -125,10 +124,11 @@ def _stored_side(state: State, id: Id) -> Side:
     sketches = stored_sketches(state, ordinals)
     if state.kind.stores == SIGNATURES:
         return Side(id, bool(sketches.states[0] == EMPTY), sketches.vectors[0])
-    stored = fingerprint_of(sketches, 0)
+    stored = state.kind.fingerprint_of(sketches, 0)
     weights, ordinal = stored.weights, int(ordinals[0])
     if weights is None:
-        return Side(id, stored.is_empty, None, bits=stored.bits, ordinal=ordinal)
+        hash = sketches.vectors[0] if state.store.options.is_wide else None
+        return Side(id, stored.is_empty, hash, bits=stored.bits, ordinal=ordinal)
     levels = levels_of(sketches)[0]
     return Side(
         id, stored.is_empty, sketches.vectors[0], None, stored.bits, weights, weights, levels,
@@ -139,21 +139,22 @@ def _stored_side(state: State, id: Id) -> Side:
 def _given_side(state: State, document: Any, *, errors: str, is_rounded: bool) -> Side:
     """Return a given document; `is_rounded`: it is measured as it would be stored."""
     sketcher: Any = state.store.sketcher
-    if not state.store.options.is_hashes:
+    options = state.store.options
+    if not options.is_hashes:
         document = as_text(document, errors=errors)
     if state.kind.stores == SIGNATURES:
         sketches = sketcher.sketch([document], errors=errors)
         features = sketcher.features(document, errors=errors)
         return Side(None, bool(sketches.states[0] == EMPTY), sketches.vectors[0], features)
     sketches = sketcher.sketch([document], errors=errors, is_query=True)
-    sketched = fingerprint_of(sketches, 0)
+    sketched = state.kind.fingerprint_of(sketches, 0)
     features = sketcher.features(document, errors=errors)
     weights = sketched.weights
     if features is not None:
         weights = sketcher.weights([document], errors=errors)[0]
     return Side(
         None, sketched.is_empty,
-        None if sketched.weights is None else sketches.vectors[0],
+        sketches.vectors[0] if options.is_wide or sketched.weights is not None else None,
         features, sketched.bits, weights, sketched.weights if is_rounded else weights,
         None if weights is None or sketches.levels is None else sketches.levels[0],
     )  # fmt: skip
@@ -178,7 +179,10 @@ def _by_fingerprints(
     if similarity is not None and plan is not None:
         similarity = float(corrected(np.array([similarity], np.float32))[0])
     options = state.store.options
-    masks = leading_masks(options.blocks, options.leading)
+    if options.is_wide:
+        masks = state.keying.leading  # type: ignore[attr-defined]
+    else:
+        masks = leading_masks(options.blocks, options.leading)
     flips = [(differing_bits & mask).bit_count() for mask in masks]
     agreeing = flips.count(0)
     where = (

@@ -22,7 +22,7 @@ from simdb.database.search import methods
 from simdb.database.search.method import Method, Nearest, estimates
 from simdb.database.search.rows import Rows, gathered, joined
 from simdb.database.state.state import State
-from simdb.database.state.view import FINGERPRINTS, SIGNATURES
+from simdb.database.state.view import FINGERPRINTS, HASHES, SIGNATURES
 from simdb.plan import Criterion
 
 PART_QUERIES = 1 << 17
@@ -42,6 +42,10 @@ METHODS: dict[str, dict[str, Callable[[], Method]]] = {
     SIGNATURES: {
         BANDING: lambda: methods.bands.BANDING_METHOD,
         EXHAUSTIVE: lambda: methods.bands.EXHAUSTIVE_METHOD,
+    },
+    HASHES: {
+        BPHS: lambda: methods.hashes.PARTS_METHOD,
+        EXHAUSTIVE: lambda: methods.hashes.EXHAUSTIVE_METHOD,
     },
 }
 

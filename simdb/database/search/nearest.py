@@ -11,7 +11,7 @@ similarity of texts, chooses among these.  They are given by id, some at a time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -39,7 +39,6 @@ from simdb.database.state.state import Origin, State
 from simdb.plan import (
     Criterion,
     NearestStep,
-    Population,
     Steps,
     delays_of,
     steps_by_distance,
@@ -86,7 +85,7 @@ class Wanted(NamedTuple):
         is_whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
         if not is_whole or int(k) < 1:  # type: ignore[call-overload]
             raise OptionError(f"k must be a whole number from 1 on, got {shown(k)}")
-        question = Question(similarity=1.0, recall=recall)
+        question = Question(recall=recall)
         known = question.criterion(options, is_weighted=True).recall
         check_filters(where)
         return cls(int(k), float(known), where)  # type: ignore[call-overload]
@@ -136,7 +135,9 @@ def _find_all(
 
     every = np.arange(len(sketches))
     parts = [StateMatches(number, every, found) for number, found in searcher.every(ask)]
-    has_weights = (sketches.states == WEIGHTED) & (searcher.store.options.sketch.vector_bytes > 0)
+    options = searcher.store.options
+    is_measured = options.sketch.vector_bytes > 0 and not options.is_hashes
+    has_weights = (sketches.states == WEIGHTED) & is_measured
     return merged_matches(len(sketches), parts, has_weights, limit=wanted.k, left_out=own)
 
 
@@ -150,7 +151,7 @@ def of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
 def _of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
     """Return the best documents of every sketch; none of a sketch without features."""
     has_weights = sketches.states == WEIGHTED
-    if not state.width:
+    if not state.width or state.store.options.is_hashes:
         has_weights[:] = False
     parts = []
     for is_measured, chosen in ((True, has_weights), (False, ~has_weights)):
@@ -205,7 +206,8 @@ def _find_fast(state: State, sketches: Sketches, wanted: Wanted) -> list[Match] 
 
     Here a step must find all that the steps before it found, as in the same tables it does.
     """
-    if int(sketches.states[0]) != WEIGHTED or not state.width:
+    is_measured = state.width and not state.store.options.is_hashes
+    if int(sketches.states[0]) != WEIGHTED or not is_measured:
         return None
     steps = _steps(state, wanted, by_similarity=True, step_seconds=ONE_SECONDS).steps
     for criterion, plan in steps:
@@ -309,8 +311,8 @@ def _planned(state: State, recall: float, by_similarity: bool, step_seconds: flo
     if by_similarity:
         population = state.population(at_similarity(1.0))
         return steps_by_similarity(at_similarity, population, delays, step_seconds)
-    population = cast(Population, state.population(at_distance(0)))
-    return steps_by_distance(at_distance, population, delays, step_seconds)
+    population = state.population(at_distance(0))
+    return steps_by_distance(at_distance, population, delays, step_seconds, options.bits)
 
 
 def ranking_of(vectors: Any, texts: Any, store: Origin) -> "Reranking | None":

@@ -16,10 +16,9 @@ from simdb.database.state.kinds import kind_of
 from simdb.database.state.state import State
 from simdb.database.state.store import settled
 from simdb.plan import (
-    BandedPopulation,
+    AnyPopulation,
     Criterion,
     Paging,
-    Population,
     Problem,
     choose,
     delays_of,
@@ -48,8 +47,8 @@ class Scale(NamedTuple):
     memory_bytes: float
 
     def grown(
-        self, population: Population | BandedPopulation, criterion: Criterion, options: Options
-    ) -> Population | BandedPopulation:
+        self, population: AnyPopulation, criterion: Criterion, options: Options
+    ) -> AnyPopulation:
         """Return a population with so many documents in one run, and the memory for them.
 
         What cannot answer such a criterion is taken not to compete for the memory.
@@ -60,7 +59,7 @@ class Scale(NamedTuple):
             return grown
         return replace(grown, paging=Paging(self.size_of(grown, criterion), self.memory_bytes))
 
-    def size_of(self, population: Population | BandedPopulation, criterion: Criterion) -> float:
+    def size_of(self, population: AnyPopulation, criterion: Criterion) -> float:
         """Return the bytes of all databases that can answer a criterion."""
         return self.databases * self.in_each * population.bytes_read(criterion)
 

@@ -78,7 +78,7 @@ class Question(NamedTuple):
         documents without weights by distance.  OptionError for invalid arguments.
         """
         similarity, distance, recall = self.similarity, self.distance, self.recall
-        how = self.how
+        how, is_weighted = self.how, is_weighted and not options.is_hashes
         if options.is_minhash:
             self._check_minhash(how)
         if not self.has_bound:
@@ -87,22 +87,27 @@ class Question(NamedTuple):
             else:
                 distance = options.distance
         if similarity is not None:
+            if options.is_hashes:
+                raise OptionError(
+                    "similarity= does not apply to hashes, which match by the bits in which they"
+                    " differ; use distance="
+                )
             share("similarity", similarity)
             if not is_weighted:
                 raise OptionError(
                     "similarity= needs a query with weights; for a ready fingerprint without"
                     " weights use distance="
                 )
-        if distance is not None and not is_whole(distance, 0, 64):
+        if distance is not None and not is_whole(distance, 0, options.bits):
             raise OptionError(
-                f"distance must be a whole number from 0 to 64, got {shown(distance)}"
+                f"distance must be a whole number from 0 to {options.bits}, got {shown(distance)}"
             )
         if recall is None:
             recall = options.recall
         else:
             share("recall", recall)
         method = AUTO if how.method is None else how.method
-        one_of("search", method, MINHASH_METHODS if options.is_minhash else METHODS)
+        one_of("search", method, options.methods)
         self._check_probing(how)
         return Criterion(
             None if similarity is None else options.compared(similarity), distance, recall,
@@ -197,7 +202,7 @@ def of_pairs(options: Options, counts: LiveCounts, question: Question) -> Criter
     is_weighted = criterion.is_weighted
     if criterion.similarity is None and counts.bare_count:
         is_weighted = False
-    is_weighted &= options.sketch.vector_bytes > 0
+    is_weighted &= options.sketch.vector_bytes > 0 and not options.is_hashes
     rotations = question.how.rotations
     return replace(criterion, is_weighted=is_weighted, is_stored=True, rotations=rotations)
 

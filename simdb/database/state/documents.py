@@ -13,7 +13,7 @@ from simdb.core.dtypes import I64, U32, U64, Bools
 from simdb.core.errors import NotFoundError
 from simdb.core.vector_form import NO_WEIGHTS, signs_of
 from simdb.database.state.state import State
-from simdb.database.state.view import SIGNATURES
+from simdb.database.state.view import HASHES, SIGNATURES
 from simdb.storage import layout, metadata as records
 
 # Vectors have at least so many bytes.
@@ -157,6 +157,8 @@ def _columns(state: State, sketches: Sketches) -> Columns:
     vectors, bits = sketches.vectors, sketches.bits.copy()
     if state.kind.stores == SIGNATURES:
         return {"is_empty": is_empty, "signature": vectors}
+    if state.kind.stores == HASHES:
+        return {"is_empty": is_empty, "bits": vectors}
     width = vectors.shape[1]
     none = np.full((1, width or WIDTH_LEAST), NO_WEIGHTS, np.uint8)
     bits[is_empty] = signs_of(none)[0]

@@ -23,12 +23,12 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED, Fingerprint, Sketches
-from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.dtypes import F32, I64, U8, U32, U64, Bools
 from simdb.core.options import Options
 from simdb.core.threads import mapped
 from simdb.core.vector_form import corrected, corrected_one, unpack
 from simdb.database import state
+from simdb.database.state.crowds import HeaderCrowds
 from simdb.database.state.view import FINGERPRINTS, GatheredTables, KeptParts, Kind, Sealed, View
 from simdb.plan import (
     ALL_SIGNS,
@@ -75,8 +75,6 @@ KEYED_DOCUMENTS = 1 << 14
 REPLACED_KEYS = 1 << 18
 
 Item = TypeVar("Item")
-
-CROWD_SAMPLE = 256  # documents of each table that tell how crowded its headers are
 
 
 class PolytopeLimits(NamedTuple):
@@ -402,6 +400,8 @@ def kind_of(options: Options) -> Kind:
     """Return the kind of a database with these options, which must be `settled`."""
     if options.is_minhash:
         return state.signature_kind.SignatureKind(options)
+    if options.is_wide:
+        return state.bits_kind.BitsKind(options)
     return FingerprintKind(options)
 
 
@@ -479,9 +479,8 @@ class FingerprintKind:
         self.keying = Permutations(options.blocks, options.leading, options.polytope_count)
         self.masks = self.keying.masks
         self.cut = CutTables(swept_masks(self.masks)) if len(self.masks) == 1 else None
+        self._crowds = HeaderCrowds(self.masks)
         self._options = options
-        # Runs never change, and most of them are in many views.
-        self._crowds_of_runs: WeakKeyDictionary[Run, tuple[float, ...]] = WeakKeyDictionary()
 
     def make_vectors(self, width: int, segments: Sequence[tuple[int, U8]]) -> Any:
         """Return an object that measures volatility vectors."""
@@ -515,7 +514,7 @@ class FingerprintKind:
             source.width,
             self._crowding(view, source) if is_swept else 1.0,
             view.unseen,
-            () if criterion.distance is None else self._crowds(view, source),
+            () if criterion.distance is None else self._crowds.of(view, source),
             self.keying.polytopes.table_count,
             gathered_tables(view, source) if is_swept else (),
             (swept_runs if is_swept else polytope_runs)(view, source),
@@ -550,25 +549,6 @@ class FingerprintKind:
         """Return None, since fingerprints are stored and no signatures."""
         return None
 
-    def _crowds(self, view: View, source: Source) -> tuple[float, ...]:
-        """Return how crowded the headers of each table are; see `Population.crowds`."""
-        total = sum(run.info.entry_count for run in view.runs)
-        sums = [0.0] * self.keying.table_count
-        for run in view.runs:
-            crowds = self._crowds_of_runs.get(run)
-            if crowds is None:
-                crowds = self._crowds_of_runs[run] = self._crowds_of(run, source)
-            share = run.info.entry_count / max(total, 1)
-            sums = [sum + share * crowd for sum, crowd in zip(sums, crowds, strict=True)]
-        return tuple(sums) if total else ()
-
-    def _crowds_of(self, run: Run, source: Source) -> tuple[float, ...]:
-        found = []
-        for number, mask in enumerate(self.masks):
-            found.append(_crowd(run.table(number, source), mask))
-            run.give_back()  # the first read of a table touches all of its pages
-        return tuple(found)
-
     def _crowding(self, view: View, source: Source) -> float:
         """Return the other entries under a document's header, divided by the mean of all headers.
 
@@ -595,24 +575,3 @@ def fingerprint_of(sketches: Sketches, at: int) -> Fingerprint:
 def weights_of(sketches: Sketches, at: int) -> F32:
     """Return the weights at position `at` as its volatility vector has them: float32[n]."""
     return unpack(sketches.vectors[at]).astype(np.float32)
-
-
-def _crowd(table: Table, mask: int) -> float:
-    """Return the entries beside a document under its leading bits, over the mean of all headers.
-
-    A sample of the documents decides.  The result is about 1 if they are spread evenly, and never
-    less.
-    """
-    count = len(table.keys)
-    if not count:
-        return 1.0
-    width = min(mask.bit_count(), table.width)
-    if width == 0:
-        return 1.0
-    step = np.uint64(table.width - width)
-    sampled = np.arange(0, count, -(-count // CROWD_SAMPLE))
-    headers = table.keys[sampled] >> np.uint64(FINGERPRINT_BITS - width)
-    starts = table.directory[headers << step].astype(np.float64)
-    stops = table.directory[(headers + np.uint64(1)) << step].astype(np.float64)
-    beside = np.clip(stops - starts, 1, count) - 1
-    return max(float(beside.mean()) * (1 << width) / count, 1.0)

@@ -35,11 +35,10 @@ from simdb.database.state.glimpse import glimpse
 from simdb.database.state.staged import Known, Staged
 from simdb.database.state.view import KeptPlans, Kind, View
 from simdb.plan import (
-    BandedPopulation,
+    AnyPopulation,
     Calibration,
     Criterion,
     Paging,
-    Population,
     Problem,
     choose,
     delays_of,
@@ -455,12 +454,10 @@ class State:
             savings[criterion] = max(plan.cost_seconds - best.cost_seconds, 0.0)
         return savings[criterion]
 
-    def population(
-        self, criterion: Criterion, *, is_swept: bool = False
-    ) -> Population | BandedPopulation:
+    def population(self, criterion: Criterion, *, is_swept: bool = False) -> AnyPopulation:
         """Return what the planner must know of this state; `is_swept`: to find all pairs."""
         problem = self._with_glimpse(self._problem(criterion, is_swept=is_swept))
-        found: Population | BandedPopulation = problem.population
+        found: AnyPopulation = problem.population
         return found
 
     def _problem(self, criterion: Criterion, *, is_swept: bool) -> Problem[Any]:

@@ -569,7 +569,8 @@ def settled(
             share(name, value)
     sketch: Any = options.sketch
     if not options.is_minhash:
-        is_open = options.polytopes is None and sketch.vector_bytes > 0
+        is_measured = sketch.vector_bytes > 0 and not options.is_hashes
+        is_open = options.polytopes is None and is_measured
         return replace(options, polytopes=USUAL_POLYTOPES) if is_open else options
     if options.bands is not None:
         return options

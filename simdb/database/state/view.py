@@ -24,12 +24,11 @@ from simdb.core.dtypes import F32, I64, U8, U32, U64
 from simdb.core.reports import Plan
 from simdb.plan import (
     QUERIES_LEAST,
-    BandedPopulation,
+    AnyPopulation,
     Calibration,
     Criterion,
     FlipEvidence,
     PolytopeRun,
-    Population,
 )
 from simdb.storage import (
     NO_DOCUMENTS,
@@ -52,7 +51,7 @@ from simdb.storage import (
 if TYPE_CHECKING:
     from simdb.core.documents import Signature
 
-FINGERPRINTS, SIGNATURES = "fingerprints", "signatures"
+FINGERPRINTS, SIGNATURES, HASHES = "fingerprints", "signatures", "hashes"
 # A database of fewer documents than this is searched fast by any plan.
 FEW = 256
 # A program that asks with ever new arguments must not fill the memory.
@@ -354,7 +353,7 @@ class Kind(Protocol):
 
     @property
     def stores(self) -> str:
-        """`FINGERPRINTS` or `SIGNATURES`."""
+        """`FINGERPRINTS`, `SIGNATURES` or `HASHES`."""
 
     @property
     def keying(self) -> Keying:
@@ -383,10 +382,10 @@ class Kind(Protocol):
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
-    ) -> Population | BandedPopulation:
+    ) -> AnyPopulation:
         """Return what the planner must know of a view; `is_swept`: to find all pairs."""
 
-    def empty_population(self, *, has_weights: bool) -> Population | BandedPopulation:
+    def empty_population(self, *, has_weights: bool) -> AnyPopulation:
         """Return what the planner must know of an empty database."""
 
     def shown(self, similarities: F32) -> F32:

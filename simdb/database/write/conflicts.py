@@ -16,7 +16,7 @@ import numpy as np
 from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import one_of, shown
-from simdb.core.dtypes import I64, U8, U32
+from simdb.core.dtypes import I64, U32, Array
 from simdb.core.errors import ExistsError
 from simdb.database.search.method import estimates
 from simdb.database.search.rows import Rows
@@ -178,7 +178,9 @@ class Conflicts:
             _check_same(self._ids, start + own, sketches, stored)
         offsets = np.arange(len(own) + 1)
         similarities = estimates(state, sketches, offsets, ordinals)
-        rows = Rows(offsets, ordinals, _distances(sketches, stored), similarities)
+        is_wide = state.store.options.is_wide
+        differing = _distances(sketches, stored, is_wide=is_wide)
+        rows = Rows(offsets, ordinals, differing, similarities)
         kept = replace(
             chosen_batch(part, own),
             fingerprints=stored.bits, vectors=stored.vectors, states=stored.states,
@@ -186,12 +188,18 @@ class Conflicts:
         return np.flatnonzero(existing < 0), StoredGroup(kept, rows)
 
 
-def _distances(given: Sketches, stored: Sketches) -> U8:
+def _distances(given: Sketches, stored: Sketches, *, is_wide: bool) -> Array:
     """Return the differing bits of each document and the stored one with its id.
+
+    `is_wide`: they are hashes, whole in their vectors.
 
     Bits of a document without features mean nothing: it differs from any other document in all.
     """
-    distances: U8 = np.bitwise_count(given.bits ^ stored.bits)
+    distances: Array
+    if is_wide:
+        distances = np.bitwise_count(given.vectors ^ stored.vectors).sum(axis=1, dtype=np.uint16)
+    else:
+        distances = np.bitwise_count(given.bits ^ stored.bits)
     is_empty, was_empty = given.states == EMPTY, stored.states == EMPTY
     distances[is_empty & was_empty] = 0
     distances[is_empty != was_empty] = FINGERPRINT_BITS

@@ -1,0 +1,340 @@
+"""Tables of parts: the keys of hashes of 32 to 512 bits, and plans that look them up.
+
+The bits of a hash are dealt to blocks, and some blocks together are a part: a word of 64 bits or
+fewer.  Each block has a table, whose keys are the words of its part with the block in front, as in
+block-permuted Hamming search (`tables.py`).  However up to `distance` differing bits are spread, if
+the sum of r + 1 over all tables is more than `distance`, some table has r differing bits or fewer
+in its block (Qin et al. 2018).  Then also some part differs in at most as many bits as the sum of
+r + 1 over its own tables, less 1, and has such a table.  So a key is a candidate only if its word
+is as near as that, and few candidates need be compared as a whole.
+
+For a recall below 1 fewer headers are looked up.  Which share of the matches in exactly `distance`
+bits is then found, if these bits are any bits, follows from counting the ways to choose them.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from simdb.core import bits, kernel
+from simdb.core.dtypes import F64, U8, U16, U64
+from simdb.core.errors import OptionError
+from simdb.core.options import BPHS, EXHAUSTIVE, Bits, Options
+from simdb.core.previews import counted
+from simdb.core.reports import Plan
+from simdb.plan import pigeonhole
+from simdb.plan.bands import SCANNED_BYTE_SECONDS
+from simdb.plan.pigeonhole import Flips
+from simdb.plan.polytopes import Polytopes
+from simdb.plan.problem import (
+    ALL_IN_MEMORY,
+    HEADER_BYTES,
+    KEY_BYTES,
+    ORDINAL_BYTES,
+    Criterion,
+    Paging,
+    Problem,
+)
+from simdb.plan.tables import SORTED_SECONDS, SWEPT_SECONDS
+
+METHODS = (EXHAUSTIVE, BPHS)
+# A part of a match has at most so many standard deviations more differing bits than the mean part,
+# or the match is lost, if the recall allows it.
+FAR_DEVIATIONS = 3.0
+
+
+def fitted_order(hashes: U8, widths: Sequence[int]) -> tuple[int, ...]:
+    """Return an order in which each block has as much entropy as the others: see `Bits.order`.
+
+    `hashes`: a sample, uint8[n, bits / 8].  `widths`: the bits of each block.  The bits are dealt
+    in turn, those of the most entropy first; in each turn a bit goes to the block with whose bits
+    it is least correlated.
+    """
+    every = np.unpackbits(hashes, axis=1).astype(np.float32)
+    means = every.mean(axis=0)
+    spreads = np.sqrt(np.maximum(means * (1 - means), 1e-9))
+    related = ((every - means) / spreads).T @ ((every - means) / spreads) / max(len(hashes), 1)
+    np.fill_diagonal(related, 0.0)
+    shared = np.zeros((len(widths), len(means)), np.float32)
+
+    def add(block: int, bit: int) -> None:
+        shared[block] += related[bit] ** 2
+
+    ranked = np.argsort(-spreads, kind="stable").tolist()
+    return tuple(_dealt(ranked, widths, lambda block, bit: float(shared[block, bit]), add))
+
+
+def _dealt(
+    ranked: Sequence[int],
+    widths: Sequence[int],
+    cost: Callable[[int, int], float] = lambda block, bit: block,
+    add: Callable[[int, int], None] = lambda block, bit: None,
+) -> list[int]:
+    """Return bits block by block, dealt in turn: of blocks with as few, to that of least `cost`."""
+    chosen: list[list[int]] = [[] for _ in widths]
+    for bit in ranked:
+        able = [at for at, own in enumerate(chosen) if len(own) < widths[at]]
+        block = min(able, key=lambda at: (len(chosen[at]), cost(at, bit)))
+        chosen[block].append(bit)
+        add(block, bit)
+    return [bit for own in chosen for bit in own]
+
+
+class HashParts:
+    """The tables of a database of hashes: one for each block, of the words of its part."""
+
+    def __init__(self, options: Options) -> None:
+        """Cut the hashes of `options` into parts and blocks, each as long as the others."""
+        assert isinstance(options.sketch, Bits)
+        count = options.sketch.bits
+        self.bits = count
+        self.polytopes = Polytopes(0)
+        self.has_header_table = False
+        self.sizes = _shares(count, -(-count // bits.FINGERPRINT_BITS))
+        self.masks: list[int] = []  # of each table: the bits of its block in the word of its part
+        self.part_of: list[int] = []
+        for part, own in enumerate(_shares(options.blocks, len(self.sizes))):
+            end = bits.FINGERPRINT_BITS
+            for width in _shares(self.sizes[part], own):
+                self.masks.append((1 << end) - (1 << (end - width)))
+                self.part_of.append(part)
+                end -= width
+        order = options.sketch.order or _dealt(range(count), self.widths)
+        self._order: U16 = np.array(order, np.uint16)
+
+    @property
+    def table_count(self) -> int:
+        """Number of tables."""
+        return len(self.masks)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Number of bits in the block of each table."""
+        return tuple(mask.bit_count() for mask in self.masks)
+
+    def words(self, hashes: U8) -> U64:
+        """Return the parts of hashes uint8[n, bits / 8]: uint64[parts, n]."""
+        found: U64 = kernel.deal(hashes, self._order, self.sizes)
+        return found
+
+    def searchable(self, fingerprints: U64, vectors: U8) -> U64:
+        """Return the parts of some documents: uint64[n, parts]."""
+        return np.ascontiguousarray(self.words(vectors).T)
+
+    def write_keys(self, searchable: U64, keys: U64, table: int) -> None:
+        """Write the keys of one table into `keys`."""
+        words = np.ascontiguousarray(searchable[:, self.part_of[table]])
+        kernel.permute(words, self.masks[table], keys)
+
+    def bits_of(self, part: int, mask: int) -> tuple[int, ...]:
+        """Return which bits of a hash some bits of the word of a part are; 0 is the lowest."""
+        start, top = sum(self.sizes[:part]) + bits.FINGERPRINT_BITS - 1, self.bits - 1
+        return tuple(sorted(top - int(self._order[start - bit]) for bit in bits.set_bits(mask)))
+
+    @property
+    def leading(self) -> list[int]:
+        """The bits of a hash that lead in each table, as a mask."""
+        pairs = zip(self.part_of, self.masks, strict=True)
+        return [sum(1 << bit for bit in self.bits_of(*each)) for each in pairs]
+
+    def tables_of(self, part: int) -> slice:
+        """Return the tables of a part, as a slice of all."""
+        start = self.part_of.index(part)
+        return slice(start, start + self.part_of.count(part))
+
+    def limits(self, flips: Flips, distance: int) -> list[int]:
+        """Return in how many bits each part of a candidate may differ; -1: it is not looked up."""
+        reached = [sum(flips[self.tables_of(part)]) for part in range(len(self.sizes))]
+        least = [own + self.part_of.count(part) - 1 for part, own in enumerate(reached)]
+        if sum(flips) + len(flips) > distance:
+            return [min(own, size) for own, size in zip(least, self.sizes, strict=True)]
+        means = [distance * size / self.bits for size in self.sizes]
+        far = [int(mean + FAR_DEVIATIONS * mean**0.5) for mean in means]
+        return [
+            -1 if own < 0 else min(max(own, most), size)
+            for own, most, size in zip(least, far, self.sizes, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class HashPopulation:
+    """A population of hashes to search: `count` of `vector_bytes` each, a table per block."""
+
+    count: int
+    keying: HashParts
+    directory_bits: int  # width of the widest directory
+    vector_bytes: int
+    is_swept: bool = False  # the search is for all pairs, each found from one of its documents
+    crowds: tuple[float, ...] = ()  # see `Population.crowds`
+    paging: Paging = ALL_IN_MEMORY
+
+    def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "HashPopulation":
+        """Return the same tables with `count` documents in one run; see `Population.grown`."""
+        return replace(self, count=count, directory_bits=directory_bits, paging=ALL_IN_MEMORY)
+
+    def check(self, criterion: Criterion) -> None:
+        """Accept every criterion: all hashes can be compared."""
+
+    def bytes_read(self, criterion: Criterion) -> float:
+        """Return the bytes per document of all tables and hashes."""
+        return self.bytes_of(self.keying.table_count)
+
+    def bytes_of(self, tables: int) -> float:
+        """Return the bytes per document that a search in `tables` tables reads from."""
+        headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
+        return tables * (KEY_BYTES + ORDINAL_BYTES + headers) + self.vector_bytes
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Number of header bits that each table tells apart."""
+        most = max(self.directory_bits, 1)
+        return tuple(min(width, most) for width in self.keying.widths)
+
+    @property
+    def entries(self) -> tuple[float, ...]:
+        """The mean number of entries under a header of each table."""
+        crowds = self.crowds or (1.0,) * self.keying.table_count
+        pairs = zip(crowds, self.widths, strict=True)
+        return tuple(1 + crowd * self.count / (1 << width) for crowd, width in pairs)
+
+
+def plans(problem: Problem[HashPopulation]) -> list[Plan]:
+    """Return the plan that compares all hashes, and the one that looks up headers, if any can."""
+    return [*comparing(problem), *looking_up(problem)]
+
+
+def named(problem: Problem[HashPopulation], best: Callable[[Criterion], Plan]) -> Plan:
+    """Return the plan of the method that the criterion names; OptionError if it has none."""
+    if problem.criterion.method == EXHAUSTIVE:
+        return comparing(problem)[0]
+    found = looking_up(problem)
+    if not found:
+        population = problem.population
+        raise OptionError(
+            f"distance={problem.criterion.distance} is more than {population.keying.table_count}"
+            f" tables serve with up to {pigeonhole.FLIPS_MAX} flipped bits in each; use"
+            " search='auto' or 'exhaustive'"
+        )
+    return found[0]
+
+
+def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
+    """Return "": the plans themselves say what the tables find."""
+    return ""
+
+
+def comparing(problem: Problem[HashPopulation]) -> list[Plan]:
+    """Return the plan that compares every hash."""
+    criterion, population = problem.criterion, problem.population
+    count = -(-population.count // 2) if population.is_swept else population.count
+    assert criterion.distance is not None
+    plan = Plan(
+        EXHAUSTIVE, 0, 0, 0, criterion.distance, None, 1.0,
+        count * population.vector_bytes * SCANNED_BYTE_SECONDS,
+        f"each of {population.count} hashes is compared",
+        bytes_per_document=population.bytes_of(0),
+    )  # fmt: skip
+    return [population.paging.charged(plan, row_bytes=count * population.vector_bytes)]
+
+
+def looking_up(problem: Problem[HashPopulation]) -> list[Plan]:
+    """Return the cheapest plan by tables that reaches the recall; none if no flips are enough."""
+    distance, recall = problem.criterion.distance, problem.criterion.recall
+    assert distance is not None
+    if _flips(problem, distance) is None:
+        return []
+    served = distance
+    if recall < 1.0:
+        found = lambda most: 1.0 - _missed_of(problem, most)  # noqa: E731
+        served = bisect_left(range(distance), recall, key=found)
+    flips = _flips(problem, served)
+    assert flips is not None
+    return [_plan(problem, flips, 1.0 if served == distance else 1.0 - _missed_of(problem, served))]
+
+
+def _plan(problem: Problem[HashPopulation], flips: Flips, recall: float) -> Plan:
+    population, distance = problem.population, problem.criterion.distance
+    assert distance is not None
+    widths, entries = population.widths, population.entries
+    read = [table for table, each in enumerate(flips) if each != pigeonhole.NOT_READ]
+    headers = {table: bits.flip_count(widths[table], flips[table]) for table in read}
+    probes = sum(headers.values())
+    seconds = pages = 0.0
+    for table in read:
+        cost, own = _probe_cost(problem, table), headers[table]
+        seconds += own * cost + SORTED_SECONDS * population.is_swept
+        pages += population.paging.pages_of(own, entries[table])
+    finds = "find" if len(read) != 1 else "finds"
+    why = f"{counted(len(read), 'table')} {finds}"
+    why += " all" if recall == 1.0 else f" {recall:.4f} of those in exactly {distance} bits,"
+    why += f" within distance {distance}, with up to {max(flips)} flipped header bits in each"
+    plan = Plan(
+        BPHS, len(read), max(flips), probes, distance, None, recall, seconds, why,
+        header_bits=min((widths[table] for table in read), default=0),
+        bytes_per_document=population.bytes_of(len(read)),
+        table_flips=flips,
+    )  # fmt: skip
+    return population.paging.charged(plan, pages=pages, measured=1.0)
+
+
+def _probe_cost(problem: Problem[HashPopulation], table: int) -> float:
+    """Return the seconds of looking up one header of a table."""
+    population, delays = problem.population, problem.delays
+    entries = population.entries[table]
+    if population.is_swept:
+        return (pigeonhole.VISITED_SECONDS + entries * SWEPT_SECONDS) / 2
+    return delays.memory + entries * delays.visit
+
+
+def _flips(problem: Problem[HashPopulation], served: int) -> Flips | None:
+    """Return the cheapest flips that find all within the distance `served`; None if none do."""
+    population = problem.population
+    costs = [_probe_cost(problem, table) for table in range(population.keying.table_count)]
+    return pigeonhole.cheapest_flips(
+        population.keying.table_count, 1, served,
+        widths=population.widths, probe_costs=costs,
+        table_cost=SORTED_SECONDS if population.is_swept else 0.0,
+    )  # fmt: skip
+
+
+def _missed_of(problem: Problem[HashPopulation], served: int) -> float:
+    """Return the share of matches that is lost with the flips for a smaller distance `served`."""
+    distance, keying = problem.criterion.distance, problem.population.keying
+    flips = _flips(problem, served)
+    assert flips is not None
+    assert distance is not None
+    return missed(keying, flips, distance)
+
+
+def missed(keying: HashParts, flips: Flips, distance: int) -> float:
+    """Return which share of all choices of `distance` differing bits no table reaches."""
+    total: F64 = np.ones(1)
+    limits = keying.limits(flips, distance)
+    for part, (size, limit) in enumerate(zip(keying.sizes, limits, strict=True)):
+        own: F64 = np.ones(1)
+        tables = keying.tables_of(part)
+        for width, most in zip(keying.widths[tables], flips[tables], strict=True):
+            ways = _choices(width).copy()
+            ways[: most + 1] = 0.0
+            own = np.convolve(own, ways)
+        # A table reaches no word that differs in more bits than the limit.
+        own = np.where(np.arange(size + 1) <= limit, own, _choices(size))
+        total = np.convolve(total, own)[: distance + 1]
+    return float(total[distance] / _choices(keying.bits)[distance])
+
+
+@lru_cache(128)
+def _choices(count: int) -> F64:
+    """Return the binomial coefficients C(count, k): float64[count + 1]."""
+    found = np.ones(count + 1)
+    for at in range(count):
+        found[at + 1] = found[at] * (count - at) / (at + 1)
+    return found
+
+
+def _shares(count: int, parts: int) -> list[int]:
+    """Cut a number into parts that differ by 1 at most, the larger ones first."""
+    return [count // parts + (part < count % parts) for part in range(parts)]
