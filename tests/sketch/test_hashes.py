@@ -167,6 +167,43 @@ def test_a_column_of_texts_makes_no_python_object_of_each(monkeypatch):
         assert as_bytes(read_hashes(column, 256)) == contents_of(256)
 
 
+def test_documents_of_one_form_are_read_together(monkeypatch):
+    expected = contents_of(256)
+    texts = [each.hex() for each in expected]
+    packed = list(np.frombuffer(b"".join(expected), np.uint8).reshape(-1, 32))
+    monkeypatch.setattr("simdb.sketch.hashes._read", lambda *_: pytest.fail("read by itself"))
+
+    for documents in (
+        expected, texts, ["0X" + each for each in texts], numbers_of(256), packed,
+        [np.unpackbits(each) for each in packed], pyarrow.array(["0x" + each for each in texts]),
+    ):  # fmt: skip
+        assert as_bytes(read_hashes(documents, 256)) == expected
+
+
+@over(
+    "documents",
+    [
+        ["a" * 62, "a" * 66],
+        [b"a" * 31, b"a" * 33],
+        ["0x" + "a" * 64, "1x" + "a" * 64],
+        ["0y" + "a" * 64] * 2,
+        ["\x10x" + "a" * 64] * 2,
+        ["a" * 66] * 2,
+        [0, -1],
+        [2**256 - 1, 2**256],
+        [np.zeros(32, np.uint8), np.zeros(31, np.uint8)],
+    ],
+)
+def test_documents_that_are_no_hashes_are_not_taken_for_such_together(documents):
+    columns = [documents]
+    if isinstance(documents[0], str | bytes):
+        columns.append(pyarrow.array(documents))
+
+    for each in columns:
+        with pytest.raises(simdb.InputError, match=r"^document [01] is "):
+            read_hashes(each, 256)
+
+
 @over(
     ("document", "message"),
     [
