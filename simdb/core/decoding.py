@@ -23,7 +23,9 @@ which tell it from binary content.
 
 import codecs
 import re
+from base64 import b64decode
 from collections import Counter
+from contextlib import suppress
 from importlib import import_module
 from itertools import count
 from typing import Any
@@ -37,6 +39,9 @@ from simdb.core.dtypes import I64, U64
 from simdb.core.errors import InputError, OptionError
 
 UTF8 = "utf-8"
+# The forms of hashes that are text.
+HEXADECIMAL, BASE64 = "hexadecimal", "base64"
+URL_SAFE, BASE64_GROUP = str.maketrans("-_", "+/"), 4
 MARK = "\ufeff"
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
 MARKS = (
@@ -254,10 +259,17 @@ def byte_column(documents: Any) -> ByteColumn | None:
     return joined(found)
 
 
-def valid_column(array: Any) -> TextColumn | None:
-    """Return an Arrow array of strings that are known to be valid; None for any other object."""
+def valid_column(array: Any, digits: str = "") -> TextColumn | None:
+    """Return an Arrow array of strings that are known to be valid; None for any other object.
+
+    `digits`: the form of hashes, see `digits_of`; None also for strings that are none.
+    """
     column = byte_column(array)
     if column is None or not column.is_string:
+        return None
+    if digits == BASE64:
+        with suppress(InputError):
+            return digits_column(column, digits)
         return None
     return TextColumn(column.addresses, column.lengths, column.owners)
 
@@ -280,6 +292,32 @@ def decoded_column(
         for at in places.tolist()
     ]
     return _replaced(column, places, texts)
+
+
+def digits_of(document: str | bytes, form: str) -> str:
+    """Return a hash as hexadecimal text: bytes, or text of the `form` HEXADECIMAL or BASE64.
+
+    Text of digits is returned as it is.  Raises InputError for text that is no base64.
+    """
+    if isinstance(document, str):
+        if form == HEXADECIMAL:
+            return document
+        plain = document.rstrip("=").translate(URL_SAFE)
+        try:
+            document = b64decode(plain + "=" * (-len(plain) % BASE64_GROUP), validate=True)
+        except ValueError as error:
+            raise InputError(f"{document!r:.80} is no base64 ({error}); correct it") from error
+    return document.hex()
+
+
+def digits_column(column: ByteColumn, form: str) -> TextColumn:
+    """Return a column of hashes as hexadecimal texts, see `digits_of`; nulls stay."""
+    if column.is_string and form == HEXADECIMAL:
+        return decoded_column(column, UTF8, "strict")
+    places = np.flatnonzero(column.lengths >= 0)
+    known = (column[at] for at in places.tolist())
+    texts = (each.decode() for each in known) if column.is_string else known
+    return _replaced(column, places, [digits_of(each, form).encode() for each in texts])
 
 
 def _replaced(column: ByteColumn, places: I64, texts: list[bytes]) -> TextColumn:

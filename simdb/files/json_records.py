@@ -165,12 +165,13 @@ class BlockParser:
         text, self._id, *_ = reading.asked
         assert text is not None, "without texts, records are parsed one by one"
         self._text = text
+        self._digits = reading.digits
         self._keeps_nulls = reading.on_null == KEEP and reading.has_absent
 
     def texts(self, block: bytes, count: int) -> TextColumn | None:
         """Return the texts of `count` lines or rows; None unless each of them has one."""
         table = self.table(block, self._text)
-        found = None if table is None else valid_column(field_column(table, self._text))
+        found = None if table is None else self._column(table)
         if found is None or len(found) != count:
             return None
         return found.filled() if self._keeps_nulls or (found.lengths >= 0).all() else None
@@ -181,7 +182,7 @@ class BlockParser:
         Each line or row has a text or a null that is kept, and one of them has a text.
         """
         table = self.table(block, self._text, self._id)
-        texts = None if table is None else valid_column(field_column(table, self._text))
+        texts = None if table is None else self._column(table)
         if texts is None or len(texts) != len(sizes):
             return None
         nulls = texts.lengths < 0
@@ -194,6 +195,9 @@ class BlockParser:
             sources=[], positions=positions, sizes=sizes, origins=origins,
             nulls=nulls if has_nulls else None,
         )  # fmt: skip
+
+    def _column(self, table: Any) -> TextColumn | None:
+        return valid_column(field_column(table, self._text), self._digits)
 
     def table(self, block: bytes, *fields: Field) -> Any:
         """Return the columns of fields as a table; None if pyarrow refuses the block."""

@@ -16,7 +16,7 @@ import numpy as np
 from simdb.core.arrays import ID_BYTES_MAX
 from simdb.core.arrow import SURROGATES, TextColumn, encoded, joined as joined_columns
 from simdb.core.choices import KEEP, RAISE, SKIP
-from simdb.core.decoding import decoded, without_mark
+from simdb.core.decoding import decoded, digits_of, without_mark
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import FieldError, InputError
 from simdb.core.fields import Field, FieldName, RepeatedNames, field_named
@@ -59,6 +59,8 @@ class SourceOptions:
     `format`: what sources hold whose names do not say it, see `simdb.files.sources`; empty if their
     first bytes say it.  Of tables: `delimiter`, if it is not the usual one; `has_header`: the first
     row has names; `pads_rows`: rows that are too short get empty cells.
+    `digits`: the form of documents that are hashes, HEXADECIMAL or BASE64, or bytes in either;
+    their texts are then hexadecimal.  Empty for documents that are texts.
     """
 
     encoding: str = "utf-8-sig"
@@ -82,10 +84,16 @@ class SourceOptions:
     delimiter: str = ""
     has_header: bool = True
     pads_rows: bool = False
+    digits: str = ""
 
     def has_text(self, record: Mapping[str, Any]) -> bool:
         """Return whether a record has the field with the text."""
         return bool(field_named(self.text_field).used(record))
+
+    def read_as(self, text: Any) -> Any:
+        """Return what a field or a file holds, of a hash in hexadecimal digits."""
+        is_hash = self.digits and isinstance(text, str | bytes)
+        return digits_of(text, self.digits) if is_hash else text
 
     @cached_property  # asked for each record
     def asked(self) -> "Asked":
@@ -497,7 +505,7 @@ def _check_repeated(value: RepeatedNames, reading: SourceOptions) -> None:
 
 
 def _text(text: Any, reading: SourceOptions) -> str:
-    name = field_named(reading.text_field).label
+    name, text = field_named(reading.text_field).label, reading.read_as(text)
     if isinstance(text, bytes):
         text = decoded(text, reading.encoding, reading.errors)
     if not isinstance(text, str):

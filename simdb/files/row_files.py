@@ -24,7 +24,7 @@ from simdb.core.arrow import (
     shape_of,
 )
 from simdb.core.choices import KEEP
-from simdb.core.decoding import text_column
+from simdb.core.decoding import byte_column, digits_column, text_column
 from simdb.core.dtypes import Bools
 from simdb.core.errors import InputError
 from simdb.core.fields import field_named
@@ -235,7 +235,11 @@ def _columns(rows: Any, reading: SourceOptions, name: str, first: int) -> Batch 
     """Return rows as a batch, whose ids are not checked; None to look at them one by one."""
     try:
         array = field_column(rows, field_named(reading.text_field))
-        texts = text_column(array, reading.encoding, reading.errors)
+        if reading.digits:
+            column = byte_column(array)
+            texts = None if column is None else digits_column(column, reading.digits)
+        else:
+            texts = text_column(array, reading.encoding, reading.errors)
         ids = field_values(rows, reading.asked.id)
     except (InputError, UnicodeDecodeError):
         return None

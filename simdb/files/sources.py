@@ -233,11 +233,12 @@ def read_lines(
         where = place(name, position)
         try:
             text = valid_text(line.rstrip("\n"), "", reading)
+            document = reading.read_as(text)
         except InputError as error:
             yield InputProblem.at(name, position, error)
             continue
         yield Record(
-            id=where, text=text, source=name, position=position, size_bytes=byte_count(line),
+            id=where, text=document, source=name, position=position, size_bytes=byte_count(line),
             line=_line("", where, text, reading) if reading.has_lines else None,
         )  # fmt: skip
 
@@ -304,11 +305,12 @@ def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
         check_id(name)
         with content.opened(path) as stream:
             text, size = content.read_text(stream, reading.encoding, reading.errors)
+        document = reading.read_as(text.strip() if reading.digits else text)
     except content.CONTENT_ERRORS as error:
         return InputProblem("", name, content.explained(error))
     return Record(
         id=name,
-        text=text,
+        text=document,
         source=name,
         position=0,
         size_bytes=size,
@@ -632,10 +634,10 @@ def _sniffed(stream: io.BufferedReader, reading: SourceOptions, *, is_named: boo
         objects = _objects([first[1:]], is_whole=False)
         if ARRAY_BEGINS.match(first) and any(map(reading.has_text, objects)):
             return formats.JSON
-    kind = next(
-        (kind for kind in formats.DELIMITERS if _is_table(whole, kind, reading)), formats.UNDECIDED
-    )
-    return kind or (formats.UNDECIDED if is_named is None else formats.TEXT)
+    usual = formats.UNDECIDED if is_named is None else formats.TEXT
+    if reading.digits:
+        usual = formats.LINES  # a hash in each
+    return next((kind for kind in formats.DELIMITERS if _is_table(whole, kind, reading)), usual)
 
 
 def _decoded(head: bytes, encoding: str) -> str:
