@@ -31,7 +31,7 @@ def _sections(text: str, mark: str) -> dict[str, str]:
 _FILE = Path(__file__).with_name("help.txt").read_text(encoding="utf-8")
 _GROUPS = {title: _sections(text, "##") for title, text in _sections(_FILE, "#").items()}
 HELP = {name: text for group in _GROUPS.values() for name, text in group.items()}
-FLAGS = set(re.findall("--[a-z-]+", _FILE))
+FLAGS = set(re.findall("--[a-z0-9-]+", _FILE))
 # The first sentence about each command, by group and name.
 COMMANDS = {
     title: {name: " ".join(text.split("\n\n")[0].split()) for name, text in group.items()}

@@ -79,7 +79,7 @@ def _document_row(document: simdb.Document) -> Row:
     minhash = {} if document.signature is None else {"has_signature": True}
     return {
         "id": document.id,
-        "fingerprint": f"0x{fingerprint.bits:016x}",
+        "fingerprint": f"0x{fingerprint.hex()}",
         "is_empty": fingerprint.is_empty,
         "has_weights": fingerprint.weights is not None,
         **minhash,

@@ -40,7 +40,7 @@ def explain(
     *,
     document: str | None = None,
     wanted: SearchOptions,
-    bits: bool = False,
+    bits: Natural | None = None,
     features: Natural = 20,
     int_ids: bool = False,
     encoding: str = "utf-8",
@@ -48,31 +48,40 @@ def explain(
     allow: list[str] | None = None,
 ) -> None:
     """Explain why two documents match or do not: what differs."""
-    sketch = chosen.given()
+    sketch, has_bits = chosen.given(bits or None), bits is not None
     decoded_as = known_encoding(encoding)
     db, named = _settled(names, document)
     if db is None:
         texts = [read_file(path, decoded_as, errors) for path in named]
         given = make_sketch(sketch)
+        if isinstance(given, simdb.Bits):
+            texts = [each.strip() for each in texts]
         found = _explained(named, texts, given, wanted)
-        if render.is_table():
+        if render.is_table() and not isinstance(given, simdb.Bits):
             print(words_in_line(*as_read(texts, given)), end="\n\n")
-        print_explanation(found, (named[0], named[1]), features, has_bits=bits)
+        print_explanation(found, (named[0], named[1]), features, has_bits=has_bits, hash_bits=bits)
         return
     ids = given_ids(named, int_ids)
     with open_either(db, allowed(sketch, allow)) as database:
-        check_given(sketch, database.options.sketch, db)
+        options = database.options
+        check_given(sketch, options.sketch, db)
         text = None
         if document is not None:
             text = read_file(document, decoded_as, errors)
-            render.print_note(markup_hint(text, document, database.options.sketch))
+            text = text.strip() if options.is_hashes else text
+            render.print_note(markup_hint(text, document, options.sketch))
         found = database.explain(*ids, document=text, errors=errors, **wanted.criterion)
-    called = named[0], [*named, document or ""][1]
-    print_explanation(found, called, features, has_bits=bits)
+    called, hash_bits = (named[0], [*named, document or ""][1]), None
+    if options.is_hashes:
+        hash_bits = options.bits
+    print_explanation(found, called, features, has_bits=has_bits, hash_bits=hash_bits)
 
 
 def _explained(
-    paths: list[str], texts: list[str], sketch: simdb.Simhash | simdb.Minhash, wanted: SearchOptions
+    paths: list[str],
+    texts: list[str],
+    sketch: simdb.Simhash | simdb.Minhash | simdb.Bits,
+    wanted: SearchOptions,
 ) -> simdb.Explanation:
     """Explain the texts of two files."""
     hints = (markup_hint(text, path, sketch) for path, text in zip(paths, texts, strict=True))
@@ -122,13 +131,18 @@ def print_explanation(
     limit: int,
     *,
     has_bits: bool,
+    hash_bits: int | None = None,
 ) -> None:
     """Print an explanation of two documents, called `names`, with at most `limit` features.
 
     `has_bits`: whether a table for people shows bits, and how a search goes through the tables.
+    `hash_bits`: the bits of documents that are hashes.
     """
+    positions = [bit.position for bit in explanation.bits]
+    differing = f"{sum(1 << each for each in positions):0{(hash_bits or 0) // 4}x}"
     if not render.is_table():
-        render.print_one(_whole_row(explanation, names, limit))
+        row = _whole_row(explanation, names, limit)
+        render.print_one(row | {"bits": positions, "xor": differing} if hash_bits else row)
         return
     summary = _summary(explanation, names)
     hidden = () if has_bits else SEARCH_FIELDS
@@ -137,7 +151,9 @@ def print_explanation(
         print()
         rows = map(_feature_row, explanation.features[:limit])
         render.print_rows(rows, FEATURE_COLUMNS)
-    if explanation.bits and has_bits:
+    if hash_bits:
+        print(f"\nxor        {differing}\ndiffering  {', '.join(map(str, positions)) or 'none'}")
+    elif explanation.bits and has_bits:
         print()
         render.print_rows(map(_bit_in_words, explanation.bits), BIT_COLUMNS)
 

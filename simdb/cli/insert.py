@@ -8,7 +8,13 @@ from typing import Any
 import simdb
 from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.opening import begin_write, open_or_create
-from simdb.cli.options.option_groups import ReadingOptions, SearchOptions, given_batch, with_nulls
+from simdb.cli.options.option_groups import (
+    DocumentOptions,
+    SearchOptions,
+    given_batch,
+    with_nulls,
+)
+from simdb.cli.options.sketch_options import Given, SketchOptions, check_given, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, print_one, print_rows, quantity
 from simdb.core.arrays import Id
@@ -30,7 +36,7 @@ def insert(
     match: MatchName | None = None,
     wanted: SearchOptions,
     existing: bool = False,
-    inputs: ReadingOptions,
+    inputs: DocumentOptions,
     on_null: NullName | None = None,
     allow: list[str] | None = None,
 ) -> None:
@@ -39,16 +45,18 @@ def insert(
         raise simdb.OptionError("insert needs either SOURCE... or --id with --text")
     criterion = wanted.criterion
     _check_matching(match, criterion, on_conflict)
-    reading = replace(with_nulls(inputs.reading(), on_null), has_fields=metadata)
+    reading = with_nulls(inputs.reading(db), on_null)
+    reading, sketch = replace(reading, has_fields=metadata), SketchOptions().given(inputs.bits)
     check_sources(sources or [], reading)
     found: Found = read_sources(sources or [], reading, excluded=[db])
     if id is not None and text is not None:
-        found = iter([given_batch(id, text, inputs.int_ids)])
+        found = iter([given_batch(id, reading.read_as(text), inputs.int_ids)])
     with Progress("inserting") as progress:
         intake = Intake(found, progress, reading.on_null)
         with open_or_create(
-            db, make_options=simdb.Options, try_out=partial(_try_out, match, criterion),
-            intake=intake, allow=allow or [], must_exist=existing,
+            db, make_options=lambda: simdb.Options(sketch=make_sketch(sketch)),
+            try_out=partial(_try_out, db, sketch, match, criterion), intake=intake,
+            allow=allow or [], must_exist=existing,
         ) as database:  # fmt: skip
             if match is None:
                 row = _insert_all(database, intake, on_conflict, inputs.on_error)
@@ -67,8 +75,15 @@ def insert(
     intake.end()
 
 
-def _try_out(match: MatchName | None, criterion: dict[str, Any], database: simdb.Database) -> None:
+def _try_out(
+    db: str,
+    sketch: Given,
+    match: MatchName | None,
+    criterion: dict[str, Any],
+    database: simdb.Database,
+) -> None:
     """Match no documents, so that wrong options are found before anything is read."""
+    check_given(sketch, database.options.sketch, db)
     if match is not None:
         database.query_many([], **criterion)
 

@@ -68,15 +68,17 @@ def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tupl
     yield "size", _size(numbers)
     yield from _times(numbers.path)
     yield from _document_times(numbers, options)
-    yield "similarity", _matching(options)
-    if not options.is_minhash and (numbers.bare_count or not options.sketch.vector_bytes):
+    yield "distance" if options.is_hashes else "similarity", _matching(options)
+    has_bare = numbers.bare_count > 0 or not options.sketch.vector_bytes
+    if has_bare and not (options.is_minhash or options.is_hashes):
         yield (
             "distance",
             f"{quantity(options.distance, 'bit')} or fewer match, without weights",
         )
     yield "sketch", _sketch(options)
     if numbers.largest_group > 1:
-        kind = "signature" if isinstance(options.sketch, Minhash) else "fingerprint"
+        kind = "hash" if options.is_hashes else "fingerprint"
+        kind = "signature" if isinstance(options.sketch, Minhash) else kind
         count = quantity(numbers.largest_group, "document")
         yield "largest group", f"{count} with the same {kind}"
     if numbers.cluster_count is not None:
@@ -128,7 +130,10 @@ def _document_times(numbers: simdb.Statistics, options: simdb.Options) -> Iterat
 
 def _matching(options: simdb.Options) -> str:
     found = f"{100 * options.recall:.4g}%"
-    return f"{options.similarity:.4g} or more is a match; a search finds {found} of the matches"
+    least = f"{options.similarity:.4g} or more is a match"
+    if options.is_hashes:
+        least = f"{quantity(options.distance, 'bit')} or fewer match"
+    return f"{least}; a search finds {found} of the matches"
 
 
 def _sketch(options: simdb.Options) -> str:

@@ -22,6 +22,7 @@ from simdb.cli.options.option_groups import (
     SearchOptions,
     given_condition,
 )
+from simdb.cli.options.sketch_options import SketchOptions, check_given
 from simdb.cli.options.texts import Shown, TextsById, check_keep, stored_texts
 from simdb.cli.output.render import in_words, print_note, rounded, verification_note
 from simdb.core.choices import PolicyName, VerifyName
@@ -49,6 +50,7 @@ class StoredOptions(SearchOptions):
     show: Positive | None = None
     texts: list[str] | None = None
     verify: VerifyName | None = None
+    bits: int | None = None
 
     def check(self, db: str) -> None:
         """Raise OptionError for --show, or texts that decide, without --texts, or --show to a file.
@@ -142,11 +144,13 @@ def _opened(
 ) -> "Iterator[tuple[simdb.Database | simdb.ShardedDatabase, TextsById | None]]":
     """Yield the database, and the texts of --texts, after a look at the options."""
     wanted.check(db)
-    with (
-        open_either(db) as database,
-        stored_texts(wanted.texts, inputs, database.options.sketch) as texts,
-    ):
-        yield database, texts
+    with open_either(db) as database:
+        sketch = database.options.sketch
+        check_given(SketchOptions().given(wanted.bits), sketch, db)
+        if wanted.texts is not None and database.options.is_hashes:
+            raise simdb.OptionError("--texts names texts, and hashes have none; leave it out")
+        with stored_texts(wanted.texts, inputs, sketch) as texts:
+            yield database, texts
 
 
 def _pair_rows(found: simdb.Pairs) -> Iterator[files.Row]:

@@ -18,13 +18,14 @@ from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake, KeptOutput, is_default
 from simdb.cli.options.opening import one_state, open_either
 from simdb.cli.options.option_groups import (
+    DocumentOptions,
     ListingOptions,
-    ReadingOptions,
     SearchOptions,
     check_nearest,
     given_condition,
     with_nulls,
 )
+from simdb.cli.options.sketch_options import SketchOptions, check_given
 from simdb.cli.options.texts import TextsById, text_beginning, texts_by_id
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
@@ -116,16 +117,16 @@ def lookup(
     on_null: NullName | None = None,
     outputs: LookupOutputs,
     listing: ListingOptions,
-    inputs: ReadingOptions,
+    inputs: DocumentOptions,
     allow: list[str] | None = None,
 ) -> None:
     """Show which documents a database has already, and store nothing."""
     wanted.check()
     form = outputs.check(wanted.nearest)
     sources = files.expanded(sources)
-    files.check_sources([*sources, *(texts or [])], inputs.reading())
+    reading = with_nulls(inputs.reading(db), on_null)
+    files.check_sources([*sources, *(texts or [])], reading)
     outputs.check_places(sources, texts, db)
-    reading = with_nulls(inputs.reading(), on_null)
     with (
         files.Outputs() as held,
         open_either(db, allow or []) as database,
@@ -135,6 +136,7 @@ def lookup(
     ):
         with split_into(held, outputs, sources, reading, {"in --texts": texts}) as (documents, own):
             target = held.open(outputs.output, form)
+            check_given(SketchOptions().given(inputs.bits), database.options.sketch, db)
             wanted.found(database, [])  # finds wrong options before anything is read
             if earlier is not None:
                 earlier.read(

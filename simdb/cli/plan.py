@@ -9,7 +9,14 @@ from typing import Any
 import simdb
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_memory
-from simdb.cli.options.sketch_options import MINHASH, SketchOptions, check_given, make_sketch
+from simdb.cli.options.sketch_options import (
+    BITS,
+    MINHASH,
+    Given,
+    SketchOptions,
+    check_given,
+    make_sketch,
+)
 from simdb.cli.output import render
 from simdb.core.choices import ClustersName, TimesName
 from simdb.database import Question, plan_without_database
@@ -53,7 +60,7 @@ class CreatedOptions(TableOptions):
     polytopes: int | None = None
     similarity: float | None = None
     distance: int | None = None
-    recall: float = OPTIONS.recall
+    recall: float | None = None
     header_offset: int = OPTIONS.header_offset
     keep_clusters: ClustersName = OPTIONS.keep_clusters
     keep_times: TimesName = OPTIONS.keep_times
@@ -65,6 +72,7 @@ def plan(
     db: str | None = None,
     *,
     chosen: SketchOptions,
+    bits: int | None = None,
     documents: float | None = None,
     tables: PlannedOptions,
     weights: bool | None = None,
@@ -73,7 +81,7 @@ def plan(
     pairs: bool = False,
 ) -> None:
     """Show how a query would be answered, at what cost, and why no other method was chosen."""
-    sketch, given = chosen.given(), tables.given()
+    sketch, given = chosen.given(bits), tables.given()
     if db is not None:
         if given or weights is not None or memory is not None:
             raise simdb.OptionError(
@@ -89,7 +97,7 @@ def plan(
         raise simdb.OptionError("--pairs needs a database; give DB")
     if documents is None:
         raise simdb.OptionError("plan needs either DB or --documents N")
-    stored = _stored_weights(None if weights else weights, is_minhash=MINHASH in sketch)
+    stored = _stored_weights(None if weights else weights, sketch)
     options = simdb.Options(sketch=make_sketch(sketch | stored), **given)
     question = Question(**wanted.criterion)
     found = plan_without_database(
@@ -102,12 +110,13 @@ def create(
     db: str,
     chosen: SketchOptions,
     *,
+    bits: int | None = None,
     volatility: bool | None = None,
     made: CreatedOptions,
 ) -> None:
     """Create an empty database; its options are stored with it and cannot be changed."""
-    sketch = chosen.given()
-    stored = _stored_weights(volatility, is_minhash=MINHASH in sketch)
+    sketch = chosen.given(bits)
+    stored = _stored_weights(volatility, sketch)
     options = simdb.Options(sketch=make_sketch(sketch | stored), **made.given())
     with simdb.open(db, "x", options=options) as database:
         render.print_one({"path": db, "options": database.stats().options})
@@ -167,13 +176,14 @@ def _speed(seconds: float) -> dict[str, Any]:
     }
 
 
-def _stored_weights(volatility: bool | None, *, is_minhash: bool) -> dict[str, bool]:
+def _stored_weights(volatility: bool | None, sketch: Given) -> dict[str, bool]:
     """Return the setting of a sketch that --volatility or --no-weights means, if it was given."""
     if volatility is None:
         return {}
-    if is_minhash:
-        raise simdb.OptionError(
-            "--volatility, --no-volatility and --no-weights work only with fingerprints; leave"
-            " them or --minhash out"
-        )
+    for other in (MINHASH, BITS):
+        if other in sketch:
+            raise simdb.OptionError(
+                "--volatility, --no-volatility and --no-weights work only with fingerprints of"
+                f" texts; leave them or --{other} out"
+            )
     return {"store_volatility": volatility}

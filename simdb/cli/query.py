@@ -10,13 +10,14 @@ from simdb import files
 from simdb.cli import options
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import (
-    ReadingOptions,
+    DocumentOptions,
     SearchOptions,
     check_nearest,
     given_bits,
     given_condition,
     given_ids,
 )
+from simdb.cli.options.sketch_options import SketchOptions, check_given
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.core.choices import ErrorsName, FormatName
 from simdb.core.decoding import known_encoding
@@ -75,6 +76,8 @@ def query(
     id: str | None = None,
     fingerprint: str | None = None,
     asked: QueryOptions,
+    bits: int | None = None,
+    base64: bool = False,
     int_ids: bool = False,
     format: FormatName | None = None,
     encoding: str = "utf-8",
@@ -94,13 +97,19 @@ def query(
     asked.check()
     document = _document(text, file, fingerprint, encoding, errors)
     wanted = None if id is None else given_ids([id], int_ids)[0]
-    inputs = ReadingOptions(int_ids=int_ids, format=format, encoding=encoding, errors=errors)
+    inputs = DocumentOptions(
+        bits=bits, base64=base64, int_ids=int_ids, format=format, encoding=encoding, errors=errors
+    )
+    reading = inputs.reading(db)
     with open_either(db, allow or []) as database, ExitStack() as held:
         sketch, texts = database.options.sketch, None
+        check_given(SketchOptions().given(bits), sketch, db)
         if asked.texts is not None:
             stored = options.texts.stored_texts(asked.texts, inputs, sketch)
             texts = held.enter_context(stored)
-        if isinstance(document, str):
+        if reading.digits and isinstance(document, str):
+            document = reading.read_as(document.strip())
+        elif isinstance(document, str):
             print_note(markup_hint(document, file or "the text", sketch))
         known = None if texts is None else texts.texts
         found = asked.found(database, document, wanted, errors, known)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import click
 
 from simdb.cli.options.declare import Positive, command_of, described
-from simdb.cli.options.sketch_options import SketchOptions, make_sketch
+from simdb.cli.options.sketch_options import SketchOptions, make_text_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, quantity
 from simdb.core.choices import SKIP, NullName, OnErrorName, PolicyName, VerifyName
@@ -71,7 +71,7 @@ def dedup(
 ) -> None:
     """Write the rows of a table without near-duplicates, and what was removed and why, by Spark."""
     sketch = chosen.given()
-    settings, made = cluster.settings, make_sketch(sketch)
+    settings, made = cluster.settings, make_text_sketch(sketch)
     parse(rows.keep, "--keep")
     _check_apart({"IN": source, "OUT": target, "--removed": removed})
     with Progress("searching") as progress:

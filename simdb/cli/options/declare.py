@@ -26,6 +26,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
+from itertools import pairwise
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -40,6 +41,7 @@ from simdb.core.foreign import own_word
 Natural = Annotated[int, click.IntRange(0)]
 Positive = Annotated[int, click.IntRange(1)]
 BitCount = Annotated[int, click.IntRange(0, 64)]
+OPTIONAL = "[N]"  # the word for a number that can be left out, which then is 0
 
 ARGUMENTS, OPTIONS = "Arguments", "Options"
 MANY = "..."
@@ -73,8 +75,9 @@ class Command(click.Command):
         flags = {flag for each in options for flag in each.opts}
         ctx.meta.update({render.GIVEN: list(args), render.OWN: flags})
         greedy = {name for each in options if each.takes_all for name in each.opts}
+        numbered = {name for each in options if each.metavar == OPTIONAL for name in each.opts}
         try:
-            spread_out = spread(args, greedy)
+            spread_out = spread(with_numbers(args, numbered), greedy)
             given = self.make_parser(ctx).parse_args(list(spread_out))[2]
             for at, each in enumerate(given):
                 if each in given[:at] and each in options and not (each.multiple or each.is_flag):
@@ -168,6 +171,14 @@ def word_of(parameter: click.Parameter) -> str:
     """Return the word for a value, without the brackets of an argument that can be left out."""
     word = parameter.metavar or ""
     return word if parameter.required else word.removeprefix("[").removesuffix("]")
+
+
+def with_numbers(words: Sequence[str], numbered: Collection[str]) -> list[str]:
+    """Return the words of a command line with 0 for each `numbered` option without a number."""
+    found: list[str] = []
+    for word, following in pairwise([*words, ""]):
+        found += [word, "0"] if word in numbered and not following.isdecimal() else [word]
+    return found
 
 
 def spread(words: Sequence[str], greedy: Collection[str]) -> list[str]:

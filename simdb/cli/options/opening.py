@@ -98,6 +98,14 @@ def open_either(path: str, allow: Collection[str] = ()) -> "Database | ShardedDa
     return simdb.open(path, "r", allow=allow)
 
 
+def stored_bits(path: str | None) -> int | None:
+    """Return the bits of each hash in a database; None for texts, and if none can be opened."""
+    if path is not None and os.path.isdir(path):
+        with suppress(simdb.Error), open_either(path) as database:
+            return database.options.bits if database.options.is_hashes else None
+    return None
+
+
 def one_state(
     database: "Database | ShardedDatabase",
 ) -> "AbstractContextManager[Snapshot | ShardedDatabase]":

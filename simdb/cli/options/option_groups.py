@@ -13,10 +13,11 @@ import numpy as np
 
 from simdb import files
 from simdb.cli.options.declare import Natural
+from simdb.cli.options.opening import stored_bits
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
 from simdb.core import choices
-from simdb.core.decoding import known_encoding
+from simdb.core.decoding import BASE64, HEXADECIMAL, known_encoding
 from simdb.core.errors import OptionError
 from simdb.core.options import SEARCH_NAMES, Search, SearchLike
 from simdb.files import Row
@@ -143,12 +144,38 @@ class ReadingOptions(TextOptions):
         return replace(TextOptions.reading(self), has_int_ids=self.int_ids)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentOptions(ReadingOptions):
+    """The options of a command about its input, whose documents can be hashes."""
+
+    bits: int | None = None
+    base64: bool = False
+
+    def reading(self, *stored: str | None) -> "SourceOptions":
+        """Return how to read sources: hashes with --bits, or if a database of `stored` has some.
+
+        Raises OptionError for --base64 without hashes.
+        """
+        is_hashes = self.bits is not None or any(map(stored_bits, stored))
+        if self.base64 and not is_hashes:
+            raise OptionError("--base64 says how hashes are written; give --bits N, too")
+        form = BASE64 if self.base64 else HEXADECIMAL
+        return replace(ReadingOptions.reading(self), digits=form if is_hashes else "")
+
+
 def with_nulls(
     reading: "SourceOptions",
     on_null: choices.NullName | None,
     usual: choices.NullName | Literal[""] = "",
 ) -> "SourceOptions":
-    """Return `reading` with what --on-null says, the `usual` word if it is not given."""
+    """Return `reading` with what --on-null says, the `usual` word if it is not given.
+
+    A null is no hash, so there is no usual word for hashes.  Raises OptionError for --on-null keep.
+    """
+    if reading.digits:
+        usual = ""
+        if on_null == choices.KEEP:
+            raise OptionError("--on-null keep works only with texts; use drop or error for hashes")
     return replace(reading, on_null=on_null or usual, has_absent=on_null is not None)
 
 

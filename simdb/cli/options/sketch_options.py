@@ -12,13 +12,14 @@ from typing import Annotated, Any, ClassVar, Literal
 import simdb
 from simdb.core.decoding import known_encoding
 from simdb.core.errors import OptionError
-from simdb.core.options import Minhash, Simhash
+from simdb.core.options import Bits, Minhash, Simhash
 from simdb.core.text_sketch import TextSketch, differing_options
 from simdb.files import read_file
 
 Given = dict[str, Any]
 
 MINHASH = "minhash"  # the option that chooses MinHash; all other options are fields of a sketch
+BITS = "bits"  # the option that chooses hashes, beside which there is no other
 PRESETS = {"paper": Simhash.paper(), "moz": Simhash.moz()}
 # Marks a value of --stop-words as the name of a file with the words.
 FILE_MARK = "@"
@@ -55,8 +56,19 @@ class SketchOptions:
     stored_bits: int | None = None
     family: str | None = None
 
-    def given(self) -> Given:
-        """Return the options that were given, with those of the preset and the IDF table."""
+    def given(self, bits: int | None = None) -> Given:
+        """Return the options that were given, with those of the preset and the IDF table.
+
+        `bits`: what --bits says; OptionError for any other option beside it.
+        """
+        if bits is not None:
+            for name, value in asdict(self).items():
+                if value is not None:
+                    raise OptionError(
+                        f"{_flag(name)} says how texts are read, and --bits that documents are"
+                        " hashes; leave out one of the two"
+                    )
+            return {BITS: bits}
         start = (_fitted(self.idf) if self.idf else {}) | (
             _preset(self.preset) if self.preset else {}
         )
@@ -68,8 +80,13 @@ class SketchOptions:
         return start | {name: value for name, value in named.items() if value is not None}
 
 
-def make_sketch(given: Given) -> Simhash | Minhash:
+def make_sketch(given: Given) -> Simhash | Minhash | Bits:
     """Return the sketch with the given options, and defaults for all others."""
+    return Bits(given[BITS]) if BITS in given else make_text_sketch(given)
+
+
+def make_text_sketch(given: Given) -> Simhash | Minhash:
+    """Return the sketch of texts with the given options, and defaults for all others."""
     kind = Minhash if given.get(MINHASH) else Simhash
     settings = {name: value for name, value in given.items() if name != MINHASH}
     known = {each.name for each in fields(kind)}
@@ -80,19 +97,24 @@ def make_sketch(given: Given) -> Simhash | Minhash:
                 if kind is Minhash
                 else "MinHash signatures; add --minhash"
             )
-            raise OptionError(f"--{name.replace('_', '-')} works only with {works_with}")
+            raise OptionError(f"{_flag(name)} works only with {works_with}")
     return kind(**settings)
 
 
 def check_given(given: Given, stored: TextSketch, where: str) -> None:
     """Raise OptionError if the database at `where` was created with other sketch options."""
-    is_minhash = isinstance(stored, Minhash)
+    is_minhash, is_hashes = isinstance(stored, Minhash), isinstance(stored, Bits)
     for name, value in given.items():
+        if is_hashes != (name == BITS):
+            raise OptionError(
+                f"{where} has {'hashes' if is_hashes else 'texts'}, so {_flag(name)} does not"
+                " apply; leave it out, or begin a new database"
+            )
         found = is_minhash if name == MINHASH else getattr(stored, name, "no value")
         if value != found:
             raise OptionError(
-                f"{where} was created with --{name.replace('_', '-')} {found}, not {value}; leave"
-                " out the option, or begin a new database"
+                f"{where} was created with {_flag(name)} {found}, not {value}; leave out the"
+                " option, or begin a new database"
             )
 
 
@@ -110,6 +132,11 @@ def opened(db: str | None, given: Given, allow: Sequence[str] | None) -> Iterato
         if db is not None:
             check_given(given, database.options.sketch, db)
         yield database
+
+
+def _flag(name: str) -> str:
+    """Return the option on the command line for a field of `SketchOptions`."""
+    return "--html-weight" if name == "html_weights" else f"--{name.replace('_', '-')}"
 
 
 def _preset(name: str) -> Given:
