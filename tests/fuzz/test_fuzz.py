@@ -67,6 +67,12 @@ def test_all_verbs_beside_other_processes_kills_and_threads_answer_as_the_loops_
     assert code == 0, told
 
 
+def test_hashes_of_all_widths_and_forms_answer_as_the_loops_do(fuzzed):
+    code, told = fuzzed("--only hashes --seed 3 --steps 25 --documents 0 --tiny 1")
+
+    assert code == 0, told
+
+
 def test_large_databases_answer_as_a_sample_of_brute_force_does(fuzzed):
     verbs = "query_many find_all find_clusters transact rebuild compact delete_many"
     code, told = fuzzed(f"--only large --seed 4 --documents 700 --verbs {verbs}")

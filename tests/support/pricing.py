@@ -6,21 +6,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simdb.plan import tables
+from simdb.plan import parts, tables
 from simdb.plan.pigeonhole import sums_of_spreads
 
 
 @contextmanager
 def tables_first(is_so=True):
     """Make comparing with everything cost more than any search by tables, for a `with` block."""
-    comparing = tables._by_comparing
+    comparing, comparing_hashes = tables._by_comparing, parts.comparing
 
     def dear(*arguments):
         return replace(comparing(*arguments), cost_seconds=1e9)
 
+    def dear_hashes(problem):
+        return [replace(plan, cost_seconds=1e9) for plan in comparing_hashes(problem)]
+
     with pytest.MonkeyPatch.context() as patch:
         if is_so:
             patch.setattr(tables, "_by_comparing", dear)
+            patch.setattr(parts, "comparing", dear_hashes)
         yield
 
 

@@ -138,6 +138,7 @@ def query_by_id(target, model, draw):
 def query_many(target, model, draw):
     """Query by many stored documents or new ones at once."""
     by_ids, weighted = draw.chance.random() < 0.4 or draw.count, draw.chance.random() < 0.6
+    weighted &= not model.is_hashes
     if by_ids:
         most = min(draw.count // 10, 20_000) or draw.chance.choice([1, 5, 40])
         kinds = (EMPTY, WEIGHTED) if weighted else (EMPTY, 1)
@@ -150,7 +151,7 @@ def query_many(target, model, draw):
         entries = model.entries(asked)
     weighted = all(entry.row is not None for entry in entries if entry.bits is not None)
     ask = draw.ask(model.options, weighted=weighted, is_exact=draw.count <= MANY)
-    if not weighted and not ask.get("distance"):
+    if not weighted and ask.get("distance") is None:
         ask["distance"] = 3
     limit, is_first = draw.chance.choice([None, None, 2]), draw.chance.random() < 0.2
     settings = {"limit": limit, "match": "first" if is_first else "all"} | limited(draw, ask)
@@ -202,7 +203,7 @@ def nearest(target, model, draw):
 def find_all(target, model, draw):
     """Measure every pair that is found again, and look for all pairs of a sample of documents."""
     ask = draw.pairs_ask(model)
-    if not draw.count and not model.is_minhash and draw.chance.random() < 0.15:
+    if not draw.count and model.is_simhash and draw.chance.random() < 0.15:
         ask |= {"search": "rotation", "recall": draw.chance.choice([0.5, 0.9])}
     pairs = served(lambda: target.find_all(**ask), ask)
     if pairs is None:
@@ -212,7 +213,7 @@ def find_all(target, model, draw):
     assert (left < right).all(), "a pair is out of order"
     assert len(np.unique(left << 32 | right)) == len(left), "a pair is given twice"
     if not model.is_minhash:
-        distances = np.bitwise_count(model.bits[left] ^ model.bits[right])
+        distances = model.distances_between(left, right)
         assert (distances == pairs.distance).all(), "a distance is wrong"
         assert (distances <= ask.get("distance", 64)).all(), "a pair is too far apart"
     if "similarity" in ask:
@@ -309,12 +310,12 @@ def read(target, model, draw):
     held, bits = target.bits_many([*ids, "unknown"])
     assert held.tolist() == is_known
     has_features = model.kinds[places] != EMPTY
-    assert model.is_minhash or (bits[held] == model.bits[places])[has_features].all()
+    assert not model.is_simhash or (bits[held] == model.bits[places])[has_features].all()
     for document, place in zip(target.get_many(known), places, strict=True):
         assert document.metadata == model.metadata[place], f"{document.id!r}: {document.metadata}"
         assert document.fingerprint.is_empty == (model.kinds[place] == EMPTY)
         if not model.is_minhash and model.kinds[place] != EMPTY:
-            assert document.fingerprint.bits == model.bits[place]
+            assert document.fingerprint.bits == model.entry(document.id).bits
     if model.options.keep_times != "none":
         times = target.times_many(known).astype(np.int64)
         assert (times == model.times[places]).all(), "other times"
@@ -337,7 +338,7 @@ def holds(database, model):
         found = document.fingerprint
         is_same = found.is_empty == (model.kinds[at] == EMPTY)
         if not model.is_minhash and not found.is_empty:
-            is_same &= found.bits == model.bits[at]
+            is_same &= found.bits == model.entry(document.id).bits
         if not is_same or document.metadata != model.metadata[at]:
             return False
     if model.options.keep_times == "none":
@@ -351,7 +352,7 @@ def explain(target, model, draw):
         return "too few"
     left, right = draw.chance.sample(known, 2)
     told = target.explain(left, right, **({} if model.is_minhash else {"distance": 3}))
-    ask = {"similarity": -2.0} if model.is_minhash else {"distance": 64}
+    ask = {"similarity": -2.0} if model.is_minhash else {"distance": model.options.bits}
     check_measured(told, model.matches(model.entry(left), ask)[0][right])
     return f"{left!r}, {right!r}"
 

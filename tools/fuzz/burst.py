@@ -24,7 +24,6 @@ from functools import partial
 import asking
 import simdb
 from cases import Child, outcome_of
-from drawn import some_text
 
 JOIN_SECONDS, CHILD_SECONDS = 60, 30
 SHORT_SECONDS, LONG_SECONDS = 0.15, 1.0
@@ -32,10 +31,6 @@ SETTINGS = {"map_size": 1 << 20, "timeout": 0.3}
 PATIENT = {"timeout": 30}
 WRITERS, READERS = 2, 2
 MEDDLERS = 0.2
-
-
-def text_of(id):
-    return some_text(random.Random(id))
 
 
 def metadata_of(id):
@@ -58,6 +53,7 @@ class World:
     def __init__(self, session, own):
         """Open the database of the session once or twice."""
         self.path, self.model = session.path, session.model
+        self.document_of = session.document_of
         self.settings = SETTINGS | {"durability": own.choice(["process", "none"])}
         self.stop, self.guard = threading.Event(), threading.Lock()
         self.opened, self.snapshots, self.transactions, self.ended = [], [], [], []
@@ -86,7 +82,7 @@ class World:
     def insert(self, shared, id):
         """Insert into a shared transaction, which another thread may end meanwhile."""
         shared.maybe.append(id)
-        shared.transaction.insert(id, text_of(id))
+        shared.transaction.insert(id, self.document_of(id))
         with self.guard:
             if not shared.ended:
                 shared.ids.append(id)
@@ -194,7 +190,7 @@ def insert(world, chance):
     database = chance.choice(world.databases)
     kind = chance.choice(["one", "small", "large"])
     ids = [world.fresh(kind) for _ in range(1 if kind == "one" else chance.choice([3, 40]))]
-    database.insert_many(ids, map(text_of, ids), map(metadata_of, ids))
+    database.insert_many(ids, map(world.document_of, ids), map(metadata_of, ids))
     gone = ids[:1] if chance.random() < 0.3 else []
     world.keep(ids[len(gone) :])
     assert database.delete_many(gone) == len(gone)
@@ -261,11 +257,11 @@ def call_back(world, chance):
         deed = chance.choice([
             transaction.abort, transaction.commit, database.close,
             lambda: ask_one(world, transaction, chance),
-            lambda: transaction.insert(inner, text_of(inner)),
-            lambda: database.insert(inner, text_of(inner)),
+            lambda: transaction.insert(inner, world.document_of(inner)),
+            lambda: database.insert(inner, world.document_of(inner)),
         ])  # fmt: skip
         ids = [world.fresh("called") for _ in range(100)]
-        texts = [text_of(id) for id in ids]
+        texts = [world.document_of(id) for id in ids]
         if chance.random() < 0.5:
             transaction.insert_many(once(deed, ids), texts)
         else:
@@ -309,7 +305,7 @@ def write_pairs(world, number, telling):
                 step = 1 + max((pair(id)[1] for id in olds), default=0)
                 assert transaction.delete_many(olds) in (0, 2)
                 ids = [f"pair {number} {step} {side}" for side in "ab"]
-                transaction.insert_many(ids, map(text_of, ids))
+                transaction.insert_many(ids, map(world.document_of, ids))
                 transaction.commit()
                 os.write(telling, b"%d %d\n" % (number, step))
             if number == 0 and chance.random() < 0.1:
@@ -446,7 +442,7 @@ def settle(session, world, base, said):
     stored = dict(map(pair, pairs))
     assert all(stored[number] >= step for number, step in said.items()), f"{stored}, {said}"
     session.model.insert(
-        more, list(map(text_of, more)), list(map(metadata_of, more)), session.draw.now
+        more, list(map(session.document_of, more)), list(map(metadata_of, more)), session.draw.now
     )
     if not session.draw.count:
         assert asking.holds(session.database, session.model)

@@ -29,6 +29,7 @@ def alike(model, draw):
     """
     ids, documents, metadata = batch(model, draw)
     is_weighted = draw.count or model.is_minhash or draw.chance.random() < 0.7
+    is_weighted &= not model.is_hashes
     if draw.count:
         documents = draw.texts(len(ids))
     every = zip(ids, documents, metadata, model.entries(documents), strict=True)

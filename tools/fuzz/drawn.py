@@ -64,6 +64,15 @@ def some_minhash(chance):
     )
 
 
+def some_runs(chance):
+    """Draw how documents are sealed into runs, and these merged."""
+    return {
+        "delta_documents": chance.choice([1, 2, 3, 8, 30, 4096]),
+        "growth": chance.randint(2, 5),
+        "header_offset": chance.randint(-4, 0),
+    }
+
+
 def some_text(chance):
     """Draw a text from one of a few families, so that many texts are near or equal."""
     if chance.random() < 0.08:
@@ -101,9 +110,7 @@ class Few:
             "sketch": sketch,
             "recall": chance.choice([1.0, 1.0, 0.9]),
             "similarity": chance.choice([0.5, 0.7, 0.85]),
-            "delta_documents": chance.choice([1, 2, 3, 8, 30, 4096]),
-            "growth": chance.randint(2, 5),
-            "header_offset": chance.randint(-4, 0),
+            **some_runs(chance),
             "keep_clusters": chance.choice(
                 ["none", "similarity" if sketch.vector_bytes else "none"]
             ),
@@ -187,7 +194,8 @@ class Few:
     def ask(self, options, *, weighted, is_exact=True):
         """Draw bounds, recall and method of a query; a similarity only if `weighted`."""
         chance, ask = self.chance, {}
-        if weighted and options.sketch.vector_bytes > 0 and chance.random() < 0.5:
+        can_measure = options.sketch.vector_bytes > 0 and not options.is_hashes
+        if weighted and can_measure and chance.random() < 0.5:
             ask["similarity"] = chance.choice(self.similarities)
         if not options.is_minhash and chance.random() < (0.2 if ask else self.distance_share):
             ask["distance"] = chance.choice(self.distances)
@@ -322,7 +330,7 @@ class Many(Few):
         """Draw a criterion for all pairs, which does not compare each document with every other."""
         if model.is_minhash:
             return {"similarity": 0.85, "recall": 0.95}
-        if model.options.sketch.vector_bytes and self.chance.random() < 0.4:
+        if model.is_simhash and model.options.sketch.vector_bytes and self.chance.random() < 0.4:
             return {"similarity": 0.88, "recall": 0.9}
         return {"distance": self.chance.choice([0, 2, 3])}
 

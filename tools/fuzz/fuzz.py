@@ -7,10 +7,11 @@
 
 The kinds of cases:
 
-* session: all verbs of one database beside a dict and a double loop.  Among its steps other
-  processes change the database, threads use and end what others use, processes are killed or
-  interrupted at any place, calls of the system fail, and the power is cut.
-* large: the same with thousands of documents, of which a sample is compared.
+* session: all verbs of one database of texts beside a dict and a double loop.  Among its steps,
+  other processes change the database, threads use and end what others use, processes are killed
+  or interrupted at any place, calls of the system fail, and the power is cut.
+* hashes: the same with hashes of 32 to 512 bits.
+* large: the same with thousands of texts, of which a sample is compared.
 * burst: threads and processes that use one database at once, again and again.
 * repeats: deduplication beside a database, again and again.
 * damage, rescues: damaged pages of databases, asked or rebuilt.
@@ -68,7 +69,8 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "session": Kind("session", 70, 50),
+    "session": Kind("session", 70, 40),
+    "hashes": Kind("session", 70, 14, (0, 0, 0, 600)),
     "large": Kind("session", 0, 4, (300, 1000, 1000, 3000)),
     "burst": Kind("session", 2, 6, (300, 3000, 20_000)),
     "repeats": Kind("repeats", 40, 8),

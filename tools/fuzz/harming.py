@@ -96,7 +96,7 @@ class Rehearsal:
             held = [each for each in states if asking.holds(session.database, each)]
         assert held, f"the state is not that after{'' if is_done else ', nor that before'}"
         session.model, session.options = held[0], held[0].options
-        session.database.insert(PROBE, PROBE)
+        session.database.insert(PROBE, session.document_of(PROBE))
         findings = list(session.database.check(deep=True))
         assert findings == [], findings[:5]
         session.database.delete(PROBE)

@@ -7,7 +7,6 @@ must raise a BusyError before anything is staged.
 
 import simdb
 from asking import refused
-from drawn import some_text
 
 IDS = [f"mischief{at}" for at in range(6)]
 VERBS = "insert_many", "insert_batch", "add_many_if_new"
@@ -24,14 +23,14 @@ def raising(values, at):
         yield value
 
 
-def fresh_batch(chance):
+def fresh_batch(draw):
     """Draw texts, with ids that no step ever stores."""
-    return IDS.copy(), [some_text(chance) for _ in IDS]
+    return IDS.copy(), draw.texts(len(IDS))
 
 
 def raise_inside(target, model, draw):
     chance = draw.chance
-    ids, texts = fresh_batch(chance)
+    ids, texts = fresh_batch(draw)
     at = chance.randrange(len(ids))
     verb = chance.choice(VERBS)
     which = chance.choice(["ids", "documents", "metadata"])
@@ -43,7 +42,7 @@ def raise_inside(target, model, draw):
 
 def raise_in_progress(target, model, draw):
     chance = draw.chance
-    ids, texts = fresh_batch(chance)
+    ids, texts = fresh_batch(draw)
 
     def progress(done):
         raise MischiefError
@@ -58,12 +57,10 @@ def raise_in_progress(target, model, draw):
 
 
 def raise_in_verify(target, model, draw):
-    chance = draw.chance
-
     def verify(*given):
         raise MischiefError
 
-    text = some_text(chance)
+    [text] = draw.texts(1)
     try:
         target.query(text, recall=1.0, accept=verify)
         target.query_many([text], recall=1.0, accept=verify)
@@ -75,7 +72,7 @@ def raise_in_verify(target, model, draw):
 
 def give_unequal_numbers(target, model, draw):
     chance = draw.chance
-    ids, texts = fresh_batch(chance)
+    ids, texts = fresh_batch(draw)
     less, more = texts[: chance.randrange(len(ids))], [*texts, "more"]
     verb = chance.choice(VERBS)
     for documents in (less, more):
@@ -87,9 +84,9 @@ def give_unequal_numbers(target, model, draw):
 
 def give_wrong_types(target, model, draw):
     chance = draw.chance
-    ids, texts = fresh_batch(chance)
+    ids, texts = fresh_batch(draw)
     at = chance.randrange(len(ids))
-    wrong = chance.choice([1.5, object(), {"a": 1}, None, 2**64, -1])
+    wrong = chance.choice([1.5, object(), {"a": 1}, None, 2**model.options.bits, -1])
     verb = chance.choice(VERBS)
     documents = [*texts[:at], wrong, *texts[at + 1 :]]
     refused(lambda: getattr(target, verb)(ids, documents), simdb.InputError)
@@ -109,12 +106,12 @@ MISCHIEF = (
 def use_inside(database, transaction, model, draw):
     """Use the transaction inside an iterator that one of its verbs reads."""
     chance = draw.chance
-    ids, texts = fresh_batch(chance)
+    ids, texts = fresh_batch(draw)
     forbidden = {
-        "insert": lambda: transaction.insert("inside", some_text(chance)),
-        "insert_many": lambda: transaction.insert_many(["inside"], [some_text(chance)]),
-        "insert_batch": lambda: transaction.insert_batch(["inside"], [some_text(chance)]),
-        "add_if_new": lambda: transaction.add_if_new("inside", some_text(chance)),
+        "insert": lambda: transaction.insert("inside", *draw.texts(1)),
+        "insert_many": lambda: transaction.insert_many(["inside"], draw.texts(1)),
+        "insert_batch": lambda: transaction.insert_batch(["inside"], draw.texts(1)),
+        "add_if_new": lambda: transaction.add_if_new("inside", *draw.texts(1)),
         "delete_many": lambda: transaction.delete_many(model.live_ids()[:2]),
         "commit": transaction.commit,
         "abort": transaction.abort,
@@ -153,8 +150,7 @@ def use_inside(database, transaction, model, draw):
 
 def read_inside(target, model, draw):
     """Call reading verbs inside an iterator that a verb reads."""
-    chance = draw.chance
-    ids, texts = fresh_batch(chance)
+    ids, texts = fresh_batch(draw)
 
     def documents():
         for text in texts:

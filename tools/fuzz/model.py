@@ -16,6 +16,7 @@ from oracle import COSINES, ERROR_FLOAT32, ROUNDED
 
 import simdb
 from drawn import BARE, EMPTY, WEIGHTED
+from drawn_hashes import hash_of
 from simdb.sketch.winnowing import Winnower
 
 MEASURED = 1 << 16  # documents at a time, to bound memory
@@ -33,7 +34,8 @@ class Entry:
 class Model:
     """The documents of a database and the right answers of queries for them.
 
-    `rows`: int8[n, dimensions] stored weights, or the minima; `kinds`: EMPTY, BARE or WEIGHTED;
+    `rows`: int8[n, dimensions] stored weights, the minima, or the bytes of hashes, which are BARE;
+    `kinds`: EMPTY, BARE or WEIGHTED;
     `times`: seconds; `is_live`: bool[n]; `metadata` and `grains`, the hashes of the n-grams of each
     document that are chosen where they are stored, are lists.
     """
@@ -41,6 +43,8 @@ class Model:
     def __init__(self, options, tally):
         self.options, self.tally = options, tally
         self.is_minhash = isinstance(options.sketch, simdb.Minhash)
+        self.is_hashes = isinstance(options.sketch, simdb.Bits)
+        self.is_simhash = not self.is_minhash and not self.is_hashes
         self.ids, self.places, self.metadata, self.grains = [], {}, [], []
         self.bits, self.rows, self.kinds = self.sketched([])
         self.times, self.is_live = np.zeros(0, np.int64), np.zeros(0, bool)
@@ -60,6 +64,10 @@ class Model:
             made = simdb.signatures(documents, sketch)
             kinds = np.where(made.is_empty, EMPTY, WEIGHTED)
             return np.zeros(count, np.uint64), made.minima, kinds
+        if self.is_hashes:
+            content = b"".join(hash_of(each, sketch.bits) for each in documents)
+            rows = np.frombuffer(content, np.uint8).reshape(count, sketch.bits // 8)
+            return np.zeros(count, np.uint64), rows, np.full(count, BARE)
         texts = [at for at, each in enumerate(documents) if not isinstance(each, int)]
         bits = np.array([each if isinstance(each, int) else 0 for each in documents], np.uint64)
         rows, kinds = np.zeros((count, sketch.dimensions), np.int8), np.full(count, BARE)
@@ -122,6 +130,7 @@ class Model:
         return self.entry_of(int(self.bits[place]), self.rows[place], self.kinds[place])
 
     def entry_of(self, bits, row, kind):
+        bits = int.from_bytes(row.tobytes(), "big") if self.is_hashes else bits
         return Entry(None if kind == EMPTY else bits, row if kind == WEIGHTED else None)
 
     def grains_of(self, text):
@@ -152,14 +161,24 @@ class Model:
         method, recall = ask.get("search"), ask.get("recall") or self.options.recall
         if method == "exhaustive" and (self.is_minhash or ask.get("similarity") is None):
             return 1.0  # by similarity, signs are compared before weights
-        is_bound = recall == 1.0 or (method == "bphs" and ask.get("similarity") is None)
+        is_bound = recall == 1.0 or self.is_hashes
+        is_bound |= method == "bphs" and ask.get("similarity") is None
         return recall if is_bound or method not in ("bphs", "rotation", "banding") else 0.0
 
     def distances(self, entry):
         """Return the distance of an entry and every document."""
-        if not self.is_minhash:
+        if self.is_hashes:
+            own = np.frombuffer(entry.bits.to_bytes(self.rows.shape[1], "big"), np.uint8)
+            return np.bitwise_count(self.rows ^ own).sum(axis=1)
+        if self.is_simhash:
             return np.bitwise_count(self.bits ^ np.uint64(entry.bits)).astype(np.int64)
         return np.minimum((self.rows != entry.row).sum(axis=1), 255)
+
+    def distances_between(self, left, right):
+        """Return the distances of documents at some places."""
+        if self.is_hashes:
+            return np.bitwise_count(self.rows[left] ^ self.rows[right]).sum(axis=1)
+        return np.bitwise_count(self.bits[left] ^ self.bits[right])
 
     def measures(self, entry):
         """Return whether a document is compared by similarity, not by distance only."""

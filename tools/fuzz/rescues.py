@@ -35,8 +35,11 @@ def opens(path):
     return True
 
 
-def rescued(path, expected, is_old, harms_idf):
-    """Rebuild a damaged database; return how it was, and what is wrong afterwards."""
+def rescued(path, expected, document, is_old, harms_idf):
+    """Rebuild a damaged database; return how it was, and what is wrong afterwards.
+
+    `document`: one to insert.
+    """
     opened = "opened" if opens(path) else "refused to open"
     told = simdb.rebuild(path, drop_damaged=True)
     wrong = []
@@ -44,8 +47,8 @@ def rescued(path, expected, is_old, harms_idf):
         findings = list(database.check(deep=True))
         wrong += [f"still found: {each.place}: {each.message}" for each in findings]
         if not harms_idf:
-            database.insert("a new one", "red green blue")
-            database.query("red green blue")
+            database.insert("a new one", document)
+            database.query(document)
             database.delete("a new one")
     left = stored(path)
     kinds = [opened, "lost documents" if told.lost_count else "lost no document"]
@@ -85,8 +88,8 @@ def run(case):
             case.note(f"    page {page}")
             write(path, [each for each in changes if each[0] // PAGE == page])
         is_old = harm is old_page and not harms_idf
-        told = outcome_of(partial(rescued, path, known, is_old, harms_idf), HANG_SECONDS)
-        kinds, wrong = told.get()
+        given = path, known, specimen.asked[0], is_old, harms_idf
+        kinds, wrong = outcome_of(partial(rescued, *given), HANG_SECONDS).get()
         case.counts.update(kinds)
         assert wrong == []
 

@@ -16,6 +16,7 @@ import harming
 import misbehaving
 import simdb
 from drawn import Few, Many
+from drawn_hashes import FewHashes, ManyHashes, some_document
 from model import Model
 from simdb.core.memory import memory_bytes
 from simdb.database.maintenance import calibration
@@ -45,7 +46,9 @@ class Session:
         """Draw the options."""
         self.case, seed, count = case, case.seed, case.documents
         self.chance = random.Random(f"{seed} {count}")
-        self.draw = Many(self.chance, seed, count) if count else Few(self.chance)
+        draws = ManyHashes if case.kind == "hashes" else Many
+        few = FewHashes if case.kind == "hashes" else Few
+        self.draw = draws(self.chance, seed, count) if count else few(self.chance)
         self.options = self.draw.options()
         self.pricing = tables_first(not count and self.chance.random() < 0.5)
         # Sizes have draws of their own, so that the steps of a seed stay the same.
@@ -122,6 +125,10 @@ class Session:
         target, model = self.chance.choice([(self.database, self.model), *self.snapshots])
         told = verb(target, model, self.draw)
         return told if target is self.database else f"of a snapshot: {told}"
+
+    def document_of(self, id):
+        """Return a document that follows from its id."""
+        return some_document(random.Random(id), self.options)
 
     def deeds(self):
         """Return verbs that commit at most once, and so leave the state before or after them."""
@@ -233,7 +240,7 @@ class Session:
         return self.look(self.database)
 
     def rebuild(self):
-        has_weights = not self.model.is_minhash and self.options.sketch.vector_bytes
+        has_weights = self.model.is_simhash and self.options.sketch.vector_bytes
         number = self.chance.choice([None, 0, 1, 3, 16]) if has_weights else None
         assert not self.database.rebuild(polytopes=number).dropped
         self.options = self.model.options = self.database.options
@@ -296,7 +303,8 @@ class Session:
             self.database.calibrate(sample, seed=self.chance.randrange(5))
         except simdb.OptionError:
             is_given = isinstance(sample, list)
-            assert self.model.is_minhash or not (self.options.sketch.vector_bytes or is_given)
+            is_simhash = self.model.is_simhash
+            assert not is_simhash or not (self.options.sketch.vector_bytes or is_given)
         return type(sample).__name__
 
     def look_again(self):

@@ -48,6 +48,13 @@ def bits(count, seed):
     return found.tolist()
 
 
+def hashes(count, seed):
+    """Make hashes of 256 bits, some of which are near each other."""
+    found = np.random.default_rng(seed).integers(0, 256, (count, 32), np.uint8)
+    found[1::3] = found[::3][: len(found[1::3])] ^ np.uint8([1, 0, 0, 128] * 8)
+    return [bytes(row) for row in found]
+
+
 def kinds():
     """Return {name: (options, maker of documents, their number, a criterion)} of all specimens."""
     plain, tiny = simdb.Simhash(shingle=1), {"delta_documents": 30, "growth": 2}
@@ -70,8 +77,12 @@ def kinds():
     }
     clustered = simdb.Options(**tiny, keep_clusters="distance")
     many = simdb.Options(sketch=plain, features=True)
+    wide = simdb.Options(sketch=simdb.Bits(256), **tiny)
+    kept = simdb.Options(sketch=simdb.Bits(256), keep_clusters="distance", keep_times="seen")
     return made | {
         "clusters": (clustered, bits, 500, near),
+        "hashes": (wide, hashes, 300, {"distance": 31}),
+        "clusters of hashes": (kept, hashes, 300, {"distance": 31}),
         "many documents": (many, texts, 900, alike),
         "many bits": (simdb.Options(delta_documents=500), bits, 3000, near),
         "large": (simdb.Options(delta_documents=5000, growth=2), bits, 20_000, near),
