@@ -33,6 +33,7 @@ import math
 import struct
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -230,10 +231,8 @@ def unpack_block(payload: U8, place: str) -> list[tuple[int, bytes]]:
     content = payload[content_start:].tobytes()
     if offsets[-1] != len(content) or (np.diff(offsets) < 0).any():
         raise CorruptError(f"{place} has offsets that do not fit its bytes")
-    return [
-        (int(ordinal), content[offsets[at] : offsets[at + 1]])
-        for at, ordinal in enumerate(ordinals)
-    ]
+    bounds = zip(ordinals.tolist(), pairwise(offsets.tolist()), strict=True)
+    return [(ordinal, content[start:stop]) for ordinal, (start, stop) in bounds]
 
 
 def pack_block(entries: list[tuple[int, bytes]]) -> bytes:
