@@ -49,6 +49,7 @@ IMPORTERS = {
     "scrapy": ["compat"],
     "twisted": ["compat"],
     "itemadapter": ["compat"],
+    "threatexchange": ["compat"],
 }
 MODULES = sorted(
     path for path in PACKAGE.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")

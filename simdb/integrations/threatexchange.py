@@ -1,0 +1,5 @@
+"""python-threatexchange: the public address of the index of PDQ hashes."""
+
+from simdb.compat.threatexchange import PDQDatabaseIndex
+
+__all__ = ["PDQDatabaseIndex"]
