@@ -49,10 +49,37 @@ except ImportError:
             return csr_matrix(np.ones((len(texts), 384), np.float32))
 """
 IMAGES = """
+from random import Random
 from PIL import Image
-paths = ["one.png", "two.png"]
-for path, turn in zip([*paths, "photo.jpg"], (0, 90, 0)):
-    Image.linear_gradient("L").rotate(turn).save(path)
+paths = ["harbour.jpg", "bridge.jpg"]
+for seed, path in enumerate(paths, 1):
+    colours = Image.frombytes("RGB", (24, 24), Random(seed).randbytes(24 * 24 * 3))
+    colours.resize((512, 512), Image.Resampling.BICUBIC).save(path)
+with Image.open("harbour.jpg") as image:
+    image.resize((256, 256)).save("copy.jpg", quality=60)
+def film(path, left, sizes):
+    frames = [Image.effect_mandelbrot((128, 128), (left, 0, left + at, at), 60) for at in sizes]
+    frames[0].save(path, save_all=True, append_images=frames[1:])
+film("zoom.gif", -1.5, [1.2, 1.0, 0.8, 0.6, 0.4])
+film("part-of-zoom.gif", -1.5, [1.0, 0.8])
+film("shore.gif", -0.2, [1.2, 0.9, 0.6])
+try:
+    import faiss, numpy
+    from threatexchange.signal_type.pdq.pdq_index import PDQIndex
+except ImportError:
+    pass
+else:
+    entries = [(f"{at:064x}", {"bank": at}) for at in (1, 3, 7)]
+    with open("pdq.index", "wb") as file:
+        PDQIndex.build(entries).serialize(file)
+    flat = faiss.IndexBinaryFlat(256)
+    flat.add(numpy.arange(96, dtype="uint8").reshape(3, 32))
+    faiss.write_index_binary(flat, "flat.index")
+"""
+FILES = """
+import random
+draw = random.Random(1)
+files = [" ".join(str(draw.random()) for _ in range(200)).encode() for _ in range(3)]
 """
 TITLES = """
 titles = [f"box {at} of {kind} oil in a tin can" for at in range(300) for kind in ("fish", "palm")]
@@ -72,10 +99,13 @@ new_texts = texts[:3]
 NAMES = {
     "tables": STORED,
     "thresholds": TITLES + SMALL,
-    "vectors": IMAGES + VECTORS,
+    "vectors": VECTORS,
+    "images": IMAGES,
+    "tlsh": FILES,
     "nearest": STORED + "import numpy as np\nstored_labels = np.arange(100)\n",
     "from-others": OLD,
 }
+NEEDED = {"images": ["PIL", "imagehash"], "tlsh": ["tlsh"], "thresholds": ["jinja2"]}
 # tests/test_recipes.py runs forked processes, tests/integrations the service.  Spark needs Java:
 # tests/spark runs its verbs, tests/distributed what needs none.
 ELSEWHERE = {"processes", "spark"}
@@ -115,7 +145,7 @@ def test_a_job_runs_and_shows_what_it_prints(place, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_runs_with_the_names_that_its_reader_has(place, name):
-    for needed in {"vectors": ["PIL", "imagehash"], "thresholds": ["jinja2"]}.get(name, []):
+    for needed in NEEDED.get(name, []):
         pytest.importorskip(needed)
     doc_preparation.thresholds(place)
     page = Page(f"how-to/{name}.md", place)

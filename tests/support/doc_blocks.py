@@ -20,7 +20,10 @@ import simdb  # noqa: E402
 from simdb.cli.app import main  # noqa: E402
 
 # Packages that blocks use, and that are not needed to test simdb.
-OPTIONAL = {"pandas", "polars", "duckdb", "imagehash", "PIL", "fastapi", "pydantic", "sklearn"}
+OPTIONAL = {
+    "pandas", "polars", "duckdb", "imagehash", "PIL", "fastapi", "pydantic", "sklearn", "pdqhash",
+    "threatexchange", "faiss",
+}  # fmt: skip
 # Commands that a test cannot run: they install packages, serve for ever or need another machine.
 NOT_RUN = re.compile(
     r"^(pip|python3? -m (pip|venv)|\. |git|make|uvicorn|SIMDB_PATH=\S+ uvicorn|ssh)\b|https?://|s3://"
