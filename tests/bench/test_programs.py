@@ -26,11 +26,15 @@ SIZES = {
     "order": ["CORPORA --hashes 12 --halves 1 --pairs 30 --least 3"],
     "matches": ["-n 40"],
     "blocks": ["-n 300 5k --sizes 64 1024 --queries 50 --flags="],
+    "hashes": [
+        "--documents 2k --kind constant --queries 300 --batches 16 --peers",
+        "--documents 500 --bits 128 --exact 500",
+    ],
     "edits": ["--images 3"],
     "large": ["--documents 3k --noise .12 --tables psm psm-2 bphs4 --batches 16 --queries 200"],
 }
 # Many processes or many databases; `.ci/run` leaves them to `make test-all`.
-DEAR = ("speed", "job", "recall", "matches")
+DEAR = ("speed", "job", "recall", "matches", "hashes")
 
 
 @pytest.fixture(scope="module")

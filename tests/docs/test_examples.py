@@ -12,6 +12,7 @@ PROGRAMS = {
     "crawler": (["pages.simdb"], "skipped http://mirror.example/bread - like http://penby.example"),
     "nearest": (["copy a database while others write"], "copy       copy a database"),
     "workers": (["claims.simdb"], "600 offered, 200 new, 200 stored\n"),
+    "photos": ([], "like the copy of photo 7: [7]\n"),
     "embeddings": (
         [],
         "50 groups; the first: [0, 2000]\nlike a new copy of document 7: [7, 2007]\n",
