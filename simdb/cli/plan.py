@@ -61,7 +61,7 @@ class CreatedOptions(TableOptions):
     similarity: float | None = None
     distance: int | None = None
     recall: float | None = None
-    header_offset: int = OPTIONS.header_offset
+    header_offset: int | None = None
     keep_clusters: ClustersName = OPTIONS.keep_clusters
     keep_times: TimesName = OPTIONS.keep_times
     passages: bool = OPTIONS.passages

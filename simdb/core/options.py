@@ -48,7 +48,7 @@ METHODS = (AUTO, EXHAUSTIVE, BPHS, *PROBING_METHODS, POLYTOPE, ROTATION)
 MINHASH_METHODS = (AUTO, EXHAUSTIVE, BANDING)
 VECTOR_LENGTH_MAX = 2**31 - 1
 # At -4, headers take less than a quarter of a byte a document and point at 16 to 32 entries.
-HEADER_OFFSET_LEAST = -4
+HEADER_OFFSET_LEAST, USUAL_HEADER_OFFSET = -4, -1
 TABLES_MAX = 64  # C(8, 4) = 70 is already past any use
 POLYTOPES_MAX = 16
 USUAL_POLYTOPES = 4
@@ -339,8 +339,8 @@ class Options:
     `growth`: a run is merged into the run before it unless that run is at least `growth` times
     larger.  A larger `growth` means fewer runs (faster queries) and more rewriting.
     `header_offset`, -4 to 0: the directory of n documents has headers of floor(log2 n) +
-    `header_offset` bits.  One more bit doubles its memory, 4 bytes a header, and halves the entries
-    that a look-up compares.
+    `header_offset` bits; -4 in a database of one table of fingerprints, -1 in others.  One more bit
+    doubles its memory, 4 bytes a header, and halves the entries that a look-up compares.
     `keep_clusters`: "distance" (only with fingerprints) or "similarity".  Every commit then keeps
     the connected clusters under the default of that name up to date, for `cluster` and
     `find_clusters`.
@@ -366,7 +366,7 @@ class Options:
     recall: float = _OF_SKETCH
     delta_documents: int = 4096
     growth: int = 3
-    header_offset: int = -1
+    header_offset: int = _OF_SKETCH
     keep_clusters: ClustersName = "none"
     keep_times: TimesName = "none"
     passages: bool = False
@@ -393,6 +393,7 @@ class Options:
         share("recall", self.recall)
         whole("delta_documents", self.delta_documents, 1, 2**20)
         whole("growth", self.growth, 2, 1000)
+        self._set_default("header_offset", self.usual_header_offset)
         whole("header_offset", self.header_offset, HEADER_OFFSET_LEAST, 0)
         if self.passages:
             self._check_passages()
@@ -461,6 +462,12 @@ class Options:
         has_weights = self.sketch.vector_bytes and self.polytopes != 0
         is_asked = self.keep_clusters == BY_DISTANCE
         return WEIGHTED_BLOCKS if has_weights and not is_asked else USUAL_BLOCKS
+
+    @property
+    def usual_header_offset(self) -> int:
+        """The width of directories if none is given: the entries of one table are compared fast."""
+        is_one = not self.is_minhash and not self.is_wide and self.table_count == 1
+        return HEADER_OFFSET_LEAST if is_one else USUAL_HEADER_OFFSET
 
     @property
     def polytope_count(self) -> int:

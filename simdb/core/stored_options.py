@@ -167,13 +167,16 @@ def differences(stored: Options, wanted: Options) -> list[str]:
     """Name each option in which `wanted` differs from `stored`, with both values.
 
     A sketch without an IDF table means the stored table, and numbers of tables that are None the
-    stored numbers.  The usual blocks mean the stored ones, if those are usual in any database.
+    stored numbers.  The usual blocks mean the stored ones, if those are usual in any database, and
+    so do the usual header bits.
     """
     is_alike = type(stored.sketch) is type(wanted.sketch)
     olds, news = (_named(each, has_parts=is_alike) for each in (stored, wanted))
     olds["polytopes"] = olds["polytopes"] or 0
     if wanted.blocks == wanted.usual_blocks and stored.blocks in (USUAL_BLOCKS, WEIGHTED_BLOCKS):
         del news["blocks"]
+    if wanted.header_offset == wanted.usual_header_offset:
+        del news["header_offset"]
     return [
         f"{name} is {olds[name]!r}, not {new!r}"
         for name, new in news.items()

@@ -65,3 +65,21 @@ def test_impossible_hashes_are_refused(given, words):
 def test_options_of_texts_and_weights_are_refused(given, words):
     with pytest.raises(simdb.OptionError, match=words):
         Options(sketch=Bits(256), **given)
+
+
+def test_one_table_of_fingerprints_has_few_header_bits_if_none_are_given():
+    bits_only = simdb.Simhash(store_volatility=False)
+
+    assert Options().header_offset == Options(sketch=bits_only, blocks=1).header_offset == -4
+    assert Options(sketch=bits_only).header_offset == -1
+    assert Options(sketch=Bits(32), blocks=1).header_offset == -1
+    assert Options(sketch=simdb.Minhash()).header_offset == -1
+
+
+def test_a_database_with_other_header_bits_is_opened_with_the_usual_ones(tmp_path):
+    simdb.open(tmp_path / "x", "x", options=Options(header_offset=-1)).close()
+
+    with simdb.open(tmp_path / "x", "w", options=Options()) as database:
+        assert database.options.header_offset == -1
+    with pytest.raises(simdb.OptionError, match="header_offset is -1, not -2"):
+        simdb.open(tmp_path / "x", "w", options=Options(header_offset=-2))

@@ -24,7 +24,7 @@ import numpy as np
 from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED, Fingerprint, Sketches
 from simdb.core.dtypes import F32, I64, U8, U32, U64, Bools
-from simdb.core.options import Options
+from simdb.core.options import USUAL_HEADER_OFFSET, Options
 from simdb.core.threads import mapped
 from simdb.core.vector_form import corrected, corrected_one, unpack
 from simdb.database import state
@@ -459,7 +459,7 @@ class CutTables:
     def _made(self, run: Run, state: SourcedView) -> list[Table]:
         parts = [run.searchable(number, state.source) for number in range(run.segment_count)]
         words, ordinals = (np.concatenate([part[at] for part in parts]) for at in (0, 1))
-        width, found = header_bits(len(words), state.source.header_offset), []
+        width, found = header_bits(len(words), USUAL_HEADER_OFFSET), []
         for mask in self._masks:
             keys = np.empty_like(words)
             kernel.permute(words, mask, keys)
