@@ -1,10 +1,13 @@
 """The code of README.md, of crawlers and of several processes, run: it does what they say."""
 
+import random
 import re
 import sys
 import time
 from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 import simdb
 from simdb.database.state import staged
@@ -42,6 +45,26 @@ def test_forked_workers_find_what_is_new(tmp_path, monkeypatch):
 
     module.database.close()
     assert module.new == [False, True, True]
+
+
+def test_digests_of_tlsh_differ_in_no_more_bits_than_tlsh_counts():
+    tlsh = pytest.importorskip("tlsh", reason="needs pip install py-tlsh")
+    recipe = (PAGES / "tlsh.md").read_text(encoding="utf-8")
+    names = {}
+    exec(re.search("(def gray.*?\n)\n\n", recipe, re.DOTALL)[1], names)
+    draw = random.Random(1)
+
+    wrong = []
+    for changes in range(200):
+        left = right = draw.getrandbits(280)
+        for bit in draw.choices(range(256), k=changes):
+            right ^= 1 << bit
+        left, right = (f"T1{each:070X}" for each in (left, right))
+        bits = (names["gray"](left) ^ names["gray"](right)).bit_count()
+        if not bits <= tlsh.diff(left, right) <= 6 * bits:
+            wrong.append((left, right))
+
+    assert wrong == []
 
 
 def test_the_filter_of_a_crawler_keeps_each_page_once(open_database):

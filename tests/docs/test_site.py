@@ -63,6 +63,10 @@ def film(path, left, sizes):
 film("zoom.gif", -1.5, [1.2, 1.0, 0.8, 0.6, 0.4])
 film("part-of-zoom.gif", -1.5, [1.0, 0.8])
 film("shore.gif", -0.2, [1.2, 0.9, 0.6])
+hashes = [Random(seed).getrandbits(256) for seed in range(3)]
+with open("hashes.jsonl", "w") as file:
+    for name, value in zip("abcd", [*hashes, hashes[1] ^ 7]):
+        print(f'{{"id": "{name}.jpg", "pdq": "{value:064x}"}}', file=file)
 try:
     import faiss, numpy
     from threatexchange.signal_type.pdq.pdq_index import PDQIndex
