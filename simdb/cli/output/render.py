@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 # Where a command keeps whether it was given --json, its options, and all words given.
 JSON, OWN, GIVEN = (f"{__name__}.{each}" for each in ("json", "own", "given"))
-# Where a command keeps whether it was given --json, its options, and all words given.
-JSON, OWN, GIVEN = (f"{__name__}.{each}" for each in ("json", "own", "given"))
-# Where a command keeps whether it was given --json, its options, and all words given.
-JSON, OWN, GIVEN = (f"{__name__}.{each}" for each in ("json", "own", "given"))
 FINDINGS = 1  # input that was skipped, or findings where they count
 WRONG_USE = 2
 DATABASE_ERROR = 3
