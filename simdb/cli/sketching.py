@@ -127,7 +127,7 @@ def fingerprint(
         sketcher = database.sketcher
         if not isinstance(sketcher, Sketcher):
             raise simdb.OptionError(
-                "fingerprint does not work with MinHash signatures; use explain or query"
+                "fingerprint works only with fingerprints of texts; use explain or query"
             )
         intake = Intake(found, progress)
         rows = _fingerprint_rows(intake, sketcher, bits=bits, errors=inputs.errors)

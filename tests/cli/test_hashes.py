@@ -295,6 +295,18 @@ def test_a_plan_needs_no_database(stored):
     assert (small["method"], large["method"]) == ("exhaustive", "bphs")
     assert (small["recall"], large["recall"]) == (1.0, 1.0)
     assert (small["distance"], large["distance"]) == (NEAR, NEAR)
+    assert small["sketching"] == "documents are hashes already"
+
+
+def test_a_page_says_that_documents_are_hashes(stored):
+    pytest.importorskip("jinja2")
+
+    ran = stored("report", "db", "-o", "page.html")
+
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert (ran.code, ran.error) == (0, None), ran.notes
+    assert "Documents are hashes of 256 bits." in page
+    assert "documents match with up to 31 differing bits, and a search finds 100%" in page
 
 
 BAD = {
@@ -364,6 +376,8 @@ WRONG = {
     "base64": (("insert", "words", "in.jsonl", "--base64"), "give --bits N, too"),
     "null": (("insert", "db", "in.jsonl", "--on-null", "keep"), "use drop or error"),
     "stored texts": (("clusters", "db", "--texts", "in.jsonl"), "hashes have none"),
+    "idf": (("idf", "in.jsonl", "--text-field", "pdq", "--db", "db"), "db has hashes; an IDF"),
+    "fingerprint": (("fingerprint", "--db", "db", "--text", "00"), "only with fingerprints of"),
     "distance": (("query", "db", "00" * 32, "--distance", 257), "0 to 256"),
 }  # fmt: skip
 

@@ -178,7 +178,7 @@ REST = {
     "calibrate mh": "calibrate works only with fingerprints",
     "fingerprint": "fingerprint needs either SOURCE... or --text",
     "fingerprint --text fox --db db --seed 8": "db was created with --seed 0, not 8",
-    "fingerprint --text fox --db mh": "fingerprint does not work with MinHash signatures",
+    "fingerprint --text fox --db mh": "fingerprint works only with fingerprints of texts",
     "idf a.jsonl --db db": "takes no idf",
     "idf a.jsonl --db weighed --shingle 2": "--shingle 3, not 2",
     "tune empty.jsonl": "there are no texts; tune needs some texts",

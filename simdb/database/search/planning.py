@@ -182,7 +182,9 @@ def _smallest(plan: Plan, problem: Problem[Any], options: Options, scale: Scale)
 
 
 def _sketching(options: Options) -> str:
-    """Return in words whether the kernel or Python makes sketches of texts."""
+    """Return in words whether the kernel or Python makes sketches of texts, if there are texts."""
+    if options.is_hashes:
+        return "documents are hashes already"
     words = f"texts become {kind_of(settled(options)).stores} in the kernel"
     steps = [STEPS_IN_WORDS[name] for name in options.sketch.python_steps]
     return f"{words}, but slowly in Python: {', '.join(steps)}" if steps else words

@@ -36,6 +36,8 @@ def fit_own_idf(
     If the table cannot be set, no document is read.
     """
     sketch = store.options.sketch
+    if store.options.is_hashes:
+        raise OptionError(f"{store.environment.path} has hashes; an IDF table needs texts")
     if not sketch.uses_idf:
         raise OptionError(
             f"weighting={sketch.weighting!r} takes no idf table; create the database with 'tf-idf'"

@@ -495,8 +495,9 @@ def _stop(limits: Limits, pairs: int, seconds: float) -> str:
 
 def options_in_words(options: Options) -> tuple[str, ...]:
     """Return the options of a database as sentences."""
-    sketch = options.sketch
-    return (_pipeline(sketch), _sketch(options), _searching(options))
+    if options.is_hashes:
+        return (f"Documents are hashes of {options.bits} bits.", _searching(options))
+    return (_pipeline(options.sketch), _sketch(options), _searching(options))
 
 
 def threshold_in_words(threshold: Question, *, is_minhash: bool) -> str:
@@ -584,7 +585,7 @@ def _searching(options: Options) -> str:
     if options.is_minhash:
         return f"By default, documents match {similarity}, and {recall}."
     distance = f"up to {options.distance} differing bits"
-    if not options.sketch.vector_bytes:
+    if options.is_hashes or not options.sketch.vector_bytes:
         return f"By default, documents match with {distance}, and {recall}."
     return (
         f"By default, documents with weights match {similarity}, ready fingerprints with"
