@@ -152,22 +152,38 @@ def last_number(environment: Any) -> int:
     return int(environment.info()["last_txnid"])
 
 
+def finish_commit(environment: Any) -> None:
+    """Let LMDB enter the last commit in its reader table if the writer was killed before it could.
+
+    LMDB does so when it finds that the holder of its write lock has died.
+    """
+    environment.begin(write=True).abort()
+
+
 def check_number(
     environment: Any, path: str, reading: Callable[[], AbstractContextManager[Any]]
 ) -> None:
     """Raise ReplacedError unless reader table and data file are at the same transaction number.
 
-    `reading` opens a read transaction for a `with` statement.
+    `reading` opens a read transaction for a `with` statement.  A writer that was killed within its
+    commit leaves the table one behind, until somebody writes; until then nobody reads that commit.
     """
     again = pauses(COMPARED_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
+    was_finished = False
     while True:
         written = last_number(environment)
         with reading() as transaction:
             number = transaction.id()
         if number == written:
             return
-        if not next(again, False):
+        if next(again, False):
+            continue
+        if number + 1 != written or was_finished:
             break
+        if environment.flags()["readonly"]:
+            return
+        finish_commit(environment)
+        was_finished = True
     raise ReplacedError(
         f"{os.path.join(path, DATA_FILE)} is at transaction {written}, but other processes that"
         f" have the database open are at {number}: the file was overwritten while it was open. "
@@ -290,6 +306,10 @@ class Environment:
             right.take(timeout)
         self._right = weakref.ref(right)
         self.check_writable()
+        with self.reading() as transaction:
+            number = transaction.id()
+        if number + 1 == last_number(self._lmdb):
+            finish_commit(self._lmdb)
         return right
 
     def write(self, change: Callable[[Any], Result], *, base: int | None = None) -> Result:
