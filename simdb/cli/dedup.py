@@ -17,14 +17,21 @@ from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake, KeptOutput, is_default
 from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.option_groups import (
+    DocumentOptions,
     ListingOptions,
-    ReadingOptions,
     SearchOptions,
     given_memory,
     given_search,
     with_nulls,
 )
-from simdb.cli.options.sketch_options import Given, SketchOptions, allowed, check_given, make_sketch
+from simdb.cli.options.sketch_options import (
+    BITS,
+    Given,
+    SketchOptions,
+    allowed,
+    check_given,
+    make_sketch,
+)
 from simdb.cli.options.texts import (
     Beginnings,
     Shown,
@@ -46,8 +53,8 @@ from simdb.core.memory import check_memory
 from simdb.core.options import SEEN
 from simdb.core.text_sketch import UNITS as TOKEN_UNITS
 from simdb.core.threads import thread_count
-from simdb.database import STAR
-from simdb.sketch import AnySketcher
+from simdb.database import ESTIMATE, STAR
+from simdb.sketch import AnySketcher, HashSketcher
 from simdb.storage import is_database
 
 FLAT_COLUMNS = ("representative", "size", "id", "distance", "similarity")
@@ -144,15 +151,27 @@ class DuplicateOptions(SearchOptions):
     memory: str | None = None
     min_words: Positive | None = None
 
-    def question(self) -> jobs.DedupQuestion:
-        """Return when documents match, and how they are compared."""
+    def question(self, *, has_hashes: bool) -> jobs.DedupQuestion:
+        """Return when documents match, and how they are compared; OptionError for wrong values.
+
+        `has_hashes`: they are hashes, which have no texts that could decide.
+        """
+        by_size = self.keep if self.keep in keeping.BY_SIZE else None
+        named = {
+            "--verify": self.verify, "--similarity": self.similarity, "--texts": self.texts,
+            f"--keep {self.keep}": by_size,
+        }  # fmt: skip
+        for name, value in named.items():
+            if has_hashes and value is not None:
+                raise OptionError(f"{name} works only with texts; hashes match by --distance")
         memory = given_memory(self.memory)
         check_memory("--memory", memory)
         if self.max_share is not None:
             share("--max-share", self.max_share)
         return jobs.DedupQuestion(
-            self.similarity, self.distance, self.recall, self.verify, self.policy, self.max_share,
-            threads=thread_count(), search=given_search(self.search), memory=memory,
+            self.similarity, self.distance, self.recall, ESTIMATE if has_hashes else self.verify,
+            self.policy, self.max_share, threads=thread_count(), search=given_search(self.search),
+            memory=memory,
         )  # fmt: skip
 
     def check(self, db: str | None, against: Sequence[str], run: str | None) -> None:
@@ -244,13 +263,13 @@ def dedup(
     duplicates: DuplicateOptions,
     results: ResultOptions,
     listing: ListingOptions,
-    inputs: ReadingOptions,
+    inputs: DocumentOptions,
     allow: list[str] | None = None,
 ) -> None:
     """Find near-duplicate documents in files, folders and records."""
-    sketch = chosen.given()
+    sketch = chosen.given(inputs.bits)
     allow, has_database = allowed(sketch, allow), store.db is not None
-    given = _checked(sources, sketch, store, duplicates, results, inputs.reading())
+    given = _checked(sources, sketch, store, duplicates, results, inputs)
     with (
         files.Outputs() as outputs,
         Progress("reading", is_quiet=listing.quiet) as progress,
@@ -259,7 +278,7 @@ def dedup(
         results.beginnings(store.db) as beginnings,
         files.Origins() as origins,
         ExitStack() as held,
-        _opened_against(given, progress, allow) as (reference, other),
+        _opened_against(given, sketch, progress, allow) as (reference, other),
     ):
         reading, has_parts = replace(given.reading, origins=origins), given.unit != jobs.DOCUMENT
         own = given.own_files
@@ -318,14 +337,15 @@ def _checked(
     store: StoreOptions,
     given: DuplicateOptions,
     results: ResultOptions,
-    reading: files.SourceOptions,
+    inputs: DocumentOptions,
 ) -> GivenRun:
     """Return what the options say; OptionError or InputError for what cannot be done."""
+    reading = inputs.reading(store.db, *(given.against or []))
     sources, against = files.expanded(sources), files.expanded(given.against or [])
     databases = list(filter(is_database, against))
     read = [*sources, *(each for each in against if each not in databases), *(given.texts or [])]
     files.check_sources(read, reading)
-    question = given.question()
+    question = given.question(has_hashes=reading.digits != "")
     given.check(store.db, against, store.run)
     if len(against) != 1 or not databases:
         files.check_apart(sources, against)
@@ -335,6 +355,8 @@ def _checked(
         in_place=results.in_place,
     )  # fmt: skip
     unit = taken_unit(sketch)
+    if reading.digits and unit != jobs.DOCUMENT:
+        raise OptionError("--unit drops parts of texts, and hashes have none; leave it out")
     min_words = given.least_words(unit, question, store.db)
     store.check()
     groups_form = results.check(unit)
@@ -418,7 +440,7 @@ def _check_parts(reading: files.SourceOptions, kept: KeptOutput) -> None:
 
 @contextmanager
 def _opened_against(
-    given: GivenRun, progress: Progress, allow: Collection[str]
+    given: GivenRun, sketch: Given, progress: Progress, allow: Collection[str]
 ) -> Iterator[tuple[jobs.Reference | None, Intake | None]]:
     """Yield what --against names, open until the input is compared, and how files are read."""
     against, reading = given.against, given.reading
@@ -430,13 +452,18 @@ def _opened_against(
     else:
         origins = files.Origins()
         own = replace(
-            reading, has_lines=False, has_paths=False, fields=(), on_null=KEEP,
+            reading, has_lines=False, has_paths=False, fields=(),
+            on_null="" if reading.digits else KEEP,
             given=tuple({reading.text_field} & {*reading.given}), origins=origins,
         )  # fmt: skip
         intake = Intake(files.read_sources(against, own, excluded=given.own_files), progress)
 
         def batches() -> Iterator[files.Batch]:
-            yield from intake.batches(None)
+            found = intake.batches(None)
+            if BITS in sketch:
+                hashes = HashSketcher(simdb.Bits(sketch[BITS]))
+                found = intake.readable(found, hashes, own.on_error)
+            yield from found
             files.AMOUNT.begin()  # of what is read next
 
         expected = files.AMOUNT.expected_documents(against)
@@ -481,7 +508,8 @@ def _batches(
     """Return the documents, without those that a function of the sketch refuses."""
     notes_short = not has_parts and is_default(options, given.similarity, given.distance)
     batches = intake.batches(options.sketch, notes_short=notes_short)
-    if options.sketch.tokeniser and sketcher is not None:  # a function that can refuse any text
+    # A function can refuse any text, and a text can be no hash.
+    if (options.sketch.tokeniser or options.is_hashes) and sketcher is not None:
         return intake.readable(batches, sketcher, reading.on_error)
     return batches
 
@@ -517,7 +545,8 @@ def _notes(outcome: jobs.Outcome, keep: str, documents: int) -> Iterator[str | N
         yield (
             f"{outcome.duplicates:,} of {quantity(documents, 'document')} are near-duplicates of"
             " others; if these are more than you expect, a higher --similarity or a longer"
-            " --shingle tells more documents apart, and --max-share ends such a run"
+            " --shingle (of hashes, a smaller --distance) tells more documents apart, and"
+            " --max-share ends such a run"
         )
 
 

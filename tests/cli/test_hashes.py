@@ -48,9 +48,23 @@ def near_pairs(hashes, distance):
     return found
 
 
+def kept_first(hashes, distance, others=()):
+    """Return the ids that stay if each hash goes that is near one of the others or that stays."""
+    kept, staying = [], list(others)
+    for number, one in enumerate(hashes):
+        if all((one ^ each).bit_count() > distance for each in staying):
+            kept.append(f"photo {number}")
+            staying.append(one)
+    return kept
+
+
 def pairs_in(ran):
     assert (ran.code, ran.error) == (0, None), ran.notes
     return {(row["left"], row["right"]): row["distance"] for row in ran.rows}
+
+
+def ids_in_lines(name):
+    return [json.loads(line)["id"] for line in Path(name).read_text().splitlines()]
 
 
 def write_records(name, hashes, ids=IDS, field="pdq"):
@@ -309,6 +323,93 @@ def test_a_page_says_that_documents_are_hashes(stored):
     assert "documents match with up to 31 differing bits, and a search finds 100%" in page
 
 
+KEPT = kept_first(HASHES, NEAR)
+DEDUP = ("dedup", "--bits", BITS, "--text-field", "pdq")
+
+
+def test_dedup_keeps_the_first_of_what_is_near(simdb_run, records):
+    ran = simdb_run(*DEDUP, "--id-field", "id", "in.jsonl", "-o", "kept.jsonl")
+
+    assert (ran.code, ran.error) == (0, None), ran.notes
+    assert ids_in_lines("kept.jsonl") == KEPT
+    assert f"{COUNT} documents" in ran.notes
+    for row in ran.rows:
+        one = HASHES[IDS.index(row["representative"])]
+        for each in row["duplicates"]:
+            other = HASHES[IDS.index(each["id"])]
+            assert each["distance"] == (one ^ other).bit_count() <= NEAR
+            assert each["similarity"] is None
+
+
+@over("distance", (0, 3, 120))
+def test_dedup_takes_another_distance(distance, simdb_run, records):
+    ran = simdb_run(*DEDUP, "in.jsonl", "--distance", distance, "-o", "kept.jsonl")
+
+    assert (ran.code, ran.error) == (0, None), ran.notes
+    kept = kept_first(HASHES, distance)
+    assert ids_in_lines("kept.jsonl") == kept
+    Path("kept.jsonl").unlink()
+
+
+@over("name", FORMS)
+def test_dedup_reads_each_form_and_writes_the_rows_as_they_were(name, simdb_run):
+    write, options = FORMS[name]
+    write(name)
+    kept = f"kept of {name}"
+
+    ran = simdb_run(*DEDUP, name, *options, "-o", kept)
+
+    assert (ran.code, ran.error) == (0, None), ran.notes
+    simdb_run("insert", f"{name}.db", kept, "--bits", BITS, "--text-field", "pdq", *options)
+    with simdb.open(f"{name}.db", "r") as database:
+        assert {id: bytes(database[id].fingerprint) for id in IDS if id in database} == {
+            id: BYTES[IDS.index(id)] for id in KEPT
+        }
+
+
+def test_dedup_with_a_database_keeps_what_is_new(simdb_run):
+    half = COUNT // 2
+    old, new = (range(half), range(half, COUNT))
+    for name, rows in (("old.jsonl", old), ("new.jsonl", new)):
+        coded = [base64.b64encode(BYTES[at]).decode() for at in rows]
+        write_records(name, coded, ids=[IDS[at] for at in rows])
+
+    first = simdb_run(*DEDUP, "--base64", "old.jsonl", "--db", "db", "-o", "kept old.jsonl")
+    again = simdb_run(*DEDUP, "--base64", "old.jsonl", "--db", "db", "-o", "again.jsonl")
+    later = simdb_run(
+        "dedup", "--base64", "--text-field", "pdq", "new.jsonl", "--db", "db", "-o", "kept.jsonl"
+    )
+
+    assert [first.code, again.code, later.code] == [0, 0, 0], later.notes
+    assert ids_in_lines("kept old.jsonl") == ids_in_lines("again.jsonl")
+    assert ids_in_lines("kept old.jsonl") + ids_in_lines("kept.jsonl") == KEPT
+    for row in later.rows:
+        left, right = (HASHES[IDS.index(row[name])] for name in ("id", "match"))
+        assert row["distance"] == (left ^ right).bit_count() <= NEAR
+    with simdb.open("db", "r") as database:
+        assert [bytes(database[id].fingerprint) for id in KEPT] == [
+            BYTES[IDS.index(id)] for id in KEPT
+        ]
+
+
+def test_dedup_against_files_or_a_database_leaves_out_what_they_have(simdb_run, records):
+    some = [HASHES[at] ^ 1 for at in (0, 4, 9)]
+    values = [*(f"{each:064x}" for each in some), "00", None]
+    write_records("other.jsonl", values, ids=["x", "y", "z", "bad", "null"])
+    expected = kept_first(HASHES, NEAR, some)
+    simdb_run("insert", "db", "other.jsonl", "--bits", BITS, "--text-field", "pdq")
+
+    of_files = simdb_run(*DEDUP, "in.jsonl", "--against", "other.jsonl", "-o", "a.jsonl")
+    of_database = simdb_run(
+        "dedup", "--text-field", "pdq", "in.jsonl", "--against", "db", "-o", "b.jsonl"
+    )
+
+    assert (of_files.code, of_database.code) == (1, 0), of_files.notes
+    assert "other.jsonl:4: hexadecimal text of 2 digits" in of_files.notes
+    assert "other.jsonl:5: the field 'pdq' holds null" in of_files.notes
+    assert ids_in_lines("a.jsonl") == ids_in_lines("b.jsonl") == expected
+
+
 BAD = {
     "short": ("0" * 63, "63 digits"),
     "word": ("x" * 64, "'x'"),
@@ -317,14 +418,16 @@ BAD = {
 }
 
 
-@over("command", ("insert", "lookup"))
+@over("command", ("insert", "lookup", "dedup"))
 def test_what_is_no_hash_is_named_and_counted_and_the_rest_is_done(command, stored):
     rows = [{"id": id, "pdq": value} for id, (value, _) in BAD.items()]
     rows.insert(2, {"id": "good", "pdq": BYTES[0].hex()})
     Path("bad.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
-    ran = stored(command, "db", "bad.jsonl", "--text-field", "pdq")
-    raised = stored(command, "db", "bad.jsonl", "--text-field", "pdq", "--on-error", "raise")
+    asked = (command, "db", "bad.jsonl", "--text-field", "pdq")
+    if command == "dedup":
+        asked = ("dedup", "bad.jsonl", "--against", "db", "--text-field", "pdq")
+    ran, raised = stored(*asked), stored(*asked, "--on-error", "raise")
 
     places = {id: at for at, id in enumerate(("short", "word", "good", "number", "null"), 1)}
     assert ran.code == 1, ran.notes
@@ -335,8 +438,10 @@ def test_what_is_no_hash_is_named_and_counted_and_the_rest_is_done(command, stor
         assert reason in line
     if command == "insert":
         assert ran.rows == [{"inserted": 1, "skipped": len(BAD), "stored": COUNT + 1}]
-    else:
+    elif command == "lookup":
         assert [row["match"] for row in ran.rows] == ["photo 0"]
+    else:
+        assert [row["representative"] for row in ran.rows] == ["photo 0"]
     assert raised.code == 2
     assert "bad.jsonl:" in raised.notes
     assert raised.output == ""
@@ -358,7 +463,7 @@ WRONG = {
     "unit": (("create", "new", "--bits", BITS, "--unit", "characters"), "--unit says how texts"),
     "preset": (("create", "new", "--bits", BITS, "--preset", "moz"), "--preset says how texts"),
     "weight": (
-        ("create", "new", "--bits", BITS, "--html-weight", "title=3"),
+        ("dedup", "in.jsonl", "--bits", BITS, "--html-weight", "title=3"),
         "--html-weight says how texts",
     ),
     "minhash": (("plan", "--documents", 9, "--bits", BITS, "--minhash"), "--minhash says"),
@@ -376,6 +481,11 @@ WRONG = {
     "base64": (("insert", "words", "in.jsonl", "--base64"), "give --bits N, too"),
     "null": (("insert", "db", "in.jsonl", "--on-null", "keep"), "use drop or error"),
     "stored texts": (("clusters", "db", "--texts", "in.jsonl"), "hashes have none"),
+    "verify": ((*DEDUP, "in.jsonl", "--verify", "exact"), "--verify works only with texts"),
+    "least": ((*DEDUP, "in.jsonl", "--similarity", 0.9), "--similarity works only with texts"),
+    "longest": ((*DEDUP, "in.jsonl", "--keep", "longest"), "--keep longest works only with"),
+    "parts": (("dedup", "in.jsonl", "--db", "db", "--unit", "line"), "--unit drops parts of texts"),
+    "kept nulls": ((*DEDUP, "in.jsonl", "--on-null", "keep"), "use drop or error"),
     "idf": (("idf", "in.jsonl", "--text-field", "pdq", "--db", "db"), "db has hashes; an IDF"),
     "fingerprint": (("fingerprint", "--db", "db", "--text", "00"), "only with fingerprints of"),
     "distance": (("query", "db", "00" * 32, "--distance", 257), "0 to 256"),
