@@ -24,9 +24,9 @@ from simdb.core.checks import share
 from simdb.core.choices import ErrorsName
 from simdb.core.clusters import Clusters
 from simdb.core.documents import differing, estimates
-from simdb.core.dtypes import F32, I64, U8, U32, U64, Bools
+from simdb.core.dtypes import F32, I64, U8, U32, U64, Array, Bools
 from simdb.core.matches import Verification
-from simdb.core.options import Minhash, Options
+from simdb.core.options import Bits, Minhash, Options
 from simdb.core.progress import Report
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import mapped
@@ -202,13 +202,16 @@ class ByEstimates:
         return corrected(every.between(left, right))
 
 
-def apart(sketch: TextSketch, bits: U64, vectors: U8, left: I64, right: I64) -> U8:
-    """Return the distances of documents, as a database measures them: uint8[n].
+def apart(sketch: TextSketch, bits: U64, vectors: U8, left: I64, right: I64) -> Array:
+    """Return the distances of documents, as a database measures them: uint8[n], or uint16[n].
 
     `bits` and `vectors`: the sketches of all documents; `left` and `right`: positions of some.
     """
     if isinstance(sketch, Minhash):
         return differing(_agreeing(sketch, vectors, left, right), sketch)
+    if isinstance(sketch, Bits) and sketch.vector_bytes:
+        every = kernel.Vectors(vectors.shape[1], [(0, vectors)])
+        return every.differing_between(left.astype(np.uint32), right.astype(np.uint32))
     return np.asarray(np.bitwise_count(bits[left] ^ bits[right]), np.uint8)
 
 
