@@ -17,7 +17,6 @@ from simdb.cli.options.option_groups import (
     given_condition,
     given_ids,
 )
-from simdb.cli.options.sketch_options import SketchOptions, check_given
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.core.choices import ErrorsName, FormatName
 from simdb.core.decoding import known_encoding
@@ -100,15 +99,16 @@ def query(
     inputs = DocumentOptions(
         bits=bits, base64=base64, int_ids=int_ids, format=format, encoding=encoding, errors=errors
     )
-    reading = inputs.reading(db)
     with open_either(db, allow or []) as database, ExitStack() as held:
         sketch, texts = database.options.sketch, None
-        check_given(SketchOptions().given(bits), sketch, db)
         if asked.texts is not None:
             stored = options.texts.stored_texts(asked.texts, inputs, sketch)
             texts = held.enter_context(stored)
-        if reading.digits and isinstance(document, str):
-            document = reading.read_as(document.strip())
+        if database.options.is_hashes or bits is not None or base64:
+            ways, reading = options.sketch_options, inputs.reading(db)
+            ways.check_given(ways.SketchOptions().given(bits), sketch, db)
+            if isinstance(document, str):
+                document = reading.read_as(document.strip())
         elif isinstance(document, str):
             print_note(markup_hint(document, file or "the text", sketch))
         known = None if texts is None else texts.texts

@@ -6,7 +6,7 @@ it holds for a kind of documents that all are.  Costs are seconds of one core wi
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simdb.core.bits import FINGERPRINT_BITS
@@ -14,17 +14,13 @@ from simdb.core.errors import OptionError
 from simdb.core.options import BANDING, EXHAUSTIVE
 from simdb.core.reports import Plan
 from simdb.plan.problem import (
-    ALL_IN_MEMORY,
-    HEADER_BYTES,
-    KEY_BYTES,
-    ORDINAL_BYTES,
     Criterion,
-    Paging,
     Problem,
+    TablePopulation,
 )
 
 if TYPE_CHECKING:
-    from simdb.plan.banding import Bands
+    from simdb.plan.banding import Bands  # noqa: F401 - in a base class
 
 METHODS = (BANDING, EXHAUSTIVE)
 LOOKUP_SECONDS = 90e-9  # one band of one query
@@ -34,31 +30,8 @@ SORTED_SECONDS = 20e-9  # sorting one document into a table and finding its grou
 
 
 @dataclass(frozen=True, slots=True)
-class BandedPopulation:
-    """A population of signatures to search: `count` of `vector_bytes` each, a table per band."""
-
-    count: int
-    curve: "Bands"  # which find a share of documents that depends on the similarity alone
-    directory_bits: int  # width of the widest directory
-    vector_bytes: int
-    is_swept: bool = False  # the search is for all pairs, each found from one of its documents
-    paging: Paging = ALL_IN_MEMORY
-
-    def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "BandedPopulation":
-        """Return the same tables with `count` documents in one run; see `Population.grown`."""
-        return replace(self, count=count, directory_bits=directory_bits, paging=ALL_IN_MEMORY)
-
-    def check(self, criterion: Criterion) -> None:
-        """Accept every criterion: all signatures can be measured."""
-
-    def bytes_read(self, criterion: Criterion) -> float:
-        """Return the bytes per document of all tables and signatures."""
-        return self.bytes_of(self.curve.table_count)
-
-    def bytes_of(self, tables: int) -> float:
-        """Return the bytes per document that a search in `tables` tables reads from."""
-        headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
-        return tables * (KEY_BYTES + ORDINAL_BYTES + headers) + self.vector_bytes
+class BandedPopulation(TablePopulation["Bands"]):
+    """A population of signatures to search, with a table for each band."""
 
 
 def plans(problem: Problem[BandedPopulation]) -> list[Plan]:
@@ -94,7 +67,7 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
 def looking_up(problem: Problem[BandedPopulation]) -> list[Plan]:
     """Return the plan by bands."""
     criterion, population = problem.criterion, problem.population
-    curve, count = population.curve, population.count
+    curve, count = population.keying, population.count
     matching = criterion.matching
     assert matching is not None
     candidates = curve.candidates(count)

@@ -14,7 +14,7 @@ bits is then found, if these bits are any bits, follows from counting the ways t
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -30,13 +30,9 @@ from simdb.plan.bands import SCANNED_BYTE_SECONDS
 from simdb.plan.pigeonhole import Flips
 from simdb.plan.polytopes import Polytopes
 from simdb.plan.problem import (
-    ALL_IN_MEMORY,
-    HEADER_BYTES,
-    KEY_BYTES,
-    ORDINAL_BYTES,
     Criterion,
-    Paging,
     Problem,
+    TablePopulation,
 )
 from simdb.plan.tables import SORTED_SECONDS, SWEPT_SECONDS
 
@@ -160,32 +156,10 @@ class HashParts:
 
 
 @dataclass(frozen=True, slots=True)
-class HashPopulation:
-    """A population of hashes to search: `count` of `vector_bytes` each, a table per block."""
+class HashPopulation(TablePopulation[HashParts]):
+    """A population of hashes to search, with a table for each block."""
 
-    count: int
-    keying: HashParts
-    directory_bits: int  # width of the widest directory
-    vector_bytes: int
-    is_swept: bool = False  # the search is for all pairs, each found from one of its documents
     crowds: tuple[float, ...] = ()  # see `Population.crowds`
-    paging: Paging = ALL_IN_MEMORY
-
-    def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "HashPopulation":
-        """Return the same tables with `count` documents in one run; see `Population.grown`."""
-        return replace(self, count=count, directory_bits=directory_bits, paging=ALL_IN_MEMORY)
-
-    def check(self, criterion: Criterion) -> None:
-        """Accept every criterion: all hashes can be compared."""
-
-    def bytes_read(self, criterion: Criterion) -> float:
-        """Return the bytes per document of all tables and hashes."""
-        return self.bytes_of(self.keying.table_count)
-
-    def bytes_of(self, tables: int) -> float:
-        """Return the bytes per document that a search in `tables` tables reads from."""
-        headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
-        return tables * (KEY_BYTES + ORDINAL_BYTES + headers) + self.vector_bytes
 
     @property
     def widths(self) -> tuple[int, ...]:

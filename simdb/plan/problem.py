@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from simdb.core import bits
 from simdb.core.errors import OptionError
@@ -40,6 +40,7 @@ BYTE_SECONDS = 1e-9  # reading one byte of many in a row
 PAGE_HEADER_BITS = PAGE_ENTRIES.bit_length() - 1
 
 Searched = TypeVar("Searched")
+Same = TypeVar("Same", bound="TablePopulation[Any]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +245,48 @@ class Population:
         headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
         vectors = 0 if criterion.similarity is None else self.vector_bytes
         return tables * (entry + has_headers * headers) + vectors
+
+
+class Keyed(Protocol):
+    """The keys of documents in the tables of a database."""
+
+    @property
+    def table_count(self) -> int:
+        """Number of tables."""
+
+
+KeyedT = TypeVar("KeyedT", bound=Keyed)
+
+
+@dataclass(frozen=True, slots=True)
+class TablePopulation(Generic[KeyedT]):
+    """A population to search: `count` documents of `vector_bytes` each, in the tables of `keying`.
+
+    Any criterion can be answered, since all vectors can be measured.
+    """
+
+    count: int
+    keying: KeyedT
+    directory_bits: int  # width of the widest directory
+    vector_bytes: int
+    is_swept: bool = False  # the search is for all pairs, each found from one of its documents
+    paging: Paging = ALL_IN_MEMORY
+
+    def grown(self: Same, count: int, directory_bits: int, polytope_bits: int) -> Same:
+        """Return the same tables with `count` documents in one run; see `Population.grown`."""
+        return replace(self, count=count, directory_bits=directory_bits, paging=ALL_IN_MEMORY)
+
+    def check(self, criterion: Criterion) -> None:
+        """Accept every criterion."""
+
+    def bytes_read(self, criterion: Criterion) -> float:
+        """Return the bytes per document of all tables and vectors."""
+        return self.bytes_of(self.keying.table_count)
+
+    def bytes_of(self, tables: int) -> float:
+        """Return the bytes per document that a search in `tables` tables reads from."""
+        headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
+        return tables * (KEY_BYTES + ORDINAL_BYTES + headers) + self.vector_bytes
 
 
 @lru_cache(64)

@@ -2,5 +2,5 @@
 
 from simdb.core.cold import modules
 
-# Few queries need texts of stored documents.
-__getattr__ = modules(__name__, ["texts"])
+# Few queries need texts of stored documents, or say that they are hashes.
+__getattr__ = modules(__name__, ["sketch_options", "texts"])

@@ -154,7 +154,7 @@ class BitsKind:
             header_bits(max(counts, default=0), source.header_offset),
             source.width,
             is_swept,
-            self._crowds.of(view, source),
+            crowds=self._crowds.of(view, source),
         )
 
     def empty_population(self, *, has_weights: bool) -> HashPopulation:
