@@ -40,6 +40,8 @@ METHODS = (EXHAUSTIVE, BPHS)
 # A part of a match has at most so many standard deviations more differing bits than the mean part,
 # or the match is lost, if the recall allows it.
 FAR_DEVIATIONS = 3.0
+CANDIDATE_SECONDS = 5e-9  # comparing one candidate as a whole, where many are
+SWEPT_BYTE_SECONDS = 0.015e-9  # comparing one byte of a hash with those of many queries
 
 
 def fitted_order(hashes: U8, widths: Sequence[int]) -> tuple[int, ...]:
@@ -160,6 +162,7 @@ class HashPopulation(TablePopulation[HashParts]):
     """A population of hashes to search, with a table for each block."""
 
     crowds: tuple[float, ...] = ()  # see `Population.crowds`
+    near: tuple[float, ...] = ()  # the share of the entries under a header that are candidates
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -205,9 +208,10 @@ def comparing(problem: Problem[HashPopulation]) -> list[Plan]:
     criterion, population = problem.criterion, problem.population
     count = -(-population.count // 2) if population.is_swept else population.count
     assert criterion.distance is not None
+    seconds = SWEPT_BYTE_SECONDS if population.is_swept else SCANNED_BYTE_SECONDS
     plan = Plan(
         EXHAUSTIVE, 0, 0, 0, criterion.distance, None, 1.0,
-        count * population.vector_bytes * SCANNED_BYTE_SECONDS,
+        count * population.vector_bytes * seconds,
         f"each of {population.count} hashes is compared",
         bytes_per_document=population.bytes_of(0),
     )  # fmt: skip
@@ -258,9 +262,10 @@ def _probe_cost(problem: Problem[HashPopulation], table: int) -> float:
     """Return the seconds of looking up one header of a table."""
     population, delays = problem.population, problem.delays
     entries = population.entries[table]
+    compared = entries * population.near[table] * CANDIDATE_SECONDS if population.near else 0.0
     if population.is_swept:
-        return (pigeonhole.VISITED_SECONDS + entries * SWEPT_SECONDS) / 2
-    return delays.memory + entries * delays.visit
+        return (pigeonhole.VISITED_SECONDS + entries * SWEPT_SECONDS + compared) / 2
+    return delays.memory + entries * delays.visit + compared
 
 
 def _flips(problem: Problem[HashPopulation], served: int) -> Flips | None:

@@ -335,3 +335,42 @@ def test_replacing_skipping_and_refusing_go_by_the_whole_hash(made):
         database.insert(1, bytes(rows[3]))
     database.insert(1, bytes(rows[3]), on_conflict="replace")
     assert bytes(database.get(1).fingerprint) == bytes(rows[3])
+
+
+@over("constant", [128, 64])
+def test_pairs_whose_part_is_the_same_in_all_are_not_walked_in_its_tables(made, constant):
+    """Each two of 20,000 hashes were compared as a whole in each table of a constant part."""
+    flags = np.random.default_rng(7).integers(0, 2, (20_000, 256), np.uint8)
+    flags[:, np.arange(256) % 16 < constant // 16] = 0
+    database = made(np.packbits(flags, axis=1), 256, parts=1, delta_documents=4096)
+
+    chosen = database.plan(distance=31, pairs=True)
+    by_tables = database.plan(distance=31, pairs=True, search="bphs")
+
+    assert chosen.method == "exhaustive"
+    assert by_tables.table_flips[: constant // 16] == (-1,) * (constant // 16)
+    assert min(by_tables.table_flips[constant // 16 :]) > 0
+
+
+def test_the_share_of_near_entries_is_that_of_all_entries_under_the_same_header(made):
+    generator = np.random.default_rng(8)
+    rows = generator.integers(0, 256, (4000, 32), np.uint8)
+    rows[:1500] = rows[0]
+    rows[1500:2500, :8] = rows[1500, :8]
+    database = made(rows, 256, parts=1)
+    database.compact()
+
+    with database._store.state() as state:
+        found = state.kind._crowds.and_near(state.view, state.source)
+    keying = state.kind.keying
+    words = keying.words(rows)
+    for table, (_, near) in enumerate(found):
+        own = words[keying.part_of[table]]
+        headers = [word & keying.masks[table] for word in own.tolist()]
+        beside = pairs = 0
+        for header in set(headers):
+            group = own[[each == header for each in headers]]
+            apart = np.bitwise_count(group[:, None] ^ group[None, :])
+            beside += (apart <= 31 * 64 // 256).sum() - len(group)
+            pairs += len(group) * (len(group) - 1)
+        assert near == pytest.approx(beside / pairs, abs=0.1)

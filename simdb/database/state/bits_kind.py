@@ -122,7 +122,8 @@ class BitsKind:
         """Take the parts from the options."""
         self.keying = HashParts(options)
         self.masks = self.keying.masks
-        self._crowds = HeaderCrowds(self.masks)
+        near = options.distance * max(self.keying.sizes) // options.bits
+        self._crowds = HeaderCrowds(self.masks, near)
         self._options = options
 
     def make_vectors(self, width: int, segments: Sequence[tuple[int, U8]]) -> Any:
@@ -148,13 +149,15 @@ class BitsKind:
     ) -> HashPopulation:
         """Return what the planner must know of a view; `is_swept`: to find all pairs."""
         counts = [run.info.entry_count for run in view.runs]
+        crowds, near = self._crowds.and_near(view, source).T.tolist()
         return HashPopulation(
             sum(counts) + len(view.delta.searchable),
             self.keying,
             header_bits(max(counts, default=0), source.header_offset),
             source.width,
             is_swept,
-            crowds=self._crowds.of(view, source),
+            crowds=tuple(crowds),
+            near=tuple(near),
         )
 
     def empty_population(self, *, has_weights: bool) -> HashPopulation:
