@@ -247,7 +247,7 @@ class Population:
         return tables * (entry + has_headers * headers) + vectors
 
 
-class Keyed(Protocol):
+class InTables(Protocol):
     """The keys of documents in the tables of a database."""
 
     @property
@@ -255,18 +255,18 @@ class Keyed(Protocol):
         """Number of tables."""
 
 
-KeyedT = TypeVar("KeyedT", bound=Keyed)
+InTablesT = TypeVar("InTablesT", bound=InTables)
 
 
 @dataclass(frozen=True, slots=True)
-class TablePopulation(Generic[KeyedT]):
+class TablePopulation(Generic[InTablesT]):
     """A population to search: `count` documents of `vector_bytes` each, in the tables of `keying`.
 
     Any criterion can be answered, since all vectors can be measured.
     """
 
     count: int
-    keying: KeyedT
+    keying: InTablesT
     directory_bits: int  # width of the widest directory
     vector_bytes: int
     is_swept: bool = False  # the search is for all pairs, each found from one of its documents
