@@ -239,10 +239,11 @@ class Filling:
                 "shards cannot keep clusters, since a cluster can lie in several shards; leave out"
                 " keep_clusters="
             )
-        if isinstance(options, Options) and options.is_minhash and division.by == BY_FINGERPRINT:
+        is_other = isinstance(options, Options) and (options.is_minhash or options.is_wide)
+        if is_other and division.by == BY_FINGERPRINT:
             raise OptionError(
-                "shard_by='fingerprint' works only with fingerprints; for MinHash signatures use"
-                " shard_by='id'"
+                "shard_by='fingerprint' works only with fingerprints; for MinHash signatures, and"
+                " hashes of other than 64 bits, use shard_by='id'"
             )
         self._directories = directories
         self._division = division
