@@ -175,7 +175,6 @@ def test_a_database_of_fingerprints_refuses_hashes_of_another_size(database):
         lambda: database.query(wide, distance=3),
         lambda: database.insert_many(["a", "b"], [simdb.Fingerprint(5), wide]),
         lambda: database.insert_many(["a"], many),
-        lambda: simdb.find_all(many),
         lambda: simdb.find_clusters([wide]),
     ):
         with pytest.raises(simdb.InputError):

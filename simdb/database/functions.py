@@ -14,10 +14,11 @@ from simdb.core.arrays import BARE, EMPTY, Fingerprint, Fingerprints, check_bits
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import instance
 from simdb.core.choices import ErrorsName
-from simdb.core.clusters import ArrayClusters, ArrayPairs
+from simdb.core.clusters import ArrayClusters, ArrayPairs, PairPositions
 from simdb.core.documents import Signature, Signatures, check_comparable, estimates
 from simdb.core.dtypes import F32, F64
 from simdb.core.errors import InputError, OptionError
+from simdb.core.matches import PairArrays
 from simdb.core.options import Bits, Minhash, Options, Simhash
 from simdb.core.progress import Progress
 from simdb.core.text_sketch import IdfTable, TextSketch
@@ -25,6 +26,7 @@ from simdb.core.threads import thread_count
 from simdb.core.vector_form import DIMENSIONS, corrected, unpack, width
 from simdb.database import maintenance
 from simdb.database.clusters import arrays
+from simdb.database.database import Database, open as open_database
 from simdb.plan import HashParts, fitted_order
 from simdb.sketch import (
     NO_RESOURCES,
@@ -34,6 +36,7 @@ from simdb.sketch import (
     ReadySketcher,
     Sketcher,
     fit,
+    hash_bits,
     widened,
 )
 from simdb.storage import idf_file
@@ -41,6 +44,7 @@ from simdb.storage import idf_file
 Kind = TypeVar("Kind", Simhash, Minhash)
 
 DIGITS = 7  # of a float32
+SAMPLED_HASHES = 10_000
 
 Comparable: TypeAlias = str | bytes | Sequence[str] | Fingerprint | Signature
 
@@ -128,11 +132,12 @@ def fit_idf(
     )
 
 
-def fit_bits(hashes: Iterable[Any], sketch: Bits, *, blocks: int | None = None) -> Bits:
+def fit_bits(hashes: Any, sketch: Bits, *, blocks: int | None = None) -> Bits:
     """Fit the order in which the bits of hashes are dealt to blocks, to many hashes like yours.
 
     Bits that are nearly always the same, and bits that go together, then lie in different blocks,
-    so that no table has crowded headers; see `Bits.order`.  Some ten thousand hashes are enough.
+    so that no table has crowded headers; see `Bits.order`.  Of more than ten thousand hashes, as
+    many are sampled.
     `blocks`: those of the database, if they are not the usual ones.
     """
     instance("sketch", sketch, Bits, "simdb.Bits(256)")
@@ -141,6 +146,7 @@ def fit_bits(hashes: Iterable[Any], sketch: Bits, *, blocks: int | None = None) 
     usual = Options(sketch=Bits(sketch.bits))
     options = usual if blocks is None else replace(usual, blocks=blocks)
     packed = HashSketcher(sketch).fingerprints(hashes).bits
+    packed = packed[:: max(-(-len(packed) // SAMPLED_HASHES), 1)]
     return Bits(sketch.bits, fitted_order(packed, HashParts(options).widths))
 
 
@@ -177,10 +183,13 @@ def load(source: Any, path: str | os.PathLike[str], *, progress: Progress | None
 def distance(left: "Comparable | int", right: "Comparable | int") -> int:
     """Compute the Hamming distance: the number of bits in which two fingerprints differ.
 
-    Of two texts, or lists of tokens, those of `simdb.fingerprint` are compared.
+    Of two texts, or lists of tokens, those of `simdb.fingerprint` are compared.  A hash is an array
+    uint8[b] or of flags, or a `Fingerprint`; then the other one can be a whole number.
     """
     if _is_words(left) and _is_words(right):
         left, right = fingerprint(left), fingerprint(right)
+    both: Any = (left, right)
+    left, right = (_many(each[None])[0] if isinstance(each, np.ndarray) else each for each in both)
     known = (each.size for each in (left, right) if isinstance(each, Fingerprint))
     size = next(known, FINGERPRINT_BITS)
     return (_bits(left, size) ^ _bits(right, size)).bit_count()
@@ -251,16 +260,20 @@ def find_all(
     """Find every pair of `fingerprints` that differ in at most `distance` bits, by position; exact.
 
     `fingerprints`: uint64[n], `Fingerprints` (a document without features matches nothing), or an
-    iterable of int.  Equal fingerprints are pairs at distance 0, so k copies make k (k - 1) / 2
-    pairs. `blocks`: the largest number of blocks into which a fingerprint is cut; it must be larger
-    than `distance`.  simdb uses the fastest tables of at most that many blocks.  The pairs do not
-    depend on the choice. The search takes 24 bytes of memory for each fingerprint, and what the
-    caller keeps: `.chunks()` streams the pairs; `.left`, `.right` and `.distance` gather them.  The
-    array is copied, so it can change before the pairs are read.  `threads`: see
-    `Database.insert_many`.
+    iterable of int; or an array of hashes of 32 to 512 bits, see `Fingerprints`: those of other
+    than 64 bits are stored in a temporary database, whatever `blocks` is.  Equal fingerprints are
+    pairs at distance 0, so k copies make k (k - 1) / 2 pairs.  `blocks`: the largest number of
+    blocks into which a fingerprint is cut; it must be larger than `distance`.  simdb uses the
+    fastest tables of at most that many blocks.  The pairs do not depend on the choice.  The search
+    takes 24 bytes of memory for each fingerprint, and what the caller keeps: `.chunks()` streams
+    the pairs; `.left`, `.right` and `.distance` gather them.  The array is copied, so it can change
+    before the pairs are read.  `threads`: see `Database.insert_many`.
     """
-    count = thread_count(threads)
-    stream = arrays.stream_pairs(fingerprints, blocks=blocks, distance=distance, threads=count)
+    count, given = thread_count(threads), _many(fingerprints)
+    if hash_bits(given) is not None:
+        found = _stored(given, count).find_all(distance=distance, threads=count)
+        return ArrayPairs(map(_positions, found.chunks()))
+    stream = arrays.stream_pairs(given, blocks=blocks, distance=distance, threads=count)
     return ArrayPairs(stream)
 
 
@@ -273,8 +286,32 @@ def find_clusters(
     of copies costs no more than sorting them.  The search takes 36 bytes of memory for each
     fingerprint, and up to 60 if most of them are in clusters.
     """
-    count = thread_count(threads)
-    return arrays.find_clusters(fingerprints, blocks=blocks, distance=distance, threads=count)
+    count, given = thread_count(threads), _many(fingerprints)
+    if hash_bits(given) is not None:
+        with _stored(given, count) as database:
+            found = database.find_clusters(distance=distance, threads=count)
+            return ArrayClusters(found.offsets, found.ids.astype(np.int64))
+    return arrays.find_clusters(given, blocks=blocks, distance=distance, threads=count)
+
+
+def _many(given: Any) -> Any:
+    """Return an array of hashes as `Fingerprints`; others as given."""
+    is_array = isinstance(given, np.ndarray) and hash_bits(given) is not None
+    return Fingerprints(given) if is_array else given
+
+
+def _stored(hashes: Fingerprints, threads: int) -> Database[int]:
+    """Return a temporary database with hashes, whose ids are their positions."""
+    sketch = fit_bits(hashes, Bits(hashes.size))
+    database: Database[int] = open_database(None, options=Options(sketch=sketch))
+    database.insert_many(range(len(hashes)), hashes, threads=threads)
+    return database
+
+
+def _positions(pairs: PairArrays[int]) -> PairPositions:
+    """Return pairs by positions, which are their ids."""
+    left, right = (np.asarray(side, np.int64) for side in (pairs.left, pairs.right))
+    return PairPositions(np.minimum(left, right), np.maximum(left, right), pairs.distance)
 
 
 def _of_fingerprints(left: Fingerprint | Fingerprints, right: Fingerprints) -> F32:

@@ -52,7 +52,7 @@ def fitted_order(hashes: U8, widths: Sequence[int]) -> tuple[int, ...]:
     it is least correlated.
     """
     every = np.unpackbits(hashes, axis=1).astype(np.float32)
-    means = every.mean(axis=0)
+    means = every.sum(axis=0) / max(len(hashes), 1)
     spreads = np.sqrt(np.maximum(means * (1 - means), 1e-9))
     related = ((every - means) / spreads).T @ ((every - means) / spreads) / max(len(hashes), 1)
     np.fill_diagonal(related, 0.0)

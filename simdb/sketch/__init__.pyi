@@ -10,7 +10,11 @@ from simdb.sketch.exact_similarity import (
     exact_threshold as exact_threshold,
 )
 from simdb.sketch.fitting import fit as fit
-from simdb.sketch.hashes import HashSketcher as HashSketcher
+from simdb.sketch.hashes import (
+    HashSketcher as HashSketcher,
+    hash_bits as hash_bits,
+    read_hashes as read_hashes,
+)
 from simdb.sketch.markup import as_read as as_read
 from simdb.sketch.minhash_sketcher import (
     MinHashSketcher as MinHashSketcher,

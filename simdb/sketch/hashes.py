@@ -31,6 +31,7 @@ from simdb.core.arrays import (
     aligned,
     check_many,
     describe,
+    is_hash_size,
     packed_rows,
     words_of,
 )
@@ -125,6 +126,14 @@ def read_hashes(documents: Any, bits: int, start: int = 0) -> Array:
     if rows is None:
         rows = _rows([_read(each, bits, at) for at, each in enumerate(documents, start)], bits)
     return words_of(rows)
+
+
+def hash_bits(hashes: Any) -> int | None:
+    """Return how many bits each hash of an array has; None for what is not known as hashes."""
+    if isinstance(hashes, Fingerprints):
+        return None if hashes.bits.ndim == 1 else hashes.size
+    rows = packed_rows(hashes) if isinstance(hashes, np.ndarray) else None
+    return 8 * rows.shape[1] if rows is not None and is_hash_size(8 * rows.shape[1]) else None
 
 
 def _of_axes(array: Array, bits: int) -> Any:

@@ -115,7 +115,7 @@ def test_any_whole_numbers_of_64_bits_are_taken():
         ([1, "2"], "fingerprint 1"),
         (np.array([3, -1]), "view"),
         (np.array([0.5]), "float64"),
-        (np.zeros((2, 2), np.uint64), "one dimension"),
+        (np.zeros((2, 2), np.int64), "one dimension"),
         ("12", "got str"),
         (5, "got int"),
     ],
