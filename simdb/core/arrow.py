@@ -364,6 +364,8 @@ def encoded(texts: Iterable[Any]) -> Iterator[bytes]:
     if isinstance(texts, TextColumn):
         yield from texts.contents()
         return
+    if isinstance(texts, np.ndarray):  # hashes
+        texts = (each.tobytes().hex() for each in texts)
     for text in texts:
         try:
             yield text.encode()

@@ -11,6 +11,7 @@ from simdb.database.functions import (
     distance as distance,
     find_all as find_all,
     find_clusters as find_clusters,
+    fit_bits as fit_bits,
     similarities as similarities,
 )
 from simdb.database.reading import Reading as Reading

@@ -118,7 +118,7 @@ def wants_json() -> bool:
 
 def cell(value: Any) -> str:
     """Return a value as the text of a table cell: short, one line, no control characters."""
-    if value is None or value != value:  # a similarity that no document has is NaN
+    if value is None:
         return ""
     if isinstance(value, float):
         return f"{value:.3f}"

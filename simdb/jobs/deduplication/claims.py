@@ -21,7 +21,7 @@ from simdb.core import kernel
 from simdb.core.arrays import EMPTY, Id, Sketches, is_first, object_array, offsets_of, places_in
 from simdb.core.arrow import encoded
 from simdb.core.clusters import Clusters
-from simdb.core.dtypes import I64, U8, U64, Bools
+from simdb.core.dtypes import I64, U8, U64, Array, Bools
 from simdb.core.errors import ExistsError, InputError
 from simdb.core.matches import Matches, Verification
 from simdb.core.memory import Blocks
@@ -159,7 +159,7 @@ class Arrivals(ExitStack):
     def _lookups(self, expected: float, known: KnownTexts | None) -> "database.Lookups[Any]":
         return lookups_of(self._transaction, self._question, known, expected)
 
-    def _apart(self, left: I64, right: I64) -> U8:
+    def _apart(self, left: I64, right: I64) -> Array:
         """Return the distances of some documents, as a database measures them."""
         if not len(left):
             return np.empty(0, np.uint8)
@@ -521,10 +521,13 @@ class ClaimedRows:
         matches = np.concatenate([removed.found.matches, object_array(self.ids(alike))])[by_row]
         ones = np.ones(len(alike), np.float32)
         similarities = np.concatenate([removed.found.similarities, ones])[by_row]
+        none = np.zeros(len(alike), np.int64)
+        distances = np.concatenate([removed.found.distances.astype(np.int64), none])[by_row]
         # A row whose id an earlier row has matches what that row matches.
         again, first = places_in(every, repeats), places_in(every, firsts)
         again, first = again[first >= 0], first[first >= 0]
         matches[again], similarities[again] = matches[first], similarities[first]
+        distances[again] = distances[first]
         members: dict[Id, list[Id]] = {}
         is_repeat = np.isin(every, repeats).tolist()
         for row, match, is_one in zip(every.tolist(), matches.tolist(), is_repeat, strict=True):
@@ -533,7 +536,7 @@ class ClaimedRows:
         offsets = offsets_of([len(group) for group in members.values()])
         grouped = object_array([id for group in members.values() for id in group])
         groups = Clusters(offsets, grouped, removed.verification)
-        return RowMatches(every, matches.tolist(), similarities, groups)
+        return RowMatches(every, matches.tolist(), similarities, groups, distances=distances)
 
 
 def _portions(count: int) -> Iterator[slice]:

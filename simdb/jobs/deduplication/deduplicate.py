@@ -29,7 +29,7 @@ from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import FormatError, InputError, NotFoundError, OptionError
 from simdb.core.fields import FieldName, checked_field, field_named
 from simdb.core.foreign import answering
-from simdb.core.options import NO_TIMES, SEEN, Minhash, Options, Simhash
+from simdb.core.options import NO_TIMES, SEEN, AnySketch, Bits, Minhash, Options, Simhash
 from simdb.core.progress import Progress, report_of
 from simdb.core.skipped import Skipped, check_balance
 from simdb.core.text_sketch import TextSketch
@@ -67,6 +67,7 @@ from simdb.jobs.deduplication.result import (
 )
 from simdb.jobs.deduplication.rows import (
     DataRows,
+    RowHashes,
     RowTexts,
     Vectors,
     own_ids,
@@ -74,6 +75,7 @@ from simdb.jobs.deduplication.rows import (
     rows_of,
 )
 from simdb.jobs.deduplication.sieve import DOCUMENT, Sieve, UnitKeys, checked_unit
+from simdb.sketch import hash_bits
 
 DatabaseLike: TypeAlias = "database.Database | str | os.PathLike[str]"
 
@@ -95,7 +97,7 @@ def deduplicate(
     run: str | None = None,
     unit: PartName = "document",
     min_words: int | None = None,
-    sketch: Simhash | Minhash | None = None,
+    sketch: Simhash | Minhash | Bits | None = None,
     options: Options | None = None,
     on_null: NullName = "keep",
     max_share: float | None = None,
@@ -110,9 +112,9 @@ def deduplicate(
 
     `data`: texts in a list or a dict by ids, a frame or Series of pandas or polars, tables of
     Arrow, DuckDB or datasets, an iterable of dicts; a file, folder or pattern, or a list of
-    `os.PathLike`, not all in memory; vectors, float[n, d], of a cosine of .95, or ready
-    fingerprints, uint64[n] or `Fingerprints`, compared by `distance`.  `text`, `id`: a field, a
-    path "a.b", "a|b" (the first) or a tuple (joined); `id` can be a list; else "id" or positions.
+    `os.PathLike`, not all in memory; vectors, float[n, d], of a cosine of .95, or fingerprints,
+    uint64[n] or `Fingerprints`, or hashes, uint8[n, b] or with sketch=Bits(b) any, by `distance`.
+    `text`, `id`: a field, a path "a.b", "a|b" (the first) or a tuple (joined); `id` can be a list.
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity` (0.8).
     verify="numbers": so must be their numbers; "estimate": sketches decide, by `similarity` or
     `distance`.  `policy`, `recall`: see `Database.find_clusters`.  `keep` of a group: the "first",
@@ -130,13 +132,14 @@ def deduplicate(
     """
     check_together(db, against, policy, run)
     one_of("on_null", on_null, ON_NULL)
-    given, count = _options_of(sketch, options, db), thread_count(threads)
+    given, count = _options_of(sketch, options, db, data), thread_count(threads)
     more = report_of(progress), None, memory, known_encoding(encoding), Skipped(on_error)
     asked = similarity, distance, recall, verify, policy, max_share, errors, count, *more
-    question = DedupQuestion(*asked)
+    question = DedupQuestion(*asked).of_documents(given)
     own = keeping.parse(keep), unit, checked_unit(unit, min_words, question, keep, against, db)
     with bounded(count), reference_of(against, data, text, id, question) as other:
-        how = question, on_null, *own, options_of(other, given), other
+        used = options_of(other, given)
+        how = question.of_documents(used), on_null, *own, used, other
         return _Call(text, id, keep, db, run, *how).of(data)
 
 
@@ -163,15 +166,18 @@ class _Call:
     def of(self, data: Any) -> Deduplicated:
         """Return what becomes of data."""
         paths, has_parts = files.paths_of(data), self.unit != DOCUMENT
+        are_hashes = self.question.hashes is not None
         if has_parts:
             checked_field("text", self.text, "unit=")
         if paths is not None:
-            has_rows = self.db is not None and not has_parts
-            return self._of_stored_files(paths) if has_rows else self._of_files(paths)
-        rows = rows_of(data, self.question.skipped)
+            has_rows = (self.db is not None and not has_parts) or are_hashes
+            return self._of_read_files(paths) if has_rows else self._of_files(paths)
+        rows = rows_of(data, self.question.skipped, are_hashes=are_hashes)
         if has_parts:
             return self._without_parts(rows)
-        return self._of_vectors(rows) if isinstance(rows, Vectors) else self._of_rows(rows)
+        if isinstance(rows, Vectors) and not are_hashes:
+            return self._of_vectors(rows)
+        return self._of_rows(rows)
 
     def _of_rows(self, rows: DataRows) -> Deduplicated:
         skipped = self.question.skipped
@@ -216,10 +222,10 @@ class _Call:
         found = found_of(decided, run.order, run.ids)
         return self._result(found, every.chosen, run.texts, run.ids, read.nulls)
 
-    def _of_stored_files(self, paths: files.Paths) -> Deduplicated[Any]:
-        """Return what becomes of the documents of files next to a database.
+    def _of_read_files(self, paths: files.Paths) -> Deduplicated[Any]:
+        """Return what becomes of the documents of files that are read before they are compared.
 
-        Their ids name the run, so all are read before the first is looked up.
+        Next to a database, their ids name the run.
         """
         with ExitStack() as held:
             read, job = self._job(paths, held)
@@ -227,8 +233,10 @@ class _Call:
             for batch in job.batches(job.options, None):
                 again.add(batch)
                 again.lines.add(batch)
-            every = np.arange(read.count)
-            ids, order = again.names.of(every, as_read=True), again.order()
+            every, is_stored = np.arange(read.count), self.db is not None
+            if not is_stored:
+                again.names.settle()
+            ids, order = again.names.of(every, as_read=is_stored), again.order()
             kept = KeptDocuments(read, again.lines, every >= 0, held.pop_all())
         order = every if order is None else order
         names, found = self._found(again, order[~read.nulls[order]], ids)
@@ -244,9 +252,9 @@ class _Call:
         reading = files.reading_of(
             self.id, self.text, question.encoding, question.errors, self.on_null,
             fields=filter(None, [self.rule.field]), threads=question.threads,
-            memory=question.memory,
+            memory=question.memory, hashes=question.hashes,
         )  # fmt: skip
-        read = files.opened(paths, reading, held, question.skipped, self._staying)
+        read = files.opened(paths, reading, held, question.skipped, self._staying, question.hashes)
         db = self.db if self.unit != DOCUMENT else None
         return read, DedupJob(
             sources=read.sources, batches=lambda *given: read.batches(),
@@ -307,6 +315,8 @@ class _Call:
         question, reference = self.question, self.reference
         if self.db is not None:
             with _opened(self.db, self.options) as held:
+                if question.hashes is None and held.options.is_hashes:
+                    raise OptionError(f"{held.path} has hashes; give sketch={held.options.sketch}")
                 question.check(held.options.sketch)
                 names, found = claims.find_new(held, texts, order, ids, question, self.run)
             return partial(_named, names), found
@@ -315,6 +325,8 @@ class _Call:
         own: NamesAt = partial(_named, range(len(texts)) if ids is None else ids)
         if reference is not None:
             own = partial(either, own=own, other=reference.names)
+        if isinstance(texts, RowHashes):
+            options = texts.fitted(options)
         decided = within.find_alike(texts, order, options, question, reference)
         return own, found_of(decided, order, own)
 
@@ -347,8 +359,11 @@ class _Call:
     def _texts_of(self, rows: DataRows) -> RowTexts:
         """Return the texts of all rows; none have no fields."""
         question, sketch = self.question, None if self.options is None else self.options.sketch
+        values = rows.texts(checked_field("text", self.text))
+        if question.hashes is not None:
+            return RowHashes.read(values, question.hashes, question.skipped)
         how = question.skipped, sketch, question.encoding, question.errors
-        return readable_texts(rows.texts(checked_field("text", self.text)), *how)
+        return readable_texts(values, *how)
 
     def _order(self, rows: DataRows, texts: RowTexts | Vectors) -> I64:
         """Return the positions of all rows, those to be preferred first: int64[n]."""
@@ -405,11 +420,19 @@ def _has_fields(rows: DataRows, names: Sequence[Any]) -> bool:
 
 
 def _options_of(
-    sketch: Simhash | Minhash | None, options: Options | None, db: object
+    sketch: AnySketch | None, options: Options | None, db: Any, data: Any
 ) -> Options | None:
-    """Return the options that the two arguments mean, in a database `db`; None for neither."""
+    """Return the options that two arguments mean, in a database `db`; None for neither.
+
+    If neither is given, they are those of a database of hashes, or for an array of hashes.
+    """
+    if sketch is None and options is None:
+        if isinstance(db, database.Database) and db.options.is_hashes:
+            return db.options
+        bits = hash_bits(data)
+        sketch = None if bits is None else Bits(bits)
     if sketch is not None:
-        instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
+        instance("sketch", sketch, TextSketch, "simdb.Simhash(), simdb.Minhash() or Bits(256)")
         if options is not None:
             raise OptionError("give sketch= or options=, not both; options have a sketch")
         return Options(sketch=sketch, keep_times=NO_TIMES if db is None else SEEN)
@@ -496,6 +519,7 @@ class _GivenRows:
             removed_ids=object_array(list(self.names(found.removed))),
             representatives=object_array(found.representatives),
             similarities=found.similarities,
+            distances=found.distances if options.is_hashes else None,
             evidence=Evidence(
                 found.removed, staying, self.texts,
                 least_of(self.question, found.groups.verification, usual),

@@ -13,11 +13,14 @@ import numpy as np
 from simdb import files
 from simdb.core.arrow import load_arrow
 from simdb.core.choices import DROP, ERROR, KEEP
+from simdb.core.decoding import HEXADECIMAL
 from simdb.core.dtypes import Bools
 from simdb.core.errors import InputError, NotPickledError, OptionError
 from simdb.core.fields import FieldName, checked_field, field_named
+from simdb.core.options import Bits
 from simdb.core.skipped import Skipped
 from simdb.core.threads import bounded, thread_count
+from simdb.jobs.deduplication.rows import RowHashes
 from simdb.storage import TemporaryFolder
 
 USUAL_ID = "id"
@@ -54,6 +57,7 @@ def reading_of(
     fields: Iterable[FieldName] = (),
     threads: int | None = None,
     memory: int | None = None,
+    hashes: Bits | None = None,
 ) -> files.SourceOptions:
     """Return how to read the documents of a call in Python, by its arguments.
 
@@ -64,7 +68,8 @@ def reading_of(
     usual, named = files.SourceOptions(), USUAL_ID if id is None else id
     given = tuple(name for name in (id, text) if name not in (None, usual.text_field))
     return files.SourceOptions(
-        id_field=named, text_field=checked_field("text", text), encoding=encoding, errors=errors,
+        id_field=named, text_field=checked_field("text", text), encoding=encoding,
+        errors=errors, digits="" if hashes is None else HEXADECIMAL,
         given=given, fields=tuple(fields), has_fields=False, has_lines=True, has_absent=True,
         # What is dropped is read as what is kept: it matches nothing, and has its place.
         on_null=KEEP if on_null == DROP else on_null,
@@ -78,14 +83,15 @@ def opened(
     held: ExitStack,
     skipped: Skipped,
     staying: files.Staying | None = None,
+    hashes: Bits | None = None,
 ) -> "Files":
     """Return the documents of files and folders, which are read again until `held` is closed.
 
-    `skipped`, `staying`: see `Files`.
+    `skipped`, `staying`, `hashes`: see `Files`.
     """
     sources = sources_of(paths, reading)
     own = replace(reading, origins=held.enter_context(files.Origins()))
-    return Files(sources, own, skipped, staying)
+    return Files(sources, own, skipped, staying, hashes)
 
 
 def sources_of(paths: Paths, reading: files.SourceOptions) -> list[str]:
@@ -133,12 +139,14 @@ class Files:
         reading: files.SourceOptions,
         skipped: Skipped,
         staying: files.Staying | None = None,
+        hashes: Bits | None = None,
     ) -> None:
         """Read `sources` as `reading` says.
 
         `skipped` takes what cannot be read, if it is allowed.  `staying`: files that no output
-        replaces.
+        replaces.  `hashes`: the sketch of documents that are hashes.
         """
+        self._hashes = hashes
         self.sources, self.reading, self.staying = sources, reading, staying or {}
         self.skipped = skipped
         self.count = 0
@@ -166,12 +174,28 @@ class Files:
                 row = self.count + len(self.skipped)
                 self.skipped.add(row, each.where, each.reason)
                 continue
+            if self._hashes is not None:
+                each = self._readable(each, self._hashes)
             self.count += len(each)
             none = np.zeros(len(each), np.bool_)
             self._nulls.append(none if each.nulls is None else each.nulls)
             yield each
         if note := files.left_out_note():
             warnings.warn(note, RuntimeWarning, stacklevel=2)
+
+    def _readable(self, batch: files.Batch, sketch: Bits) -> files.Batch:
+        """Return the documents that are hashes or null; InputError unless others may be skipped."""
+        first = self.count + len(self.skipped)
+
+        def leave_out(at: int, id: Any, reason: str) -> None:
+            if not self.skipped.is_allowed:
+                raise InputError(f"{batch.where(at)}: {reason}")
+            self.skipped.add(first + at, batch.where(at), reason)
+
+        bad = Skipped(leave_out)
+        RowHashes.read(batch.texts, sketch, bad, batch.nulls)
+        bad.named()
+        return batch.chosen(np.flatnonzero(~bad.flags(len(batch)))) if len(bad) else batch
 
     def survivors(self, target: Any) -> files.SurvivorOutput:
         """Return what fills a target with documents."""

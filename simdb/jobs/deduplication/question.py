@@ -18,7 +18,7 @@ from simdb.core.dtypes import F32, I64, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import Verification
 from simdb.core.memory import check_memory
-from simdb.core.options import SearchLike
+from simdb.core.options import Bits, Options, SearchLike
 from simdb.core.progress import Report
 from simdb.core.skipped import Skipped
 from simdb.core.text_sketch import TextSketch
@@ -64,6 +64,7 @@ class DedupQuestion:
     skipped: Skipped = field(default_factory=Skipped)  # takes the rows that cannot be read
     # Takes the number of pairs that were compared so far.
     watch: Report | None = None
+    hashes: Bits | None = None  # the sketch of documents that are hashes
 
     def __post_init__(self) -> None:
         """Raise OptionError for a word that is not known, or no share."""
@@ -119,6 +120,23 @@ class DedupQuestion:
             database.ESTIMATE if by_distance or sketch.unit == "moz" else database.EXACT
         )
         return self if self.verify is not None else replace(self, verify=usual)
+
+    def of_documents(self, options: Options | None) -> "DedupQuestion":
+        """Return the same question of documents for a database with `options`.
+
+        Of hashes, OptionError for what is only asked of texts.
+        """
+        if options is None or not isinstance(options.sketch, Bits):
+            return self
+        if self.compares_numbers:
+            raise OptionError("verify='numbers' compares texts, and these are hashes")
+        if self.similarity is not None:
+            raise OptionError(
+                "hashes have no similarity; give distance=, the number of bits in which two that"
+                " are alike may differ"
+            )
+        distance = options.distance if self.distance is None else self.distance
+        return replace(self, verify="estimate", distance=distance, hashes=options.sketch)
 
     def check(self, sketch: TextSketch) -> None:
         """Raise OptionError if texts cannot decide."""

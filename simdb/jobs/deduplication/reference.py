@@ -20,13 +20,14 @@ from simdb.core.choices import KEEP
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.fields import FieldName
-from simdb.core.options import Options
+from simdb.core.options import Bits, Options
 from simdb.core.skipped import Skipped
 from simdb.files import AMOUNT, Batch, Names, Origins, Staying, TextsAgain, check_apart, expanded
 from simdb.jobs.deduplication.files import Files, not_pickled, paths_of, reading_of, sources_of
 from simdb.jobs.deduplication.question import DedupQuestion
 from simdb.jobs.deduplication.rows import (
     DataRows,
+    RowHashes,
     RowTexts,
     Values,
     own_ids,
@@ -222,9 +223,11 @@ def options_of(reference: Reference | None, given: Options | None) -> Options | 
 
 def check_sketch(held: database.Database, given: Options | None) -> None:
     """Raise OptionError if a database makes other sketches than those asked for."""
-    if given is not None and held.options.sketch != given.sketch:
+    own = held.options.sketch
+    plain = Bits(own.bits) if isinstance(own, Bits) else own  # whatever the order of its bits is
+    if given is not None and given.sketch not in (own, plain):
         raise OptionError(
-            f"{held.path} makes its sketches with {held.options.sketch}; leave out sketch= and"
+            f"{held.path} makes its sketches with {own}; leave out sketch= and"
             " options=, or use another database"
         )
 
@@ -246,14 +249,19 @@ def _listed(against: Any, text: FieldName, id: Any, question: DedupQuestion) -> 
     """Return a reference in memory."""
     skipped = question.skipped.other()
     try:
-        rows = rows_of(against, skipped)
+        rows = rows_of(against, skipped, are_hashes=question.hashes is not None)
     except InputError as error:
         raise InputError(
             "against must be texts, rows, a dict of texts by id, paths or a simdb.Database, as"
             f" deduplicate() takes data; got {class_of(against)} {shown(against)}"
         ) from error
     ids = ids_in(rows, id)
-    found = Listed(_texts(rows, text, skipped, question), ids)
+    texts, chosen = _texts(rows, text, skipped, question), ids
+    if isinstance(texts, RowHashes):
+        known = np.flatnonzero(~(texts.is_null | skipped.flags(len(texts))))
+        texts = RowHashes(texts.hashes[known], texts.is_null[known])
+        chosen = [ids[row] for row in known.tolist()]
+    found = Listed(texts, chosen)
     skipped.named(ids).warn("against")
     return found
 
@@ -261,6 +269,8 @@ def _listed(against: Any, text: FieldName, id: Any, question: DedupQuestion) -> 
 def _texts(rows: DataRows, text: FieldName, skipped: Skipped, question: DedupQuestion) -> RowTexts:
     try:
         values = rows.texts(text) if len(rows) else []
+        if question.hashes is not None:
+            return RowHashes.read(values, question.hashes, skipped)
         return readable_texts(values, skipped, None, question.encoding, question.errors)
     except OptionError as error:
         raise OptionError(f"against: {error}; {_same(text)}") from error
@@ -280,7 +290,7 @@ def _read(
     reading = replace(
         reading_of(
             own, text, question.encoding, question.errors, KEEP, threads=question.threads,
-            memory=question.memory,
+            memory=question.memory, hashes=question.hashes,
         ),
         origins=origins, has_lines=False,
     )  # fmt: skip
@@ -293,7 +303,9 @@ def _read(
     def batches() -> Iterator[Any]:
         try:
             skipped = question.skipped.other()
-            yield from Files(sources, reading, skipped).batches()
+            for batch in Files(sources, reading, skipped, hashes=question.hashes).batches():
+                has_nulls = question.hashes is not None and batch.nulls is not None
+                yield batch.chosen(np.flatnonzero(batch.nulls == 0)) if has_nulls else batch
             skipped.named().warn("against")
         except InputError as error:
             remedy = f"; {_same(text)}" if "text=" in str(error) else ""

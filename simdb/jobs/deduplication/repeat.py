@@ -12,7 +12,7 @@ is stored or else by its text.
     ids         n ids under which these were reported
     matches     n ids of what they match
     bits        uint64[n]: the bits of the sketches of these; older versions have stored none
-    distances   uint8[n]
+    distances   uint8[n], or uint16[n] of hashes of other than 64 bits
     similarities float32[n], NaN for none
     rule        how documents had to match
     key         the key of the hashes, see `encode_ids` of the kernel; absent if there is none
@@ -27,7 +27,7 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import Id, is_first, object_array, places_in, sorted_unique
-from simdb.core.dtypes import F32, I64, U8, U64, Bools, Objects
+from simdb.core.dtypes import F32, I64, U8, U16, U64, Bools, Objects
 from simdb.core.errors import OptionError
 from simdb.storage import layout
 
@@ -52,12 +52,13 @@ class Noted(Protocol):
 class Left:
     """Documents that were left out: the ids under which they were reported, and their matches.
 
-    `ids` and `matches` object[n], `distances` uint8[n], `similarities` float32[n], NaN for none.
+    `ids` and `matches` object[n], `distances` uint8[n] or uint16[n], `similarities` float32[n], NaN
+    for none.
     """
 
     ids: Objects
     matches: Objects
-    distances: U8
+    distances: U8 | U16
     similarities: F32
 
     def __len__(self) -> int:
@@ -176,7 +177,9 @@ class Repeat:
                 "ids": left.ids.tolist(),
                 "matches": left.matches.tolist(),
                 "bits": _stored(bits),
-                "distances": left.distances.tobytes(),
+                "distances": left.distances.astype(
+                    left.distances.dtype.newbyteorder("<")
+                ).tobytes(),
                 "similarities": left.similarities.astype("<f4").tobytes(),
                 "rule": self._rule,
                 **({"key": self.key} if self.key else {}),
@@ -216,10 +219,11 @@ def _stored(hashes: U64) -> bytes:
 
 
 def _left_of(known: dict[str, Any]) -> Left:
+    is_wide = len(known["distances"]) > len(known["ids"])
     return Left(
         object_array(known["ids"]),
         object_array(known["matches"]),
-        np.frombuffer(known["distances"], np.uint8),
+        np.frombuffer(known["distances"], "<u2" if is_wide else np.uint8),
         np.frombuffer(known["similarities"], "<f4").astype(np.float32),
     )
 

@@ -177,6 +177,8 @@ class Deduplicated(OfData[Given_co]):
     order of the data, the row (or other document) that stands for each, and how similar they are;
     `removed` has them as a table, and `report` writes a page with their texts.  `evidence` holds
     what a second look needs, such as the data itself or, of files, where the texts are.
+    `distances` int64[k], only of hashes, which have no similarity (NaN): in how many bits each
+    duplicate differs from what stays for it.
 
     `is_reference` bool[k]: with `against`, which duplicates match a text of it, whose id is in
     `representatives` then; otherwise None.  The first member of a group can be such a text; these
@@ -203,6 +205,7 @@ class Deduplicated(OfData[Given_co]):
     parts: Parts | None = None
     is_reference: Bools | None = None
     left_out: Skipped = field(default_factory=Skipped)
+    distances: npt.NDArray[np.int64] | None = None
 
     if not TYPE_CHECKING:
         __getattr__ = hinting("Deduplicated")
@@ -233,6 +236,7 @@ class Deduplicated(OfData[Given_co]):
     def removed(self) -> Any:
         """The duplicates as a pyarrow.Table: id, kept (what stays for it), similarity float32.
 
+        Of hashes, distance int64 stands where similarity does: the number of bits that differ.
         With `against`, also reference bool: whether what stays is a text of that.  A row without a
         text that was dropped is not among them.  Ids of several types become text.
         """
@@ -242,8 +246,11 @@ class Deduplicated(OfData[Given_co]):
         columns: dict[str, Any] = {
             "id": ids[:count],
             "kept": ids[count:],
-            "similarity": arrow.array(self.similarities, mask=is_unknown),
         }
+        if self.distances is None:
+            columns["similarity"] = arrow.array(self.similarities, mask=is_unknown)
+        else:
+            columns["distance"] = self.distances
         if self.is_reference is not None:
             columns["reference"] = self.is_reference
         return arrow.table(columns)
@@ -347,9 +354,10 @@ class Deduplicated(OfData[Given_co]):
 class RowMatches:
     """What a search has found out about rows, by the ids of documents.
 
-    `removed` int64[k]: the rows that are duplicates; `representatives` object[k] and `similarities`
-    float32[k]: what stands for each.  `leaders` int64[k]: the rows that stay, None if they may be
-    stored documents; `order`: the rows that were compared, those to be preferred first.
+    `removed` int64[k]: the rows that are duplicates; `representatives` object[k], `similarities`
+    float32[k] and `distances` int64[k], None if not known: what stands for each.  `leaders`
+    int64[k]: the rows that stay, None if they may be stored documents; `order`: the rows that were
+    compared, those to be preferred first.
     """
 
     removed: npt.NDArray[np.int64]
@@ -358,12 +366,13 @@ class RowMatches:
     groups: Clusters
     leaders: I64 | None = None
     order: I64 | None = None
+    distances: I64 | None = None
 
     def chosen(self, is_chosen: Bools, names: NamesAt) -> "RowMatches":
         """Return what would be found if only some of the duplicates were: bool[k]."""
         assert self.leaders is not None, "what stays is a row"
         decided = Decided(
-            self.removed, self.leaders, self.similarities, None, self.groups.verification
+            self.removed, self.leaders, self.similarities, self.distances, self.groups.verification
         )
         return found_of(decided.chosen(is_chosen), self.order, names)
 
@@ -374,5 +383,6 @@ def found_of(decided: Decided, order: I64 | None, names: NamesAt) -> RowMatches:
     groups = Clusters(offsets, object_array(list(names(members))), decided.verification)
     leaders, representatives = decided.leaders, list(names(decided.leaders))
     return RowMatches(
-        decided.removed, representatives, decided.similarities, groups, leaders, order
-    )
+        decided.removed, representatives, decided.similarities, groups, leaders, order,
+        decided.distances,
+    )  # fmt: skip

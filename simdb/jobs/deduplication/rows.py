@@ -5,7 +5,8 @@ program has loaded them.  Each kind of data knows how to give a column, the rows
 the chosen rows as data of the same kind; `RowTexts` has the text of each row, with nulls.
 
 Rows can also be vectors of floats, such as embeddings, which are compared by their cosine, or ready
-fingerprints, which are compared by their distance.
+fingerprints, which are compared by their distance.  `RowHashes` takes the place of `RowTexts` for
+rows that are hashes, by a sketch of `Bits`: they are read once and kept packed.
 """
 
 import hashlib
@@ -32,17 +33,17 @@ from simdb.core.arrow import (
 from simdb.core.checks import share, shown
 from simdb.core.choices import ERROR
 from simdb.core.decoding import UTF8, as_text, byte_column, decoded_column
-from simdb.core.dtypes import I64, Bools
+from simdb.core.dtypes import I64, Array, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.fields import Field, FieldName, distinct, field_named
 from simdb.core.keeping import is_missing
-from simdb.core.options import AnySketch, Options, Simhash
+from simdb.core.options import AnySketch, Bits, Options, Simhash
 from simdb.core.previews import counted
 from simdb.core.skipped import Skipped
 from simdb.core.threads import mapped, thread_count
-from simdb.database import ESTIMATE, NUMBERS
+from simdb.database import ESTIMATE, NUMBERS, fit_bits
 from simdb.jobs.deduplication.question import DedupQuestion
-from simdb.sketch import NO_RESOURCES, sketcher_of
+from simdb.sketch import NO_RESOURCES, hash_bits, read_hashes, sketcher_of
 
 DIGEST_BYTES = 16
 ROW = "row {} of data"
@@ -97,10 +98,11 @@ class DataRows(Protocol):
         """
 
 
-def rows_of(data: Any, skipped: Skipped | None = None) -> DataRows:
+def rows_of(data: Any, skipped: Skipped | None = None, *, are_hashes: bool = False) -> DataRows:
     """Return the rows of `data`; InputError if it is of no kind that has rows.
 
-    `skipped` takes rows that are of another kind than the others, if it is allowed.
+    `skipped` takes rows that are of another kind than the others, if it is allowed.  `are_hashes`:
+    rows are hashes where they could be texts, vectors or fingerprints.
     """
     skipped = Skipped() if skipped is None else skipped
     for (module, name), remedy in NOT_READ.items():
@@ -118,14 +120,16 @@ def rows_of(data: Any, skipped: Skipped | None = None) -> DataRows:
         return HubDataset(data)
     if is_of(data, "datasets", "DatasetDict"):
         return HubSplits(data, {name: HubDataset(split) for name, split in data.items()})
-    if (vectors := vectors_of(data, skipped)) is not None:
+    if are_hashes and isinstance(data, np.ndarray | Fingerprints):
+        return ReadyRows(data, data)
+    if not are_hashes and (vectors := vectors_of(data, skipped)) is not None:
         return vectors
     is_series = is_of(data, "pandas", "Series") or is_of(data, "polars", "Series")
     is_array = is_of(data, "pyarrow", "Array") or is_of(data, "pyarrow", "ChunkedArray")
     if is_series or is_array or isinstance(data, np.ndarray):
         return Values(data)
     if isinstance(data, Mapping):
-        return ById(data if skipped.is_allowed else checked_texts(data))
+        return ById(data if skipped.is_allowed or are_hashes else checked_texts(data))
     if hasattr(data, STREAM):
         # A relation of DuckDB, a reader of batches, and tables that are not known here.
         return ArrowTable(load_arrow(f"data as {class_of(data)}").table(data))
@@ -615,6 +619,54 @@ class RowTexts:
         return encoded("" if has_none else value for value, has_none in nulls)
 
 
+class RowHashes(RowTexts):
+    """The hashes of rows: uint8[n, bits / 8], or uint64[n] of 64 bits; zeros in a row without."""
+
+    def __init__(self, hashes: Array, is_null: Bools) -> None:
+        """Take the hashes, and which rows have none."""
+        self.hashes, self.is_null = hashes, is_null
+
+    @staticmethod
+    def read(values: Any, sketch: Bits, skipped: Skipped, is_null: Any = None) -> "RowHashes":
+        """Read `values`, one for each row; InputError names a row without hash or null.
+
+        `skipped` takes the rows that are no hashes, if it is allowed.  `is_null`: which rows have
+        none, if that is known.
+        """
+        is_null = _nulls(values) if is_null is None else is_null
+        if is_null.any():
+            pairs = zip(values, is_null.tolist(), strict=True)
+            values = [bytes(sketch.bits // 8) if none else value for value, none in pairs]
+        hashes = read_hashes([bytes(sketch.bits // 8)], sketch.bits).repeat(len(values), axis=0)
+
+        def put(row: int, some: Any) -> None:
+            hashes[row : row + len(some)] = read_hashes(some, sketch.bits, row)
+
+        skipped.note(put, 0, values)
+        return RowHashes(hashes, is_null)
+
+    def at(self, rows: I64) -> Any:
+        """Return the hashes of some rows, in that order."""
+        return self.hashes[rows]
+
+    filled = at
+
+    def sizes(self) -> I64:
+        """Raise OptionError where the lengths of texts are wanted."""
+        raise OptionError('hashes have one length; keep= is "first", "last", a field or a function')
+
+    def fitted(self, options: Options) -> Options:
+        """Return options whose blocks are as crowded as each other, if these hashes are stored."""
+        sketch = options.sketch
+        if not isinstance(sketch, Bits) or not options.is_wide or sketch.order:
+            return options
+        return replace(options, sketch=fit_bits(self.hashes, sketch, blocks=options.blocks))
+
+    def _contents(self) -> Iterator[bytes]:
+        """Yield each hash."""
+        return (each.tobytes() for each in self.hashes)
+
+
 def readable_texts(
     values: Undecoded,
     skipped: Skipped,
@@ -655,6 +707,14 @@ def readable_texts(
         return RowTexts(left, encoding, errors)
     pairs = zip(values, flags.tolist(), strict=True)
     return RowTexts(["" if is_bad else value for value, is_bad in pairs], encoding, errors)
+
+
+def _nulls(values: Any) -> Bools:
+    """Return which values are missing: bool[n]."""
+    if isinstance(values, TextColumn | ByteColumn):
+        return np.asarray(values.lengths < 0)
+    flags = map(is_missing, values) if isinstance(values, list | tuple) else [False] * len(values)
+    return np.fromiter(flags, np.bool_, len(values))
 
 
 def is_of(data: Any, module: str, name: str) -> bool:
@@ -794,10 +854,15 @@ class ReadyRows(Vectors):
 
     field = "fingerprint"
 
+    def texts(self, name: FieldName) -> Any:
+        """Return the fingerprints, which are hashes."""
+        return self.values
+
     def records(self) -> Iterator[Any]:
-        """Yield the bits of each."""
-        values = self.values.bits if isinstance(self.values, Fingerprints) else self.values
-        return iter(values.tolist())
+        """Yield the bits of each: a number, or of other than 64 bits hexadecimal text."""
+        is_ready = isinstance(self.values, Fingerprints)
+        bits = (self.values if is_ready else Fingerprints(self.values)).bits
+        return iter(bits.tolist()) if bits.ndim == 1 else (each.tobytes().hex() for each in bits)
 
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some fingerprints, as they were given."""
@@ -865,7 +930,7 @@ def vectors_of(data: Any, skipped: Skipped) -> Vectors | None:
 def _of_array(data: npt.NDArray[Any], skipped: Skipped) -> Vectors | None:
     if data.dtype.kind == "f" and data.ndim == 2:
         return Vectors(data, _checked(data, skipped))
-    if data.dtype == np.uint64 and data.ndim == 1:
+    if (data.dtype == np.uint64 and data.ndim == 1) or hash_bits(data):
         return ReadyRows(data, data)
     if data.dtype.kind in "iu" and data.ndim == 1 and len(data):
         raise InputError(

@@ -265,6 +265,7 @@ def checked_unit(
                 "min_words= is for parts of texts; give unit= with paragraph, line or sentence, too"
             )
     refused = {
+        "sketch=simdb.Bits()": question.hashes is not None,
         "similarity= with db=": question.similarity is not None and db is not None,
         "distance=": question.distance is not None,
         "recall=": question.recall is not None,

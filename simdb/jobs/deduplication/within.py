@@ -20,12 +20,12 @@ import numpy as np
 
 from simdb import database
 from simdb.core.arrays import Sketches
-from simdb.core.arrow import TextColumn
 from simdb.core.choices import ErrorsName
 from simdb.core.dtypes import I64
 from simdb.core.errors import InputError
 from simdb.core.matches import Matches
 from simdb.core.options import Options
+from simdb.core.skipped import part_of
 from simdb.database import sketch_all
 from simdb.jobs.deduplication.alike import Alike, ByDatabase
 from simdb.jobs.deduplication.by_cosine import ByCosine
@@ -257,9 +257,7 @@ class Sifted:
         self.found.append(found)
         self._fresh.append(positions[~is_match])
         chosen = np.flatnonzero(~is_match)
-        if isinstance(texts, TextColumn | Signed):
-            return texts.chosen(chosen)
-        return [texts[at] for at in chosen.tolist()]
+        return texts.chosen(chosen) if isinstance(texts, Signed) else part_of(texts, chosen)
 
 
 def _places_in(fresh: I64, order: I64 | None) -> I64 | None:
@@ -375,7 +373,7 @@ def _is_measured(options: Options, question: DedupQuestion) -> bool:
         return True
     # Certain is only a search that compares all sketches.
     recall = options.recall if question.recall is None else question.recall
-    has_weights = options.sketch.vector_bytes > 0
+    has_weights = options.sketch.vector_bytes > 0 and not options.is_hashes
     return has_weights and recall < 1 and options.sketch.unit != "moz"
 
 
@@ -422,4 +420,4 @@ def found_by(
         decided = documents.decide(None, lambda places: texts.at(order[places]))
     question.check_share(len(decided.removed), len(texts))
     removed, leaders = order[decided.removed], by_table(order, decided.leaders)
-    return replace(decided, removed=removed, leaders=leaders, distances=None).ascending()
+    return replace(decided, removed=removed, leaders=leaders).ascending()

@@ -192,6 +192,8 @@ def shown_text(text: object) -> str | None:
     """Return as much of a text, or of its UTF-8, as is looked at; None for None."""
     if text is None:
         return None
+    if isinstance(text, np.ndarray):  # a hash
+        return text.tobytes().hex()
     # A character has at most four bytes; one more shows that the text goes on.
     if isinstance(text, bytes | bytearray | memoryview):
         text = bytes(text[: 4 * (TEXT_CHARACTERS + 1)]).decode("utf-8", "replace")
