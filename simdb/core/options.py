@@ -260,8 +260,8 @@ class Bits(TextSketch):
 
     The bits are dealt to blocks, and each block has a table (Manku, Jain & Das Sarma 2007, and the
     general pigeonhole principle, Qin et al. 2018).  `order`: the numbers of the bits, 0 for the
-    highest, one block after the other; None deals them in turn.  `Bits.fitted` makes one for hashes
-    whose bits are far from even or go together, so that blocks are as crowded as each other.
+    highest, one block after the other; None deals them in turn.  `simdb.fit_bits` makes one for
+    hashes whose bits are far from even or go together, so that no block is more crowded.
     """
 
     OWN: ClassVar[tuple[str, ...]] = ("bits", "order")

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from simdb.core.checks import a_map, a_number, a_text, expecting
+from simdb.core.checks import a_map, a_number, a_text, expecting, shown
 from simdb.core.errors import FormatError, OptionError
 from simdb.core.options import (
     BANDED,
@@ -38,6 +38,8 @@ USUAL = Options()
 SELDOM = (POLYTOPES, "keep_clusters", "keep_times", "passages", "features")
 # What unreleased versions stored, in databases whose runs could be without tables by distance.
 UNRELEASED = "distance_tables"
+# Options of which None means the stored value.
+CHOSEN = ("sketch.idf", "sketch.order", POLYTOPES, *BANDED)
 
 
 def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
@@ -166,9 +168,9 @@ def check_same(stored: Options, wanted: Options, where: str) -> None:
 def differences(stored: Options, wanted: Options) -> list[str]:
     """Name each option in which `wanted` differs from `stored`, with both values.
 
-    A sketch without an IDF table means the stored table, and numbers of tables that are None the
-    stored numbers.  The usual blocks mean the stored ones, if those are usual in any database, and
-    so do the usual header bits.
+    A sketch without an IDF table means the stored table, hashes without an order of their bits the
+    stored order, and numbers of tables that are None the stored numbers.  The usual blocks mean the
+    stored ones, if those are usual in any database, and so do the usual header bits.
     """
     is_alike = type(stored.sketch) is type(wanted.sketch)
     olds, news = (_named(each, has_parts=is_alike) for each in (stored, wanted))
@@ -178,9 +180,9 @@ def differences(stored: Options, wanted: Options) -> list[str]:
     if wanted.header_offset == wanted.usual_header_offset:
         del news["header_offset"]
     return [
-        f"{name} is {olds[name]!r}, not {new!r}"
+        f"{name} is {shown(olds[name])}, not {shown(new)}"
         for name, new in news.items()
-        if olds[name] != new and not (new is None and name in ("sketch.idf", "polytopes", *BANDED))
+        if olds[name] != new and not (new is None and name in CHOSEN)
     ]
 
 

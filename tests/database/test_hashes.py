@@ -90,7 +90,8 @@ def made(tmp_path):
     opened = []
 
     def make(rows, bits, *, parts=5, **given):
-        options = simdb.Options(sketch=simdb.Bits(bits), **{"delta_documents": 40} | given)
+        usual = {"sketch": simdb.Bits(bits), "delta_documents": 40}
+        options = simdb.Options(**usual | given)
         database = simdb.open(tmp_path / f"x{len(opened)}", "x", options=options)
         opened.append(database)
         size = -(-len(rows) // parts) or 1
@@ -374,3 +375,32 @@ def test_the_share_of_near_entries_is_that_of_all_entries_under_the_same_header(
             beside += (apart <= 31 * 64 // 256).sum() - len(group)
             pairs += len(group) * (len(group) - 1)
         assert near == pytest.approx(beside / pairs, abs=0.1)
+
+
+def test_an_order_that_is_not_given_is_the_stored_one_and_another_is_named_in_short(made):
+    order, few = tuple(range(255, -1, -1)), {"delta_documents": 40}
+    database = made(drawn(256, 9), 256, sketch=simdb.Bits(256, order), parts=1)
+    path = database.path
+    database.close()
+
+    with simdb.open(path, options=simdb.Options(sketch=simdb.Bits(256), **few)) as again:
+        assert again.options.sketch.order == order
+    with pytest.raises(simdb.OptionError, match=r"sketch.order is \(255, 254") as caught:
+        simdb.open(path, options=simdb.Options(sketch=simdb.Bits(256, order[::-1]), **few))
+    assert len(str(caught.value)) < 500
+
+
+@over("is_fitted", [(True, False), (False, True), (True, True)])
+def test_databases_with_other_orders_and_blocks_are_merged(made, is_fitted):
+    rows, options = drawn(256, 200, seed=12), []
+    for seed, fits in enumerate(is_fitted):
+        order = tuple(np.random.default_rng(seed).permutation(256).tolist()) if fits else None
+        options.append({"sketch": simdb.Bits(256, order), "blocks": 16 + 4 * seed})
+    into, other = made(rows[:120], 256, **options[0]), made(rows, 256, **options[1])
+
+    assert into.merge(other, on_conflict="skip") == 80
+    assert list(into.check(deep=True)) == []
+    oracle = Oracle(rows)
+    for search in ("bphs", "exhaustive"):
+        found = into.query_many(rows[::3], search=search)
+        assert [listed(each) for each in found] == [oracle.query(row, 31) for row in rows[::3]]

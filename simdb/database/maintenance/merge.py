@@ -22,6 +22,8 @@ from simdb.database.write import conflicts
 from simdb.database.write.write_state import WriteState
 from simdb.storage import read_resources, transfer
 
+ORDER = "sketch.order "  # in a difference: of bits in the blocks of hashes
+
 
 def merge(
     store: Store, others: Sequence[Store], on_conflict: str, progress: Progress | None, threads: int
@@ -51,7 +53,7 @@ def _check_fits(store: Store, other: Store) -> None:
         raise OptionError(f"{of} cannot be merged into itself; give another database")
     # Tables, blocks and thresholds may differ; they are made anew, or say how to ask.
     every = differences(store.options, other.options)
-    differing = [each for each in every if each.startswith("sketch")]
+    differing = [each for each in every if each.startswith("sketch") and ORDER not in each]
     own, its = read_resources(store.environment), read_resources(other.environment)
     if own.stop_words != its.stop_words:
         differing.append("the stored stop words are others")
