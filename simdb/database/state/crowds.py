@@ -30,7 +30,8 @@ class HeaderCrowds:
     def and_near(self, view: View, source: Source) -> F64:
         """Return how crowded the headers of each table are, and the share of near entries there.
 
-        float64[tables, 2]; without runs, no rows.
+        float64[tables, 2]; without runs, no rows.  Documents that are equal in all tables are not
+        near, since the search of pairs takes equal hashes together.
         """
         total = sum(run.info.entry_count for run in view.runs)
         sums: F64 = np.zeros((len(self._masks) if total else 0, 2))
@@ -45,21 +46,23 @@ class HeaderCrowds:
         for number, mask in enumerate(self._masks):
             found.append(_crowd(run.table(number, source), mask, self._near))
             run.give_back()  # the first read of a table touches all of its pages
-        return np.array(found)
+        crowds, beside, near, equal = np.array(found).T
+        return np.stack([crowds, (near - equal.min()) / np.maximum(beside, 1)], axis=1)
 
 
-def _crowd(table: Table, mask: int, near: int) -> tuple[float, float]:
+def _crowd(table: Table, mask: int, near: int) -> tuple[float, ...]:
     """Return the entries beside a document under its leading bits, over the mean of all headers.
 
     A sample of the documents decides.  The result is about 1 if they are spread evenly, and never
-    less.  Also return the share of these entries that are within the distance `near`, 0 if it is 0.
+    less.  Also return how many entries are beside a document, how many of these are within the
+    distance `near`, and how many are equal, both 0 if it is 0.
     """
     count = len(table.keys)
     if not count:
-        return 1.0, 0.0
+        return 1.0, 0.0, 0.0, 0.0
     width = min(mask.bit_count(), table.width)
     if width == 0:
-        return 1.0, 0.0
+        return 1.0, 0.0, 0.0, 0.0
     step = np.uint64(table.width - width)
     sampled = np.arange(0, count, -(-count // SAMPLE))
     headers = table.keys[sampled] >> np.uint64(FINGERPRINT_BITS - width)
@@ -68,11 +71,11 @@ def _crowd(table: Table, mask: int, near: int) -> tuple[float, float]:
     beside = np.clip(stops - starts, 1, count) - 1
     crowd = max(float(beside.mean()) * (1 << width) / count, 1.0)
     if near == 0 or not beside.any():
-        return crowd, 0.0
-    # Of as many others as there are, some that are evenly far from each other.
+        return crowd, 0.0, 0.0, 0.0
+    # The neighbours are spread evenly over the entries under the header.
     steps = np.arange(1, NEIGHBOURS + 1) * beside[:, None] // NEIGHBOURS
-    others = starts[:, None] + (sampled - starts)[:, None] + steps
+    others = sampled[:, None] + steps
     others = np.where(others < stops[:, None], others, others - (beside + 1)[:, None])
     differing = np.bitwise_count(table.keys[others] ^ table.keys[sampled][:, None])
-    is_near = (differing <= near) & (steps > 0)
-    return crowd, float(np.average(is_near.mean(axis=1), weights=beside))
+    counts = [((differing <= most) & (steps > 0)).mean(axis=1) @ beside for most in (near, 0)]
+    return crowd, float(beside.mean()), *(float(count) / len(sampled) for count in counts)
