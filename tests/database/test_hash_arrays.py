@@ -6,6 +6,7 @@ from oracle import components
 from over import over
 
 import simdb
+from simdb.spark.distributed import plan_pairs
 
 
 def drawn(bits, count, seed=0):
@@ -102,3 +103,30 @@ def test_the_distance_of_two_hashes_counts_the_bits_that_differ():
                 assert simdb.distance(other, one) == apart(left, right)
     with pytest.raises(simdb.InputError, match="256"):
         simdb.distance(drawn(256, 2)[0], drawn(128, 2)[0])
+
+
+def test_what_compares_texts_is_refused_by_name(database_of_hashes):
+    texts = {0: "a text", 1: "another text"}
+    for verb in (
+        database_of_hashes.find_all, database_of_hashes.find_clusters,
+        lambda **given: database_of_hashes.compare([0], [1], **given),
+        lambda **given: database_of_hashes.add_many_if_new([9], drawn(256, 2)[:1], **given),
+    ):  # fmt: skip
+        with pytest.raises(simdb.OptionError, match=r"verify='exact' compares texts, .*hashes"):
+            verb(verify="exact")
+    for verb in (
+        database_of_hashes.find_all, database_of_hashes.find_clusters,
+        lambda **given: database_of_hashes.compare([0], [1], **given),
+    ):  # fmt: skip
+        with pytest.raises(simdb.OptionError, match=r"texts= compares texts, .*hashes"):
+            verb(texts=texts)
+    with pytest.raises(simdb.OptionError, match="no hashes of other than 64 bits"):
+        plan_pairs(1000, simdb.Options(sketch=simdb.Bits(256)))
+
+
+@pytest.fixture
+def database_of_hashes(tmp_path):
+    """Return a database of two hashes."""
+    with simdb.open(tmp_path / "db", options=simdb.Options(sketch=simdb.Bits(256))) as database:
+        database.insert_many([0, 1], drawn(256, 2))
+        yield database

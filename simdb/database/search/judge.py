@@ -201,6 +201,9 @@ def check_verification(verify: object, texts: object, options: Options | None = 
     has_features = options is not None and options.features
     if verify is not None:
         one_of("verify", verify, VERIFICATIONS)
+    if options is not None and options.is_hashes and (texts or verify not in (None, ESTIMATE)):
+        what = "texts=" if texts else f"verify={verify!r}"
+        raise OptionError(f"{what} compares texts, and this database has hashes; leave it out")
     decides = (None, ESTIMATE, EXACT) if has_features else (None, ESTIMATE)
     if texts is None and verify in decides:
         return has_features and verify != ESTIMATE

@@ -39,7 +39,7 @@ from simdb.core.fields import Field, FieldName, distinct, field_named
 from simdb.core.keeping import is_missing
 from simdb.core.options import AnySketch, Bits, Options, Simhash
 from simdb.core.previews import counted
-from simdb.core.skipped import Skipped
+from simdb.core.skipped import Skipped, part_of
 from simdb.core.threads import mapped, thread_count
 from simdb.database import ESTIMATE, NUMBERS, fit_bits
 from simdb.jobs.deduplication.question import DedupQuestion
@@ -585,10 +585,6 @@ class RowTexts:
             )
         return self.is_null
 
-    def contents_at(self, rows: I64) -> Iterator[bytes]:
-        """Yield the texts of some rows, none of them null, in UTF-8."""
-        return encoded(self.at(rows))
-
     def sizes(self) -> I64:
         """Return the bytes of each text in UTF-8, 0 for a null: int64[n]."""
         if isinstance(self._values, TextColumn):
@@ -901,9 +897,7 @@ class VectorValues:
 
     def at(self, rows: I64) -> Any:
         """Return some of them."""
-        return (
-            self.values.taken(rows) if isinstance(self.values, Fingerprints) else self.values[rows]
-        )
+        return part_of(self.values, rows)
 
 
 def vectors_of(data: Any, skipped: Skipped) -> Vectors | None:

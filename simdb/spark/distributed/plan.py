@@ -378,6 +378,11 @@ def _options_of(options: Any, similarity: float | None, recall: float | None) ->
     elif isinstance(options, Simhash | Minhash):
         options = Options(sketch=options)
     instance("options", options, Options, "simdb.Options() or a sketch")
+    if options.is_wide:
+        raise OptionError(
+            "plan_pairs takes no hashes of other than 64 bits; write them with simdb.write_shard"
+            " and call find_all of simdb.open_sharded"
+        )
     found: Options = settled(options, similarity=similarity, recall=recall)
     return found
 
