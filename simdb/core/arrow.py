@@ -172,7 +172,8 @@ def read_batches(
         for chunk in chain([first], source):
             yield _batch(arrow, chunk, id_columns, kind, ids)
 
-    schema = _batch(arrow, {**first, **empty}, id_columns, kind, ids).schema
+    types = {name: column[:0] for name, column in first.items()}
+    schema = _batch(arrow, types, id_columns, kind, ids).schema
     return arrow.RecordBatchReader.from_batches(schema, batches())
 
 

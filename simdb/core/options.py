@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeAlias, cast, get_args
 
 from simdb.core.bits import FINGERPRINT_BITS, HASH_BITS_MOST, HASH_BITS_STEP
-from simdb.core.checks import chosen_words, one_of, share, shown, whole
+from simdb.core.checks import chosen_words, is_whole, one_of, share, shown, whole
 from simdb.core.choices import (
     ClustersName,
     FamilyName,
@@ -255,8 +255,9 @@ class Bits(TextSketch):
 
     `bits`: how many, from 32 to 512, a multiple of 32.  A document is `bytes` of that length, their
     hexadecimal `str`, the whole number that they are (the first byte is the highest), a bool array
-    with as many elements, or an object that has one of these as `.hash`.  Documents match by
-    `distance=` alone, the number of bits in which they differ.
+    with as many elements, or an object that has one of these as `.hash`.  Many are rows of bytes,
+    uint8[n, bits / 8], or of words, uint64[n, bits / 64], the highest first: `rows.view(">u8")`.
+    Documents match by `distance=` alone, the number of bits in which they differ.
 
     The bits are dealt to blocks, and each block has a table (Manku, Jain & Das Sarma 2007, and the
     general pigeonhole principle, Qin et al. 2018).  `order`: the numbers of the bits, 0 for the
@@ -278,6 +279,8 @@ class Bits(TextSketch):
         for each in fields(TextSketch):
             if getattr(self, each.name) != each.default:
                 raise OptionError(f"{each.name}= is of texts, and these are hashes; leave it out")
+        if is_whole(self.bits, HASH_BITS_STEP, HASH_BITS_MOST):
+            object.__setattr__(self, "bits", int(self.bits))
         whole("bits", self.bits, HASH_BITS_STEP, HASH_BITS_MOST)
         if self.bits % HASH_BITS_STEP:
             raise OptionError(f"bits must be a multiple of {HASH_BITS_STEP}, got {self.bits}")

@@ -19,7 +19,7 @@ from simdb.core.documents import Signature, Signatures, check_comparable, estima
 from simdb.core.dtypes import F32, F64
 from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import PairArrays
-from simdb.core.options import Bits, Minhash, Options, Simhash
+from simdb.core.options import USUAL_DISTANCE, Bits, Minhash, Options, Simhash
 from simdb.core.progress import Progress
 from simdb.core.text_sketch import IdfTable, TextSketch
 from simdb.core.threads import thread_count
@@ -255,9 +255,11 @@ def similarities(
 
 
 def find_all(
-    fingerprints: Any, blocks: int = 4, distance: int = 3, *, threads: int | None = None
+    fingerprints: Any, blocks: int = 4, distance: int | None = None, *, threads: int | None = None
 ) -> ArrayPairs:
     """Find every pair of `fingerprints` that differ in at most `distance` bits, by position; exact.
+
+    `distance`: 3 if you give none, or that of `Bits` for hashes of another size than 64 bits.
 
     `fingerprints`: uint64[n], `Fingerprints` (a document without features matches nothing), or an
     iterable of int; or an array of hashes of 32 to 512 bits, see `Fingerprints`: those of other
@@ -273,12 +275,13 @@ def find_all(
     if hash_bits(given) is not None:
         found = _stored(given, count).find_all(distance=distance, threads=count)
         return ArrayPairs(map(_positions, found.chunks()))
-    stream = arrays.stream_pairs(given, blocks=blocks, distance=distance, threads=count)
+    least = USUAL_DISTANCE if distance is None else distance
+    stream = arrays.stream_pairs(given, blocks=blocks, distance=least, threads=count)
     return ArrayPairs(stream)
 
 
 def find_clusters(
-    fingerprints: Any, blocks: int = 4, distance: int = 3, *, threads: int | None = None
+    fingerprints: Any, blocks: int = 4, distance: int | None = None, *, threads: int | None = None
 ) -> ArrayClusters:
     """Find the connected components of the pairs of `find_all`: arrays of two or more positions.
 
@@ -291,7 +294,8 @@ def find_clusters(
         with _stored(given, count) as database:
             found = database.find_clusters(distance=distance, threads=count)
             return ArrayClusters(found.offsets, found.ids.astype(np.int64))
-    return arrays.find_clusters(given, blocks=blocks, distance=distance, threads=count)
+    least = USUAL_DISTANCE if distance is None else distance
+    return arrays.find_clusters(given, blocks=blocks, distance=least, threads=count)
 
 
 def _many(given: Any) -> Any:

@@ -407,3 +407,58 @@ def test_databases_with_other_orders_and_blocks_are_merged(made, is_fitted):
     for search in ("bphs", "exhaustive"):
         found = into.query_many(rows[::3], search=search)
         assert [listed(each) for each in found] == [oracle.query(row, 31) for row in rows[::3]]
+
+
+@over("bits", [32, 64, 256, 512])
+def test_pairs_and_matches_are_tables_of_arrow_with_whole_distances(made, bits):
+    rows = drawn(bits, 90, seed=11)
+    database, oracle = made(rows, bits), Oracle(rows)
+    distance = database.options.distance
+
+    for found in (database.find_all(distance=distance), database.find_all(distance=bits)):
+        wanted = oracle.pairs(found.plan.distance)
+        table = found.to_arrow()
+        columns = [table.column(name).to_pylist() for name in ("left", "right", "distance")]
+        assert set(zip(*columns, strict=True)) == wanted
+    none = database.find_all(distance=0, where=lambda metadata: False)
+    assert none.to_arrow().num_rows == 0
+    matches = database.query_many(rows[:9], distance=bits).to_arrow()
+    assert sorted(matches.column("distance").to_pylist()) == sorted(
+        apart(row, other) for row in rows[:9] for other in rows
+    )
+
+
+def test_accept_decides_without_a_similarity_of_the_database(made):
+    rows = drawn(256, 60)
+    database, oracle = made(rows, 256, parts=1), Oracle(rows)
+
+    every = {id for id, _ in oracle.query(rows[2], 31)}
+    found = database.query(bytes(rows[2]), accept=lambda id: 0.4 + id / 1000)
+    assert {match.id for match in found} == every
+    assert [match.similarity for match in found] == [0.4 + match.id / 1000 for match in found]
+    assert database.query(bytes(rows[2]), accept=lambda id: False) == []
+
+
+def test_arrays_of_hashes_have_the_distance_of_their_bits():
+    rows = drawn(256, 90, seed=12)
+    wanted = {(one, other) for one, other, _ in Oracle(rows).pairs(31)}
+
+    found = simdb.find_all(rows)
+    assert set(zip(found.left.tolist(), found.right.tolist(), strict=True)) == wanted
+    assert len(wanted) > 5
+    clusters = [sorted(each.tolist()) for each in simdb.find_clusters(rows)]
+    assert sorted(clusters) == Oracle(rows).clusters(31)
+
+
+def test_what_hashes_have_not_is_refused_and_numpy_numbers_are_bits(made):
+    database = made(drawn(256, 20), 256, parts=1)
+
+    with pytest.raises(simdb.OptionError, match="use get_many or sketches"):
+        database.bits_many([0])
+    for given in ({"vectors": {}}, {"texts": {}}):
+        with pytest.raises(simdb.OptionError, match="hashes have no vectors= or texts="):
+            database.nearest(bytes(32), 2, **given)
+    assert simdb.Bits(np.int64(256)) == simdb.Bits(256)
+    few = made(drawn(64, 20), 64, parts=1)
+    with pytest.raises(simdb.OptionError, match="calibrate works only"):
+        few.calibrate()

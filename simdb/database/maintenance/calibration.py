@@ -133,10 +133,10 @@ def calibrate(
             "calibrate works only with fingerprints; this database stores MinHash signatures, whose"
             " recall follows from the similarity alone"
         )
-    if store.options.is_wide:
+    if store.options.is_hashes:
         raise OptionError(
-            f"calibrate works only with fingerprints of {FINGERPRINT_BITS} bits; the recall of"
-            " other hashes follows from their distance alone"
+            "calibrate works only with fingerprints of texts, tokens and vectors; the recall of"
+            " hashes follows from their distance alone"
         )
     if noise is not None:
         return _by_hand(store, sample, noise)

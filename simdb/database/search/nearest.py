@@ -319,6 +319,10 @@ def ranking_of(vectors: Any, texts: Any, store: Origin) -> "Reranking | None":
     """Return what measures by the caller's vectors or texts; None without them."""
     if vectors is not None and texts is not None:
         raise OptionError("the nearest are chosen by vectors or by texts, not by both")
+    if store.options.is_hashes and (vectors is not None or texts is not None):
+        raise OptionError(
+            "hashes have no vectors= or texts=; the nearest are those that differ in fewest bits"
+        )
     if vectors is not None:
         return Reranking("vectors", vectors, cosines)
     return None if texts is None else Reranking("texts", texts, store.exact_similarity().of_pairs)

@@ -66,7 +66,9 @@ class Question(NamedTuple):
         return self.similarity is not None or self.distance is not None
 
     def least_similarity(self, options: Options) -> float | None:
-        """Return the least exact similarity of a match; None if only a distance is given."""
+        """Return the least exact similarity of a match; None if only a distance is a bound."""
+        if options.is_hashes:
+            return None
         return self.similarity if self.has_bound else options.similarity
 
     def criterion(
