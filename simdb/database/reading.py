@@ -598,14 +598,9 @@ class Reading(Protocol[IdT]):
     def bits_many(self, ids: Iterable[IdT]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
         """Return whether each of `ids` is stored, bool[n], and its fingerprint's bits, uint64[n].
 
-        It is much faster than `get_many`.  The bits of an unknown id are 0.  OptionError for hashes
-        of other than 64 bits, which `get_many` and `sketches` give.
+        It is much faster than `get_many`.  The bits of an unknown id are 0.  Of a hash of other
+        than 64 bits they are a hash of it, as of a signature: equal for equal ones.
         """
-        if self._store.options.is_wide:
-            raise OptionError(
-                f"bits_many gives 64 bits, and this database has hashes of"
-                f" {self._store.options.bits}; use get_many or sketches"
-            )
         listed = as_list(ids, "ids")
         with self._searcher() as searcher:
             found: npt.NDArray[np.uint64] = in_order(parts_by_ids(searcher, listed, stored_bits))

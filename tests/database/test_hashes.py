@@ -243,6 +243,16 @@ def test_claims_store_what_is_near_nothing(made, bits):
         assert bytes(one_by_one.get(id).fingerprint) == row
 
 
+def test_the_64_bits_of_hashes_are_equal_for_equal_ones(made):
+    rows = drawn(256, 30)
+    database = made(np.concatenate([rows, rows[:5]]), 256)
+    are_stored, bits = database.bits_many([*range(35), 99])
+
+    assert are_stored.tolist() == [True] * 35 + [False]
+    assert bits[30:35].tolist() == bits[:5].tolist()
+    assert len(set(bits.tolist())) == len({bytes(row) for row in rows}) + 1
+
+
 def test_what_is_stored_is_the_hash(made):
     rows = drawn(256, 50)
     database = made(rows, 256, parts=1)
@@ -453,8 +463,6 @@ def test_arrays_of_hashes_have_the_distance_of_their_bits():
 def test_what_hashes_have_not_is_refused_and_numpy_numbers_are_bits(made):
     database = made(drawn(256, 20), 256, parts=1)
 
-    with pytest.raises(simdb.OptionError, match="use get_many or sketches"):
-        database.bits_many([0])
     for given in ({"vectors": {}}, {"texts": {}}):
         with pytest.raises(simdb.OptionError, match="hashes have no vectors= or texts="):
             database.nearest(bytes(32), 2, **given)
