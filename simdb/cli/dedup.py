@@ -456,12 +456,14 @@ def _opened_against(
             on_null="" if reading.digits else KEEP,
             given=tuple({reading.text_field} & {*reading.given}), origins=origins,
         )  # fmt: skip
-        intake = Intake(files.read_sources(against, own, excluded=given.own_files), progress)
+        found = files.read_sources(against, own, excluded=given.own_files)
+        intake = Intake(found, progress, on_error=own.on_error)
 
         def batches() -> Iterator[files.Batch]:
             found = intake.batches(None)
             if BITS in sketch:
                 hashes = HashSketcher(simdb.Bits(sketch[BITS]))
+                intake.expect(hashes.options)
                 found = intake.readable(found, hashes, own.on_error)
             yield from found
             files.AMOUNT.begin()  # of what is read next
@@ -507,6 +509,8 @@ def _batches(
 ) -> Iterator[files.Batch]:
     """Return the documents, without those that a function of the sketch refuses."""
     notes_short = not has_parts and is_default(options, given.similarity, given.distance)
+    if sketcher is not None:
+        intake.expect(options.sketch)
     batches = intake.batches(options.sketch, notes_short=notes_short)
     # A function can refuse any text, and a text can be no hash.
     if (options.sketch.tokeniser or options.is_hashes) and sketcher is not None:

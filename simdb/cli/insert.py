@@ -52,7 +52,7 @@ def insert(
     if id is not None and text is not None:
         found = iter([given_batch(id, reading.read_as(text), inputs.int_ids)])
     with Progress("inserting") as progress:
-        intake = Intake(found, progress, reading.on_null)
+        intake = Intake(found, progress, reading.on_null, reading.on_error)
         with open_or_create(
             db, make_options=lambda: simdb.Options(sketch=make_sketch(sketch)),
             try_out=partial(_try_out, db, sketch, match, criterion), intake=intake,

@@ -143,6 +143,7 @@ def lookup(
                     files.read_sources(texts or [], reading), database.options.sketch, progress
                 )
             intake = Intake.of(sources, own, progress, excluded=outputs.own_files(db))
+            intake.expect(database.options.sketch)
             beside = partial(_beside, show, earlier)
             count = _look_up(database, intake, wanted, rows, beside, documents, own.on_error)
             files.write_results(rows, target, _columns(show))

@@ -13,6 +13,7 @@ from simdb.sketch.fitting import fit as fit
 from simdb.sketch.hashes import (
     HashSketcher as HashSketcher,
     hash_bits as hash_bits,
+    likely_bits as likely_bits,
     read_hashes as read_hashes,
 )
 from simdb.sketch.markup import as_read as as_read

@@ -15,6 +15,7 @@ are of several forms, or the message names the first document that is no hash.
 
 import math
 import re
+from base64 import b64encode
 from binascii import unhexlify
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -134,6 +135,20 @@ def hash_bits(hashes: Any) -> int | None:
         return None if hashes.bits.ndim == 1 else hashes.size
     rows = packed_rows(hashes) if isinstance(hashes, np.ndarray) else None
     return 8 * rows.shape[1] if rows is not None and is_hash_size(8 * rows.shape[1]) else None
+
+
+def likely_bits(document: Any) -> int | None:
+    """Return how many bits a document has if it looks like a hash, and None if it does not."""
+    document, bits = getattr(document, "hash", document), 0
+    if isinstance(document, bytes | str):
+        # Columns of Arrow give texts as bytes.
+        text = document if isinstance(document, str) else document.decode("latin-1")
+        digits = text[2:] if text.startswith(PREFIXES) else text
+        is_text = not NO_DIGIT.search(digits)
+        bits = 4 * len(digits) if is_text else 8 * len(text) * isinstance(document, bytes)
+    elif isinstance(document, np.ndarray) and document.dtype == np.bool_:
+        bits = document.size
+    return bits if is_hash_size(bits) else None
 
 
 def _of_axes(array: Array, bits: int) -> Any:
@@ -259,8 +274,16 @@ def _fault_of_text(digits: str, bits: int) -> str:
     """Say what a text is, without 0x, that is no hash."""
     other = NO_DIGIT.search(digits)
     if other is None:
-        return f"hexadecimal text of {len(digits)} digits; a hash of {bits} bits has {bits // 4}"
+        fault = f"hexadecimal text of {len(digits)} digits; a hash of {bits} bits has {bits // 4}"
+        # Base64 has 6 bits in a character: hexadecimal text that is read so becomes longer by half.
+        is_longer = 2 * len(digits) == 3 * bits // 4
+        if is_longer and not NO_DIGIT.search(b64encode(unhexlify(digits)).decode()):
+            fault += (
+                "; this was read as base64, and is none; leave out base64.b64decode(text), or"
+                " --base64"
+            )
+        return fault
     is_base64 = BASE64.fullmatch(digits) and len(digits.rstrip("=")) == -(-bits // 6)
-    remedy = "; if it is base64, give base64.b64decode(text)" if is_base64 else ""
+    remedy = "; if it is base64, give base64.b64decode(text), or --base64" if is_base64 else ""
     wanted = f"a hash of {bits} bits is text of {bits // 4} such digits"
     return f"text with {other[0]!r}, which is no hexadecimal digit; {wanted}{remedy}"

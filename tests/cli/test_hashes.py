@@ -447,6 +447,65 @@ def test_what_is_no_hash_is_named_and_counted_and_the_rest_is_done(command, stor
     assert raised.output == ""
 
 
+ALL_BAD = {
+    "dedup": ("dedup", "bad.jsonl", "--bits", BITS, "-o", "out.jsonl"),
+    "a new database": ("dedup", "bad.jsonl", "--bits", BITS, "--db", "new", "-o", "out.jsonl"),
+    "a database": ("dedup", "bad.jsonl", "--db", "db", "-o", "out.jsonl"),
+    "against": ("dedup", "in.jsonl", "--bits", BITS, "--against", "bad.jsonl", "-o", "out.jsonl"),
+    "against a database": ("dedup", "bad.jsonl", "--against", "db", "-o", "out.jsonl"),
+    "a new insert": ("insert", "new", "bad.jsonl", "--bits", BITS),
+    "insert": ("insert", "db", "bad.jsonl"),
+    "lookup": ("lookup", "db", "bad.jsonl", "--new", "out.jsonl"),
+}
+
+
+@over("name", ALL_BAD)
+def test_nothing_is_written_if_no_text_is_a_hash(name, stored):
+    write_records("bad.jsonl", ["zz", "00"], ids=["a", "b"])
+
+    ran = stored(*ALL_BAD[name], "--text-field", "pdq")
+    raised = stored(*ALL_BAD[name], "--text-field", "pdq", "--on-error", "raise")
+
+    assert (ran.code, ran.output) == (2, "")
+    assert "bad.jsonl:1: text with 'z'" in ran.notes
+    assert "bad.jsonl:2: hexadecimal text of 2 digits" in ran.notes
+    assert "all 2 files or records had to be skipped" in ran.notes
+    assert (raised.code, raised.output) == (2, "")
+    assert "bad.jsonl:1: text with 'z'" in raised.notes
+    assert not Path("new").exists()
+    assert not Path("out.jsonl").exists()
+    with simdb.open("db") as database:
+        assert len(database) == COUNT
+
+
+@over("command", (DEDUP, ("dedup", "--db", "new", "--bits", BITS, "--text-field", "pdq")))
+def test_batches_without_a_hash_are_passed_over(command, simdb_run, monkeypatch):
+    monkeypatch.setattr("simdb.cli.options.intake.BATCH_DOCUMENTS", 4)
+    values = [each.hex() for each in BYTES[:10]]
+    write_records("in.jsonl", ["zz"] * 9 + values[:5] + ["zz"] * 30 + values[5:] + ["zz"] * 9,
+                  ids=range(58))  # fmt: skip
+
+    ran = simdb_run(*command, "in.jsonl", "-o", "out.jsonl")
+
+    places = [*range(9, 14), *range(44, 49)]
+    kept = [int(id.split()[1]) for id in kept_first(HASHES[:10], NEAR)]
+    assert ran.code == 1, ran.notes
+    assert "48 files or records skipped" in ran.notes
+    assert ids_in_lines("out.jsonl") == [places[at] for at in kept]
+
+
+def test_options_are_named_where_base64_and_digits_are_mixed_up(simdb_run):
+    write_records("digits.jsonl", [BYTES[0].hex()], ids=["a"])
+    write_records("base64.jsonl", [base64.b64encode(BYTES[0]).decode()], ids=["a"])
+
+    digits = simdb_run(*DEDUP, "digits.jsonl", "--base64")
+    other = simdb_run(*DEDUP, "base64.jsonl")
+
+    assert "; this was read as base64, and is none; leave out --base64\n" in digits.notes
+    assert "if it is base64, give --base64\n" in other.notes
+    assert "b64decode" not in digits.notes + other.notes
+
+
 def test_what_is_no_base64_is_named(simdb_run):
     good = base64.b64encode(BYTES[0]).decode()
     write_records("bad.jsonl", [good, "no base64!", BYTES[1].hex()], ids=["a", "b", "c"])

@@ -294,6 +294,57 @@ def test_what_is_no_hash_is_named_or_left_out(tmp_path, is_file):
     assert len(found.removed_ids) == len(gone)
 
 
+@over("form", ("alone", "first", "reference", "database"))
+def test_files_without_a_hash_are_passed_over(tmp_path, form):
+    bad, good = tmp_path / "bad.jsonl", tmp_path / "good.jsonl"
+    bad.write_text('{"id": "a", "pdq": "zz"}\n{"id": "b", "pdq": "00"}\n')
+    rows = drawn(256, 20)
+    written(good, rows)
+    how = {"sketch": simdb.Bits(256), "text": "pdq", "id": "id", "on_error": "skip"}
+    data = [good] if form == "reference" else [bad] if form == "alone" else [bad, good]
+    how |= {"db": tmp_path / "db"} if form == "database" else {}
+    how |= {"against": [bad]} if form == "reference" else {}
+
+    if form == "reference":
+        with pytest.warns(RuntimeWarning, match="2 documents of against left out"):
+            found = simdb.deduplicate(data, **how)
+    else:
+        found = simdb.deduplicate(data, **how)
+
+    kept = [] if form == "alone" else stays(rows, 31)[0]
+    assert len(found.kept) == (0 if form == "alone" else 20)
+    assert np.flatnonzero(found.kept).tolist() == kept
+    skipped = [] if form == "reference" else [0, 1]
+    assert found.skipped.column("row").to_pylist() == skipped
+
+
+BARE = {
+    "bytes": lambda rows: list(map(bytes, rows)),
+    "digits": lambda rows: [bytes(row).hex() for row in rows],
+    "flags": lambda rows: list(np.unpackbits(rows, axis=1).view(np.bool_)),
+    "a column": lambda rows: pyarrow.array(map(bytes, rows), pyarrow.binary(32)),
+    "a column of digits": lambda rows: pyarrow.array(bytes(row).hex() for row in rows),
+    "a table": lambda rows: pyarrow.table({"text": pyarrow.array(map(bytes, rows))}),
+    "rows": lambda rows: [{"text": bytes(row)} for row in rows],
+}
+
+
+@over("form", BARE)
+def test_the_sketch_is_named_if_hashes_are_taken_for_texts(form):
+    data = BARE[form](drawn(256, 9) | np.uint8(0x80))
+
+    with pytest.raises(simdb.Error, match=r"; of hashes, give sketch=simdb.Bits\(256\)$"):
+        simdb.deduplicate(data, distance=31)
+
+
+def test_no_sketch_is_named_for_texts():
+    for data in (["some", "words"], [b"\xff" * 31], [], [1], [np.ones(5, np.bool_)], 5):
+        with pytest.raises(simdb.Error) as failed:
+            simdb.deduplicate(data, distance=31)
+
+        assert "Bits" not in str(failed.value)
+
+
 def test_nulls_stay_or_go_and_ids_and_functions_are_of_use():
     rows = drawn(256, 30, seed=9)
     values = [None if at == 4 else bytes(row) for at, row in enumerate(rows)]

@@ -1,6 +1,7 @@
 """Documents of a database of `Bits` are read alike in all their forms, or refused by number."""
 
 import random
+from base64 import b64decode
 from types import SimpleNamespace
 
 import numpy as np
@@ -213,7 +214,12 @@ def test_documents_that_are_no_hashes_are_not_taken_for_such_together(documents)
         ("ab_" + "ab" * 30 + "c", "is text with '_', which is no hexadecimal digit"),
         ("ab" * 32 + "\n", r"is text with '\\n', which is no hexadecimal digit"),
         (" " + "ab" * 32, "is text with ' ', which is no hexadecimal digit"),
-        ("x" * 43 + "=", "give base64.b64decode"),
+        ("x" * 43 + "=", r"give base64.b64decode\(text\)"),
+        (
+            b64decode("ab" * 32).hex(),
+            r"and is none; leave out base64.b64decode\(text\)",
+        ),
+        ("ab" * 48, r"of 96 digits; a hash of 256 bits has 64$"),
         ("\u0661" * 64, "is text with '\u0661', which is no hexadecimal digit"),
         ("-0x" + "a" * 62, "is text with '-'"),
         (b"a" * 31, "is 31 bytes; a hash of 256 bits has 32"),

@@ -7,6 +7,7 @@ go into an output as they are.
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -16,13 +17,13 @@ from simdb import files
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, in_words, quantity
 from simdb.core.arrow import Texts
-from simdb.core.choices import ERROR, RAISE
+from simdb.core.choices import ERROR, RAISE, SKIP
 from simdb.core.decoding import guessed_note
 from simdb.core.errors import InputError
-from simdb.core.options import Options
+from simdb.core.options import Bits, Options
 from simdb.core.skipped import Skipped, check_balance
 from simdb.core.text_sketch import TextSketch
-from simdb.sketch import SHORT_WORDS, TAG, AnySketcher, count_words
+from simdb.sketch import SHORT_WORDS, TAG, AnySketcher, HashSketcher, count_words
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25
@@ -58,10 +59,12 @@ class Intake:
     `dropped` counts records without a text that were left out because that was asked for.
     """
 
-    def __init__(self, found: files.Found, progress: Progress, on_null: str = "") -> None:
+    def __init__(
+        self, found: files.Found, progress: Progress, on_null: str = "", on_error: str = SKIP
+    ) -> None:
         """Take what the sources gave; `progress` shows the counts and reports the problems.
 
-        `on_null`: that of the `Reading` of the sources.
+        `on_null`, `on_error`: those of the `Reading` of the sources.
         """
         files.AMOUNT.begin()
         self._found = found
@@ -75,7 +78,8 @@ class Intake:
         self.skipped = 0
         self.dropped = 0
         self._refused = 0
-        self._on_null = on_null
+        self._on_null, self._on_error = on_null, on_error
+        self._hashes: HashSketcher | None = None
 
     @classmethod
     def of(
@@ -94,7 +98,11 @@ class Intake:
         for hint in files.source_hints(sources, reading, notes_logs=not has_parts):
             progress.note(in_words(hint))
         found = files.read_sources(sources, reading, excluded=excluded)
-        return cls(found, progress, reading.on_null)
+        return cls(found, progress, reading.on_null, reading.on_error)
+
+    def expect(self, sketch: TextSketch) -> None:
+        """Take only hashes for texts, if `sketch` is of hashes; to be called before reading."""
+        self._hashes = HashSketcher(sketch) if isinstance(sketch, Bits) else None
 
     def begin(self) -> None:
         """Read up to the first document with a text, which `batches` then yields with the others.
@@ -151,14 +159,9 @@ class Intake:
         """
 
         def refuse(row: int, id: Any, reason: str) -> None:
-            where = f"document {id!r}" if batch is None else batch.where(row)
-            if on_error == RAISE:
-                raise InputError(f"{where}: {reason}")
+            self._leave_out(batch, on_error, row, id, reason)
             self.documents -= 1
             self._refused += 1
-            self.report(
-                files.InputProblem("" if batch is None else batch.sources[row], where, reason)
-            )
 
         return refuse
 
@@ -167,11 +170,9 @@ class Intake:
     ) -> Iterator[files.Batch]:
         """Yield batches without the documents that a sketcher cannot read, see `refusing`."""
         for batch in batches:
-            skipped = Skipped(self.refusing(batch, on_error))
-            skipped.note(lambda row, some: sketcher.sketch(some), 0, batch.texts)
-            skipped.named()
-            kept = np.flatnonzero(~skipped.flags(len(batch)))
-            yield batch if len(kept) == len(batch) else batch.chosen(kept)
+            kept = _readable(batch, sketcher, self.refusing(batch, on_error))
+            if len(kept):
+                yield kept
 
     def summary(self, counts: Sequence[str], seconds: float | None = None) -> str:
         """Return the counts of a run as one line, with the time and the speed if it is known."""
@@ -209,13 +210,29 @@ class Intake:
         return f"; {self.skipped:,} {what} skipped, reported above"
 
     def _found_some(self) -> Iterator[files.Batch]:
-        """Yield what is no problem, and report the problems."""
+        """Yield what is no problem, and report the problems.
+
+        Before the first hash these are all documents that are none.
+        """
         for each in self._found:
             if isinstance(each, files.InputProblem):
                 self.report(each)
-            else:
-                self._has_text |= len(each) > 0 and (each.nulls is None or not each.nulls.all())
-                yield each
+                continue
+            if self._hashes is not None and not self._has_text:
+                each = _readable(each, self._hashes, partial(self._leave_out, each, self._on_error))
+                if not len(each):
+                    continue
+            self._has_text |= len(each) > 0 and (each.nulls is None or not each.nulls.all())
+            yield each
+
+    def _leave_out(
+        self, batch: files.Batch | None, on_error: str, row: int, id: Any, reason: str
+    ) -> None:
+        """Report a document that is left out; InputError with on_error="raise"."""
+        where = f"document {id!r}" if batch is None else batch.where(row)
+        if on_error == RAISE:
+            raise InputError(f"{where}: {reason}")
+        self.report(files.InputProblem("" if batch is None else batch.sources[row], where, reason))
 
     def _check_any(self) -> None:
         """Raise InputError if every text was skipped: a wrong option is likely, and no success."""
@@ -268,6 +285,17 @@ class Intake:
             if alike.count > alike.reported:
                 return
         self.progress.report(f"{problem.where}: {in_words(problem.reason)}")
+
+
+def _readable(
+    batch: files.Batch, sketcher: AnySketcher, refuse: Callable[[int, Any, str], None]
+) -> files.Batch:
+    """Return the documents that a sketcher can read, and call `refuse` with each other one."""
+    skipped = Skipped(refuse)
+    skipped.note(lambda row, some: sketcher.sketch(some), 0, batch.texts)
+    skipped.named()
+    kept = np.flatnonzero(~skipped.flags(len(batch)))
+    return batch if len(kept) == len(batch) else batch.chosen(kept)
 
 
 def is_default(options: Options, similarity: float | None, distance: int | None) -> bool:

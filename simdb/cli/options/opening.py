@@ -49,12 +49,14 @@ def open_or_create(
     else:
         with database:
             try_out(database)
+            intake.expect(database.options.sketch)
             yield database
         return
     check_name(path)
     options = make_options()
     with simdb.open(None, options=options, allow=allow) as other:
         try_out(other)
+    intake.expect(options.sketch)
     intake.begin()
     with simdb.open(path, "c", options=options, allow=allow) as database:
         intake.progress.note(f"created the database {path}")

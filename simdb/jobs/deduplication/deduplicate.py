@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -26,7 +26,7 @@ from simdb.core.choices import (
 from simdb.core.clusters import Clusters
 from simdb.core.decoding import UTF8, known_encoding
 from simdb.core.dtypes import I64, Bools
-from simdb.core.errors import FormatError, InputError, NotFoundError, OptionError
+from simdb.core.errors import Error, FormatError, InputError, NotFoundError, OptionError
 from simdb.core.fields import FieldName, checked_field, field_named
 from simdb.core.foreign import answering
 from simdb.core.options import NO_TIMES, SEEN, AnySketch, Bits, Minhash, Options, Simhash
@@ -75,7 +75,7 @@ from simdb.jobs.deduplication.rows import (
     rows_of,
 )
 from simdb.jobs.deduplication.sieve import DOCUMENT, Sieve, UnitKeys, checked_unit
-from simdb.sketch import hash_bits
+from simdb.sketch import hash_bits, likely_bits
 
 DatabaseLike: TypeAlias = "database.Database | str | os.PathLike[str]"
 
@@ -164,6 +164,17 @@ class _Call:
     reference: Reference | None
 
     def of(self, data: Any) -> Deduplicated:
+        """Return what becomes of data; errors about hashes that are taken for texts say so."""
+        try:
+            return self._of(data)
+        except (InputError, OptionError) as error:
+            has_sketch = self.question.distance is None or self.options is not None
+            bits = None if has_sketch else _likely_bits(data, self.text)
+            if bits is None:
+                raise
+            raise type(error)(f"{error}; of hashes, give sketch=simdb.Bits({bits})") from error
+
+    def _of(self, data: Any) -> Deduplicated:
         """Return what becomes of data."""
         paths, has_parts = files.paths_of(data), self.unit != DOCUMENT
         are_hashes = self.question.hashes is not None
@@ -378,6 +389,15 @@ class _Call:
             rule, len(texts), sizes=texts.sizes, values=values,
             where=lambda row: f"row {row} of data",
         )  # fmt: skip
+
+
+def _likely_bits(data: Any, text: FieldName) -> int | None:
+    """Return how many bits the first row has if it looks like a hash; None if not, or in files."""
+    if files.paths_of(data) is not None:
+        return None
+    with suppress(Error, LookupError, TypeError):
+        return likely_bits(rows_of(data, are_hashes=True).texts(text)[0])
+    return None
 
 
 def _ids_of(

@@ -176,6 +176,8 @@ class Files:
                 continue
             if self._hashes is not None:
                 each = self._readable(each, self._hashes)
+                if not len(each):
+                    continue
             self.count += len(each)
             none = np.zeros(len(each), np.bool_)
             self._nulls.append(none if each.nulls is None else each.nulls)
