@@ -17,7 +17,7 @@ from simdb.core.arrays import EMPTY
 from simdb.core.checks import one_of
 from simdb.core.choices import DROP, ERROR, ON_NULL, RAISE, SKIP, NullName, OnErrorName
 from simdb.core.errors import ExistsError, InputError, OptionError
-from simdb.core.options import Minhash, Simhash
+from simdb.core.options import AnySketch, Bits, Minhash, Simhash
 from simdb.core.stored_options import Resources
 from simdb.sketch import AnySketcher, sketcher_of
 from simdb.spark import frames, packing
@@ -175,9 +175,14 @@ def selected(df: Any, id: str, text: str, columns: Sequence[str]) -> Any:
     )
 
 
-def sketched(given: Any, sketch: Simhash | Minhash, on_null: str) -> Any:
+def sketched(given: Any, sketch: AnySketch, on_null: str) -> Any:
     """Return the sketches of id, text and other columns; one has the options as metadata."""
     one_of("on_null", on_null, ON_NULL)
+    if isinstance(sketch, Bits):
+        raise OptionError(
+            "the tasks of Spark sketch texts, and these are hashes; collect them and use"
+            " simdb.deduplicate or simdb.write_sharded with simdb.Bits"
+        )
     if sketch.idf is not None or sketch.tokeniser:
         raise OptionError(
             "an IDF table or a tokeniser of your own does not travel to the tasks of Spark; use a"

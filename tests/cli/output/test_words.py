@@ -32,7 +32,9 @@ def test_every_command_and_option_that_a_message_names_exists():
     folders = ("core", "database", "files", "plan", "sketch", "storage")
     paths = [path for folder in folders for path in (PACKAGE / folder).rglob("*.py")]
     named = {
-        name for path in paths for name in re.findall(r"[ (`\"]--([a-z-]+[a-z])", path.read_text())
+        name
+        for path in paths
+        for name in re.findall(r"[ (`\"]--([a-z][a-z0-9-]*[a-z0-9])", path.read_text())
     }
 
     assert len(named) > 10
