@@ -93,7 +93,16 @@ def python_values(values: Any) -> list[Any]:
 
 
 def rows_with_bytes(rows: Any) -> list[dict[str, Any]]:
-    """Return rows as `python_values` does, with bytes in place of strings that are not UTF-8."""
+    """Return rows as `python_values` does, with bytes in place of strings that are not UTF-8.
+
+    pyarrow.ArrowInvalid for rows of a damaged file, whose values would lie outside of its memory.
+    """
+    for each in rows:
+        kind = str(each.type)
+        # Arrow calls strings invalid that are no UTF-8.
+        is_string = kind in (*STRINGS, "string_view")
+        plain = each.view(kind.replace("string", "binary")) if is_string else each
+        plain.validate(full=True)
     try:
         return python_values(rows)
     except UnicodeDecodeError:

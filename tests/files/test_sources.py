@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
+import numpy as np
 import pyarrow
 import pytest
 from batches import records_of
@@ -515,3 +516,17 @@ def test_files_of_a_folder_come_in_their_order_however_many_are_read_at_once(
 
     assert [record.text for record in records] == [f"text {at}" for at in range(10) if at != 4]
     assert [problem.where for problem in problems] == [str(tmp_path / "4.txt")]
+
+
+def test_an_arrow_file_whose_texts_lie_outside_of_its_memory_is_a_problem():
+    """Reading the rows one by one ended the process."""
+    offsets, content = np.array([0, 3, 1 << 30, 6], np.int32), b"abcdef"
+    buffers = [pyarrow.py_buffer(each) for each in (offsets, content)]
+    texts = pyarrow.StringArray.from_buffers(3, *buffers)
+    batch = pyarrow.record_batch({"id": ["a", "b", "c"], "text": texts})
+    with pyarrow.OSFile("bad.arrow", "wb") as file, pyarrow.ipc.new_file(file, batch.schema) as out:
+        out.write(batch)
+
+    records, problems = read("bad.arrow")
+    assert records == []
+    assert ["not a valid Arrow file" in problem.reason for problem in problems] == [True]
