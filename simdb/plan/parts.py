@@ -94,12 +94,14 @@ class HashParts:
         self.sizes = _shares(count, -(-count // bits.FINGERPRINT_BITS))
         self.masks: list[int] = []  # of each table: the bits of its block in the word of its part
         self.part_of: list[int] = []
+        self._tables: list[slice] = []
         for part, own in enumerate(_shares(options.blocks, len(self.sizes))):
             end = bits.FINGERPRINT_BITS
             for width in _shares(self.sizes[part], own):
                 self.masks.append((1 << end) - (1 << (end - width)))
                 self.part_of.append(part)
                 end -= width
+            self._tables.append(slice(len(self.masks) - own, len(self.masks)))
         order = options.sketch.order or _dealt(range(count), self.widths)
         self._order: U16 = np.array(order, np.uint16)
 
@@ -140,13 +142,11 @@ class HashParts:
 
     def tables_of(self, part: int) -> slice:
         """Return the tables of a part, as a slice of all."""
-        start = self.part_of.index(part)
-        return slice(start, start + self.part_of.count(part))
+        return self._tables[part]
 
     def limits(self, flips: Flips, distance: int) -> list[int]:
         """Return in how many bits each part of a candidate may differ; -1: it is not looked up."""
-        reached = [sum(flips[self.tables_of(part)]) for part in range(len(self.sizes))]
-        least = [own + self.part_of.count(part) - 1 for part, own in enumerate(reached)]
+        least = [sum(flips[own]) + own.stop - own.start - 1 for own in self._tables]
         if sum(flips) + len(flips) > distance:
             return [min(own, size) for own, size in zip(least, self.sizes, strict=True)]
         means = [distance * size / self.bits for size in self.sizes]
