@@ -2,7 +2,7 @@
 
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import simdb
@@ -105,7 +105,9 @@ def query(
             stored = options.texts.stored_texts(asked.texts, inputs, sketch)
             texts = held.enter_context(stored)
         if database.options.is_hashes or bits is not None or base64:
-            ways, reading = options.sketch_options, inputs.reading(db)
+            ways = options.sketch_options
+            stored_bits = database.options.bits if database.options.is_hashes else bits
+            reading = replace(inputs, bits=stored_bits).reading()
             ways.check_given(ways.SketchOptions().given(bits), sketch, db)
             if isinstance(document, str):
                 document = reading.read_as(document.strip())
