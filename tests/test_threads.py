@@ -21,6 +21,8 @@ from forked import code_of_child
 from over import over
 
 import simdb
+from cases import outcome_of
+from injecting import CAN_INJECT, Injector
 from simdb.cli.output.terminal import ProgressLine
 from simdb.core import threads
 from simdb.core.errors import OptionError
@@ -266,6 +268,25 @@ def failing():
     raise ValueError("an end with a traceback")
 failing()
 """
+
+
+@pytest.mark.skipif(not CAN_INJECT, reason="places are instructions of CPython 3.11")
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_an_interrupt_at_any_place_of_a_call_in_this_thread_ends_the_batch(has_ended):
+    def batch():
+        with crew():
+            results = mapped(str, iter([1, 2][: 1 + has_ended]), 2)
+            if has_ended:
+                next(results)
+                threads._CREW.get()().end()
+            list(results)
+
+    def interrupted_anywhere():
+        places = Injector()
+        places.run(batch)
+        return [Injector(place).run(batch) for place in range(places.count)]
+
+    assert True in outcome_of(interrupted_anywhere, 60).get()
 
 
 def test_a_program_ends_while_calls_are_running():

@@ -268,7 +268,9 @@ def _shared(
                 yield  # type: ignore[misc]
             elif running:
                 if not is_given or team.has_ended:
-                    running[0].make()
+                    # Taken first, since an interrupt can keep it from ever being made.
+                    yield running.popleft().made()
+                    continue
                 running[0].wait()
                 yield running.popleft().result()
     finally:
@@ -337,6 +339,12 @@ class _PendingCall(Generic[Item, Result]):
         """Wait until no thread is making the call and none will."""
         with self._runs:
             return
+
+    def made(self) -> Result:
+        """Make the call here, unless a thread does, and return its result."""
+        self.make()
+        self.wait()
+        return self.result()
 
     def result(self) -> Result:
         """Return the result, or raise what the call has raised; it was made."""
