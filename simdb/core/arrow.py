@@ -97,21 +97,15 @@ def rows_with_bytes(rows: Any) -> list[dict[str, Any]]:
 
     pyarrow.ArrowInvalid for rows of a damaged file, whose values would lie outside of its memory.
     """
-    for each in rows:
-        kind = str(each.type)
-        # Arrow calls strings invalid that are no UTF-8.
-        is_string = kind in (*STRINGS, "string_view")
-        plain = each.view(kind.replace("string", "binary")) if is_string else each
-        plain.validate(full=True)
+    columns = list(map(valid_bytes, rows))
     try:
         return python_values(rows)
     except UnicodeDecodeError:
-        columns = [each.cast("binary") if str(each.type) in STRINGS else each for each in rows]
         values = python_values(rows.from_arrays(columns, rows.schema.names))
     strings = [
         name
-        for name, kind in zip(distinct(rows.schema.names), rows.schema.types, strict=True)
-        if str(kind) in STRINGS
+        for name, each, plain in zip(distinct(rows.schema.names), rows, columns, strict=True)
+        if plain is not each
     ]
     for row in values:
         for name in strings:
@@ -119,6 +113,17 @@ def rows_with_bytes(rows: Any) -> list[dict[str, Any]]:
                 with suppress(UnicodeDecodeError):
                     row[name] = row[name].decode()
     return values
+
+
+def valid_bytes(array: Any) -> Any:
+    """Return an array, with bytes in place of strings; ArrowInvalid if it contradicts itself."""
+    # Arrow calls strings invalid that are no UTF-8.
+    kind = str(array.type)
+    plain = (
+        array.view(kind.replace("string", "binary")) if kind in (*STRINGS, "string_view") else array
+    )
+    plain.validate(full=True)
+    return plain
 
 
 def as_column(values: Any) -> Any:

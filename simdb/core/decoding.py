@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrow import ByteColumn, TextColumn, arrays_of, joined
+from simdb.core.arrow import ByteColumn, TextColumn, arrays_of, joined, valid_bytes
 from simdb.core.checks import shown
 from simdb.core.dtypes import I64, U64
 from simdb.core.errors import InputError, OptionError
@@ -390,10 +390,8 @@ def _column(array: Any) -> ByteColumn | None:
         array = array.cast(kind)
     if kind not in KINDS:
         return None
-    # Arrow calls strings invalid that are no UTF-8; here they are bytes.
-    plain = array.view(kind.replace("string", "binary"))
     try:
-        plain.validate(full=True)
+        plain = valid_bytes(array)
     except (ValueError, IndexError) as error:
         raise InputError(INVALID) from error
     addresses, lengths = _of_views(plain) if kind.endswith("_view") else _of_offsets(plain)
