@@ -405,7 +405,7 @@ class Options:
                 "features=True needs features that are stored, and those of unit='moz' are windows"
                 " of a hash; use another unit=, or leave features= out"
             )
-        if self.keep_clusters == BY_SIMILARITY and (self.is_hashes or not self.sketch.vector_bytes):
+        if self.keep_clusters == BY_SIMILARITY and not self.has_similarities:
             raise OptionError(
                 "keep_clusters='similarity' needs stored vectors: use"
                 " Simhash(store_volatility=True), or keep_clusters='distance'"
@@ -437,6 +437,11 @@ class Options:
     def is_wide(self) -> bool:
         """Whether the documents are hashes that no fingerprint of 64 bits can hold."""
         return self.is_hashes and self.sketch.vector_bytes > 0
+
+    @property
+    def has_similarities(self) -> bool:
+        """Whether the stored vectors estimate similarities."""
+        return self.sketch.vector_bytes > 0 and not self.is_hashes
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -546,7 +551,7 @@ class Options:
         if self.polytopes is None:
             return
         whole("polytopes", self.polytopes, 0, POLYTOPES_MAX)
-        if self.is_minhash or self.is_hashes or not self.sketch.vector_bytes:
+        if self.is_minhash or not self.has_similarities:
             if self.polytopes:
                 raise OptionError(
                     f"polytopes={self.polytopes} works only with fingerprints and stored vectors:"

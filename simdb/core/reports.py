@@ -39,6 +39,8 @@ class Plan:
     "bphs" looks up `tables` tables, with up to `flips` flipped header bits.  `table_flips` has the
     most flipped bits of each table of the database; -1: the table is not read.  By the general
     pigeonhole principle some tables need fewer flips than others, or none need be read.
+    `part_limits`, of hashes: in how many bits each part of a candidate may differ, -1 for a part
+    whose tables are not read.
     "polytope" looks up `tables` cross-polytope tables: all headers that cost little by the
     weights of the query; see docs/ALGORITHMS.md.
     "psm" looks up one table, "multiprobe" several tables: all headers whose flipped bits have costs
@@ -86,6 +88,7 @@ class Plan:
     vector_reads: float = 0.0
     firm_distance: int | None = None
     table_flips: tuple[int, ...] = ()
+    part_limits: tuple[int, ...] = field(default=(), repr=False, compare=False)
     choice: str = ""
     considered: tuple["Plan", ...] = field(default=(), repr=False, compare=False)
     smallest: "Plan | None" = field(default=None, repr=False, compare=False)

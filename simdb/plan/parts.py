@@ -253,7 +253,7 @@ def _plan(problem: Problem[HashPopulation], flips: Flips, recall: float) -> Plan
         BPHS, len(read), max(flips), probes, distance, None, recall, seconds, why,
         header_bits=min((widths[table] for table in read), default=0),
         bytes_per_document=population.bytes_of(len(read)),
-        table_flips=flips,
+        table_flips=flips, part_limits=tuple(population.keying.limits(flips, distance)),
     )  # fmt: skip
     return population.paging.charged(plan, pages=pages, measured=1.0)
 

@@ -303,8 +303,7 @@ def is_default(options: Options, similarity: float | None, distance: int | None)
     return (
         similarity is None
         and distance is None
-        and not options.is_hashes
-        and options.sketch.vector_bytes > 0
+        and options.has_similarities
         and options.similarity == options.sketch.usual_similarity
     )
 

@@ -100,7 +100,7 @@ def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
     that it covers.  Cross-polytope tables need no calibration, so a database that has them gets no
     first one.
     """
-    if store.options.is_minhash or store.options.is_hashes or not store.width:
+    if store.options.is_minhash or not store.has_similarities:
         return False
     weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
     if state.calibration is None:

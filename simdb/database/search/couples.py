@@ -307,7 +307,7 @@ def compared(state: State, left: U32, right: U32) -> Couples:
 def distances_of(state: State, left: U32, right: U32) -> U8:
     """Return in how many bits the stored documents left[i] and right[i] differ."""
     if state.kind.stores == HASHES:
-        found: U8 = state.vectors().hashes.differing_between(left, right)
+        found: U8 = state.vectors().differing_between(left, right)
         return found
     bits = [state.column(layout.FINGERPRINT, ordinals) for ordinals in (left, right)]
     return np.bitwise_count(bits[0] ^ bits[1])
@@ -334,7 +334,7 @@ def measured(state: State, criterion: Criterion, couples: Couples) -> Couples:
 
 def estimated(state: State, couples: Couples) -> Couples:
     """Return the couples with similarities, NaN unless both documents have weights."""
-    if not state.width:
+    if not state.store.has_similarities:
         return couples
     similarities = state.vectors().between(couples.left, couples.right)
     for ordinals in (couples.left, couples.right):

@@ -146,7 +146,8 @@ def measured_rows(state: State, sketches: Sketches, criterion: Criterion, rows: 
 
 def estimates(state: State, sketches: Sketches, offsets: I64, ordinals: U32) -> F32:
     """Return similarities by volatility vectors; NaN if either document has no weights."""
-    if not state.width or not (sketches.states == WEIGHTED).any() or not len(ordinals):
+    is_measured = state.store.has_similarities and (sketches.states == WEIGHTED).any()
+    if not is_measured or not len(ordinals):
         return np.full(len(ordinals), np.nan, np.float32)
     vectors = state.vectors(ordinals)
     similarities: F32 = vectors.similarity(sketches.vectors, offsets, ordinals)
@@ -205,7 +206,7 @@ def _measured(
 
 def _similarities(state: State, sketches: Sketches, ordinals: list[int]) -> list[float | None]:
     """Return similarities of one document and some stored ones; None for one without weights."""
-    if not state.width:
+    if not state.store.has_similarities:
         return [None] * len(ordinals)
     listed = np.array(ordinals, np.uint32)
     whole = np.array([0, len(ordinals)], np.int64)

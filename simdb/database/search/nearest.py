@@ -135,9 +135,7 @@ def _find_all(
 
     every = np.arange(len(sketches))
     parts = [StateMatches(number, every, found) for number, found in searcher.every(ask)]
-    options = searcher.store.options
-    is_measured = options.sketch.vector_bytes > 0 and not options.is_hashes
-    has_weights = (sketches.states == WEIGHTED) & is_measured
+    has_weights = (sketches.states == WEIGHTED) & searcher.store.options.has_similarities
     return merged_matches(len(sketches), parts, has_weights, limit=wanted.k, left_out=own)
 
 
@@ -150,9 +148,7 @@ def of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
 
 def _of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
     """Return the best documents of every sketch; none of a sketch without features."""
-    has_weights = sketches.states == WEIGHTED
-    if not state.width or state.store.options.is_hashes:
-        has_weights[:] = False
+    has_weights = (sketches.states == WEIGHTED) & state.store.has_similarities
     parts = []
     for is_measured, chosen in ((True, has_weights), (False, ~has_weights)):
         which = np.flatnonzero(chosen & (sketches.states != EMPTY))
@@ -206,8 +202,7 @@ def _find_fast(state: State, sketches: Sketches, wanted: Wanted) -> list[Match] 
 
     Here a step must find all that the steps before it found, as in the same tables it does.
     """
-    is_measured = state.width and not state.store.options.is_hashes
-    if int(sketches.states[0]) != WEIGHTED or not is_measured:
+    if int(sketches.states[0]) != WEIGHTED or not state.store.has_similarities:
         return None
     steps = _steps(state, wanted, by_similarity=True, step_seconds=ONE_SECONDS).steps
     for criterion, plan in steps:

@@ -204,7 +204,7 @@ def of_pairs(options: Options, counts: LiveCounts, question: Question) -> Criter
     is_weighted = criterion.is_weighted
     if criterion.similarity is None and counts.bare_count:
         is_weighted = False
-    is_weighted &= options.sketch.vector_bytes > 0 and not options.is_hashes
+    is_weighted &= options.has_similarities
     rotations = question.how.rotations
     return replace(criterion, is_weighted=is_weighted, is_stored=True, rotations=rotations)
 

@@ -4,15 +4,16 @@
 fingerprint a hash of that, so that equal hashes have equal fingerprints.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import Fingerprint, Sketches, is_first, offsets_of
-from simdb.core.dtypes import F32, I64, U8, U16, U32
+from simdb.core.dtypes import F32, I64, U8, U16, U32, U64
 from simdb.core.options import Options
+from simdb.core.reports import Plan
 from simdb.database.state.crowds import HeaderCrowds
 from simdb.database.state.view import HASHES, View
 from simdb.plan import Criterion, HashParts, HashPopulation
@@ -20,38 +21,6 @@ from simdb.storage import NO_DOCUMENTS, Bitmap, DeltaView, Source, header_bits
 
 if TYPE_CHECKING:
     from simdb.core.documents import Signature
-
-
-class HashVectors:
-    """Whole hashes by ordinal, with the methods of `kernel.Vectors` that serve any kind.
-
-    No two hashes have a similarity: it is NaN.
-    """
-
-    def __init__(self, vectors: Any) -> None:
-        """Take the kernel's `vectors`."""
-        self.hashes = vectors
-        self.gather = vectors.gather
-
-    def followed_by(self, first: int, vectors: U8) -> "HashVectors":
-        """Return the same segments and one more, from the ordinal `first` on."""
-        return HashVectors(self.hashes.followed_by(first, vectors))
-
-    def similarity(self, queries: U8, offsets: I64, ordinals: U32) -> F32:
-        """Return NaN for each of `ordinals`."""
-        return np.full(len(ordinals), np.nan, np.float32)
-
-    def between(self, left: U32, right: U32) -> F32:
-        """Return NaN for each pair."""
-        return np.full(len(left), np.nan, np.float32)
-
-
-class Reached(NamedTuple):
-    """How far a search goes: the flips of each table, the limit of each part, and of the whole."""
-
-    flips: tuple[int, ...]
-    limits: list[int]
-    distance: int
 
 
 class PartTables:
@@ -67,18 +36,15 @@ class PartTables:
         self._tables = [table.over((own, delta.ordinals), dead) for table, own in pairs]
 
     def search(
-        self, hashes: U8, vectors: Any, reached: Reached, after: U32 | None
+        self, hashes: U8, vectors: Any, plan: Plan, after: U32 | None
     ) -> tuple[I64, U32, U16]:
         """Return the offsets, ordinals and distances of the matches of each query, nearest first.
 
-        `vectors(ordinals)` returns the stored hashes, as `HashVectors`.
+        `vectors(ordinals)` returns the stored hashes.
         """
         found = [np.empty(0, np.uint64)]
-        for part, words in enumerate(self._keying.words(hashes)):
-            limit, flips = reached.limits[part], reached.flips[self._keying.tables_of(part)]
-            if limit < 0:
-                continue
-            offsets, ordinals, _ = self._tables[part].lookup(
+        for tables, words, limit, flips in self._looked_up(hashes, plan):
+            offsets, ordinals, _ = tables.lookup(
                 words, distance=limit, flips=flips, first=0, after=after
             )
             queries = np.repeat(np.arange(len(hashes), dtype=np.uint64), np.diff(offsets))
@@ -88,27 +54,32 @@ class PartTables:
         couples = couples[is_first(couples)]
         queries, ordinals = (couples >> np.uint64(32)).astype(np.int64), couples.astype(np.uint32)
         starts = offsets_of(np.bincount(queries, minlength=len(hashes)))
-        distances = vectors(ordinals).hashes.differing(hashes, starts, ordinals)
-        near = np.flatnonzero(distances <= reached.distance)
+        distances = vectors(ordinals).differing(hashes, starts, ordinals)
+        near = np.flatnonzero(distances <= plan.distance)
         order = near[np.lexsort((distances[near], queries[near]))]
         counts = np.bincount(queries[order], minlength=len(hashes))
         return offsets_of(counts), ordinals[order], distances[order]
 
-    def candidates_of(self, hash: U8, reached: Reached, most: int) -> U32 | None:
+    def candidates_of(self, hash: U8, plan: Plan, most: int) -> U32 | None:
         """Return the candidates of one query uint8[1, width], ascending.
 
         None if a part has more than `most`.
         """
         found: set[int] = set()
-        for part, word in enumerate(self._keying.words(hash)[:, 0].tolist()):
-            limit, flips = reached.limits[part], reached.flips[self._keying.tables_of(part)]
-            if limit < 0:
-                continue
-            own = self._tables[part].lookup_one(word, limit, flips, 0, most)
+        for tables, words, limit, flips in self._looked_up(hash, plan):
+            own = tables.lookup_one(int(words[0]), limit, flips, 0, most)
             if own is None:
                 return None
             found.update(ordinal for ordinal, _ in own)
         return np.array(sorted(found), np.uint32)
+
+    def _looked_up(self, hashes: U8, plan: Plan) -> Iterator[tuple[Any, U64, int, tuple[int, ...]]]:
+        """Yield the tables, words, limit and flips of each part that is looked up."""
+        words = self._keying.words(hashes)
+        for part, (tables, limit) in enumerate(zip(self._tables, plan.part_limits, strict=True)):
+            if limit >= 0:
+                flips = plan.table_flips[self._keying.tables_of(part)]
+                yield tables, words[part], limit, flips
 
 
 class BitsKind:
@@ -128,7 +99,7 @@ class BitsKind:
 
     def make_vectors(self, width: int, segments: Sequence[tuple[int, U8]]) -> Any:
         """Return an object that gives whole hashes."""
-        return HashVectors(kernel.Vectors(width, segments))
+        return kernel.Vectors(width, segments)
 
     def make_tables(self, view: View, source: Source) -> Any:
         """Return the tables of all parts, ready for look-up."""

@@ -75,6 +75,7 @@ class Origin(Protocol):
     options: Options
     environment: Environment
     takes_bits: bool
+    has_similarities: bool
 
     @property
     def sketcher(self) -> "AnySketcher":

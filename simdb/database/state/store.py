@@ -135,6 +135,7 @@ class Store:
         self._beside: tuple[Options, Beside] | None = None
         self.takes_bits = self.kind.stores == FINGERPRINTS  # whether a query can be an int
         self.width = options.sketch.vector_bytes
+        self.has_similarities = options.has_similarities
         self._is_closed = False
         self._lock = threading.Lock()
         self._latest: Latest | None = None
@@ -569,8 +570,7 @@ def settled(
             share(name, value)
     sketch: Any = options.sketch
     if not options.is_minhash:
-        is_measured = sketch.vector_bytes > 0 and not options.is_hashes
-        is_open = options.polytopes is None and is_measured
+        is_open = options.polytopes is None and options.has_similarities
         return replace(options, polytopes=USUAL_POLYTOPES) if is_open else options
     if options.bands is not None:
         return options

@@ -373,8 +373,7 @@ def _is_measured(options: Options, question: DedupQuestion) -> bool:
         return True
     # Certain is only a search that compares all sketches.
     recall = options.recall if question.recall is None else question.recall
-    has_weights = options.sketch.vector_bytes > 0 and not options.is_hashes
-    return has_weights and recall < 1 and options.sketch.unit != "moz"
+    return options.has_similarities and recall < 1 and options.sketch.unit != "moz"
 
 
 def find_alike(

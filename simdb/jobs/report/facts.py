@@ -585,7 +585,7 @@ def _searching(options: Options) -> str:
     if options.is_minhash:
         return f"By default, documents match {similarity}, and {recall}."
     distance = f"up to {options.distance} differing bits"
-    if options.is_hashes or not options.sketch.vector_bytes:
+    if not options.has_similarities:
         return f"By default, documents match with {distance}, and {recall}."
     return (
         f"By default, documents with weights match {similarity}, ready fingerprints with"

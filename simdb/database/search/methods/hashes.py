@@ -12,7 +12,6 @@ from simdb.core.threads import mapped, parts_of
 from simdb.database.search.couples import Couples, searched, sweep_table, whole_table
 from simdb.database.search.method import After, Limit, Method, PairMember
 from simdb.database.search.rows import MANY, Rows
-from simdb.database.state.bits_kind import Reached
 from simdb.database.state.state import State
 from simdb.plan import NOT_READ, Criterion, HashParts
 from simdb.storage import Run, Table, layout
@@ -25,9 +24,7 @@ def search(
     state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, after: After
 ) -> Rows:
     """Return the matches of every sketch; see `Method`."""
-    found = state.tables().search(
-        sketches.vectors, state.known_vectors, _reached(state, plan), after
-    )
+    found = state.tables().search(sketches.vectors, state.known_vectors, plan, after)
     return _rows(found, first)
 
 
@@ -35,12 +32,12 @@ def search_one(
     state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, limit: Limit
 ) -> list[Match] | None:
     """Return the matches of one hash, best first; None if there are many candidates."""
-    ordinals = state.tables().candidates_of(sketches.vectors, _reached(state, plan), MANY)
+    ordinals = state.tables().candidates_of(sketches.vectors, plan, MANY)
     if ordinals is None:
         return None
     if not len(ordinals):
         return []
-    hashes = state.known_vectors(ordinals).hashes
+    hashes = state.known_vectors(ordinals)
     whole = np.array([0, len(ordinals)], np.int64)
     distances = hashes.differing(sketches.vectors, whole, ordinals).tolist()
     near = sorted(
@@ -57,19 +54,18 @@ def search_one(
 def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     """Yield the matching pairs, each from the first table that reaches it."""
     keying: HashParts = state.keying  # type: ignore[assignment]
-    reached = _reached(state, plan)
     for number, flips in enumerate(plan.table_flips):
         if flips == NOT_READ:
             continue
         part = keying.part_of[number]
         own = keying.tables_of(part)
         swept = sweep_table(
-            whole_table(state, number), keying.masks[own], reached.limits[part],
+            whole_table(state, number), keying.masks[own], plan.part_limits[part],
             number - own.start, plan.table_flips[own], threads=state.threads,
         )  # fmt: skip
         for couples in swept:
             found = _near(state, couples, plan.distance)
-            yield found.chosen(~_reached_before(state, found, reached, part))
+            yield found.chosen(~_reached_before(state, found, plan, part))
 
 
 def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
@@ -80,7 +76,7 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
         rows = np.arange(start, min(start + step, count))
         first, right = np.nonzero(rows[:, None] < np.arange(count)[None, :])
         left = rows[first]
-        distances = state.vectors().hashes.differing_between(ordinals[left], ordinals[right])
+        distances = state.vectors().differing_between(ordinals[left], ordinals[right])
         near = np.flatnonzero(distances <= plan.distance)
         at = [each[near].astype(np.uint32) for each in (left, right)]
         yield Couples(at[0], at[1], distances[near], _unknown(len(near)))
@@ -103,11 +99,13 @@ def find_probe(
         return None
     keying: HashParts = state.keying  # type: ignore[assignment]
     words = keying.words(np.stack([query.vector, stored.vector]))
-    limits = _reached(state, plan).limits
     for number, (mask, flips) in enumerate(zip(keying.masks, plan.table_flips, strict=True)):
         part = keying.part_of[number]
         differing = int(words[part, 0] ^ words[part, 1])
-        if differing.bit_count() <= limits[part] and (differing & mask).bit_count() <= flips:
+        if (
+            differing.bit_count() <= plan.part_limits[part]
+            and (differing & mask).bit_count() <= flips
+        ):
             return Probe(number, keying.bits_of(part, differing & mask), None)
     return None
 
@@ -116,7 +114,7 @@ def compare_all(
     state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, after: After
 ) -> Rows:
     """Return the matches of each query by comparing every stored hash; see `Method`."""
-    found = state.vectors().hashes.within(
+    found = state.vectors().within(
         sketches.vectors, distance=plan.distance, skip=state.unweighted(), after=after, first=first
     )
     return _rows(found, first)
@@ -129,7 +127,7 @@ def compare_all_links(state: State, criterion: Criterion, plan: Plan) -> Iterato
 
     def compare(part: slice) -> Couples:
         own = every[part]
-        offsets, ordinals, distances = vectors.hashes.within(
+        offsets, ordinals, distances = vectors.within(
             vectors.gather(own), distance=plan.distance, skip=state.unweighted(), after=own
         )
         left = np.repeat(own, np.diff(offsets))
@@ -140,12 +138,7 @@ def compare_all_links(state: State, criterion: Criterion, plan: Plan) -> Iterato
 
 def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Rows:
     """Return the best `k` documents of every sketch; see `Method`."""
-    return _rows(state.vectors().hashes.closest(sketches.vectors, k, state.unweighted()))
-
-
-def _reached(state: State, plan: Plan) -> Reached:
-    keying: HashParts = state.keying  # type: ignore[assignment]
-    return Reached(plan.table_flips, keying.limits(plan.table_flips, plan.distance), plan.distance)
+    return _rows(state.vectors().closest(sketches.vectors, k, state.unweighted()))
 
 
 def _rows(found: tuple[I64, U32, Array], first: int = 0) -> Rows:
@@ -161,13 +154,13 @@ def _unknown(count: int) -> F32:
 def _near(state: State, couples: Couples, distance: int) -> Couples:
     """Return the couples that differ in at most `distance` bits, with their distances."""
     state.check_known(couples.right)
-    distances = state.vectors().hashes.differing_between(couples.left, couples.right)
+    distances = state.vectors().differing_between(couples.left, couples.right)
     near = distances <= distance
     known = Couples(couples.left, couples.right, distances, couples.similarities)
     return known.chosen(near)
 
 
-def _reached_before(state: State, couples: Couples, reached: Reached, part: int) -> Bools:
+def _reached_before(state: State, couples: Couples, plan: Plan, part: int) -> Bools:
     """Return which couples a table of an earlier part reaches: bool[n]."""
     keying: HashParts = state.keying  # type: ignore[assignment]
     is_before = np.zeros(len(couples), np.bool_)
@@ -176,9 +169,9 @@ def _reached_before(state: State, couples: Couples, reached: Reached, part: int)
     vectors = state.vectors()
     words = keying.words(vectors.gather(couples.left)) ^ keying.words(vectors.gather(couples.right))
     for earlier in range(part):
-        is_near = np.bitwise_count(words[earlier]) <= max(reached.limits[earlier], 0)
+        is_near = np.bitwise_count(words[earlier]) <= max(plan.part_limits[earlier], 0)
         own = keying.tables_of(earlier)
-        for mask, flips in zip(keying.masks[own], reached.flips[own], strict=True):
+        for mask, flips in zip(keying.masks[own], plan.table_flips[own], strict=True):
             if flips != NOT_READ:
                 differing = np.bitwise_count(words[earlier] & np.uint64(mask))
                 is_before |= is_near & (differing <= flips)
