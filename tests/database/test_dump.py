@@ -341,6 +341,19 @@ def test_a_load_that_a_full_disk_ends_late_names_the_database_that_was_not_made(
     assert os.listdir(tmp_path) == ["db"]
 
 
+def test_a_dump_is_not_called_unreadable_for_want_of_a_descriptor(filled, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    filled.dump(tmp_path / "dump")
+    monkeypatch.setattr(dumping, "open", refuse, raising=False)
+
+    with pytest.raises(simdb.FullError, match="may open no more files"):
+        simdb.load(tmp_path / "dump", tmp_path / "new")
+
+    assert sorted(os.listdir(tmp_path)) == ["db", "dump"]
+
+
 def test_a_dump_that_fails_leaves_the_older_one(filled, tmp_path, monkeypatch):
     filled.dump(tmp_path / "dump")
     before = (tmp_path / "dump").read_bytes()

@@ -19,7 +19,7 @@ import numpy as np
 
 from simdb.core.arrays import ORDINALS_MAX, offsets_of
 from simdb.core.checks import a_map, a_text, a_whole, expecting
-from simdb.core.errors import CorruptError, Error, InputError, NotFoundError
+from simdb.core.errors import CorruptError, Error, InputError, NotFoundError, no_descriptor
 from simdb.core.options import VECTOR_LENGTH_MAX, Options
 from simdb.core.progress import Progress, Report, report_of
 from simdb.core.stored_options import (
@@ -231,7 +231,7 @@ def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no dump at {name}") from error
     except OSError as error:
-        raise InputError(f"{name} cannot be read: {error}") from error
+        raise no_descriptor(error) or InputError(f"{name} cannot be read: {error}") from error
     with file:
         return _load_from(file, name, target, report)
 
