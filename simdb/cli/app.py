@@ -127,8 +127,7 @@ def _reported() -> Iterator[None]:
         is_wrong = isinstance(error, simdb.OptionError | simdb.InputError)
         raise Exit(
             _report(
-                in_words(error.at_command),
-                render.WRONG_USE if is_wrong else render.DATABASE_ERROR,
+                in_words(error.at_command), render.WRONG_USE if is_wrong else render.DATABASE_ERROR
             )
         ) from None
     except OSError as error:

@@ -8,12 +8,7 @@ from typing import Any
 import simdb
 from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.opening import begin_write, open_or_create
-from simdb.cli.options.option_groups import (
-    DocumentOptions,
-    SearchOptions,
-    given_batch,
-    with_nulls,
-)
+from simdb.cli.options.option_groups import DocumentOptions, SearchOptions, given_batch, with_nulls
 from simdb.cli.options.sketch_options import Given, SketchOptions, check_given, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, print_one, print_rows, quantity

@@ -23,12 +23,7 @@ def compact(db: str) -> None:
         print_one(asdict(database.compact()))
 
 
-def rebuild(
-    db: str,
-    *,
-    drop_damaged: bool = False,
-    polytopes: int | None = None,
-) -> None:
+def rebuild(db: str, *, drop_damaged: bool = False, polytopes: int | None = None) -> None:
     """Repair a database: make all its tables again from the stored documents."""
     with suppress(simdb.CorruptError, simdb.FormatError):
         open_idle(db).close()  # after all who are writing to it now
@@ -59,10 +54,7 @@ def copy(db: str, target: str) -> None:
 
 
 def merge(
-    db: str,
-    others: Annotated[list[str], "FROM..."],
-    *,
-    on_conflict: ConflictName = "error",
+    db: str, others: Annotated[list[str], "FROM..."], *, on_conflict: ConflictName = "error"
 ) -> None:
     """Store the documents of other databases with the same sketch in a database, all or none."""
     with Progress("merging") as progress, simdb.open(db, "w") as database, ExitStack() as held:
@@ -100,9 +92,7 @@ def load(db: str, source: Annotated[str, "FILE"]) -> None:
     """Make a new database from a dump, completely or not at all."""
     with Progress("loading") as progress:
         count = simdb.load(
-            sys.stdin.buffer if source == "-" else source,
-            db,
-            progress=progress.documents,
+            sys.stdin.buffer if source == "-" else source, db, progress=progress.documents
         )
     print_one({"path": db, "documents": count})
 
