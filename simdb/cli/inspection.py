@@ -64,17 +64,14 @@ def doctor(db: str) -> None:
 def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tuple[str, str]]:
     """Yield names and values for people."""
     yield "database", numbers.path
-    yield "documents", _documents(numbers)
+    yield "documents", _documents(numbers, has_weights=not options.is_hashes)
     yield "size", _size(numbers)
     yield from _times(numbers.path)
     yield from _document_times(numbers, options)
     yield "distance" if options.is_hashes else "similarity", _matching(options)
     has_bare = numbers.bare_count > 0 or not options.sketch.vector_bytes
     if has_bare and not (options.is_minhash or options.is_hashes):
-        yield (
-            "distance",
-            f"{quantity(options.distance, 'bit')} or fewer match, without weights",
-        )
+        yield "distance", f"{quantity(options.distance, 'bit')} or fewer match, without weights"
     yield "sketch", _sketch(options)
     if numbers.largest_group > 1:
         kind = "hash" if options.is_hashes else "fingerprint"
@@ -89,10 +86,10 @@ def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tupl
     yield "readers", _readers(numbers)
 
 
-def _documents(numbers: simdb.Statistics) -> str:
+def _documents(numbers: simdb.Statistics, *, has_weights: bool) -> str:
     counts = {
         "without features": numbers.empty_count,
-        "without weights": numbers.bare_count,
+        "without weights": numbers.bare_count * has_weights,
         "deleted and not compacted yet": numbers.deleted_count,
     }
     parts = [f"{count:,} {name}" for name, count in counts.items() if count]

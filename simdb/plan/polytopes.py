@@ -73,7 +73,8 @@ class Polytopes:
         """Return the keys of volatility vectors uint8[n, width]: uint64[tables, n]."""
         if not self.table_count:
             return np.empty((0, len(vectors)), np.uint64)
-        return kernel.polytope_keys(vectors, self.table_count)
+        found: U64 = kernel.polytope_keys(vectors, self.table_count)
+        return found
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:

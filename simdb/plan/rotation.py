@@ -76,9 +76,9 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
         )
     recall = recalls[rotations]
     reason = (
-        f"sorts in {rotations} rotation(s) and compares each fingerprint with {WINDOW} neighbours:"
-        f" misses {1.0 - recall:.2g} of {kind}, if fingerprints are spread as evenly as their"
-        f" headers; among more than {WINDOW} equal fingerprints it misses further pairs"
+        f"sorts in {rotations} rotation(s) and compares each document with {WINDOW} neighbours:"
+        f" misses {1.0 - recall:.2g} of {kind}, if their bits are spread as evenly as their"
+        f" headers; among more than {WINDOW} with equal bits it misses further pairs"
     )
     if recall < criterion.recall:
         reason += f"; this misses the recall {criterion.recall:g} that was asked for"

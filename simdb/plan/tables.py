@@ -186,13 +186,13 @@ def _by_comparing(problem: Problem[Population], limit: int, firm: int) -> Plan:
     compare = SWEPT_SECONDS if population.is_swept else delays.compare
     cost = count * (compare + share * delays.candidate)
     similarity = criterion.similarity
-    recall, where = 1.0, f"fingerprints within distance {limit}"
+    recall, where = 1.0, f"those within distance {limit}"
     if similarity is not None and firm_limit is not None:
         recall = min(share_within(similarity, None, limit), firm_within(similarity, firm_limit))
         where = f"those that differ in at most {counted(firm_limit, 'sign')} of its larger weights"
     plan = Plan(
         EXHAUSTIVE, 0, 0, 0, limit, criterion.asked_similarity, recall, cost,
-        f"each of {population.count} fingerprints is compared; {where} are candidates",
+        f"each of {population.count} documents is compared; {where} are candidates",
         firm_distance=firm_limit,
         bytes_per_document=population.bytes_of(1, criterion, has_headers=False),
     )  # fmt: skip

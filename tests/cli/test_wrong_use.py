@@ -108,6 +108,8 @@ AGAINST = {
 SEARCHES = {
     "insert db b.jsonl --match all --on-conflict replace": "takes either --match or --on-conflict",
     f"insert db b.jsonl --match all --search memory_limit={'9' * 5000}": "memory_limit",
+    "lookup db b.jsonl --search memory_limit=0": "memory_limit of --search must be 1 byte or more",
+    "query db fox --search memory_limit=1": "memory_limit of --search does not apply to this verb",
     "insert db b.jsonl --match all --search memory_limit=\u0b6dM": "--search takes the name",
     "insert db b.jsonl --search memory_limit=1G": "--search needs --match first or all",
     "insert db b.jsonl --match all --search psm,flips=3": "--search takes the name of a method",

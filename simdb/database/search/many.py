@@ -74,9 +74,7 @@ class QueryBatch(NamedTuple):
             question = question._replace(limit=1)
         limit = question.how.memory_limit
         if limit is not None and not is_whole(limit, 1):
-            raise OptionError(
-                f"memory_limit must be a number of bytes from 1 on, or None, got {shown(limit)}"
-            )
+            raise OptionError(f"memory_limit of search= must be 1 byte or more, got {shown(limit)}")
         return cls(question, int(match == "first"), None if limit is None else int(limit))
 
     def with_limit(self, limit: int | None) -> "QueryBatch":
