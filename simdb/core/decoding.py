@@ -41,6 +41,7 @@ from simdb.core.errors import InputError, OptionError
 UTF8 = "utf-8"
 # The forms of hashes that are text.
 HEXADECIMAL, BASE64 = "hexadecimal", "base64"
+HASH_BYTES = (8, 16, 32, 64)  # of most hashes; bytes of other lengths are more likely a text
 URL_SAFE, BASE64_GROUP = str.maketrans("-_", "+/"), 4
 MARK = "\ufeff"
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
@@ -132,14 +133,16 @@ GUESSED: Counter[str] = Counter()
 _hints = count()
 
 
-def known_encoding(name: str) -> str:
+def known_encoding(name: str, *, is_hashes: bool = False) -> str:
     """Return the canonical name of a text encoding; raise OptionError if it is unknown.
+
+    With `is_hashes`, documents are no texts, and the name of any but UTF-8 is refused.
 
     For UTF-8 the result is utf-8-sig, which reads text with and without a byte order mark.  For
     `guess` it is that word.
     """
-    if type(name) is str and name == UTF8:  # the usual case, many times faster
-        return "utf-8-sig"
+    if type(name) is str and name in (UTF8, UTF8_MARKED):  # the usual case, many times faster
+        return UTF8_MARKED
     if type(name) is str and name == GUESS:
         check_guessing()
         return GUESS
@@ -150,7 +153,9 @@ def known_encoding(name: str) -> str:
         raise OptionError(
             f"no text encoding is called {shown(name)}; use for example utf-8 or latin-1"
         ) from error
-    return "utf-8-sig" if canonical == UTF8 else canonical
+    if is_hashes and without_mark(canonical) != UTF8:
+        raise OptionError(f"encoding={name!r} is that of texts, and hashes have none; leave it out")
+    return UTF8_MARKED if canonical == UTF8 else canonical
 
 
 def without_mark(encoding: str) -> str:
@@ -203,9 +208,11 @@ def as_text(
     except UnicodeDecodeError as error:
         name = without_mark(error.encoding)
         shown = name.upper() if name.startswith("utf") else name  # but cp1252
+        bits = 8 * len(document)
+        hashes = f"; if it is a hash, use Options(sketch=simdb.Bits({bits})), or bits={bits}"
         raise InputError(
             f"{where} is not valid {shown}: {error}; name its encoding with encoding=, or use"
-            " errors='replace'"
+            f" errors='replace'{hashes if len(document) in HASH_BYTES else ''}"
         ) from error
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
@@ -306,7 +313,7 @@ def digits_of(document: str | bytes, form: str) -> str:
         try:
             document = b64decode(plain + "=" * (-len(plain) % BASE64_GROUP), validate=True)
         except ValueError as error:
-            raise InputError(f"{document!r:.80} is no base64 ({error}); correct it") from error
+            raise InputError(f"no base64 ({error}); correct {document!r:.80}") from error
     return document.hex()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.core import kernel
-from simdb.core.arrays import BARE, EMPTY, Fingerprint, Fingerprints, check_bits, describe
+from simdb.core.arrays import BARE, EMPTY, Fingerprint, Fingerprints, describe
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import instance
 from simdb.core.choices import ErrorsName
@@ -37,6 +37,8 @@ from simdb.sketch import (
     Sketcher,
     fit,
     hash_bits,
+    likely_bits,
+    sketch_of_texts,
     widened,
 )
 from simdb.storage import idf_file
@@ -117,8 +119,7 @@ def fit_idf(
     `features_max`: the number of features to keep, the most frequent first; None keeps all.
     `progress(done)` is called with the number of documents read.
     """
-    sketch = Simhash() if sketch is None else sketch
-    instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
+    sketch = sketch_of_texts("fit_idf", sketch, documents)
     if sketch.unit == "moz":
         raise OptionError("unit='moz' takes no IDF table; use another sketch for fit_idf")
     settings = sketch.feature_settings
@@ -180,19 +181,25 @@ def load(source: Any, path: str | os.PathLike[str], *, progress: Progress | None
     return maintenance.dump.load(source, path, progress)
 
 
-def distance(left: "Comparable | int", right: "Comparable | int") -> int:
-    """Compute the Hamming distance: the number of bits in which two fingerprints differ.
+def distance(
+    left: "Comparable | Any", right: "Comparable | Any", *, bits: int | None = None
+) -> int:
+    """Compute the Hamming distance: the number of bits in which two fingerprints or hashes differ.
 
-    Of two texts, or lists of tokens, those of `simdb.fingerprint` are compared.  A hash is an array
-    uint8[b] or of flags, or a `Fingerprint`; then the other one can be a whole number.
+    Of two texts, bytes or lists of tokens, those of `simdb.fingerprint` are compared: hexadecimal
+    text and bytes can be documents.  With `bits`, both are hashes of so many bits, in any form that
+    `simdb.Bits` takes.  Without it, they are hashes if one is an array, a `Fingerprint` or an
+    object with `.hash`, which has the number of bits; whole numbers have 64.
     """
-    if _is_words(left) and _is_words(right):
-        left, right = fingerprint(left), fingerprint(right)
-    both: Any = (left, right)
-    left, right = (_many(each[None])[0] if isinstance(each, np.ndarray) else each for each in both)
-    known = (each.size for each in (left, right) if isinstance(each, Fingerprint))
-    size = next(known, FINGERPRINT_BITS)
-    return (_bits(left, size) ^ _bits(right, size)).bit_count()
+    both: list[Any] = [left, right]
+    if bits is None and _is_words(left) and _is_words(right):
+        both = [fingerprint(left), fingerprint(right)]
+    sizes = (likely_bits(each) for each in both if not _is_words(each))
+    size = next(filter(None, sizes), FINGERPRINT_BITS) if bits is None else bits
+    # Without features, bits mean nothing, but they differ in some.
+    both = [int(each) if getattr(each, "is_empty", False) is True else each for each in both]
+    found = HashSketcher(Bits(size)).fingerprints(both)
+    return (found[0].bits ^ found[1].bits).bit_count()
 
 
 def similarity(
@@ -209,9 +216,8 @@ def similarity(
     weights, the sum of the smaller weights over the sum of the larger weights.  A document without
     features is similar to nothing.
     """
+    chosen = sketch_of_texts("similarity", sketch, [left, right])
     if _is_words(left) and _is_words(right):
-        chosen = Simhash() if sketch is None else sketch
-        instance("sketch", chosen, TextSketch, "simdb.Simhash() or simdb.Minhash()")
         exact = ExactSimilarity(chosen, NO_RESOURCES, [chosen.tokeniser])
         places = np.array([[0], [1]])
         return round(float(exact.of_pairs([left, right], *places)[0]), DIGITS)
@@ -255,23 +261,27 @@ def similarities(
 
 
 def find_all(
-    fingerprints: Any, blocks: int = 4, distance: int | None = None, *, threads: int | None = None
-) -> ArrayPairs:
+    fingerprints: Any, blocks: int = 4, distance: int | None = None, *,
+    bits: int | None = None, threads: int | None = None,
+) -> ArrayPairs:  # fmt: skip
     """Find every pair of `fingerprints` that differ in at most `distance` bits, by position; exact.
 
     `distance`: 3 if you give none, or that of `Bits` for hashes of another size than 64 bits.
 
     `fingerprints`: uint64[n], `Fingerprints` (a document without features matches nothing), or an
-    iterable of int; or an array of hashes of 32 to 512 bits, see `Fingerprints`: those of other
-    than 64 bits are stored in a temporary database, whatever `blocks` is.  Equal fingerprints are
-    pairs at distance 0, so k copies make k (k - 1) / 2 pairs.  `blocks`: the largest number of
-    blocks into which a fingerprint is cut; it must be larger than `distance`.  simdb uses the
-    fastest tables of at most that many blocks.  The pairs do not depend on the choice.  The search
-    takes 24 bytes of memory for each fingerprint, and what the caller keeps: `.chunks()` streams
-    the pairs; `.left`, `.right` and `.distance` gather them.  The array is copied, so it can change
-    before the pairs are read.  `threads`: see `Database.insert_many`.
+    iterable of int.  Or hashes of 32 to 512 bits: an array, see `Fingerprints`, or a list in a form
+    that `simdb.Bits` takes.  `bits`: their size, if neither an array nor the first of a list, which
+    is text, bytes, flags or packed bits, has it.  Those of other than 64 bits are stored in a
+    temporary database, whatever `blocks` is.
+
+    Equal fingerprints are pairs at distance 0, so k copies make k (k - 1) / 2 pairs.  `blocks`: the
+    largest number of blocks into which a fingerprint is cut; it must be larger than `distance`.
+    simdb uses the fastest tables of at most that many blocks.  The pairs do not depend on the
+    choice.  The search takes 24 bytes of memory for each fingerprint, and what the caller keeps:
+    `.chunks()` streams the pairs; `.left`, `.right` and `.distance` gather them.  The array is
+    copied, so it can change before the pairs are read.  `threads`: see `Database.insert_many`.
     """
-    count, given = thread_count(threads), _many(fingerprints)
+    count, given = thread_count(threads), _many(fingerprints, bits)
     if hash_bits(given) is not None:
         found = _stored(given, count).find_all(distance=distance, threads=count)
         return ArrayPairs(map(_positions, found.chunks()))
@@ -281,15 +291,16 @@ def find_all(
 
 
 def find_clusters(
-    fingerprints: Any, blocks: int = 4, distance: int | None = None, *, threads: int | None = None
-) -> ArrayClusters:
+    fingerprints: Any, blocks: int = 4, distance: int | None = None, *,
+    bits: int | None = None, threads: int | None = None,
+) -> ArrayClusters:  # fmt: skip
     """Find the connected components of the pairs of `find_all`: arrays of two or more positions.
 
     The arguments are the same.  Equal fingerprints are linked once instead of paired, so any number
     of copies costs no more than sorting them.  The search takes 36 bytes of memory for each
     fingerprint, and up to 60 if most of them are in clusters.
     """
-    count, given = thread_count(threads), _many(fingerprints)
+    count, given = thread_count(threads), _many(fingerprints, bits)
     if hash_bits(given) is not None:
         with _stored(given, count) as database:
             found = database.find_clusters(distance=distance, threads=count)
@@ -298,10 +309,12 @@ def find_clusters(
     return arrays.find_clusters(given, blocks=blocks, distance=least, threads=count)
 
 
-def _many(given: Any) -> Any:
-    """Return an array of hashes as `Fingerprints`; others as given."""
-    is_array = isinstance(given, np.ndarray) and hash_bits(given) is not None
-    return Fingerprints(given) if is_array else given
+def _many(given: Any, bits: int | None) -> Any:
+    """Return hashes of `bits` bits, or that look so, as `Fingerprints`; others as given."""
+    if bits is None and not isinstance(given, Fingerprints):
+        is_listed = isinstance(given, list | tuple) and len(given) > 0
+        bits = likely_bits(given[0]) if is_listed else hash_bits(given)
+    return given if bits is None else HashSketcher(Bits(bits)).fingerprints(given)
 
 
 def _stored(hashes: Fingerprints, threads: int) -> Database[int]:
@@ -380,17 +393,6 @@ def _forget_in_child() -> None:
     """After a fork, forget the sketcher: a thread of the parent may be using its vocabulary."""
     global _latest
     _latest = None
-
-
-def _bits(value: Any, size: int) -> int:
-    if isinstance(value, Fingerprint):
-        if value.size != size:
-            raise InputError(f"fingerprints of {size} and {value.size} bits cannot be compared")
-        return value.bits
-    if isinstance(value, np.integer):
-        value = int(value)
-    check_bits(value, size)
-    return int(value)
 
 
 def _cosine(left: F64, right: F64) -> float:

@@ -16,7 +16,7 @@ from simdb.core import checks
 from simdb.core.arrays import ORDINALS_MAX, IdT
 from simdb.core.arrow import checked_arrow, read_batches
 from simdb.core.choices import ErrorsName, MatchName, MethodName, OnError, PolicyName, VerifyName
-from simdb.core.decoding import as_text, known_encoding
+from simdb.core.decoding import UTF8, as_text, known_encoding
 from simdb.core.documents import Document
 from simdb.core.dtypes import U32
 from simdb.core.errors import InputError, OptionError
@@ -128,6 +128,8 @@ class Reading(Protocol[IdT]):
         """
         if isinstance(document, bytes) and not self._store.options.is_hashes:
             document = as_text(document, known_encoding(encoding), errors)
+        elif encoding != UTF8:
+            known_encoding(encoding, is_hashes=self._store.options.is_hashes)
         given = similarity, distance, recall, search
         is_plain = where is None and accept is None and contained is None and texts is None
         if is_plain and type(threads) is int and threads == 1:

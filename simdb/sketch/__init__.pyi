@@ -15,6 +15,7 @@ from simdb.sketch.hashes import (
     hash_bits as hash_bits,
     likely_bits as likely_bits,
     read_hashes as read_hashes,
+    sketch_of_texts as sketch_of_texts,
 )
 from simdb.sketch.markup import as_read as as_read
 from simdb.sketch.minhash_sketcher import (

@@ -38,11 +38,12 @@ from simdb.core.arrays import (
 )
 from simdb.core.arrow import ByteColumn, TextColumn, listed
 from simdb.core.bits import FINGERPRINT_BITS
-from simdb.core.checks import shown
-from simdb.core.decoding import UTF8, byte_column, decoded_column
+from simdb.core.checks import instance, shown
+from simdb.core.decoding import CONTROL_BYTES, UTF8, byte_column, decoded_column
 from simdb.core.dtypes import U8, Array
 from simdb.core.errors import InputError
-from simdb.core.options import Bits
+from simdb.core.options import AnySketch, Bits, Simhash
+from simdb.core.text_sketch import TextSketch
 from simdb.sketch.pipeline import check_errors
 
 KINDS = (
@@ -53,6 +54,9 @@ PREFIXES = ("0x", "0X")
 LOWER = np.uint8(32)  # the bit that capital letters lack
 NO_DIGIT = re.compile("[^0-9A-Fa-f]")
 BASE64 = re.compile("[A-Za-z0-9+/_-]+={0,2}")
+INVALID = "\ufffd"  # in place of bytes that are no UTF-8
+LOOKED_AT = 8  # documents, which are all of the same kind
+UNSURE = 0  # in place of a size, of bytes that can be text in an unknown encoding
 WORD_BYTES = 4  # of the words of which the key of a hash is made
 
 
@@ -65,10 +69,15 @@ class HashSketcher:
 
     def __init__(self, options: Bits) -> None:
         """Read every document by `options`."""
-        self.options = options
+        self._options = options
 
     def prepare(self) -> None:
         """Do nothing: hashes need no package."""
+
+    @property
+    def options(self) -> Bits:
+        """The options of every hash."""
+        return self._options
 
     def sketch(
         self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
@@ -78,7 +87,7 @@ class HashSketcher:
         `documents`: see `read_hashes`.  `errors` is checked, and changes nothing.
         """
         check_errors(errors)
-        hashes = read_hashes(documents, self.options.bits, start)
+        hashes = read_hashes(documents, self._options.bits, start)
         if hashes.ndim == 1:
             return Sketches.bare(hashes, is_query=is_query)
         if not is_query and isinstance(documents, np.ndarray | Fingerprints):
@@ -97,7 +106,7 @@ class HashSketcher:
     ) -> Fingerprints:
         """Return many documents as hashes, see `read_hashes`; `threads` changes nothing."""
         check_errors(errors)
-        return Fingerprints(read_hashes(documents, self.options.bits))
+        return Fingerprints(read_hashes(documents, self._options.bits))
 
     def features(self, document: Any, *, errors: str = "strict") -> None:
         """Return None: a hash has no features."""
@@ -125,25 +134,54 @@ def read_hashes(documents: Any, bits: int, start: int = 0) -> Array:
 
 
 def hash_bits(hashes: Any) -> int | None:
-    """Return how many bits each hash of an array has; None for what is not known as hashes."""
-    if isinstance(hashes, Fingerprints):
-        return None if hashes.bits.ndim == 1 else hashes.size
+    """Return how many bits each hash has of an array or a sketch; None for anything else."""
+    if isinstance(hashes, Bits):
+        return hashes.bits
+    if isinstance(hashes, Fingerprint | Fingerprints):
+        return None if hashes.size == FINGERPRINT_BITS else hashes.size
     rows = packed_rows(hashes) if isinstance(hashes, np.ndarray) else None
     return 8 * rows.shape[1] if rows is not None and is_hash_size(8 * rows.shape[1]) else None
 
 
 def likely_bits(document: Any) -> int | None:
     """Return how many bits a document has if it looks like a hash, and None if it does not."""
-    document, bits = getattr(document, "hash", document), 0
-    if isinstance(document, bytes | str):
-        # Columns of Arrow give texts as bytes.
-        text = document if isinstance(document, str) else document.decode("latin-1")
-        digits = text[2:] if text.startswith(PREFIXES) else text
-        is_text = not NO_DIGIT.search(digits)
-        bits = 4 * len(digits) if is_text else 8 * len(text) * isinstance(document, bytes)
-    elif isinstance(document, np.ndarray) and document.dtype == np.bool_:
-        bits = document.size
+    document = getattr(document, "hash", document)
+    if not isinstance(document, bytes | str):
+        return hash_bits(document[None] if isinstance(document, np.ndarray) else document)
+    # Columns of Arrow give texts as bytes.
+    text = document if isinstance(document, str) else document.decode("latin-1")
+    digits = text[2:] if text.startswith(PREFIXES) else text
+    is_text = not NO_DIGIT.search(digits)
+    bits = 4 * len(digits) if is_text else 8 * len(text) * isinstance(document, bytes)
     return bits if is_hash_size(bits) else None
+
+
+def sketch_of_texts(verb: str, sketch: Any, *given: Any) -> AnySketch:
+    """Return the sketch of a verb for texts, `Simhash()` if it is None.
+
+    Raises OptionError for what is none, and InputError if it, or documents, are of hashes, as far
+    as the first ones show.  Texts are no hashes, whatever they hold, nor are bytes in UTF-8.
+    """
+    chosen = Simhash() if sketch is None else sketch
+    instance("sketch", chosen, TextSketch, "simdb.Simhash() or simdb.Minhash()")
+    for documents in (chosen, *given):
+        is_listed = isinstance(documents, list | tuple)
+        sizes = set(map(_bits_of_no_text, documents[:LOOKED_AT])) if is_listed else set()
+        sizes.discard(UNSURE)
+        bits = sizes.pop() if len(sizes) == 1 else hash_bits(documents)
+        if bits is not None:
+            raise InputError(
+                f"{verb} needs texts, and hashes of {bits} bits have no words; they match by"
+                f" distance=, with sketch=simdb.Bits({bits}) in simdb.deduplicate or a database"
+            )
+    return chosen
+
+
+def _bits_of_no_text(document: Any) -> int | None:
+    """Return the bits of a document that looks like a hash; None for a text, or `UNSURE`."""
+    if isinstance(document, bytes) and INVALID in document.decode("utf-8", "replace"):
+        return likely_bits(document) if CONTROL_BYTES.search(document) else UNSURE
+    return None if isinstance(document, str | bytes) else likely_bits(document)
 
 
 def _of_axes(array: Array, bits: int) -> Any:
@@ -254,7 +292,7 @@ def _read(document: Any, bits: int, number: int) -> bytes:
     elif isinstance(document, Fingerprint):
         if document.size == bits and not document.is_empty:
             return bytes(document)
-        fault = f"a fingerprint of {document.size} bits; a hash of this database has {bits}"
+        fault = f"a fingerprint of {document.size} bits; a hash has {bits} here"
         fault = "an empty fingerprint, without a hash; leave it out" if document.is_empty else fault
     elif isinstance(document, int | np.integer) and not isinstance(document, bool):
         if 0 <= document < 1 << bits:
@@ -280,5 +318,6 @@ def _fault_of_text(digits: str, bits: int) -> str:
         return fault
     is_base64 = BASE64.fullmatch(digits) and len(digits.rstrip("=")) == -(-bits // 6)
     remedy = "; if it is base64, give base64.b64decode(text), or --base64" if is_base64 else ""
-    wanted = f"a hash of {bits} bits is text of {bits // 4} such digits"
-    return f"text with {other[0]!r}, which is no hexadecimal digit; {wanted}{remedy}"
+    # Commands count what is told alike up to here.
+    fault = f"no hexadecimal text; {other[0]!r} is no such digit"
+    return f"{fault}, and a hash of {bits} bits has {bits // 4}{remedy}"

@@ -300,6 +300,8 @@ def test_stats_and_get_say_what_is_stored(stored, monkeypatch):
     assert any("31 bits or fewer match; a search finds 100% of" in line for line in lines)
     assert not any(line.startswith("similarity") for line in lines)
     assert stored("get", "db", "photo 0").rows[0]["fingerprint"] == f"0x{BYTES[0].hex()}"
+    stored("insert", "small", "--bits", 64, "--id", "a", "--text", "f8" * 8)
+    assert "without weights" not in stored("stats", "small").output
 
 
 def test_a_plan_needs_no_database(stored):
@@ -447,6 +449,34 @@ def test_what_is_no_hash_is_named_and_counted_and_the_rest_is_done(command, stor
     assert raised.output == ""
 
 
+FAULTY = {  # hashes that differ, of one fault
+    "letters": ((), [chr(ord("g") + at % 20) * (at + 1) for at in range(60)]),
+    "digits": ((), ["ab" * (at + 1) for at in range(60) if at != 31]),
+    "base64": (("--base64",), [chr(ord("!") + at % 4) * (at + 1) for at in range(60)]),
+}
+
+
+@over("command", ("insert", "lookup", "dedup"))
+@over("fault", FAULTY)
+def test_hashes_of_one_fault_are_counted_after_the_first_20(command, fault, stored):
+    options, hashes = FAULTY[fault]
+    good = BYTES[0] if not options else base64.b64encode(BYTES[0])
+    good = good.hex() if not options else good.decode()
+    write_records("bad.jsonl", [good, *hashes], ids=[f"n{at}" for at in range(len(hashes) + 1)])
+    asked = {
+        "insert": ("insert", f"new {command} {fault}", "bad.jsonl", "--bits", BITS),
+        "lookup": ("lookup", "db", "bad.jsonl"),
+        "dedup": ("dedup", "bad.jsonl", "--bits", BITS),
+    }
+
+    ran = stored(*asked[command], "--text-field", "pdq", *options)
+
+    assert ran.code == 1
+    told = [line for line in ran.notes.splitlines() if line.startswith("bad.jsonl:")]
+    assert [line.split(": ")[0] for line in told[:20]] == [f"bad.jsonl:{at}" for at in range(2, 22)]
+    assert told[20:] == [f"bad.jsonl: {len(hashes) - 20} more like bad.jsonl:2"]
+
+
 ALL_BAD = {
     "dedup": ("dedup", "bad.jsonl", "--bits", BITS, "-o", "out.jsonl"),
     "a new database": ("dedup", "bad.jsonl", "--bits", BITS, "--db", "new", "-o", "out.jsonl"),
@@ -467,11 +497,11 @@ def test_nothing_is_written_if_no_text_is_a_hash(name, stored):
     raised = stored(*ALL_BAD[name], "--text-field", "pdq", "--on-error", "raise")
 
     assert (ran.code, ran.output) == (2, "")
-    assert "bad.jsonl:1: text with 'z'" in ran.notes
+    assert "bad.jsonl:1: no hexadecimal text; 'z' is no such digit" in ran.notes
     assert "bad.jsonl:2: hexadecimal text of 2 digits" in ran.notes
     assert "all 2 files or records had to be skipped" in ran.notes
     assert (raised.code, raised.output) == (2, "")
-    assert "bad.jsonl:1: text with 'z'" in raised.notes
+    assert "bad.jsonl:1: no hexadecimal text; 'z'" in raised.notes
     assert not Path("new").exists()
     assert not Path("out.jsonl").exists()
     with simdb.open("db") as database:
@@ -514,7 +544,7 @@ def test_what_is_no_base64_is_named(simdb_run):
 
     assert ran.code == 1
     assert ran.rows == [{"inserted": 1, "skipped": 2, "stored": 1}]
-    assert "bad.jsonl:2: 'no base64!' is no base64" in ran.notes
+    assert "bad.jsonl:2: no base64 (Only base64 data is allowed); correct 'no base64!'" in ran.notes
     assert "bad.jsonl:3: hexadecimal text of 96 digits" in ran.notes
 
 

@@ -79,6 +79,52 @@ def test_every_form_of_an_array_has_the_same_pairs(form, bits):
     assert [each.tolist() for each in clusters] == sorted(sorted(each) for each in linked)
 
 
+class Hashed:
+    """An object with `.hash`, as imagehash makes them."""
+
+    def __init__(self, row):
+        self.hash = np.unpackbits(row).astype(bool).reshape(8, -1)
+
+
+LISTS = {
+    "bytes": lambda rows: [bytes(row) for row in rows],
+    "hexadecimal": lambda rows: tuple(bytes(row).hex() for row in rows),
+    "packed": list,
+    "objects": lambda rows: [Hashed(row) for row in rows],
+    "fingerprints": lambda rows: list(simdb.Fingerprints(rows)),
+}
+SIZED = LISTS | {  # forms that do not say of how many bits they are
+    "numbers": lambda rows: [int.from_bytes(bytes(row), "big") for row in rows],
+    "iterator": lambda rows: (bytes(row) for row in rows),
+    "texts in an array": lambda rows: np.array([bytes(row).hex() for row in rows]),
+}
+
+
+@over("form", SIZED)
+@over("bits", [64, 256])
+def test_lists_of_hashes_have_the_same_pairs_and_clusters(form, bits):
+    rows = drawn(bits, 40, seed=3)
+    wanted = by_comparing(rows, 3)
+
+    for given in [{"bits": bits}] + [{}] * (form in LISTS):
+        pairs = simdb.find_all(SIZED[form](rows), distance=3, **given)
+        assert {(pair.left, pair.right, pair.distance) for pair in pairs} == wanted, given
+        clusters = simdb.find_clusters(SIZED[form](rows), distance=3, **given)
+        linked = components(range(40), {pair[:2] for pair in wanted})
+        assert [each.tolist() for each in clusters] == sorted(sorted(each) for each in linked)
+
+
+def test_lists_that_do_not_say_of_how_many_bits_they_are_need_bits():
+    for given in ([1 << 200], np.array(["ab" * 32])):
+        for verb in (simdb.find_all, simdb.find_clusters):
+            with pytest.raises(simdb.InputError, match=r"of hashes give .* bits=256"):
+                verb(given)
+    with pytest.raises(simdb.InputError, match="document 1 is hexadecimal text of 6 digits"):
+        simdb.find_all(["ab" * 32, "ab" * 3])
+    with pytest.raises(simdb.OptionError, match="bits"):
+        simdb.find_all([], bits=7)
+
+
 def test_no_hashes_have_no_pairs_and_another_array_is_refused():
     empty = np.empty((0, 32), np.uint8)
 
@@ -105,6 +151,31 @@ def test_the_distance_of_two_hashes_counts_the_bits_that_differ():
         simdb.distance(drawn(256, 2)[0], drawn(128, 2)[0])
 
 
+@over("bits", [32, 64, 256])
+def test_the_distance_of_two_hashes_is_that_of_each_form(bits):
+    left, right = drawn(bits, 2, seed=4)
+
+    for one in SIZED.values():
+        for other in SIZED.values():
+            (first,), (second,) = one(left[None]), other(right[None])
+            assert simdb.distance(first, second, bits=bits) == apart(left, right)
+    for form in (bytes(right), bytes(right).hex(), Hashed(right)):
+        for known in (Hashed(left), left):
+            assert simdb.distance(known, form) == simdb.distance(form, known) == apart(left, right)
+    with pytest.raises(simdb.InputError, match="document 1 is hexadecimal text of 2 digits"):
+        simdb.distance(Hashed(left), "ab")
+
+
+def test_texts_of_hexadecimal_digits_stay_documents_unless_bits_are_given():
+    left, right = "00" * 32, "ff" * 32
+
+    assert simdb.distance(left, right, bits=256) == 256
+    assert simdb.distance(left, right) == simdb.distance(left.encode(), right.encode()) <= 64
+    with pytest.raises(simdb.InputError):
+        simdb.distance(left, 5)
+    assert simdb.distance(simdb.fingerprint(""), 0) == simdb.fingerprint("").bits.bit_count()
+
+
 def test_what_compares_texts_is_refused_by_name(database_of_hashes):
     texts = {0: "a text", 1: "another text"}
     for verb in (
@@ -122,6 +193,48 @@ def test_what_compares_texts_is_refused_by_name(database_of_hashes):
             verb(texts=texts)
     with pytest.raises(simdb.OptionError, match="no hashes of other than 64 bits"):
         plan_pairs(1000, simdb.Options(sketch=simdb.Bits(256)))
+
+
+NEEDING_TEXTS = {
+    "fit_idf": simdb.fit_idf,
+    "tune": simdb.tune,
+    "decontaminate": lambda documents: simdb.decontaminate(["a text"] * 3, against=documents),
+    "decontaminate the data": lambda documents: simdb.decontaminate(documents, against=["a text"]),
+    "similarity": lambda documents: simdb.similarity(documents[0], documents[1]),
+}
+HASH_LISTS = {
+    "bytes": lambda rows: [bytes(row) for row in rows],
+    "an array": np.asarray,
+    "flags": lambda rows: list(np.unpackbits(rows, axis=1).view(np.bool_)),
+    "objects": lambda rows: [Hashed(row) for row in rows],
+    "fingerprints": simdb.Fingerprints,
+}
+
+
+@over("verb", NEEDING_TEXTS)
+@over("form", HASH_LISTS)
+def test_what_needs_texts_names_hashes_and_where_they_match(verb, form):
+    rows = drawn(256, 20, seed=5)[10:]  # of 2 rows of 32 bytes, 1 in 3000 could be a text
+
+    with pytest.raises(simdb.InputError, match=r"^\w+ needs texts, and hashes of 256 bits have no"):
+        NEEDING_TEXTS[verb](HASH_LISTS[form](rows))
+    for call in (
+        lambda sketch: simdb.fit_idf(["a b"], sketch),
+        lambda sketch: simdb.decontaminate(["a b"], against=["c"], sketch=sketch),
+        lambda sketch: simdb.similarity("a b", "c", sketch),
+    ):
+        with pytest.raises(simdb.InputError, match=r"hashes of 256 bits .*simdb.Bits\(256\)"):
+            call(simdb.Bits(256))
+
+
+def test_texts_in_any_encoding_are_not_taken_for_hashes():
+    latin = ["\u00e9t\u00e9 de la vie 16".encode("latin-1")] * 3  # of 16 bytes
+    assert len(latin[0]) == 17 - 1
+
+    for texts in (["ab" * 32] * 10, [b"ab" * 16] * 10, latin):
+        assert simdb.similarity(texts[0], texts[1]) == 1
+        assert simdb.tune(texts).options
+        assert simdb.fit_idf(texts, errors="replace").document_count == len(texts)
 
 
 @pytest.fixture

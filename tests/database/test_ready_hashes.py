@@ -1,6 +1,7 @@
 """A database of 64-bit hashes: every verb takes documents in each form, and bytes are no text."""
 
 import random
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -118,6 +119,49 @@ def test_documents_that_are_no_hashes_are_left_out_if_allowed(documents, bad):
         assert [[match.id for match in row] for row in found] == [
             [id] if id in good else [] for id in ids
         ]
+
+
+@over("bits", (64, 256))
+def test_an_encoding_and_methods_for_weights_are_refused_by_name(bits):
+    hash = bytes(range(0x80, 0x80 + bits // 8))
+
+    with simdb.open(None, options=simdb.Options(sketch=simdb.Bits(bits))) as database:
+        for call in (
+            lambda **how: database.insert("a", hash, **how),
+            lambda **how: database.insert_many(["a"], [hash], **how),
+            lambda **how: database.add_if_new("a", hash, **how),
+            lambda **how: database.add_many_if_new(["a"], [hash], **how),
+            lambda **how: database.query(hash, **how),
+            lambda **how: database.query_many([hash], **how),
+            lambda **how: simdb.deduplicate([hash], sketch=simdb.Bits(bits), **how),
+        ):
+            with pytest.raises(simdb.OptionError, match=r"encoding='.*' is .* leave it out"):
+                call(encoding="latin-1")
+        assert len(database) == 0
+        database.insert("a", hash, encoding="UTF-8")
+        assert [match.id for match in database.query(hash, encoding="utf-8-sig")] == ["a"]
+        ask = partial(database.query, hash)
+        for call in (ask, database.plan, database.find_all):
+            with pytest.raises(simdb.OptionError, match=r"search must be one of .*'bphs'"):
+                call(search="psm")
+        assert "each of 1 documents is compared" in database.plan().reason
+
+
+@over("size", (8, 16, 32, 64))
+def test_bytes_of_hashes_in_a_database_of_texts_name_the_options_of_hashes(size):
+    hash = bytes(range(0x80, 0x80 + size))
+
+    with simdb.open(None) as database:
+        for call in (
+            lambda: database.insert("a", hash), lambda: database.insert_many(["a"], [hash]),
+            lambda: database.query(hash), lambda: simdb.deduplicate([hash]),
+            lambda: simdb.distance(hash, hash),
+        ):  # fmt: skip
+            with pytest.raises(simdb.InputError, match=rf"simdb.Bits\({8 * size}\)\), or bits="):
+                call()
+        with pytest.raises(simdb.InputError) as failed:
+            database.insert("a", hash[:-1])
+    assert "Bits" not in str(failed.value)
 
 
 def test_hashes_that_many_threads_read_keep_their_order():

@@ -32,6 +32,8 @@ from simdb.plan import check_arrangement, choose_tables
 COUNT_MAX = 2**32 - 1  # positions are uint32 in the tables
 # So many entries are copied or compared by one thread at a time.
 MOVED_AT_ONCE = 1 << 18
+OF_TEXTS = "; of texts give simdb.fingerprints(texts), or use simdb.deduplicate(texts).groups"
+OF_HASHES = "; of hashes give their bits, as in simdb.find_all(hashes, bits=256)"
 
 
 def stream_pairs(
@@ -94,7 +96,8 @@ def distinct(bits: U64) -> U64:
 def _checked_array(array: npt.NDArray[Any]) -> U64:
     if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
         raise InputError(
-            f"fingerprints must be a uint64 array of one dimension, got {describe(array)}"
+            "fingerprints must be a uint64 array of one dimension, got"
+            f" {describe(array)}{OF_HASHES}"
         )
     if array.dtype.kind == "i" and (negative := np.flatnonzero(array < 0)).size:
         at = int(negative[0])
@@ -112,8 +115,7 @@ def _one(value: Any, position: int) -> int:
     try:
         check_bits(bits)
     except InputError as error:
-        remedy = "; of texts give simdb.fingerprints(texts), or use simdb.deduplicate(texts).groups"
-        more = remedy if isinstance(value, str | bytes) else ""
+        more = OF_TEXTS if isinstance(value, str | bytes) else OF_HASHES
         raise InputError(f"fingerprint {position}: {error}{more}") from error
     return int(bits)
 
@@ -135,7 +137,8 @@ def _labels(every: Searched, blocks: int, distance: int, threads: int) -> U32:
     tables = sorted_tables(firsts, masks, threads)
     for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
         forest.join(couples.left, couples.right)
-    return forest.labels()
+    labels: U32 = forest.labels()
+    return labels
 
 
 def _link_equal(every: Searched, forest: kernel.Forest, threads: int) -> Searched:

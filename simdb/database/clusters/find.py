@@ -150,7 +150,8 @@ def _star_labels(
         pass
     stars = _Stars(distinct, criterion, plan, judge)
     stars.find(*grouped(components.labels(), places))
-    return stars.owners[first_equal]
+    labels: U32 = stars.owners[first_equal]
+    return labels
 
 
 def _first_of_each(labels: U32, places: U32) -> U32:
@@ -159,7 +160,8 @@ def _first_of_each(labels: U32, places: U32) -> U32:
     np.minimum.at(firsts, labels, places)
     ordinals = np.empty(len(places), np.uint32)
     ordinals[places] = np.arange(len(places), dtype=np.uint32)
-    return ordinals[firsts[labels]]
+    found: U32 = ordinals[firsts[labels]]
+    return found
 
 
 class _Stars:

@@ -70,7 +70,8 @@ def feature_count(state: State, *, is_weighted: bool) -> int:
 def drawn(total: int, count: int, seed: int) -> I64:
     """Draw `count` of the numbers below `total` at random, in random order, or all of them."""
     generator = np.random.default_rng(seed)
-    return generator.choice(total, min(count, total), replace=False)
+    places: I64 = generator.choice(total, min(count, total), replace=False)
+    return places
 
 
 def ids_of(state: State, ordinals: U32) -> list[Any]:

@@ -31,7 +31,7 @@ from simdb.core.arrays import (
 )
 from simdb.core.arrow import TextColumn, as_column, listed, texts_behind
 from simdb.core.checks import shown
-from simdb.core.decoding import UTF8, as_texts, byte_column
+from simdb.core.decoding import UTF8, as_texts, byte_column, known_encoding
 from simdb.core.documents import Signatures
 from simdb.core.dtypes import I64, U8, U64
 from simdb.core.errors import InputError
@@ -376,6 +376,7 @@ def sketched(
     are_hashes = isinstance(sketcher.options, Bits)  # whose bytes are no text
     if isinstance(documents, Sketches):
         return (each for each in [documents])
+    known_encoding(encoding, is_hashes=are_hashes)
 
     def make(start: int, chunk: Any) -> Sketches:
         chunk = chunk if are_hashes else as_texts(chunk, encoding, errors, start)

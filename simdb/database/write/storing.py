@@ -185,8 +185,9 @@ def _spread(found: Matches[Any], whole: Call) -> Matches[Any]:
 
 def _sketch_one(writing: WriteState, call: Call) -> Sketches:
     beside, errors = writing.store.beside, call.errors
-    documents, encoding = call.documents, known_encoding(call.encoding)
-    if not writing.store.options.is_hashes:
+    documents, is_hashes = call.documents, writing.store.options.is_hashes
+    encoding = known_encoding(call.encoding, is_hashes=is_hashes)
+    if not is_hashes:
         documents = as_texts(documents, encoding, errors)
     sketches = writing.store.sketcher.sketch(documents, errors=errors)
     writing.staging.settle(sketches)

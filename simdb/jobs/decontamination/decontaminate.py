@@ -13,7 +13,7 @@ import numpy as np
 from simdb import files
 from simdb.core import keeping
 from simdb.core.arrow import ByteColumn, Texts, id_text
-from simdb.core.checks import instance, one_of
+from simdb.core.checks import one_of
 from simdb.core.choices import (
     DROP as DROP_NULLS,
     KEEP,
@@ -48,7 +48,7 @@ from simdb.jobs.deduplication.rows import (
     readable_texts,
     rows_of,
 )
-from simdb.sketch import WordOrder
+from simdb.sketch import WordOrder, sketch_of_texts
 
 # The documents that one thread compares with items at a time.
 JUDGED_DOCUMENTS = 256
@@ -102,8 +102,7 @@ def decontaminate(
     one_of("action", action, ACTIONS)
     one_of("on_null", on_null, ON_NULL)
     check_memory("memory", memory)
-    cutting = Simhash() if sketch is None else sketch
-    instance("sketch", cutting, TextSketch, "simdb.Simhash()")
+    cutting = sketch_of_texts("decontaminate", sketch, data, against)
     text = checked_field("text", text, "action='cut'" * (action == CUT))
     skipped, how = Skipped(on_error), (known_encoding(encoding), errors)
     parts = parts_of(against, text, id, fields, *how, skipped.other())

@@ -166,7 +166,8 @@ class Newcomers(ExitStack):
 
     def _known(self, ids: list[Any]) -> Sequence[Any]:
         """Return the texts of stored documents."""
-        return self._holding.texts(self._holding.numbers(ids))
+        found: Sequence[Any] = self._holding.texts(self._holding.numbers(ids))
+        return found
 
 
 class Sifted:

@@ -21,6 +21,7 @@ from simdb.core.previews import counted
 from simdb.core.reports import Advice
 from simdb.sketch.exact_similarity import exact_threshold
 from simdb.sketch.fitting import fit
+from simdb.sketch.hashes import sketch_of_texts
 from simdb.sketch.sketcher import Sketcher
 from simdb.sketch.tuning.judged import (
     CHANCE_MATCHES,
@@ -173,6 +174,7 @@ def tune(
     the same advice.
     """
     whole("seed", seed, 0, SEED_MAX)
+    sketch_of_texts("tune", None, texts)
     given, places = as_texts(texts)
     flag("blocking", blocking)
     if blocking and pairs is None:
