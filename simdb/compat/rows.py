@@ -331,8 +331,7 @@ def check_storage(storage_config: Any, hashfunc: Any) -> None:
 def _row(reading: Reading, id: Id, minima: int) -> U32:
     signature = reading[id].signature
     assert signature is not None
-    row: U32 = signature.minima[:minima]
-    return row
+    return signature.minima[:minima]
 
 
 def _remove(made: Database, folder: TemporaryFolder, process: int) -> None:

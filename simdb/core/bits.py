@@ -102,8 +102,7 @@ def rotated(words: U64, amount: int) -> U64:
     if amount == 0:
         return words.copy()
     low = np.uint64(FINGERPRINT_BITS - amount)
-    turned: U64 = (words << np.uint64(amount)) | (words >> low)
-    return turned
+    return (words << np.uint64(amount)) | (words >> low)
 
 
 def is_set(flags: U8, positions: U32) -> Bools:

@@ -10,16 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeAlias, cast, get_args
 
+from simdb.core import choices
 from simdb.core.bits import FINGERPRINT_BITS, HASH_BITS_MOST, HASH_BITS_STEP
 from simdb.core.checks import chosen_words, is_whole, one_of, share, shown, whole
-from simdb.core.choices import (
-    ClustersName,
-    FamilyName,
-    MethodName,
-    MinhashWeightingName,
-    SimhashWeightingName,
-    TimesName,
-)
 from simdb.core.errors import OptionError
 from simdb.core.foreign import answering
 from simdb.core.text_sketch import IdfTable, TextSketch, TokenHash, differing_options, written
@@ -38,8 +31,8 @@ PERMUTATIONS_STEP = 8  # minima that the kernel makes at a time
 STORED_BITS = (8, 32)
 FEATURE_BITS = (32, 64)
 USUAL_JACCARD, USUAL_RECALL = 0.8, 0.95
-NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = get_args(ClustersName)
-NO_TIMES, INSERTED, SEEN = get_args(TimesName)
+NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = get_args(choices.ClustersName)
+NO_TIMES, INSERTED, SEEN = get_args(choices.TimesName)
 AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, POLYTOPE, ROTATION, BANDING = (
     "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding",
 )  # fmt: skip
@@ -63,6 +56,10 @@ USUAL_BLOCKS, WEIGHTED_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 1, 3
 HASH_BLOCK_BITS = 16
 PDQ_DISTANCE, PDQ_BITS = 31, 256
 HASH_METHODS = (AUTO, EXHAUSTIVE, BPHS)
+NO_SIMILARITY = (
+    "similarity= does not apply to hashes, which match by the bits in which they differ; use"
+    " distance="
+)
 PERMUTED = ("blocks", "leading", "distance")
 BANDED = ("bands", "rows")
 
@@ -102,10 +99,10 @@ class Minhash(TextSketch):
     `seed`: the seed of the feature hash and of the permutations.
     """
 
-    weighting: MinhashWeightingName = "set"
+    weighting: choices.MinhashWeightingName = "set"
     permutations: int = 128
     stored_bits: int = 32
-    family: FamilyName = "stratified"
+    family: choices.FamilyName = "stratified"
     feature_bits: int = 64
 
     def __post_init__(self) -> None:
@@ -174,7 +171,7 @@ class Simhash(TextSketch):
     ids can be asked for or inserted.
     """
 
-    weighting: SimhashWeightingName = "binary"
+    weighting: choices.SimhashWeightingName = "binary"
     vector_length: int = 0
     dimensions: int = 128
     store_volatility: bool = True
@@ -370,8 +367,8 @@ class Options:
     delta_documents: int = 4096
     growth: int = 3
     header_offset: int = _OF_SKETCH
-    keep_clusters: ClustersName = "none"
-    keep_times: TimesName = "none"
+    keep_clusters: choices.ClustersName = "none"
+    keep_times: choices.TimesName = "none"
     passages: bool = False
     features: bool = False
 
@@ -496,10 +493,7 @@ class Options:
     def _check_hashes(self) -> None:
         """Refuse options that hashes cannot have."""
         if self.similarity != 1.0:
-            raise OptionError(
-                "similarity= does not apply to hashes, which match by the bits in which they"
-                " differ; use distance="
-            )
+            raise OptionError(NO_SIMILARITY)
         if self.is_wide and self.leading not in (None, USUAL_LEADING):
             raise OptionError(f"leading must be 1 for hashes, got {shown(self.leading)}")
         for name in ("passages", "features"):
@@ -610,14 +604,14 @@ class Search:
     A verb that cannot follow one of them raises OptionError.
     """
 
-    method: MethodName | None = None
+    method: choices.MethodName | None = None
     attempts: int | None = None
     header_bits: int | None = None
     rotations: int | None = None
     memory_limit: int | None = None
 
 
-SearchLike: TypeAlias = MethodName | Search
+SearchLike: TypeAlias = choices.MethodName | Search
 SEARCH_NAMES = tuple(field.name for field in fields(Search))
 # What a query can follow, what a batch of queries can, and what a search for pairs can.
 OF_QUERIES = ("method", "attempts", "header_bits")
@@ -631,7 +625,7 @@ def search_of(given: object, follows: tuple[str, ...] = SEARCH_NAMES) -> Search:
     if given is None:
         return DEFAULT_SEARCH
     if isinstance(given, str):
-        return Search(method=cast(MethodName, given))  # which is checked with the options
+        return Search(method=cast(choices.MethodName, given))  # which is checked with the options
     if not isinstance(given, Search):
         raise OptionError(
             "search must be the name of a method, such as 'psm', or simdb.Search(method=...), got"

@@ -22,6 +22,7 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
+from simdb.core import choices
 from simdb.core.bits import ALL_BITS
 from simdb.core.checks import (
     callable_name,
@@ -34,14 +35,6 @@ from simdb.core.checks import (
     whole,
     words,
 )
-from simdb.core.choices import (
-    DROP,
-    ByCharacterName,
-    MarksName,
-    MarkupName,
-    NormalisationName,
-    UnitName,
-)
 from simdb.core.errors import OptionError
 
 WEIGHT_UNIT = 1 / 1024
@@ -49,7 +42,7 @@ WEIGHT_BITS = 16
 WEIGHT_MASK = (1 << WEIGHT_BITS) - 1
 # The mean number of entries for each slot of the directory: a cache line holds 8.
 SLOT_ENTRIES = 4
-UNITS = get_args(UnitName)
+UNITS = get_args(choices.UnitName)
 NONE, NFC, NFKC, LENIENT = ("none", "nfc", "nfkc", "lenient")
 # Which scripts are cut by character; without a choice, that of the IDF table, or the first.
 SPACELESS, CJK = ("spaceless", "cjk")
@@ -213,15 +206,15 @@ class TextSketch:
     A list of tokens begins at step 5.  `seed`: the seed of the feature hash.
     """
 
-    markup: MarkupName = "none"
+    markup: choices.MarkupName = "none"
     html_title: bool = True
     html_links: bool = False
     html_weights: Mapping[str, int] | tuple[str, ...] = ()
-    normalisation: NormalisationName = "nfc"
-    marks: MarksName = "keep"
+    normalisation: choices.NormalisationName = "nfc"
+    marks: choices.MarksName = "keep"
     clean: bool = True
-    unit: UnitName = "words"
-    by_character: ByCharacterName = ""
+    unit: choices.UnitName = "words"
+    by_character: choices.ByCharacterName = ""
     tokeniser: str = ""
     lowercase: bool = True
     turkic_case: bool = False
@@ -275,7 +268,7 @@ class TextSketch:
         """Whether normalisation is a step of its own; otherwise the kernel cleans texts."""
         is_changed = self.clean or self.normalisation != NONE
         return (
-            self.marks == DROP
+            self.marks == choices.DROP
             or self.normalisation == NFKC
             or (self.normalisation == NFC and not self.clean)
             or (bool(self.tokeniser) and is_changed)
@@ -297,7 +290,7 @@ class TextSketch:
         self._check_html_weights()
         if self.normalisation == LENIENT:
             object.__setattr__(self, "normalisation", NFKC)
-            object.__setattr__(self, "marks", DROP)
+            object.__setattr__(self, "marks", choices.DROP)
         if self.turkic_case and not (self.clean and self.lowercase):
             raise OptionError("turkic_case= folds case; it needs clean=True and lowercase=True")
         callable_name("tokeniser", self.tokeniser)

@@ -114,8 +114,7 @@ class Database(Writing[IdT]):
         Waits for other writers.  Raises BusyError after the timeout given to `open`, or at once if
         this thread has a write transaction already.
         """
-        self._check_writable()
-        return door.WriteTransaction(self._store)
+        return door.WriteTransaction(self._writable())
 
     def fit_idf(
         self,
@@ -129,9 +128,8 @@ class Database(Writing[IdT]):
 
         See `simdb.fit_idf` for the arguments, and `set_idf` for when a table can be set.
         """
-        self._check_writable()
         return write.idf.fit_own_idf(
-            self._store, documents, features_max=features_max, errors=errors, progress=progress
+            self._writable(), documents, features_max=features_max, errors=errors, progress=progress
         )
 
     def set_idf(self, table: "IdfTable") -> None:
@@ -141,13 +139,11 @@ class Database(Writing[IdT]):
         Raises OptionError if documents were inserted, if the database has another table, or if
         `table` does not fit its options; see `simdb.fit_idf`.
         """
-        self._check_writable()
-        write.idf.set_idf(self._store, table)
+        write.idf.set_idf(self._writable(), table)
 
     def stats(self) -> "Statistics":
         """Return the numbers of the database: documents, bytes, runs and readers."""
-        self._check_open()
-        return maintenance.inspection.statistics(self._store)
+        return maintenance.inspection.statistics(self._opened())
 
     def check(self, deep: bool = False) -> "Iterator[Finding]":
         """Yield what is wrong with the stored database, one finding at a time; none if it is sound.
@@ -155,8 +151,7 @@ class Database(Writing[IdT]):
         The tables and columns are read once and compared with their checksums.  `deep` reads every
         byte, and makes every table again to compare it.
         """
-        self._check_open()
-        return maintenance.inspection.check(self._store, deep=deep)
+        return maintenance.inspection.check(self._opened(), deep=deep)
 
     def advice(self) -> "Iterator[Advice]":
         """Yield what would improve the database, and why; nothing if all is well.
@@ -165,8 +160,7 @@ class Database(Writing[IdT]):
         that many documents share, the calibration, documents too short for the threshold, packages,
         permissions and the file system.  It changes nothing; `check` is for damage.
         """
-        self._check_open()
-        return maintenance.advice.advice(self._store)
+        return maintenance.advice.advice(self._opened())
 
     def header_fill(self) -> "tuple[HeaderFill, ...]":
         """Return how the entries of each table spread over its headers.
@@ -174,8 +168,7 @@ class Database(Writing[IdT]):
         A look-up reads all entries of a header, so few headers with very many entries make some
         queries slow.  Reads the directory of every table, and no keys.
         """
-        self._check_open()
-        return maintenance.inspection.header_fill(self._store)
+        return maintenance.inspection.header_fill(self._opened())
 
     def calibrate(
         self,
@@ -200,9 +193,8 @@ class Database(Writing[IdT]):
         without a calibration where that is more careful, until the next `calibrate` or `compact`,
         which calibrates again if much is new.
         """
-        self._check_writable()
         return maintenance.calibration.calibrate(
-            self._store, sample, seed, noise=noise, errors=errors
+            self._writable(), sample, seed, noise=noise, errors=errors
         )
 
     def compact(self, *, threads: int | None = None) -> "Compaction":
@@ -212,15 +204,14 @@ class Database(Writing[IdT]):
         The file can shrink only while no other process has it open and no snapshot is open; the
         `note` of the result says why it did not.  `threads`: see `insert_many`.
         """
-        self._check_writable()
-        done = maintenance.compaction.compact(self._store, thread_count(threads))
-        maintenance.calibration.calibrate_if_due(self._store)
+        store = self._writable()
+        done = maintenance.compaction.compact(store, thread_count(threads))
+        maintenance.calibration.calibrate_if_due(store)
         return done
 
     def copy(self, path: str | os.PathLike[str]) -> None:
         """Write a compacted copy of the database, as of now, to the new directory `path`."""
-        self._check_open()
-        maintenance.compaction.copy(self._store, os.fsdecode(path))
+        maintenance.compaction.copy(self._opened(), os.fsdecode(path))
 
     def rebuild(
         self,
@@ -238,9 +229,8 @@ class Database(Writing[IdT]):
         its documents stay.  The result is one run and a small file, as after `compact`.
         `threads`: see `insert_many`.
         """
-        self._check_writable()
         return maintenance.rebuild.rebuild(
-            self._store, drop_damaged=drop_damaged, threads=thread_count(threads),
+            self._writable(), drop_damaged=drop_damaged, threads=thread_count(threads),
             polytopes=polytopes,
         )  # fmt: skip
 
@@ -266,11 +256,11 @@ class Database(Writing[IdT]):
 
         Raises OptionError, with what differs, if the other sketch is not the same.
         """
-        self._check_writable()
+        store = self._writable()
         count, given = thread_count(threads), other if isinstance(other, list | tuple) else [other]
         with ExitStack() as held:
             stores = [store for each in given for store in _stores_of(each, held)]
-            return maintenance.merge.merge(self._store, stores, on_conflict, progress, count)
+            return maintenance.merge.merge(store, stores, on_conflict, progress, count)
 
     def dump(self, target: Any, progress: "Progress | None" = None) -> int:
         """Write the whole database, as of now, to a path or a binary stream.
@@ -282,8 +272,7 @@ class Database(Writing[IdT]):
         called with the number of documents written.  Returns that
         number.  Raises CorruptError if stored values are damaged.
         """
-        self._check_open()
-        return maintenance.dump.dump(self._store, target, progress)
+        return maintenance.dump.dump(self._opened(), target, progress)
 
     def __enter__(self) -> "Database[IdT]":
         """Return the database itself."""
@@ -331,15 +320,19 @@ class Database(Writing[IdT]):
     def _store(self) -> Store:  # type: ignore[override]  # the one of this process
         return self._handle.store
 
-    def _check_open(self) -> None:
+    def _opened(self) -> Store:
+        """Return the store; ClosedError if the database is closed."""
         if self.is_closed:
             raise closed(self._path)
+        return self._store
 
-    def _check_writable(self) -> None:
-        self._check_open()
-        if self._mode == "r":
-            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
-        self._handle.check_may_write()
+    def _writable(self) -> Store:
+        """Return the store, to write to it; ReadOnlyError if it was opened for reading."""
+        if not self.is_closed:
+            if self._mode == "r":
+                raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
+            self._handle.check_may_write()
+        return self._opened()
 
     @contextmanager
     def _changing(self, what: str) -> "Iterator[WriteState]":
@@ -432,8 +425,7 @@ def _stores_of(other: Any, held: ExitStack) -> Iterator[Store]:
         for each in other._each_database():
             yield from _stores_of(each, held)
     elif isinstance(other, Database):
-        other._check_open()
-        yield other._store
+        yield other._opened()
     else:
         raise OptionError(
             "other must be a Database, a ShardedDatabase, the path of a database, or a list of"

@@ -1,8 +1,4 @@
-from simdb.files.content import (
-    AMOUNT as AMOUNT,
-    markup_hint as markup_hint,
-    read_file as read_file,
-)
+from simdb.files.content import AMOUNT as AMOUNT, markup_hint as markup_hint, read_file as read_file
 from simdb.files.formats import (
     STANDARD_INPUT as STANDARD_INPUT,
     STANDARD_OUTPUT as STANDARD_OUTPUT,
@@ -10,9 +6,7 @@ from simdb.files.formats import (
     names_output as names_output,
     output_format as output_format,
 )
-from simdb.files.origins import (
-    Origins as Origins,
-)
+from simdb.files.origins import Origins as Origins
 from simdb.files.outputs import (
     Outputs as Outputs,
     Staying as Staying,
@@ -23,10 +17,7 @@ from simdb.files.outputs import (
     side_files as side_files,
     written as written,
 )
-from simdb.files.pieces import (
-    Spool as Spool,
-    TextSpool as TextSpool,
-)
+from simdb.files.pieces import Spool as Spool, TextSpool as TextSpool
 from simdb.files.read_again import (
     LinesAgain as LinesAgain,
     Names as Names,
@@ -41,11 +32,7 @@ from simdb.files.records import (
     as_int_id as as_int_id,
     batched as batched,
 )
-from simdb.files.rows import (
-    Row as Row,
-    as_text as as_text,
-    encoded as encoded,
-)
+from simdb.files.rows import Row as Row, as_text as as_text, encoded as encoded
 from simdb.files.sources import (
     check_apart as check_apart,
     check_sources as check_sources,
@@ -59,10 +46,7 @@ from simdb.files.sources import (
     source_hints as source_hints,
     source_places as source_places,
 )
-from simdb.files.survivors import (
-    SurvivorOutput as SurvivorOutput,
-    keep_format as keep_format,
-)
+from simdb.files.survivors import SurvivorOutput as SurvivorOutput, keep_format as keep_format
 from simdb.files.table_file import (
     write_batches as write_batches,
     write_cells as write_cells,

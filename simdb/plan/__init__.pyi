@@ -68,10 +68,7 @@ from simdb.plan.polytopes import (
     thresholds as thresholds,
     universal as universal,
 )
-from simdb.plan.probing import (
-    ATTEMPTS_MAX as ATTEMPTS_MAX,
-    wants_glimpse as wants_glimpse,
-)
+from simdb.plan.probing import ATTEMPTS_MAX as ATTEMPTS_MAX, wants_glimpse as wants_glimpse
 from simdb.plan.problem import (
     FINGERPRINT_BYTES as FINGERPRINT_BYTES,
     Criterion as Criterion,

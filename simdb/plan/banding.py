@@ -84,13 +84,12 @@ class Bands:
 
     def keys_of(self, vector: U8) -> U64:
         """Return the keys of one document uint8[1, width] in all bands: uint64[bands]."""
-        found: U64 = kernel.keys_of_one(
+        return kernel.keys_of_one(
             vector,
             stored_bits=self.sketch.stored_bits,
             bands=self.banding.bands,
             rows=self.banding.rows,
         )
-        return found
 
     def write_keys(self, searchable: U64, keys: U64, table: int) -> None:
         """Write the keys of the band `table` into `keys`."""

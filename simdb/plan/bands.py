@@ -13,11 +13,7 @@ from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.errors import OptionError
 from simdb.core.options import BANDING, EXHAUSTIVE
 from simdb.core.reports import Plan
-from simdb.plan.problem import (
-    Criterion,
-    Problem,
-    TablePopulation,
-)
+from simdb.plan.problem import Criterion, Problem, TablePopulation
 
 if TYPE_CHECKING:
     from simdb.plan.banding import Bands  # noqa: F401 - in a base class

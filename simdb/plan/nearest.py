@@ -54,10 +54,7 @@ class Steps(NamedTuple):
 
 
 def steps_by_similarity(
-    criterion_at: CriterionAt,
-    population: AnyPopulation,
-    delays: Delays,
-    step_seconds: float,
+    criterion_at: CriterionAt, population: AnyPopulation, delays: Delays, step_seconds: float
 ) -> Steps:
     """Return the steps of a search by similarity, for the recall of the criteria.
 

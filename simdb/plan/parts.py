@@ -29,11 +29,7 @@ from simdb.plan import pigeonhole
 from simdb.plan.bands import SCANNED_BYTE_SECONDS
 from simdb.plan.pigeonhole import Flips
 from simdb.plan.polytopes import Polytopes
-from simdb.plan.problem import (
-    Criterion,
-    Problem,
-    TablePopulation,
-)
+from simdb.plan.problem import Criterion, Problem, TablePopulation
 from simdb.plan.tables import SORTED_SECONDS, SWEPT_SECONDS
 
 METHODS = (EXHAUSTIVE, BPHS)
@@ -117,8 +113,7 @@ class HashParts:
 
     def words(self, hashes: U8) -> U64:
         """Return the parts of hashes uint8[n, bits / 8]: uint64[parts, n]."""
-        found: U64 = kernel.deal(hashes, self._order, self.sizes)
-        return found
+        return kernel.deal(hashes, self._order, self.sizes)
 
     def searchable(self, fingerprints: U64, vectors: U8) -> U64:
         """Return the parts of some documents: uint64[n, parts]."""
@@ -222,15 +217,18 @@ def looking_up(problem: Problem[HashPopulation]) -> list[Plan]:
     """Return the cheapest plan by tables that reaches the recall; none if no flips are enough."""
     distance, recall = problem.criterion.distance, problem.criterion.recall
     assert distance is not None
-    if _flips(problem, distance) is None:
+    every = _flips(problem, distance)
+    if every is None:
         return []
-    served = distance
-    if recall < 1.0:
-        found = lambda most: 1.0 - _missed_of(problem, most)  # noqa: E731
-        served = bisect_left(range(distance), recall, key=found)
-    flips = _flips(problem, served)
-    assert flips is not None
-    return [_plan(problem, flips, 1.0 if served == distance else 1.0 - _missed_of(problem, served))]
+
+    def reached(served: int) -> float:
+        """Return the share of matches that the flips for a smaller distance `served` find."""
+        return 1.0 - missed(problem.population.keying, _flips(problem, served) or every, distance)
+
+    served = bisect_left(range(distance), recall, key=reached) if recall < 1.0 else distance
+    if served == distance:
+        return [_plan(problem, every, 1.0)]
+    return [_plan(problem, _flips(problem, served) or every, reached(served))]
 
 
 def _plan(problem: Problem[HashPopulation], flips: Flips, recall: float) -> Plan:
@@ -277,15 +275,6 @@ def _flips(problem: Problem[HashPopulation], served: int) -> Flips | None:
         widths=population.widths, probe_costs=costs,
         table_cost=SORTED_SECONDS if population.is_swept else 0.0,
     )  # fmt: skip
-
-
-def _missed_of(problem: Problem[HashPopulation], served: int) -> float:
-    """Return the share of matches that is lost with the flips for a smaller distance `served`."""
-    distance, keying = problem.criterion.distance, problem.population.keying
-    flips = _flips(problem, served)
-    assert flips is not None
-    assert distance is not None
-    return missed(keying, flips, distance)
 
 
 def missed(keying: HashParts, flips: Flips, distance: int) -> float:

@@ -73,8 +73,7 @@ class Polytopes:
         """Return the keys of volatility vectors uint8[n, width]: uint64[tables, n]."""
         if not self.table_count:
             return np.empty((0, len(vectors)), np.uint64)
-        found: U64 = kernel.polytope_keys(vectors, self.table_count)
-        return found
+        return kernel.polytope_keys(vectors, self.table_count)
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:

@@ -322,8 +322,7 @@ def _at_least(count: int, share: float) -> F64:
     ways = logarithms[-1] - logarithms - logarithms[::-1]
     reached = np.arange(count + 1)
     chances = np.exp(ways + reached * math.log(share) + (count - reached) * math.log1p(-share))
-    summed: F64 = np.cumsum(chances[::-1])[::-1]
-    return summed
+    return np.cumsum(chances[::-1])[::-1]
 
 
 def _ways(levels: U8, costs: U8, header: int, theta: int, most: int | None = None) -> F64:

@@ -103,8 +103,7 @@ def numbers_in(texts: Sequence[str]) -> U64:
     sums = np.append(np.uint64(0), np.cumsum(mixed))
     starts = offsets_of([len(text) + 1 for text in texts])
     bounds = np.searchsorted(places[firsts], starts)
-    found: U64 = sums[bounds[1:]] - sums[bounds[:-1]]
-    return found
+    return sums[bounds[1:]] - sums[bounds[:-1]]
 
 
 def _characters(codes: U32, shown: U32) -> list[bytes]:
@@ -154,8 +153,7 @@ def _hashes(digits: U8, firsts: I64) -> U64:
     powers = np.cumprod(np.full(int(lengths.max()), BASE))
     within = np.arange(len(digits)) - np.repeat(firsts, lengths)
     # A leading zero counts, so digits are counted from 1 on.
-    found: U64 = np.add.reduceat((digits + np.uint64(1)) * powers[within], firsts)
-    return found
+    return np.add.reduceat((digits + np.uint64(1)) * powers[within], firsts)
 
 
 def _digits(text: str) -> U8:

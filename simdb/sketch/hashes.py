@@ -69,15 +69,10 @@ class HashSketcher:
 
     def __init__(self, options: Bits) -> None:
         """Read every document by `options`."""
-        self._options = options
+        self.options = options
 
     def prepare(self) -> None:
         """Do nothing: hashes need no package."""
-
-    @property
-    def options(self) -> Bits:
-        """The options of every hash."""
-        return self._options
 
     def sketch(
         self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
@@ -87,7 +82,7 @@ class HashSketcher:
         `documents`: see `read_hashes`.  `errors` is checked, and changes nothing.
         """
         check_errors(errors)
-        hashes = read_hashes(documents, self._options.bits, start)
+        hashes = read_hashes(documents, self.options.bits, start)
         if hashes.ndim == 1:
             return Sketches.bare(hashes, is_query=is_query)
         if not is_query and isinstance(documents, np.ndarray | Fingerprints):
@@ -106,7 +101,7 @@ class HashSketcher:
     ) -> Fingerprints:
         """Return many documents as hashes, see `read_hashes`; `threads` changes nothing."""
         check_errors(errors)
-        return Fingerprints(read_hashes(documents, self._options.bits))
+        return Fingerprints(read_hashes(documents, self.options.bits))
 
     def features(self, document: Any, *, errors: str = "strict") -> None:
         """Return None: a hash has no features."""

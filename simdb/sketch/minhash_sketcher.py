@@ -76,14 +76,9 @@ class MinHashSketcher:
         `resources`: stop words and versions that a database has stored; without them the packages
         are asked when needed.  `allowed`: names of tokenisers that may be imported.
         """
-        self._options = options
+        self.options = options
         self._family = permutations_of(options)
         self._pipeline = Pipeline(options, resources, allowed)
-
-    @property
-    def options(self) -> Minhash:
-        """The options of every signature."""
-        return self._options
 
     def prepare(self) -> None:
         """Load the packages that texts need; OptionError for a missing or forbidden one."""
@@ -129,12 +124,12 @@ class MinHashSketcher:
         check_errors(errors)
         check_many(documents, "documents")
         if isinstance(documents, Signatures):
-            check_comparable(documents.sketch, self._options)
+            check_comparable(documents.sketch, self.options)
             return documents
         listed = all_texts(documents, errors=errors, start=start)
 
-        shape = len(listed), self._options.permutations
-        minima = np.empty(shape, minimum_type(self._options.stored_bits))
+        shape = len(listed), self.options.permutations
+        minima = np.empty(shape, minimum_type(self.options.stored_bits))
         is_empty = np.empty(len(listed), np.bool_)
 
         def sign(part: slice) -> None:
@@ -144,19 +139,19 @@ class MinHashSketcher:
                     kind, group, errors == "replace", position
                 )
 
-        threads = threads_for(self._options, threads)
+        threads = threads_for(self.options, threads)
         for _ in mapped(sign, parts_of(len(listed), threads, most=SIGNED_DOCUMENTS), threads):
             pass
-        return Signatures(minima, self._options, is_empty)
+        return Signatures(minima, self.options, is_empty)
 
     @property
     def signing(self) -> Signing:
         """How the kernel makes minima of sets."""
-        return self._family, self._options.feature_bits
+        return self._family, self.options.feature_bits
 
     def of_minima(self, minima: U32, is_empty: Bools) -> Signatures:
         """Return what the kernel made of some documents as their signatures, 32 bits a minimum."""
-        return Signatures(minima[:, : self._options.permutations], self._options, is_empty)
+        return Signatures(minima[:, : self.options.permutations], self.options, is_empty)
 
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
         """Return the named features of one document; None for a ready signature."""
@@ -171,7 +166,7 @@ class MinHashSketcher:
     @MadeOnce
     def _one_text(self) -> kernel.TextSigner | None:
         """The kernel's object that signs one text at a time; None if it needs other steps."""
-        options = self._options
+        options = self.options
         is_whole = len(self._family[1]) == options.permutations
         if options.is_ready or options.weighting != SET or not is_whole:
             return None
@@ -188,32 +183,32 @@ class MinHashSketcher:
         self._check_can_sign(start)
         if kind == "features":
             minima, is_empty = self._of_features(documents, start)
-        elif self._options.weighting == SET:
+        elif self.options.weighting == SET:
             minima, features = self._pipeline.sign(
-                documents, kind, family=self._family, feature_bits=self._options.feature_bits,
+                documents, kind, family=self._family, feature_bits=self.options.feature_bits,
                 replace=replace, start=start,
             )  # fmt: skip
             is_empty = features == 0
         else:
             minima, is_empty = self._counted(documents, kind, replace, start)
-        if minima.shape[1] > self._options.permutations:
-            minima = np.ascontiguousarray(minima[:, : self._options.permutations])
-        is_narrow = self._options.stored_bits == 8
+        if minima.shape[1] > self.options.permutations:
+            minima = np.ascontiguousarray(minima[:, : self.options.permutations])
+        is_narrow = self.options.stored_bits == 8
         return narrowed(minima, self._family) if is_narrow else minima, is_empty
 
     def _check_can_sign(self, position: int) -> None:
         """Raise InputError if the family only takes ready signatures."""
-        if self._options.is_ready:
+        if self.options.is_ready:
             raise InputError(
                 f"document {position} is not a simdb.Signature, but"
-                f" family={self._options.family!r} takes only ready signatures; make them with"
+                f" family={self.options.family!r} takes only ready signatures; make them with"
                 " simdb.compat.datasketch, for example MinHashLSH.signature"
             )
 
     def _ready(self, documents: Sequence[Signature]) -> tuple[Array, Bools]:
         """Return the minima of ready signatures, and which of them are empty."""
         for each in documents:
-            check_comparable(each.sketch, self._options)
+            check_comparable(each.sketch, self.options)
         return (
             np.stack([each.minima for each in documents]),
             np.array([each.is_empty for each in documents], np.bool_),
@@ -233,7 +228,7 @@ class MinHashSketcher:
 
     def _of_counts(self, offsets: I64, hashes: U64, counts: U32) -> Minima:
         """Sign documents given as distinct features and how often each occurs."""
-        if self._options.weighting == BAG:
+        if self.options.weighting == BAG:
             return self._of_sets(offsets, hashes, counts)
         units = weighing.weigh(hashes, counts.astype(np.int64), "tf", self._pipeline.idf)
         return self._of_weights(offsets, hashes, (units / weighing.UNITS).astype(np.float32))
@@ -241,20 +236,20 @@ class MinHashSketcher:
     def _of_sets(self, offsets: I64, hashes: U64, counts: U32 | None) -> Minima:
         """Sign sets of features or, with `counts`, bags."""
         minima = kernel.sign_features(
-            offsets, hashes, counts, family=self._family, feature_bits=self._options.feature_bits
+            offsets, hashes, counts, family=self._family, feature_bits=self.options.feature_bits
         )
         return minima, np.diff(offsets) == 0
 
     def _of_weights(self, offsets: I64, hashes: U64, weights: F32) -> Minima:
         """Sign distinct features with weights."""
-        if self._options.feature_bits == 32:
+        if self.options.feature_bits == 32:
             hashes = fmix64(hashes) >> np.uint64(32)
         minima = kernel.sign_weighted(offsets, hashes, weights, self._family[1])
         return minima, np.diff(offsets_of(weights > 0)[offsets]) == 0
 
     def _of_features(self, documents: Sequence[Features], start: int) -> Minima:
         """Sign `Features`; their weights are used as given, without IDF."""
-        weighting = self._options.weighting
+        weighting = self.options.weighting
         if weighting == SET:
             _check_weightless(documents, start, weighting)
             hashes = np.ascontiguousarray(np.concatenate([each.hashes for each in documents]))

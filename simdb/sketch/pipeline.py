@@ -106,21 +106,19 @@ class Pipeline:
             return self._project_moz(documents, kind, replace, start)
         project = kernel.project_tokens if kind == "tokens" else kernel.project_texts
         settings = self._settings(kind, replace, start)
-        found: Projected = project(
+        return project(
             documents,
             counting=options.counting,
             idf=self._kernel_idf,
             dimensions=dimensions,
             **settings,
         )
-        return found
 
     def count(self, documents: Sequence[Any], kind: str, *, replace: bool, start: int) -> Counted:
         """Return offsets, hashes and counts of the distinct features; see `kernel.count_texts`."""
         documents, kind = self._stepped(documents, kind, replace, start)
         count = kernel.count_tokens if kind == "tokens" else kernel.count_texts
-        found: Counted = count(documents, **self._settings(kind, replace, start))
-        return found
+        return count(documents, **self._settings(kind, replace, start))
 
     def sign(
         self,
@@ -136,18 +134,16 @@ class Pipeline:
         documents, kind = self._stepped(documents, kind, replace, start)
         sign = kernel.sign_tokens if kind == "tokens" else kernel.sign_texts
         settings = self._settings(kind, replace, start)
-        found: Minima = sign(documents, family=family, feature_bits=feature_bits, **settings)
-        return found
+        return sign(documents, family=family, feature_bits=feature_bits, **settings)
 
     def project_and_sign(
         self, texts: Any, dimensions: int, signing: Signing, *, replace: bool, start: int
     ) -> tuple[Any, I64, U32]:
         """Return what `project` and `sign` return of texts, which no step in Python changes."""
-        found: tuple[Any, I64, U32] = kernel.project_and_sign_texts(
+        return kernel.project_and_sign_texts(
             texts, counting=self._options.counting, idf=self._kernel_idf, dimensions=dimensions,
             family=signing[0], feature_bits=signing[1], **self._settings("text", replace, start),
         )  # fmt: skip
-        return found
 
     def visible(self, document: Any, kind: str) -> str:
         """Return the text of a document as it is cut; tokens are joined with spaces."""
@@ -164,15 +160,13 @@ class Pipeline:
         Each text is one for the kernel, also after a step in Python.
         """
         texts, _ = self._stepped(texts, "text", replace, start)
-        found: Words = kernel.hash_words(texts, **self._word_settings(replace, start))
-        return found
+        return kernel.hash_words(texts, **self._word_settings(replace, start))
 
     def parts(self, texts: Texts, parts: str, *, replace: bool, start: int) -> Parts:
         """Cut texts as they are into parts, and take the words of each; see `kernel.hash_parts`."""
         if not self._steps:
             settings = self._word_settings(replace, start)
-            found: Parts = kernel.hash_parts(texts, parts=parts, **settings)
-            return found
+            return kernel.hash_parts(texts, parts=parts, **settings)
         counts, pieces = np.zeros(len(texts), np.int64), []
         for at, text in enumerate(texts):
             bounds = kernel.part_bounds(text, parts).tolist()

@@ -98,7 +98,7 @@ class Sketcher:
         `resources`: stop words and versions that a database has stored; without them the packages
         are asked when needed.  `allowed`: names of tokenisers that may be imported.
         """
-        self._options = options
+        self.options = options
         self._width = options.vector_bytes
         self._projected_count = projected(options.dimensions)
         self._pipeline = Pipeline(options, resources, allowed)
@@ -107,11 +107,6 @@ class Sketcher:
     def prepare(self) -> None:
         """Load the packages that texts need; OptionError for a missing or forbidden one."""
         self._pipeline.prepare()
-
-    @property
-    def options(self) -> Simhash:
-        """The options of every sketch."""
-        return self._options
 
     def sketch(
         self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
@@ -156,7 +151,7 @@ class Sketcher:
     @property
     def can_sign(self) -> bool:
         """Whether `sketch_and_sign` is possible."""
-        return self._options.counting in ("tf", "binary") and self._one_text is not None
+        return self.options.counting in ("tf", "binary") and self._one_text is not None
 
     def weights(self, documents: Any, *, errors: str = "strict") -> F32:
         """Return the weights float32[n, dimensions] of documents of one kind; see `weigh`."""
@@ -193,7 +188,7 @@ class Sketcher:
         listed: Any = all_texts(documents, errors=errors) if rows is None else rows
         kind = kind_of_all(listed, rows)
         bits = np.empty(len(listed), np.uint64)
-        dimensions = self._options.dimensions
+        dimensions = self.options.dimensions
         weights = np.empty((len(listed), dimensions), np.float32)
         vectors = np.empty((len(listed), width(dimensions)), np.uint8)
 
@@ -202,7 +197,7 @@ class Sketcher:
             bits[part], vectors[part] = kernel.quantise(checked_weights(weights[part], 2))
             self._settle_empty(bits[part], counts)
 
-        threads = threads_for(self._options, threads)
+        threads = threads_for(self.options, threads)
         parts = parts_of(len(listed), threads, most=PART_DOCUMENTS)
         for _ in mapped(fill, parts, threads):
             pass
@@ -258,7 +253,7 @@ class Sketcher:
     @MadeOnce
     def _one_text(self) -> kernel.TextFingerprinter | None:
         """The kernel's object that sketches one text at a time; None if a step is in Python."""
-        return self._pipeline.fingerprinter(self._options.dimensions, self._width)
+        return self._pipeline.fingerprinter(self.options.dimensions, self._width)
 
     def _by_kind(
         self, documents: Sequence[Any], replace: bool, start: int, is_query: bool
@@ -325,7 +320,7 @@ class Sketcher:
             weights, counts = self._project_vectors(documents[part], part.start)
         else:
             weights, counts = self._projected(documents[part], kind, replace, part.start)
-        return np.asarray(weights[:, : self._options.dimensions], np.float32), counts
+        return np.asarray(weights[:, : self.options.dimensions], np.float32), counts
 
     def _projected(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int
@@ -346,14 +341,14 @@ class Sketcher:
 
     def _project_vectors(self, vectors: Vectors, start: int) -> tuple[F32, I64]:
         """Return the weights of vectors, and 1 feature for each vector that is not all zeros."""
-        check_vectors(vectors, length=self._options.vector_length, start=start)
-        projection = projection_of(self._options.seed, self._projected_count)
+        check_vectors(vectors, length=self.options.vector_length, start=start)
+        projection = projection_of(self.options.seed, self._projected_count)
         weights = projection.project(vectors)
         return weights, np.asarray(weights.any(axis=1), np.int64)
 
     def _quantised(self, weights: Array, counts: I64, is_query: bool) -> Sketches:
         """Make sketches of weights; documents with a count of 0 are empty."""
-        chosen = np.ascontiguousarray(weights[:, : self._options.dimensions])
+        chosen = np.ascontiguousarray(weights[:, : self.options.dimensions])
         bits, vectors, levels = columns_of(chosen, self._width, is_query)
         self._settle_empty(bits, counts)
         states = np.where(counts > 0, self._ready.known(is_query), EMPTY).astype(np.uint8)
@@ -361,7 +356,7 @@ class Sketcher:
 
     def _settle_empty(self, bits: U64, counts: I64) -> None:
         """Give documents without features the fingerprint that simhash-cpp gives them, if asked."""
-        if self._options.unit == "moz":
+        if self.options.unit == "moz":
             bits[counts == 0] = 0
 
 

@@ -320,8 +320,7 @@ def _hashes(segment: Segment, id_key: bytes, threads: int) -> Iterator[U64]:
     offsets, content = stored_ids(segment)
 
     def hashed(part: slice) -> U64:
-        found: U64 = kernel.hash_ids(offsets[part.start : part.stop + 1], content, id_key)
-        return found
+        return kernel.hash_ids(offsets[part.start : part.stop + 1], content, id_key)
 
     return mapped(hashed, parts_of(len(segment), threads, most=HASHED_DOCUMENTS), threads)
 

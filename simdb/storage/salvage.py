@@ -29,31 +29,12 @@ from simdb.core import kernel
 from simdb.core.arrays import BARE, ORDINALS_MAX, WEIGHTED
 from simdb.core.dtypes import U32, U64, Bools
 from simdb.core.errors import CorruptError, FormatError
-from simdb.storage import codec, layout
+from simdb.storage import codec, layout, pages
 from simdb.storage.contents import has_open, read_manifest
 from simdb.storage.delta import decode_batch
 from simdb.storage.environment import Environment, Source
 from simdb.storage.manifest import Manifest, PassageInfo, RunInfo, decode_manifest
 from simdb.storage.metadata import damage, decode_block, decode_times
-from simdb.storage.pages import (
-    BIG_DATA,
-    BRANCH,
-    DEPTH_MAX,
-    KEY_BYTES_MOST,
-    LEAF,
-    META_PAGES,
-    NO_PAGE,
-    NODE,
-    NUMBER,
-    OVERFLOW,
-    PAGE,
-    SUB_TREE,
-    TREE,
-    Damage,
-    Meta,
-    Tree,
-    read_meta,
-)
 from simdb.storage.passages import passage_differences
 from simdb.storage.run import Run, Segment, as_segment, stored_ids
 from simdb.storage.tombstones import decode_chunk, is_deleted
@@ -127,19 +108,21 @@ class Remains:
         value = self.value(layout.META, key)
         return None if value is None else codec.decode_object(layout.OBJECT_KINDS[key], key, value)
 
-    def _last_commit(self, metas: list[Meta]) -> "_Commit":
-        self.notes = [] if len(metas) == META_PAGES else [LOST_META]
+    def _last_commit(self, metas: list[pages.Meta]) -> "_Commit":
+        self.notes = [] if len(metas) == pages.META_PAGES else [LOST_META]
         metas.sort(key=lambda meta: meta.transaction, reverse=True)
         numbers = [meta.transaction for meta in metas]
         newest = _Commit(self, metas[0].main, metas[0].free)
-        if len(metas) == META_PAGES and numbers[0] - numbers[1] in (0, 1):
+        if len(metas) == pages.META_PAGES and numbers[0] - numbers[1] in (0, 1):
             return newest
         roots = [meta.main for meta in metas[1:]]
-        for number in range(META_PAGES, self.page_count):
-            with suppress(Damage, struct.error):
-                nodes = self.nodes(number, LEAF)
-                if any(key == layout.MANIFEST and flags & SUB_TREE for key, flags, _, _ in nodes):
-                    roots.append(Tree(0, 0, 1, 0, 1, 0, len(nodes), number))
+        for number in range(pages.META_PAGES, self.page_count):
+            with suppress(pages.Damage, struct.error):
+                nodes = self.nodes(number, pages.LEAF)
+                if any(
+                    key == layout.MANIFEST and flags & pages.SUB_TREE for key, flags, _, _ in nodes
+                ):
+                    roots.append(pages.Tree(0, 0, 1, 0, 1, 0, len(nodes), number))
         others = [_Commit(self, root, None) for root in roots]
         sound = [each for each in (newest, *others) if not each.is_torn and each.progress]
         return max(sound, key=lambda each: each.progress, default=newest)
@@ -148,7 +131,7 @@ class Remains:
         """Take what lies below damaged pages, and what is whole in them."""
         for number in np.flatnonzero(~(found.is_used | found.is_listed)).tolist():
             for key, flags, size, at in self._whole_nodes(number):
-                if flags & SUB_TREE:
+                if flags & pages.SUB_TREE:
                     found.take_record(key, at)
                 else:
                     _place(found.values, key, found.content(flags, size, at))
@@ -165,12 +148,12 @@ class Remains:
         manifest = _manifest_of(found.values)
         spent = 0
         for number in np.flatnonzero(~(found.is_used | found.is_listed)).tolist():
-            page, at = self._page(number), PAGE.size
+            page, at = self._page(number), pages.PAGE.size
             if manifest is None or len(page) < at + codec.HEADER_BYTES:
                 return
-            named, _, flags, _, _ = PAGE.unpack_from(page)
+            named, _, flags, _, _ = pages.PAGE.unpack_from(page)
             magic, kind, _, _, _, size, _, _ = codec.HEADER.unpack_from(page, at)
-            if (named, flags, magic) != (number, OVERFLOW, codec.MAGIC) or kind not in PLACES:
+            if (named, flags, magic) != (number, pages.OVERFLOW, codec.MAGIC) or kind not in PLACES:
                 continue
             start = number * self.page_bytes + at
             value = self.content[start : start + codec.HEADER_BYTES + size]
@@ -190,7 +173,7 @@ class Remains:
                 _place(self.values, key, value)
         if all(self.value(layout.META, key) is not None for key in layout.KEPT_TWICE):
             return
-        for number in range(META_PAGES, self.page_count):
+        for number in range(pages.META_PAGES, self.page_count):
             for key, flags, size, at in self._whole_nodes(number):
                 if key in layout.KEPT_TWICE:
                     _place(self.values, key, found.content(flags, size, at))
@@ -199,30 +182,30 @@ class Remains:
         """Yield the nodes of a page that may be a damaged leaf."""
         page = self._page(number)
         with suppress(struct.error):
-            count = (PAGE.unpack_from(page)[3] - PAGE.size) // 2
-            for at in range(max(min(count, len(page) // NODE.size), 0)):
-                with suppress(Damage, struct.error):
-                    (start,) = struct.unpack_from("<H", page, PAGE.size + 2 * at)
-                    yield self._node(number, page, start, LEAF)
+            count = (pages.PAGE.unpack_from(page)[3] - pages.PAGE.size) // 2
+            for at in range(max(min(count, len(page) // pages.NODE.size), 0)):
+                with suppress(pages.Damage, struct.error):
+                    (start,) = struct.unpack_from("<H", page, pages.PAGE.size + 2 * at)
+                    yield self._node(number, page, start, pages.LEAF)
 
     def nodes(self, number: int, kind: int) -> list[Node]:
         """Return the nodes of a page; Damage unless it is a whole page of this kind."""
         page = self._page(number)
-        found, _, flags, lower, upper = PAGE.unpack_from(page)
-        count = (lower - PAGE.size) // 2
+        found, _, flags, lower, upper = pages.PAGE.unpack_from(page)
+        count = (lower - pages.PAGE.size) // 2
         if (found, flags) != (number, kind) or count <= 0 or not lower <= upper <= len(page):
-            raise Damage(f"page {number} is damaged")
-        starts = struct.unpack_from(f"<{count}H", page, PAGE.size)
+            raise pages.Damage(f"page {number} is damaged")
+        starts = struct.unpack_from(f"<{count}H", page, pages.PAGE.size)
         return [self._node(number, page, start, kind) for start in starts]
 
     def _node(self, number: int, page: Any, start: int, kind: int) -> Node:
-        low, high, flags, key_bytes = NODE.unpack_from(page, start)
+        low, high, flags, key_bytes = pages.NODE.unpack_from(page, start)
         size = low | high << 16
-        middle = start + NODE.size + key_bytes
-        held = 0 if kind == BRANCH else NUMBER.size if flags & BIG_DATA else size
-        if start < PAGE.size or key_bytes > KEY_BYTES_MOST or middle + held > len(page):
-            raise Damage(f"page {number} has a node that is longer than the page")
-        key = bytes(page[start + NODE.size : middle])
+        middle = start + pages.NODE.size + key_bytes
+        held = 0 if kind == pages.BRANCH else pages.NUMBER.size if flags & pages.BIG_DATA else size
+        if start < pages.PAGE.size or key_bytes > pages.KEY_BYTES_MOST or middle + held > len(page):
+            raise pages.Damage(f"page {number} has a node that is longer than the page")
+        key = bytes(page[start + pages.NODE.size : middle])
         return key, flags, size, number * self.page_bytes + middle
 
     def _page(self, number: int) -> Any:
@@ -233,14 +216,14 @@ class Remains:
 class _Commit:
     """What the trees of one commit lead to; `counts` of the entries that the trees should have."""
 
-    def __init__(self, remains: "Remains", main: Tree, free: Tree | None) -> None:
+    def __init__(self, remains: "Remains", main: pages.Tree, free: pages.Tree | None) -> None:
         self._remains = remains
         self.values: dict[bytes, dict[bytes, Any]] = {}
         self.counts: dict[bytes, int] = {}
         self.is_torn = False
         self._seen: set[int] = set()
         self.is_used = np.zeros(remains.page_count, np.bool_)
-        self.is_used[:META_PAGES] = True
+        self.is_used[: pages.META_PAGES] = True
         self.is_listed = np.zeros(remains.page_count, np.bool_)  # as free
         has_free = free is not None and self._take_free(free)
         self._take_tree(main, MAIN)
@@ -253,68 +236,70 @@ class _Commit:
         """Take the values of the tree of a sub-database, whose record is at a place of the file."""
         if name in NAMES and name not in self.values:
             with suppress(struct.error):
-                self._take_tree(Tree(*TREE.unpack_from(self._remains.content, at)), name)
+                self._take_tree(
+                    pages.Tree(*pages.TREE.unpack_from(self._remains.content, at)), name
+                )
 
     def content(self, flags: int, size: int, at: int, *, is_value: bool = True) -> Any:
         """Return the data of a node, which begin at a place of the file; `is_value`: of simdb."""
         content, page_bytes = self._remains.content, self._remains.page_bytes
-        if not flags & BIG_DATA:
+        if not flags & pages.BIG_DATA:
             return bytes(content[at : at + size])
-        (first,) = NUMBER.unpack_from(content, at)
-        start = first * page_bytes + PAGE.size
+        (first,) = pages.NUMBER.unpack_from(content, at)
+        start = first * page_bytes + pages.PAGE.size
         value = content[start : start + size]
         if not is_value or (len(value) == size and codec.has_length(value)):
-            self.is_used[first : first + -(-(PAGE.size + size) // page_bytes)] = True
+            self.is_used[first : first + -(-(pages.PAGE.size + size) // page_bytes)] = True
         else:
             self.is_torn = True  # the node may name pages of something else
         return value
 
-    def _take_free(self, free: Tree) -> bool:
+    def _take_free(self, free: pages.Tree) -> bool:
         """Note the pages of the lists of free pages; return whether all of them can be read."""
         self._take_tree(free, FREE)
         is_whole, self.is_torn = not self.is_torn, False
         for listed in self.values.pop(FREE).values():
-            numbers = np.frombuffer(listed, "<u8", len(listed) // NUMBER.size)[1:]
+            numbers = np.frombuffer(listed, "<u8", len(listed) // pages.NUMBER.size)[1:]
             self.is_listed[numbers[numbers < len(self.is_used)]] = True
         del self.counts[FREE]
         return is_whole
 
-    def _take_tree(self, tree: Tree, name: bytes) -> None:
+    def _take_tree(self, tree: pages.Tree, name: bytes) -> None:
         found = self.values[name] = {}
         self.counts[name] = tree.entries
         count = 0
-        if tree.root != NO_PAGE:
+        if tree.root != pages.NO_PAGE:
             count = self._take_page(tree.root, tree.depth, name, found)
         self.is_torn |= count != tree.entries
 
     def _take_page(self, number: int, depth: int, name: bytes, found: dict[bytes, Any]) -> int:
         """Take the values below a page; return the number of entries in its leaves."""
-        kind = LEAF if depth == 1 else BRANCH
+        kind = pages.LEAF if depth == 1 else pages.BRANCH
         try:
-            if not 0 < depth <= DEPTH_MAX or number in self._seen:
-                raise Damage(f"page {number} belongs to something else")
+            if not 0 < depth <= pages.DEPTH_MAX or number in self._seen:
+                raise pages.Damage(f"page {number} belongs to something else")
             nodes = self._remains.nodes(number, kind)
-        except (Damage, IndexError, struct.error):
+        except (pages.Damage, IndexError, struct.error):
             self.is_torn = True
             return 0
         self._seen.add(number)
         self.is_used[number] = True
-        if kind == BRANCH:
+        if kind == pages.BRANCH:
             below = [size | flags << 32 for _, flags, size, _ in nodes]
             return sum(self._take_page(each, depth - 1, name, found) for each in below)
         for key, flags, size, at in nodes:
-            if flags & SUB_TREE:
+            if flags & pages.SUB_TREE:
                 self.take_record(key, at)
             else:
                 found[key] = self.content(flags, size, at, is_value=name != FREE)
         return len(nodes)
 
 
-def _metas(descriptor: int) -> Iterator[Meta]:
+def _metas(descriptor: int) -> Iterator[pages.Meta]:
     """Yield the meta pages that can be read; that of the second one depends on the page size."""
     for number, size in ((0, 0), *((1, 1 << bits) for bits in PAGE_BITS)):
-        with suppress(Damage, struct.error):
-            yield read_meta(descriptor, number, size)
+        with suppress(pages.Damage, struct.error):
+            yield pages.read_meta(descriptor, number, size)
 
 
 def _place(values: dict[bytes, dict[bytes, Any]], key: bytes, value: Any) -> None:

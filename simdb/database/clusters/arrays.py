@@ -137,8 +137,7 @@ def _labels(every: Searched, blocks: int, distance: int, threads: int) -> U32:
     tables = sorted_tables(firsts, masks, threads)
     for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
         forest.join(couples.left, couples.right)
-    labels: U32 = forest.labels()
-    return labels
+    return forest.labels()
 
 
 def _link_equal(every: Searched, forest: kernel.Forest, threads: int) -> Searched:

@@ -150,8 +150,7 @@ def _star_labels(
         pass
     stars = _Stars(distinct, criterion, plan, judge)
     stars.find(*grouped(components.labels(), places))
-    labels: U32 = stars.owners[first_equal]
-    return labels
+    return stars.owners[first_equal]
 
 
 def _first_of_each(labels: U32, places: U32) -> U32:
@@ -160,8 +159,7 @@ def _first_of_each(labels: U32, places: U32) -> U32:
     np.minimum.at(firsts, labels, places)
     ordinals = np.empty(len(places), np.uint32)
     ordinals[places] = np.arange(len(places), dtype=np.uint32)
-    found: U32 = ordinals[firsts[labels]]
-    return found
+    return ordinals[firsts[labels]]
 
 
 class _Stars:

@@ -213,8 +213,7 @@ def _neighbours(state: State, criterion: Criterion, members: U32, removed: U32) 
         chosen = far <= -np.float32(criterion.similarity)
         found, far = np.tile(members, len(removed))[chosen], far[chosen]
     distinct, first = np.unique(found[np.argsort(far, kind="stable")], return_index=True)
-    ordered: U32 = distinct[np.argsort(first)]
-    return ordered
+    return distinct[np.argsort(first)]
 
 
 def _groups(state: State, criterion: Criterion, neighbours: U32) -> list[set[int]]:
@@ -288,8 +287,7 @@ def _reached(state: State, criterion: Criterion, members: U32, queries: list[int
     """Return the members that match one of `queries`."""
     sketches = stored_sketches(state, np.array(queries, np.uint32))
     rows = search(state, sketches, criterion)
-    reached: U32 = rows.ordinals[np.isin(rows.ordinals, members)]
-    return reached
+    return rows.ordinals[np.isin(rows.ordinals, members)]
 
 
 def _unite(groups: list[set[int]], waiting: list[list[int]], at: int) -> None:

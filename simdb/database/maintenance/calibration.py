@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb import plan
 from simdb.core import kernel
 from simdb.core.arrays import WEIGHTED, Sketches, offsets_of
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
@@ -33,24 +34,7 @@ from simdb.database.state.incoming import sketch_queries
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.database.write.commit import commit
-from simdb.plan import (
-    NOISE_LEAST,
-    NOISE_MOST,
-    QUERIES_LEAST,
-    SAMPLED_DISTANCE,
-    STORED_STEP,
-    USUAL_DELAYS,
-    Calibration,
-    Delays,
-    SampledPairs,
-    VolatilityModel,
-    covered_by,
-    decode_calibration,
-    encode_calibration,
-    is_noise,
-    joined,
-    volatility,
-)
+from simdb.plan import volatility
 from simdb.storage import Manifest, layout
 
 # Documents of cosine .8 differ in 13 bits on average, and seldom in more than 20.
@@ -87,7 +71,7 @@ LEAST, MOST = 1 / 20, 1000
 class PairSample:
     """Pairs with their similarities, and the weights of both documents as they are stored."""
 
-    pairs: SampledPairs
+    pairs: plan.SampledPairs
     similarities: F32
     left: F32
     right: F32
@@ -111,7 +95,7 @@ def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
 
 def covered_of(stored: dict[str, Any], manifest: Manifest) -> int:
     """Return the ordinal below which a stored calibration covers all documents."""
-    return min(covered_by(stored), manifest.next_ordinal)
+    return min(plan.covered_by(stored), manifest.next_ordinal)
 
 
 def covering(stored: dict[str, Any], covered: int) -> dict[str, Any]:
@@ -126,7 +110,7 @@ def default_count(document_count: int) -> int:
 
 def calibrate(
     store: Store, sample: Any, seed: int, *, noise: float | None, errors: str
-) -> Calibration:
+) -> plan.Calibration:
     """Learn from a sample, and store the calibration; see `Database.calibrate`."""
     if store.options.is_minhash:
         raise OptionError(
@@ -159,26 +143,27 @@ def calibrate(
     return _calibrate(store, count, given, seed)
 
 
-def _by_hand(store: Store, sample: Any, noise: float) -> Calibration:
+def _by_hand(store: Store, sample: Any, noise: float) -> plan.Calibration:
     """Store the noise that the caller gives, with the speed of this machine."""
     if sample is not None:
         raise OptionError("calibrate takes either sample= or noise=, not both")
-    if not is_noise(noise):
+    if not plan.is_noise(noise):
         raise OptionError(
-            f"noise must be a number from {NOISE_LEAST:g} to {NOISE_MOST:g}, got {shown(noise)}; it"
-            " is the standard deviation of the change of a projection, over that of the projection;"
-            " if it is larger or not known, give documents like your queries as sample="
+            f"noise must be a number from {plan.NOISE_LEAST:g} to {plan.NOISE_MOST:g}, got"
+            f" {shown(noise)}; it is the standard deviation of the change of a projection, over"
+            " that of the projection; if it is larger or not known, give documents like your"
+            " queries as sample="
         )
     with store.state() as state:
         count, covered = state.counts.document_count, state.next_ordinal
-    nothing = SampledPairs(
+    nothing = plan.SampledPairs(
         np.empty(0, np.uint64), np.empty((0, FINGERPRINT_BITS), np.uint8), np.empty(0, np.uint64)
     )
-    made = Calibration(
+    made = plan.Calibration(
         volatility.prior(float(noise)), nothing, np.empty(0, np.float32), np.empty(0, np.bool_),
         count, 0, covered, measured_delays(), float(noise),
     )  # fmt: skip
-    put_calibration(store, encode_calibration(made))
+    put_calibration(store, plan.encode_calibration(made))
     return made
 
 
@@ -201,29 +186,31 @@ def problem_of(stored: Any) -> str | None:
     """Return why a stored calibration cannot be read; None if it can, or if there is none."""
     try:
         if stored is not None:
-            decode_calibration(stored)
+            plan.decode_calibration(stored)
     except (CorruptError, FormatError) as error:
         return f"the calibration cannot be read: {error}"
     return None
 
 
-def measured_delays() -> Delays:
+def measured_delays() -> plan.Delays:
     """Measure the delays of this machine, in about a fifth of a second."""
     generator = np.random.default_rng(0)
     return _bounded({**_probing(generator), **_arranging(generator)})
 
 
-def _calibrate(store: Store, count: int | None, given: Sketches | None, seed: int) -> Calibration:
+def _calibrate(
+    store: Store, count: int | None, given: Sketches | None, seed: int
+) -> plan.Calibration:
     """Learn from `count` stored documents, None for a second's worth, and from `given` ones."""
     with store.state() as state:
         made = _learn(store, state, count, given, seed)
-    put_calibration(store, encode_calibration(made))
+    put_calibration(store, plan.encode_calibration(made))
     return made
 
 
 def _learn(
     store: Store, state: State, count: int | None, given: Sketches | None, seed: int
-) -> Calibration:
+) -> plan.Calibration:
     """Return what a sample of stored documents and the `given` ones teach."""
     whole("seed", int(seed) if isinstance(seed, np.integer) else seed, 0, SEED_MAX)
     generator = np.random.default_rng(seed)
@@ -238,8 +225,8 @@ def _learn(
         groups.append((given, None))
     samples = [_pairs(state, *group, generator) for group in groups]
     are_own = [own is not None for _, own in groups]
-    pairs = joined([sample.pairs for sample in samples])
-    return Calibration(
+    pairs = plan.joined([sample.pairs for sample in samples])
+    return plan.Calibration(
         _model(store, samples),
         pairs,
         np.concatenate([sample.similarities for sample in samples]),
@@ -260,7 +247,7 @@ def _pairs(
     near documents, with similarity NaN.
     """
     places, ordinals, similarities = [], [], []
-    limit = NEAR_DISTANCE if state.width else SAMPLED_DISTANCE
+    limit = NEAR_DISTANCE if state.width else plan.SAMPLED_DISTANCE
     for start in range(0, len(queries), PART_QUERIES):
         part = queries.taken(slice(start, start + PART_QUERIES))
         offsets, found, distances = state.scanned().scan(
@@ -277,7 +264,7 @@ def _pairs(
         if state.width:
             offsets = offsets_of(np.bincount(at, minlength=len(part)))
             measured = state.vectors(found).similarity(part.vectors, offsets, found)
-        near = (measured >= SIMILARITY_LEAST) | (distances <= SAMPLED_DISTANCE)
+        near = (measured >= SIMILARITY_LEAST) | (distances <= plan.SAMPLED_DISTANCE)
         places.append(at[near] + start)
         ordinals.append(found[near])
         similarities.append(measured[near])
@@ -288,14 +275,14 @@ def _pairs(
     drawn = queries.taken(place[taken])
     others = stored_sketches(state, np.concatenate([np.empty(0, np.uint32), *ordinals])[taken])
     return PairSample(
-        SampledPairs(drawn.bits, levels_of(drawn), others.bits),
+        plan.SampledPairs(drawn.bits, levels_of(drawn), others.bits),
         np.concatenate([np.empty(0, np.float32), *similarities])[taken],
         _weights(drawn.vectors),
         _weights(others.vectors),
     )
 
 
-def _model(store: Store, samples: list[PairSample]) -> VolatilityModel:
+def _model(store: Store, samples: list[PairSample]) -> plan.VolatilityModel:
     """Return the model of the documents that match by default, or of all near ones if few do.
 
     Both documents of a pair are taken as they are stored, so that their rounding is the same.
@@ -306,11 +293,11 @@ def _model(store: Store, samples: list[PairSample]) -> VolatilityModel:
     left = np.concatenate([sample.left for sample in samples])
     right = np.concatenate([sample.right for sample in samples])
     matching = np.concatenate([sample.similarities for sample in samples]) >= similarity
-    if np.count_nonzero(matching) >= QUERIES_LEAST:
+    if np.count_nonzero(matching) >= plan.QUERIES_LEAST:
         left, right = left[matching], right[matching]
-    if len(left) < QUERIES_LEAST:
+    if len(left) < plan.QUERIES_LEAST:
         return volatility.prior()
-    return volatility.fit(left, right, step=STORED_STEP)
+    return volatility.fit(left, right, step=plan.STORED_STEP)
 
 
 def _weights(vectors: U8) -> F32:
@@ -318,13 +305,13 @@ def _weights(vectors: U8) -> F32:
     return unpack(vectors).astype(np.float32)
 
 
-def _bounded(found: dict[str, float]) -> Delays:
+def _bounded(found: dict[str, float]) -> plan.Delays:
     """Return delays within sane bounds; the usual delay for any that was not measured."""
     bounded = {}
-    for each in fields(Delays):
-        usual: float = getattr(USUAL_DELAYS, each.name)
+    for each in fields(plan.Delays):
+        usual: float = getattr(plan.USUAL_DELAYS, each.name)
         bounded[each.name] = min(max(found.get(each.name, usual), LEAST * usual), MOST * usual)
-    return Delays(**bounded)
+    return plan.Delays(**bounded)
 
 
 def _tables(generator: np.random.Generator) -> list[Any]:

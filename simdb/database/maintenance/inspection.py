@@ -120,12 +120,7 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
             yield from broken
             packed_bytes = store.exact_similarity().packed_bytes if options.features else 0
             yield from checks.check_records(
-                contents,
-                source,
-                options,
-                packed_bytes=packed_bytes,
-                counts=not broken,
-                deep=deep,
+                contents, source, options, packed_bytes=packed_bytes, counts=not broken, deep=deep
             )
             problem = problem_of(contents.calibration)
             if problem is not None:

@@ -284,5 +284,4 @@ def first_equal_rows(vectors: U8) -> I64:
     rows = np.ascontiguousarray(vectors)
     whole = rows.view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
     _, firsts, group = np.unique(whole, return_index=True, return_inverse=True)
-    found: I64 = firsts[group].astype(np.int64)
-    return found
+    return firsts[group].astype(np.int64)

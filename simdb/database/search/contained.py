@@ -11,7 +11,7 @@ nothing unless it is much of the document.  Nothing is lost by that.  (Chaudhuri
 a block on the left are looked up in one block on the right after the other.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -30,7 +30,6 @@ from simdb.core.arrays import (
     ranges,
 )
 from simdb.core.bits import FINGERPRINT_BITS
-from simdb.core.checks import shown
 from simdb.core.decoding import all_texts, as_texts
 from simdb.core.dtypes import F32, F64, I64, U8, U32, U64, Bools
 from simdb.core.errors import InputError, OptionError
@@ -127,11 +126,7 @@ def question_of(store: Store, question: Question, *, is_of_many: bool) -> Contai
             f"{given[0]}= has no meaning beside contained=, which looks for shared passages; give"
             " one of the two"
         )
-    if texts is not None and not isinstance(texts, Mapping) and not callable(texts):
-        raise OptionError(
-            "texts must be a mapping from id to text, or a function that takes a list of ids and"
-            f" returns their texts, got {shown(texts)}"
-        )
+    read = None if texts is None else by_ids("texts", texts)
     winnower = store.winnower
     if winnower is None:
         raise OptionError(
@@ -140,7 +135,6 @@ def question_of(store: Store, question: Question, *, is_of_many: bool) -> Contai
         )
     check_limit(question.limit)
     check_filters(question.where, question.accept)
-    read = None if texts is None else by_ids("texts", texts)
     return ContainedQuestion(winnower, float(contained), read, question, is_of_many)
 
 

@@ -373,10 +373,7 @@ def _or_zeros(weights: F64 | None, hashes: Any) -> F64:
 
 
 def _differing_bits(
-    left: Side,
-    right: Side,
-    similarity: float,
-    features: tuple[FeatureDifference, ...] | None,
+    left: Side, right: Side, similarity: float, features: tuple[FeatureDifference, ...] | None
 ) -> tuple[tuple[DifferingBit, ...], float | None]:
     """Return the bits that differ, and p(u, S) of their set."""
     positions = list(set_bits(left.bits ^ right.bits))

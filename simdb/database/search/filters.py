@@ -163,10 +163,16 @@ def accepted_many(
 def by_ids(name: str, given: Any) -> Callable[[list[Id]], Sequence[Any]]:
     """Return the function from ids to what the argument `name` of a verb gives for each of them.
 
-    `given`: a mapping from ids, or a function of a list of ids.  What is not known is None.
+    `given`: a mapping from ids, or a function of a list of ids; OptionError for anything else.
+    What is not known is None.
     """
     if isinstance(given, Mapping):
         return lambda ids: [given.get(id) for id in ids]
+    if not callable(given):
+        raise OptionError(
+            f"{name} must be a mapping from id to {name.removesuffix('s')}, or a function that"
+            f" takes a list of ids and returns their {name}; got {shown(given)}"
+        )
 
     def get(ids: list[Id]) -> Sequence[Any]:
         found: Sequence[Any] = given(ids)

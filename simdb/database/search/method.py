@@ -67,6 +67,11 @@ class FindProbe(Protocol):
         """Return the probe; None if no probe reaches the document."""
 
 
+def first_tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
+    """Yield the first tables of a run, as many as a plan has, and one at least."""
+    return (run.table(number, state.source) for number in range(max(plan.tables, 1)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
     """The functions that carry out the plans of one method.
@@ -88,9 +93,10 @@ class Method:
     `links_among` returns the matching pairs among some documents, by position.
     `nearest(state, sketches, k, by_similarity)` returns the best k documents of every sketch, best
     first, by comparing all.  All sketches have features, and weights if `by_similarity`.
-    `tables`: the tables of a run that a plan reads.  `scanned`: the column by ordinal that a plan
-    reads as a whole, None if it reads tables.  `compares`: whether every query is compared with a
-    stored document, given by its ordinal.  `find_probe` tells which probe finds a document.
+    `tables`: the tables of a run that a plan reads; see `first_tables`.  `scanned`: the column by
+    ordinal that a plan reads as a whole, None if it reads tables.  `compares`: whether every query
+    is compared with a stored document, given by its ordinal.  `find_probe` tells which probe finds
+    a document.
     """
 
     search: Search | None = None
@@ -100,7 +106,7 @@ class Method:
     joining: Joining | None = None
     links_among: LinksAmong | None = None
     nearest: Nearest | None = None
-    tables: Callable[[State, Plan, Run], Iterator[Table]] = lambda state, plan, run: iter(())
+    tables: Callable[[State, Plan, Run], Iterator[Table]] = first_tables
     scanned: Callable[[State, Plan], int | None] = lambda state, plan: None
     compares: Callable[[State, Plan, int], bool] = lambda state, plan, ordinal: False
     find_probe: FindProbe | None = None

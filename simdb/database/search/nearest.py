@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from simdb.core.arrays import EMPTY, WEIGHTED, Id, IdT, Sketches
-from simdb.core.checks import shown
+from simdb.core.checks import is_whole, shown
 from simdb.core.dtypes import F32, I64
 from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import Match, Matches
@@ -79,16 +79,15 @@ class Wanted(NamedTuple):
 
     @classmethod
     def checked(
-        cls, options: Options, k: object, recall: float | None, where: Where | None
+        cls, options: Options, k: Any, recall: float | None, where: Where | None
     ) -> "Wanted":
         """Return what a caller wants; OptionError if it is invalid."""
-        is_whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
-        if not is_whole or int(k) < 1:  # type: ignore[call-overload]
+        if not is_whole(k, 1):
             raise OptionError(f"k must be a whole number from 1 on, got {shown(k)}")
         question = Question(recall=recall)
         known = question.criterion(options, is_weighted=True).recall
         check_filters(where)
-        return cls(int(k), float(known), where)  # type: ignore[call-overload]
+        return cls(int(k), float(known), where)
 
     @property
     def ranked_from(self) -> "Wanted":
@@ -109,10 +108,8 @@ def find(
         # A stored document also finds itself.
         more = wanted if own is None else wanted._replace(k=wanted.k + 1)
         found = _find_fast(searcher, searcher.checked(sketches), more)
-        if found is not None and own is None:
-            return found
-        if found is not None and own is not None:
-            own_id = searcher.id_of(int(own[0]))
+        if found is not None:
+            own_id = None if own is None else searcher.id_of(int(own[0]))
             return [match for match in found if match.id != own_id][: wanted.k]
     return _find_all(searcher, sketches, own, wanted)[0]
 
@@ -328,11 +325,6 @@ class Reranking:
 
     def __init__(self, name: str, given: Any, measure: Measure) -> None:
         """Take the argument `name` of a verb: a mapping, or a function of a list of ids."""
-        if not isinstance(given, Mapping) and not callable(given):
-            raise OptionError(
-                f"{name} must be a mapping from id to what it is, or a function that takes a list"
-                f" of ids and returns one for each; got {shown(given)}"
-            )
         self._get = by_ids(name, given)
         self._measure = measure
 

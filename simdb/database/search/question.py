@@ -20,6 +20,7 @@ from simdb.core.options import (
     BY_SIMILARITY,
     METHODS,
     MINHASH_METHODS,
+    NO_SIMILARITY,
     OF_QUERIES,
     PROBING_METHODS,
     Options,
@@ -90,10 +91,7 @@ class Question(NamedTuple):
                 distance = options.distance
         if similarity is not None:
             if options.is_hashes:
-                raise OptionError(
-                    "similarity= does not apply to hashes, which match by the bits in which they"
-                    " differ; use distance="
-                )
+                raise OptionError(NO_SIMILARITY)
             share("similarity", similarity)
             if not is_weighted:
                 raise OptionError(

@@ -17,7 +17,7 @@ from simdb.core.reports import Plan
 from simdb.database.state.crowds import HeaderCrowds
 from simdb.database.state.view import HASHES, View
 from simdb.plan import Criterion, HashParts, HashPopulation
-from simdb.storage import NO_DOCUMENTS, Bitmap, DeltaView, Source, header_bits
+from simdb.storage import Bitmap, DeltaView, Source, header_bits
 
 if TYPE_CHECKING:
     from simdb.core.documents import Signature
@@ -105,14 +105,8 @@ class BitsKind:
         """Return the tables of all parts, ready for look-up."""
         sealed, keying = view.sealed, self.keying
         if sealed.tables is None:
-            runs = [] if sealed.is_segment else sealed.runs
-            windows = sealed.windows if runs else None
-            sealed.tables = []
-            for part in range(len(keying.sizes)):
-                own = range(keying.table_count)[keying.tables_of(part)]
-                tables = [[run.table(number, source).searched for number in own] for run in runs]
-                masks = [self.masks[number] for number in own]
-                sealed.tables.append(kernel.Tables(masks, tables, NO_DOCUMENTS, None, windows))
+            parts = map(keying.tables_of, range(len(keying.sizes)))
+            sealed.tables = [sealed.searched(source, self.masks[own], own.start) for own in parts]
         return PartTables(keying, sealed.tables, view.delta, view.dead)
 
     def population(

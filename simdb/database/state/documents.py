@@ -70,8 +70,7 @@ def feature_count(state: State, *, is_weighted: bool) -> int:
 def drawn(total: int, count: int, seed: int) -> I64:
     """Draw `count` of the numbers below `total` at random, in random order, or all of them."""
     generator = np.random.default_rng(seed)
-    places: I64 = generator.choice(total, min(count, total), replace=False)
-    return places
+    return generator.choice(total, min(count, total), replace=False)
 
 
 def ids_of(state: State, ordinals: U32) -> list[Any]:

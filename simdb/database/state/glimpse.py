@@ -22,27 +22,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from simdb import plan
 from simdb.core.arrays import BARE, WEIGHTED, Sketches, sorted_unique
 from simdb.core.bits import FINGERPRINT_BITS, is_set
 from simdb.core.dtypes import F64, U8, U32, U64, Array
 from simdb.core.options import AUTO, BPHS
 from simdb.core.vector_form import fingerprints_of, unpack
-from simdb.plan import (
-    QUERIES_LEAST,
-    STORED_STEP,
-    USUAL_DELAYS,
-    Criterion,
-    FlipEvidence,
-    Population,
-    Problem,
-    SampledPairs,
-    choose,
-    combined,
-    copied,
-    distances,
-    least_reached,
-    volatility,
-)
+from simdb.plan import volatility
 from simdb.storage import layout
 
 # Documents that are changed, and those that are looked up; the seconds of one core for these.
@@ -84,8 +70,8 @@ class Collection(Protocol):
 
 
 def glimpse(
-    collection: Collection, problem: Problem[Population], queries: Sketches | None = None
-) -> FlipEvidence | None:
+    collection: Collection, problem: plan.Problem[plan.Population], queries: Sketches | None = None
+) -> plan.FlipEvidence | None:
     """Return pairs within the distance of the criterion; None if there are too few.
 
     If no document has weights, only pairs of some `queries`, or stored ones, say more than the
@@ -98,27 +84,27 @@ def glimpse(
     noise = None if known is None else known.noise
     generator = np.random.default_rng(0)
     certain = replace(criterion, recall=1.0, method=AUTO, is_weighted=False)
-    exact = choose(Problem(certain, problem.population))
-    affordable = int(SECONDS / max(exact.cost_seconds, USUAL_DELAYS.memory))
+    exact = plan.choose(plan.Problem(certain, problem.population))
+    affordable = int(SECONDS / max(exact.cost_seconds, plan.USUAL_DELAYS.memory))
     asked = 0 if noise is not None else min(affordable, ASKED)
     chosen, is_bare = _drawn(collection, max(asked, CHANGED), generator)
     if len(chosen) < 2:
         return None
     weights = (_made_weights if is_bare else _weights)(collection, chosen)
     some = weights[generator.permutation(len(weights))[:CHANGED]]
-    lost = generator.uniform(-1, 1, some.shape) * (0 if is_bare else STORED_STEP / 2)
-    found = copied(
+    lost = generator.uniform(-1, 1, some.shape) * (0 if is_bare else plan.STORED_STEP / 2)
+    found = plan.copied(
         some + lost, None, criterion.distance,
         is_stored=criterion.is_stored, noise=noise, generator=generator,
         origin="the prior" if is_bare
         else f"changed copies of {len(some):,} documents of this collection",
     )  # fmt: skip
-    if found.pairs.query_count < QUERIES_LEAST:
+    if found.pairs.query_count < plan.QUERIES_LEAST:
         return None
     flips = exact.table_flips if exact.method == BPHS else None
     pairs_of = partial(_pairs, collection, criterion, flips, generator)
     pairs, kind = None, "pairs of queries"
-    if is_bare and queries is not None and len(queries) >= QUERIES_LEAST:
+    if is_bare and queries is not None and len(queries) >= plan.QUERIES_LEAST:
         pairs = _pairs_of_queries(pairs_of, queries, asked, generator)
     lacks_weights = is_bare and pairs is None
     if pairs is None:
@@ -127,11 +113,11 @@ def glimpse(
         kind = "stored pairs" + " without weights" * is_bare
     if pairs.query_count < PAIRED_LEAST:
         return None if is_bare else found
-    are_few = least_reached(criterion.recall, pairs.query_count, LIKELY) > pairs.query_count
+    are_few = plan.least_reached(criterion.recall, pairs.query_count, LIKELY) > pairs.query_count
     # A pair from a wider criterion counts as if it were just within the real one.
-    within = np.minimum(distances(pairs), criterion.distance)
+    within = np.minimum(plan.distances(pairs), criterion.distance)
     stored = replace(found, pairs=pairs, distances=within)
-    every = combined(found, stored, f"{found.origin}, and {len(pairs):,} {kind}")
+    every = plan.combined(found, stored, f"{found.origin}, and {len(pairs):,} {kind}")
     caution = CAUTION if are_few else found.caution
     return replace(every, confidence=LIKELY, caution=caution, lacks_weights=lacks_weights)
 
@@ -152,11 +138,11 @@ def _drawn(collection: Collection, count: int, generator: np.random.Generator) -
 
 
 def _pairs_of_queries(
-    pairs_of: Callable[[U64, U8], SampledPairs],
+    pairs_of: Callable[[U64, U8], plan.SampledPairs],
     queries: Sketches,
     most: int,
     generator: np.random.Generator,
-) -> SampledPairs | None:
+) -> plan.SampledPairs | None:
     """Return the pairs of at most so many queries with weights; None if too few have any."""
     if queries.levels is None:
         return None
@@ -167,13 +153,13 @@ def _pairs_of_queries(
 
 def _pairs(
     collection: Collection,
-    criterion: Criterion,
+    criterion: plan.Criterion,
     flips: tuple[int, ...] | None,
     generator: np.random.Generator,
     bits: U64,
     levels: U8,
     own: U32 | None = None,
-) -> SampledPairs:
+) -> plan.SampledPairs:
     """Return pairs of some documents and any stored ones within the distance.
 
     `own`: the ordinals of the documents, if they are stored.  `flips` of each table; None: the
@@ -199,13 +185,13 @@ def _pairs(
         ordinals.append(found[kept])
     at, found = np.concatenate(places), np.concatenate(ordinals)
     stored = np.asarray(collection.column(layout.FINGERPRINT, found), np.uint64)
-    every = SampledPairs(bits[at], levels[at], stored)
+    every = plan.SampledPairs(bits[at], levels[at], stored)
     near = every
     for further in range(limit - criterion.distance + 1):
-        chosen = np.flatnonzero(distances(every) <= criterion.distance + further)
+        chosen = np.flatnonzero(plan.distances(every) <= criterion.distance + further)
         near = every.taken(generator.permutation(chosen)[:PAIRS])
         count = near.query_count
-        if least_reached(criterion.recall, count, LIKELY) <= count:
+        if plan.least_reached(criterion.recall, count, LIKELY) <= count:
             break
     return near
 

@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from simdb import plan
 from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED, Fingerprint, Sketches
 from simdb.core.dtypes import F32, I64, U8, U32, U64, Bools
@@ -30,19 +31,7 @@ from simdb.core.vector_form import corrected, corrected_one, unpack
 from simdb.database import state
 from simdb.database.state.crowds import HeaderCrowds
 from simdb.database.state.view import FINGERPRINTS, GatheredTables, KeptParts, Kind, Sealed, View
-from simdb.plan import (
-    ALL_SIGNS,
-    EITHER,
-    KEY_SIGNS,
-    SEEN,
-    Criterion,
-    Permutations,
-    PolytopeRun,
-    Population,
-    sign_limits,
-    swept_masks,
-    thresholds,
-)
+from simdb.plan import thresholds
 from simdb.storage import (
     ENTRY_BYTES,
     NO_DOCUMENTS,
@@ -120,7 +109,7 @@ def polytopes_without(view: View, source: Source, is_left_out: Bools) -> Any:
     return made.over(_weighted_delta(view), view.dead, view.vectors.over(source, None))
 
 
-def limits_of(state: SourcedView, criterion: Criterion, *, either: bool) -> PolytopeLimits:
+def limits_of(state: SourcedView, criterion: plan.Criterion, *, either: bool) -> PolytopeLimits:
     """Return how far a search by similarity must go; `either`: see `EITHER`."""
     known = state.view.sealed.limits
     key = (criterion.similarity, criterion.floor, criterion.recall, either)
@@ -193,24 +182,24 @@ def with_sealed(view: View, sealed: Sealed) -> View:
     return View(view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept)
 
 
-def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
+def polytope_runs(view: View, source: Source) -> tuple[plan.PolytopeRun, ...]:
     """Return what the planner must know of the cross-polytope tables of each run."""
     sealed = view.sealed
     if sealed.polytope_runs is None:
-        described: list[PolytopeRun] = []
+        described: list[plan.PolytopeRun] = []
         if sealed.gathered is not None:
             table = sealed.gathered.tables[0]
-            described = [PolytopeRun(len(table.keys), table.width)]
+            described = [plan.PolytopeRun(len(table.keys), table.width)]
         elif view.kind.keying.polytopes.table_count:
             described = [
-                PolytopeRun(run.info.polytope_count, run.polytope_table(0, source).width)
+                plan.PolytopeRun(run.info.polytope_count, run.polytope_table(0, source).width)
                 for run in view.runs
             ]
         sealed.polytope_runs = tuple(described)
     return sealed.polytope_runs
 
 
-def swept_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
+def swept_runs(view: View, source: Source) -> tuple[plan.PolytopeRun, ...]:
     """Return what the planner must know of the tables in which all documents are looked up.
 
     That is one run if there are several.
@@ -219,7 +208,7 @@ def swept_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
     if len(runs) < 2 or not _is_whole(view):
         return runs
     count = sum(run.count for run in runs)
-    return (PolytopeRun(count, polytope_header_bits(count)),)
+    return (plan.PolytopeRun(count, polytope_header_bits(count)),)
 
 
 def gathered_tables(view: View, source: Source) -> tuple[int, ...]:
@@ -290,14 +279,14 @@ def _prepared(view: View, source: Source, runs: Sequence[Sequence[Any]]) -> Any:
     )  # fmt: skip
 
 
-def _limits(view: View, source: Source, criterion: Criterion, either: bool) -> PolytopeLimits:
+def _limits(view: View, source: Source, criterion: plan.Criterion, either: bool) -> PolytopeLimits:
     similarity, least, recall = criterion.similarity, criterion.least, criterion.recall
     assert similarity is not None
     assert least is not None
-    runs, costs = polytope_runs(view, source), EITHER if either else SEEN
+    runs, costs = polytope_runs(view, source), plan.EITHER if either else plan.SEEN
     each = thresholds(runs, similarity, recall, tables=table_count(view), costs=costs)
-    signs = ALL_SIGNS if is_gathered(view) else KEY_SIGNS
-    return PolytopeLimits(np.array(each, np.float32), least, sign_limits(least, recall, signs))
+    signs = plan.ALL_SIGNS if is_gathered(view) else plan.KEY_SIGNS
+    return PolytopeLimits(np.array(each, np.float32), least, plan.sign_limits(least, recall, signs))
 
 
 def _held_tables(view: View, tables: tuple[int, ...]) -> tuple[int, ...]:
@@ -476,9 +465,9 @@ class FingerprintKind:
 
     def __init__(self, options: Options) -> None:
         """Take the block permutations from the options."""
-        self.keying = Permutations(options.blocks, options.leading, options.polytope_count)
+        self.keying = plan.Permutations(options.blocks, options.leading, options.polytope_count)
         self.masks = self.keying.masks
-        self.cut = CutTables(swept_masks(self.masks)) if len(self.masks) == 1 else None
+        self.cut = CutTables(plan.swept_masks(self.masks)) if len(self.masks) == 1 else None
         self._crowds = HeaderCrowds(self.masks)
         self._options = options
 
@@ -488,23 +477,16 @@ class FingerprintKind:
 
     def make_tables(self, view: View, source: Source) -> Any:
         """Return the tables of all permutations, ready for look-up; none of a segment."""
-        sealed = view.sealed
-        if sealed.tables is None:
-            runs = [] if sealed.is_segment else sealed.runs
-            tables = [
-                [run.table(number, source).searched for number in range(len(self.masks))]
-                for run in runs
-            ]
-            windows = sealed.windows if runs else None
-            sealed.tables = kernel.Tables(self.masks, tables, NO_DOCUMENTS, None, windows)
-        return view.followed(sealed.tables)
+        if view.sealed.tables is None:
+            view.sealed.tables = view.sealed.searched(source, self.masks)
+        return view.followed(view.sealed.tables)
 
     def population(
-        self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
-    ) -> Population:
+        self, view: View, source: Source, criterion: plan.Criterion, *, is_swept: bool
+    ) -> plan.Population:
         """Return what the planner must know of a view; `is_swept`: to find all pairs."""
         counts = [run.info.entry_count for run in view.runs]
-        return Population(
+        return plan.Population(
             sum(counts) + len(view.delta.searchable),
             self.keying.blocks,
             self.keying.leading,
@@ -524,11 +506,11 @@ class FingerprintKind:
             and self.cut.are_made(view),
         )
 
-    def empty_population(self, *, has_weights: bool) -> Population:
+    def empty_population(self, *, has_weights: bool) -> plan.Population:
         """Return what the planner must know of an empty database."""
         width = self._options.sketch.vector_bytes if has_weights else 0
         keying = self.keying
-        return Population(
+        return plan.Population(
             0, keying.blocks, keying.leading, 0, width > 0, vector_bytes=width,
             polytope_tables=keying.polytopes.table_count if has_weights else 0,
         )  # fmt: skip

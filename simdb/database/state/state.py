@@ -369,8 +369,7 @@ class State:
         self.check_known(ordinals)
         if len(ordinals) == 1:
             only, at = view.pieces.place_of(int(ordinals[0]))
-            found: Array = only.run.column(column, only.number, self.source)[at : at + 1].copy()
-            return found
+            return only.run.column(column, only.number, self.source)[at : at + 1].copy()
         values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
         which = view.pieces.which(ordinals)
         for number in sorted_unique(which):

@@ -221,6 +221,13 @@ class Sealed:
             self.ids = SealedIds(self.runs, source)
         return self.ids
 
+    def searched(self, source: Source, masks: Sequence[int], first: int = 0) -> Any:
+        """Return the tables from number `first` on, as many as `masks`; none of a segment."""
+        runs = [] if self.is_segment else self.runs
+        numbers = range(first, first + len(masks))
+        tables = [[run.table(number, source).searched for number in numbers] for run in runs]
+        return kernel.Tables(masks, tables, NO_DOCUMENTS, None, self.windows if runs else None)
+
     def is_of(self, runs: Sequence[Run]) -> bool:
         """Whether these are all the runs, not only a window or a segment of one."""
         return (

@@ -209,10 +209,7 @@ class Staging:
         return sketches
 
     def insert(
-        self,
-        batch: StoredBatch,
-        metadata: Sequence[tuple[int, bytes]],
-        times: U32 | None = None,
+        self, batch: StoredBatch, metadata: Sequence[tuple[int, bytes]], times: U32 | None = None
     ) -> None:
         """Add documents at the end; `metadata`: position in the batch and stored form.
 

@@ -287,11 +287,7 @@ class Claims(ExitStack):
         return joined(self._places)[joined(stored)]
 
     def _become(
-        self,
-        ids: Sequence[Id],
-        texts: TextSource,
-        own: "OwnSketches",
-        others: OtherIds,
+        self, ids: Sequence[Id], texts: TextSource, own: "OwnSketches", others: OtherIds
     ) -> tuple[U8, dict[int, Id], Left]:
         """Return what becomes of some documents, other ids by position, and what was left out.
 

@@ -10,19 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from simdb import database
-from simdb.core import keeping
+from simdb.core import choices, keeping
 from simdb.core.arrays import object_array
 from simdb.core.checks import instance, one_of, shown
-from simdb.core.choices import (
-    DROP,
-    ON_NULL,
-    ErrorsName,
-    NullName,
-    OnError,
-    PartName,
-    PolicyName,
-    VerifyName,
-)
 from simdb.core.clusters import Clusters
 from simdb.core.decoding import UTF8, known_encoding
 from simdb.core.dtypes import I64, Bools
@@ -90,21 +80,21 @@ def deduplicate(
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
-    verify: VerifyName = "exact",
-    policy: PolicyName = "star",
+    verify: choices.VerifyName = "exact",
+    policy: choices.PolicyName = "star",
     against: Any = None,
     db: "database.Database | str | os.PathLike[str] | None" = None,
     run: str | None = None,
-    unit: PartName = "document",
+    unit: choices.PartName = "document",
     min_words: int | None = None,
     sketch: Simhash | Minhash | Bits | None = None,
     options: Options | None = None,
-    on_null: NullName = "keep",
+    on_null: choices.NullName = "keep",
     max_share: float | None = None,
     memory: int | None = None,
     encoding: str = UTF8,
-    errors: ErrorsName = "strict",
-    on_error: OnError = "raise",
+    errors: choices.ErrorsName = "strict",
+    on_error: choices.OnError = "raise",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Deduplicated[Given]:
@@ -131,7 +121,7 @@ def deduplicate(
     hold.  Others: see `Database.query_many`.
     """
     check_together(db, against, policy, run)
-    one_of("on_null", on_null, ON_NULL)
+    one_of("on_null", on_null, choices.ON_NULL)
     given, count = _options_of(sketch, options, db, data), thread_count(threads)
     more = report_of(progress), None, memory, known_encoding(encoding), Skipped(on_error)
     asked = similarity, distance, recall, verify, policy, max_share, errors, count, *more
@@ -156,7 +146,7 @@ class _Call:
     db: "DatabaseLike | None"
     run: str | None
     question: DedupQuestion
-    on_null: NullName
+    on_null: choices.NullName
     rule: keeping.KeepRule
     unit: str
     min_words: int
@@ -305,7 +295,7 @@ class _Call:
         self, survivors: Callable[[Bools], Survivors], kept: Bools, is_null: Bools, parts: Parts
     ) -> Deduplicated:
         """Return the result for documents that lost parts."""
-        if self.on_null == DROP:
+        if self.on_null == choices.DROP:
             kept = kept & ~is_null
         none, nothing = np.empty(0, np.int64), object_array([])
         evidence = Evidence(
@@ -520,9 +510,9 @@ class _GivenRows:
         kept = self.is_read.copy()
         kept[found.removed] = False
         staying = self._staying(found, kept) if found.leaders is None else found.leaders
-        if self.on_null == DROP:
+        if self.on_null == choices.DROP:
             kept &= ~self.is_null
-        dropped = int(np.count_nonzero(self.is_null)) if self.on_null == DROP else 0
+        dropped = int(np.count_nonzero(self.is_null)) if self.on_null == choices.DROP else 0
         check_balance(
             len(kept), kept=int(np.count_nonzero(kept)), removed=len(found.removed),
             dropped=dropped, skipped=int(np.count_nonzero(~self.is_read)),

@@ -243,10 +243,7 @@ class Deduplicated(OfData[Given_co]):
         arrow = load_arrow("the table of what was removed")
         ids = id_array([*self.removed_ids, *self.representatives])
         count, is_unknown = len(self.removed_ids), np.isnan(self.similarities)
-        columns: dict[str, Any] = {
-            "id": ids[:count],
-            "kept": ids[count:],
-        }
+        columns: dict[str, Any] = {"id": ids[:count], "kept": ids[count:]}
         if self.distances is None:
             columns["similarity"] = arrow.array(self.similarities, mask=is_unknown)
         else:

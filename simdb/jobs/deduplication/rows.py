@@ -664,11 +664,7 @@ class RowHashes(RowTexts):
 
 
 def readable_texts(
-    values: Undecoded,
-    skipped: Skipped,
-    sketch: AnySketch | None,
-    encoding: str,
-    errors: str,
+    values: Undecoded, skipped: Skipped, sketch: AnySketch | None, encoding: str, errors: str
 ) -> RowTexts:
     """Return the texts of rows, with an empty one in each row that cannot be read.
 

@@ -166,8 +166,7 @@ class Newcomers(ExitStack):
 
     def _known(self, ids: list[Any]) -> Sequence[Any]:
         """Return the texts of stored documents."""
-        found: Sequence[Any] = self._holding.texts(self._holding.numbers(ids))
-        return found
+        return self._holding.texts(self._holding.numbers(ids))
 
 
 class Sifted:

@@ -26,7 +26,7 @@ from simdb.database.search.methods.exhaustive import links_among as compare_all
 from simdb.database.search.rows import MANY, Rows
 from simdb.database.state.state import State
 from simdb.plan import Criterion
-from simdb.storage import Run, Table, layout
+from simdb.storage import Table, layout
 
 
 def search(
@@ -141,11 +141,6 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
     yield couples.chosen(similarities >= np.float32(criterion.least))
 
 
-def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
-    """Yield the tables of all bands."""
-    return (run.table(number, state.source) for number in range(state.keying.table_count))
-
-
 def measure_all(
     state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, after: After
 ) -> Rows:
@@ -172,7 +167,6 @@ BANDING_METHOD: Method = Method(
     links=links,
     joining=joining,
     links_among=links_among,
-    tables=tables,
 )
 EXHAUSTIVE_METHOD: Method = Method(
     search=measure_all,

@@ -39,7 +39,7 @@ from simdb.database.search.method import (
 from simdb.database.search.rows import MANY, Rows
 from simdb.database.state.state import State
 from simdb.plan import Criterion
-from simdb.storage import Run, Table, layout
+from simdb.storage import Table, layout
 
 # So many documents are compared with all others before the pairs are listed, to meet crowds.
 PIVOTS = 32
@@ -158,11 +158,6 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
         similarities = state.vectors(ordinals).between(left, right)
         known = replace(couples, similarities=similarities)
         yield known.chosen(similarities >= np.float32(criterion.least))
-
-
-def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
-    """Yield the one table that is compared as a whole."""
-    return (run.table(number, state.source) for number in range(1))
 
 
 def scanned(state: State, plan: Plan) -> int | None:
@@ -290,7 +285,6 @@ METHOD: Method = Method(
     joining=joining,
     links_among=links_among,
     nearest=nearest,
-    tables=tables,
     scanned=scanned,
     compares=lambda state, plan, ordinal: True,
 )

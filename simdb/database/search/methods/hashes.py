@@ -1,11 +1,14 @@
 """Search of hashes: by tables of their parts, or by comparing every hash."""
 
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from simdb.core import kernel
 from simdb.core.arrays import Sketches
-from simdb.core.dtypes import F32, I64, U32, Array, Bools
+from simdb.core.dtypes import F32, I64, U8, U32, Array, Bools
 from simdb.core.matches import Match
 from simdb.core.reports import Plan, Probe
 from simdb.core.threads import mapped, parts_of
@@ -70,16 +73,12 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
 
 def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
     """Yield the matching pairs among some documents, by position: every two are compared."""
-    count = len(ordinals)
+    hashes, count = state.vectors(ordinals).gather(ordinals), len(ordinals)
+    vectors = kernel.Vectors(hashes.shape[1], [(0, hashes)])
     step = max(COMPARED_PAIRS // max(count, 1), 1)
     for start in range(0, count, step):
-        rows = np.arange(start, min(start + step, count))
-        first, right = np.nonzero(rows[:, None] < np.arange(count)[None, :])
-        left = rows[first]
-        distances = state.vectors().differing_between(ordinals[left], ordinals[right])
-        near = np.flatnonzero(distances <= plan.distance)
-        at = [each[near].astype(np.uint32) for each in (left, right)]
-        yield Couples(at[0], at[1], distances[near], _unknown(len(near)))
+        own = np.arange(start, min(start + step, count), dtype=np.uint32)
+        yield _with_later(vectors, own, plan.distance, None)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
@@ -122,23 +121,23 @@ def compare_all(
 
 def compare_all_links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     """Yield all matching pairs by comparing each document with those after it."""
-    every = searched(state, is_measured=False).ordinals
-    vectors = state.vectors()
-
-    def compare(part: slice) -> Couples:
-        own = every[part]
-        offsets, ordinals, distances = vectors.within(
-            vectors.gather(own), distance=plan.distance, skip=state.unweighted(), after=own
-        )
-        left = np.repeat(own, np.diff(offsets))
-        return Couples(left, ordinals, distances, _unknown(len(left)))
-
-    yield from mapped(compare, parts_of(len(every), state.threads, most=256), state.threads)
+    every, vectors = searched(state, is_measured=False).ordinals, state.vectors()
+    parts = (every[part] for part in parts_of(len(every), state.threads, most=256))
+    compare = partial(_with_later, vectors, distance=plan.distance, skip=state.unweighted())
+    yield from mapped(compare, parts, state.threads)
 
 
 def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Rows:
     """Return the best `k` documents of every sketch; see `Method`."""
     return _rows(state.vectors().closest(sketches.vectors, k, state.unweighted()))
+
+
+def _with_later(vectors: Any, own: U32, distance: int, skip: U8 | None) -> Couples:
+    """Return the pairs of some hashes and each with a greater ordinal, by the first ordinal."""
+    hashes = vectors.gather(own)
+    offsets, right, distances = vectors.within(hashes, distance=distance, skip=skip, after=own)
+    left = np.repeat(own, np.diff(offsets))
+    return Couples(left, right, distances, _unknown(len(left)))
 
 
 def _rows(found: tuple[I64, U32, Array], first: int = 0) -> Rows:

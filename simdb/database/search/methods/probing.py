@@ -1,6 +1,6 @@
 """Probing by volatility (PSM, multi-probe): looks up the likeliest headers first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, islice
 
 import numpy as np
@@ -25,7 +25,6 @@ from simdb.database.search.methods.exhaustive import links_among
 from simdb.database.search.rows import MANY
 from simdb.database.state.state import State
 from simdb.plan import NEVER, Criterion, count_sets
-from simdb.storage import Run, Table
 
 
 def search_one(
@@ -49,11 +48,6 @@ def search_one(
     if found is None:
         return None
     return matches_of_one(state, sketches, criterion, found, 1 if first == 1 else limit)
-
-
-def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
-    """Yield the tables that a plan probes."""
-    return (run.table(number, state.source) for number in range(plan.tables))
 
 
 def find_probe(
@@ -154,6 +148,5 @@ METHOD: Method = Method(
     search=by_candidates(_candidates),
     search_one=search_one,
     links_among=links_among,
-    tables=tables,
     find_probe=find_probe,
 )
