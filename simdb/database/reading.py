@@ -128,7 +128,7 @@ class Reading(Protocol[IdT]):
         """
         if isinstance(document, bytes) and not self._store.options.is_hashes:
             document = as_text(document, known_encoding(encoding), errors)
-        elif encoding != UTF8:
+        elif type(encoding) is not str or encoding != UTF8:
             known_encoding(encoding, is_hashes=self._store.options.is_hashes)
         given = similarity, distance, recall, search
         is_plain = where is None and accept is None and contained is None and texts is None
