@@ -499,7 +499,8 @@ class ReadySketcher:
             return self.of_one(own, vectors, levels, 0 if only.is_empty else features, is_query)
         for at, each in enumerate(documents, start):
             if each.size != FINGERPRINT_BITS:
-                raise InputError(f"fingerprint {at} has {each.size} bits; documents here have 64")
+                other = f"; hashes of {each.size} need Options(sketch=simdb.Bits({each.size}))"
+                raise InputError(f"fingerprint {at} has {each.size} bits, not 64{other}")
         bits = np.array([document.bits for document in documents], np.uint64)
         sketches = self.of_bits(bits, is_query)
         by_form: dict[tuple[int, bool], list[int]] = {}

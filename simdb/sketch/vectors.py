@@ -112,8 +112,8 @@ def is_vector(document: Any, position: int) -> bool:
     wanted = "a vector is a float array of one dimension"
     if document.dtype.kind in "iub":
         wanted += (
-            " (whole numbers could be counts, hashes or tokens; if they are coordinates, use"
-            " .astype(numpy.float32))"
+            " (whole numbers could be counts, tokens, or hashes, which need"
+            " Options(sketch=simdb.Bits(256)); if they are coordinates, use .astype(numpy.float32))"
         )
     raise InputError(f"document {position} is {describe(document)}; {wanted}")
 

@@ -164,6 +164,23 @@ def test_bytes_of_hashes_in_a_database_of_texts_name_the_options_of_hashes(size)
     assert "Bits" not in str(failed.value)
 
 
+@over("form", ("flags", "fingerprints", "packed", "all flags"))
+def test_hashes_in_arrays_in_a_database_of_texts_name_their_options(form):
+    rows = np.random.default_rng(1).integers(0, 256, (3, 32), np.uint8)
+    flags = np.unpackbits(rows, axis=1).astype(np.bool_)
+    forms = {
+        "flags": list(flags),
+        "fingerprints": list(simdb.Fingerprints(rows)),
+        "packed": rows,
+        "all flags": flags,
+    }
+
+    with simdb.open(None) as database:
+        for verb in (partial(database.insert_many, range(3)), database.query_many):
+            with pytest.raises(simdb.InputError, match=r"Options\(sketch=simdb.Bits\(256\)\)"):
+                verb(forms[form])
+
+
 def test_hashes_that_many_threads_read_keep_their_order():
     rows = np.random.default_rng(3).integers(0, 256, (20_000, 8), np.uint8)
     digits = pa.array([bytes(row).hex() for row in rows])

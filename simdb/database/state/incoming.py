@@ -444,7 +444,8 @@ def _chunks(
         if documents.dtype.kind not in "OUS" or documents.ndim != 1:
             raise InputError(
                 "documents must be texts, ready fingerprints uint64[n] or vectors float[n, d], got"
-                f" an array of {documents.dtype} with shape {documents.shape}"
+                f" an array of {documents.dtype} with shape {documents.shape}; hashes need"
+                " Options(sketch=simdb.Bits(256))"
             )
     if hasattr(documents, "to_pylist"):
         documents = documents.to_pylist()
