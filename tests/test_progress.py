@@ -62,7 +62,7 @@ def test_every_verb_takes_a_function_true_or_nothing(database, tmp_path, monkeyp
 
 
 def test_no_bar_is_drawn_where_no_terminal_is():
-    assert progress.report_of(True) is None
+    assert progress.report_of(True) is progress.ignored
 
 
 def test_a_bar_shows_what_is_done_and_goes_when_it_is_dropped():

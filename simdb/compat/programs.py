@@ -16,6 +16,7 @@ from typing import BinaryIO, NoReturn
 import numpy as np
 
 from simdb import database
+from simdb.core.arrays import flags_at
 from simdb.core.bits import ALL_BITS
 from simdb.core.dtypes import U8, U64, Bools
 from simdb.core.errors import InputError, OptionError
@@ -152,8 +153,7 @@ def _pair_lines(hashes: U64, blocks: int, distance: int) -> Iterator[U8]:
 def _cluster_lines(hashes: U64, blocks: int, distance: int) -> Iterator[U8]:
     """Yield the lines of all clusters, ordered by their smallest hashes."""
     clusters = database.find_clusters(hashes, blocks, distance)
-    starts = np.zeros(len(clusters.positions), np.bool_)
-    starts[clusters.offsets[:-1]] = True
+    starts = flags_at(clusters.offsets[:-1], len(clusters.positions))
     yield from _pieces(hashes[clusters.positions], starts)
 
 

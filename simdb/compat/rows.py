@@ -20,7 +20,7 @@ from simdb.compat.row_form import RowForm
 from simdb.core.arrays import Id, describe
 from simdb.core.choices import DurabilityName, ModeName
 from simdb.core.dtypes import U32
-from simdb.core.errors import ClosedError, ExistsError, NotFoundError, OptionError
+from simdb.core.errors import ClosedError, ExistsError, NotFoundError, OptionError, undoing
 from simdb.core.options import Options
 from simdb.database import Database, Reading
 from simdb.storage import TemporaryFolder
@@ -222,14 +222,11 @@ class TemporaryRows:
 
     def _create(self) -> DatabaseRows:
         folder = TemporaryFolder(None)
-        try:
+        with undoing(folder.remove):
             made = database.open(
                 folder.database, "x",
                 options=self.form.options, durability="none",
             )  # fmt: skip
-        except BaseException:
-            folder.remove()
-            raise
         self._removal = weakref.finalize(self, _remove, made, folder, os.getpid())
         return DatabaseRows(made, self.form)
 

@@ -546,6 +546,13 @@ def sums_of(flags: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> npt.NDArray[n
     return np.asarray(np.diff(offsets_of(flags)[offsets]), np.int64)
 
 
+def flags_at(places: Any, count: int) -> npt.NDArray[np.bool_]:
+    """Return which of the numbers below `count` are among `places`: bool[count]."""
+    flags = np.zeros(count, np.bool_)
+    flags[places] = True
+    return flags
+
+
 def is_first(numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return which of some numbers differ from the one before them: bool[n]."""
     first = np.ones(len(numbers), np.bool_)

@@ -1,10 +1,13 @@
 """Errors: every exception that simdb raises on purpose.
 
 All derive from `Error`, and each inherits the built-in exception that a reader would catch.  A
-message names the thing that is wrong, the value found, and what to do.
+message names the thing that is wrong, the value found, and what to do.  `undoing` undoes what was
+begun if any exception ends a `with` block.
 """
 
 import errno
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 # What the system says of a disk that is full, of a quota that is used up, and of a file that is
 # longer than the file system or the limits of the process allow.
@@ -114,3 +117,13 @@ def full_disk(error: OSError, place: str) -> FullError | None:
     if error.errno in DISK_FAILS:
         return FullError(f"the disk of {place}, or that of temporary files, fails: {said}")
     return no_descriptor(error)
+
+
+@contextmanager
+def undoing(undo: Callable[[], object]) -> Iterator[None]:
+    """Call `undo` if an exception leaves the `with` block."""
+    try:
+        yield
+    except BaseException:
+        undo()
+        raise

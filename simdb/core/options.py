@@ -99,6 +99,8 @@ class Minhash(TextSketch):
     `seed`: the seed of the feature hash and of the permutations.
     """
 
+    usual_similarity: ClassVar[float] = USUAL_JACCARD  # the threshold of a query that gives none
+
     weighting: choices.MinhashWeightingName = "set"
     permutations: int = 128
     stored_bits: int = 32
@@ -135,11 +137,6 @@ class Minhash(TextSketch):
     def counting(self) -> str:
         """The count of a feature that occurs n times, before IDF: "binary" (1) or "tf" (n)."""
         return "binary" if self.weighting == SET else "tf"
-
-    @property
-    def usual_similarity(self) -> float:
-        """The threshold of a query that gives none: 0.8."""
-        return USUAL_JACCARD
 
     @property
     def vector_bytes(self) -> int:
@@ -263,6 +260,7 @@ class Bits(TextSketch):
     """
 
     OWN: ClassVar[tuple[str, ...]] = ("bits", "order")
+    usual_similarity: ClassVar[float] = 1.0  # which no query uses
 
     bits: int
     order: tuple[int, ...] | None = None
@@ -295,11 +293,6 @@ class Bits(TextSketch):
     def vector_bytes(self) -> int:
         """The bytes of a stored hash beside its fingerprint; 0 where that is the hash."""
         return 0 if self.bits == FINGERPRINT_BITS else self.bits // 8
-
-    @property
-    def usual_similarity(self) -> float:
-        """A threshold that no query uses: 1."""
-        return 1.0
 
     @property
     def usual_distance(self) -> int:

@@ -17,16 +17,20 @@ Report: TypeAlias = Callable[[int], None]
 Progress: TypeAlias = Report | bool
 
 
-def report_of(progress: object) -> Report | None:
-    """Return what a verb calls with the number of documents that are done; None for nothing.
+def ignored(done: int) -> None:
+    """Take the number of documents that are done, and do nothing."""
+
+
+def report_of(progress: object) -> Report:
+    """Return what a verb calls with the number of documents that are done.
 
     True draws a bar on standard error, if that is a terminal.  OptionError for what is neither
     True nor False, None or a function.
     """
     if progress is None or progress is False:
-        return None
+        return ignored
     if progress is True:
-        return Bar() if sys.stderr.isatty() else None
+        return Bar() if sys.stderr.isatty() else ignored
     if not callable(progress):
         raise OptionError(
             f"progress must be True for a bar, a function or None, got {shown(progress)}"

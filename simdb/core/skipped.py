@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from simdb.core import arrow
-from simdb.core.arrays import Fingerprints, offsets_of
+from simdb.core.arrays import Fingerprints, flags_at, offsets_of
 from simdb.core.checks import is_one_of, shown
 from simdb.core.choices import RAISE, SKIP, OnError
 from simdb.core.documents import Signatures
@@ -71,9 +71,7 @@ class Skipped:
 
     def flags(self, count: int) -> Bools:
         """Return which of `count` rows are left out: bool[n]."""
-        flags = np.zeros(count, np.bool_)
-        flags[self.rows] = True
-        return flags
+        return flags_at(self.rows, count)
 
     def note(self, read: Callable[[int, Any], object], start: int, documents: Any) -> None:
         """Leave out what `read(row, part)` refuses, and pass over it whatever is read next."""

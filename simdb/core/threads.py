@@ -222,6 +222,12 @@ def mapped(
     return _alone(function, items) if threads == 1 else _shared(function, items, threads)
 
 
+def run_all(function: Callable[[Item], object], items: Iterable[Item], threads: int) -> None:
+    """Call `function(item)` for all items, as `mapped` does."""
+    for _ in mapped(function, items, threads):
+        pass
+
+
 def begun(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> Generator[Result]:

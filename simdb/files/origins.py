@@ -149,44 +149,39 @@ class Origins:
         file = self._files[-1]
         if file.waits:
             assert file.descriptor is not None, "it is open"
-            try:
+            with self._waits():
                 pieces.write_at(file.descriptor, self._starts[-1] + start, block)
-            except OSError as error:
-                raise self._cannot_wait(error) from error
 
     def _waiting_room(self) -> IO[bytes]:
         """Return the temporary file, which the first source that needs it makes."""
         if self._waiting is None:
-            try:
+            with self._waits():
                 # It is used with `with`, so __exit__ closes the file.
                 self._waiting = tempfile.TemporaryFile("w+b", 0, dir=self._folder)  # noqa: SIM115
-            except OSError as error:
-                raise self._cannot_wait(error) from error
         return self._waiting
 
-    def _cannot_wait(self, error: OSError) -> Error:
-        what = "lines of pipes and compressed files"
-        folder = self._folder or tempfile.tempdir or "any folder for temporary files"
-        if error.errno in DISK_FULL:
-            return FullError(
-                f"{what} wait in {folder}, which has no room ({error.strerror}); free some, or"
-                " decompress the files first"
-            )
-        return Error(
-            f"{what} cannot wait in {folder} ({error.strerror}); name another folder in TMPDIR, or"
-            " decompress the files first"
-        )
+    @contextmanager
+    def _waits(self) -> Iterator[None]:
+        """Turn errors of the system in a `with` block into one that says what waits where."""
+        try:
+            yield
+        except OSError as error:
+            what, rest = "lines of pipes and compressed files", "decompress the files first"
+            folder = self._folder or tempfile.tempdir or "any folder for temporary files"
+            if error.errno in DISK_FULL:
+                no_room = f"which has no room ({error.strerror}); free some, or {rest}"
+                raise FullError(f"{what} wait in {folder}, {no_room}") from error
+            remedy = f"({error.strerror}); name another folder in TMPDIR, or {rest}"
+            raise Error(f"{what} cannot wait in {folder} {remedy}") from error
 
     def spooled(self, source: str, stream: io.BufferedReader) -> str:
         """Copy a source that is no plain file into a temporary file; return the path of that."""
-        try:
+        with self._waits():
             # __exit__ closes the file, as it does the other one.
             file = tempfile.NamedTemporaryFile(prefix="simdb-", dir=self._folder)  # noqa: SIM115
             self._spools[source] = file
             shutil.copyfileobj(stream, file)
             file.flush()
-        except OSError as error:
-            raise self._cannot_wait(error) from error
         return file.name
 
     def place(self, source: str) -> str:

@@ -24,7 +24,7 @@ from simdb.core.arrow import TextColumn, encoded
 from simdb.core.dtypes import I64, U32
 from simdb.core.errors import Error, InputError, no_descriptor
 from simdb.core.memory import Blocks
-from simdb.core.threads import mapped
+from simdb.core.threads import run_all
 from simdb.files import rows
 
 BLOCK_BYTES = 1 << 20
@@ -151,8 +151,7 @@ def copy(lines: Lines, descriptor: int, place: int, threads: int) -> int:
         write(place, parts[0])
         return place + parts[0].size
     places = place + np.cumsum([0, *(each.size for each in parts)])
-    for _ in mapped(lambda part: write(*part), zip(places.tolist(), parts, strict=False), threads):
-        pass
+    run_all(lambda part: write(*part), zip(places.tolist(), parts, strict=False), threads)
     return int(places[-1])
 
 

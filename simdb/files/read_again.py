@@ -15,7 +15,7 @@ from itertools import islice, pairwise
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrays import offsets_of, sorted_unique
+from simdb.core.arrays import flags_at, offsets_of, sorted_unique
 from simdb.core.arrow import TextColumn, joined
 from simdb.core.dtypes import I64, U32, Bools
 from simdb.core.memory import Blocks
@@ -102,8 +102,7 @@ class LinesAgain(ExitStack):
 
         `change` makes it of the position and the record.  Raises InputError like `copy`.
         """
-        flags = np.zeros(self._count, np.bool_)
-        flags[positions] = True
+        flags = flags_at(positions, self._count)
         rows = all_rows(self._pieces(flags, sources))
         for at in range(0, len(positions), CHANGED_RECORDS):
             part = positions[at : at + CHANGED_RECORDS]

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.core import kernel
+from simdb.core.arrays import flags_at
 from simdb.core.arrow import load_arrow
 from simdb.core.decoding import MARK
 from simdb.core.dtypes import I64, Bools
@@ -323,8 +324,7 @@ def quoted(content: bytes, delimiter: str) -> I64:
     quotes = np.flatnonzero(codes == QUOTE)
     if not len(quotes):
         return quotes
-    is_edge = np.zeros(256, np.bool_)
-    is_edge[[LINE_FEED, RETURN, ord(delimiter)]] = True
+    is_edge = flags_at([LINE_FEED, RETURN, ord(delimiter)], 256)
     is_double = np.diff(quotes, append=len(codes) + 1) == 1  # with the next one
     opens = is_edge[codes[quotes - 1]]
     opens[0] |= quotes[0] == 0

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.core.arrays import PackedFeatures, offsets_of
+from simdb.core.arrays import PackedFeatures, flags_at, offsets_of
 from simdb.core.arrow import TextColumn
 from simdb.core.decoding import as_texts
 from simdb.core.dtypes import F32, I64, U32, U64, Bools
@@ -303,8 +303,7 @@ def numbered(values: U32) -> tuple[U32, I64]:
     span = int(values.max(initial=0)) - least + 1
     if span > 4 * len(values):
         return np.unique(values, return_inverse=True)
-    is_there = np.zeros(span, np.bool_)
-    is_there[values - np.uint32(least)] = True
+    is_there = flags_at(values - np.uint32(least), span)
     places = np.cumsum(is_there) - 1
     return np.flatnonzero(is_there).astype(np.uint32) + np.uint32(least), places[values - least]
 

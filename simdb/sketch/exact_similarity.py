@@ -24,7 +24,14 @@ from typing import Any
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrays import NO_FEATURES, PackedFeatures, Ragged, joined_ragged, offsets_of
+from simdb.core.arrays import (
+    NO_FEATURES,
+    PackedFeatures,
+    Ragged,
+    flags_at,
+    joined_ragged,
+    offsets_of,
+)
 from simdb.core.dtypes import F32, F64, I64, U64
 from simdb.core.errors import OptionError
 from simdb.core.options import BAG, AnySketch, Minhash, Simhash
@@ -182,8 +189,7 @@ class ExactSimilarity:
         entries = stored.features.values.reshape(-1, self.packed_bytes)
         sizes = np.diff(offsets)
         sizes[stored.positions] = np.diff(stored.features.offsets) // self.packed_bytes
-        is_stored = np.zeros(len(sizes), np.bool_)
-        is_stored[stored.positions] = True
+        is_stored = flags_at(stored.positions, len(sizes))
         is_stored = np.repeat(is_stored, sizes)
         whole = np.zeros((len(entries), 4), np.uint8)
         whole[:, :HASH_BYTES] = entries[:, :HASH_BYTES]

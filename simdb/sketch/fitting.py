@@ -60,8 +60,7 @@ def fit(
         _, hashes, _ = sketcher.count_features(batch, errors=errors, start=done)
         counted.add(hashes)
         done += len(batch)
-        if report is not None:
-            report(done)
+        report(done)
     if not done:
         raise InputError("there are no documents; an IDF table needs at least one")
     return make_table(counted.total(), done, settings, most)

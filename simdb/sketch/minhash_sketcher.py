@@ -41,7 +41,7 @@ from simdb.core.options import (
 )
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import threads_for
-from simdb.core.threads import mapped, parts_of
+from simdb.core.threads import parts_of, run_all
 from simdb.core.vector_form import minimum_type, pack_minima
 from simdb.sketch import weighing
 from simdb.sketch.pipeline import (
@@ -140,8 +140,7 @@ class MinHashSketcher:
                 )
 
         threads = threads_for(self.options, threads)
-        for _ in mapped(sign, parts_of(len(listed), threads, most=SIGNED_DOCUMENTS), threads):
-            pass
+        run_all(sign, parts_of(len(listed), threads, most=SIGNED_DOCUMENTS), threads)
         return Signatures(minima, self.options, is_empty)
 
     @property

@@ -39,7 +39,7 @@ from simdb.core.errors import InputError
 from simdb.core.options import AnySketch, Bits, Minhash, Simhash
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import threads_for
-from simdb.core.threads import mapped, parts_of
+from simdb.core.threads import parts_of, run_all
 from simdb.core.vector_form import (
     HALF_MAX,
     fingerprints_of,
@@ -199,8 +199,7 @@ class Sketcher:
 
         threads = threads_for(self.options, threads)
         parts = parts_of(len(listed), threads, most=PART_DOCUMENTS)
-        for _ in mapped(fill, parts, threads):
-            pass
+        run_all(fill, parts, threads)
         return unchecked_fingerprints(bits, weights, vectors)
 
     def fingerprint(self, document: Any, *, errors: str = "strict") -> Fingerprint:

@@ -25,17 +25,7 @@ from typing import Any, TypeVar
 import lmdb
 import numpy.typing as npt
 
-from simdb.core.errors import (
-    BusyError,
-    ClosedError,
-    Error,
-    ForkedError,
-    FormatError,
-    FullError,
-    OptionError,
-    ReadOnlyError,
-    ReplacedError,
-)
+from simdb.core import errors
 from simdb.core.memory import memory_bytes
 from simdb.storage import codec, layout
 from simdb.storage.delta import Keying
@@ -140,7 +130,7 @@ class Handles:
         except lmdb.MapResizedError:
             raise
         except (lmdb.NotFoundError, lmdb.ReadonlyError, lmdb.IncompatibleError) as error:
-            raise FormatError(
+            raise errors.FormatError(
                 f"{self._path} has no sub-database {name.decode()}: it is no simdb database"
             ) from error
         except lmdb.Error as error:
@@ -184,7 +174,7 @@ def check_number(
             return
         finish_commit(environment)
         was_finished = True
-    raise ReplacedError(
+    raise errors.ReplacedError(
         f"{os.path.join(path, DATA_FILE)} is at transaction {written}, but other processes that"
         f" have the database open are at {number}: the file was overwritten while it was open. "
         " Close the database in every process, then open it again"
@@ -198,7 +188,7 @@ def check_next(environment: Any, path: str, transaction: Any, base: int | None) 
     """
     written, number = last_number(environment), transaction.id()
     if number != written + 1 or base not in (None, written):
-        raise ReplacedError(
+        raise errors.ReplacedError(
             f"{path} was written by a process that does not share its locks, up to transaction"
             f" {max(written, number - 1)}; nothing was changed.  Close the database in every"
             " process, then open it again"
@@ -354,7 +344,7 @@ class Environment:
             except (lmdb.Error, MemoryError, OverflowError) as error:
                 # LMDB has already unmapped the old map.
                 self._open_anew()
-                raise FullError(
+                raise errors.FullError(
                     f"{self.path} cannot map {wanted} bytes, which the new documents need;"
                     f" nothing was changed: {error}"
                 ) from error
@@ -385,7 +375,7 @@ class Environment:
             except BaseException:
                 self.is_read_only = was_read_only
                 # Otherwise the next verb tries again.
-                with suppress(Error, OSError, lmdb.Error):
+                with suppress(errors.Error, OSError, lmdb.Error):
                     self._open_anew()
                 with translated(self.path):
                     raise
@@ -416,7 +406,7 @@ class Environment:
                 if self.durability == "process" and not self.is_read_only:
                     environment.sync(True)
             except lmdb.Error as error:
-                raise FullError(
+                raise errors.FullError(
                     f"{self.path} is closed, but its disk did not take everything that was"
                     f" committed since it was opened; a power loss would lose that: {error}"
                 ) from error
@@ -594,7 +584,7 @@ class Environment:
             self.reopen(None)
         elif isinstance(error, lmdb.ReadersFullError):
             if not self._lmdb.reader_check():
-                raise BusyError(
+                raise errors.BusyError(
                     f"{self.path} already has {READERS_MAX} readers; close some snapshots"
                 ) from error
         else:
@@ -615,7 +605,7 @@ class Environment:
     def check_usable(self) -> None:
         """Raise ForkedError in a child of the process that opened it, ClosedError after `close`."""
         if self._pid != os.getpid():
-            raise ForkedError(
+            raise errors.ForkedError(
                 f"this was begun by process {self._pid}, which opened {self.path}; begin it again"
                 " in this process with the database, or open it again in this process to write"
             )
@@ -628,7 +618,9 @@ class Environment:
         """Raise ReadOnlyError if opened for reading; otherwise like `check_usable`."""
         self.check_usable()
         if self.is_read_only:
-            raise ReadOnlyError(f"{self.path} was opened for reading; open it with mode 'w' or 'c'")
+            raise errors.ReadOnlyError(
+                f"{self.path} was opened for reading; open it with mode 'w' or 'c'"
+            )
 
     def leave_to_parent(self) -> None:
         """In a forked child, drop everything without disturbing the parent.
@@ -697,7 +689,7 @@ class Source:
         """Raise ClosedError after `end`, ForkedError in a child of the process that began."""
         self.environment.check_usable()
         if self.transaction is None:
-            raise ClosedError(
+            raise errors.ClosedError(
                 "the snapshot or transaction that this comes from has ended; read all of it before,"
                 " or ask again"
             )
@@ -833,7 +825,7 @@ class Lease:
                     known.durability = durability
                     known.reopen(None, is_read_only=False)
                 elif known.durability != durability:
-                    raise OptionError(
+                    raise errors.OptionError(
                         f"{path} is open in this process with durability={known.durability!r};"
                         f" close it first, or open it with the same durability"
                     )
@@ -860,7 +852,7 @@ class Lease:
         If the environment cannot be closed now, it is closed when the exception and the lease are
         deleted.
         """
-        with suppress(BusyError):
+        with suppress(errors.BusyError):
             self.release()
 
 
@@ -871,7 +863,7 @@ def _close_unused(environment: Environment) -> None:
             return
         try:
             environment.close()
-        except Error:
+        except errors.Error:
             pass  # no caller is left to receive it
         finally:
             _forget(environment)

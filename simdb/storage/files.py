@@ -46,22 +46,7 @@ from typing import BinaryIO, NoReturn, TypeVar
 
 import lmdb
 
-from simdb.core.errors import (
-    DISK_FULL,
-    BusyError,
-    ClosedError,
-    CorruptError,
-    Error,
-    ExistsError,
-    ForbiddenError,
-    ForkedError,
-    FormatError,
-    FullError,
-    InputError,
-    NotFoundError,
-    OptionError,
-    ReadOnlyError,
-)
+from simdb.core import errors
 from simdb.core.memory import memory_bytes
 
 DATA_FILE = "data.mdb"
@@ -126,40 +111,42 @@ def translate(error: Exception, path: str) -> NoReturn:
     raise _translation(error, path) from error
 
 
-def _translation(error: Exception, path: str) -> Error:
+def _translation(error: Exception, path: str) -> errors.Error:
     """Return the error of simdb that says what one of LMDB or of the system means."""
     code = getattr(error, "code", 0) or getattr(error, "errno", 0)
-    if isinstance(error, lmdb.DiskError) or code in DISK_FULL:
-        return FullError(f"no room on the disk of {path}; nothing was changed: {error}")
+    if isinstance(error, lmdb.DiskError) or code in errors.DISK_FULL:
+        return errors.FullError(f"no room on the disk of {path}; nothing was changed: {error}")
     if is_out_of_memory(error):
-        return FullError(f"the system has no memory left for {path}; nothing was changed: {error}")
+        return errors.FullError(
+            f"the system has no memory left for {path}; nothing was changed: {error}"
+        )
     if code == errno.EIO:
         # LMDB reports an I/O error if the disk takes only the first part of a write.
-        return FullError(
+        return errors.FullError(
             f"no room on the disk of {path}, or it fails; nothing was changed: {error}"
         )
     if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError):
-        return CorruptError(f"{path} is damaged: {error}")
+        return errors.CorruptError(f"{path} is damaged: {error}")
     if _is_open_already(error) and not _was_forked:
-        return BusyError(
+        return errors.BusyError(
             f"{path} is still open in this process: a snapshot, transaction or iterator of a handle"
             " that was dropped has not ended; end it, and try again"
         )
     if is_left_from_fork(error):
-        return ForkedError(
+        return errors.ForkedError(
             f"{path} cannot be opened in this process: it was forked while another thread of its"
             " parent was using the database; start processes with 'spawn' or 'forkserver' instead"
         )
     if isinstance(error, lmdb.PanicError):
-        return Error(
+        return errors.Error(
             f"an earlier commit to {path} could not be completed, so LMDB refuses to go on; close"
             f" the database and open it again: {error}"
         )
     if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
-        return FormatError(f"{path} is no data file that this LMDB can read: {error}")
+        return errors.FormatError(f"{path} is no data file that this LMDB can read: {error}")
     if isinstance(error, lmdb.ReadonlyError) or code in (errno.EACCES, errno.EROFS, errno.EPERM):
-        return ReadOnlyError(f"{path} cannot be written: {error}")
-    return Error(f"{path}: {error}")
+        return errors.ReadOnlyError(f"{path} cannot be written: {error}")
+    return errors.Error(f"{path}: {error}")
 
 
 @contextmanager
@@ -167,7 +154,7 @@ def translated(path: str) -> Iterator[None]:
     """Translate errors of the system in a `with` block, so that they name `path`."""
     try:
         yield
-    except Error:
+    except errors.Error:
         raise
     except OSError as error:
         translate(error, path)
@@ -251,7 +238,7 @@ def check_directory(path: str) -> bool:
     except FileNotFoundError:
         return False
     if not stat.S_ISDIR(found.st_mode):
-        raise FormatError(f"{path} is {_kind(found.st_mode)}; it must be a directory")
+        raise errors.FormatError(f"{path} is {_kind(found.st_mode)}; it must be a directory")
     return True
 
 
@@ -295,12 +282,12 @@ def share_files(path: str) -> None:
 
 def _check(path: str, found: os.stat_result, *, is_alone: bool) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise FormatError(
+        raise errors.FormatError(
             f"{path} is {_kind(found.st_mode)}; the files of a database are plain files in its own"
             " directory"
         )
     if is_alone and found.st_nlink > 1:
-        raise FormatError(
+        raise errors.FormatError(
             f"{path} is one file under {found.st_nlink} names (hard links), and writing it would"
             " change all of them; give the database a copy of its own"
         )
@@ -380,8 +367,8 @@ class FileLock:
         if hasattr(self, "_file"):
             self.close()
 
-    def _busy(self, timeout: float | None, what: str) -> BusyError:
-        return BusyError(
+    def _busy(self, timeout: float | None, what: str) -> errors.BusyError:
+        return errors.BusyError(
             f"another process has been {what} for {timeout:g} seconds ({self.path})",
             python="try again, or open with a longer timeout=",
             command="try again later",
@@ -447,7 +434,7 @@ def open_lock(path: str, is_read_only: bool) -> FileLock | None:
         if is_read_only and (is_refused or error.errno == errno.ENOENT):
             return None
         if is_refused:
-            raise ReadOnlyError(
+            raise errors.ReadOnlyError(
                 f"{path} cannot be written: {error}",
                 python="to read the database, open it in mode 'r'",
                 command="get, query, lookup and stats only read it",
@@ -547,35 +534,37 @@ def directory_of(path: str | os.PathLike[str]) -> str:
     try:
         return os.fsdecode(path)
     except TypeError as error:
-        raise InputError(f"path must be a str or a path, got {type(path).__name__}") from error
+        raise errors.InputError(
+            f"path must be a str or a path, got {type(path).__name__}"
+        ) from error
 
 
 def prepare(path: str, mode: str) -> None:
     """Make the directory if `mode` allows it; raise an error if `path` cannot be a database."""
     if not path:
-        raise NotFoundError("the path of the database is empty")
+        raise errors.NotFoundError("the path of the database is empty")
     if os.path.exists(path) and not os.path.isdir(path):
-        raise FormatError(
+        raise errors.FormatError(
             f"{path} is a file",
             python="a simdb database is a directory",
             command="a database is a directory; simdb dedup finds near-duplicates in files",
         )
     exists = _has_data_file(path, mode)
     if not exists and os.path.lexists(os.path.join(path, SHARDS_FILE)):
-        raise FormatError(
+        raise errors.FormatError(
             f"{path} is a sharded database",
             python="open it with simdb.open_sharded, or one of its shards",
             command="get, query, lookup, pairs, clusters, explain, plan, stats, check and doctor"
             " take it whole, all others one of its shards",
         )
     if mode in ("r", "w") and not exists:
-        raise NotFoundError(
+        raise errors.NotFoundError(
             f"there is no database at {path}",
             python="mode 'c' creates one",
             command=f"simdb create {path} makes one",
         )
     if mode == "x" and exists:
-        raise ExistsError(
+        raise errors.ExistsError(
             f"there is a database at {path} already",
             python="mode 'w' opens it",
             command=f"simdb insert {path} SOURCE adds to it",
@@ -585,7 +574,7 @@ def prepare(path: str, mode: str) -> None:
         _make(path)
     kind = file_system(path)
     if kind in NETWORK_TYPES:
-        raise OptionError(
+        raise errors.OptionError(
             f"{path} lies on a network file system ({kind}), where memory maps and locks are not"
             " safe; keep the database on a local disk"
         )
@@ -594,11 +583,11 @@ def prepare(path: str, mode: str) -> None:
 def check_name(path: str) -> None:
     """Raise an error for the name of a new database that surely means something else."""
     if path == ":memory:":
-        raise OptionError(
+        raise errors.OptionError(
             "a database is a directory on a local disk", python="one in memory is simdb.open(None)"
         )
     if URL.match(path):
-        raise OptionError(
+        raise errors.OptionError(
             f"{path} is no directory: a database is a directory on a local disk; copy it there,"
             " and open the copy"
         )
@@ -614,14 +603,14 @@ def is_database(path: str) -> bool:
     return any(os.path.lexists(os.path.join(path, name)) for name in (DATA_FILE, SHARDS_FILE))
 
 
-def closed(path: str) -> ClosedError:
+def closed(path: str) -> errors.ClosedError:
     """Return what to raise for a use of the database at `path`, which was closed."""
     if os.path.basename(os.path.dirname(path)).startswith(PREFIX):
-        return ClosedError(
+        return errors.ClosedError(
             "the temporary database is closed, and nothing of it is left; use it before it is"
             " closed, or give simdb.open a path"
         )
-    return ClosedError(f"{path} is closed; use it before it is closed, or open it again")
+    return errors.ClosedError(f"{path} is closed; use it before it is closed, or open it again")
 
 
 def file_system(path: str) -> str:
@@ -699,7 +688,7 @@ class TemporaryFolder:
             _remove_folders(place)
             self.path = make_locked(place, PREFIX, "", locks)
         except OSError as error:
-            raise ReadOnlyError(
+            raise errors.ReadOnlyError(
                 f"no temporary folder can be made: {error}; set TMPDIR to a folder that can be"
                 " written, or give simdb.open a path"
             ) from error
@@ -734,12 +723,12 @@ def _has_data_file(path: str, mode: str) -> bool:
     except (OSError, ValueError):
         return False  # making the directory then raises an error with the reason
     if not may_read:
-        raise ForbiddenError(
+        raise errors.ForbiddenError(
             f"{path} may not be read by this user; its owner can let others read the directory and"
             " its files"
         )
     if found is not None and not found.st_size:
-        raise FormatError(
+        raise errors.FormatError(
             f"{data_file} is empty, which a data file never is: its content was cut off.  Restore"
             " the database from a copy, or remove its directory to make a new one"
         )
@@ -751,15 +740,15 @@ def _make(path: str) -> None:
         os.makedirs(path, mode=0o700, exist_ok=True)
         strangers = sorted(set(os.listdir(path)) - OWN_FILES)
     except ValueError as error:
-        raise InputError(f"{path!r} is no path: {error}") from error
+        raise errors.InputError(f"{path!r} is no path: {error}") from error
     except OSError as error:
-        if error.errno in DISK_FULL:
-            raise FullError(f"no room for {path}: {error}") from error
+        if error.errno in errors.DISK_FULL:
+            raise errors.FullError(f"no room for {path}: {error}") from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise ReadOnlyError(f"{path} cannot be made: {error}") from error
-        raise InputError(f"{path} cannot be made: {error}") from error
+            raise errors.ReadOnlyError(f"{path} cannot be made: {error}") from error
+        raise errors.InputError(f"{path} cannot be made: {error}") from error
     if strangers:
-        raise FormatError(
+        raise errors.FormatError(
             f"{path} holds other files ({strangers[0]!r}); a database needs a directory of its own"
         )
 
@@ -782,7 +771,7 @@ def _remove_folder(path: str, process: int, locks: ExitStack) -> None:
 def _remove_folders(place: str) -> None:
     """Remove the folders of processes of this user that were killed: nobody holds their locks."""
     for folder in glob(os.path.join(escape(place), f"{PREFIX}*")):
-        with suppress(OSError, FormatError), ExitStack() as locks:
+        with suppress(OSError, errors.FormatError), ExitStack() as locks:
             state = lock_directory(folder, locks)
             if state.st_uid == os.getuid() and _is_unused(os.path.join(folder, DATABASE), state):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -835,13 +824,15 @@ def made_beside(
                 _remove_unfinished(temporary)
                 raise
             _remove_unfinished(temporary)
-    except FullError as error:
-        raise FullError(f"{target} was not made, and nothing of it stays: {error}") from error
-    except Error:
+    except errors.FullError as error:
+        raise errors.FullError(
+            f"{target} was not made, and nothing of it stays: {error}"
+        ) from error
+    except errors.Error:
         raise
     except OSError as error:
         if error.errno in IMPOSSIBLE:
-            raise InputError(f"{target} cannot be made: {error}") from error
+            raise errors.InputError(f"{target} cannot be made: {error}") from error
         translate(error, target)
     assert settle is not None
     return settle(result)
@@ -884,4 +875,4 @@ def _remove_unfinished(directory: str) -> None:
 
 def _refuse_existing(target: str, place: str) -> None:
     if os.path.lexists(place):
-        raise ExistsError(f"{target} exists already; give the path of a new directory")
+        raise errors.ExistsError(f"{target} exists already; give the path of a new directory")

@@ -28,10 +28,10 @@ from typing import NamedTuple
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrays import offsets_of
+from simdb.core.arrays import flags_at, offsets_of
 from simdb.core.dtypes import I64, U32, Array
 from simdb.core.errors import CorruptError, FormatError
-from simdb.core.threads import mapped
+from simdb.core.threads import run_all
 from simdb.storage import codec, file_map, layout
 from simdb.storage.delta import stored_offsets
 from simdb.storage.environment import Source
@@ -98,8 +98,7 @@ def merge_tables(tables: Sequence[Table], *, threads: int = 1) -> Table:
         inside = slice(starts[at], starts[at + 1])
         _merge_range(parts, merged.keys[inside], merged.ordinals[inside])
 
-    for _ in mapped(merge, range(bounds.shape[1] - 1), threads):
-        pass
+    run_all(merge, range(bounds.shape[1] - 1), threads)
     return merged
 
 
@@ -171,8 +170,7 @@ def taken(part: Segment, chosen: U32) -> Segment:
         return part
     offsets = part.columns[layout.OFFSET]
     lengths = offsets[1:].astype(np.int64) - offsets[:-1]
-    is_kept = np.zeros(len(part), np.bool_)
-    is_kept[chosen] = True
+    is_kept = flags_at(chosen, len(part))
     columns = {
         column: array[np.repeat(is_kept, lengths)] if column == layout.ID else array[chosen]
         for column, array in part.columns.items()
@@ -232,8 +230,7 @@ class SegmentMerge:
             return most
         copies = list(self._copies(parts))
         due = copies[self._copied : self._copied + max(most // COPIED_BYTES, 1)]
-        for _ in mapped(lambda pair: np.copyto(*pair), due, threads):
-            pass
+        run_all(lambda pair: np.copyto(*pair), due, threads)
         self._copied += len(due)
         self._is_complete = self._copied == len(copies)
         if self._is_complete and layout.OFFSET in parts[0].columns:
@@ -667,8 +664,7 @@ def _steps(
 
 def _others(run: RunInfo, kept: U32) -> Bitmap:
     """Return a bitmap with a bit for each ordinal, set for those of `run` that are not `kept`."""
-    is_out = np.zeros(-(-run.stop // 8) * 8, np.bool_)
-    is_out[run.start : run.stop] = True
+    is_out = flags_at(slice(run.start, run.stop), -(-run.stop // 8) * 8)
     is_out[kept] = False
     return np.packbits(is_out, bitorder="little")
 

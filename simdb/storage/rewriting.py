@@ -24,7 +24,7 @@ from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED
 from simdb.core.dtypes import U8, U32, U64
 from simdb.core.errors import CorruptError
-from simdb.core.threads import crew, in_rounds, mapped, parts_of
+from simdb.core.threads import crew, in_rounds, mapped, parts_of, run_all
 from simdb.storage import codec, layout
 from simdb.storage.delta import DeltaView, Keying, StoredBatch
 from simdb.storage.environment import Source
@@ -384,8 +384,7 @@ def keys_by_weights(vectors: U8, keying: Keying, threads: int) -> U64:
         every[:, part] = keying.polytopes.keys(vectors[part])
 
     parts = parts_of(len(vectors), threads, most=KEYED_DOCUMENTS, least=KEYED_LEAST)
-    for _ in mapped(fill, parts, threads):
-        pass
+    run_all(fill, parts, threads)
     return every
 
 

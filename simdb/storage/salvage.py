@@ -463,22 +463,18 @@ def salvaged(environment: Environment, source: Source, torn: Collection[bytes] =
 def sound_metadata(source: Source) -> Iterator[tuple[int, bytes]]:
     """Yield (ordinal, packed metadata) from all blocks that can be read."""
     for key, value in source.every(layout.METADATA):
-        try:
+        with suppress(CorruptError, FormatError):  # `salvage` has reported the block
             yield from _readable_block(key, value)
-        except (CorruptError, FormatError):
-            continue  # `salvage` has reported the block
 
 
 def sound_times(source: Source, count: int) -> U32:
     """Return the time of every ordinal below `count`, 0 where it cannot be read."""
     times = np.zeros(count, np.uint32)
     for key, value in source.every(layout.TIMES):
-        try:
+        with suppress(CorruptError, FormatError):  # `salvage` has reported the chunk
             part = decode_times(key, value)
             start = layout.key_number(key) * layout.TIME_ORDINALS
             times[start : start + layout.TIME_ORDINALS] = part[: max(count - start, 0)]
-        except (CorruptError, FormatError):
-            continue  # `salvage` has reported the chunk
     return times
 
 

@@ -28,7 +28,7 @@ from simdb.core import kernel
 from simdb.core.arrays import sorted_unique
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.dtypes import I64, U16, U32, U64, Array
-from simdb.core.threads import PARTS, mapped, parts_of
+from simdb.core.threads import PARTS, mapped, parts_of, run_all
 from simdb.storage import codec, layout
 from simdb.storage.delta import Keying
 from simdb.storage.manifest import SUM_BYTES, RunInfo
@@ -398,10 +398,8 @@ class Sorting:
         def sort(some: I64) -> None:
             kernel.sort_bins(keys, ordinals, some)
 
-        for _ in mapped(move, range(len(self._parts)), self._threads):
-            pass
-        for _ in mapped(sort, _shared(bounds, self._threads), self._threads):
-            pass
+        run_all(move, range(len(self._parts)), self._threads)
+        run_all(sort, _shared(bounds, self._threads), self._threads)
 
 
 def sorted_table(keys: U64, ordinals: U32, threads: int = 1) -> Table:

@@ -23,7 +23,7 @@ import numpy as np
 import xxhash
 
 from simdb.core import kernel
-from simdb.core.arrays import WEIGHTED, Ragged
+from simdb.core.arrays import WEIGHTED, Ragged, flags_at
 from simdb.core.arrow import array_of, load_arrow
 from simdb.core.checks import expecting
 from simdb.core.dtypes import U32
@@ -236,8 +236,7 @@ def _checked(
         )
     kernel.decode_ids(ids.offsets, ids.values)
     if grains is not None:
-        is_first = np.zeros(len(grains.values) + 1, np.bool_)
-        is_first[grains.offsets[:-1]] = True
+        is_first = flags_at(grains.offsets[:-1], len(grains.values) + 1)
         if (grains.values[1:] <= grains.values[:-1])[~is_first[1 : len(grains.values)]].any():
             raise CorruptError(f"{place} has passages of a document that do not ascend")
     batch = StoredBatch(

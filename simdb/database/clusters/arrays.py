@@ -24,7 +24,7 @@ from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.clusters import ArrayClusters, PairPositions
 from simdb.core.dtypes import U32, U64
 from simdb.core.errors import InputError
-from simdb.core.threads import mapped, parts_of
+from simdb.core.threads import mapped, parts_of, run_all
 from simdb.database.search.buckets import grouped
 from simdb.database.search.couples import Searched, sorted_tables, sweep_tables
 from simdb.plan import check_arrangement, choose_tables
@@ -48,8 +48,7 @@ def stream_pairs(
     def copy(part: slice) -> None:
         copied[part] = every.fingerprints[part]
 
-    for _ in mapped(copy, _parts(len(copied), threads), threads):
-        pass
+    run_all(copy, _parts(len(copied), threads), threads)
     return _stream(Searched(copied, every.ordinals), blocks, distance, threads)
 
 

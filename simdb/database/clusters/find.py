@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from simdb.core import keeping, kernel
-from simdb.core.arrays import object_array, sorted_unique
+from simdb.core.arrays import flags_at, object_array, sorted_unique
 from simdb.core.arrow import TextColumn
 from simdb.core.checks import one_of
 from simdb.core.clusters import Clusters
@@ -311,8 +311,7 @@ def _values(state: State, rule: keeping.KeepRule, keep: keeping.Keep) -> Sequenc
     """Return what a rule compares, by ordinal; None for deleted documents."""
     get = partial(_field, rule.field) if isinstance(keep, str) else keep
     values: list[Any] = [None] * state.next_ordinal
-    is_left = np.zeros(state.next_ordinal, np.bool_)
-    is_left[state.live()] = True
+    is_left = flags_at(state.live(), state.next_ordinal)
     for ordinal, packed in state.all_metadata():
         if is_left[ordinal]:
             is_left[ordinal] = False

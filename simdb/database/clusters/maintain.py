@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrays import ORDINALS_MAX
+from simdb.core.arrays import ORDINALS_MAX, flags_at
 from simdb.core.dtypes import I64, U32
 from simdb.core.errors import CorruptError, FullError
 from simdb.database.clusters.find import connected_labels
@@ -124,8 +124,7 @@ class Maintainer:
 
     def _unlink(self, following: U32, staying: U32, leaving: U32) -> None:
         """Take `leaving` out of the ring of `staying`, and close it."""
-        is_leaving = np.zeros(len(following), np.bool_)
-        is_leaving[leaving] = True
+        is_leaving = flags_at(leaving, len(following))
         ends = staying[is_leaving[following[staying]]]
         beyond = dict(zip(leaving.tolist(), following[leaving].tolist(), strict=True))
         nearest = []
@@ -158,8 +157,7 @@ class Maintainer:
         members, sizes = members[order], np.diff(offsets)
         previous = before[order[offsets[:-1]]]
         by_size = np.lexsort((-sizes, previous))
-        is_largest = np.zeros(len(sizes), np.bool_)
-        is_largest[by_size[np.diff(previous[by_size], prepend=0) != 0]] = True
+        is_largest = flags_at(by_size[np.diff(previous[by_size], prepend=0) != 0], len(sizes))
         numbers = np.where(is_largest, previous, np.uint32(0)).astype(np.uint32)
         is_cluster = sizes > 1
         is_new = is_cluster & ~is_largest

@@ -19,7 +19,7 @@ import numpy as np
 
 from simdb.core.arrays import ORDINALS_MAX, offsets_of
 from simdb.core.checks import a_map, a_text, a_whole, expecting
-from simdb.core.errors import CorruptError, Error, InputError, NotFoundError, no_descriptor
+from simdb.core.errors import CorruptError, InputError, NotFoundError, no_descriptor, undoing
 from simdb.core.options import VECTOR_LENGTH_MAX, Options
 from simdb.core.progress import Progress, Report, report_of
 from simdb.core.stored_options import (
@@ -70,7 +70,7 @@ from simdb.storage import (
     read_resources,
     table_names,
     transfer,
-    translate,
+    translated,
     write_whole,
 )
 
@@ -92,12 +92,8 @@ def dump(store: Store, target: Any, progress: Progress | None) -> int:
         return _dump_to(store, target, report)
     path = _path(target, "target")
     temporary = f"{path}.{secrets.token_hex(8)}{PARTIAL}"
-    try:
+    with translated(path):
         return write_whole(path, temporary, lambda file: _dump_to(store, file, report))
-    except Error:
-        raise
-    except OSError as error:
-        translate(error, path)
 
 
 def _path(given: Any, what: str) -> str:
@@ -109,15 +105,14 @@ def _path(given: Any, what: str) -> str:
         ) from error
 
 
-def _dump_to(store: Store, stream: BinaryIO, progress: Report | None) -> int:
+def _dump_to(store: Store, stream: BinaryIO, progress: Report) -> int:
     with store.state() as state:
         contents, count = store.contents(state.source), 0
         writer = _begun(store, state.source, contents, stream)
         for group in document_groups(store, state.source, contents):
             writer.put_documents(group)
             count += len(group.batch)
-            if progress is not None:
-                progress(count)
+            progress(count)
         writer.close()
         return count
 
@@ -236,26 +231,25 @@ def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -
         return _load_from(file, name, target, report)
 
 
-def _load_from(stream: BinaryIO, name: str, target: str, progress: Report | None) -> int:
+def _load_from(stream: BinaryIO, name: str, target: str, progress: Report) -> int:
     return made_beside(
         target, UNFINISHED, lambda place: _fill(place, transfer.read_dump(stream, name), progress)
     )
 
 
-def _fill(directory: str, parts: Iterator[transfer.DumpPart], progress: Report | None) -> int:
+def _fill(directory: str, parts: Iterator[transfer.DumpPart], progress: Report) -> int:
     """Make the database in `directory`; returns the number of documents."""
     prepare(directory, "x")
     head, parts = _read_head(parts, directory)
     lease = Lease.acquire(
         directory, is_read_only=False, durability="process", map_bytes=file_map.DEFAULT_MAP_BYTES
     )
-    try:
+    with undoing(lease.abandon):
         store = created(lease, head.options, head.resources)
         filling = _Filling(store, head.content)
         for part in parts:
             filling.add(part)
-            if progress is not None:
-                progress(filling.count)
+            progress(filling.count)
         filling.finish()
         compact(store)
         _check_loaded(store, filling.count, head.document_count)
@@ -263,9 +257,6 @@ def _fill(directory: str, parts: Iterator[transfer.DumpPart], progress: Report |
             put_calibration(store, head.calibration)
         if head.notes:
             commit(store, lambda writer: write_notes(writer, head.notes))
-    except BaseException:
-        lease.abandon()
-        raise
     lease.release()
     return filling.count
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from simdb.core.arrays import Sketches
-from simdb.core.errors import OptionError
+from simdb.core.errors import OptionError, undoing
 from simdb.core.progress import Progress, Report, report_of
 from simdb.core.stored_options import differences
 from simdb.core.threads import crew
@@ -34,15 +34,12 @@ def merge(
         _check_fits(store, other)
     report, count = report_of(progress), 0
     writing = WriteState(store)
-    try:
+    with undoing(writing.abort):
         with crew(), writing.alone("the transaction must be idle to merge"):
             writing.staging.threads = threads
             for other in others:
                 count += _take(writing, other, on_conflict, report)
         writing.commit()
-    except BaseException:
-        writing.abort()
-        raise
     return count
 
 
@@ -67,7 +64,7 @@ def _check_fits(store: Store, other: Store) -> None:
         )
 
 
-def _take(writing: WriteState, other: Store, rule: str, report: Report | None) -> int:
+def _take(writing: WriteState, other: Store, rule: str, report: Report) -> int:
     """Stage the documents of one database; returns how many."""
     count, done, before = 0, 0, writing.current(writing.staging.threads)
     with other.state() as state:
@@ -76,8 +73,7 @@ def _take(writing: WriteState, other: Store, rule: str, report: Report | None) -
         for group in document_groups(other, source, contents):
             count += _stage(writing, before, group, rule, contents.manifest.content)
             done += len(group.batch)
-            if report is not None:
-                report(done)
+            report(done)
     return count
 
 

@@ -73,7 +73,7 @@ from simdb.storage import (
     renumbering,
     rewriting,
     salvage,
-    translate,
+    translated,
 )
 
 SHOWN_LOSSES = 3
@@ -531,10 +531,7 @@ def _put(part: Sequence[Value], writer: Writer) -> None:
 def _put_in_place(store: Store, path: str, files: OpenFiles, *, has_new_idf: bool) -> None:
     """Replace the damaged data file, and the IDF table if it was damaged."""
     copy = os.path.join(path, COPY_FILE)
-    try:
-        with copied(store.environment, copy):
-            if has_new_idf and store.options.sketch.idf is not None:
-                idf_file.write_own_idf(path, store.options.sketch.idf)
-            files.put_in_place(copy)
-    except OSError as error:
-        translate(error, path)
+    with translated(path), copied(store.environment, copy):
+        if has_new_idf and store.options.sketch.idf is not None:
+            idf_file.write_own_idf(path, store.options.sketch.idf)
+        files.put_in_place(copy)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrays import Sketches, is_first, ranges, sorted_unique
+from simdb.core.arrays import Sketches, flags_at, is_first, ranges, sorted_unique
 from simdb.core.bits import ALL_BITS
 from simdb.core.dtypes import I64, U8, U32, Bools
 from simdb.core.threads import mapped, parts_of
@@ -240,8 +240,7 @@ def grouped(labels: U32, places: U32 | None = None, *, threads: int = 1) -> tupl
     """
     joined = not_labels(labels, threads)
     of_joined = labels[joined]
-    is_named = np.zeros(len(labels), np.bool_)
-    is_named[of_joined] = True
+    is_named = flags_at(of_joined, len(labels))
     named = np.flatnonzero(is_named).astype(np.uint32)
     members, of_members = np.concatenate([named, joined]), np.concatenate([named, of_joined])
     ranks = members if places is None else places[members]

@@ -251,13 +251,13 @@ def sorted_tables(
 ) -> Callable[[int], Table]:
     """Return a function that makes the table of a given number, over the table made before."""
     if list(masks) == [0]:  # a table without leading bits is not sorted
-        return lambda number: Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
+        return lambda number: Table(every.fingerprints, every.ordinals)
     keys, ordinals = np.empty_like(every.fingerprints), np.empty_like(every.ordinals)
     sorting = Sorting(every.fingerprints, every.ordinals, masks, threads)
 
     def table(number: int) -> Table:
         sorting.write(number, keys, ordinals)
-        return Table(keys, ordinals, np.empty(0, np.uint32))
+        return Table(keys, ordinals)
 
     return table
 
@@ -269,16 +269,10 @@ def whole_table(state: State, number: int) -> Table:
     if len(delta.searchable) or not runs:
         keys = np.empty(len(delta.searchable), np.uint64)
         state.keying.write_keys(delta.searchable, keys, number)
-        ordinals = delta.ordinals.copy()
-        kernel.sort(keys, ordinals)
-        runs.append(Table(keys, ordinals, np.empty(0, np.uint32)))
+        runs.append(sorted_table(keys, delta.ordinals))
     merged = merges.merge_tables(runs, threads=state.threads)
     state.check_known(merged.ordinals)
-    if state.dead is None:
-        return merged
-    keys, ordinals = np.empty_like(merged.keys), np.empty_like(merged.ordinals)
-    count = kernel.keep(merged.keys, merged.ordinals, state.dead, keys, ordinals)
-    return Table(keys[:count], ordinals[:count], merged.directory)
+    return merged if state.dead is None else merges.without(merged, state.dead)
 
 
 def as_pairs(state: State, couples: Couples, *, is_exact: bool = False) -> PairArrays:

@@ -25,7 +25,7 @@ from simdb.core.dtypes import I64, U32
 from simdb.core.errors import OptionError
 from simdb.core.matches import Matches
 from simdb.core.options import Options
-from simdb.core.progress import Progress, Report, report_of
+from simdb.core.progress import Progress, Report, ignored, report_of
 from simdb.core.reports import Plan
 from simdb.database.search import lookup
 from simdb.database.search.filters import kept
@@ -187,13 +187,13 @@ def match_batch(
 
 
 def of_slices(
-    state: State, slices: Iterable[Sketches], batch: QueryBatch, progress: Report | None = None
+    state: State, slices: Iterable[Sketches], batch: QueryBatch, progress: Report = ignored
 ) -> Rows:
     """Return the matches of queries in slices; they do not depend on how the queries are sliced."""
     found: list[Rows] = []
     done, checked = 0, map(state.checked, slices)
     for sketches, criterion in _with_criteria(state.store.options, checked, batch.question):
-        report = None if progress is None else partial(_report, progress, done)
+        report = partial(_report, progress, done)
         found.append(match_stored(state, sketches, criterion, batch, report))
         done += len(sketches)
     return joined(found)
@@ -204,7 +204,7 @@ def match_stored(
     sketches: Sketches,
     criterion: Criterion,
     batch: QueryBatch,
-    progress: Report | None = None,
+    progress: Report = ignored,
 ) -> Rows:
     """Return the matches of every sketch, best first; see `lookup.search`.
 
@@ -217,8 +217,7 @@ def match_stored(
     memory_bytes = batch.memory_bytes or _memory_needed(state, plan, len(sketches))
     if memory_bytes is None:
         rows = lookup.search(state, sketches, criterion, limit=limit, first=first, plan=plan)
-        if progress is not None:
-            progress(len(sketches))
+        progress(len(sketches))
         return rows
     chunks = chunks_of(state, plan, memory_bytes // 2)
     give_back(state)
@@ -233,10 +232,9 @@ def match_stored(
         parts.append((pending, rows))
         if first == 1:
             pending = pending[np.diff(rows.offsets) == 0]
-        if progress is not None and number < len(chunks):
+        if number < len(chunks):
             progress(len(sketches) * number // len(chunks))
-    if progress is not None:
-        progress(len(sketches))
+    progress(len(sketches))
     found = merged(len(sketches), parts, by_similarity=criterion.similarity is not None)
     return found if limit is None else found.limited(limit)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from simdb.core.arrays import EMPTY, WEIGHTED, Id, IdT, Sketches
+from simdb.core.arrays import EMPTY, WEIGHTED, Id, IdT, Sketches, flags_at
 from simdb.core.checks import is_whole, shown
 from simdb.core.dtypes import F32, I64
 from simdb.core.errors import InputError, OptionError
@@ -222,8 +222,7 @@ def _of_alike(state: State, sketches: Sketches, wanted: Wanted, *, by_similarity
     if count < BATCH_LEAST or not steps.steps:
         found, _ = _in_steps(state, sketches, steps.steps, wanted.k, by_similarity=by_similarity)
         return found
-    is_pilot = np.zeros(count, np.bool_)
-    is_pilot[np.arange(PILOTS) * count // PILOTS] = True
+    is_pilot = flags_at(np.arange(PILOTS) * count // PILOTS, count)
     pilots, others = np.flatnonzero(is_pilot), np.flatnonzero(~is_pilot)
     first, ended = _in_steps(
         state, sketches.taken(pilots), steps.steps, wanted.k, by_similarity=by_similarity

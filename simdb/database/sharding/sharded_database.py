@@ -18,7 +18,7 @@ from simdb.core import previews
 from simdb.core.arrays import ORDINALS_MAX, Id, IdT
 from simdb.core.choices import MissingName, ShardByName
 from simdb.core.dtypes import U32
-from simdb.core.errors import FullError, OptionError, ReadOnlyError
+from simdb.core.errors import FullError, OptionError, ReadOnlyError, undoing
 from simdb.core.keeping import Keep, needs_metadata
 from simdb.core.options import Options
 from simdb.core.reports import Advice, Finding, ShardedStatistics
@@ -251,7 +251,7 @@ def _gathered(searcher: ShardSearcher, where: Where | None, *, has_metadata: boo
     """
     sizes = [size for _, size in searcher.each(lambda state: state.source.data_bytes)]
     database, failures = _made(searcher, sum(sizes)), searcher.shards.failures
-    try:
+    with undoing(database.close):
         left_out = len(failures)
 
         def copied(state: State) -> None:
@@ -261,9 +261,6 @@ def _gathered(searcher: ShardSearcher, where: Where | None, *, has_metadata: boo
         for _ in searcher.each(copied):
             pass
         searcher.shards.check_some()
-    except BaseException:
-        database.close()
-        raise
     if len(failures) == left_out:
         return database
     # A shard that is left out from now on may have been copied in part.
@@ -279,11 +276,8 @@ def _gathered_some(searcher: ShardSearcher, ids: list[Id]) -> Database:
         found = _documents(state, known_ordinals(state, some), has_metadata=False)
         _store(database, found, searcher.threads)
 
-    try:
+    with undoing(database.close):
         parts_by_ids(searcher, list(dict.fromkeys(ids)), copied)
-    except BaseException:
-        database.close()
-        raise
     return database
 
 

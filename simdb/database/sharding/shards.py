@@ -14,28 +14,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from simdb.core import kernel
+from simdb.core import errors, kernel
 from simdb.core.arrays import Id, Sketches
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import one_of
 from simdb.core.choices import BY_ID, MissingName
 from simdb.core.dtypes import I64, U8, U16, Bools
-from simdb.core.errors import (
-    BusyError,
-    ClosedError,
-    CorruptError,
-    Error,
-    ForkedError,
-    FormatError,
-    FullError,
-    InputError,
-    NotFoundError,
-    OptionError,
-    ReadOnlyError,
-    ReplacedError,
-)
 from simdb.core.reports import Probing
-from simdb.core.threads import mapped, parts_of
+from simdb.core.threads import mapped, parts_of, run_all
 from simdb.database.search.method import levels_of
 from simdb.database.sharding.shard import Division, OpenShard, content_of, naming, options_digest
 from simdb.database.state.documents import are_stored
@@ -47,8 +33,14 @@ from simdb.storage import DATA_FILE, SHARDS_FILE, Shard, check_directory, closed
 ERROR, SKIP = "error", "skip"
 MISSING = (ERROR, SKIP)
 # What is wrong with a shard, and not with a question.
-LASTING = (CorruptError, FormatError, ReplacedError)
-PASSING = (BusyError, ClosedError, ForkedError, FullError, ReadOnlyError)
+LASTING = (errors.CorruptError, errors.FormatError, errors.ReplacedError)
+PASSING = (
+    errors.BusyError,
+    errors.ClosedError,
+    errors.ForkedError,
+    errors.FullError,
+    errors.ReadOnlyError,
+)
 FAILING = (*LASTING, *PASSING)
 PLANS_KEPT = 64
 # Queries and shards that are compared at a time.
@@ -71,18 +63,17 @@ class Shards:
         self.missing = missing
         self.allow = allow
         self.is_closed = False
-        self.failures: dict[int, Error] = {}
+        self.failures: dict[int, errors.Error] = {}
         self._open: dict[int, OpenShard] = {}
         # A set is written once, so what plans say can be kept.
         self._flips: dict[Criterion, Flips] = {}
         self.entries, self._digest, self.division = _listed(path)
         try:
-            for _ in mapped(self._try_to_open, range(self.count), threads):
-                pass
+            run_all(self._try_to_open, range(self.count), threads)
             self._open = dict(sorted(self._open.items()))
             self.check_some()
         except BaseException:
-            with suppress(Error):
+            with suppress(errors.Error):
                 self.close()
             raise
 
@@ -100,7 +91,7 @@ class Shards:
     def close(self) -> None:
         """Close all shards; a second call does nothing."""
         for number, shard in list(self._open.items()):
-            with naming(shards_file.shard_name(number), self.path, (Error,)):
+            with naming(shards_file.shard_name(number), self.path, (errors.Error,)):
                 shard.database.close()
         self.is_closed = True
 
@@ -186,7 +177,7 @@ class Shards:
         entry = self.entries[number]
         try:
             found, _ = self.ask(number, partial(content_of, number=number, division=self.division))
-        except InputError as error:
+        except errors.InputError as error:
             return str(error)
         if found == entry:
             return ""
@@ -215,19 +206,19 @@ class Shards:
         entry = self.entries[number]
         try:
             shard = _opened(self.path, entry.name, self.allow)
-        except (*LASTING, NotFoundError) as error:
+        except (*LASTING, errors.NotFoundError) as error:
             self._leave_out(number, error)
             return
         try:
             _compare(shard, self.path, entry, self._digest)
             _check_place(shard, self.path, number, self.division)
-        except (*LASTING, OptionError) as error:
+        except (*LASTING, errors.OptionError) as error:
             shard.database.close()
             self._leave_out(number, error)
             return
         self._open[number] = shard
 
-    def _leave_out(self, number: int, error: Error) -> None:
+    def _leave_out(self, number: int, error: errors.Error) -> None:
         """Ask a shard no more, with missing="skip"; otherwise raise the error."""
         if self.missing != SKIP:
             raise error
@@ -331,11 +322,15 @@ class ShardSearcher:
 def _listed(path: str) -> tuple[tuple[Shard, ...], str, Division]:
     """Return the shards that a directory must have, the digest of their options, the division."""
     if not check_directory(path):
-        raise NotFoundError(f"there is no sharded database at {path}; write_sharded makes one")
+        raise errors.NotFoundError(
+            f"there is no sharded database at {path}; write_sharded makes one"
+        )
     if not shards_file.has_shards_file(path):
         if os.path.lexists(os.path.join(path, DATA_FILE)):
-            raise FormatError(f"{path} is one database and not sharded; open it with simdb.open")
-        raise NotFoundError(
+            raise errors.FormatError(
+                f"{path} is one database and not sharded; open it with simdb.open"
+            )
+        raise errors.NotFoundError(
             f"there is no {SHARDS_FILE} in {path}, so its shards are not complete;"
             " finish_sharded checks them and writes it"
         )
@@ -343,7 +338,7 @@ def _listed(path: str) -> tuple[tuple[Shard, ...], str, Division]:
     directories = shards_file.strange_directories(path, len(content.shards))
     unknown = [name for name in directories if not shards_file.LEFT_OVER.fullmatch(name)]
     if unknown:
-        raise FormatError(
+        raise errors.FormatError(
             f"{path} has a directory {unknown[0]!r} that is none of its {len(content.shards)}"
             " shards; move it away, or write the whole set again"
         )
@@ -354,8 +349,8 @@ def _opened(path: str, name: str, allow: Collection[str]) -> OpenShard:
     try:
         with naming(name, path, FAILING):
             return OpenShard(os.path.join(path, name), allow)
-    except NotFoundError as error:
-        raise NotFoundError(
+    except errors.NotFoundError as error:
+        raise errors.NotFoundError(
             f"{name} of {path} is missing; restore it from a copy",
             python="or open the others with missing='skip'",
         ) from error
@@ -366,12 +361,12 @@ def _compare(shard: OpenShard, path: str, entry: Shard, digest: str) -> None:
     with naming(entry.name, path, LASTING):
         found, count = options_digest(shard.store), len(shard.database)
     if found != digest:
-        raise OptionError(
+        raise errors.OptionError(
             f"{entry.name} of {path} has other options than the set was made with; put the right"
             " one in its place, or write the whole set again"
         )
     if count != entry.document_count:
-        raise CorruptError(
+        raise errors.CorruptError(
             f"{entry.name} of {path} has {count} documents, and the set was finished with"
             f" {entry.document_count}; restore it from a copy, or take it as it is with"
             " finish_sharded"
@@ -387,7 +382,7 @@ def _check_place(shard: OpenShard, path: str, number: int, division: Division) -
         numbers = division.numbers(hashes, shard.database.bits_many(first)[1])
     if (numbers != number).any():
         other = shards_file.shard_name(int(numbers[0]))
-        raise CorruptError(
+        raise errors.CorruptError(
             f"{name} of {path} has documents of {other}; put each shard back into its own place,"
             " or restore it from a copy"
         )

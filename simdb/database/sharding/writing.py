@@ -24,6 +24,7 @@ from simdb.core.errors import (
     InputError,
     NotFoundError,
     OptionError,
+    undoing,
 )
 from simdb.core.options import Options
 from simdb.core.progress import Progress, report_of
@@ -269,8 +270,7 @@ class Filling:
                     f" many documents, got {got}; all can be one batch: [(ids, documents)]"
                 )
             self._add(*batch)
-            if report is not None:
-                report(self._done)
+            report(self._done)
         self._commit()
 
     def finish(self) -> dict[int, Shard]:
@@ -398,9 +398,6 @@ def _check_names(directory: str, shards: int) -> None:
 def _opened(directory: str, mode: ModeName, options: Options | None) -> Iterator[Store]:
     """Open a database; its data are on the disk when the `with` block ends without an error."""
     store = open_store(directory, mode, options, Access("process", None, None, ()))
-    try:
+    with undoing(store.lease.abandon):
         yield store
-    except BaseException:
-        store.lease.abandon()
-        raise
     store.close()

@@ -25,6 +25,7 @@ from simdb.core.arrays import (
     Sketches,
     aligned,
     check_many,
+    flags_at,
     joined_ragged,
     offsets_of,
     sorted_unique,
@@ -212,8 +213,7 @@ def collected(
         start, done = done, done + len(part)
         if done > count:
             break
-        if report is not None:
-            report(done)
+        report(done)
         if len(part) == count:
             return part
         if not start:
@@ -337,8 +337,7 @@ def moved(
 def chosen_batch(batch: StoredBatch, chosen: npt.NDArray[np.integer]) -> StoredBatch:
     """Return only the documents at the ascending positions `chosen`."""
     lengths = np.diff(batch.offsets)
-    is_chosen = np.zeros(len(batch), np.bool_)
-    is_chosen[chosen] = True
+    is_chosen = flags_at(chosen, len(batch))
     return StoredBatch(
         batch.fingerprints[chosen],
         batch.states[chosen],
@@ -475,8 +474,7 @@ def readable(
     for part in sketched(how, documents):
         parts.append(part)
         done += len(part)
-        if report is not None:
-            report(done)
+        report(done)
         if done > len(ids):
             break
     check_count(done + len(skipped), len(ids))

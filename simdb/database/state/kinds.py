@@ -26,7 +26,7 @@ from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED, Fingerprint, Sketches
 from simdb.core.dtypes import F32, I64, U8, U32, U64, Bools
 from simdb.core.options import USUAL_HEADER_OFFSET, Options
-from simdb.core.threads import mapped
+from simdb.core.threads import mapped, run_all
 from simdb.core.vector_form import corrected, corrected_one, unpack
 from simdb.database import state
 from simdb.database.state.crowds import HeaderCrowds
@@ -244,8 +244,7 @@ def with_fingerprints(fingerprints: U64, table: Table, threads: int) -> Table:
         # A damaged table may have ordinals beyond all documents.
         np.take(fingerprints, table.ordinals[some], out=keys[some], mode="clip")
 
-    for _ in mapped(fill, range(0, len(keys), REPLACED_KEYS), threads):
-        pass
+    run_all(fill, range(0, len(keys), REPLACED_KEYS), threads)
     return table._replace(keys=keys)
 
 
@@ -325,8 +324,7 @@ def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: i
         for own, part in zip(keys, made, strict=True):
             own[some] = part
 
-    for _ in mapped(fill, range(0, len(ordinals), KEYED_DOCUMENTS), threads):
-        pass
+    run_all(fill, range(0, len(ordinals), KEYED_DOCUMENTS), threads)
 
     def sort(at: int, few: int) -> Table:
         own, keys[at] = keys[at], keys[at][:0].copy()  # let go when they are sorted

@@ -30,6 +30,7 @@ from simdb.core.errors import (
     ForkedError,
     FormatError,
     OptionError,
+    undoing,
 )
 from simdb.core.options import TABLES_MAX, USUAL_POLYTOPES, Options, Simhash
 from simdb.core.stored_options import Resources, check_same
@@ -506,11 +507,8 @@ def open_temporary(mode: str, options: Options | None, access: Access) -> Store:
             " not possible; give a path"
         )
     folder = TemporaryFolder()
-    try:
+    with undoing(folder.remove):
         store = open_store(folder.database, "x", options, access._replace(durability="none"))
-    except BaseException:
-        folder.remove()
-        raise
     store.folder = folder
     return store
 
@@ -592,15 +590,12 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
             raise FormatError(f"{environment.path} is an empty LMDB directory, no simdb database")
         wanted = settled(options or Options())
         resources = _make_resources(wanted)
-        try:
+        with undoing(environment.handles.forget):
             # Another process may have created it in the meantime.
             if environment.write(
                 lambda writer: contents.create(environment, writer, wanted, resources)
             ):
                 return contents.attach(environment)
-        except BaseException:
-            environment.handles.forget()
-            raise
     if mode == "x":
         raise ExistsError(
             f"{environment.path} is already a database",

@@ -350,8 +350,7 @@ def add_new(
             matches = gathered(stop - start, [(fresh, matches), (others, own.rows)])
         staging.see(matches.ordinals)
         found.append(matches)
-        if report is not None:
-            report(stop)
+        report(stop)
     counts = None if referee is None else referee.counts
     return lookup.as_matches(current(), joined(found), verification=counts)
 

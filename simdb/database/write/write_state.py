@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.errors import ClosedError, Error, InputError
+from simdb.core.errors import ClosedError, Error, InputError, undoing
 from simdb.core.threads import crew
 from simdb.database.state.incoming import rehashed, repeated
 from simdb.database.state.state import State
@@ -244,7 +244,7 @@ def store_batch(
     InputError naming an id that is stored already, or that is in the batch twice.
     """
     writing = WriteState(store)
-    try:
+    with undoing(writing.abort):
         with writing.alone("the transaction must be idle to insert"):
             writing.staging.threads = threads
             batch = rehashed(batch, writing.staging.id_key)
@@ -256,9 +256,6 @@ def store_batch(
                 _refuse(batch, int(taken[0]))
             writing.staging.insert(batch, metadata)
         writing.commit()
-    except BaseException:
-        writing.abort()
-        raise
 
 
 def _refuse(batch: StoredBatch, at: int) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from simdb import database
 from simdb.core import kernel
-from simdb.core.arrays import Sketches
+from simdb.core.arrays import Sketches, flags_at
 from simdb.core.arrow import TextColumn
 from simdb.core.checks import share
 from simdb.core.choices import ErrorsName
@@ -29,7 +29,7 @@ from simdb.core.matches import Verification
 from simdb.core.options import Bits, Minhash, Options
 from simdb.core.progress import Report
 from simdb.core.text_sketch import TextSketch
-from simdb.core.threads import mapped
+from simdb.core.threads import mapped, run_all
 from simdb.core.vector_form import corrected, unpack_minima
 from simdb.database import Places, Remembered, TextsByOrdinal, estimate_deviation, settled
 from simdb.jobs.deduplication.minima import (
@@ -165,8 +165,7 @@ class ByEstimates:
 
     def similarities(self, left: U32, right: U32) -> F32:
         """Return the estimates of pairs; see `Measure`."""
-        is_asked = np.zeros(len(self._is_known), np.bool_)
-        is_asked[left] = is_asked[right] = True
+        is_asked = flags_at(np.concatenate([left, right]), len(self._is_known))
         self._make(np.flatnonzero(is_asked & ~self._is_known))
         found = np.empty(len(left), np.float32)
 
@@ -174,8 +173,7 @@ class ByEstimates:
             part = slice(start, start + COMPARED_PAIRS)
             found[part] = self._compared(left[part], right[part])
 
-        for _ in mapped(compare, range(0, len(left), COMPARED_PAIRS), self._threads):
-            pass
+        run_all(compare, range(0, len(left), COMPARED_PAIRS), self._threads)
         return found
 
     def distances(self, left: I64, right: I64) -> I64 | None:
@@ -413,8 +411,7 @@ class Comparing:
             agreeing = kernel.agreements(self._minima[one[part]], self._minima[other[part]])
             may[part] = agreeing >= self._least_agreeing
 
-        for _ in mapped(compare, range(0, len(one), PART_PAIRS), self._threads):
-            pass
+        run_all(compare, range(0, len(one), PART_PAIRS), self._threads)
         return may
 
     def _positions(self, places: U32) -> U32:
@@ -527,8 +524,7 @@ def _least_agreeing(similarity: float, lost: float) -> int:
 def _split(groups: Clusters[int]) -> tuple[I64, I64]:
     """Return the representative of each other member of a group, and that member."""
     members = groups.ids.astype(np.int64)
-    is_leader = np.zeros(len(members), np.bool_)
-    is_leader[groups.offsets[:-1]] = True
+    is_leader = flags_at(groups.offsets[:-1], len(members))
     return np.repeat(members[is_leader], groups.sizes - 1), members[~is_leader]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from simdb import plan
 from simdb.core import kernel
-from simdb.core.arrays import Sketches, is_first, places_in
+from simdb.core.arrays import Sketches, flags_at, is_first, places_in
 from simdb.core.arrow import TextColumn
 from simdb.core.bits import fmix64
 from simdb.core.choices import ErrorsName
@@ -318,8 +318,7 @@ class SortedKeys:
         kernel.sort(ordered, order)
         is_new = is_first(ordered)
         is_new &= ~self.holds(ordered)
-        found = np.zeros(len(keys), np.bool_)
-        found[order[is_new]] = True
+        found = flags_at(order[is_new], len(keys))
         self.append(ordered[is_new])
         return found
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.core import keeping, kernel
-from simdb.core.arrays import offsets_of, places_in, sums_of
+from simdb.core.arrays import flags_at, offsets_of, places_in, sums_of
 from simdb.core.checks import one_of, whole
 from simdb.core.dtypes import I64, U8, U64, Bools
 from simdb.core.errors import InputError, OptionError
@@ -190,8 +190,7 @@ class Sieve:
         texts = RowTexts(self._texts)
         options = Options(sketch=self._sketch)  # type: ignore[arg-type]
         found = find_alike(texts, np.arange(len(texts)), options, question)
-        is_removed = np.zeros(len(texts), np.bool_)
-        is_removed[found.removed] = True
+        is_removed = flags_at(found.removed, len(texts))
         done = 0
         for states in self._states:
             firsts = np.flatnonzero(states == FIRST)

@@ -23,7 +23,7 @@ from typing import TypeVar
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrays import is_first, ranges
+from simdb.core.arrays import flags_at, is_first, ranges
 from simdb.core.dtypes import F32, I64, U32, U64, Array, Bools
 from simdb.database import buckets as connecting
 from simdb.jobs.deduplication.minima import BandBuckets, SortedKeys
@@ -229,8 +229,7 @@ class _Rounds:
         gone = self._settle(*self._matching(_once(inside)))
         self._is_decided[window] = True
         # Those that stay, with all later documents in their buckets.
-        is_leader = np.zeros(len(self._is_decided), np.bool_)
-        is_leader[window] = True
+        is_leader = flags_at(window, len(self._is_decided))
         is_leader[gone] = False
         self._claim_matching([
             _across(part, is_leader[part.members], part.members >= end) for part in self._parts

@@ -26,7 +26,7 @@ from simdb.database.search.methods.exhaustive import links_among as compare_all
 from simdb.database.search.rows import MANY, Rows
 from simdb.database.state.state import State
 from simdb.plan import Criterion
-from simdb.storage import Table, layout
+from simdb.storage import layout, sorted_table
 
 
 def search(
@@ -128,9 +128,7 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
     keys = state.keying.searchable(state.column(layout.FINGERPRINT, ordinals), vectors)
     found = [np.empty(0, np.uint64)]
     for band in range(state.keying.table_count):
-        column, order = keys[:, band].copy(), np.arange(len(ordinals), dtype=np.uint32)
-        kernel.sort(column, order)
-        table = Table(column, order, np.empty(0, np.uint32))
+        table = sorted_table(keys[:, band].copy(), np.arange(len(ordinals), dtype=np.uint32))
         for couples in sweep_table(table, [ALL_BITS], 0):
             found.append(couples.left.astype(np.uint64) << np.uint64(32) | couples.right)
     every = sorted_unique(np.concatenate(found))

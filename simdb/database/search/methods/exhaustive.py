@@ -128,7 +128,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] |
     if plan.distance == FINGERPRINT_BITS:
         return None
     every = _searched(state, criterion, plan)
-    table = Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
+    table = Table(every.fingerprints, every.ordinals)
     swept = sweep_table(table, [0], plan.distance, threads=state.threads, judging=every.judging)
     return in_rounds(partial(measured, state, criterion), swept, state.threads)
 
@@ -148,7 +148,7 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
     The similarities are known if the criterion has one.
     """
     bits = state.column(layout.FINGERPRINT, ordinals)
-    table = Table(bits, np.arange(len(ordinals), dtype=np.uint32), np.empty(0, np.uint32))
+    table = Table(bits, np.arange(len(ordinals), dtype=np.uint32))
     judging = _judged_among(state, ordinals, plan)
     for couples in sweep_table(table, [0], plan.distance, judging=judging):
         if criterion.similarity is None:
@@ -197,7 +197,7 @@ def _without_crowds(
     is_other = np.isin(left.ordinals, crowds.put_off(left.ordinals), assume_unique=True)
     # Other documents come first: each is compared with all documents after it.
     ordered = left.chosen(np.argsort(~is_other, kind="stable"))
-    table = Table(ordered.fingerprints, ordered.ordinals, np.empty(0, np.uint32))
+    table = Table(ordered.fingerprints, ordered.ordinals)
     rows = int(np.count_nonzero(is_other))
     swept = sweep_table(
         table, [0], plan.distance, threads=state.threads, rows=rows, judging=ordered.judging
