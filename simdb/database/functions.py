@@ -19,7 +19,7 @@ from simdb.core.documents import Signature, Signatures, check_comparable, estima
 from simdb.core.dtypes import F32, F64
 from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import PairArrays
-from simdb.core.options import USUAL_DISTANCE, Bits, Minhash, Options, Simhash
+from simdb.core.options import Bits, Minhash, Options, Simhash
 from simdb.core.progress import Progress
 from simdb.core.text_sketch import IdfTable, TextSketch
 from simdb.core.threads import thread_count
@@ -285,9 +285,7 @@ def find_all(
     if hash_bits(given) is not None:
         found = _stored(given, count).find_all(distance=distance, threads=count)
         return ArrayPairs(map(_positions, found.chunks()))
-    least = USUAL_DISTANCE if distance is None else distance
-    stream = arrays.stream_pairs(given, blocks=blocks, distance=least, threads=count)
-    return ArrayPairs(stream)
+    return ArrayPairs(arrays.stream_pairs(given, blocks, distance, threads=count))
 
 
 def find_clusters(
@@ -305,8 +303,7 @@ def find_clusters(
         with _stored(given, count) as database:
             found = database.find_clusters(distance=distance, threads=count)
             return ArrayClusters(found.offsets, found.ids.astype(np.int64))
-    least = USUAL_DISTANCE if distance is None else distance
-    return arrays.find_clusters(given, blocks=blocks, distance=least, threads=count)
+    return arrays.find_clusters(given, blocks, distance, threads=count)
 
 
 def _many(given: Any, bits: int | None) -> Any:

@@ -24,9 +24,10 @@ from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.clusters import ArrayClusters, PairPositions
 from simdb.core.dtypes import U32, U64
 from simdb.core.errors import InputError
+from simdb.core.options import USUAL_DISTANCE
 from simdb.core.threads import mapped, parts_of, run_all
 from simdb.database.search.buckets import grouped
-from simdb.database.search.couples import Searched, sorted_tables, sweep_tables
+from simdb.database.search.couples import Couples, Searched, sorted_tables, sweep_tables
 from simdb.plan import check_arrangement, choose_tables
 
 COUNT_MAX = 2**32 - 1  # positions are uint32 in the tables
@@ -37,11 +38,10 @@ OF_HASHES = "; of hashes give their bits, as in simdb.find_all(hashes, bits=256)
 
 
 def stream_pairs(
-    fingerprints: Any, *, blocks: int, distance: int, threads: int
+    fingerprints: Any, blocks: int, distance: int | None, *, threads: int
 ) -> Iterator[PairPositions]:
     """Yield every pair within `distance` once, in chunks; arguments are checked at the call."""
-    check_arrangement(blocks, distance)
-    every = read_fingerprints(fingerprints)
+    every, distance = _checked(fingerprints, blocks, distance)
     # The caller's own array may change before the pairs are read, so it is copied.
     copied = np.empty_like(every.fingerprints)
 
@@ -49,20 +49,27 @@ def stream_pairs(
         copied[part] = every.fingerprints[part]
 
     run_all(copy, _parts(len(copied), threads), threads)
-    return _stream(Searched(copied, every.ordinals), blocks, distance, threads)
+    found = _couples(Searched(copied, every.ordinals), blocks, distance, threads)
+    return map(_positions, found)
 
 
-def find_clusters(fingerprints: Any, *, blocks: int, distance: int, threads: int) -> ArrayClusters:
+def find_clusters(
+    fingerprints: Any, blocks: int, distance: int | None, *, threads: int
+) -> ArrayClusters:
     """Return every set of two or more fingerprints that pairs within `distance` connect."""
-    check_arrangement(blocks, distance)
-    every = read_fingerprints(fingerprints)
+    every, distance = _checked(fingerprints, blocks, distance)
     labels = _labels(every, blocks, distance, threads)
     offsets, members = grouped(labels, threads=threads)
     return ArrayClusters(offsets, members.astype(np.int64))
 
 
-def read_fingerprints(fingerprints: Any) -> Searched:
-    """Return fingerprints with features and their positions; InputError for an invalid array."""
+def _checked(fingerprints: Any, blocks: int, distance: int | None) -> tuple[Searched, int]:
+    """Return fingerprints with features and their positions, and the distance, 3 if not given.
+
+    OptionError for impossible blocks, and InputError for an invalid array.
+    """
+    distance = USUAL_DISTANCE if distance is None else distance
+    check_arrangement(blocks, distance)
     bits = as_bits(fingerprints)
     if len(bits) > COUNT_MAX:
         raise InputError(
@@ -71,8 +78,8 @@ def read_fingerprints(fingerprints: Any) -> Searched:
     positions = np.arange(len(bits), dtype=np.uint32)
     if isinstance(fingerprints, Fingerprints) and fingerprints.weights is not None:
         has_features = fingerprints.weights.any(axis=1)
-        return Searched(bits[has_features], positions[has_features])
-    return Searched(bits, positions)
+        return Searched(bits[has_features], positions[has_features]), distance
+    return Searched(bits, positions), distance
 
 
 def as_bits(fingerprints: Any) -> U64:
@@ -119,12 +126,16 @@ def _one(value: Any, position: int) -> int:
     return int(bits)
 
 
-def _stream(every: Searched, blocks: int, distance: int, threads: int) -> Iterator[PairPositions]:
+def _couples(every: Searched, blocks: int, distance: int, threads: int) -> Iterator[Couples]:
+    """Yield the pairs, from the tables that find them soonest; they are made one after another."""
     masks, flips = choose_tables(every.fingerprints, blocks=blocks, distance=distance)
     tables = sorted_tables(every, masks, threads)
-    for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
-        left, right = couples.left.astype(np.int64), couples.right.astype(np.int64)
-        yield PairPositions(left, right, couples.distances)
+    yield from sweep_tables(tables, masks, distance, flips, threads=threads)
+
+
+def _positions(couples: Couples) -> PairPositions:
+    left, right = couples.left.astype(np.int64), couples.right.astype(np.int64)
+    return PairPositions(left, right, couples.distances)
 
 
 def _labels(every: Searched, blocks: int, distance: int, threads: int) -> U32:
@@ -132,9 +143,7 @@ def _labels(every: Searched, blocks: int, distance: int, threads: int) -> U32:
     count = int(every.ordinals[-1]) + 1 if len(every.ordinals) else 0
     forest = kernel.Forest(count)
     firsts = _link_equal(every, forest, threads)
-    masks, flips = choose_tables(firsts.fingerprints, blocks=blocks, distance=distance)
-    tables = sorted_tables(firsts, masks, threads)
-    for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
+    for couples in _couples(firsts, blocks, distance, threads):
         forest.join(couples.left, couples.right)
     return forest.labels()
 
