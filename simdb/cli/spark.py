@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import click
 
 from simdb.cli.options.declare import Positive, command_of, described
-from simdb.cli.options.sketch_options import SketchOptions, make_text_sketch
+from simdb.cli.options.sketch_options import SketchOptions, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, quantity
 from simdb.core.choices import SKIP, NullName, OnErrorName, PolicyName, VerifyName
@@ -55,6 +55,7 @@ class RowOptions:
     keep: str = "first"
     on_null: NullName = "keep"
     on_error: OnErrorName = SKIP
+    bits: int | None = None
     id_field: str = "id"
     text_field: str = "text"
     max_share: float | None = None
@@ -70,8 +71,7 @@ def dedup(
     chosen: SketchOptions,
 ) -> None:
     """Write the rows of a table without near-duplicates, and what was removed and why, by Spark."""
-    sketch = chosen.given()
-    settings, made = cluster.settings, make_text_sketch(sketch)
+    settings, made = cluster.settings, make_sketch(chosen.given(rows.bits))
     parse(rows.keep, "--keep")
     _check_apart({"IN": source, "OUT": target, "--removed": removed})
     with Progress("searching") as progress:

@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.core import keeping
-from simdb.core.arrays import Fingerprints
 from simdb.core.checks import shown
 from simdb.core.choices import DROP, KEEP, NullName, OnErrorName, PolicyName, VerifyName
-from simdb.core.documents import Signatures
+from simdb.core.dtypes import F32
 from simdb.core.errors import OptionError
-from simdb.core.options import Minhash, Options, Simhash
-from simdb.core.vector_form import signs_of, unpack_minima
+from simdb.core.options import AnySketch, Bits, Simhash
 from simdb.database import CONNECTED, ESTIMATE, check_policy, similarities
 from simdb.spark import frames, packing, pairing, sketching
 from simdb.spark.distributed import exact_similarities, stars
@@ -34,7 +32,7 @@ DESCENDING = (keeping.LAST, *keeping.GREATEST)
 def drop_duplicates(
     df: Any,
     *,
-    sketch: Simhash | Minhash | None = None,
+    sketch: AnySketch | None = None,
     id: str = "id",
     text: str = "text",
     keep: str = "first",
@@ -53,13 +51,13 @@ def drop_duplicates(
 ) -> Any:
     """Return the rows of `df` without near-duplicates, all their columns, as a DataFrame.
 
-    Its attribute `removed` is a DataFrame of what was removed: id, kept, similarity.  So the result
-    stands wherever that of `df.dropDuplicates()` does; a DataFrame made of it has no `removed`.
+    Its attribute `removed` is a DataFrame: id, kept, and similarity, or of hashes distance.  So the
+    result stands wherever that of `df.dropDuplicates()` does; what is made of it has no `removed`.
 
     The criterion, `policy` and `keep` are those of `clusters`, with columns of `df` for
     "max:COLUMN" and "min:COLUMN"; without similarity= and distance=, the default of a database is
-    used.  By policy="star", every row that is removed matches the row that stays.  Texts decide by
-    their exact similarity; sketches do about a distance alone, or with verify="estimate".
+    used.  By policy="star", what is removed matches the row that stays.  Texts decide by their
+    exact similarity; sketches do about a distance alone, or with verify="estimate".
     `on_null`, `on_error`: see `fingerprints`; "drop" removes rows without a text.
 
     `max_share`: the largest share of the texts that may be removed; otherwise OptionError names the
@@ -73,11 +71,11 @@ def drop_duplicates(
     _check_share(max_share)
     sketch = Simhash() if sketch is None else sketch
     if similarity is None and distance is None:
-        similarity = _default_similarity(sketch, verify)
+        similarity, distance = _default_bounds(sketch, verify)
     settings = Settings(
         similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
     )
-    df, skipped = sketching.readable(df, id, text, on_error)
+    df, skipped = sketching.readable(df, id, text, on_error, sketch)
     texts = pairing.deciding(pairing.texts_of(df, df, id, text), verify, settings)
     preference = preference_of(keep, df, text=text)
     given = sketching.selected(preference.with_value(df), id, text, preference.columns)
@@ -351,69 +349,55 @@ def _star(batches: Iterable[Any]) -> Iterator[Any]:
     yield frames.batch_of({"first_key": found, "owner_key": owners})
 
 
-def _default_similarity(sketch: Simhash | Minhash, verify: str | None) -> float:
-    if verify == ESTIMATE:
-        return Options(sketch=sketch).similarity
-    return pairing.default_least(sketch)
+def _default_bounds(sketch: AnySketch, verify: str | None) -> tuple[float | None, int | None]:
+    if isinstance(sketch, Bits):
+        return None, sketch.usual_distance
+    is_estimate = verify == ESTIMATE
+    return sketch.usual_similarity if is_estimate else pairing.default_least(sketch), None
 
 
-def _compared(found: Any, sketches: Any, sketch: Simhash | Minhash, texts: Any) -> Any:
-    """Return the members of clusters that are not kept, and how similar they are to who is."""
+def _compared(found: Any, sketches: Any, sketch: AnySketch, texts: Any) -> Any:
+    """Return the members of clusters that are not kept, and how near they are to who is."""
     functions = frames.functions()
     others = found.where(functions.col("id") != functions.col("representative"))
     kind = frames.id_type(sketches, "id")
-    schema = f"id {kind}, kept {kind}, similarity float"
+    measure = "distance int" if isinstance(sketch, Bits) else "similarity float"
+    schema = f"id {kind}, kept {kind}, {measure}"
     sides = ("id", "representative")
-    if texts is not None:
-        content = texts.withColumnRenamed("text", "content")
-        task: Any = partial(_compare_texts, sketch)
-    else:
-        content = sketches.select(
-            "id", functions.col(sketching.columns_of(sketch)[-1]).alias("content")
-        )
-        task = partial(_compare_sketches, sketch)
+    content = texts
+    if texts is None:
+        content = sketches.select("id", functions.col(sketching.main_column(sketch)).alias("text"))
     for side in sides:
-        named = content.withColumnsRenamed({"id": side, "content": f"{side}_content"})
+        named = content.withColumnsRenamed({"id": side, "text": f"{side}_content"})
         others = others.join(named, side)
     ordered = others.select(*sides, *(f"{side}_content" for side in sides))
-    return ordered.mapInArrow(task, schema)
+    return ordered.mapInArrow(partial(_compare, sketch, texts is not None), schema)
 
 
-def _compare_sketches(sketch: Simhash | Minhash, batches: Iterable[Any]) -> Iterator[Any]:
+def _compare(sketch: AnySketch, has_texts: bool, batches: Iterable[Any]) -> Iterator[Any]:
+    measure = _measure_texts if has_texts else _measure_sketches
     for batch in batches:
-        rows = (frames.rows_of(batch.column(at), sketch.vector_bytes) for at in (2, 3))
-        if not sketch.vector_bytes:
-            found = np.full(len(batch), np.nan, np.float32)
-        elif isinstance(sketch, Minhash):
-            is_empty = np.zeros(len(batch), np.bool_)
-            left, right = (
-                Signatures(unpack_minima(each, sketch.stored_bits), sketch, is_empty)
-                for each in rows
-            )
-            found = similarities(left, right)
-        else:
-            found = similarities(
-                *(Fingerprints.from_vectors(signs_of(each), each) for each in rows)
-            )
-        yield _with_similarity(batch, found)
+        found = measure(sketch, batch.column(2), batch.column(3))
+        name = "distance" if isinstance(sketch, Bits) else "similarity"
+        values = frames.pyarrow().array(found, from_pandas=True)
+        yield frames.batch_of({"id": batch.column(0), "kept": batch.column(1), name: values})
 
 
-def _compare_texts(sketch: Simhash | Minhash, batches: Iterable[Any]) -> Iterator[Any]:
-    arrow = frames.pyarrow()
-    for batch in batches:
-        texts = arrow.chunked_array([batch.column(2), batch.column(3)])
-        left = np.arange(len(batch))
-        yield _with_similarity(batch, exact_similarities(texts, left, left + len(batch), sketch))
+def _measure_texts(sketch: Any, left: Any, right: Any) -> F32:
+    at = np.arange(len(left))
+    texts = frames.pyarrow().chunked_array([left, right])
+    return exact_similarities(texts, at, at + len(at), sketch)
 
 
-def _with_similarity(batch: Any, found: Any) -> Any:
-    return frames.batch_of(
-        {
-            "id": batch.column(0),
-            "kept": batch.column(1),
-            "similarity": frames.pyarrow().array(found, from_pandas=True),
-        }
-    )
+def _measure_sketches(sketch: AnySketch, *columns: Any) -> Any:
+    """Return similarities, of hashes distances; NaN if sketches have no weights."""
+    if isinstance(sketch, Bits):
+        left, right = (frames.rows_of(each, sketch.bits // 8) for each in columns)
+        return np.bitwise_count(left ^ right).sum(axis=1, dtype=np.int32)
+    if not sketch.vector_bytes:
+        return np.full(len(columns[0]), np.nan, np.float32)
+    is_empty = np.zeros(len(columns[0]), np.bool_)
+    return similarities(*(sketching.documents_of(each, sketch, is_empty) for each in columns))
 
 
 def _without(rows: Any, id: str, removed: Any, driver_links: int) -> Any:

@@ -28,6 +28,8 @@ from simdb.spark.distributed.plan import ByBands
 SCHEMA = "place int, task int, chunk int, keys binary, content binary"
 # So many documents are packed at a time; more make larger rows, and take more memory.
 PACKED_DOCUMENTS = 1 << 18
+# So many bytes of copies of rows are packed at a time, about.
+PACKED_BYTES = 1 << 28
 KEY_BYTES = 8
 # Numbers of 16 bits are put in order by their digits, ten times as fast.
 RADIX_MAX = 1 << 16
@@ -49,8 +51,10 @@ class Blob(NamedTuple):
     rows: U8
 
 
-def gathered(batches: Iterable[Any], width: int) -> Iterator[tuple[I64, U8]]:
-    """Yield the keys and the rows of `width` bytes of batches (key, row), many at a time.
+def gathered(
+    batches: Iterable[Any], width: int, most: int = PACKED_DOCUMENTS
+) -> Iterator[tuple[I64, U8]]:
+    """Yield the keys and the rows of `width` bytes of batches (key, row), about `most` at a time.
 
     Batches can also be packed; their rows have a width of their own, and are yielded as they are.
     """
@@ -65,7 +69,7 @@ def gathered(batches: Iterable[Any], width: int) -> Iterator[tuple[I64, U8]]:
         none = np.empty((len(batch), 0), np.uint8)
         rows.append(frames.rows_of(batch.column(1), width) if width else none)
         count += len(batch)
-        if count >= PACKED_DOCUMENTS:
+        if count >= most:
             yield _joined(keys, rows, width)
             keys, rows, count = [], [], 0
     if count:
@@ -246,7 +250,7 @@ def _pack_hashes(plan: PairsPlan, partitions: int, batches: Iterable[Any]) -> It
     """Send a hash of each band of each document to the task of the hash."""
     assert isinstance(plan.exchange, ByBands)
     for keys, rows in gathered(batches, plan.row_bytes):
-        hashes = plan.exchange.band_keys(rows)
+        hashes = plan.exchange.keys(rows)
         tables = hashes.shape[1]
         bands = np.tile(np.arange(tables), len(keys))
         mixed = fmix64(hashes.ravel() + bands.astype(np.uint64))

@@ -27,7 +27,7 @@ from simdb.core.checks import one_of, shown, whole
 from simdb.core.choices import VerifyName
 from simdb.core.dtypes import I64, U8
 from simdb.core.errors import InputError, OptionError
-from simdb.core.options import Minhash, Options, Simhash
+from simdb.core.options import AnySketch, Options
 from simdb.database import ESTIMATE, EXACT
 from simdb.plan import FINGERPRINT_BYTES
 from simdb.sketch import exact_threshold
@@ -41,7 +41,6 @@ from simdb.spark.distributed import (
     exact_similarities,
     plan_pairs,
 )
-from simdb.spark.distributed.plan import BY_BANDS
 from simdb.spark.frames import HeldFrames, stored
 from simdb.spark.sketching import Keyed
 
@@ -56,6 +55,8 @@ LINKS = "left_key bigint, right_key bigint"
 # A task joins so many forests of others to one.
 FORESTS = 32
 ROUNDS_MAX = 60
+# Under the name that users look for beside `pairs`.
+plan = plan_pairs
 
 
 def pairs(
@@ -107,23 +108,6 @@ def pairs(
         return stored(result, checkpoint, "pairs") if held.is_used else result
 
 
-def plan(
-    documents: float,
-    options: Options | Simhash | Minhash | None = None,
-    *,
-    similarity: float | None = None,
-    distance: int | None = None,
-    recall: float | None = None,
-    verify: VerifyName = ESTIMATE,
-    tasks: int = 64,
-) -> PairsPlan:
-    """Return the plan of a job of so many documents; see `simdb.spark.distributed.plan_pairs`."""
-    return plan_pairs(
-        documents, options, similarity=similarity, distance=distance, recall=recall, verify=verify,
-        tasks=tasks,
-    )  # fmt: skip
-
-
 def _in_order(named: Any) -> Any:
     """Return pairs with the lower id on the left, and null where no similarity is known."""
     functions = frames.functions()
@@ -169,7 +153,7 @@ class SearchJob(NamedTuple):
 
     keyed: Keyed
     settings: Settings
-    sketch: Simhash | Minhash
+    sketch: AnySketch
     plan: PairsPlan
     partitions: int
     texts: Any
@@ -302,7 +286,9 @@ def _count_parts(plan: PairsPlan, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _pack_parts(plan: PairsPlan, tasks: Tasks, batches: Iterable[Any]) -> Iterator[Any]:
-    for keys, given in packing.gathered(batches, plan.row_bytes):
+    most = int(packing.PACKED_BYTES / (plan.copies * plan.row_bytes))
+    most = min(max(most, 1), packing.PACKED_DOCUMENTS)
+    for keys, given in packing.gathered(batches, plan.row_bytes, most):
         rows, split = packing.split_rows(plan, given)
         numbers, chunks, positions = [], [], []
         for part in np.flatnonzero(np.diff(split.offsets)).tolist():
@@ -337,11 +323,8 @@ def links_of_rows(rows: Any, job: SearchJob) -> Any:
 
 def rows_of(job: SearchJob) -> Any:
     """Return (key, row) of the documents that have features."""
-    name = "vector"
-    if job.plan.method == BY_BANDS:
-        name = "signature"
-    elif job.plan.row_bytes == FINGERPRINT_BYTES:
-        name = "fp"
+    names = list(sketching.columns_of(job.sketch))
+    name = names[0 if job.plan.row_bytes == FINGERPRINT_BYTES else -1]
     column = frames.functions().col
     full = job.keyed.sketches.where(~column("is_empty"))
     return frames.in_order(full.select("key", column(name).alias("row")), "key")
@@ -411,7 +394,7 @@ def _spread(candidates: Any, roots: Any, job: SearchJob) -> Any:
     return frames.in_order(every, "root", "left_key", "right_key")
 
 
-def default_least(sketch: Simhash | Minhash) -> float:
+def default_least(sketch: AnySketch) -> float:
     """Return the least exact similarity of a match, if none is asked for."""
     return exact_threshold(sketch, Options(sketch=sketch).similarity)
 
@@ -422,7 +405,7 @@ def _least_of(job: SearchJob) -> float:
     return default_least(job.sketch) if asked is None else asked
 
 
-def _verify(sketch: Simhash | Minhash, least: float, batches: Iterable[Any]) -> Iterator[Any]:
+def _verify(sketch: AnySketch, least: float, batches: Iterable[Any]) -> Iterator[Any]:
     """Decide the candidates of whole components: a task."""
     arrow = frames.pyarrow()
     held: list[Any] = []
@@ -439,7 +422,7 @@ def _verify(sketch: Simhash | Minhash, least: float, batches: Iterable[Any]) -> 
         yield _verified(arrow.Table.from_batches(held), sketch, least)
 
 
-def _verified(table: Any, sketch: Simhash | Minhash, least: float) -> Any:
+def _verified(table: Any, sketch: Any, least: float) -> Any:
     """Return the pairs of some components that match."""
     given = table.column("text")
     texts, pairs = table.filter(given.is_valid()), table.filter(given.is_null())

@@ -13,18 +13,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.core.arrays import EMPTY
-from simdb.core.checks import one_of
-from simdb.core.choices import DROP, ERROR, ON_NULL, RAISE, SKIP, NullName, OnErrorName
+from simdb.core.arrays import EMPTY, Fingerprints
+from simdb.core.checks import instance, one_of, shown
+from simdb.core.choices import DROP, ERROR, KEEP, ON_NULL, RAISE, SKIP, NullName, OnErrorName
+from simdb.core.documents import Signatures
+from simdb.core.dtypes import Bools
 from simdb.core.errors import ExistsError, InputError, OptionError
 from simdb.core.options import AnySketch, Bits, Minhash, Simhash
 from simdb.core.stored_options import Resources
+from simdb.core.vector_form import signs_of, unpack_minima
 from simdb.sketch import AnySketcher, sketcher_of
 from simdb.spark import frames, packing
 from simdb.spark.distributed import chunks_of
 
 # The options of a sketch stand in the metadata of its column, also in Parquet files.
 METADATA = "simdb.sketch"
+KINDS = {each.__name__: each for each in (Simhash, Minhash, Bits)}
 TEXT = "simdb_text"
 # A hash of 64 bits gives two of 10^9 strings one key in one case of 40; then another one is used.
 SALTS = 8
@@ -32,7 +36,7 @@ SALTS = 8
 
 def fingerprints(
     df: Any,
-    sketch: Simhash | None = None,
+    sketch: Simhash | Bits | None = None,
     *,
     id: str = "id",
     text: str = "text",
@@ -42,17 +46,19 @@ def fingerprints(
 ) -> Any:
     """Return the fingerprints of texts: id, fp BIGINT, vector BINARY, is_empty BOOLEAN.
 
-    `fp` has the 64 bits, and `vector` the rounded weights, as a database stores them.  `on_null`:
-    rows without a text are kept by "keep", as one that is empty and matches nothing, left out by
-    "drop", and refused by "error".  `on_error`: rows without an id, or with a text that is no valid
-    UTF-8, are refused by "raise" and left out by "skip"; then the attribute `skipped` of the result
-    is a DataFrame of them: id, reason.  `columns`: other columns of `df` that the result has, too,
-    such as one that `clusters` chooses by.
+    `fp` has the 64 bits, and `vector` the rounded weights, as a database stores them.  With a
+    `simdb.Bits`, the column `text` has hashes, BINARY or hexadecimal text; then `fp` is the hash,
+    BINARY, and there is no `vector`.  `on_null`: rows without a text are kept by "keep", as one
+    that is empty and matches nothing, left out by "drop", and refused by "error"; no hash is empty,
+    so null is refused by "keep", too.  `on_error`: rows without an id, or with a text that is no
+    valid UTF-8, or no hash, are refused by "raise" and left out by "skip"; then the attribute
+    `skipped` of the result is a DataFrame of them: id, reason.  `columns`: other columns of `df`
+    that the result has, too, such as one that `clusters` chooses by.
     """
     sketch = Simhash() if sketch is None else sketch
-    if not isinstance(sketch, Simhash):
-        raise OptionError(f"fingerprints needs a simdb.Simhash, got {type(sketch).__name__}")
-    rows, skipped = readable(df, id, text, on_error)
+    if not isinstance(sketch, Simhash | Bits):
+        raise OptionError(f"fingerprints needs a simdb.Simhash or simdb.Bits, got {shown(sketch)}")
+    rows, skipped = readable(df, id, text, on_error, sketch)
     return with_skipped(sketched(selected(rows, id, text, columns), sketch, on_null), skipped)
 
 
@@ -71,23 +77,28 @@ def signatures(
     The arguments are those of `fingerprints`.
     """
     sketch = Minhash() if sketch is None else sketch
-    if not isinstance(sketch, Minhash):
-        raise OptionError(f"signatures needs a simdb.Minhash, got {type(sketch).__name__}")
-    rows, skipped = readable(df, id, text, on_error)
+    instance("sketch", sketch, Minhash, "simdb.Minhash()")
+    rows, skipped = readable(df, id, text, on_error, sketch)
     return with_skipped(sketched(selected(rows, id, text, columns), sketch, on_null), skipped)
 
 
-def readable(df: Any, id: str, text: str, on_error: str) -> tuple[Any, Any]:
+def readable(df: Any, id: str, text: str, on_error: str, sketch: AnySketch) -> tuple[Any, Any]:
     """Return the rows that can be read, and the others: id, reason; None if there may be none."""
     one_of("on_error", on_error, (RAISE, SKIP))
+    functions, found = frames.functions(), frames.column_type(df, text)
+    own, content, fault = functions.col(id), functions.col(text), "not valid UTF-8"
+    is_valid = functions.is_valid_utf8(content.cast("string"))
+    if isinstance(sketch, Bits):
+        if found not in ("binary", "string"):
+            raise InputError(f"hashes must be binary or hexadecimal text, and {text!r} is {found}")
+        fault = f"no hash of {sketch.bits} bits"
+        digits = functions.hex(content) if found == "binary" else content
+        is_valid = digits.rlike(rf"\A(0[xX])?[0-9A-Fa-f]{{{sketch.bits // 4}}}\z")
     if on_error == RAISE:
         return df, None
-    functions, kind = frames.functions(), frames.id_type(df, id)
-    frames.column_type(df, text)
-    own, content = functions.col(id), functions.col(text)
-    has_id = own.isNotNull()
-    is_read = has_id & (content.isNull() | functions.is_valid_utf8(content.cast("string")))
-    reason = functions.when(has_id, "not valid UTF-8").otherwise("no id")
+    kind, has_id = frames.id_type(df, id), own.isNotNull()
+    is_read = has_id & (content.isNull() | is_valid)
+    reason = functions.when(has_id, fault).otherwise("no id")
     others = df.where(~is_read).select(own.cast(kind).alias("id"), reason.alias("reason"))
     return df.where(is_read), others
 
@@ -99,21 +110,40 @@ def with_skipped(result: Any, skipped: Any) -> Any:
     return result
 
 
-def sketch_of(sketches: Any) -> Simhash | Minhash:
+def sketch_of(sketches: Any) -> AnySketch:
     """Return the options that sketches were made with; InputError if their column says nothing."""
     for field in sketches.schema.fields:
         if METADATA in (field.metadata or {}):
             kind, settings = json.loads(field.metadata[METADATA])
-            return Minhash(**settings) if kind == "Minhash" else Simhash(**settings)
+            return KINDS[kind](**settings)
     raise InputError(
         "these are no sketches of simdb.spark.fingerprints or signatures: no column has their"
         " options in its metadata; make the sketches with these functions, and keep their columns"
     )
 
 
-def columns_of(sketch: Simhash | Minhash) -> tuple[str, ...]:
-    """Return the columns of sketches; the last one has the options in its metadata."""
-    return ("signature",) if isinstance(sketch, Minhash) else ("fp", "vector")
+def columns_of(sketch: AnySketch) -> dict[str, str]:
+    """Return the columns of sketches and their types; the last one's metadata has the options."""
+    if isinstance(sketch, Bits):
+        return {"fp": "binary"}
+    is_minhash = isinstance(sketch, Minhash)
+    return {"signature": "binary"} if is_minhash else {"fp": "bigint", "vector": "binary"}
+
+
+def main_column(sketch: AnySketch) -> str:
+    """Return the column with all that sketches have: the last one."""
+    return list(columns_of(sketch))[-1]
+
+
+def documents_of(column: Any, sketch: AnySketch, is_empty: Bools) -> Fingerprints | Signatures:
+    """Return sketches with the bytes that their main column has."""
+    width = sketch.bits // 8 if isinstance(sketch, Bits) else sketch.vector_bytes
+    rows = frames.rows_of(column, width)
+    if isinstance(sketch, Minhash):
+        return Signatures(unpack_minima(rows, sketch.stored_bits), sketch, is_empty)
+    if isinstance(sketch, Bits):
+        return Fingerprints(rows)
+    return Fingerprints.from_vectors(signs_of(rows), rows)
 
 
 class Keyed(NamedTuple):
@@ -178,11 +208,8 @@ def selected(df: Any, id: str, text: str, columns: Sequence[str]) -> Any:
 def sketched(given: Any, sketch: AnySketch, on_null: str) -> Any:
     """Return the sketches of id, text and other columns; one has the options as metadata."""
     one_of("on_null", on_null, ON_NULL)
-    if isinstance(sketch, Bits):
-        raise OptionError(
-            "the tasks of Spark sketch texts, and these are hashes; collect them and use"
-            " simdb.deduplicate or simdb.write_sharded with simdb.Bits"
-        )
+    if isinstance(sketch, Bits) and on_null == KEEP:
+        on_null = ERROR
     if sketch.idf is not None or sketch.tokeniser:
         raise OptionError(
             "an IDF table or a tokeniser of your own does not travel to the tasks of Spark; use a"
@@ -190,24 +217,22 @@ def sketched(given: Any, sketch: AnySketch, on_null: str) -> Any:
         )
     others = {name: frames.column_type(given, name) for name in given.columns[2:]}
     kept = columns_of(sketch)
-    made = {name: "bigint" if name == "fp" else "binary" for name in kept}
-    types = {"id": frames.id_type(given, "id"), **made, "is_empty": "boolean", **others}
+    types = {"id": frames.id_type(given, "id"), **kept, "is_empty": "boolean", **others}
     schema = ", ".join(f"`{name}` {type}" for name, type in types.items())
     sketches = given.mapInArrow(partial(_sketch_batches, sketch, on_null), schema)
-    settings = {name: value for name, value in asdict(sketch).items() if name != "idf"}
+    names = Bits.OWN if isinstance(sketch, Bits) else set(asdict(sketch)) - {"idf"}
+    settings = {name: value for name, value in asdict(sketch).items() if name in names}
     note = json.dumps([type(sketch).__name__, settings])
-    return sketches.withMetadata(kept[-1], {METADATA: note})
+    return sketches.withMetadata(main_column(sketch), {METADATA: note})
 
 
-def _sketch_batches(
-    sketch: Simhash | Minhash, on_null: str, batches: Iterable[Any]
-) -> Iterator[Any]:
+def _sketch_batches(sketch: AnySketch, on_null: str, batches: Iterable[Any]) -> Iterator[Any]:
     """Sketch batches of ids and texts: a task."""
     sketcher = sketcher_of(sketch, Resources(), ())
     for batch in batches:
         some = _without_nulls(batch, on_null)
         if len(some):
-            yield _sketch_batch(sketcher, some, columns_of(sketch))
+            yield _sketch_batch(sketcher, some, sketch)
 
 
 def _without_nulls(batch: Any, on_null: str) -> Any:
@@ -223,8 +248,8 @@ def _without_nulls(batch: Any, on_null: str) -> Any:
     if on_null == ERROR:
         at = texts.is_null().to_numpy(zero_copy_only=False).argmax()
         raise InputError(
-            f"the document {ids[int(at)].as_py()!r} has no text; give on_null='keep' to keep such"
-            " rows, or on_null='drop' to leave them out"
+            f"the document {ids[int(at)].as_py()!r} has no text or hash; give on_null='drop' to"
+            " leave such rows out, or, of texts, on_null='keep' to keep them"
         )
     if on_null == DROP:
         return batch.filter(texts.is_valid())
@@ -232,11 +257,13 @@ def _without_nulls(batch: Any, on_null: str) -> Any:
     return batch.set_column(1, batch.schema.field(1), texts.fill_null(empty))
 
 
-def _sketch_batch(sketcher: AnySketcher, batch: Any, names: Sequence[str]) -> Any:
+def _sketch_batch(sketcher: AnySketcher, batch: Any, sketch: AnySketch) -> Any:
     sketches = sketcher.sketch(batch.column(1))
-    columns = {"id": batch.column(0)}
-    for name in names:
-        columns[name] = sketches.bits.view(np.int64) if name == "fp" else sketches.vectors
+    bits, rows, columns = sketches.bits, sketches.vectors, {"id": batch.column(0)}
+    if isinstance(sketch, Bits) and not sketch.vector_bytes:
+        rows = bits.astype(">u8").view(np.uint8).reshape(len(bits), -1)
+    for name, kind in columns_of(sketch).items():
+        columns[name] = bits.view(np.int64) if kind == "bigint" else rows
     columns["is_empty"] = sketches.states == EMPTY
     others = {name: batch.column(name) for name in batch.schema.names[2:]}
     return frames.batch_of({**columns, **others})

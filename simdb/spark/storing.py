@@ -18,8 +18,7 @@ from simdb.core.checks import instance
 from simdb.core.choices import OnErrorName
 from simdb.core.documents import Signatures
 from simdb.core.errors import InputError, OptionError
-from simdb.core.options import AnySketch, Minhash, Options, SearchLike
-from simdb.core.vector_form import unpack_minima
+from simdb.core.options import AnySketch, Options, SearchLike, Simhash
 from simdb.database import (
     Database,
     Division,
@@ -67,7 +66,7 @@ def write_database(
             f"options= has the sketch {options.sketch}, and the sketches were made with {sketch};"
             " give the same"
         )
-    if not sketch.vector_bytes:
+    if isinstance(sketch, Simhash) and not sketch.vector_bytes:
         raise OptionError(
             "a database is written of sketches with vectors; make them with store_volatility=True"
         )
@@ -121,13 +120,8 @@ def _write(path: str, shards: int, options: Options, batches: Iterable[Any]) -> 
 
 def _sketches(batch: Any, sketch: AnySketch) -> Fingerprints | Signatures:
     """Return sketches with the bytes that they had."""
-    if isinstance(sketch, Minhash):
-        rows = frames.rows_of(batch.column("signature"), sketch.vector_bytes)
-        is_empty = np.asarray(batch.column("is_empty").to_numpy(zero_copy_only=False), np.bool_)
-        return Signatures(unpack_minima(rows, sketch.stored_bits), sketch, is_empty)
-    bits = frames.numbers_of(batch.column("fp")).view(np.uint64)
-    vectors = frames.rows_of(batch.column("vector"), sketch.vector_bytes)
-    return Fingerprints.from_vectors(bits, vectors)
+    is_empty = np.asarray(batch.column("is_empty").to_numpy(zero_copy_only=False), np.bool_)
+    return sketching.documents_of(batch.column(sketching.main_column(sketch)), sketch, is_empty)
 
 
 def query(
@@ -144,7 +138,7 @@ def query(
     where: Where | None = None,
     on_error: OnErrorName = "raise",
 ) -> Any:
-    """Return what a database has for each text: id, match, distance INT, similarity FLOAT.
+    """Return what a database has for each text or hash: id, match, distance INT, similarity FLOAT.
 
     `path`: a database, or a sharded one as `write_database` makes; every process must be able to
     read it.  The criterion is that of `Database.query_many`; `limit`: the matches of each text, the
@@ -172,10 +166,10 @@ def query(
         asked["where"] = where
     with _opened(place) as held:
         held.query_many([], **asked)
-        own = next(iter(held), 0)
+        own, sketch = next(iter(held), 0), held.options.sketch
     if type(own) not in ID_TYPES:
         raise InputError(f"ids of {place} are {type(own).__name__}, which Spark cannot hold")
-    df, skipped = sketching.readable(df, id, text, on_error)
+    df, skipped = sketching.readable(df, id, text, on_error, sketch)
     given = df.select(functions.col(id).cast(kind).alias("id"), functions.col(text).alias("text"))
     schema = f"id {kind}, match {ID_TYPES[type(own)]}, distance int, similarity float"
     found = given.mapInArrow(partial(_look_up, place, asked), schema)

@@ -34,6 +34,17 @@ def near_bits(seed, count):
     return chosen
 
 
+def near_hashes(seed, count, width):
+    """Make hashes uint8[count, width] of which many are near others, and some equal."""
+    generator = np.random.default_rng(seed)
+    chosen = generator.integers(0, 256, (count // 4, width), np.uint8)
+    chosen = chosen[generator.integers(0, len(chosen), count)]
+    shares = generator.uniform(0, 12 / (8 * width), (count, 1))
+    flips = generator.random((count, 8 * width)) < shares
+    flips[generator.random(count) < 0.3] = False
+    return chosen ^ np.packbits(flips, axis=1)
+
+
 def pairs_within(bits, distance):
     """Compare every two fingerprints: {(left, right): distance}."""
     return {
@@ -77,6 +88,66 @@ def test_parts_find_all_pairs_within_a_distance(distance, tasks, chunk):
 
     assert {pair: apart for pair, (apart, _) in found.items()} == pairs_within(bits, distance)
     assert all(similarity != similarity for _, similarity in found.values())
+
+
+def hash_pairs(hashes, distance):
+    """Compare every two hashes uint8[n, width]: {(left, right): distance}."""
+    return pairs_within([int.from_bytes(row.tobytes(), "big") for row in hashes], distance)
+
+
+@over(
+    ("bits", "distance", "order", "chunk_hashes", "chunk"),
+    [
+        (256, 31, False, 500_000, None),
+        (32, 3, True, 500_000, 15),
+        (96, 0, False, 1, None),
+        (512, 4, True, 1, 9),
+        (256, 11, True, 1, None),
+        (32, 9, False, 1, 12),
+    ],
+)
+def test_parts_find_all_pairs_of_hashes(monkeypatch, bits, distance, order, chunk_hashes, chunk):
+    monkeypatch.setattr(plan_module, "CHUNK_HASHES", chunk_hashes)
+    hashes = near_hashes(3, 40, bits // 8)
+    sketch = simdb.fit_bits(hashes, simdb.Bits(bits)) if order else simdb.Bits(bits)
+    plan = plan_pairs(40, sketch, distance=distance, tasks=3)
+
+    found = found_by_parts(plan, plan.rows(hashes), chunk)
+
+    expected = hash_pairs(hashes, distance)
+    assert {pair: apart for pair, (apart, _) in found.items()} == expected
+    assert len(expected) > distance
+    assert plan.recall == 1.0
+    # Few hashes are one part; of many, there is a table for each block.
+    tables = distance + 1 if chunk_hashes == 1 else 1
+    assert plan.copies == tables <= plan.part_count
+    assert plan.part_count % tables == 0
+
+
+def test_hashes_of_64_bits_are_fingerprints():
+    hashes = near_hashes(4, 50, 8)
+    plan = plan_pairs(50, simdb.Bits(64), distance=5)
+
+    found = found_by_parts(plan, plan.rows(simdb.Fingerprints(hashes)))
+
+    assert {pair: apart for pair, (apart, _) in found.items()} == hash_pairs(hashes, 5)
+
+
+def test_blocks_of_fitted_hashes_are_equally_crowded(monkeypatch):
+    """Half of the bits are always 0, and those of a block of 16 of the usual order: all of them."""
+    monkeypatch.setattr(plan_module, "CHUNK_HASHES", 1)
+    hashes = np.random.default_rng(5).integers(0, 256, (2000, 32), np.uint8)
+    bits = np.unpackbits(hashes, axis=1)
+    bits[:, np.arange(256) % 16 < 8] = 0
+    hashes = np.packbits(bits, axis=1)
+
+    largest = []
+    for sketch in (simdb.Bits(256), simdb.fit_bits(hashes, simdb.Bits(256))):
+        plan = plan_pairs(2000, sketch, distance=15, tasks=64)
+        largest.append(int(np.diff(plan.split(plan.rows(hashes)).offsets).max()))
+
+    assert largest[0] == 2000
+    assert largest[1] < 400
 
 
 def test_the_recall_is_that_of_the_plan_for_pairs_that_are_just_similar_enough():
@@ -276,6 +347,14 @@ def test_rows_are_taken_from_sketches_of_the_right_kind():
         by_similarity.split(np.zeros((2, 32), np.uint8))
     with pytest.raises(simdb.InputError, match="of signatures"):
         plan_pairs(10, simdb.Minhash()).rows(fingerprints)
+    hashes = np.arange(64, dtype=np.uint8).reshape(2, 32)
+    by_hashes = plan_pairs(10, simdb.Bits(256))
+    assert by_hashes.rows(hashes).tolist() == hashes.tolist()
+    assert by_hashes.rows(simdb.Fingerprints(hashes)).tolist() == hashes.tolist()
+    with pytest.raises(simdb.InputError, match="rows of 32 bytes, got 16"):
+        by_hashes.rows(hashes[:, :16])
+    with pytest.raises(simdb.InputError, match=r"uint8\[n, 32\]"):
+        by_hashes.rows(fingerprints)
 
 
 @over(
@@ -289,6 +368,9 @@ def test_rows_are_taken_from_sketches_of_the_right_kind():
         ({"distance": 3, "tasks": 0}, "tasks"),
         ({"documents": -1}, "documents"),
         ({"options": "x"}, "options"),
+        ({"options": simdb.Bits(256), "distance": 256}, "below 256"),
+        ({"options": simdb.Bits(256), "similarity": 0.9}, "hashes"),
+        ({"options": simdb.Bits(256), "distance": 3, "verify": "exact"}, "these are hashes"),
     ],
 )
 def test_what_no_plan_can_do_is_refused(asked, message):
@@ -331,6 +413,20 @@ def test_parts_of_many_documents_stay_whole(options):
     assert plan.cells(np.full(plan.part_count, 2 * mean)) == [
         Cell(part, 0, 0) for part in range(plan.part_count)
     ]
+
+
+@over(
+    ("documents", "parts", "cells"),
+    [(0, 1, 0), (500_000, 1, 1), (16e6, 1, 32 * 33 // 2), (17e6, 32 << 8, 32 << 8)],
+)
+def test_chunks_of_hashes_meet_until_blocks_copy_less(documents, parts, cells):
+    plan = plan_pairs(documents, simdb.Bits(256), distance=31, tasks=24)
+
+    assert plan.part_count == parts
+    assert plan.copies == min(max(documents // 500_000, 1), 32)
+    mean = int(plan.copies * documents / parts) if parts > 1 else int(documents)
+    assert len(plan.cells(np.full(parts, mean))) == cells
+    assert plan.seconds > 0 or not documents
 
 
 def test_large_parts_are_cut_only_if_they_are_much_larger_than_others():

@@ -145,8 +145,3 @@ def test_impossible_arguments_are_refused(documents):
         ss.pairs(sketches, similarity=0.8, texts=documents, id="url")
     with pytest.raises(Exception, match="texts= has no text"):
         ss.pairs(sketches, similarity=0.7, texts=documents.limit(3), **ask).collect()
-
-
-def test_hashes_are_refused_by_name(documents):
-    with pytest.raises(simdb.OptionError, match="these are hashes"):
-        ss.drop_duplicates(documents, id="url", text="body", sketch=simdb.Bits(256), distance=3)

@@ -110,9 +110,15 @@ def public_places(package: str = "simdb") -> dict[str, Path]:
 
 def definition(path: Path, name: str) -> Definition:
     """Find the function, class or type `name` of a file."""
-    for node in parsed(path).body:
+    body = parsed(path).body
+    for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             return node
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            other = ast.unparse(node.value)  # of another package
+            imports = (each for each in body if isinstance(each, ast.ImportFrom))
+            [door] = (str(each.module) for each in imports if other in {a.name for a in each.names})
+            return definition(public_places(door)[other], other)
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
             return node
     raise LookupError(f"{name} is not defined in {path}")

@@ -5,14 +5,14 @@ comparisons within parts.  They choose between ways that all reach the recall, s
 on them.  `exact_similarities` decides by the texts about what was found with verify="exact".
 
 Documents are spread over parts so that every matching pair meets in one of them.  A document
-travels as a *row* of bytes: its fingerprint, its volatility vector or its packed signature.  It
+travels as a *row* of bytes: its fingerprint, volatility vector, packed signature or hash.  It
 goes to one part or more, which its row alone decides.  A pair can meet in several parts; it belongs
 to the first of them, so each pair is reported once and no part needs to know what others find.
 
-An exchange is one of `ByBlocks`, `ByVertices` and `ByBands`.  Its `parts` returns the parts of each
-row, ascending, as offsets int64[n + 1] and parts uint32[k].  Its `pairs` yields the matching pairs
-of the rows of a part that belong to it, by position, left below right; similarities are as users
-get them, or NaN.
+An exchange is one of `ByBlocks`, `ByHashes`, `ByVertices` and `ByBands`.  Its `parts` returns the
+parts of each row, ascending, as offsets int64[n + 1] and parts uint32[k].  Its `pairs` yields the
+matching pairs of the rows of a part that belong to it, by position, left below right; similarities
+are as users get them, or NaN.
 
 `ByVertices` is an exchange for similar volatility vectors, by cross-polytope hashes.  Each table
 rotates the weights of a document; its parts are the vertices of a cross-polytope, and a document
@@ -22,7 +22,7 @@ other tables.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -37,7 +37,7 @@ from simdb.core.decoding import all_texts
 from simdb.core.documents import Signatures, differing, estimates
 from simdb.core.dtypes import F32, I64, U8, U32, U64, Array, Bools
 from simdb.core.errors import InputError, OptionError
-from simdb.core.options import Minhash, Options, Simhash
+from simdb.core.options import HASH_BLOCK_BITS, AnySketch, Bits, Minhash, Options, Simhash
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import mapped, parts_of, thread_count
@@ -52,6 +52,7 @@ from simdb.database import (
     Searched,
     candidate_similarities,
     couples_of,
+    find_all,
     joined_couples,
     judged_by,
     settled,
@@ -99,6 +100,8 @@ LARGE_CELL_DOCUMENTS = 16_000_000
 BLOCKS_MORE = 4
 # A part is one vertex of the first slice of a key.
 VERTEX_BITS = 7
+# So many hashes are a chunk: a task finds the pairs of two in some 3 s, and 0.5 GB of memory.
+CHUNK_HASHES = 500_000
 # So many rows are marked at a time.
 MARKED_ROWS = 1 << 14
 # So many vectors are all compared: their tables would take longer to make and to look up.
@@ -110,7 +113,8 @@ TABLES = 4
 class PartPairs:
     """Some pairs: positions `left` and `right` int64[k], `distance` uint8[k], `similarity`.
 
-    `similarity` float32[k] is NaN where rows are fingerprints alone.  Within one set of rows, left
+    `distance` is uint16[k] of hashes of other than 64 bits.  `similarity` float32[k] is NaN where
+    rows are fingerprints or hashes alone.  Within one set of rows, left
     is below right; between two sets, left is a position in the first and right in the second.
     """
 
@@ -161,7 +165,7 @@ class PairsPlan:
     recall: float
     copies: float
     seconds: float
-    exchange: "ByBlocks | ByBands | ByVertices"
+    exchange: "ByBlocks | ByHashes | ByBands | ByVertices"
 
     @property
     def part_count(self) -> int:
@@ -181,7 +185,8 @@ class PairsPlan:
     def rows(self, sketches: Any) -> U8:
         """Return documents as rows: uint8[n, row_bytes].
 
-        `sketches`: `Fingerprints`, `Signatures`, or, to compare by distance alone, uint64[n].
+        `sketches`: `Fingerprints`, `Signatures`, or, to compare by distance alone, uint64[n]; of
+        hashes of other than 64 bits, `Fingerprints` or uint8[n, bits / 8].
         Documents without features match nothing, so leave them out (`is_empty`).
         Raises InputError for sketches of another kind or size.
         """
@@ -190,6 +195,8 @@ class PairsPlan:
                 raise InputError(f"the plan is of signatures, got {describe(sketches)}")
             return self._checked(pack_minima(sketches.minima))
         bits = sketches.bits if isinstance(sketches, Fingerprints) else sketches
+        if isinstance(self.exchange, ByHashes):
+            return self._checked(bits)
         if self.row_bytes == FINGERPRINT_BYTES:
             if not isinstance(bits, np.ndarray) or bits.dtype != np.uint64 or bits.ndim != 1:
                 raise InputError(
@@ -256,6 +263,8 @@ class PairsPlan:
     @property
     def cell_documents(self) -> int:
         """Above how many documents a part is cut: much more than most parts have."""
+        if isinstance(self.exchange, ByHashes) and self.part_count == 1:
+            return CHUNK_HASHES
         mean = self.copies * self.documents / self.part_count
         return int(min(max(2 * mean, CELL_DOCUMENTS), LARGE_CELL_DOCUMENTS))
 
@@ -295,7 +304,7 @@ def chunks_of(ids: I64, count: int) -> I64:
 
 def plan_pairs(
     documents: float,
-    options: Options | Simhash | Minhash | None = None,
+    options: Options | AnySketch | None = None,
     *,
     similarity: float | None = None,
     distance: int | None = None,
@@ -327,6 +336,12 @@ def plan_pairs(
         assert least is not None
         return _by_bands(documents, options, criterion.similarity, least, tasks)
     if criterion.distance is not None:
+        if criterion.distance >= options.bits:
+            raise OptionError(
+                f"distance must be below {options.bits} here, within it every two documents match"
+            )
+        if options.is_wide:
+            return _by_hashes(documents, options.sketch, criterion.distance, tasks)
         width = FINGERPRINT_BYTES if least is None else options.sketch.vector_bytes
         return _by_blocks(documents, criterion.distance, width, least, tasks)
     assert searched is not None
@@ -358,6 +373,8 @@ def exact_similarities(
 
 def _of_candidates(options: Options, question: Question) -> tuple[float, float]:
     """Return for which similarity candidates are searched, and that from which they are kept."""
+    if options.is_hashes:
+        raise OptionError("verify='exact' compares texts, and these are hashes; leave it out")
     if question.similarity is None and question.has_bound:
         raise OptionError(
             "verify='exact' decides by similarity; give similarity= (besides distance=, if you"
@@ -375,14 +392,9 @@ def _of_candidates(options: Options, question: Question) -> tuple[float, float]:
 def _options_of(options: Any, similarity: float | None, recall: float | None) -> Options:
     if options is None:
         options = Options()
-    elif isinstance(options, Simhash | Minhash):
+    elif isinstance(options, AnySketch):
         options = Options(sketch=options)
     instance("options", options, Options, "simdb.Options() or a sketch")
-    if options.is_wide:
-        raise OptionError(
-            "plan_pairs takes no hashes of other than 64 bits; write them with simdb.write_shard"
-            " and call find_all of simdb.open_sharded"
-        )
     found: Options = settled(options, similarity=similarity, recall=recall)
     return found
 
@@ -397,10 +409,6 @@ def _by_blocks(
     documents: float, distance: int, width: int, least: float | None, tasks: int
 ) -> PairsPlan:
     """Plan the fewest tables; a part is searched by as many as pay there."""
-    if distance >= FINGERPRINT_BITS:
-        raise OptionError(
-            f"distance must be below {FINGERPRINT_BITS} here, within it every two documents match"
-        )
     tables = distance + 1
     header = FINGERPRINT_BITS // tables
     exchange = ByBlocks(
@@ -408,6 +416,18 @@ def _by_blocks(
     )
     seconds = _seconds(tables * documents, tables * documents**2 / 2 ** (header + 1))
     return PairsPlan(documents, BY_BLOCKS, 1.0, float(tables), seconds, exchange)
+
+
+def _by_hashes(documents: float, sketch: Any, distance: int, tasks: int) -> PairsPlan:
+    """Plan that every two chunks meet, or, of many, that equal blocks do: what copies less."""
+    chunks, tables, part_bits = max(math.ceil(documents / CHUNK_HASHES), 1), 1, 0
+    if chunks > distance + 1:
+        tables = distance + 1
+        part_bits = min(_part_bits(tables, tasks, documents), sketch.bits // tables)
+    copies = float(min(chunks, distance + 1))
+    exchange = ByHashes(sketch, distance, tables, part_bits, sketch.vector_bytes)
+    seconds = _seconds(copies * documents, math.inf)
+    return PairsPlan(documents, BY_BLOCKS, 1.0, copies, seconds, exchange)
 
 
 def _seconds(rows: float, compared: float) -> float:
@@ -466,7 +486,46 @@ def _positions(given: Any, name: str, count: int) -> I64:
     return np.ascontiguousarray(positions, np.int64)
 
 
-class ByBlocks:
+class _ByTables:
+    """An exchange of tables, each cut into 2^part_bits parts by the first bits of its keys.
+
+    `keys(searchable(rows))`: the keys of rows, uint64[n, tables].
+    """
+
+    table_count: int
+    part_bits: int
+    keys: Callable[[Array], U64]
+
+    @property
+    def part_count(self) -> int:
+        """The number of parts."""
+        return self.table_count << self.part_bits
+
+    def searchable(self, rows: U8) -> Array:
+        """Return what the keys of rows are made of: the rows."""
+        return rows
+
+    def parts(self, rows: U8) -> tuple[I64, U32]:
+        """Return one part of each table for each row."""
+        first = np.arange(self.table_count, dtype=np.uint32) << np.uint32(self.part_bits)
+        found = self._numbers(self.searchable(rows)) + first
+        return np.arange(len(rows) + 1) * self.table_count, found.ravel()
+
+    def own(self, part: int, searchable: Array, couples: Couples) -> Couples:
+        """Return the couples that share no part of an earlier table than that of `part`."""
+        earlier = part >> self.part_bits
+        both = (searchable[couples.left], searchable[couples.right])
+        left, right = (self._numbers(each)[:, :earlier] for each in both)
+        return chosen(couples, np.asarray((left != right).all(axis=1)))
+
+    def _numbers(self, searchable: Array) -> U32:
+        """Return the parts of rows within each table: uint32[n, tables]."""
+        # A shift of 64 bits is none.
+        halved = self.keys(searchable) >> np.uint64(1)
+        return (halved >> np.uint64(63 - self.part_bits)).astype(np.uint32)
+
+
+class ByBlocks(_ByTables):
     """An exchange that misses no pair within a Hamming distance, by blocks of fingerprints.
 
     If at most d bits of two fingerprints differ, then for one choice of d blocks all of these bits
@@ -485,36 +544,18 @@ class ByBlocks:
         self.row_bytes = row_bytes
         self.part_bits = part_bits
         self.masks = leading_masks(blocks, blocks - distance)
+        self.table_count = len(self.masks)
         self._least = least
-
-    @property
-    def part_count(self) -> int:
-        """The number of parts."""
-        return len(self.masks) << self.part_bits
-
-    def parts(self, rows: U8) -> tuple[I64, U32]:
-        """Return one part of each table for each row."""
-        bits, tables = self._bits(rows), len(self.masks)
-        found = np.empty((len(bits), tables), np.uint32)
-        for table in range(tables):
-            found[:, table] = self._numbers(bits, table)
-            found[:, table] += np.uint32(table << self.part_bits)
-        return np.arange(len(bits) + 1) * tables, found.ravel()
 
     def pairs(self, part: int, rows: U8, threads: int) -> Iterator[Couples]:
         """Yield the pairs within the distance that share no part of an earlier table."""
-        bits = self._bits(rows)
-        earlier = [self._numbers(bits, table) for table in range(part >> self.part_bits)]
+        bits = self.searchable(rows)
         every = Searched(bits, np.arange(len(bits), dtype=np.uint32))
         blocks = min(self.distance + BLOCKS_MORE, BLOCKS_MAX)
         masks, flips = choose_tables(bits, blocks=blocks, distance=self.distance)
         tables = sorted_tables(every, masks, threads)
         for found in sweep_tables(tables, masks, self.distance, flips, threads=threads):
-            couples = in_order(found)
-            for numbers in earlier:
-                is_new = numbers[couples.left] != numbers[couples.right]
-                couples = chosen(couples, is_new)
-            couples = self._measured(rows, couples)
+            couples = self._measured(rows, self.own(part, bits, in_order(found)))
             if len(couples):
                 yield couples
 
@@ -529,21 +570,58 @@ class ByBlocks:
             return measured
         return chosen(measured, rounded >= np.float32(self._least))
 
-    def _bits(self, rows: U8) -> U64:
+    def searchable(self, rows: U8) -> U64:
+        """Return the fingerprints of rows."""
         if self.row_bytes == FINGERPRINT_BYTES:
             return rows.view("<u8").ravel().astype(np.uint64, copy=False)
         return signs_of(rows)
 
-    def _numbers(self, bits: U64, table: int) -> U32:
-        """Return the part of each fingerprint within a table."""
-        keys = np.empty_like(bits)
-        kernel.permute(bits, self.masks[table], keys)
-        if not self.part_bits:
-            return np.zeros(len(bits), np.uint32)
-        return (keys >> np.uint64(64 - self.part_bits)).astype(np.uint32)
+    def keys(self, searchable: Array) -> U64:
+        """Return fingerprints with the bits of each table in front: uint64[n, tables]."""
+        found = np.empty((self.table_count, len(searchable)), np.uint64)
+        for mask, keys in zip(self.masks, found, strict=True):
+            kernel.permute(searchable, mask, keys)
+        return found.T
 
 
-class ByBands:
+@dataclass(frozen=True)
+class ByHashes(_ByTables):
+    """An exchange that misses no pair of hashes within a distance, by blocks of their bits.
+
+    Of `distance` + 1 blocks, one at least is equal in both hashes of a pair; each table has one.  A
+    single part has all hashes.  The hashes of a part are searched as those of a database.
+    """
+
+    sketch: Bits
+    distance: int
+    table_count: int
+    part_bits: int
+    row_bytes: int
+
+    def pairs(self, part: int, rows: U8, threads: int) -> Iterator[Couples]:
+        """Yield the pairs within the distance that share no part of an earlier table."""
+        found = find_all(Fingerprints(rows), distance=self.distance, threads=threads)
+        for some in found.chunks():
+            left, right = some.left.astype(np.uint32), some.right.astype(np.uint32)
+            unknown = np.full(len(left), np.nan, np.float32)
+            couples = self.own(part, rows, Couples(left, right, some.distance, unknown))
+            if len(couples):
+                yield couples
+
+    def keys(self, searchable: Array) -> U64:
+        """Return the bits of the block of each table, the highest bits of a word."""
+        ranked = np.arange(self.sketch.bits)
+        if self.sketch.order is not None:
+            # The first bits of all its blocks, which have the most entropy, then the second ones.
+            ranked = np.reshape(self.sketch.order, (-1, HASH_BLOCK_BITS)).T.ravel()
+        # No block has more than 64 bits.
+        blocks = max(self.table_count, -(-self.sketch.bits // FINGERPRINT_BITS))
+        dealt = [ranked[block::blocks].astype(np.uint16) for block in range(blocks)]
+        words: U64 = kernel.deal(searchable, np.concatenate(dealt), list(map(len, dealt)))
+        return words[: self.table_count].T
+
+
+class ByBands(_ByTables):
     """An exchange for pairs of signatures that agree in a band, as a database with the same bands.
 
     A document goes to one part for each band, by the key of its minima there (LSH, Leskovec,
@@ -553,32 +631,14 @@ class ByBands:
     def __init__(self, bands: Bands, part_bits: int, least: float) -> None:
         """`least`: the least similarity of a pair."""
         self.bands = bands
+        self.row_bytes = bands.sketch.vector_bytes
+        self.table_count = bands.table_count
         self.part_bits = part_bits
         self._least = least
 
-    @property
-    def part_count(self) -> int:
-        """The number of parts."""
-        return self.bands.table_count << self.part_bits
-
-    @property
-    def row_bytes(self) -> int:
-        """The length of a row."""
-        return self.bands.sketch.vector_bytes
-
-    def band_keys(self, rows: U8) -> U64:
+    def keys(self, searchable: Array) -> U64:
         """Return the key of each band of each row: uint64[n, bands]."""
-        return self.bands.searchable(np.empty(0, np.uint64), rows)
-
-    def parts(self, rows: U8) -> tuple[I64, U32]:
-        """Return one part of each band for each row."""
-        keys = self.band_keys(rows)
-        numbers = np.zeros(keys.shape, np.uint32)
-        if self.part_bits:
-            numbers = (keys >> np.uint64(64 - self.part_bits)).astype(np.uint32)
-        tables = self.bands.table_count
-        first = np.arange(tables, dtype=np.uint32) << np.uint32(self.part_bits)
-        return np.arange(len(rows) + 1) * tables, (numbers + first).ravel()
+        return self.bands.searchable(np.empty(0, np.uint64), searchable)
 
     def pairs(self, part: int, rows: U8, threads: int) -> Iterator[Couples]:
         """Yield the pairs that agree in the band of the part, in no earlier one, and are alike."""
