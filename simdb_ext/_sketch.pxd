@@ -352,8 +352,8 @@ cdef extern from "overlap/overlap.h" nogil:
 
     int64_t overlap_slots(int64_t count)
     void overlap_sums(
-        const overlap_documents *documents, int is_least, const int64_t *left,
-        const int64_t *right, int64_t pairs, uint32_t *slots, double *sums
+        const overlap_documents *documents, int is_least, int64_t missing_most,
+        const int64_t *left, const int64_t *right, int64_t pairs, uint32_t *slots, double *sums
     )
 
 

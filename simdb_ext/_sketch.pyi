@@ -484,11 +484,20 @@ def band_keys(minima: U8 | U32, *, bands: int, rows: int) -> U64:
     """
 
 def overlaps(
-    offsets: I64, hashes: U64, weights: F32 | None, left: I64, right: I64, *, is_least: bool = False
+    offsets: I64,
+    hashes: U64,
+    weights: F32 | None,
+    left: I64,
+    right: I64,
+    *,
+    is_least: bool = False,
+    missing: int | None = None,
 ) -> F64:
     """Return the sum over the common features of documents left[i] and right[i]: float64[k].
 
     Document d has the distinct features hashes[offsets[d]:offsets[d + 1]], at most 2^31 - 1, with
     as many `weights`.  The sum has, for each feature that both documents have, 1 if `weights` is
-    None, else the product of its two weights or, with `is_least`, the smaller one.
+    None, else the product of its two weights or, with `is_least`, the smaller one.  Without
+    weights, counting ends at the feature of the right document by which more than `missing`
+    are not in the left one.
     """

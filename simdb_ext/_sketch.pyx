@@ -342,7 +342,7 @@ def quantise(weights):
     return fingerprints, vectors
 
 
-def overlaps(offsets, hashes, weights, left, right, *, is_least=False):
+def overlaps(offsets, hashes, weights, left, right, *, is_least=False, missing=None):
     """Return the sum over the common features of each pair of documents: float64[k]."""
     check_overlap(offsets, hashes, weights, left, right)
     sums = np.empty(len(left), np.float64)
@@ -359,12 +359,13 @@ def overlaps(offsets, hashes, weights, left, right, *, is_least=False):
     cdef double[::1] out = sums
     cdef overlap_documents documents
     cdef int least = is_least
+    cdef int64_t most = len(hashes) if missing is None else missing
     documents.offsets = &bounds[0]
     documents.hashes = &all_hashes[0]
     documents.weights = NULL if weights is None else &all_weights[0]
     with nogil:
         overlap_sums(
-            &documents, least, &lefts[0], &rights[0], lefts.shape[0], &room[0], &out[0]
+            &documents, least, most, &lefts[0], &rights[0], lefts.shape[0], &room[0], &out[0]
         )
     return sums
 

@@ -45,8 +45,8 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_note, quantity, verification_note
 from simdb.core import keeping
 from simdb.core.arrays import Id
-from simdb.core.checks import one_of, share
-from simdb.core.choices import KEEP, NullName, PolicyName, VerifyName
+from simdb.core.checks import lose_of, one_of, share
+from simdb.core.choices import KEEP, NullName, PolicyName, RuleName, VerifyName
 from simdb.core.errors import OptionError
 from simdb.core.fields import checked_field
 from simdb.core.memory import check_memory
@@ -104,7 +104,7 @@ class StoreOptions:
         sketch: Given,
         intake: Intake,
         allow: Collection[str],
-        has_parts: bool,
+        given: "GivenRun",
         try_out: Callable[[simdb.Database], object],
     ) -> AbstractContextManager[simdb.Database]:
         """Open the database for a `with` statement, or create it; see `open_or_create`.
@@ -112,14 +112,15 @@ class StoreOptions:
         Raises OptionError for a database with another sketch or without features, and NotFoundError
         if there is none and --existing is given.
         """
-        path = self.db or ""
+        path, has_parts = self.db or "", given.unit != jobs.DOCUMENT
 
         def make_options() -> simdb.Options:
             made = make_sketch(sketch)
             if has_parts:
                 return simdb.Options(sketch=made)
             # Documents that were not seen for long can then be dropped without foresight.
-            return simdb.Options(sketch=made, keep_times=SEEN, features=self.features)
+            features = self.features or given.question.lose is not None
+            return simdb.Options(sketch=made, keep_times=SEEN, features=features)
 
         def tried_out(database: simdb.Database) -> None:
             check_given(sketch, database.options.sketch, path)
@@ -141,6 +142,8 @@ class DuplicateOptions(SearchOptions):
     """The options of `simdb dedup` about duplicates."""
 
     similarity: float | None = None
+    rule: RuleName = "similar"
+    lose: int = 0
     policy: PolicyName = STAR
     against: list[str] | None = None
     keep: str = keeping.FIRST
@@ -171,7 +174,7 @@ class DuplicateOptions(SearchOptions):
         return jobs.DedupQuestion(
             self.similarity, self.distance, self.recall, ESTIMATE if has_hashes else self.verify,
             self.policy, self.max_share, threads=thread_count(), search=given_search(self.search),
-            memory=memory,
+            memory=memory, lose=lose_of(self.rule, self.lose),
         )  # fmt: skip
 
     def check(self, db: str | None, against: Sequence[str], run: str | None) -> None:
@@ -237,21 +240,20 @@ class ResultOptions:
         held += [self.show] if self.show is not None else []
         return beginnings_of(max(held) if db is not None and held else None)
 
-    def columns(
-        self, unit: str, *, has_database: bool, is_led: bool
-    ) -> tuple[tuple[str, ...], ...]:
+    def columns(self, given: "GivenRun", *, has_database: bool) -> tuple[tuple[str, ...], ...]:
         """Return the columns of the rows for people, and of a table of --groups.
 
-        That has a row for each duplicate.  `is_led`: with --against.
+        That has a row for each duplicate.
         """
         has_texts = self.show is not None
-        if unit != jobs.DOCUMENT:
+        if given.unit != jobs.DOCUMENT:
             return PART_COLUMNS, PART_COLUMNS
         if has_database:
             columns = (*MATCH_COLUMNS, "text", "match_text") if has_texts else MATCH_COLUMNS
             return columns, columns
-        led, text = (("reference",) if is_led else ()), (("text",) if has_texts else ())
-        flat = FLAT_TEXT_COLUMNS if has_texts else FLAT_COLUMNS
+        led, text = (("reference",) if given.against else ()), (("text",) if has_texts else ())
+        flat: tuple[str, ...] = FLAT_TEXT_COLUMNS if has_texts else FLAT_COLUMNS
+        flat += ("lost",) * (given.question.lose is not None)
         return (*GROUP_COLUMNS[:1], *text, *led, *GROUP_COLUMNS[1:]), (*flat[:1], *led, *flat[1:])
 
 
@@ -284,8 +286,7 @@ def dedup(
         own = given.own_files
         intake = Intake.of(given.sources, reading, progress, excluded=own, has_parts=has_parts)
         survivors = given.kept.opened(outputs, reading, has_links=results.link)
-        is_led = bool(given.against)
-        columns, flat = results.columns(given.unit, has_database=has_database, is_led=is_led)
+        columns, flat = results.columns(given, has_database=has_database)
         shown = ShownRows(
             results, listing, intake, survivors, spool, beginnings,
             outputs.open(results.groups, given.groups_form), flat,
@@ -295,7 +296,7 @@ def dedup(
             beginnings.earlier = older
         known = partial(_known, older, duplicates.texts or [], reading, progress)
         options = simdb.Options() if has_database else _options(sketch, reference, known)
-        opened = partial(store.opened, sketch, intake, allow, has_parts)
+        opened = partial(store.opened, sketch, intake, allow, given)
         outcome = jobs.run_job(jobs.DedupJob(
             sources=given.sources, origins=origins, held=held, options=options,
             question=replace(given.question, watch=partial(_watch, progress)),

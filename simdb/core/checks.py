@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
+from simdb.core.choices import CONTAINED, RULES
 from simdb.core.errors import CorruptError, Error, OptionError
 
 SHOWN_LENGTH = 100
@@ -71,6 +72,12 @@ def is_whole(value: Any, least: int, most: int | None = None) -> bool:
     """Tell whether `value`, which may be any object, is a whole number from `least` to `most`."""
     is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return is_number and value >= least and (most is None or value <= most)
+
+
+def lose_of(rule: Any, lose: Any = 0) -> int | None:
+    """Return how many word 3-grams a document may lose by a rule; None if it may lose any."""
+    one_of("rule", rule, (CONTAINED,) if lose else RULES)  # by another rule nothing counts
+    return whole("lose", lose, 0, 1 << 30) if rule == CONTAINED else None
 
 
 def whole(name: str, value: Any, least: int, most: int) -> int:

@@ -7,6 +7,7 @@ passes such an argument on can name its type: `def find(method: simdb.core.choic
 `PolicyName`: "connected", "star".
 `MatchName`: "all", "first".
 `VerifyName`: "estimate", "exact", "numbers".
+`RuleName`: "similar", "contained".
 `ActionName`: "drop", "cut", "mark".
 `PartName`: "document", "paragraph", "line", "sentence".
 `ErrorsName`: "strict", "replace".
@@ -40,6 +41,8 @@ MethodName = Literal[
 PolicyName = Literal["connected", "star"]
 MatchName = Literal["all", "first"]
 VerifyName = Literal["estimate", "exact", "numbers"]
+RuleName = Literal["similar", "contained"]
+RULES = SIMILAR, CONTAINED = ("similar", "contained")
 ActionName = Literal["drop", "cut", "mark"]
 PartName = Literal["document", "paragraph", "line", "sentence"]
 ErrorsName = Literal["strict", "replace"]

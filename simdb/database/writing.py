@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from simdb.core.arrays import IdT
-from simdb.core.checks import shown
+from simdb.core.checks import lose_of, shown
 from simdb.core.choices import ConflictName, ErrorsName, MatchName, MethodName, OnError, VerifyName
 from simdb.core.errors import NotFoundError, OptionError
 from simdb.core.foreign import answering
@@ -28,6 +28,7 @@ from simdb.storage import metadata as records
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from simdb.core.choices import RuleName
     from simdb.core.documents import DocumentLike
     from simdb.core.progress import Progress
     from simdb.database.search.filters import Where
@@ -151,6 +152,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         encoding: str = "utf-8",
         errors: ErrorsName = "strict",
         on_error: OnError = "raise",
+        rule: "RuleName" = "similar",
         verify: VerifyName | None = None,
         texts: "Texts[IdT] | None" = None,
         progress: "Progress | None" = None,
@@ -166,7 +168,10 @@ class Writing(Reading[IdT], Protocol[IdT]):
         the result lists these documents.
 
         `texts`: the texts of stored documents; the exact similarity then decides what matches, see
-        `find_all`.  A database with `Options.features` needs none.
+        `find_all`.  A database with `Options.features` needs none.  rule="contained": a document
+        is refused only if its match also has all its word 3-grams and no fewer, see
+        `simdb.deduplicate`.  A match of which neither text nor features are known refuses nothing,
+        and no stored document goes for a longer one that comes later.
 
         `on_conflict`: what to do with a document whose id is stored already; see `add_if_new`.  If
         an id is given twice, the later document meets the earlier one if that was stored.  With
@@ -176,7 +181,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
 
         After ExistsError no document is stored.
         """
-        question = Question(similarity, distance, recall, search, verify=verify)
+        question = Question(similarity, distance, recall, search, verify=verify, lose=lose_of(rule))
         how = on_conflict, encoding, errors, threads, progress, Skipped(on_error)
         call = write.storing.Call(ids, documents, metadata, *how)
         with crew(), self._changing("insert") as writing:

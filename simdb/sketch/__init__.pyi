@@ -8,6 +8,7 @@ from simdb.sketch.exact_similarity import (
     COSINE as COSINE,
     ExactSimilarity as ExactSimilarity,
     exact_threshold as exact_threshold,
+    gram_sketch as gram_sketch,
 )
 from simdb.sketch.fitting import fit as fit
 from simdb.sketch.hashes import (

@@ -17,7 +17,7 @@ import numpy as np
 from simdb.core.arrays import PackedFeatures, flags_at, offsets_of
 from simdb.core.arrow import TextColumn
 from simdb.core.decoding import as_texts
-from simdb.core.dtypes import F32, I64, U32, U64, Bools
+from simdb.core.dtypes import F32, F64, I64, U32, U64, Bools
 from simdb.core.threads import mapped
 from simdb.sketch.exact_similarity import (
     COMMON_PAIRS,
@@ -140,6 +140,19 @@ class RecurringPairs:
         self._is_stored: Bools = np.zeros(0, np.bool_)
         self._whole, self._short = _Held(exact), _Held(exact)
 
+    def sizes(self, read: Read, numbers: U32, threads: int) -> F64:
+        """Return the sizes of documents, which are held if there is room."""
+        if self._hold(numbers, read, None, threads):
+            self._whole.begin(0)
+            return self._whole.sizes[self._places[numbers] - 1]
+        self._has_room = False
+
+        def count(start: int) -> F64:
+            some = numbers[start : start + SIDE_DOCUMENTS]
+            return self._exact.sizes(self._exact.bodies(_complete(read(some), len(some))[0]))
+
+        return np.concatenate([*mapped(count, range(0, len(numbers), SIDE_DOCUMENTS), threads)])
+
     def ordered(self, left: U32, right: U32) -> I64:
         """Return the positions of pairs in the order in which comparing them costs least."""
         return np.arange(len(left)) if self._has_room else self._plain.ordered(left, right)
@@ -236,7 +249,7 @@ class _Held:
         self._exact = exact
         self._parts: list[Bodies] = []
         self._common: U64 | None = None
-        self._sizes = np.empty(0, np.float64)
+        self.sizes = np.empty(0, np.float64)
         self._tried = self._asked = 0  # documents when bits were made, pairs so far
         self.size = 0
 
@@ -253,8 +266,8 @@ class _Held:
             hashes = np.concatenate([part[1] for part in self._parts])
             joined = np.concatenate(weights) if weights else None
             self._parts = [(offsets_of(np.concatenate(offsets)), hashes, joined)]
-        if self._parts and len(self._sizes) < len(self._parts[0][0]) - 1:
-            self._sizes = self._exact.sizes(self._parts[0])
+        if self._parts and len(self.sizes) < len(self._parts[0][0]) - 1:
+            self.sizes = self._exact.sizes(self._parts[0])
         self._asked += pairs
         if self._parts and self._parts[0][2] is None:
             count = len(self._parts[0][0]) - 1
@@ -272,7 +285,7 @@ class _Held:
         for some, common in ((np.flatnonzero(has_bits), self._common), (rest, None)):
             if len(some):
                 found[some] = self._exact.of_bodies(
-                    bodies, self._sizes, left[some], right[some], common
+                    bodies, self.sizes, left[some], right[some], common
                 )
         return found
 

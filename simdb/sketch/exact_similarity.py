@@ -10,6 +10,9 @@ Jaccard's, of the two sets; if features have weights, it is what the sketch esti
 A fingerprint estimates the cosine also of sets.  Two sets with the Jaccard similarity j have at
 least the cosine 2 j / (1 + j), and exactly this if they have as many features.
 
+By the rule "contained" a document goes only if all its word 3-grams but some are in one that stays.
+`gram_sketch` has them as features, and `lose` is their number.
+
 A database can store what decides, as packed features: of each feature the 24 highest bits of its
 hash, little-endian, and, unless each counts once, its weight as float32 after them.  The order of
 the features has no meaning.  Two different features have the same 24 bits by chance once in 2^24
@@ -18,7 +21,7 @@ u^2 / 2^24 too many: .00001 features of documents of 100 that are similar to .8.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +83,9 @@ class ExactSimilarity:
         self._sketch = sketch
         self._sketcher = Sketcher(Simhash(**sketch.feature_settings), resources, allowed)
         self.compares_numbers = compares_numbers
+        # If that is set, left and right documents have the similarity 0 unless all but so many
+        # features of the right one are in the left one, which has at least as many.
+        self.lose: int | None = None
         self.measure = _measure_of(sketch)
 
     def of_cosine(self, cosine: F32) -> F32:
@@ -168,10 +174,14 @@ class ExactSimilarity:
             shared = np.where(left == right, sizes[left], _shared(common, left, right))
         else:
             is_least = self.measure == WEIGHTED_JACCARD
-            shared = kernel.overlaps(*bodies, left, right, is_least=is_least)
+            shared = kernel.overlaps(*bodies, left, right, is_least=is_least, missing=self.lose)
         if self.measure == COSINE:
             return _shares(shared, np.sqrt(sizes[left] * sizes[right]))
-        return _shares(shared, sizes[left] + sizes[right] - shared)
+        stays, goes = sizes[left], sizes[right]
+        found = _shares(shared, stays + goes - shared)
+        if self.lose is not None:
+            found[(goes - shared > self.lose) | (goes > stays)] = 0
+        return found
 
     def sizes(self, bodies: Bodies) -> F64:
         """Return the number of features of each document, or the sum of weights or squares."""
@@ -212,6 +222,16 @@ class ExactSimilarity:
         counting = "tf" if sketch.weighting == BAG else sketch.counting
         weights = weighing.weigh(hashes, counts.astype(np.int64), counting, sketch.idf)
         return (weights / weighing.UNITS).astype(np.float32)
+
+
+def gram_sketch(sketch: AnySketch) -> Any:
+    """Return a sketch of the word 3-grams of texts as `sketch` cuts them; each counts once.
+
+    A shorter text has one, all its words.
+    """
+    plain: Any = {"shingle": 3, "weighting": "set" if isinstance(sketch, Minhash) else "binary"}
+    unit = "words" if sketch.unit == "characters" else sketch.unit
+    return replace(sketch, unit=unit, idf=None, html_weights=(), **plain)
 
 
 def common_features(offsets: I64, hashes: U64) -> U64 | None:

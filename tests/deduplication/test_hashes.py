@@ -367,7 +367,7 @@ def test_nulls_stay_or_go_and_ids_and_functions_are_of_use():
     ("settings", "message"),
     [
         ({"similarity": 0.9}, "hashes have no similarity; give distance="),
-        ({"verify": "numbers"}, "compares texts, and these are hashes"),
+        ({"verify": "numbers"}, "texts, and these are hashes"),
         ({"unit": "line"}, r"sketch=simdb.Bits\(\) is for whole documents"),
         ({"keep": "longest"}, "hashes have one length"),
         ({"distance": 257}, "distance"),

@@ -86,6 +86,35 @@ def test_a_document_goes_if_one_that_stays_matches_it(bands, seed, share, window
     assert not leading or all(max(pair) >= leading for pair in asked)
 
 
+@given(
+    bands=BANDS,
+    seed=st.integers(0, 1000),
+    sizes=st.lists(st.integers(0, 3), min_size=COUNT, max_size=COUNT),
+    leading=st.sampled_from([0, 0, 1, 5]),
+)
+@settings(max_examples=5 * settings.default.max_examples, deadline=None)
+def test_the_larger_documents_come_first(bands, seed, sizes, leading):
+    order = [*range(leading), *sorted(range(leading, COUNT), key=lambda at: -sizes[at])]
+
+    def compare(left, right):
+        pairs = zip(left.tolist(), right.tolist(), strict=True)
+        return np.array([similar(*pair, seed) for pair in pairs], np.float32)
+
+    def size_of(places):
+        return np.array(sizes, np.float64)[places]
+
+    found = find_stars(buckets_of(bands), COUNT, LEAST, compare, leading=leading, sizes=size_of)
+
+    ordered = [[keys[at] for at in order] for keys in bands]
+    leader = expected(ordered, lambda one, other: similar(order[one], order[other], seed), leading)
+    stays = {order[at]: order[one] for at, one in leader.items() if at != one}
+    assert found.removed.tolist() == sorted(stays)
+    for place, chosen in zip(found.removed.tolist(), found.leaders.tolist(), strict=True):
+        assert chosen not in stays
+        assert order.index(chosen) < order.index(place)
+        assert similar(chosen, place, seed) >= LEAST
+
+
 @given(bands=BANDS, part=st.sampled_from([1, 3, 1 << 22]))
 def test_a_bucket_of_several_bands_is_kept_once(bands, part):
     with pytest.MonkeyPatch.context() as patch:

@@ -84,6 +84,28 @@ def added(left, right, of_both):
     return total
 
 
+@over("missing", [0, 1, 7, 2000])
+def test_counting_ends_where_too_many_features_are_missing(sketch, missing):
+    documents = documents_of(COUNTS, 4)
+    left, right = every_pair(len(documents))
+    offsets, hashes, _ = arrays_of(documents)
+
+    sums = sketch.overlaps(offsets, hashes, None, left, right, missing=missing)
+
+    assert sums.tolist() == [
+        counted(documents[a], documents[b], missing) for a, b in zip(left, right, strict=True)
+    ]
+
+
+def counted(left, right, missing):
+    common = 0
+    for at, key in enumerate(right):
+        if at - common > missing:
+            break
+        common += key in left
+    return common
+
+
 @over(
     ("offsets", "weights", "left", "right"),
     [

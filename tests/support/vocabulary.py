@@ -49,8 +49,8 @@ WRITING: dict[str, tuple[str, ...]] = {
     ),
     "add_if_new": ("id", "document", "metadata", *CRITERION, "on_conflict", *DECODING),
     "add_many_if_new": (
-        "ids", "documents", "metadata", *CRITERION, "on_conflict", *DECODING, "on_error", *TEXTS,
-        "progress", "threads",
+        "ids", "documents", "metadata", *CRITERION, "on_conflict", *DECODING, "on_error", "rule",
+        *TEXTS, "progress", "threads",
     ),
     "insert_batch": (
         "ids", "documents", "metadata", "match", *CRITERION, *DECODING, "on_error", "progress",
@@ -85,9 +85,9 @@ OF_TRANSACTIONS: dict[str, tuple[str, ...]] = {
     "abort": (),
 }
 DEDUPLICATE = (
-    "data", "text", "id", "keep", "similarity", "distance", "recall", "verify", "policy",
-    "against", "db", "run", "unit", "min_words", "sketch", "options", "on_null", "max_share",
-    "memory", *DECODING, "on_error", "threads", "progress",
+    "data", "text", "id", "keep", "similarity", "distance", "recall", "rule", "lose", "verify",
+    "policy", "against", "db", "run", "unit", "min_words", "sketch", "options", "on_null",
+    "max_share", "memory", *DECODING, "on_error", "threads", "progress",
 )  # fmt: skip
 VERBS = READING | WRITING | CARE | OF_TRANSACTIONS | {"deduplicate": DEDUPLICATE}
 
@@ -106,13 +106,15 @@ OPTIONS: dict[str, str] = {
     "document": "TEXT", "documents": "SOURCE...", "drop_damaged": "--drop-damaged",
     "encoding": "--encoding",
     "errors": "--errors", "id": "--id-field", "ids": "ID...", "k": "--nearest", "keep": "--keep",
-    "limit": "--limit", "match": "--match", "max_share": "--max-share", "memory": "--memory",
+    "limit": "--limit", "lose": "--lose", "match": "--match", "max_share": "--max-share",
+    "memory": "--memory",
     "min_words": "--min-words",
     "metadata": "--metadata",
     "n": "--documents", "on_null": "--on-null", "on_conflict": "--on-conflict",
     "on_error": "--on-error", "other": "FROM...",
     "pairs": "--pairs", "path": "TARGET",
-    "policy": "--policy", "polytopes": "--polytopes", "recall": "--recall", "run": "--run",
+    "policy": "--policy", "polytopes": "--polytopes", "recall": "--recall", "rule": "--rule",
+    "run": "--run",
     "sample": "--sample",
     "search": "--search", "seed": "--seed", "similarity": "--similarity", "target": "--output",
     "text": "--text-field", "texts": "--texts", "unit": "--unit", "verify": "--verify",
@@ -168,6 +170,7 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
         "db": "one job sees all rows", "run": "there is no database",
         "options": "nothing is stored", "unit": "documents are whole",
         "min_words": "documents are whole", "memory": "Spark has settings of its own",
+        "rule": "matches alone decide", "lose": "matches alone decide",
         "encoding": "Spark has only valid text", "errors": "Spark has only valid text",
     }),
     "query": ("query_many", {

@@ -26,7 +26,7 @@ from simdb.database.search.filters import by_ids
 from simdb.database.search.question import Question, of_pairs
 from simdb.database.state.state import State
 from simdb.plan import Criterion
-from simdb.sketch import ExactPairs, ExactSimilarity, RecurringPairs
+from simdb.sketch import ExactPairs, ExactSimilarity, RecurringPairs, gram_sketch
 
 ESTIMATE: Final = "estimate"
 EXACT: Final = "exact"
@@ -133,6 +133,7 @@ class Judge:
         """
         self.least, self.only_estimates = least, only_estimates
         self.counts = Verification(exact.measure, least)
+        self.is_directed = exact.lose is not None  # in a pair the left document goes
         self._exact = exact
         self.texts = texts
         self._remembered = Remembered(0) if remembered is None else remembered
@@ -165,6 +166,8 @@ class Judge:
         if self.only_estimates:
             self.counts.unknown += len(couples)
             return replace(couples, similarities=values)
+        if self.is_directed:
+            values[:] = 0  # what is not known refuses nothing
         is_match = values >= np.float32(self.least)
         for chosen, exact in self._decided(state, couples, texts or self.texts):
             is_known = ~np.isnan(exact)
@@ -177,7 +180,8 @@ class Judge:
 
     def _decided(self, state: State, couples: Couples, texts: Reader) -> Iterator[tuple[I64, F32]]:
         """Yield positions of some pairs and their exact similarities, NaN if a text is missing."""
-        left, right = couples.left, couples.right
+        sides = couples.left, couples.right
+        left, right = sides[::-1] if self.is_directed else sides
         order = self._pairs.ordered(left, right)
         known = self._remembered.find(left[order], right[order])
         is_new = np.isnan(known)
@@ -225,6 +229,7 @@ def judge_of(state: State, question: Question, texts: Texts | None) -> Judge:
     """
     options = state.store.options
     exact = state.store.exact_similarity(compares_numbers=question.verify == NUMBERS)
+    exact.lose = question.lose
     least = question.similarity
     least = exact.least(options.similarity) if least is None else least
     remembered = texts.remembered if isinstance(texts, TextsByOrdinal) else None
@@ -242,6 +247,12 @@ def judging(
 
     `is_exact`: more than estimates decides, see `check_verification`.
     """
+    sketch, has_bound = state.store.options.sketch, criterion.similarity is not None
+    is_known = is_exact and has_bound and (texts is not None or state.store.options.features)
+    if question.lose is not None and not (is_known and sketch == gram_sketch(sketch)):
+        raise OptionError(
+            "rule='contained' needs texts= or Options(features=True), and a sketch of word 3-grams"
+        )
     if not is_exact or (texts, question.verify, criterion.similarity) == (None, None, None):
         return criterion, None  # features say nothing about distances
     judge = judge_of(state, question, texts)

@@ -36,7 +36,8 @@ class Question(NamedTuple):
     """The arguments of a search as the caller gave them; for None the database's default applies.
 
     `limit`, `where`, `accept`, `contained`, `texts`: see `Database.query`.  `verify`: who decides.
-    `follows`: what of `Search` the verb can follow.
+    `follows`: what of `Search` the verb can follow.  `lose`: by the rule "contained", how many word
+    3-grams of a document may not be in its match; None by another.
     """
 
     similarity: float | None = None
@@ -50,6 +51,7 @@ class Question(NamedTuple):
     texts: Any = None
     verify: VerifyName | None = None
     follows: tuple[str, ...] = OF_QUERIES
+    lose: int | None = None
 
     @property
     def how(self) -> Search:

@@ -5,14 +5,15 @@ Documents are kept as arrays: their minima, and what becomes of each; the texts 
 they are.  A database finds what minima do not: the cosine of weights, or distances of fingerprints.
 
 A `Measure` says how similar the documents of pairs are, by their texts or by what their sketches
-say, from which Jaccard similarity on pairs must be candidates, and which share of them.
+say.  Those of the similarity `least` match; of pairs whose Jaccard similarity is at least `alike`,
+the share `recall` must be candidates; `counts` says what texts have decided, if they do.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from math import comb
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from simdb.core.checks import share
 from simdb.core.choices import ErrorsName
 from simdb.core.clusters import Clusters
 from simdb.core.documents import differing, estimates
-from simdb.core.dtypes import F32, I64, U8, U32, U64, Array, Bools
+from simdb.core.dtypes import F32, F64, I64, U8, U32, U64, Array, Bools
 from simdb.core.matches import Verification
 from simdb.core.options import Bits, Minhash, Options
 from simdb.core.progress import Report
@@ -50,6 +51,7 @@ from simdb.sketch import (
     AnySketcher,
     ExactPairs,
     ExactSimilarity,
+    RecurringPairs,
     Sketcher,
     sketcher_of,
     take_resources,
@@ -75,28 +77,6 @@ SKETCHED_DOCUMENTS = 1 << 8
 COMPARED_PAIRS = 1 << 14
 
 
-class Measure(Protocol):
-    """Measures pairs of documents, which are given by their positions.
-
-    `least`: the similarity of documents that match.  `alike`, `recall`: the Jaccard similarity of
-    pairs of which this share must be candidates.  `counts`: what texts have decided, if they do.
-    """
-
-    least: float
-    alike: float
-    recall: float
-    counts: Verification | None
-
-    def begin(self, count: int, texts: TextSource, threads: int) -> None:
-        """Take the texts of all documents, whose number is `count`."""
-
-    def similarities(self, left: U32, right: U32) -> F32:
-        """Return the similarities of documents left[i] and right[i]."""
-
-    def distances(self, left: I64, right: I64) -> I64 | None:
-        """Return how far apart documents are that were compared; None if it is not known."""
-
-
 class ByTexts:
     """The exact similarities, by all features of the texts."""
 
@@ -105,27 +85,50 @@ class ByTexts:
         _check(least, recall)
         self.least = self.alike = least
         self.recall = max(recall or 0.0, EXACT_RECALL)
-        self.counts: Verification | None = Verification(exact.measure, least)
-        self._pairs = ExactPairs(exact, is_read_anywhere=True)
+        self.counts = Verification(exact.measure, least)
+        self.lose, self._held = exact.lose, RecurringPairs(exact)
+        plain: Any = ExactPairs(exact, is_read_anywhere=True)
+        self._pairs = plain if self.lose is None else self._held
 
     def begin(self, count: int, texts: TextSource, threads: int) -> None:
-        """Take the texts of all documents; see `Measure`."""
-        self._texts, self._threads = texts, threads
+        """Take the texts of all documents, whose number is `count`."""
+        self._texts, self._threads, self._sizes = texts, threads, np.zeros(count)
 
     def similarities(self, left: U32, right: U32) -> F32:
-        """Return the exact similarities of pairs; see `Measure`."""
-        found = np.zeros(len(left), np.float32)
-        for chosen, values in self._pairs.parts(
-            self._read, left, right, np.arange(len(left)), self._threads
-        ):
+        """Return the exact similarities of documents left[i] and right[i]."""
+        found, every = np.zeros(len(left), np.float32), np.arange(len(left))
+        for chosen, values in self._pairs.parts(self._read, left, right, every, self._threads):
             found[chosen] = values
-        assert self.counts is not None
         self.counts.judged += len(left)
         return found
 
     def distances(self, left: I64, right: I64) -> I64 | None:
         """Return None: texts have no distance."""
         return None
+
+    def sizes(self, positions: U32) -> F64:
+        """Return how many features documents have."""
+        some = np.sort(positions)
+        self._sizes[some] = self._held.sizes(self._read, some, self._threads)
+        return self._sizes[positions]
+
+    def steps(self, left: U32, right: U32) -> I64:
+        """Return how similar documents are at least if right[i] may go for left[i], in steps.
+
+        1 is after `COMPARED_MINIMA` steps.
+        """
+        lose = self.lose or 0
+        least = (self._sizes[right] - lose) / (self._sizes[left] + lose)
+        return (COMPARED_MINIMA * least).clip(0, COMPARED_MINIMA).astype(np.int64)
+
+    def lost(self, left: I64, right: I64, similarities: F32) -> I64:
+        """Return how many features of right[i], which goes for left[i], that one does not have.
+
+        The similarity tells it, rounded as it is, if both have fewer than 2^26.
+        """
+        shares = similarities / (1 + similarities.astype(np.float64))
+        shared = shares * (self._sizes[left] + self._sizes[right])
+        return np.rint(self._sizes[right] - shared).clip(0, self.lose).astype(np.int64)
 
     def _read(self, positions: U32) -> Sequence[Any]:
         found: Sequence[Any] = self._texts(positions.astype(np.int64))
@@ -156,7 +159,7 @@ class ByEstimates:
         self._sketcher = sketcher
 
     def begin(self, count: int, texts: TextSource, threads: int) -> None:
-        """Take the texts of all documents; see `Measure`."""
+        """Take the texts of all documents, whose number is `count`."""
         self._texts, self._threads = texts, threads
         # Memory that is not written takes no pages.
         self._bits = np.zeros(count, np.uint64)
@@ -164,7 +167,7 @@ class ByEstimates:
         self._is_known = np.zeros(count, np.bool_)
 
     def similarities(self, left: U32, right: U32) -> F32:
-        """Return the estimates of pairs; see `Measure`."""
+        """Return the estimates of documents left[i] and right[i]."""
         is_asked = flags_at(np.concatenate([left, right]), len(self._is_known))
         self._make(np.flatnonzero(is_asked & ~self._is_known))
         found = np.empty(len(left), np.float32)
@@ -177,7 +180,7 @@ class ByEstimates:
         return found
 
     def distances(self, left: I64, right: I64) -> I64 | None:
-        """Return the differing bits, or minima, of documents that were compared; see `Measure`."""
+        """Return the differing bits, or minima, of documents that were compared."""
         return apart(self._sketch, self._bits, self._vectors, left, right).astype(np.int64)
 
     def _make(self, positions: I64) -> None:
@@ -198,6 +201,9 @@ class ByEstimates:
             return _agreeing(sketch, self._vectors, left, right)
         every = kernel.Vectors(self._vectors.shape[1], [(0, self._vectors)])
         return corrected(every.between(left, right))
+
+
+Measure: TypeAlias = ByTexts | ByEstimates
 
 
 def apart(sketch: TextSketch, bits: U64, vectors: U8, left: I64, right: I64) -> Array:
@@ -240,6 +246,7 @@ class Alike(ExitStack):
             options.sketch, self._resources, self._allowed,
             compares_numbers=question.compares_numbers,
         )  # fmt: skip
+        self._exact.lose = question.lose
         self._measure = self._measure_of(question)
         self._minima: Minima | None = None
 
@@ -315,6 +322,9 @@ class Alike(ExitStack):
         compare = Comparing(measure, minima.rows(), order, self._threads, self._question.watch)
         count = len(minima) if order is None else len(order)
         decide = partial(find_stars, leading=leading) if self._question.is_star else find_connected
+        if (sized := compare.sized) is not None:
+            sizes = lambda places: sized.sizes(compare.positions(places))  # noqa: E731
+            decide = partial(find_stars, leading=leading, sizes=sizes)
         stars = decide(minima.buckets(order, self._threads), count, measure.least, compare)
         removed, leaders = stars.removed.astype(np.int64), stars.leaders.astype(np.int64)
         similarities = stars.similarities
@@ -324,7 +334,8 @@ class Alike(ExitStack):
         left, right = (each[unknown].astype(np.uint32) for each in (leaders, removed))
         similarities[unknown] = measure.similarities(left, right)
         distances = measure.distances(removed, leaders)
-        return Decided(removed, leaders, similarities, distances, measure.counts).ascending()
+        lost = None if sized is None else sized.lost(leaders, removed, similarities)
+        return Decided(removed, leaders, similarities, distances, measure.counts, lost).ascending()
 
     def _signed(
         self, part: Any, count: Callable[[], float], errors: ErrorsName, threads: int = 1
@@ -386,7 +397,10 @@ class Comparing:
         self._measure, self._minima, self._threads = measure, minima, threads
         self._order = None if order is None else order.astype(np.uint32)
         lost = min(LOST_SHARE * (1 - min(measure.recall, RECALL_MOST)), LOST_MOST)
-        self._least_agreeing = _least_agreeing(measure.alike, lost)
+        # By the rule "contained" documents have sizes, which tell how similar they must be.
+        self.sized = measure if isinstance(measure, ByTexts) and measure.lose is not None else None
+        shares = [0.0] if self.sized is None else np.arange(COMPARED_MINIMA + 1) / COMPARED_MINIMA
+        self._enough = np.array([_least_agreeing(max(measure.alike, s), lost) for s in shares])
 
     def __call__(self, left: U32, right: U32) -> F32:
         """Return the similarity of documents left[i] and right[i], 0 if they surely do not match.
@@ -394,7 +408,7 @@ class Comparing:
         Pairs are in ascending order.
         """
         found = np.zeros(len(left), np.float32)
-        one, other = self._positions(left), self._positions(right)
+        one, other = self.positions(left), self.positions(right)
         may = np.flatnonzero(self._may_match(one, other))
         found[may] = self._measure.similarities(one[may], other[may])
         self._pairs += len(left)
@@ -409,12 +423,14 @@ class Comparing:
         def compare(start: int) -> None:
             part = slice(start, start + PART_PAIRS)
             agreeing = kernel.agreements(self._minima[one[part]], self._minima[other[part]])
-            may[part] = agreeing >= self._least_agreeing
+            steps: Any = 0 if self.sized is None else self.sized.steps(one[part], other[part])
+            may[part] = agreeing >= self._enough[steps]
 
         run_all(compare, range(0, len(one), PART_PAIRS), self._threads)
         return may
 
-    def _positions(self, places: U32) -> U32:
+    def positions(self, places: U32) -> U32:
+        """Return the positions of documents at some places."""
         return places if self._order is None else self._order[places]
 
 
@@ -497,13 +513,12 @@ class ByDatabase(ExitStack):
     ) -> tuple[F32, I64]:
         """Return how similar each document is to the one that stays for it, and how far away."""
         similarities, distances = [np.empty(0, np.float32)], [np.empty(0, np.int64)]
+        verify, threads = self._question.verify, self._question.threads
         with self.held.read() as snapshot:
             for start in range(0, len(others), COMPARED_DOCUMENTS):
                 some = slice(start, start + COMPARED_DOCUMENTS)
-                compared = snapshot.compare(
-                    _listed(leaders[some]), _listed(others[some]), verify=self._question.verify,
-                    texts=documents, threads=self._question.threads,
-                )  # fmt: skip
+                sides: Any = leaders[some], others[some]
+                compared = snapshot.compare(*sides, verify=verify, texts=documents, threads=threads)
                 similarities.append(compared.similarity)
                 distances.append(compared.distance.astype(np.int64))
         return np.concatenate(similarities), np.concatenate(distances)
@@ -526,7 +541,3 @@ def _split(groups: Clusters[int]) -> tuple[I64, I64]:
     members = groups.ids.astype(np.int64)
     is_leader = flags_at(groups.offsets[:-1], len(members))
     return np.repeat(members[is_leader], groups.sizes - 1), members[~is_leader]
-
-
-def _listed(positions: I64) -> Sequence[int]:
-    return positions  # type: ignore[return-value]

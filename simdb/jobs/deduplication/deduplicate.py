@@ -12,7 +12,7 @@ import numpy as np
 from simdb import database
 from simdb.core import choices, keeping
 from simdb.core.arrays import object_array
-from simdb.core.checks import instance, one_of, shown
+from simdb.core.checks import instance, lose_of, one_of, shown
 from simdb.core.clusters import Clusters
 from simdb.core.decoding import UTF8, known_encoding
 from simdb.core.dtypes import I64, Bools
@@ -80,6 +80,8 @@ def deduplicate(
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
+    rule: choices.RuleName = "similar",
+    lose: int = 0,
     verify: choices.VerifyName = "exact",
     policy: choices.PolicyName = "star",
     against: Any = None,
@@ -100,37 +102,35 @@ def deduplicate(
 ) -> Deduplicated[Given]:
     """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
 
-    `data`: texts in a list or a dict by ids, a frame or Series of pandas or polars, tables of
-    Arrow, DuckDB or datasets, an iterable of dicts; a file, folder or pattern, or a list of
-    `os.PathLike`, not all in memory; vectors, float[n, d], of a cosine of .95, or fingerprints,
-    uint64[n] or `Fingerprints`, or hashes, uint8[n, b] or with sketch=Bits(b) any, by `distance`.
-    `text`, `id`: a field, a path "a.b", "a|b" (the first) or a tuple (joined); `id` can be a list.
-    Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity` (0.8).
-    verify="numbers": so must be their numbers; "estimate": sketches decide, by `similarity` or
-    `distance`.  `policy`, `recall`: see `Database.find_clusters`.  `keep` of a group: the "first",
-    "last", "longest", "shortest", by a field ("max:FIELD", "min:FIELD") or a function.
-
-    `against`: like `data`, or a `Database` or its path: rows that match some of it go.  `db`: a
-    `Database`, or its path, created if missing.  A row is removed if it matches a stored document
-    or a row kept before, or has the id and sketch of a stored one; others are stored, all or none.
-    Estimates decide about documents that are no rows.  Without `id`, texts make the ids.  `run`
-    names the call: a later call of this name, or without names of the same ids, removes the same.
-    `unit`: with "paragraph", "line" or "sentence", parts of at least `min_words` (5) words leave
-    the texts if an earlier part has the same words or is alike.  `on_null`: rows without a text are
-    kept, or "drop", "error".  `max_share`: if more go, nothing is removed.  `memory`: bytes to
-    hold.  Others: see `Database.query_many`.
+    `data`: texts in a list or a dict by ids, frames of pandas or polars, tables of Arrow, DuckDB or
+    datasets, or dicts; a path or pattern, or a list of `os.PathLike`; vectors, float[n, d], of a
+    cosine of .95, or fingerprints, uint64[n] or `Fingerprints`, or hashes, uint8[n, b] or with
+    sketch=Bits(b) any, by `distance`. `text`, `id`: a field, a path "a.b", "a|b" (the first) or a
+    tuple (joined); `id` can be a list. Rows are alike if the exact Jaccard similarity of their
+    shingles is at least `similarity` (0.8); verify="numbers": and their numbers are; "estimate": by
+    sketches.  rule="contained": if one also loses at most `lose` of its word 3-grams, then the
+    shingles, to the longer row, which stays, though later; a text in one over 1 / `similarity`
+    times as long is not found.  `policy`, `recall`: see `Database.find_clusters`.  `keep` of a
+    group, or of rows as long: "first", "last", "longest", "shortest", "max:FIELD", "min:FIELD" or a
+    function.  `against`: like `data`, or a `Database` or its path: rows that match some of it go.
+    `db`: a `Database`, or its path, created if missing.  Rows go that match a stored document or a
+    kept row, or have the id and sketch of a stored one; others are stored, all or none.  Estimates
+    decide about documents that are no rows.  Without `id`, texts make the ids.  A later call of
+    this `run`, or without it of the same ids, removes the same.  `unit`: with "paragraph", "line"
+    or "sentence", parts of at least `min_words` (5) words leave the texts if an earlier part has
+    the same words or is alike.  `on_null`: rows without a text are kept, or "drop", "error".
+    `max_share`: if more go, none do.  `memory`: bytes to hold.  Others: see `Database.query_many`.
     """
     check_together(db, against, policy, run)
     one_of("on_null", on_null, choices.ON_NULL)
     given, count = _options_of(sketch, options, db, data), thread_count(threads)
     more = report_of(progress), None, memory, known_encoding(encoding), Skipped(on_error)
     asked = similarity, distance, recall, verify, policy, max_share, errors, count, *more
-    question = DedupQuestion(*asked).of_documents(given)
+    question = DedupQuestion(*asked, lose=lose_of(rule, lose)).of_documents(given)
     own = keeping.parse(keep), unit, checked_unit(unit, min_words, question, keep, against, db)
     with bounded(count), reference_of(against, data, text, id, question) as other:
-        used = options_of(other, given)
-        how = question.of_documents(used), on_null, *own, used, other
-        return _Call(text, id, keep, db, run, *how).of(data)
+        question = question.of_documents(used := options_of(other, given))
+        return _Call(text, id, keep, db, run, question, on_null, *own, used, other).of(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +196,8 @@ class _Call:
         """Return what becomes of vectors, which are compared by their cosine."""
         if self.db is not None:
             raise OptionError("db= takes texts; Database.add_many_if_new stores vectors")
-        if self.reference is not None:
-            raise OptionError("against= takes texts; Database.query_many compares vectors")
+        if self.reference is not None or self.question.lose is not None:
+            raise OptionError("against= and rule= take texts; Database.query_many compares vectors")
         ids = _ids_of(rows, self.id, self.question.skipped)
         asked = rows.asked(self.question, self.options)
         names: Sequence[Any] = range(len(rows)) if ids is None else ids
@@ -315,7 +315,7 @@ class _Call:
         """Return what names rows, and what a search has found out, by these names."""
         question, reference = self.question, self.reference
         if self.db is not None:
-            with _opened(self.db, self.options) as held:
+            with _opened(self.db, self.options, features=question.lose is not None) as held:
                 if question.hashes is None and held.options.is_hashes:
                     raise OptionError(f"{held.path} has hashes; give sketch={held.options.sketch}")
                 question.check(held.options.sketch)
@@ -453,10 +453,13 @@ def _options_of(
 
 
 @contextmanager
-def _opened(db: "DatabaseLike", given: Options | None) -> Iterator[database.Database]:
-    """Yield the database `db`, opened or created if it is a path, and closed afterwards."""
+def _opened(db: Any, own: Options | None, *, features: bool = False) -> Iterator[database.Database]:
+    """Yield the database `db`, opened or created if it is a path, and closed afterwards.
+
+    `features`: one that is created without options stores them.
+    """
     if isinstance(db, database.Database):
-        check_sketch(db, given)
+        check_sketch(db, own)
         yield db
         return
     try:
@@ -465,10 +468,10 @@ def _opened(db: "DatabaseLike", given: Options | None) -> Iterator[database.Data
         # A call that was interrupted while it created the database left a directory without
         # contents.  Mode "c" takes that, and refuses all else that is no database.
         # Documents that were not seen for long can be dropped later without foresight.
-        made = Options(keep_times=SEEN) if given is None else given
+        made = Options(keep_times=SEEN, features=features) if own is None else own
         held = database.open(db, "c", options=made)
     with held:
-        check_sketch(held, given)
+        check_sketch(held, own)
         yield held
 
 
@@ -518,6 +521,8 @@ class _GivenRows:
             dropped=dropped, skipped=int(np.count_nonzero(~self.is_read)),
         )  # fmt: skip
         options = Options() if self.options is None else self.options
+        # By the rule "contained" nothing is lost that is in a database.
+        none_lost = None if self.question.lose is None else np.zeros(len(found.removed), np.int64)
         # A database has options of its own.
         usual = None if found.leaders is None else options.similarity
         return Deduplicated(
@@ -531,6 +536,7 @@ class _GivenRows:
             representatives=object_array(found.representatives),
             similarities=found.similarities,
             distances=found.distances if options.is_hashes else None,
+            lost=none_lost if found.lost is None else found.lost,
             evidence=Evidence(
                 found.removed, staying, self.texts,
                 least_of(self.question, found.groups.verification, usual),

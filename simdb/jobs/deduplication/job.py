@@ -531,14 +531,13 @@ def _matches(decided: Decided, places: I64, ids: Sequence[Any]) -> list[files.Ro
     if not len(decided.removed):
         return []
     # Documents that texts decide have no fingerprints.
-    distances = (
-        [None] * len(ids) if decided.distances is None else decided.distances[places].tolist()
-    )
+    none, far = np.full(len(decided.removed), None), decided.distances
     shown = decided.similarities[places].astype(np.float64).round(DIGITS)
-    return [
-        {"id": id, "distance": distance, "similarity": similarity}
-        for id, distance, similarity in zip(ids, distances, shown.tolist(), strict=True)
-    ]
+    distances = (none if far is None else far)[places].tolist()
+    columns = {"id": ids, "distance": distances, "similarity": shown.tolist()}
+    if decided.lost is not None:
+        columns["lost"] = decided.lost[places].tolist()
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _group_pairs(decided: Decided, run: DedupRun, sketch: TextSketch) -> "list[TextPair]":
@@ -548,16 +547,14 @@ def _group_pairs(decided: Decided, run: DedupRun, sketch: TextSketch) -> "list[T
         decided.similarities,
         lambda at: tuple(run.ids(side[at]) for side in sides),
         lambda at: tuple(texts_at(run.texts, side[at]) for side in sides),
-        sketch,
-    )
+        sketch, decided.lost,
+    )  # fmt: skip
 
 
 def _left_rows(left: Left) -> Iterator[files.Row]:
     """Yield a row for each document that was left out."""
-    for id, match, distance, similarity in zip(
-        left.ids.tolist(), left.matches.tolist(), left.distances.tolist(),
-        left.similarities.tolist(), strict=True,
-    ):  # fmt: skip
+    columns = left.ids, left.matches, left.distances, left.similarities
+    for id, match, distance, similarity in zip(*map(np.ndarray.tolist, columns), strict=True):
         known = None if similarity != similarity else round(similarity, DIGITS)
         yield {"id": id, "match": match, "distance": distance, "similarity": known}
 

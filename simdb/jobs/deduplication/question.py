@@ -65,6 +65,7 @@ class DedupQuestion:
     # Takes the number of pairs that were compared so far.
     watch: Report | None = None
     hashes: Bits | None = None  # the sketch of documents that are hashes
+    lose: int | None = None  # by the rule "contained", how many 3-grams a document that goes loses
 
     def __post_init__(self) -> None:
         """Raise OptionError for a word that is not known, or no share."""
@@ -103,15 +104,17 @@ class DedupQuestion:
     @property
     def asked(self) -> database.question.Question:
         """What a search of a database is asked."""
-        return database.question.Question(
-            self.similarity, self.distance, self.recall, self.search, verify=self.verify
-        )
+        if self.lose:
+            raise OptionError("lose= works only without a database; with it nothing may be lost")
+        asked = self.similarity, self.distance, self.recall, self.search
+        return database.question.Question(*asked, verify=self.verify, lose=self.lose)
 
     @property
     def rule(self) -> list[Any]:
         """How rows must match, as the note of a run has it."""
         search = None if self.search is None else str(self.search)
-        return [self.similarity, self.distance, self.recall, search, self.verify]
+        asked = [self.similarity, self.distance, self.recall, search, self.verify]
+        return asked if self.lose is None else [*asked, self.lose]
 
     def of(self, sketch: TextSketch) -> "DedupQuestion":
         """Return the same question, which says what decides about documents with a sketch."""
@@ -128,8 +131,8 @@ class DedupQuestion:
         """
         if options is None or not isinstance(options.sketch, Bits):
             return self
-        if self.compares_numbers:
-            raise OptionError("verify='numbers' compares texts, and these are hashes")
+        if self.compares_numbers or self.lose is not None:
+            raise OptionError("verify='numbers', rule='contained' want texts, and these are hashes")
         if self.similarity is not None:
             raise OptionError(
                 "hashes have no similarity; give distance=, the number of bits in which two that"
@@ -140,6 +143,8 @@ class DedupQuestion:
 
     def check(self, sketch: TextSketch) -> None:
         """Raise OptionError if texts cannot decide."""
+        if self.lose is not None and not (self.is_exact and self.is_star and self.is_plain):
+            raise OptionError("rule='contained' goes by similarity=, exact, and policy='star'")
         if not self.is_exact:
             return
         if self.distance is not None and self.similarity is None:
@@ -214,7 +219,8 @@ class Decided:
     `removed` and `leaders` int64[k]: a document that goes, ascending, and the one that stays for
     it, or -1 - p for that at the position p of a reference; `similarities` float32[k] of both,
     `distances` int64[k] or None if they are not known.  `verification`: what texts have decided;
-    None if they were not asked.
+    None if they were not asked.  `lost` int64[k]: by the rule "contained", how many word 3-grams
+    of a document that goes are not in what stays for it; otherwise None.
     """
 
     removed: I64
@@ -222,6 +228,7 @@ class Decided:
     similarities: F32
     distances: I64 | None
     verification: Verification | None
+    lost: I64 | None = None
 
     def chosen(self, chosen: Bools | I64) -> "Decided":
         """Return what is decided if only some of these documents go: bool[k] or positions."""
@@ -229,6 +236,7 @@ class Decided:
             self, removed=self.removed[chosen], leaders=self.leaders[chosen],
             similarities=self.similarities[chosen],
             distances=None if self.distances is None else self.distances[chosen],
+            lost=None if self.lost is None else self.lost[chosen],
         )  # fmt: skip
 
     def ascending(self) -> "Decided":
@@ -299,10 +307,11 @@ class Evidence:
     refusal: str = ""
     sketch: TextSketch | None = None
 
-    def pairs(self, ids: Any, others: Any, similarities: F32) -> "list[TextPair]":
+    def pairs(self, ids: Any, others: Any, similarities: F32, lost: I64 | None) -> "list[TextPair]":
         """Return the pairs that are least alike, with their texts, for a page.
 
         `ids` and `others` object[k]: the ids of the duplicates, and of what stays for them.
+        `lost`: see `Decided`.
         """
         return report.page.nearest_pairs(
             similarities,
@@ -311,8 +320,8 @@ class Evidence:
                 texts_at(self.texts, self.removed[places]),
                 texts_at(self.texts, self.staying[places]),
             ),
-            self.sketch,
-        )
+            self.sketch, lost,
+        )  # fmt: skip
 
     def check_stricter(self, similarity: float) -> None:
         """Raise OptionError unless rows can be judged by a higher similarity without a search."""

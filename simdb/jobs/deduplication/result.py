@@ -177,6 +177,8 @@ class Deduplicated(OfData[Given_co]):
     order of the data, the row (or other document) that stands for each, and how similar they are;
     `removed` has them as a table, and `report` writes a page with their texts.  `evidence` holds
     what a second look needs, such as the data itself or, of files, where the texts are.
+    `lost` int64[k], only with rule="contained": how many word 3-grams of each duplicate are not in
+    what stays for it.
     `distances` int64[k], only of hashes, which have no similarity (NaN): in how many bits each
     duplicate differs from what stays for it.
 
@@ -206,6 +208,7 @@ class Deduplicated(OfData[Given_co]):
     is_reference: Bools | None = None
     left_out: Skipped = field(default_factory=Skipped)
     distances: npt.NDArray[np.int64] | None = None
+    lost: npt.NDArray[np.int64] | None = None
 
     if not TYPE_CHECKING:
         __getattr__ = hinting("Deduplicated")
@@ -237,6 +240,7 @@ class Deduplicated(OfData[Given_co]):
         """The duplicates as a pyarrow.Table: id, kept (what stays for it), similarity float32.
 
         Of hashes, distance int64 stands where similarity does: the number of bits that differ.
+        By the rule "contained", lost int64: the word 3-grams that what stays does not have.
         With `against`, also reference bool: whether what stays is a text of that.  A row without a
         text that was dropped is not among them.  Ids of several types become text.
         """
@@ -248,6 +252,8 @@ class Deduplicated(OfData[Given_co]):
             columns["similarity"] = arrow.array(self.similarities, mask=is_unknown)
         else:
             columns["distance"] = self.distances
+        if self.lost is not None:
+            columns["lost"] = self.lost
         if self.is_reference is not None:
             columns["reference"] = self.is_reference
         return arrow.table(columns)
@@ -270,7 +276,8 @@ class Deduplicated(OfData[Given_co]):
         place = os.fspath(path)
         check_staying([place], self.survivors.staying, has_folders=True)
         report.page.check_page(place)
-        pairs = self.evidence.pairs(self.removed_ids, self.representatives, self.similarities)
+        sides = self.removed_ids, self.representatives
+        pairs = self.evidence.pairs(*sides, self.similarities, self.lost)
         measure = None if self.verification is None else self.verification.measure
         rule = report.page.rule_in_words(measure, self.evidence.least)
         page = report.page.render_removed(len(self.kept), len(self.removed_ids), rule, pairs)
@@ -352,7 +359,7 @@ class RowMatches:
     """What a search has found out about rows, by the ids of documents.
 
     `removed` int64[k]: the rows that are duplicates; `representatives` object[k], `similarities`
-    float32[k] and `distances` int64[k], None if not known: what stands for each.  `leaders`
+    float32[k], `distances` and `lost` int64[k], None if not known: what stands for each.  `leaders`
     int64[k]: the rows that stay, None if they may be stored documents; `order`: the rows that were
     compared, those to be preferred first.
     """
@@ -364,13 +371,13 @@ class RowMatches:
     leaders: I64 | None = None
     order: I64 | None = None
     distances: I64 | None = None
+    lost: I64 | None = None
 
     def chosen(self, is_chosen: Bools, names: NamesAt) -> "RowMatches":
         """Return what would be found if only some of the duplicates were: bool[k]."""
         assert self.leaders is not None, "what stays is a row"
-        decided = Decided(
-            self.removed, self.leaders, self.similarities, self.distances, self.groups.verification
-        )
+        found = self.removed, self.leaders, self.similarities, self.distances
+        decided = Decided(*found, self.groups.verification, self.lost)
         return found_of(decided.chosen(is_chosen), self.order, names)
 
 
@@ -381,5 +388,5 @@ def found_of(decided: Decided, order: I64 | None, names: NamesAt) -> RowMatches:
     leaders, representatives = decided.leaders, list(names(decided.leaders))
     return RowMatches(
         decided.removed, representatives, decided.similarities, groups, leaders, order,
-        decided.distances,
+        decided.distances, decided.lost,
     )  # fmt: skip

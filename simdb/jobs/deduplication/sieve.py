@@ -271,6 +271,7 @@ def checked_unit(
         "search=": question.search is not None,
         "max_share=": question.max_share is not None,
         "verify=": question.verify not in (None, EXACT),
+        "rule=": question.lose is not None,
         "policy=": question.policy != STAR,
         "keep=": keep != keeping.FIRST,
         "against=": against is not None,

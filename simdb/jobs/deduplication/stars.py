@@ -10,6 +10,9 @@ floods of copies.  What is left are documents that share a bucket by chance or b
 of them stay, so a round of a *window* takes the next documents in the order and compares them with
 each other: those that stay are then compared with all that come later.
 
+The larger documents can come first, whatever the order says of others.  Only the sizes of those in
+buckets are asked for.
+
 The first documents can be those of a reference, which all stay: they are compared with all others
 before these are, some at a time, and never with each other.
 
@@ -24,7 +27,7 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import flags_at, is_first, ranges
-from simdb.core.dtypes import F32, I64, U32, U64, Array, Bools
+from simdb.core.dtypes import F32, F64, I64, U32, U64, Array, Bools
 from simdb.database import buckets as connecting
 from simdb.jobs.deduplication.minima import BandBuckets, SortedKeys
 
@@ -57,14 +60,17 @@ class Stars:
 
 
 def find_stars(
-    bands: Iterable[BandBuckets], count: int, least: float, compare: Compare, *, leading: int = 0
-) -> Stars:
+    bands: Iterable[BandBuckets], count: int, least: float, compare: Compare, *, leading: int = 0,
+    sizes: Callable[[U32], F64] | None = None,
+) -> Stars:  # fmt: skip
     """Decide `count` documents, by the pairs in buckets that have the similarity `least`.
 
     The `leading` first documents stay in any case; another that one of them matches goes for the
-    first of these.
+    first of these.  `sizes`: the larger of the others come first, and equal ones in their order.
     """
     rounds = _Rounds(bands, count, least, compare)
+    if sizes is not None and rounds.member_count:
+        rounds.prefer_larger(sizes, leading)
     if leading:
         rounds.decide_led(leading)
     before = rounds.member_count
@@ -137,6 +143,12 @@ class _BucketPart:
         firsts = self.firsts
         return np.add.reduceat(is_counted, firsts, dtype=np.int64) if len(firsts) else firsts
 
+    def renumbered(self, numbers: U32) -> "_BucketPart":
+        """Give each document another number."""
+        words = _pairs(self.of_members(np.arange(len(self.sizes))), numbers[self.members])
+        kernel.sort(words)
+        return _BucketPart(words.astype(np.uint32), self.sizes)
+
     def without(self, is_gone: Bools) -> "_BucketPart":
         """Leave documents out of the buckets, and then buckets of one document."""
         is_in = ~is_gone[self.members]
@@ -158,10 +170,23 @@ class _Rounds:
         self._claimed: list[tuple[U32, U32, F32]] = [(NONE, NONE, NONE.astype(np.float32))]
         self._least = np.float32(least)
         self._compare = compare
+        self._before = np.arange(count, dtype=np.uint32)  # the number that each document had
+
+    def prefer_larger(self, sizes: Callable[[U32], F64], leading: int) -> None:
+        """Renumber the documents in buckets, the larger first; the `leading` ones stay first."""
+        waiting = self._waiting().astype(np.uint32)
+        far = -sizes(waiting)
+        far[waiting < leading] = -np.inf
+        before, compare = self._before, self._compare
+        before[waiting] = waiting[np.argsort(far, kind="stable")]
+        numbers = np.argsort(before).astype(np.uint32)
+        self._parts = [part.renumbered(numbers) for part in _taken(self._parts)]
+        self._compare = lambda left, right: compare(before[left], before[right])
 
     def stars(self) -> Stars:
         """Return what was decided."""
         removed, leaders, similarities = map(np.concatenate, zip(*self._claimed, strict=True))
+        removed, leaders = self._before[removed], self._before[leaders]
         order = np.argsort(removed)
         return Stars(removed[order], leaders[order], similarities[order])
 
@@ -213,10 +238,7 @@ class _Rounds:
 
     def decide_window(self, size: int) -> int:
         """Decide the next documents, about `size` of them; return how many of them stay."""
-        is_waiting = np.zeros(len(self._is_decided), np.bool_)
-        for part in self._parts:
-            is_waiting[part.members] = True
-        window = np.flatnonzero(is_waiting)[:size]
+        window = self._waiting()[:size]
         # A document is in at most as many pairs as its buckets have members.
         weights = np.zeros(len(window))
         for part in self._parts:
@@ -236,6 +258,13 @@ class _Rounds:
         ])  # fmt: skip
         self._drop_decided()
         return len(window) - len(gone)
+
+    def _waiting(self) -> I64:
+        """Return the documents in buckets, ascending."""
+        is_waiting = np.zeros(len(self._is_decided), np.bool_)
+        for part in self._parts:
+            is_waiting[part.members] = True
+        return np.flatnonzero(is_waiting)
 
     def _matching(self, pairs: U64) -> tuple[U32, U32, F32]:
         """Return the pairs that match, in the order of their left documents."""

@@ -22,7 +22,7 @@ from simdb import database
 from simdb.core.arrays import Sketches
 from simdb.core.choices import ErrorsName
 from simdb.core.dtypes import I64
-from simdb.core.errors import InputError
+from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import Matches
 from simdb.core.options import Options
 from simdb.core.skipped import part_of
@@ -40,7 +40,7 @@ from simdb.jobs.deduplication.question import (
 )
 from simdb.jobs.deduplication.reference import DatabaseReference, Listed, Reference, either
 from simdb.jobs.deduplication.rows import Vectors
-from simdb.sketch import AnySketcher
+from simdb.sketch import AnySketcher, gram_sketch
 
 # The rows taken at a time.
 TAKEN_ROWS = 1 << 12
@@ -106,6 +106,8 @@ class Newcomers(ExitStack):
         """
         super().__init__()
         self._documents, self._question, self._holding = documents, question, holding
+        if question.lose is not None and not holding.held.options.features:
+            raise OptionError("rule='contained' needs a database with Options(features=True)")
         self.needs_texts = documents.needs_texts
         self._sifted = Sifted(documents, question.threads)
         with ExitStack() as held:
@@ -158,7 +160,7 @@ class Newcomers(ExitStack):
         return replace(
             decided, removed=np.concatenate([decided.removed, *self._sifted.matched]),
             leaders=np.concatenate([decided.leaders, *leaders]),
-            similarities=np.concatenate(similarities), distances=distances,
+            similarities=np.concatenate(similarities), distances=distances, lost=None,
         ).ascending()  # fmt: skip
 
     def _lookups(self, snapshot: Any, expected: float) -> "database.Lookups[Any]":
@@ -359,10 +361,14 @@ def within(options: Options, question: DedupQuestion, reference: Reference | Non
 def alone(options: Options, question: DedupQuestion) -> Alike | ByDatabase:
     """Return what decides the documents of one run that are compared with each other only."""
     question.check(options.sketch)
+    if question.lose is not None:
+        options = replace(options, sketch=gram_sketch(options.sketch))
     if question.is_plain and _is_measured(options, question):
         alike = Alike(options, question)
         if alike.is_possible:
             return alike
+    if question.lose is not None:
+        raise OptionError("rule='contained' needs a similarity= of .01 or more")
     return ByDatabase(options, question)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from hashlib import sha256
 from importlib import import_module
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -146,11 +146,12 @@ def fill_page(page: str, target: Target) -> int:
 
 
 def nearest_pairs(
-    similarities: F32, ids: Ids, texts: Texts, sketch: TextSketch | None
+    similarities: F32, ids: Ids, texts: Texts, sketch: TextSketch | None, lost: I64 | None = None
 ) -> list[TextPair]:
     """Return the pairs that are least alike, with their texts; unknown similarities come last.
 
-    `sketch` says whether the texts are HTML, of which the page shows what a reader sees.
+    `sketch` says whether the texts are HTML, of which the page shows what a reader sees.  `lost`:
+    how many word 3-grams of the left texts the right ones do not have.
     """
     chosen = np.argsort(similarities, kind="stable")[:SHOWN_PAIRS]
     pairs: list[TextPair] = []
@@ -159,7 +160,8 @@ def nearest_pairs(
         sides = (each if sketch is None else as_read(each, sketch) for each in texts(some))
         titles = (map(shown_id, side) for side in ids(some))
         shown = (map(shown_text, side) for side in sides)
-        pairs += map(TextPair, *titles, *shown, similarities[some].tolist())
+        notes = repeat("") if lost is None else map("lost 3-grams: {:,}".format, lost[some])
+        pairs += map(TextPair, *titles, *shown, similarities[some].tolist(), notes)
     return pairs
 
 

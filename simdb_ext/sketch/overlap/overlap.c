@@ -63,11 +63,13 @@ static inline int64_t find(const struct table *table, uint64_t hash)
     return -1;
 }
 
-static int64_t count_common(const struct table *table, const uint64_t *hashes, int64_t count)
+/* Count the features that are in the table, until more than `missing_most` are not. */
+static int64_t count_common(const struct table *table, const uint64_t *hashes, int64_t count,
+                            int64_t missing_most)
 {
     int64_t common = 0;
 
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count && i - common <= missing_most; i++)
         common += find(table, hashes[i]) >= 0;
     return common;
 }
@@ -90,8 +92,9 @@ static double sum_common(const struct table *table, const float *own, const uint
     return sum;
 }
 
-void overlap_sums(const struct overlap_documents *documents, int is_least, const int64_t *left,
-                  const int64_t *right, int64_t pairs, uint32_t *slots, double *sums)
+void overlap_sums(const struct overlap_documents *documents, int is_least, int64_t missing_most,
+                  const int64_t *left, const int64_t *right, int64_t pairs, uint32_t *slots,
+                  double *sums)
 {
     const int64_t *offsets = documents->offsets;
     struct table table = {.slots = slots};
@@ -103,7 +106,8 @@ void overlap_sums(const struct overlap_documents *documents, int is_least, const
         if (i == 0 || left[i] != left[i - 1])
             fill(&table, documents->hashes + own, offsets[left[i] + 1] - own);
         if (documents->weights == NULL)
-            sums[i] = (double)count_common(&table, documents->hashes + other, count);
+            sums[i] =
+                (double)count_common(&table, documents->hashes + other, count, missing_most);
         else
             sums[i] = sum_common(&table, documents->weights + own, documents->hashes + other,
                                  documents->weights + other, count, is_least);
