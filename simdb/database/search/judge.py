@@ -166,9 +166,9 @@ class Judge:
         if self.only_estimates:
             self.counts.unknown += len(couples)
             return replace(couples, similarities=values)
+        is_match = values >= np.float32(self.least)
         if self.is_directed:
             values[:] = 0  # what is not known refuses nothing
-        is_match = values >= np.float32(self.least)
         for chosen, exact in self._decided(state, couples, texts or self.texts):
             is_known = ~np.isnan(exact)
             values[chosen[is_known]] = exact[is_known]
