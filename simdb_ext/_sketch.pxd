@@ -76,6 +76,7 @@ cdef extern from "text/clean.h" nogil:
         SKETCH_UNCLEANED
         SKETCH_CLEANED
         SKETCH_TURKIC
+        SKETCH_STRAYS
 
     enum:
         CLEAN_REWRITE
@@ -83,7 +84,7 @@ cdef extern from "text/clean.h" nogil:
         CLEAN_GROWTH
 
     struct clean_settings:
-        sketch_cleaning cleaning
+        int cleaning
         int lowercase
 
     void clean_unfold()

@@ -17,6 +17,9 @@ I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 
+TURKIC: int
+STRAYS: int
+
 def variants() -> list[str]:
     """Return the names of the variants this processor can run, the slowest ("scalar") first."""
 
@@ -45,7 +48,7 @@ class Vocabulary:
     def seed(self) -> int: ...
 
 def cleaned(
-    text: str, *, lowercase: bool, compose: Callable[[str], str], turkic: bool = False
+    text: str, *, lowercase: bool, compose: Callable[[str], str], cleaning: int = 0
 ) -> str:
     """Return a text with what looks equal made equal.
 
@@ -54,7 +57,10 @@ def cleaned(
     are a hyphen (U+002D or U+00AD) between a letter and a line end, this line end and the
     blanks after it, if a lower-case letter follows.  With `lowercase`, characters that full case
     folding maps to others than their lower case become these (CaseFolding.txt, status C and F), and
-    the dot above (U+0307) after i or I is dropped; with `turkic`, I becomes the dotless i.
+    the dot above (U+0307) after i or I is dropped.
+
+    `cleaning` is 0 or a sum of TURKIC, with which I becomes the dotless i, and STRAYS, with which
+    control characters other than white space and U+FFF9 to U+FFFC are dropped, too.
     """
 
 # (entries, directory, default) of a `simdb.core.text_sketch.IdfTable`.
@@ -74,7 +80,7 @@ def project_texts(
     idf: Idf | None = None,
     dimensions: int = 128,
     compose: Callable[[str], str] | None = None,
-    turkic: bool = False,
+    cleaning: int = 0,
 ) -> tuple[I32 | F32, I64]:
     """Return the weights [n, dimensions] and the number of features int64[n] of each text.
 
@@ -132,7 +138,7 @@ def project_and_sign_texts(
     idf: Idf | None = None,
     dimensions: int = 128,
     compose: Callable[[str], str] | None = None,
-    turkic: bool = False,
+    cleaning: int = 0,
 ) -> tuple[I32 | F32, I64, U32]:
     """Return what `project_texts` returns, and the signatures that `sign_texts` returns.
 
@@ -168,7 +174,7 @@ def count_texts(
     start: int,
     vocabulary: Vocabulary | None = None,
     compose: Callable[[str], str] | None = None,
-    turkic: bool = False,
+    cleaning: int = 0,
 ) -> tuple[I64, U64, U32]:
     """Return the distinct features of each text, in the order in which they first occur.
 
@@ -209,7 +215,7 @@ class TextFingerprinter:
         dimensions: int,
         width: int,
         compose: Callable[[str], str] | None = None,
-        turkic: bool = False,
+        cleaning: int = 0,
     ) -> None: ...
     def sketch(
         self, text: str | bytes, replace: bool, start: int, is_query: bool
@@ -252,7 +258,7 @@ class TextSigner:
         feature_bits: int,
         stored_bits: int,
         compose: Callable[[str], str] | None = None,
-        turkic: bool = False,
+        cleaning: int = 0,
     ) -> None: ...
     def sign(self, text: str | bytes, replace: bool, start: int) -> tuple[U64, U8, int]:
         """Return uint64[1], the packed signature uint8[1, width], and the number of features.
@@ -323,7 +329,7 @@ def hash_words(
     replace: bool,
     start: int,
     compose: Callable[[str], str] | None = None,
-    turkic: bool = False,
+    cleaning: int = 0,
 ) -> tuple[I64, U64]:
     """Return the words of each text in order: offsets int64[n + 1] and the first words of hashes.
 
@@ -340,7 +346,7 @@ def hash_parts(
     replace: bool,
     start: int,
     compose: Callable[[str], str] | None = None,
-    turkic: bool = False,
+    cleaning: int = 0,
 ) -> tuple[I64, U64, I64]:
     """Cut texts into parts, and hash the words of each part, in order.
 
@@ -416,7 +422,7 @@ def sign_texts(
     feature_bits: int,
     vocabulary: Vocabulary | None = None,
     compose: Callable[[str], str] | None = None,
-    turkic: bool = False,
+    cleaning: int = 0,
 ) -> tuple[U32, I64]:
     """Return MinHash signatures uint32[n, p] and the number of features int64[n] of each text.
 

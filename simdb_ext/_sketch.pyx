@@ -24,6 +24,8 @@ cdef enum:
 # The numbers of weights that a document can have.
 cdef tuple QUANTISED_DIMENSIONS = (64, SKETCH_DIMENSIONS, SKETCH_DIMENSIONS_MAX)
 
+TURKIC, STRAYS = <int>SKETCH_TURKIC, <int>SKETCH_STRAYS
+
 unicode_unfold()
 clean_unfold()
 parts_unfold()
@@ -43,13 +45,13 @@ include "choice.pxi"
 
 def project_texts(
     texts, *, unit, shingle, lowercase, seed, replace, start, counting="tf", vocabulary=None,
-    idf=None, dimensions=SKETCH_DIMENSIONS, compose=None, turkic=False
+    idf=None, dimensions=SKETCH_DIMENSIONS, compose=None, cleaning=0
 ):
     """Return the weights [n, dimensions] and the number of features int64[n] of each text."""
     check_counting(counting)
     cdef Working call = Working(
         unit, shingle, lowercase, seed, replace, counting, vocabulary, idf, dimensions,
-        compose, turkic
+        compose, cleaning
     )
     all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
     weights, features = room_for(call, len(all_texts))
@@ -74,12 +76,12 @@ def project_tokens(
 
 def count_texts(
     texts, *, unit, shingle, lowercase, seed, replace, start, vocabulary=None, compose=None,
-    turkic=False
+    cleaning=0
 ):
     """Return the distinct features of each text, in the order in which they first occur."""
     cdef Working call = Working(
         unit, shingle, lowercase, seed, replace, "", vocabulary, None, SKETCH_DIMENSIONS, compose,
-        turkic
+        cleaning
     )
     all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
     cdef Collected collected = Collected(len(all_texts))

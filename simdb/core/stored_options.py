@@ -25,7 +25,7 @@ from simdb.core.options import (
     Options,
     Simhash,
 )
-from simdb.core.text_sketch import CJK, EARLIER, IdfTable
+from simdb.core.text_sketch import CJK, EARLIER, EDITION, IdfTable
 from simdb.core.vector_form import corrected_one
 
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
@@ -132,7 +132,7 @@ def decode_dumped(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
 
 
 def decode_settings(stored: Any, where: str) -> dict[str, Any]:
-    """Read stored `feature_settings`; a setting that is not stored gets its default."""
+    """Read stored `feature_settings`; of one that is not stored, the earliest value, or default."""
     with expecting(f"the settings of features in {where}"):
         stored, known = a_map(stored), Simhash().feature_settings
         if BY_CHARACTER not in stored:
@@ -142,7 +142,7 @@ def decode_settings(stored: Any, where: str) -> dict[str, Any]:
             )
         _check_known(stored, known, f"{where} has options")
         lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
-        return {**known, **stored, **lists}
+        return {**known, **EARLIER, **stored, **lists}
 
 
 def _check_known(given: Collection[str], known: Collection[str], what: str) -> None:
@@ -170,9 +170,12 @@ def differences(stored: Options, wanted: Options) -> list[str]:
 
     A sketch without an IDF table means the stored table, hashes without an order of their bits the
     stored order, and numbers of tables that are None the stored numbers.  The usual blocks mean the
-    stored ones, if those are usual in any database, and so do the usual header bits.
+    stored ones, if those are usual in any database, and so do the usual header bits.  The newest
+    edition means the stored one.
     """
     is_alike = type(stored.sketch) is type(wanted.sketch)
+    if is_alike and wanted.sketch.edition == EDITION and wanted.sketch.idf is None:
+        wanted = replace(wanted, sketch=replace(wanted.sketch, edition=stored.sketch.edition))
     olds, news = (_named(each, has_parts=is_alike) for each in (stored, wanted))
     olds["polytopes"] = olds["polytopes"] or 0
     if wanted.blocks == wanted.usual_blocks and stored.blocks in (USUAL_BLOCKS, WEIGHTED_BLOCKS):

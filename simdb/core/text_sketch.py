@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -49,15 +49,16 @@ SPACELESS, CJK = ("spaceless", "cjk")
 FEATURE_OPTIONS = (
     "markup", "html_title", "html_links", "html_weights", "normalisation", "marks", "clean", "unit",
     "by_character", "tokeniser", "lowercase", "turkic_case", "stop_words", "stemming", "shingle",
-    "seed",
+    "edition", "seed",
 )  # fmt: skip
+EDITION = 2  # the newest
 SHINGLE_MAX = 64
 # By what a hash function of the user's is known again.
 CHECKED = (b"a", b"token", "\u00fc".encode())
 CHECK = re.compile("[0-9a-f]{48}")
 # What options meant before there were any, for what earlier versions have stored.
 EARLIER: dict[str, Any] = {
-    "html_weights": (), "marks": "keep", "clean": False, "turkic_case": False,
+    "html_weights": (), "marks": "keep", "clean": False, "turkic_case": False, "edition": 1,
 }  # fmt: skip
 
 
@@ -181,10 +182,16 @@ class TextSketch:
     2. `normalisation`: the Unicode form (UAX #15): "nfc", "nfkc", which also makes full width,
        ligatures and other forms of one character equal, or "none".
        `clean`: what looks equal becomes equal.  Characters that are not seen (Unicode's
-       Default_Ignorable_Code_Point: soft hyphens, joiners, zero width spaces) are dropped; a word
-       that a hyphen cuts at the end of a line is joined, if it goes on with a lower-case letter.
+       Default_Ignorable_Code_Point: soft hyphens, joiners, zero width spaces) are dropped, and so
+       is what PDF and Word leave inside words: control characters other than white space, and
+       U+FFF9 to U+FFFC.  A word that a hyphen cuts at the end of a line is joined, if it goes on
+       with a lower-case letter.
        `marks`: "drop" leaves out accents and points (Latin, Greek, Cyrillic, Hebrew, Arabic,
-       Syriac) and the tatweel.  normalisation="lenient" is "nfkc" with marks="drop".
+       Syriac) and the tatweel.
+       normalisation="lenient" is "nfkc" with marks="drop".
+       `edition`: the edition of these rules.  1 is that of simdb 0.2, in which such
+       strays stay; databases and IDF tables of that version keep it.  2 is the newest.  0, the
+       default, is the edition of the `idf` table, or else the newest.
     3. `unit`: "words" (Unicode words), "characters" (white space folded), "whitespace" (text
        between white space) or "moz" (see `Simhash.moz`).  Instead of a unit, `tokeniser`: the name
        "package.module:function" of a callable from str to a list of str, which `simdb.open` imports
@@ -223,6 +230,7 @@ class TextSketch:
     shingle: int = 3
     weighting: str = ""
     idf: IdfTable | None = None
+    edition: Literal[0, 1, 2] = 0
     seed: int = 0
 
     def __repr__(self) -> str:
@@ -288,6 +296,7 @@ class TextSketch:
         """Raise OptionError for a step that is impossible or contradicts another."""
         chosen_words(self)
         self._check_html_weights()
+        self._check_by_table()
         if self.normalisation == LENIENT:
             object.__setattr__(self, "normalisation", NFKC)
             object.__setattr__(self, "marks", choices.DROP)
@@ -303,7 +312,6 @@ class TextSketch:
             raise OptionError(
                 f"unit={self.unit!r} has no meaning beside tokeniser=; leave out unit="
             )
-        self._check_by_character()
         has_words = self.unit in ("words", "whitespace")
         for name in ("stop_words", "stemming"):
             if getattr(self, name) and not has_words:
@@ -320,12 +328,13 @@ class TextSketch:
         if self.html_weights and self.markup != "html":
             raise OptionError("html_weights= weighs elements of HTML; give markup='html', too")
 
-    def _check_by_character(self) -> None:
-        """Set `by_character`, which is "" if nothing is cut into Unicode words."""
+    def _check_by_table(self) -> None:
+        """Set `edition`, and `by_character`, which is "" if nothing is cut into Unicode words."""
         table = self.idf.settings if isinstance(self.idf, IdfTable) else {}
         chosen = self.by_character or table.get("by_character") or SPACELESS
         one_of("by_character", chosen, (SPACELESS, CJK))
         object.__setattr__(self, "by_character", chosen if self.cuts_words else "")
+        object.__setattr__(self, "edition", self.edition or table.get("edition", EDITION))
 
     def _check_idf(self) -> None:
         """Raise OptionError unless the IDF table was fitted with the options of this sketch."""
@@ -352,8 +361,7 @@ class TextSketch:
 
 def differing_options(options: Any, usual: Any) -> dict[str, Any]:
     """Return the options, in order, that are not those of `usual`."""
-    names = (field.name for field in fields(options))
-    every = {name: getattr(options, name) for name in names}
+    every = {each.name: getattr(options, each.name) for each in fields(options)}
     return {name: each for name, each in every.items() if each != getattr(usual, name)}
 
 

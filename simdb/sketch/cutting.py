@@ -11,6 +11,7 @@ summed up as one hash, that of the multiset of its numbers; their order does not
 import codecs
 from collections.abc import Iterable, Sequence
 from functools import cache
+from unicodedata import decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -168,8 +169,4 @@ def _digits(text: str) -> U8:
 @cache
 def _values() -> U8:
     """Return the value of each code point as a decimal digit, `NO_DIGIT` for others."""
-    values = np.full(CODES, NO_DIGIT, np.uint8)
-    for code in range(CODES):
-        if chr(code).isdecimal():
-            values[code] = int(chr(code))
-    return values
+    return np.array([decimal(chr(code), NO_DIGIT) for code in range(CODES)], np.uint8)

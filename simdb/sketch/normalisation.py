@@ -115,7 +115,8 @@ def cleaning_of(options: TextSketch) -> dict[str, Any]:
     if not options.clean:
         return {}
     compose = str if options.normalisation == NONE else composed
-    return {"compose": compose, "turkic": options.turkic_case}
+    cleaning = kernel.TURKIC * options.turkic_case + kernel.STRAYS * (options.edition > 1)
+    return {"compose": compose, "cleaning": cleaning}
 
 
 def cleaned(text: str, options: TextSketch) -> str:

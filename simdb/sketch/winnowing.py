@@ -29,8 +29,9 @@ from simdb.sketch.cutting import bounds_of_words, code_points
 from simdb.sketch.normalisation import cleaned, spelled
 from simdb.sketch.pipeline import Parts, Pipeline, Words
 
-# What lies between white space; what a hyphen cuts at the end of a line is one piece.
-PIECES = re.compile(r"\S+(?:(?<=[-\u00ad\u2010\u2011])\s*\n\s*\S+)*")
+# What lies between white space of Unicode, which has no U+001C to U+001F; what a hyphen cuts at the
+# end of a line is one piece.
+PIECES = re.compile(r"[\S\x1c-\x1f]+(?:(?<=[-\u00ad\u2010\u2011])\s*\n\s*[\S\x1c-\x1f]+)*")
 GRAM_WORDS = 8
 WINDOW_GRAMS = 8
 # Every run of so many words has a whole window.

@@ -270,8 +270,8 @@ cdef class Cleaning:
     cdef clean_settings settings
     cdef object compose
 
-    def __cinit__(self, compose, bint lowercase, bint turkic):
-        self.settings.cleaning = SKETCH_TURKIC if turkic else SKETCH_CLEANED
+    def __cinit__(self, compose, bint lowercase, int cleaning):
+        self.settings.cleaning = SKETCH_CLEANED | cleaning
         self.settings.lowercase = lowercase
         self.compose = compose
 
@@ -301,11 +301,11 @@ cdef object clean_text(sketch_text *text, Cleaning cleaning):
     return owner
 
 
-def cleaned(str text not None, *, lowercase, compose, turkic=False):
+def cleaned(str text not None, *, lowercase, compose, cleaning=0):
     """Return a text as it is cut."""
     cdef sketch_text taken
     take_str(text, &taken)
-    owner = clean_text(&taken, Cleaning(compose, lowercase, turkic))
+    owner = clean_text(&taken, Cleaning(compose, lowercase, cleaning))
     if owner is None:
         return text
     return PyUnicode_FromKindAndData(taken.width, taken.characters, taken.length)

@@ -34,13 +34,13 @@ cdef class Family:
 
 def sign_texts(
     texts, *, unit, shingle, lowercase, seed, replace, start, family, feature_bits,
-    vocabulary=None, compose=None, turkic=False
+    vocabulary=None, compose=None, cleaning=0
 ):
     """Return MinHash signatures uint32[n, p] and the number of features int64[n] of each text."""
     cdef Family permutations = Family(family, feature_bits)
     cdef Working call = Working(
         unit, shingle, lowercase, seed, replace, "tf", vocabulary, None, SKETCH_DIMENSIONS,
-        compose, turkic
+        compose, cleaning
     )
     all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
     call.settings.counting = SKETCH_MINHASH
@@ -53,7 +53,7 @@ def sign_texts(
 
 def project_and_sign_texts(
     texts, *, unit, shingle, lowercase, seed, replace, start, counting, family, feature_bits,
-    vocabulary=None, idf=None, dimensions=SKETCH_DIMENSIONS, compose=None, turkic=False
+    vocabulary=None, idf=None, dimensions=SKETCH_DIMENSIONS, compose=None, cleaning=0
 ):
     """Return what `project_texts` returns, and the signatures uint32[n, p] of `sign_texts`."""
     if counting not in ("tf", "binary"):
@@ -61,7 +61,7 @@ def project_and_sign_texts(
     cdef Family permutations = Family(family, feature_bits)
     cdef Working call = Working(
         unit, shingle, lowercase, seed, replace, counting, vocabulary, idf, dimensions,
-        compose, turkic
+        compose, cleaning
     )
     call.settings.family = &permutations.family
     all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)

@@ -8,10 +8,10 @@ cdef enum:
     WORDS_EACH_HIT = 64
 
 
-def hash_words(texts, *, unit, lowercase, seed, replace, start, compose=None, turkic=False):
+def hash_words(texts, *, unit, lowercase, seed, replace, start, compose=None, cleaning=0):
     """Return the offsets int64[n + 1] of the words of each text, and their hashes uint64[k]."""
     cdef Working call = Working(
-        unit, 1, lowercase, seed, replace, "tf", None, None, SKETCH_DIMENSIONS, compose, turkic
+        unit, 1, lowercase, seed, replace, "tf", None, None, SKETCH_DIMENSIONS, compose, cleaning
     )
     all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
     call.settings.counting = SKETCH_SEQUENCE

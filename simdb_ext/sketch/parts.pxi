@@ -58,11 +58,11 @@ cdef class Parts:
 
 
 def hash_parts(
-    texts, *, parts, unit, lowercase, seed, replace, start, compose=None, turkic=False
+    texts, *, parts, unit, lowercase, seed, replace, start, compose=None, cleaning=0
 ):
     """Return how many parts each text has, and the key and the number of words of each part."""
     cdef Working call = Working(
-        unit, 1, lowercase, seed, replace, "tf", None, None, SKETCH_DIMENSIONS, compose, turkic
+        unit, 1, lowercase, seed, replace, "tf", None, None, SKETCH_DIMENSIONS, compose, cleaning
     )
     call.settings.counting = SKETCH_SEQUENCE
     call.widen()

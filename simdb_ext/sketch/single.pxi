@@ -64,7 +64,7 @@ cdef class TextFingerprinter(SingleText):
 
     def __cinit__(
         self, *, unit, shingle, lowercase, seed, counting, vocabulary, idf, dimensions, width,
-        compose=None, turkic=False
+        compose=None, cleaning=0
     ):
         check_counting(counting)
         if dimensions not in QUANTISED_DIMENSIONS:
@@ -74,7 +74,7 @@ cdef class TextFingerprinter(SingleText):
         self.settings = {
             "unit": unit, "shingle": shingle, "lowercase": lowercase, "seed": seed,
             "counting": counting, "vocabulary": vocabulary, "idf": idf, "compose": compose,
-            "turkic": turkic,
+            "cleaning": cleaning,
             "dimensions": max(dimensions, SKETCH_DIMENSIONS),
         }
         self.dimensions = dimensions
@@ -118,14 +118,14 @@ cdef class TextSigner(SingleText):
 
     def __cinit__(
         self, *, unit, shingle, lowercase, seed, vocabulary, family, feature_bits, stored_bits,
-        compose=None, turkic=False
+        compose=None, cleaning=0
     ):
         if stored_bits not in (8, 32):
             raise ValueError(f"stored_bits is {stored_bits}, not 8 or 32")
         self.settings = {
             "unit": unit, "shingle": shingle, "lowercase": lowercase, "seed": seed,
             "counting": "tf", "vocabulary": vocabulary, "idf": None, "compose": compose,
-            "turkic": turkic,
+            "cleaning": cleaning,
         }
         self.family = Family(family, feature_bits)
         self.is_narrow = stored_bits == 8

@@ -25,7 +25,7 @@ cdef class Working:
 
     def __cinit__(
         self, unit, shingle, lowercase, seed, replace, counting, vocabulary, idf,
-        dimensions=SKETCH_DIMENSIONS, compose=None, turkic=False
+        dimensions=SKETCH_DIMENSIONS, compose=None, cleaning=0
     ):
         self.settings.unit = <sketch_unit><int>checked_name("unit", unit, UNITS)
         self.settings.shingle = checked_shingle(shingle)
@@ -46,7 +46,7 @@ cdef class Working:
         if self.settings.counting != SKETCH_TF:
             self.widen()
         if compose is not None:
-            self.cleaning = Cleaning(compose, lowercase, turkic)
+            self.cleaning = Cleaning(compose, lowercase, cleaning)
             self.settings.clean = self.cleaning.settings
         if vocabulary is not None:
             self.take_vocabulary(vocabulary)

@@ -169,15 +169,19 @@ SETS = {
     "spaceless words 3": (same, spaceless()),
     "spaceless words 2, stop words": (same, spaceless(shingle=2, stop_words=STOP_WORDS)),
     "minhash, spaceless words": (same, shifting(normalisation="none", clean=False)),
-    "cleaned words 3": (same, simdb.Simhash()),
-    "cleaned words 1": (same, simdb.Simhash(weighting="tf", shingle=1)),
-    "cleaned words 2, case kept": (same, simdb.Simhash(shingle=2, lowercase=False)),
-    "lenient words 2": (same, simdb.Simhash(shingle=2, normalisation="lenient")),
-    "minhash, cleaned characters 5": (same, shifting(unit="characters", shingle=5)),
-    "minhash, Turkic words": (same, shifting(turkic_case=True)),
-    "minhash, stratified": (same, simdb.Minhash()),
-    "minhash, stratified, 104 of 8 bits": (same, simdb.Minhash(permutations=104, stored_bits=8)),
-    "minhash, stratified, features of 32 bits": (same, simdb.Minhash(feature_bits=32)),
+    "cleaned words 3": (same, simdb.Simhash(edition=1)),
+    "cleaned words 1": (same, simdb.Simhash(weighting="tf", shingle=1, edition=1)),
+    "cleaned words 2, case kept": (same, simdb.Simhash(shingle=2, lowercase=False, edition=1)),
+    "lenient words 2": (same, simdb.Simhash(shingle=2, normalisation="lenient", edition=1)),
+    "minhash, cleaned characters 5": (same, shifting(unit="characters", shingle=5, edition=1)),
+    "minhash, Turkic words": (same, shifting(turkic_case=True, edition=1)),
+    "minhash, stratified": (same, simdb.Minhash(edition=1)),
+    "minhash, stratified, 104 of 8 bits": (
+        same,
+        simdb.Minhash(permutations=104, stored_bits=8, edition=1),
+    ),
+    "minhash, stratified, features of 32 bits": (same, simdb.Minhash(feature_bits=32, edition=1)),
+    "words 3, second edition": (same, simdb.Simhash()),
 }
 
 

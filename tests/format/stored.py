@@ -43,6 +43,12 @@ STORED = {
     f"v{FORMAT_VERSION}-spaceless": replace(
         OPTIONS, sketch=replace(OPTIONS.sketch, by_character="spaceless")
     ),
+    f"v{FORMAT_VERSION}-cleaned": replace(
+        OPTIONS, sketch=replace(OPTIONS.sketch, clean=True, edition=1, normalisation="lenient")
+    ),
+    f"v{FORMAT_VERSION}-edition": replace(
+        OPTIONS, sketch=replace(OPTIONS.sketch, clean=True, edition=2)
+    ),
     f"v{FORMAT_VERSION}-keyed": OPTIONS,  # ids are hashed under a key
     f"v{FORMAT_VERSION}-tags": replace(OPTIONS, blocks=1, leading=1),  # a header table
     f"v{FORMAT_VERSION}-ints": replace(OPTIONS, blocks=4),  # all ids are ints
@@ -81,6 +87,9 @@ SPACELESS = [
     "\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22 \u0e01\u0e34\u0e19\u0e02\u0e49\u0e32\u0e27",
     "\u1001\u101b\u102e\u1038\u0f0b\u0f66\u0f92\u0fb1\u0f74 simdb \u17a2\u17d2\u1793\u1780",
 ]
+STRAYS = [
+    "the qu\0ick br\ufffcown fox", "th\u0435 qu\u0456ck &amp; brown fox", "\u0663\u06a9\u06cc"
+]  # fmt: skip
 
 
 def fill(path, options=OPTIONS):
@@ -110,6 +119,8 @@ def fill(path, options=OPTIONS):
         database.insert("late", TEXTS[0], "metadata")
         if is_spaceless(options):
             database.insert_many(["thai", "mixed"], SPACELESS)
+        if options.sketch.clean:
+            database.insert_many(["stray", "alike", "digits"], STRAYS)
         database.insert(10, 0, [1, 2.5, None, b"\0"], on_conflict="replace")
         if options.keeps_times:
             claim_and_change(database)

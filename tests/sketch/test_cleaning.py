@@ -9,6 +9,7 @@ import pytest
 import simdb
 from simdb.core import kernel
 from simdb.sketch.normalisation import composed, lower_cased
+from simdb.sketch.winnowing import WordOrder
 from simdb_ext import _sketch
 
 # Derived property Default_Ignorable_Code_Point, DerivedCoreProperties.txt.
@@ -42,8 +43,9 @@ HEBREW = (
 ENGLISH = "All human beings are born free and equal in dignity and rights, with reason"
 
 
-def cleaned(text, *, lowercase=True, turkic=False):
-    return kernel.cleaned(text, lowercase=lowercase, compose=composed, turkic=turkic)
+def cleaned(text, *, lowercase=True, turkic=False, strays=True):
+    cleaning = kernel.TURKIC * turkic + kernel.STRAYS * strays
+    return kernel.cleaned(text, lowercase=lowercase, compose=composed, cleaning=cleaning)
 
 
 def fingerprint(text, **options):
@@ -80,6 +82,80 @@ def test_what_looks_equal_is_equal_by_default(text, copy):
     for form in (str, str.encode):
         assert fingerprint(form(copy)) == fingerprint(text)
     assert fingerprint(copy, **raw) != fingerprint(text, **raw)
+
+
+# The controls that Unicode takes for white space; to Python U+001C to U+001F are white space, too.
+SPACES = "\t\n\x0b\f\r\x85"
+STRAYS = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), *range(0xFFF9, 0xFFFD))]
+STRAYS = [each for each in STRAYS if each not in SPACES]
+
+
+def test_what_pdf_and_word_leave_inside_words_is_dropped():
+    for stray in STRAYS:
+        copy = ENGLISH.replace("human", f"hu{stray}man").replace("free", f"{stray}free{stray}")
+        assert fingerprint(copy) == fingerprint(copy.encode()) == fingerprint(ENGLISH), ascii(stray)
+        assert fingerprint(copy, unit="whitespace") == fingerprint(ENGLISH, unit="whitespace")
+        assert fingerprint(copy, unit="characters") == fingerprint(ENGLISH, unit="characters")
+        assert fingerprint(copy, edition=1) != fingerprint(ENGLISH, edition=1)
+        assert fingerprint(copy, clean=False) == fingerprint(copy, clean=False, edition=1)
+
+
+def test_white_space_still_parts_words():
+    for space in SPACES:
+        assert fingerprint(ENGLISH.replace(" ", space)) == fingerprint(ENGLISH), ascii(space)
+    assert fingerprint("a\ufffdb\u2800c") == fingerprint("a b c")
+
+
+@pytest.mark.parametrize("variant", _sketch.variants())
+@pytest.mark.parametrize("plain", ["a", "\xe9", "\u0142", "\U0001d41b"], ids=ascii)
+def test_a_stray_is_dropped_wherever_it_is(variant, plain):
+    before = _sketch.select(variant)
+    try:
+        for length in (1, 31, 129, 161, 300):
+            for stray in "\0\x08\x0e\x1f\x7f":
+                for at in range(length + 1):
+                    text = plain * at + stray + plain * (length - at)
+                    assert cleaned(text) == plain * length
+                    assert cleaned(text, strays=False) == text
+    finally:
+        _sketch.select(before)
+
+
+def test_words_have_their_places_though_strays_are_in_them():
+    text = "one t\x1fwo\0 \ufffcthree\x1d fo\ufff9ur-\nfive \x0b \x1c six"
+
+    places = WordOrder(simdb.Simhash()).places(text)
+
+    found = [text[start:stop] for start, stop in places.tolist()]
+    assert found == ["one", "t\x1fwo", "three", "fo\ufff9ur-\nfive", "six"]
+    assert len(found) == len(cleaned(text).split())
+
+
+def test_a_database_of_the_first_edition_keeps_it(open_database, tmp_path):
+    stray = ENGLISH.replace("human", "hu\0man")
+    earlier = simdb.Options(sketch=simdb.Simhash(edition=1, normalisation="lenient"))
+    open_database(tmp_path, options=earlier).close()
+
+    # The usual options mean the stored edition.
+    options = simdb.Options(sketch=simdb.Simhash(normalisation="lenient"))
+    with simdb.open(tmp_path, options=options) as database:
+        assert database.options.sketch.edition == 1
+        database.insert("text", ENGLISH)
+
+        assert not database.query(stray, similarity=0.95)
+    with pytest.raises(simdb.OptionError, match=r"sketch\.shingle is 3, not 2"):
+        simdb.open(tmp_path, options=simdb.Options(sketch=simdb.Simhash(shingle=2)))
+
+
+def test_a_table_brings_its_edition(tmp_path):
+    for edition in (1, 2):
+        sketch = simdb.Simhash(weighting="tf-idf", edition=edition)
+        simdb.save_idf(simdb.fit_idf([ENGLISH, GERMAN], sketch), tmp_path / str(edition))
+        table = simdb.load_idf(tmp_path / str(edition))
+
+        assert simdb.Simhash(weighting="tf-idf", idf=table).edition == edition
+    with pytest.raises(simdb.OptionError, match="edition was 2, not 1"):
+        simdb.Simhash(weighting="tf-idf", idf=table, edition=1)
 
 
 @pytest.mark.parametrize("text", [ARABIC, HEBREW, VIETNAMESE, GREEK], ids=["ar", "he", "vi", "el"])
@@ -120,7 +196,8 @@ def drawn_text(draw):
         "iI\u0130\u0131", "\u0307\u0301\u0323\u0327", "\xad\u200b\u200d\ufe0f\ufeff",
         "\u2010\u2013\u2019\u201c\u2026", "\ufb01\u0390\u1fb3",
         "\u3042\u3099\uac00\u1161\u11a8", "\u05d0\u05bc\u05b7\u0627\u0651\u064e",
-        "\U0001f468\U000e0041", "ab" * 40, "-" * 3, "\xe9" * 33,
+        "\U0001f468\U000e0041", "ab" * 40, "-" * 3, "\xe9" * 33, "\0\x08\x0b\x0e\x1b\x1c\x1f",
+        "\x7f\x80\x85\x9f\xa0", "\ufff8\ufff9\ufffa\ufffb\ufffc\ufffd",
     )  # fmt: skip
     return "".join(draw.choice(draw.choice(pool)) for _ in range(draw.choice((3, 40, 400))))
 
@@ -132,7 +209,13 @@ def is_letter(character):
     return (kind[0] in "LMN" or kind == "Pc") and not is_cjk and not "0" <= character <= "9"
 
 
-def cleaned_by_rules(text, *, lowercase, turkic):
+def is_stray(character):
+    """Return whether PDF or Word leaves the character in words: a control that is no space, ..."""
+    is_control = unicodedata.category(character) == "Cc" and character not in "\t\n\x0b\f\r\x85"
+    return is_control or "\ufff9" <= character <= "\ufffc"
+
+
+def cleaned_by_rules(text, *, lowercase, turkic, strays):
     """Clean a text rule by rule, one after the other."""
     text = unicodedata.normalize("NFC", text)
     is_lower = {lower for each in map(chr, range(0x3000)) if (lower := lower_cased(each)) != each}
@@ -145,7 +228,7 @@ def cleaned_by_rules(text, *, lowercase, turkic):
             continue
         each = text[at]
         at += 1
-        if UNSEEN.match(each):
+        if UNSEEN.match(each) or (strays and is_stray(each)):
             continue
         if lowercase and turkic and each == "I":
             each = "\u0131"
@@ -166,6 +249,7 @@ def test_the_kernel_cleans_by_the_rules(at, seed):
         for _ in range(60):
             text, rules = drawn_text(draw), {"lowercase": draw.random() < 0.8}
             rules["turkic"] = rules["lowercase"] and draw.random() < 0.3
+            rules["strays"] = draw.random() < 0.8
             assert cleaned(text, **rules) == cleaned_by_rules(text, **rules), ascii(text)
     finally:
         _sketch.select(before)

@@ -44,6 +44,7 @@ def some_cleaning(chance):
         "lowercase": lowercase,
         "clean": clean,
         "normalisation": chance.choice(["none", "nfc", "nfc", "nfkc"]),
+        "edition": chance.choice([1, 2, 2]),
         "marks": chance.choice(["keep", "keep", "keep", "drop"]),
         "turkic_case": lowercase and clean and chance.random() < 0.2,
     }

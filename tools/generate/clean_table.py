@@ -25,6 +25,9 @@ IGNORABLE = """
 ad-ad 34f-34f 61c-61c 115f-1160 17b4-17b5 180b-180f 200b-200f 202a-202e 2060-206f 3164-3164
 fe00-fe0f feff-feff ffa0-ffa0 fff0-fff8 1bca0-1bca3 1d173-1d17a e0000-e0fff
 """
+# What PDF and Word leave inside words: controls (category Cc) without White_Space, the marks of
+# interlinear annotations, and the place of an object.
+STRAYS = "0-8 e-1f 7f-84 86-9f fff9-fffc"
 ROOT = Path(__file__).parents[2]
 
 
@@ -34,6 +37,10 @@ def main() -> None:
         "First code point and number of those that are not seen.": (
             "IGNORABLE_RANGES[][2]",
             [(first, last - first + 1) for first, last in ranges_of(IGNORABLE)],
+        ),
+        "First code point and number of those that PDF and Word leave inside words.": (
+            "STRAY_RANGES[][2]",
+            [(first, last - first + 1) for first, last in ranges_of(STRAYS)],
         ),
         "First code point, number of them, their canonical combining class.": (
             "COMBINING_RANGES[][3]",

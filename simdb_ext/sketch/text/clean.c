@@ -22,6 +22,9 @@ void clean_unfold(void)
     for (int i = 0; i < LENGTH(IGNORABLE_RANGES); i++)
         for (int32_t j = 0; j < IGNORABLE_RANGES[i][1]; j++)
             clean_entries[IGNORABLE_RANGES[i][0] + j] |= CLEAN_UNSEEN;
+    for (int i = 0; i < LENGTH(STRAY_RANGES); i++)
+        for (int32_t j = 0; j < STRAY_RANGES[i][1]; j++)
+            clean_entries[STRAY_RANGES[i][0] + j] |= CLEAN_STRAY;
     for (int i = 0; i < LENGTH(COMBINING_RANGES); i++)
         for (int32_t j = 0; j < COMBINING_RANGES[i][1]; j++)
             clean_entries[COMBINING_RANGES[i][0] + j] |= (uint16_t)COMBINING_RANGES[i][2];
@@ -72,17 +75,23 @@ static int compare_folds(const void *key, const void *row)
     return code < other ? -1 : code > other;
 }
 
+/* The bits of an entry by which a character is dropped. */
+static int dropped(struct clean_settings settings)
+{
+    return settings.cleaning & SKETCH_STRAYS ? CLEAN_UNSEEN | CLEAN_STRAY : CLEAN_UNSEEN;
+}
+
 /* Write what a character becomes by itself; return how many characters these are. */
 static int folded(uint32_t code, uint32_t before, struct clean_settings settings, uint32_t *out)
 {
     uint16_t entry = clean_entries[code];
 
     out[0] = code;
-    if (entry & CLEAN_UNSEEN)
+    if (entry & dropped(settings))
         return 0;
     if (!settings.lowercase)
         return 1;
-    if (settings.cleaning == SKETCH_TURKIC && code == 'I')
+    if (settings.cleaning & SKETCH_TURKIC && code == 'I')
         out[0] = DOTLESS;
     else if (code == DOT_ABOVE && (before == 'i' || before == 'I' || before == DOTTED_CAPITAL))
         return 0;
@@ -99,6 +108,7 @@ static int folded(uint32_t code, uint32_t before, struct clean_settings settings
 int clean_needs(const struct sketch_text *text, int64_t start, int64_t stop,
                 struct clean_settings settings)
 {
+    const int drops = dropped(settings);
     int class = 0, needs = 0;
 
     for (int64_t i = start; i < stop; i++) {
@@ -108,14 +118,14 @@ int clean_needs(const struct sketch_text *text, int64_t start, int64_t stop,
 
         if (i == start && own && i > 0)
             class = clean_entries[character_at(text, i - 1)] & CLEAN_CLASS;
-        if (entry & CLEAN_UNSEEN || (entry & CLEAN_FOLDS && settings.lowercase))
+        if (entry & drops || (entry & CLEAN_FOLDS && settings.lowercase))
             needs |= CLEAN_REWRITE;
         if (entry & CLEAN_COMPOSING || (own && own < class))
             needs |= CLEAN_COMPOSE;
         if (code == DOT_ABOVE && i > 0 && settings.lowercase &&
             (character_at(text, i - 1) | 0x20) == 'i')
             needs |= CLEAN_REWRITE;
-        if (code == 'I' && settings.cleaning == SKETCH_TURKIC && settings.lowercase)
+        if (code == 'I' && settings.cleaning & SKETCH_TURKIC && settings.lowercase)
             needs |= CLEAN_REWRITE;
         if (code == '-' && clean_joined(text, i))
             needs |= CLEAN_REWRITE;
@@ -139,7 +149,7 @@ static inline void copy(const struct sketch_text *text, int64_t start, int64_t c
 /* Whether a character stays as it is, whatever is beside it. */
 static inline int is_plain(uint32_t code, int is_turkic)
 {
-    return !(clean_entries[code] & (CLEAN_UNSEEN | CLEAN_FOLDS)) && code != '-' &&
+    return !(clean_entries[code] & (CLEAN_UNSEEN | CLEAN_STRAY | CLEAN_FOLDS)) && code != '-' &&
            code != DOT_ABOVE && !(code == 'I' && is_turkic);
 }
 
@@ -149,14 +159,14 @@ static inline __attribute__((always_inline)) int64_t
 clean_into(const struct sketch_text *text, struct clean_settings settings, const int width,
            void *room)
 {
-    const int is_turkic = settings.cleaning == SKETCH_TURKIC;
+    const int is_turkic = settings.cleaning & SKETCH_TURKIC;
     int64_t count = 0;
     uint32_t out[FOLDED_MOST];
 
     for (int64_t i = 0, tested = 0; i < text->length;) {
         if (i >= tested && !is_turkic && text->length - i > CLEAN_PART) {
             tested = i + CLEAN_PART;
-            if (!clean_found(text, i)) {
+            if (!clean_found(text, i) && is_plain(character_at(text, i), is_turkic)) {
                 copy(text, i, CLEAN_PART, width, room, count);
                 count += CLEAN_PART;
                 i = tested;

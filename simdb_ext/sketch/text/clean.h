@@ -3,22 +3,29 @@
    Characters that are not seen (Unicode's Default_Ignorable_Code_Point) are dropped, a word that a
    hyphen cuts at the end of a line is joined, and case is folded fully where that is more than
    lower case: final sigma, sharp s, ligatures (Unicode, section 5.18; CaseFolding.txt, status F).
-   The text is in NFC then (UAX #15); texts that may not be are found here, by the quick check. */
+   The text is in NFC then (UAX #15); texts that may not be are found here, by the quick check.
+   Strays are what PDF and Word leave inside words: control characters, and U+FFF9 to U+FFFC. */
 
 #ifndef SIMDB_CLEAN_H
 #define SIMDB_CLEAN_H
 
 #include "text.h"
 
-/* SKETCH_TURKIC: the capital of the dotless i is I, as in Turkish and Azerbaijani. */
-enum sketch_cleaning { SKETCH_UNCLEANED, SKETCH_CLEANED, SKETCH_TURKIC };
+/* How a text is cleaned.  SKETCH_TURKIC: the capital of the dotless i is I, as in Turkish and
+   Azerbaijani.  SKETCH_STRAYS: strays are dropped, too. */
+enum sketch_cleaning {
+    SKETCH_UNCLEANED = 0,
+    SKETCH_CLEANED = 1,
+    SKETCH_TURKIC = 2,
+    SKETCH_STRAYS = 4
+};
 
 /* What a text needs before it is clean. */
 enum { CLEAN_REWRITE = 1, CLEAN_COMPOSE = 2 };
 
-/* How to clean: case is folded only if `lowercase`. */
+/* How to clean, bits of `enum sketch_cleaning`; case is folded only if `lowercase`. */
 struct clean_settings {
-    enum sketch_cleaning cleaning;
+    int cleaning;
     int lowercase;
 };
 

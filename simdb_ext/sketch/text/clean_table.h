@@ -13,6 +13,11 @@ static const int32_t IGNORABLE_RANGES[][2] = {
 {65024,16}, {65279,1}, {65440,1}, {65520,9}, {113824,4}, {119155,8}, {917504,4096},
 };
 
+/* First code point and number of those that PDF and Word leave inside words. */
+static const int32_t STRAY_RANGES[][2] = {
+{0,9}, {14,18}, {127,6}, {134,26}, {65529,4},
+};
+
 /* First code point, number of them, their canonical combining class. */
 static const int32_t COMBINING_RANGES[][3] = {
 {768,21,230}, {789,1,232}, {790,4,220}, {794,1,232}, {795,1,216}, {796,5,220}, {801,2,202},

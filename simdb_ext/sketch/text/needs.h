@@ -18,6 +18,7 @@ extern uint16_t clean_entries[CODE_POINTS];
 #define CLEAN_FOLDS 0x200
 #define CLEAN_COMPOSING 0x400 /* NFC may change it, alone or with the character before it */
 #define CLEAN_LOWER 0x800     /* the lower case of another character */
+#define CLEAN_STRAY 0x1000
 
 /* If a word is cut by the hyphen at `at`, return where it goes on; else return 0. */
 int64_t clean_joined(const struct sketch_text *text, int64_t at);
@@ -27,22 +28,29 @@ int clean_needs(const struct sketch_text *text, int64_t start, int64_t stop,
                 struct clean_settings settings);
 
 /* Characters that are tested together, and those of a part of them that is tested once more by
-   itself; the character after them is read, too. */
+   itself; the character after them is tested, too. */
 #define CLEAN_BLOCK 128
 #define CLEAN_PART 32
 
 /* The last of the Latin letters, none of which combines with the one before. */
 #define CLEAN_LATIN_LAST 0x2FF
 
-/* Whether a line may end after this hyphen: a control character follows. */
-#define CLEAN_HYPHEN(code, next) ((((code) ^ '-') | ((next) >> 4)) == 0)
+/* Whether the control character `next` may need something: it is no white space, or a line may end
+   there after a hyphen.  The comparisons are those that vectors of the type have. */
+#define CLEAN_AFTER(type, code, next) (((code) == '-') | ((type)((next) - '\t') > '\r' - '\t'))
+#define CLEAN_ASCII(code, next) (((int8_t)((next) + 1) <= ' ') & CLEAN_AFTER(uint8_t, code, next))
+#define CLEAN_CONTROL(bits, code, next)                                                           \
+    (((int##bits##_t)(((next) + 1) & ~0x80) <= ' ') & CLEAN_AFTER(uint##bits##_t, code, next))
 
-/* Whether one character may need something: it is such a hyphen, the soft hyphen, folds to others
-   than its lower case, or is neither a Latin letter nor one of the frequent dashes and quotation
-   marks U+2010 to U+201F. */
-#define CLEAN_MAY_NEED(code, next)                                                                \
-    (CLEAN_HYPHEN(code, next) | ((code) == 0xAD) | ((code) == 0xB5) | ((code) == 0xDF) |          \
-     ((code) == 0x17F) | (((code) > CLEAN_LATIN_LAST) & (((code) & 0xFFF0) != 0x2010)))
+/* Whether one character may need something: the next is such a control character, or it is the soft
+   hyphen, folds to others than its lower case, or is neither a Latin letter nor one of the frequent
+   dashes and quotation marks U+2010 to U+201F.  U+00A5 and U+00BD are tested with U+00AD and
+   U+00B5. */
+#define CLEAN_LATIN(bits, code, next)                                                             \
+    (CLEAN_CONTROL(bits, code, next) | (((code) | 0x18) == 0xBD) | ((code) == 0xDF))
+#define CLEAN_MAY_NEED(bits, code, next)                                                          \
+    (CLEAN_LATIN(bits, code, next) | ((code) == 0x17F) |                                          \
+     (((code) > CLEAN_LATIN_LAST) & (((code) & 0xFFF0) != 0x2010)))
 
 /* Define whether some characters have one with `test`, and what a text of this type needs.  The
    last block overlaps the one before. */
@@ -63,7 +71,8 @@ int clean_needs(const struct sketch_text *text, int64_t start, int64_t stop,
     {                                                                                             \
         const type *all = text->characters;                                                       \
         int64_t last = text->length - 1 - CLEAN_BLOCK;                                            \
-        int needs = clean_needs(text, text->length - 1, text->length, settings);                  \
+        int needs = clean_needs(text, 0, 1, settings) |                                           \
+                    clean_needs(text, text->length - 1, text->length, settings);                  \
                                                                                                   \
         for (int64_t i = 0; i < last + CLEAN_BLOCK; i += CLEAN_BLOCK) {                           \
             i = i < last ? i : last;                                                              \
@@ -71,18 +80,17 @@ int clean_needs(const struct sketch_text *text, int64_t start, int64_t stop,
                 continue;                                                                         \
             for (int64_t j = i; j < i + CLEAN_BLOCK; j += CLEAN_PART)                             \
                 if (clean_found_##name(all + j, CLEAN_PART))                                      \
-                    needs |= clean_needs(text, j, j + CLEAN_PART, settings);                      \
+                    needs |= clean_needs(text, j, j + CLEAN_PART + 1, settings);                  \
             if (needs && sizeof(type) == 1)                                                       \
                 return needs; /* nothing in it combines */                                        \
         }                                                                                         \
         return needs;                                                                             \
     }
 
-CLEAN_DEFINE(ascii, uint8_t, CLEAN_HYPHEN(code, next))
-CLEAN_DEFINE(latin, uint8_t,
-             CLEAN_HYPHEN(code, next) | (code == 0xAD) | (code == 0xB5) | (code == 0xDF))
-CLEAN_DEFINE(wide, uint16_t, CLEAN_MAY_NEED(code, next))
-CLEAN_DEFINE(widest, uint32_t, CLEAN_MAY_NEED(code, next))
+CLEAN_DEFINE(ascii, uint8_t, CLEAN_ASCII(code, next))
+CLEAN_DEFINE(latin, uint8_t, CLEAN_LATIN(8, code, next))
+CLEAN_DEFINE(wide, uint16_t, CLEAN_MAY_NEED(16, code, next))
+CLEAN_DEFINE(widest, uint32_t, CLEAN_MAY_NEED(32, code, next))
 
 /* Whether a part of any text has a character that may need something. */
 VECTOR_INLINE int clean_found(const struct sketch_text *text, int64_t i)
@@ -98,7 +106,7 @@ VECTOR_INLINE int clean_found(const struct sketch_text *text, int64_t i)
 
 VECTOR_INLINE int clean(const struct sketch_text *text, struct clean_settings settings)
 {
-    if (text->length <= CLEAN_BLOCK || settings.cleaning == SKETCH_TURKIC)
+    if (text->length <= CLEAN_BLOCK || settings.cleaning & SKETCH_TURKIC)
         return clean_needs(text, 0, text->length, settings);
     if (text->is_ascii)
         return clean_ascii(text, settings);
