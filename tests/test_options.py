@@ -154,7 +154,8 @@ def test_a_vector_takes_half_a_byte_a_dimension(dimensions, stores, width):
 def test_the_similarity_is_that_of_the_sketch_unless_it_is_given():
     tfidf = simdb.Simhash(shingle=1, weighting="tf-idf")
 
-    assert simdb.Options().similarity == 0.889
+    assert simdb.Options().similarity == 0.8
+    assert simdb.Options(sketch=simdb.Simhash(weighting="tf")).similarity == 0.889
     assert simdb.Options(sketch=tfidf).similarity == 0.909
     assert simdb.Options(sketch=tfidf, similarity=0.7).similarity == 0.7
     assert simdb.Options(sketch=replace(tfidf, shingle=3)).similarity == 0.889
@@ -220,12 +221,12 @@ def test_a_dump_from_before_the_first_release_cuts_texts_as_it_did(options):
 
 
 def test_a_dump_from_before_the_first_release_matches_the_same_documents():
-    stored = without("corrected", simdb.Options(similarity=0.88))
+    stored = without("corrected", simdb.Options()) | {"similarity": 0.88}
 
     found = decode_dumped(stored, None)
 
-    assert found.similarity == pytest.approx(0.889, abs=0.001)
-    assert found.compared(found.similarity) == pytest.approx(0.88, abs=1e-6)
+    assert found.similarity == pytest.approx(0.8, abs=0.001)
+    assert found.scale.compared(found.similarity) == pytest.approx(0.88, abs=1e-6)
     assert decode_dumped(encode_options(found), None) == found
 
 

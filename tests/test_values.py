@@ -279,7 +279,8 @@ def test_a_record_unpacks_in_the_order_of_its_fields_and_stays_as_it_is(record):
     assert record[0] == next(iter(values.values()))
     with pytest.raises(IndexError):
         record[len(values)]
-    assert record._asdict() == dataclasses.asdict(record) == values
+    known = values | {"measure": "jaccard"}
+    assert record._asdict() == dataclasses.asdict(record) == known
     assert type(record)(*record) == type(record)(**record._asdict()) == record
     assert pickle.loads(pickle.dumps(record)) == copy.copy(record) == record
     assert not hasattr(record, "__dict__")
@@ -293,7 +294,7 @@ def test_matches_become_columns_of_a_data_frame(name):
 
     frame = library.DataFrame([simdb.Match("a", 3, 0.5), simdb.Match("b", 4, 0.25)])
 
-    assert list(frame.columns) == ["id", "distance", "similarity"]
+    assert list(frame.columns) == ["id", "distance", "similarity", "measure"]
     assert list(frame["id"]) == ["a", "b"]
 
 

@@ -127,7 +127,7 @@ def _document_times(numbers: simdb.Statistics, options: simdb.Options) -> Iterat
 
 def _matching(options: simdb.Options) -> str:
     found = f"{100 * options.recall:.4g}%"
-    least = f"{options.similarity:.4g} or more is a match"
+    least = f"{options.similarity:.4g} or more is a match ({options.measure})"
     if options.is_hashes:
         least = f"{quantity(options.distance, 'bit')} or fewer match"
     return f"{least}; a search finds {found} of the matches"

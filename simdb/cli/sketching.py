@@ -144,13 +144,14 @@ def _texts_of(intake: Intake, sketch: simdb.TextSketch) -> Iterator[Any]:
 def _print_calibration(database: simdb.Database, made: Any) -> None:
     """Print the counts, the delays of this machine, and the cost of a query for each recall."""
     similarity = database.options.similarity
+    least = database.options.scale.compared(similarity)
     counts = {
         "pairs": len(made.pairs),
         **({} if made.noise is None else {"noise": made.noise}),
         "queries": made.query_count,
         "documents": made.document_count,
         "similarity": similarity,
-        "matching_pairs": int(made.matching(database.options.compared(similarity), None).sum()),
+        "matching_pairs": int(made.matching(least, None).sum()),
         "nanoseconds": {
             name: round(seconds * NANOSECONDS, 3) for name, seconds in asdict(made.delays).items()
         },

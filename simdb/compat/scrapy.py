@@ -50,7 +50,7 @@ class NearDuplicatePipeline:
       without text is passed on.
     * `SIMDB_ID_FIELD` ("url"): the field that names an item.
     * `SIMDB_SIMILARITY`: the least estimated similarity of near-duplicates; that of the database,
-      0.889 for a new one, if not set.
+      0.8 for a new one, if not set.
     * `SIMDB_SKETCH`: options of `simdb.Simhash` for a new database, such as {"markup": "html"}.
     * `SIMDB_PASS_SEEN` (False): pass on items of earlier crawls that come again under their ids.
     * `SIMDB_DURABILITY` ("full"): see `simdb.open`.

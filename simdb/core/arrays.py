@@ -16,6 +16,7 @@ from simdb.core import previews
 from simdb.core.arrow import fixed_rows
 from simdb.core.bits import FINGERPRINT_BITS, HASH_BITS_MOST, HASH_BITS_STEP
 from simdb.core.checks import is_whole, shown
+from simdb.core.choices import MeasureName
 from simdb.core.errors import InputError
 from simdb.core.vector_form import DIMENSIONS, has_features, signs_of, unpack, width
 
@@ -56,7 +57,8 @@ class Fingerprint:
     that bit j (least significant first) is set.  `is_empty`: the document has no features; its bits
     mean nothing, and it matches nothing.  `is_rounded`: the weights were rounded for storing, and
     similarities are corrected for that.  `size`: the number of bits; a hash of `simdb.Bits` can
-    have 32 to 512, a multiple of 32, and no weights.
+    have 32 to 512, a multiple of 32, and no weights.  `measure`: what the similarity of two is, see
+    `Options.measure`: "cosine" of vectors, and if features have weights.
     """
 
     bits: int
@@ -64,6 +66,7 @@ class Fingerprint:
     is_empty: bool = False
     is_rounded: bool = False
     size: int = FINGERPRINT_BITS
+    measure: MeasureName = "jaccard"
 
     def __post_init__(self) -> None:
         """Raise InputError for impossible bits, weights or sizes."""
@@ -133,11 +136,13 @@ class Fingerprints:
     Hashes of 32 to 512 bits, as `simdb.Bits` takes them, have neither.  They can be given packed,
     uint8[n, b], the most significant byte first; as bool[n, ...], the most significant bit first;
     or as words, uint64[n, b / 8].  `bits` is then uint8[n, b], and uint64[n] if they have 64 bits.
+    `measure`: see `Fingerprint`.
     """
 
     bits: npt.NDArray[Any]
     weights: npt.NDArray[np.float32] | None = None
     vectors: npt.NDArray[np.uint8] | None = None
+    measure: MeasureName = "jaccard"
 
     @classmethod
     def from_vectors(
@@ -197,13 +202,13 @@ class Fingerprints:
         bits = int(self.bits[position])
         if self.weights is not None:
             weights = self.weights[position]
-            return Fingerprint(bits, weights, not weights.any())
+            return Fingerprint(bits, weights, not weights.any(), measure=self.measure)
         if self.vectors is None:
             return Fingerprint(bits)
         vector = self.vectors[position]
         rounded = unpack(vector).astype(np.float32)
         is_empty = not has_features(vector[None])[0]
-        return Fingerprint(bits, rounded, is_empty, is_rounded=True)
+        return Fingerprint(bits, rounded, is_empty, is_rounded=True, measure=self.measure)
 
     def is_empty(self) -> npt.NDArray[np.bool_]:
         """Tell which documents have no features, as far as the weights or vectors say: bool[n]."""
@@ -219,6 +224,7 @@ class Fingerprints:
             self.bits[chosen],
             None if self.weights is None else self.weights[chosen],
             None if self.vectors is None else self.vectors[chosen],
+            self.measure,
         )
 
     def __repr__(self) -> str:
@@ -232,13 +238,11 @@ class Fingerprints:
         return f"<simdb.Fingerprints: {size}, {form}{': ' if bits else ''}{bits}{more}>"
 
 
-def unchecked_fingerprints(
-    bits: npt.NDArray[np.uint64], weights: npt.NDArray[np.float32], vectors: npt.NDArray[np.uint8]
-) -> Fingerprints:
+def unchecked_fingerprints(*values: Any) -> Fingerprints:
     """Return `Fingerprints` of arrays that were made together, without comparing them again."""
     made = Fingerprints.__new__(Fingerprints)
-    for name, array in (("bits", bits), ("weights", weights), ("vectors", vectors)):
-        object.__setattr__(made, name, array)
+    for name, value in zip(Fingerprints.__slots__, values, strict=True):
+        object.__setattr__(made, name, value)
     return made
 
 

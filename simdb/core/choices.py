@@ -21,6 +21,7 @@ passes such an argument on can name its type: `def find(method: simdb.core.choic
 `DurabilityName`: "full", "process", "none".
 `TimesName`: "none", "inserted", "seen".
 `ClustersName`: "none", "distance", "similarity".
+`MeasureName`: "jaccard", "cosine"; None of hashes.
 `MarkupName`: "none", "html".
 `NormalisationName`: "none", "nfc", "nfkc", "lenient".
 `MarksName`: "keep", "drop".
@@ -62,6 +63,7 @@ ModeName = Literal["c", "x", "w", "r"]
 DurabilityName = Literal["full", "process", "none"]
 TimesName = Literal["none", "inserted", "seen"]
 ClustersName = Literal["none", "distance", "similarity"]
+MeasureName: TypeAlias = Literal["jaccard", "cosine"] | None
 MarkupName = Literal["none", "html"]
 NormalisationName = Literal["none", "nfc", "nfkc", "lenient"]
 MarksName = Literal["keep", "drop"]

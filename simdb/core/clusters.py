@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from simdb.core import arrow, previews
 from simdb.core.arrays import IdT, RowSequence
+from simdb.core.choices import MeasureName
 from simdb.core.dtypes import I64
-from simdb.core.matches import Pair, ReadOnce, Verification
+from simdb.core.matches import JACCARD, Pair, ReadOnce, Verification
 
 CHUNK_MEMBERS = 1 << 16
 
@@ -52,7 +53,8 @@ class Clusters(RowSequence[Cluster[IdT]]):
 
     They have a length, can be iterated and have positions and slices, as a list of `Cluster`.
     Members of cluster i: ids[offsets[i]:offsets[i + 1]]; `offsets` int64[c + 1], `ids` object[k].
-    `verification`: what texts have decided, with verify="exact"; otherwise None.
+    `verification`: what texts have decided, with verify="exact"; otherwise None.  `measure`: what
+    the similarity is by which they match, "jaccard" or "cosine"; None of hashes.
     """
 
     KIND = "cluster"
@@ -60,6 +62,7 @@ class Clusters(RowSequence[Cluster[IdT]]):
     offsets: npt.NDArray[np.int64]
     ids: npt.NDArray[np.object_]
     verification: Verification | None = None
+    measure: MeasureName = JACCARD
 
     def _row(self, start: int, stop: int) -> Cluster[IdT]:
         return Cluster(list(self.ids[start:stop]))

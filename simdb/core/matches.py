@@ -12,12 +12,14 @@ import numpy.typing as npt
 
 from simdb.core import arrow, previews
 from simdb.core.arrays import Id, IdT, IdT_co, RowSequence, object_array, offsets_of
+from simdb.core.choices import MeasureName
 from simdb.core.dtypes import I64
 from simdb.core.errors import ClosedError
 from simdb.core.skipped import Skipped
 
 Arrays = TypeVar("Arrays", bound=Any)
 One = TypeVar("One")
+JACCARD: MeasureName = "jaccard"
 # So many ids are made only to show the first of them.
 PREVIEWED_IDS = 10_000
 
@@ -58,6 +60,7 @@ class Match(SlottedRecord, Generic[IdT_co]):
     """A stored document that was found: its Hamming `distance` and estimated `similarity`.
 
     `similarity` is None if either has no weights.  It unpacks in this order; `_asdict()` is a dict.
+    `measure`: what the similarity is, "jaccard" or "cosine" (`Options.measure`); None of hashes.
     `containment` and `spans`: see `ContainedMatch`; None unless the query has `contained=`.
     """
 
@@ -66,13 +69,17 @@ class Match(SlottedRecord, Generic[IdT_co]):
     id: IdT_co
     distance: int
     similarity: float | None = None
+    measure: MeasureName = field(default=JACCARD, repr=False, compare=False)
 
-    def __init__(self, id: IdT_co, distance: int, similarity: float | None = None) -> None:
+    def __init__(
+        self, id: IdT_co, distance: int, similarity: float | None = None, measure: Any = JACCARD
+    ) -> None:
         """Hold the values."""
         # The generated method takes as long as a look-up in a small database.
         _set_id(self, id)
         _set_distance(self, distance)
         _set_similarity(self, similarity)
+        _set_measure(self, measure)
 
     @property
     def containment(self) -> float | None:
@@ -85,8 +92,8 @@ class Match(SlottedRecord, Generic[IdT_co]):
         return None
 
 
-_set_id, _set_distance, _set_similarity = (
-    vars(Match)[name].__set__ for name in ("id", "distance", "similarity")
+_set_id, _set_distance, _set_similarity, _set_measure = (
+    vars(Match)[name].__set__ for name in ("id", "distance", "similarity", "measure")
 )
 
 
@@ -116,10 +123,11 @@ class ContainedMatch(Match[IdT_co]):
         similarity: float | None,
         containment: float,
         spans: tuple[SharedSpan, ...] | None,
+        measure: MeasureName = JACCARD,
     ) -> None:
         """Hold the values."""
         # In Python 3.10 a dataclass has slots of its own also for the fields that it inherits.
-        values = (id, distance, similarity, containment, spans)
+        values = (id, distance, similarity, measure, containment, spans)
         for each, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, each.name, value)
 
@@ -147,6 +155,7 @@ class Matches(RowSequence[list[Match[IdT]]]):
 
     `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
     (NaN if unknown), `ids` object[k].  The matches of query i are at offsets[i] .. offsets[i + 1].
+    `measure`: what the similarities are, see `Match`.
     `verification`: what texts have decided, with verify="exact"; otherwise None.
     `containments` float64[k], of queries with `contained=`; otherwise None.
     `left_out`: the documents that on_error="skip" has left out, whose rows are empty; `skipped` has
@@ -164,13 +173,14 @@ class Matches(RowSequence[list[Match[IdT]]]):
     containments: npt.NDArray[np.float64] | None = None
     spans: list[tuple[SharedSpan, ...] | None] = field(default_factory=list)  # of containments
     left_out: Skipped = field(default_factory=Skipped)
+    measure: MeasureName = JACCARD
     _ids: npt.NDArray[np.object_] | None = None
 
     def chosen(self, places: I64, sizes: I64) -> "Matches[IdT]":
         """Give the matches at some places, in rows of these sizes."""
         found: Matches[IdT] = Matches(
             offsets_of(sizes), self.ordinals[places], self.distances[places],
-            self.similarities[places], lambda: list(self.ids[places]),
+            self.similarities[places], lambda: list(self.ids[places]), measure=self.measure,
         )  # fmt: skip
         if self.containments is not None:
             found.containments = self.containments[places]
@@ -250,24 +260,28 @@ class Matches(RowSequence[list[Match[IdT]]]):
             return [
                 ContainedMatch(
                     ids[at], int(self.distances[at]), known(self.similarities[at]),
-                    float(self.containments[at]), self.spans[at],
+                    float(self.containments[at]), self.spans[at], self.measure,
                 )
                 for at in range(start, stop)
             ]  # fmt: skip
         return [
-            Match(ids[at], int(self.distances[at]), known(self.similarities[at]))
+            Match(ids[at], int(self.distances[at]), known(self.similarities[at]), self.measure)
             for at in range(start, stop)
         ]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair(SlottedRecord, Generic[IdT_co]):
-    """Two stored documents that match; `left` was inserted before `right`."""
+    """Two stored documents that match; `left` was inserted before `right`.
+
+    `measure`: what the similarity is, see `Match`.
+    """
 
     left: IdT_co
     right: IdT_co
     distance: int
     similarity: float | None = None
+    measure: MeasureName = field(default=JACCARD, repr=False, compare=False)
 
     FIELDS: ClassVar[tuple[str, ...]] = ("left", "right", "distance", "similarity")
 
@@ -292,7 +306,7 @@ class PairArrays(Generic[IdT]):
     """Some pairs as arrays of one length: ids object[k], distance uint8[k], similarity float32[k].
 
     `similarity` is NaN if either document has no weights.  `containment` float64[k]: the share of
-    `left` that `right` has; None unless `contained=` was asked.
+    `left` that `right` has; None unless `contained=` was asked.  `measure`: see `Match`.
     """
 
     left: npt.NDArray[np.object_]
@@ -300,6 +314,7 @@ class PairArrays(Generic[IdT]):
     distance: npt.NDArray[np.uint8]
     similarity: npt.NDArray[np.float32]
     containment: npt.NDArray[np.float64] | None = None
+    measure: MeasureName = field(default=JACCARD, kw_only=True)
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -316,10 +331,9 @@ class PairArrays(Generic[IdT]):
         distance, similarity = self.distance[position], self.similarity[position]
         value = None if self.containment is None else self.containment[position]
         if isinstance(position, slice):
-            return PairArrays(left, right, distance, similarity, value)
-        if value is None:
-            return Pair(left, right, int(distance), known(similarity))
-        return ContainedPair(left, right, int(distance), known(similarity), float(value))
+            return PairArrays(left, right, distance, similarity, value, measure=self.measure)
+        pair = (left, right, int(distance), known(similarity), self.measure)
+        return Pair(*pair) if value is None else ContainedPair(*pair, float(value))
 
     def __repr__(self) -> str:
         """Return the number of pairs, and the ids of the first."""

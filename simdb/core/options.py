@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeAlias, cast, get_args
 
-from simdb.core import choices
+from simdb.core import choices, scales
 from simdb.core.bits import FINGERPRINT_BITS, HASH_BITS_MOST, HASH_BITS_STEP
 from simdb.core.checks import chosen_words, is_whole, one_of, share, shown, whole
 from simdb.core.errors import OptionError
 from simdb.core.foreign import answering
 from simdb.core.text_sketch import IdfTable, TextSketch, TokenHash, differing_options, written
-from simdb.core.vector_form import DIMENSIONS, least_rounded, width
+from simdb.core.vector_form import DIMENSIONS, width
 
 FAMILIES = STRATIFIED, MULTIPLY_SHIFT, MERSENNE, ONE_PERMUTATION = (
     "stratified", "multiply-shift", "mersenne", "one-permutation",
@@ -30,7 +30,7 @@ PERMUTATIONS_LEAST, PERMUTATIONS_MOST = 1, 1024
 PERMUTATIONS_STEP = 8  # minima that the kernel makes at a time
 STORED_BITS = (8, 32)
 FEATURE_BITS = (32, 64)
-USUAL_JACCARD, USUAL_RECALL = 0.8, 0.95
+USUAL_RECALL, CONVERTED_DIGITS = 0.95, 3  # of a threshold: the cosine .889 is .8
 NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = get_args(choices.ClustersName)
 NO_TIMES, INSERTED, SEEN = get_args(choices.TimesName)
 AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, POLYTOPE, ROTATION, BANDING = (
@@ -45,10 +45,6 @@ HEADER_OFFSET_LEAST, USUAL_HEADER_OFFSET = -4, -1
 TABLES_MAX = 64  # C(8, 4) = 70 is already past any use
 POLYTOPES_MAX = 16
 USUAL_POLYTOPES = 4
-# The thresholds with the best F1 on 15 collections (docs/QUALITY.md): for Jaccard .8 of shingles,
-# and for tf-idf cosine .9 of single words.  The first is the cosine of two sets with Jaccard .8.
-USUAL_SIMILARITY = 0.889
-TFIDF_SIMILARITY = 0.909
 _OF_SKETCH: Any = None
 # The defaults of block permutations; one table serves queries that have weights.
 USUAL_BLOCKS, WEIGHTED_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 1, 3
@@ -99,8 +95,6 @@ class Minhash(TextSketch):
     `seed`: the seed of the feature hash and of the permutations.
     """
 
-    usual_similarity: ClassVar[float] = USUAL_JACCARD  # the threshold of a query that gives none
-
     weighting: choices.MinhashWeightingName = "set"
     permutations: int = 128
     stored_bits: int = 32
@@ -137,6 +131,10 @@ class Minhash(TextSketch):
     def counting(self) -> str:
         """The count of a feature that occurs n times, before IDF: "binary" (1) or "tf" (n)."""
         return "binary" if self.weighting == SET else "tf"
+
+    def scale_of(self, content: int = 0) -> scales.SimilarityScale:
+        """Return how users see the similarity of documents: as signatures estimate it."""
+        return scales.SIGNATURES
 
     @property
     def vector_bytes(self) -> int:
@@ -232,14 +230,16 @@ class Simhash(TextSketch):
         """The bytes of one stored volatility vector; 0 if none are stored."""
         return width(self.dimensions) if self.store_volatility else 0
 
-    @property
-    def usual_similarity(self) -> float:
-        """The threshold of a query that gives none: 0.909 for single words by tf-idf, else 0.889.
+    def scale_of(self, content: int = 0) -> scales.SimilarityScale:
+        """Return how users see the similarity of documents; `content`: see `Sketches.content`.
 
-        It is the cosine of documents, which similarities estimate from the stored weights.
+        Of texts whose features count once it is Jaccard's, 0.8 if nothing is said; of vectors and
+        of weights the cosine: 0.889, and 0.909 for single words by tf-idf.
         """
-        is_tfidf = self.weighting == "tf-idf" and self.shingle == 1
-        return TFIDF_SIMILARITY if is_tfidf else USUAL_SIMILARITY
+        has_vectors = content > scales.TEXT_CONTENT if content else self.vector_length > 0
+        if self.weighting == "tf-idf" and self.shingle == 1 and not has_vectors:
+            return scales.TFIDF
+        return scales.COSINES if has_vectors or self.weighting != "binary" else scales.FEATURE_SETS
 
 
 @answering
@@ -260,7 +260,6 @@ class Bits(TextSketch):
     """
 
     OWN: ClassVar[tuple[str, ...]] = ("bits", "order")
-    usual_similarity: ClassVar[float] = 1.0  # which no query uses
 
     bits: int
     order: tuple[int, ...] | None = None
@@ -294,6 +293,10 @@ class Bits(TextSketch):
         """The bytes of a stored hash beside its fingerprint; 0 where that is the hash."""
         return 0 if self.bits == FINGERPRINT_BITS else self.bits // 8
 
+    def scale_of(self, content: int = 0) -> scales.SimilarityScale:
+        """Return the scale of documents that have only a distance."""
+        return scales.HASHES
+
     @property
     def usual_distance(self) -> int:
         """The threshold of a query that gives none: 31 of 256 bits, and as large a part of others.
@@ -313,8 +316,9 @@ class Options:
 
     `sketch`: a `Simhash`, which makes a fingerprint of each document, a `Minhash`, which makes a
     signature, or `Bits`, whose documents are hashes.
-    `similarity`, `distance`, `recall`: the defaults of queries.  If you give no similarity, it is
-    that of the sketch: `Simhash.usual_similarity`, or 0.8 for a `Minhash`.  `distance` works only
+    `similarity`, `distance`, `recall`: the defaults of queries.  The similarity of texts is
+    Jaccard's, of the sets of their shingles (0.8 if you give none); of vectors, and of a `Simhash`
+    whose features have weights, it is the cosine (0.889): see `measure`.  `distance` works only
     with fingerprints (default 3) and hashes (31 of 256 bits).  `recall` is 0.95, of hashes 1.0.
     `blocks`, `leading` (default 1), only with fingerprints: one sorted table for each of the
     C(`blocks`, `leading`) choices of leading blocks.  A query within a distance of up to
@@ -374,7 +378,7 @@ class Options:
             )
         chosen_words(self)
         self._set_default("recall", 1.0 if self.is_hashes else USUAL_RECALL)
-        self._set_default("similarity", self.sketch.usual_similarity)
+        self._set_default("similarity", self.scale.usual)
         if self.is_hashes:
             self._check_hashes()
         self._check_polytopes()
@@ -409,9 +413,30 @@ class Options:
             differing = {"sketch": self.sketch, **differing}
         return written(self, differing)
 
-    def compared(self, similarity: float) -> float:
-        """Return the number that the kernel compares with to find matches of this similarity."""
-        return similarity if self.is_minhash else least_rounded(similarity)
+    @property
+    def scale(self) -> scales.SimilarityScale:
+        """How users see the similarity of documents."""
+        return self.sketch.scale_of()
+
+    @property
+    def measure(self) -> choices.MeasureName:
+        """What `similarity` is: "jaccard", of the sets of features, or "cosine", of weights.
+
+        A fingerprint estimates the cosine c; where this is "jaccard", c / (2 - c) is shown for it,
+        and the threshold j means the cosine 2 j / (1 + j).  None for hashes.
+        """
+        return self.scale.measure
+
+    def similarity_in(self, measure: choices.MeasureName) -> float:
+        """Return the default threshold as the `measure` of the documents has it.
+
+        It is another than `measure` of vectors in a database without `vector_length`, say.
+        """
+        if measure == self.measure:
+            return self.similarity
+        sets = scales.FEATURE_SETS
+        convert = sets.to_cosine if measure == "cosine" else sets.from_cosine
+        return round(float(convert(self.similarity)), CONVERTED_DIGITS)
 
     @property
     def is_minhash(self) -> bool:

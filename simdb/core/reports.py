@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from simdb.core import previews
 from simdb.core.arrays import Id
+from simdb.core.choices import MeasureName
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -338,7 +339,8 @@ class Explanation:
     """Why two documents match, or do not match.
 
     `left`, `right`: the ids of the documents, None for a document that is not stored.
-    `distance`: the Hamming distance.  `similarity`: the estimate, None without weights.
+    `distance`: the Hamming distance.  `similarity`: the estimate, None without weights; `measure`:
+    what it is, "jaccard" or "cosine" (`Options.measure`), None of hashes.
     `bits`: the bits that differ, the most volatile bit of the left document first.
     `probability`: p(u, S) of Sood & Loguinov 2011, eq. 6: the probability that a document at the
     similarity threshold differs from the left document in these bits and no others; None without
@@ -380,6 +382,7 @@ class Explanation:
     shared_count: int
     agreeing: int | None = None
     permutations: int | None = None
+    measure: MeasureName = "jaccard"
 
     def __repr__(self) -> str:
         """Return whether the documents match, how near they are, and the reason."""

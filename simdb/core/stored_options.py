@@ -1,5 +1,7 @@
 """Stored options: options and resources of a database, as they are stored, read and compared.
 
+The stored threshold is what the sketch estimates: of a fingerprint the cosine, also where users see
+Jaccard's similarity in its place.  So a file means the same in every version, whatever they see.
 The stored form says that similarities are corrected for the rounding of weights, and how scripts
 without spaces are cut.  Versions before the first release left this out, and are refused.
 
@@ -36,6 +38,9 @@ MINHASH, BITS = "minhash", "bits"
 USUAL = Options()
 # These are stored only if they are not the usual ones.
 SELDOM = (POLYTOPES, "keep_clusters", "keep_times", "passages", "features")
+# A threshold is read to so many digits, so that it is the one that was given; thresholds that
+# differ by less than the second number are taken for the same.
+DIGITS, NEARLY_SAME = 12, 0.0005
 # What unreleased versions stored, in databases whose runs could be without tables by distance.
 UNRELEASED = "distance_tables"
 # Options of which None means the stored value.
@@ -63,6 +68,7 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
         sketch[KIND] = MINHASH
     else:
         encoded[CORRECTED] = True
+        encoded["similarity"] = options.scale.to_cosine(options.similarity)
     return _without_unused(encoded, PERMUTED if options.is_minhash else BANDED)
 
 
@@ -105,6 +111,8 @@ def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Op
             " it (simdb dump) and load the dump with this one (simdb load)"
         )
     made = Options(sketch=kind(**sketch_settings), **settings)
+    if "similarity" in settings:
+        made = replace(made, similarity=round(made.scale.from_cosine(made.similarity), DIGITS))
     if not made.table_count:
         raise ValueError("the sketch is a Minhash, but no bands are stored")
     return made
@@ -182,6 +190,8 @@ def differences(stored: Options, wanted: Options) -> list[str]:
         del news["blocks"]
     if wanted.header_offset == wanted.usual_header_offset:
         del news["header_offset"]
+    if is_alike and abs(stored.similarity - wanted.similarity) < NEARLY_SAME:
+        del news["similarity"]
     return [
         f"{name} is {shown(olds[name])}, not {shown(new)}"
         for name, new in news.items()

@@ -25,6 +25,7 @@ What a user asks for and gets is the corrected cosine.
 """
 
 from bisect import bisect_right
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -150,11 +151,11 @@ def corrected_one(rounded: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def least_rounded(similarity: float) -> float:
-    """Return the least cosine of rounded weights, a float32, that is corrected to `similarity`.
+def least_rounded(similarity: float, shown: Callable[[F32], F32] = corrected) -> float:
+    """Return the least cosine of rounded weights, a float32, that is `shown` as `similarity`.
 
     `similarity`: above 0 and at most 1.  A cosine of rounded weights is at least the result exactly
-    if the corrected cosine is at least `similarity` as float32.
+    if what is shown for it, which ascends, is at least `similarity` as float32.
     """
     wanted = np.float32(similarity)
     # Positive float32 are in the order of their bits.
@@ -162,7 +163,7 @@ def least_rounded(similarity: float) -> float:
     while low < high:
         middle = (low + high) // 2
         value = np.array([middle], np.uint32).view(np.float32)
-        if corrected(value)[0] >= wanted:
+        if shown(value)[0] >= wanted:
             high = middle
         else:
             low = middle + 1

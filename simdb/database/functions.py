@@ -21,9 +21,10 @@ from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import PairArrays
 from simdb.core.options import Bits, Minhash, Options, Simhash
 from simdb.core.progress import Progress
+from simdb.core.scales import COSINES, FEATURE_SETS, SimilarityScale
 from simdb.core.text_sketch import IdfTable, TextSketch
 from simdb.core.threads import thread_count
-from simdb.core.vector_form import DIMENSIONS, corrected, unpack, width
+from simdb.core.vector_form import DIMENSIONS, unpack, width
 from simdb.database import maintenance
 from simdb.database.clusters import arrays
 from simdb.database.database import Database, open as open_database
@@ -210,11 +211,12 @@ def similarity(
     Of two texts, or lists of tokens, it is exact: Jaccard's, of the sets of their shingles, or what
     a `sketch` with weights estimates; `sketch` is `Simhash()` if you give none.
 
-    For fingerprints it is the cosine.  If one of them is a stored fingerprint, whose weights are
-    rounded, the other is rounded, too, and the result is that of the database.  For signatures it
-    is Jaccard's: the size of the intersection over the size of the union, or, if features have
-    weights, the sum of the smaller weights over the sum of the larger weights.  A document without
-    features is similar to nothing.
+    For fingerprints it is the estimate of a database: Jaccard's of texts, the cosine of vectors and
+    if features have weights (`Fingerprint.measure`).  If one of them is a stored fingerprint, whose
+    weights are rounded, the other is rounded, too, and the result is that of the database.  For
+    signatures it is Jaccard's: the size of the intersection over the size of the union, or, if
+    features have weights, the sum of the smaller weights over the sum of the larger weights.  A
+    document without features is similar to nothing.
     """
     chosen = sketch_of_texts("similarity", sketch, [left, right])
     if _is_words(left) and _is_words(right):
@@ -229,10 +231,11 @@ def similarity(
     second = _weights(right)[:shared].astype(np.float64)
     if not first.any() or not second.any():
         return 0.0
+    scale = _scale_of(left, right)
     if not _is_rounded(left) and not _is_rounded(right):
-        return _cosine(first, second)
+        return float(scale.from_cosine(_cosine(first, second)))
     rounded = _cosine(_rounded(left, first), _rounded(right, second))
-    return float(corrected(np.array([rounded], np.float32))[0])
+    return float(scale.shown(np.array([rounded], np.float32))[0])
 
 
 def similarities(
@@ -351,7 +354,8 @@ def _of_fingerprints(left: Fingerprint | Fingerprints, right: Fingerprints) -> F
             " them; bits alone have a distance only"
         )
     vectors = kernel.Vectors(stored_bytes, [(0, stored.vectors), (count, asked.vectors)])
-    measured = corrected(vectors.between(places, np.arange(count, dtype=np.uint32)))
+    rounded = vectors.between(places, np.arange(count, dtype=np.uint32))
+    measured = _scale_of(left, right).shown(rounded)
     is_empty = (stored.states == EMPTY) | (asked.states == EMPTY)
     return np.where(is_empty, np.float32(0), measured)
 
@@ -394,6 +398,11 @@ def _forget_in_child() -> None:
 
 def _cosine(left: F64, right: F64) -> float:
     return float(left @ right) / float(np.sqrt(left @ left) * np.sqrt(right @ right))
+
+
+def _scale_of(*both: Any) -> SimilarityScale:
+    """Return how users see the similarity of fingerprints."""
+    return COSINES if any(each.measure == COSINES.measure for each in both) else FEATURE_SETS
 
 
 def _is_rounded(value: object) -> bool:

@@ -97,10 +97,11 @@ class Reading(Protocol[IdT]):
     ) -> list[Match[IdT]]:
         """Find the stored documents that match `document`, or the stored document `id`, best first.
 
-        A match has at least `similarity` (estimated cosine, or Jaccard of signatures) and at most
-        `distance` (differing bits), whichever you give.  Without either, the database's defaults
-        apply: similarity for documents with weights or a signature, distance for ready
-        fingerprints.
+        A match has at least `similarity` and at most `distance` (differing bits), whichever you
+        give.  Of texts the similarity is Jaccard's, of the sets of their shingles: a fingerprint
+        estimates a cosine c, c / (2 - c) is shown, and a threshold j means 2 j / (1 + j).  Of
+        vectors and weights it is the cosine (`Match.measure`).  Without either, similarity decides
+        for documents with weights or a signature, distance for ready fingerprints, by default.
 
         `recall`: the share of the matches to find, measured against comparing with every document;
         1.0 with `distance` is exact.  `search`: the name of a method, or a `Search`; None lets
@@ -219,8 +220,8 @@ class Reading(Protocol[IdT]):
             asking = batch if accept is None else batch.with_limit(None)
             found = searches.many.find(searcher, queries, asking)
         if accept is not None:
-            least, first = question.least_similarity(self._store.options), batch.first == 1
-            found = filters.accepted_many(found, accept, least, limit=limit, first=first)
+            least = question.least_similarity(self._store.options, found.measure)
+            found = filters.accepted_many(found, accept, least, limit=limit, first=batch.first == 1)
         return skipped.spread(found)
 
     def nearest(
@@ -240,7 +241,7 @@ class Reading(Protocol[IdT]):
 
         The nearest documents are the most similar ones, however similar they are, best first; of
         equally near documents, the ones inserted first.  A document with weights is compared with
-        the stored documents that have weights, by estimated cosine; a signature by the share of
+        the stored documents that have weights, by estimated similarity; a signature by the share of
         equal minima.  A fingerprint without weights is compared by distance with all documents.
 
         `recall`: the share of the nearest documents to find, in the mean; None takes the
@@ -403,8 +404,8 @@ class Reading(Protocol[IdT]):
         the thread that reads the pairs; where it has None, the estimate decides or, in a database
         with `Options.features`, these do, also without `texts`.  The exact similarity is Jaccard's
         if every feature counts once, as by default, otherwise what the sketch estimates.
-        `similarity` is the least exact similarity of a pair; without it, 0.8, or what the default
-        of the database means.  With verify="numbers" texts match only if they have the same
+        `similarity` is the least exact similarity of a pair; without it, the default of the
+        database, 0.8.  With verify="numbers" texts match only if they have the same
         numbers, in any order, too; others have the similarity 0.  `Pairs.verification` counts how
         many pairs the estimate would have decided otherwise.
 
@@ -471,10 +472,11 @@ class Reading(Protocol[IdT]):
         clusters.find.check_keep(keep, has_texts=is_exact and texts is not None)
         is_asked = question.has_bound or (verify, texts) != (None, None)
         is_exact &= is_asked or not options.keeps_clusters
-        question = question if is_exact else bounded(options, question)
-        is_stored = policy == clusters.find.CONNECTED and is_maintained(options, question)
+        question.criterion(options, is_weighted=True)
         with self._chosen(where, count, keep) as state:
-            if is_stored and not is_exact and where is None:
+            question = question if is_exact else bounded(options, question, state.scale.measure)
+            is_stored = is_maintained(options, question, state.scale.measure) and where is None
+            if is_stored and not is_exact and policy == clusters.find.CONNECTED:
                 places = clusters.find.places_by(state, keep, None)
                 numbers, _ = state.membership().whole(state.next_ordinal)
                 labels = searches.buckets.labels_of(numbers)
@@ -745,7 +747,8 @@ class Reading(Protocol[IdT]):
             found = one.find(searcher, document, id, asked, errors, first and accept is None)
         if accept is None:
             return found
-        least = question.least_similarity(self._store.options)
+        known = found[0].measure if found else None
+        least = question.least_similarity(self._store.options, known)
         return filters.accepted(found, accept, least, limit, first=first)
 
     def _containing(

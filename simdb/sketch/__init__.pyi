@@ -7,7 +7,6 @@ from simdb.sketch.exact_pairs import ExactPairs as ExactPairs, RecurringPairs as
 from simdb.sketch.exact_similarity import (
     COSINE as COSINE,
     ExactSimilarity as ExactSimilarity,
-    exact_threshold as exact_threshold,
     gram_sketch as gram_sketch,
 )
 from simdb.sketch.fitting import fit as fit
@@ -32,7 +31,6 @@ from simdb.sketch.pipeline import (
     warn_of_changes as warn_of_changes,
 )
 from simdb.sketch.sketcher import (
-    TEXT_CONTENT as TEXT_CONTENT,
     AnySketcher as AnySketcher,
     ReadySketcher as ReadySketcher,
     Sketcher as Sketcher,

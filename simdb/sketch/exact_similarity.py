@@ -44,8 +44,6 @@ from simdb.sketch.pipeline import Counted
 from simdb.sketch.sketcher import Sketcher
 
 JACCARD, WEIGHTED_JACCARD, COSINE = ("Jaccard", "weighted Jaccard", "cosine")
-# A threshold that follows from a cosine is rounded to so many digits: .889 gives .8, not .80018.
-THRESHOLD_DIGITS = 3
 # Packed features have so many bytes of each hash, and a float32 if features have weights.
 HASH_BYTES, WEIGHT_BYTES = 3, 4
 DROPPED_BITS = np.uint64(64 - 8 * HASH_BYTES)
@@ -87,20 +85,6 @@ class ExactSimilarity:
         # features of the right one are in the left one, which has at least as many.
         self.lose: int | None = None
         self.measure = _measure_of(sketch)
-
-    def of_cosine(self, cosine: F32) -> F32:
-        """Return estimates of this similarity, given what the sketch estimates."""
-        return _of_cosine(self._sketch, cosine)
-
-    def estimated(self, similarity: float) -> float:
-        """Return what the sketch estimates, at least, for documents of this exact similarity."""
-        if self.measure != JACCARD or isinstance(self._sketch, Minhash):
-            return similarity
-        return 2 * similarity / (1 + similarity)
-
-    def least(self, similarity: float) -> float:
-        """Return the threshold of this similarity for a threshold of what the sketch estimates."""
-        return exact_threshold(self._sketch, similarity)
 
     @property
     def packed_bytes(self) -> int:
@@ -267,18 +251,6 @@ class Stored:
 
     positions: I64
     features: PackedFeatures
-
-
-def exact_threshold(sketch: AnySketch, similarity: float) -> float:
-    """Return the least exact similarity that a threshold of what `sketch` estimates means."""
-    exact = _of_cosine(sketch, np.array([similarity], np.float32))
-    return round(float(exact[0]), THRESHOLD_DIGITS)
-
-
-def _of_cosine(sketch: AnySketch, cosine: F32) -> F32:
-    if _measure_of(sketch) != JACCARD or isinstance(sketch, Minhash):
-        return cosine
-    return np.asarray(cosine / (2 - cosine), np.float32)
 
 
 def _measure_of(sketch: AnySketch) -> str:

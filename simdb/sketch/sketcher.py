@@ -37,6 +37,7 @@ from simdb.core.documents import Features, NamedFeatures, Signatures
 from simdb.core.dtypes import F32, I64, U8, U64, Array
 from simdb.core.errors import InputError
 from simdb.core.options import AnySketch, Bits, Minhash, Simhash
+from simdb.core.scales import TEXT_CONTENT
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import threads_for
 from simdb.core.threads import parts_of, run_all
@@ -73,8 +74,6 @@ KINDS = (
     "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"
     " simdb.Fingerprint or an int (a ready 64-bit fingerprint)"
 )
-# See `Sketches.content`.
-TEXT_CONTENT = 1
 # Weights of this many queries stay in the processor's cache while they are read twice.
 CACHED_ROWS = 1024
 # Documents that are fingerprinted at a time.
@@ -200,7 +199,8 @@ class Sketcher:
         threads = threads_for(self.options, threads)
         parts = parts_of(len(listed), threads, most=PART_DOCUMENTS)
         run_all(fill, parts, threads)
-        return unchecked_fingerprints(bits, weights, vectors)
+        scale = self.options.scale_of(TEXT_CONTENT + (kind in ("dense", "sparse", "rows")))
+        return unchecked_fingerprints(bits, weights, vectors, scale.measure)
 
     def fingerprint(self, document: Any, *, errors: str = "strict") -> Fingerprint:
         """Return the fingerprint with weights of one document; see `weigh`."""
@@ -208,7 +208,8 @@ class Sketcher:
             return self.fingerprints([document], errors=errors)[0]
         check_errors(errors)
         bits, weights = self._one_text.weigh(document, errors == "replace", 0)
-        return Fingerprint(bits, weights, not weights.any())
+        measure = self.options.scale_of(TEXT_CONTENT).measure
+        return Fingerprint(bits, weights, not weights.any(), measure=measure)
 
     def count_features(
         self, documents: Sequence[Any], *, errors: str = "strict", start: int = 0

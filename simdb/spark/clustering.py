@@ -16,8 +16,8 @@ from simdb.core.checks import shown
 from simdb.core.choices import DROP, KEEP, NullName, OnErrorName, PolicyName, VerifyName
 from simdb.core.dtypes import F32
 from simdb.core.errors import OptionError
-from simdb.core.options import AnySketch, Bits, Simhash
-from simdb.database import CONNECTED, ESTIMATE, check_policy, similarities
+from simdb.core.options import AnySketch, Bits, Options, Simhash
+from simdb.database import CONNECTED, check_policy, similarities
 from simdb.spark import frames, packing, pairing, sketching
 from simdb.spark.distributed import exact_similarities, stars
 from simdb.spark.frames import HeldFrames, stored
@@ -71,7 +71,7 @@ def drop_duplicates(
     _check_share(max_share)
     sketch = Simhash() if sketch is None else sketch
     if similarity is None and distance is None:
-        similarity, distance = _default_bounds(sketch, verify)
+        similarity, distance = _default_bounds(sketch)
     settings = Settings(
         similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
     )
@@ -349,11 +349,10 @@ def _star(batches: Iterable[Any]) -> Iterator[Any]:
     yield frames.batch_of({"first_key": found, "owner_key": owners})
 
 
-def _default_bounds(sketch: AnySketch, verify: str | None) -> tuple[float | None, int | None]:
+def _default_bounds(sketch: AnySketch) -> tuple[float | None, int | None]:
     if isinstance(sketch, Bits):
         return None, sketch.usual_distance
-    is_estimate = verify == ESTIMATE
-    return sketch.usual_similarity if is_estimate else pairing.default_least(sketch), None
+    return Options(sketch=sketch).similarity, None
 
 
 def _compared(found: Any, sketches: Any, sketch: AnySketch, texts: Any) -> Any:

@@ -30,7 +30,6 @@ from simdb.core.errors import InputError, OptionError
 from simdb.core.options import AnySketch, Options
 from simdb.database import ESTIMATE, EXACT
 from simdb.plan import FINGERPRINT_BYTES
-from simdb.sketch import exact_threshold
 from simdb.spark import frames, packing, sketching
 from simdb.spark.distributed import (
     Cell,
@@ -394,15 +393,10 @@ def _spread(candidates: Any, roots: Any, job: SearchJob) -> Any:
     return frames.in_order(every, "root", "left_key", "right_key")
 
 
-def default_least(sketch: AnySketch) -> float:
-    """Return the least exact similarity of a match, if none is asked for."""
-    return exact_threshold(sketch, Options(sketch=sketch).similarity)
-
-
 def _least_of(job: SearchJob) -> float:
     """Return the least exact similarity of a match."""
     asked = job.settings.similarity
-    return default_least(job.sketch) if asked is None else asked
+    return Options(sketch=job.sketch).similarity if asked is None else asked
 
 
 def _verify(sketch: AnySketch, least: float, batches: Iterable[Any]) -> Iterator[Any]:

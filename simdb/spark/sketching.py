@@ -143,7 +143,7 @@ def documents_of(column: Any, sketch: AnySketch, is_empty: Bools) -> Fingerprint
         return Signatures(unpack_minima(rows, sketch.stored_bits), sketch, is_empty)
     if isinstance(sketch, Bits):
         return Fingerprints(rows)
-    return Fingerprints.from_vectors(signs_of(rows), rows)
+    return Fingerprints(signs_of(rows), None, rows, sketch.scale_of().measure)
 
 
 class Keyed(NamedTuple):

@@ -60,7 +60,9 @@ def test_people_get_documents_size_and_ages(shown, simdb_run, monkeypatch):
     assert row["created"].endswith("(3 days ago)")
     assert row["last write"].endswith("(2 minutes ago)")
     assert row["largest group"] == "2 documents with the same fingerprint"
-    assert row["similarity"] == "0.889 or more is a match; a search finds 95% of the matches"
+    assert (
+        row["similarity"] == "0.8 or more is a match (jaccard); a search finds 95% of the matches"
+    )
     assert "distance" not in row
     assert row["sketch"] == "fingerprints of words in shingles of 3"
     assert row["readers"] == "none"
@@ -92,7 +94,9 @@ def test_the_distance_is_shown_where_it_decides(shown):
     row = shown()
 
     assert row["distance"] == "3 bits or fewer match, without weights"
-    assert row["similarity"] == "0.889 or more is a match; a search finds 99.9% of the matches"
+    assert (
+        row["similarity"] == "0.8 or more is a match (jaccard); a search finds 99.9% of the matches"
+    )
 
 
 def test_other_readers_and_what_to_do_are_shown(shown, simdb_run, monkeypatch):

@@ -90,7 +90,7 @@ def test_similar_texts_are_those_that_a_query_finds(monkeypatch, limit, method, 
         for start in range(0, 90, 18):
             database.insert_many(range(start, start + 18), stored[start : start + 18])
         database.delete_many(range(0, 90, 5))
-        asked = {"similarity": 0.8, "recall": recall}
+        asked = {"similarity": 2 / 3, "recall": recall}
         every = database.query_many(batch, search=method, **asked)
 
         found = database.insert_batch(

@@ -25,7 +25,7 @@ from simdb.plan.calibration import (
 
 ASKED = {"similarity": 0.8, "recall": 0.9}
 SEEN, COPIES, NEW = 1000, 400, 400
-OPTIONS = simdb.Options(delta_documents=150)
+OPTIONS = simdb.Options(delta_documents=150, sketch=simdb.Simhash(weighting="tf"))
 
 
 def documents(count, seed):

@@ -134,7 +134,7 @@ def test_a_batch_claimed_again_is_refused_again(open_database, method):
     """Comparing found all matches when everything was new; the tables find a part of them."""
     database = open_database(options=simdb.Options(delta_documents=4))
     texts = [copy_of(group, copy) for copy in range(6) for group in range(30)]
-    asked = {"similarity": 0.8, "recall": 0.05, "search": method}
+    asked = {"similarity": 2 / 3, "recall": 0.05, "search": method}
     first = database.add_many_if_new(range(180), texts, **asked)
     stored = list(database)
 

@@ -145,7 +145,7 @@ def test_tokens_and_ready_features_are_named_too():
 
 def test_volatility_is_the_chance_to_change_sign_at_that_similarity():
     weights = simdb.fingerprint(FOX).weights.astype(float)
-    normal, similarity = NormalDist(), simdb.Options().similarity
+    normal, similarity = NormalDist(), 2 * 0.8 / (1 + 0.8)
 
     found = explained(FOX, CAT)
 

@@ -23,7 +23,7 @@ BY_SIMILARITY = simdb.Options(
     sketch=simdb.Simhash(shingle=1),
     delta_documents=4,
     growth=2,
-    similarity=0.8,
+    similarity=2 / 3,
     recall=1.0,
     keep_clusters="similarity",
 )

@@ -25,7 +25,9 @@ def weights():
 @pytest.fixture
 def database(open_database, weights):
     """Return a database of three runs and a delta; every tenth document is deleted."""
-    held = open_database(options=simdb.Options(delta_documents=64, growth=2))
+    held = open_database(
+        options=simdb.Options(sketch=simdb.Simhash(weighting="tf"), delta_documents=64, growth=2)
+    )
     for start, stop in pairwise([0, 600, 800, COUNT, COUNT + 20]):
         held.insert_many(range(start, stop), fingerprints(weights[start:stop]))
     held.delete_many(range(0, COUNT, 10))

@@ -85,7 +85,9 @@ class WeightedOracle:
 @pytest.fixture
 def with_weights(open_database):
     """A database of 230 documents in runs and a delta, some deleted, some bare, and its oracle."""
-    database = open_database(options=simdb.Options(**SMALL_RUNS))
+    database = open_database(
+        options=simdb.Options(sketch=simdb.Simhash(weighting="tf"), **SMALL_RUNS)
+    )
     rows, oracle = weighted(230, 1), WeightedOracle()
     for start in range(0, 230, 43):
         part = range(start, min(start + 43, 230))

@@ -52,7 +52,7 @@ class World:
 
     def __init__(self, similarity, dimensions):
         self.similarity = similarity
-        self.sketch = simdb.Simhash(dimensions=dimensions)
+        self.sketch = simdb.Simhash(weighting="tf", dimensions=dimensions)
         weights = drawn(HARD, dimensions, 1)
         self.hard = np.concatenate([weights, just_similar(weights, similarity, 2)])
         self.queries = fingerprints(just_similar(weights[:QUERIES], similarity, 3))

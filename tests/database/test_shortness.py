@@ -22,7 +22,7 @@ def test_short_documents_get_advice_that_names_tune(tmp_path, sketch):
     (found,) = short_advice(tmp_path / "db", simdb.Options(sketch=sketch), texts_of(9))
 
     assert "simdb tune" in found.remedy
-    assert str(sketch.usual_similarity) in found.reason
+    assert str(sketch.scale_of().usual) in found.reason
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,11 @@ def test_up_to_exact_max_clusters_are_split_exactly_and_larger_ones_with_the_rec
     open_database, removed, more
 ):
     options = simdb.Options(
-        keep_clusters="similarity", similarity=THRESHOLD, recall=0.05, delta_documents=10_000
+        sketch=simdb.Simhash(weighting="tf"),
+        keep_clusters="similarity",
+        similarity=THRESHOLD,
+        recall=0.05,
+        delta_documents=10_000,
     )
     database = open_database(options=options)
 

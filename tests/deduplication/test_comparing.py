@@ -156,8 +156,9 @@ def test_each_document_is_read_once(sketch):
 
 def test_candidates_may_be_less_alike_than_matches():
     options = Options()
-    measure = ByEstimates(options, sketcher_of(simdb.Simhash(), Resources(), ()), 0.9, 0.8)
+    least = 0.9 / (2 - 0.9)  # the cosine .9
+    measure = ByEstimates(options, sketcher_of(simdb.Simhash(), Resources(), ()), least, 0.8)
 
-    assert (measure.least, measure.recall) == (0.9, 0.8)
+    assert (measure.least, measure.recall) == (least, 0.8)
     # Two standard deviations, .0168 each, below .9, and one set in the other.
     assert measure.alike == pytest.approx((0.9 - 2 * (1 - 0.81) / 128**0.5) ** 2)

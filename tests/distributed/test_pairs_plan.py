@@ -13,6 +13,9 @@ from simdb.database.state.store import settled
 from simdb.plan.banding import bands_of
 from simdb.spark.distributed import Cell, chunks_of, plan as plan_module, plan_pairs
 
+# Whose thresholds are cosines.
+WEIGHTED = simdb.Simhash(weighting="tf")
+
 
 def near_weights(seed, count, dimensions=128):
     """Make weights of documents of which each second is near the one before it."""
@@ -162,7 +165,7 @@ def test_the_recall_is_that_of_the_plan_for_pairs_that_are_just_similar_enough()
     even = np.arange(0, count, 2, dtype=np.uint32)
     similarities = corrected(kernel.Vectors(64, [(0, vectors)]).between(even, even + 1))
     wanted = even[(similarities >= np.float32(0.9)) & (similarities < 0.91)].tolist()
-    plan = plan_pairs(count, similarity=0.9, recall=0.95)
+    plan = plan_pairs(count, WEIGHTED, similarity=0.9, recall=0.95)
 
     found = found_by_parts(plan, plan.rows(simdb.Fingerprints.from_vectors(bits, vectors)))
 
@@ -178,7 +181,7 @@ def test_parts_find_most_similar_pairs_and_no_other(monkeypatch, dimensions, chu
     monkeypatch.setattr(plan_module, "MARKED_ROWS", 16)
     count = 300
     bits, vectors = kernel.quantise(near_weights(2, count, dimensions))
-    sketch = simdb.Simhash(dimensions=dimensions)
+    sketch = simdb.Simhash(weighting="tf", dimensions=dimensions)
     plan = plan_pairs(count, sketch, similarity=0.85, recall=0.99)
     rows = plan.rows(simdb.Fingerprints.from_vectors(bits, vectors))
 
@@ -264,7 +267,7 @@ def test_a_part_makes_the_keys_of_its_own_band_only(monkeypatch):
 def test_pairs_can_be_near_and_similar():
     count = 200
     bits, vectors = kernel.quantise(near_weights(4, count))
-    plan = plan_pairs(count, distance=12, similarity=0.9)
+    plan = plan_pairs(count, WEIGHTED, distance=12, similarity=0.9)
     rows = plan.rows(simdb.Fingerprints.from_vectors(bits, vectors))
 
     found = found_by_parts(plan, rows)
@@ -395,7 +398,7 @@ def test_plans_say_what_they_cost(documents, asked):
 def test_the_predicted_copies_are_those_of_random_documents():
     # The mean of 4,000 rows is within 5 % of the prediction in all but a millionth of all seeds.
     _, vectors = kernel.quantise(near_weights(8, 4000))
-    plan = plan_pairs(10**6, similarity=0.9, recall=0.98)
+    plan = plan_pairs(10**6, WEIGHTED, similarity=0.9, recall=0.98)
 
     offsets, _ = plan.exchange.parts(vectors)
 
@@ -430,7 +433,7 @@ def test_chunks_of_hashes_meet_until_blocks_copy_less(documents, parts, cells):
 
 
 def test_large_parts_are_cut_only_if_they_are_much_larger_than_others():
-    plan = plan_pairs(1e8, similarity=0.9)
+    plan = plan_pairs(1e8, WEIGHTED, similarity=0.9)
     mean = int(plan.copies * plan.documents / plan.part_count)
 
     sizes = np.full(plan.part_count, mean)

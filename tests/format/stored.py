@@ -196,6 +196,9 @@ def answers(database):
     ids = list(database)
     bits = [database.get(id).fingerprint.bits for id in ids]
     kept = {repr(id): list(map(repr, database.cluster(id))) for id in ids if keeps(database)}
+    # What versions of the time gave for texts was the cosine.
+    scale = database.options.scale
+    least = scale.from_cosine(0.5)
     return (
         ({"kept": kept} if kept else {})
         | {
@@ -213,8 +216,8 @@ def answers(database):
                 for each in bits
             ],
             "similar": [
-                [[repr(match.id), round(match.similarity, 4)] for match in row]
-                for row in database.query_many(TEXTS, similarity=0.5, recall=1.0)
+                [[repr(match.id), round(scale.to_cosine(match.similarity), 4)] for match in row]
+                for row in database.query_many(TEXTS, similarity=least, recall=1.0)
             ],
             "pairs": sorted(
                 [repr(pair.left), repr(pair.right), pair.distance]

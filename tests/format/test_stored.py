@@ -39,6 +39,16 @@ def test_a_stored_database_answers_as_it_did(version):
     assert_sound(path)
 
 
+def test_a_stored_threshold_means_the_cosine_that_it_did(version):
+    path, _ = version
+    with simdb.open(path, "r") as database:
+        options = database.options
+
+        estimate = options.scale.to_cosine(options.similarity)
+
+        assert estimate == pytest.approx(0.7 if options.is_minhash else 0.889, abs=1e-9)
+
+
 def test_a_stored_database_can_be_written_and_compacted(version):
     path, answers = version
     with simdb.open(path, "w") as database:

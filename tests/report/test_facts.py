@@ -46,16 +46,16 @@ def test_each_option_is_said(sketch, said):
 
 
 @over(
-    ("threshold", "is_minhash", "words"),
+    ("threshold", "measure", "words"),
     [
-        (Question(0.889, None, 0.95), False, "estimated cosine similarity is at least 0.889"),
-        (Question(0.8, None, 0.95), True, "estimated Jaccard similarity is at least 0.8"),
-        (Question(None, 1, 0.95), False, "their fingerprints differ in at most 1 bit"),
-        (Question(0.9, 3, 0.95), False, "0.9 and their fingerprints differ in at most 3 bits"),
+        (Question(0.889, None, 0.95), "cosine", "estimated cosine similarity is at least 0.889"),
+        (Question(0.8, None, 0.95), "jaccard", "estimated Jaccard similarity is at least 0.8"),
+        (Question(None, 1, 0.95), "jaccard", "their fingerprints differ in at most 1 bit"),
+        (Question(0.9, 3, 0.95), "cosine", "0.9 and their fingerprints differ in at most 3 bits"),
     ],
 )
-def test_a_threshold_is_said(threshold, is_minhash, words):
-    assert threshold_in_words(threshold, is_minhash=is_minhash).endswith(words)
+def test_a_threshold_is_said(threshold, measure, words):
+    assert threshold_in_words(threshold, measure).endswith(words)
 
 
 def test_sections_of_the_same_purpose_are_added_up():

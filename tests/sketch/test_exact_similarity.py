@@ -107,19 +107,6 @@ def test_an_idf_table_weighs_the_features():
     assert found == pytest.approx(expected, abs=2e-3)
 
 
-def test_thresholds_of_sets_follow_from_those_of_cosines():
-    sets = ExactSimilarity(simdb.Simhash(), Resources(), [])
-    weighted = ExactSimilarity(simdb.Simhash(weighting="tf"), Resources(), [])
-    signatures = ExactSimilarity(simdb.Minhash(), Resources(), [])
-
-    assert sets.least(0.889) == 0.8
-    assert sets.estimated(0.8) == pytest.approx(8 / 9)
-    assert sets.of_cosine(np.array([8 / 9], np.float32)) == pytest.approx([0.8])
-    for other in (weighted, signatures):
-        assert other.least(0.85) == pytest.approx(0.85)
-        assert other.estimated(0.85) == 0.85
-
-
 def test_the_windows_of_moz_have_no_exact_similarity():
     with pytest.raises(simdb.OptionError, match="unit='moz' has no exact similarity"):
         ExactSimilarity(simdb.Simhash.moz(), Resources(), [])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scales import seen
 
 from simdb.core.vector_form import CURVE
 
@@ -154,12 +155,12 @@ class Oracle:
         return components(list(self.documents), self.find_all(distance))
 
     def similar(self, vector, least, *, without=None):
-        """Return {id: similarity} of documents above `least`, and the ids too near to decide."""
+        """Return {id: similarity} of texts above `least`, and the ids too near to decide."""
         sure, near = {}, set()
         for id, stored in self.documents.items():
             if stored.vector is None or id == without:
                 continue
-            value = cosine(vector, stored.vector)
+            value = seen(cosine(vector, stored.vector))
             if abs(value - least) <= ERROR_FLOAT32:
                 near.add(id)
             elif value > least:

@@ -14,6 +14,7 @@ import pytest
 import sharded
 from oracle import components, cosine, quantised, stars
 from passage_oracle import expected
+from scales import seen
 
 import simdb
 
@@ -144,7 +145,7 @@ def compared(sketch, text, other):
     if isinstance(sketch, simdb.Minhash):
         differing = sum(one != two for one, two in zip(left[0], right[0], strict=True))
         return differing, float(np.float32(1 - differing / len(left[0])))
-    return (left[0] ^ right[0]).bit_count(), cosine(left[1], right[1])
+    return (left[0] ^ right[0]).bit_count(), seen(cosine(left[1], right[1]))
 
 
 @cache

@@ -82,7 +82,8 @@ def test_pages_get_the_defaults():
     advice = simdb.tune(records(150, 300))
 
     assert advice.options.sketch == simdb.Simhash()
-    assert advice.options.similarity == pytest.approx(0.889, abs=0.03)
+    assert advice.options.similarity == pytest.approx(0.8, abs=0.05)
+    assert advice.measure == "jaccard"
 
 
 def test_short_texts_get_smaller_shingles_and_a_lower_threshold(advised):
@@ -209,10 +210,11 @@ def test_texts_that_are_all_alike_get_advice(texts):
     assert 0 < simdb.tune(texts).options.similarity < 1
 
 
-def test_flags_for_dedup_have_the_exact_similarity_that_the_threshold_means():
-    assert flags_of(simdb.Simhash(), 0.889)[:2] == ("--similarity 0.8", "--similarity 0.889")
-    weighted = simdb.Simhash(weighting="tf")
-    assert flags_of(weighted, 0.7)[0] == flags_of(weighted, 0.7)[1]
+def test_all_flags_have_one_threshold(advised):
+    assert flags_of(simdb.Simhash(), 0.8) == ("--similarity 0.8", "")
+    assert advised.flags == advised.create_flags
+    assert advised.flags.endswith(f"--similarity {advised.options.similarity:g}")
+    assert advised.as_dict()["measure"] == advised.measure == "jaccard"
 
 
 CHINESE = "\u8fd9\u662f\u4e00\u4e2a\u6587\u672c"

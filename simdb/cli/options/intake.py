@@ -304,7 +304,7 @@ def is_default(options: Options, similarity: float | None, distance: int | None)
         similarity is None
         and distance is None
         and options.has_similarities
-        and options.similarity == options.sketch.usual_similarity
+        and round(options.similarity, 3) == options.scale.usual
     )
 
 

@@ -84,7 +84,8 @@ def find_clusters(
 def as_clusters(state: State, labels: U32, places: U32 | None) -> Clusters:
     """Return clusters of the users' ids; `labels`: one member of the cluster of each ordinal."""
     offsets, members = grouped(labels, places)
-    return Clusters(offsets, object_array(state.identifiers(members).decode(members)))
+    ids = object_array(state.identifiers(members).decode(members))
+    return Clusters(offsets, ids, measure=state.scale.measure)
 
 
 def connected_labels(state: State, criterion: Criterion, judge: Judge | None = None) -> U32:

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from simdb.core.arrays import WEIGHTED
-from simdb.core.options import Options
 from simdb.core.reports import Advice
 from simdb.database.maintenance.calibration import is_worth
 from simdb.database.state.documents import stored_sketches
@@ -268,7 +267,8 @@ def _is_alive(process: int) -> bool:
 def advice_on_shortness(store: Store, state: State) -> Iterator[Advice]:
     """Yield advice if most documents are short and match by the default threshold."""
     options = store.options
-    if not _has_default(options) or not is_telling(options.sketch):
+    is_usual = round(options.similarity, 3) == options.scale.usual  # .80018 of earlier versions
+    if not is_usual or not is_telling(options.sketch):
         return
     live = state.live()
     places = np.linspace(0, len(live) - 1, min(len(live), SAMPLED_DOCUMENTS)).astype(np.int64)
@@ -286,8 +286,3 @@ def advice_on_shortness(store: Store, state: State) -> Iterator[Advice]:
         f"one changed word takes most of them below the default threshold of {options.similarity}",
         "simdb tune SOURCE..., with the documents, and a new database with the options it prints",
     )
-
-
-def _has_default(options: Options) -> bool:
-    """Return whether documents match by the default threshold of the sketch."""
-    return options.similarity == options.sketch.usual_similarity

@@ -289,7 +289,7 @@ def _model(store: Store, samples: list[PairSample]) -> plan.VolatilityModel:
     """
     if not store.width:
         return volatility.prior()
-    similarity = store.options.compared(store.options.similarity)
+    similarity = store.options.scale.compared(store.options.similarity)
     left = np.concatenate([sample.left for sample in samples])
     right = np.concatenate([sample.right for sample in samples])
     matching = np.concatenate([sample.similarities for sample in samples]) >= similarity

@@ -59,7 +59,7 @@ def statistics(store: Store) -> Statistics:
     with store.state() as state:
         contents = store.contents(state.source)
         manifest = contents.manifest
-        sizes = store.environment.sizes(state.source.transaction)
+        sizes, measure = store.environment.sizes(state.source.transaction), state.scale.measure
         return Statistics(
             path=store.environment.path,
             format_version=codec.FORMAT_VERSION,
@@ -78,7 +78,8 @@ def statistics(store: Store) -> Statistics:
             section_bytes=_section_bytes(store, state.source),
             runs=tuple(_run_statistics(store, run, state.source) for run in contents.runs),
             readers=_readers(store, contents.transaction_number),
-            options=encode_options(store.options, _idf_in_numbers(store)),
+            options=encode_options(store.options, _idf_in_numbers(store))
+            | {"similarity": store.options.similarity_in(measure), "measure": measure},
             **_times(store, state),
         )
 

@@ -12,6 +12,7 @@ a block on the left are looked up in one block on the right after the other.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -481,12 +482,12 @@ def pairs_of(state: State, question: ContainedQuestion) -> FoundPairs:
     else:
         found = _measured_pairs(state, question)
     chunks = (_pairs(state, *each) for each in found)
-    return FoundPairs(chunks, PLAN, None, question.least)
+    return FoundPairs(chunks, PLAN, state.scale.measure, None, question.least)
 
 
 def _pairs(state: State, left: U32, right: U32, values: F64) -> PairArrays:
     found = as_pairs(state, compared(state, left, right))
-    return PairArrays(found.left, found.right, found.distance, found.similarity, values)
+    return replace(found, containment=values)
 
 
 def needed(counts: I64, least: float) -> I64:

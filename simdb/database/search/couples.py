@@ -285,8 +285,9 @@ def as_pairs(state: State, couples: Couples, *, is_exact: bool = False) -> PairA
     )
     ids = object_array(state.identifiers(ordinals).decode(ordinals))[positions]
     count = len(couples)
-    similarities = couples.similarities if is_exact else state.kind.shown(couples.similarities)
-    return PairArrays(ids[:count], ids[count:], couples.distances, similarities)
+    similarities = couples.similarities if is_exact else state.scale.shown(couples.similarities)
+    measure = state.scale.measure
+    return PairArrays(ids[:count], ids[count:], couples.distances, similarities, measure=measure)
 
 
 def compared(state: State, left: U32, right: U32) -> Couples:

@@ -20,7 +20,6 @@ from simdb.core.dtypes import F32, F64, I64, U8
 from simdb.core.errors import InputError
 from simdb.core.options import EXHAUSTIVE
 from simdb.core.reports import DifferingBit, Explanation, FeatureDifference, Plan, Probe
-from simdb.core.vector_form import corrected
 from simdb.database.search.couples import judged_by
 from simdb.database.search.lookup import method_of
 from simdb.database.search.method import PairMember, levels_of
@@ -112,7 +111,9 @@ def _explained(
     else:  # a query decides, which the right document is if it is not stored
         asking, has_vectors = (right, True) if given else (left, options.sketch.vector_bytes > 0)
         is_weighted = asking.has_weights and has_vectors
-    criterion = question.criterion(options, is_weighted=is_weighted, is_stored=is_stored)
+    criterion = question.criterion(
+        options, is_weighted=is_weighted, is_stored=is_stored, content=state.counts.content
+    )
     plan = state.plan(criterion) if stored else None
     explain = _by_signatures if state.kind.stores == SIGNATURES else _by_fingerprints
     return explain(state, (left, right), criterion, plan)
@@ -176,9 +177,9 @@ def _by_fingerprints(
     differing_bits = left.bits ^ right.bits
     distance = differing_bits.bit_count()
     similarity = _similarity(left.measured, right.measured)
-    if similarity is not None and plan is not None:
-        similarity = float(corrected(np.array([similarity], np.float32))[0])
-    options = state.store.options
+    options, scale = state.store.options, state.scale
+    shown = scale.from_cosine if plan is None else scale.shown_one
+    similarity = None if similarity is None else shown(float(np.float32(similarity)))
     if options.is_wide:
         masks = state.keying.leading  # type: ignore[attr-defined]
     else:
@@ -200,11 +201,11 @@ def _by_fingerprints(
         elif distance > plan.distance and plan.firm_distance is None:
             found = f"; a query ({way}) searches up to distance {plan.distance} only"
     features, shared_count = differences(left.features, right.features)
-    assumed = criterion.asked_similarity or options.similarity
-    bits, probability = _differing_bits(left, right, assumed, features)
+    assumed = criterion.asked_similarity or options.similarity_in(scale.measure)
+    bits, probability = _differing_bits(left, right, scale.to_cosine(assumed), features)
     return Explanation(
         left=left.id, right=right.id, distance=distance, similarity=similarity, bits=bits,
-        probability=probability,
+        probability=probability, measure=scale.measure,
         tables=tuple(at for at, count in enumerate(flips) if not count),
         table_count=len(masks), flips=min(flips), is_match=not faults,
         is_found=not faults and is_reached, plan=plan, probe=probe if is_reached else None,

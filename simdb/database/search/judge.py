@@ -144,11 +144,6 @@ class Judge:
         """Hold the features of documents that are compared: each will be in many pairs."""
         self._pairs = RecurringPairs(self._exact)
 
-    @property
-    def estimated_least(self) -> float:
-        """What the sketch estimates, at least, for documents that match."""
-        return self._exact.estimated(self.least)
-
     def kept(self, state: State, couples: Couples) -> Couples:
         """Return the pairs that match, with their exact similarities."""
         if not len(couples):
@@ -161,8 +156,7 @@ class Judge:
 
         `texts`: where to read them, if not where the judge has them.
         """
-        shown = state.kind.shown(couples.similarities)
-        values = self._exact.of_cosine(shown)
+        values = state.scale.shown(couples.similarities)
         if self.only_estimates:
             self.counts.unknown += len(couples)
             return replace(couples, similarities=values)
@@ -231,7 +225,7 @@ def judge_of(state: State, question: Question, texts: Texts | None) -> Judge:
     exact = state.store.exact_similarity(compares_numbers=question.verify == NUMBERS)
     exact.lose = question.lose
     least = question.similarity
-    least = exact.least(options.similarity) if least is None else least
+    least = options.similarity_in(state.scale.measure) if least is None else least
     remembered = texts.remembered if isinstance(texts, TextsByOrdinal) else None
     has_features = options.features and not exact.compares_numbers
     return Judge(
@@ -277,27 +271,27 @@ def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Crite
             "verify='exact' decides by similarity; give similarity= (besides distance=, if you"
             " want both), or leave out verify="
         )
-    searched, floor = candidate_similarities(options, judge.estimated_least, criterion.recall)
-    decided = options.compared(judge.estimated_least)
+    searched, floor = candidate_similarities(options, judge.least, criterion.recall)
+    decided = options.scale.compared(judge.least)
     if judge.only_estimates:
         # Candidates that only texts could confirm need not be found.
         searched = floor = decided
-    return replace(criterion, similarity=searched, floor=floor, asked=None, decided=decided)
+    return replace(criterion, similarity=searched, floor=floor, asked=judge.least, decided=decided)
 
 
-def candidate_similarities(
-    options: Options, estimated: float, recall: float
-) -> tuple[float, float]:
+def candidate_similarities(options: Options, least: float, recall: float) -> tuple[float, float]:
     """Return for which similarity tables are searched, and from which one candidates are kept.
 
-    `estimated`: what the sketch estimates, at least, for documents that match.  With the `recall`
-    1.0 both are the same, so low that no match is below.  Both are as the kernel compares them.
+    `least`: the least similarity of documents that match.  With the `recall` 1.0 both are the same,
+    so low that no match is below.  Both are as the kernel compares them.
     """
+    scale = options.scale
+    estimated = scale.to_cosine(least)
     deviation = estimate_deviation(options, estimated)
-    far = (SEARCHED_DEVIATIONS, KEPT_DEVIATIONS)
-    if recall >= 1:
-        far = (CERTAIN_DEVIATIONS, CERTAIN_DEVIATIONS)
-    searched, floor = (options.compared(max(estimated - each * deviation, 0.01)) for each in far)
+    far = (SEARCHED_DEVIATIONS, KEPT_DEVIATIONS) if recall < 1 else (CERTAIN_DEVIATIONS,) * 2
+    searched, floor = (
+        scale.compared(scale.from_cosine(max(estimated - each * deviation, 0.01))) for each in far
+    )
     return searched, floor
 
 

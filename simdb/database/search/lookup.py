@@ -110,25 +110,27 @@ def as_matches(state: State, rows: Rows, *, verification: Verification | None = 
     `verification`: what texts have decided.  Then the similarities are exact, and not estimates in
     the form in which they are stored.
     """
-    is_exact = verification is not None
+    is_exact, scale = verification is not None, state.scale
     identifiers = state.identifiers(rows.ordinals)
     offsets, content = identifiers.gather(rows.ordinals)
     return Matches(
         rows.offsets,
         rows.ordinals,
         rows.distances,
-        rows.similarities if is_exact else state.kind.shown(rows.similarities),
+        rows.similarities if is_exact else scale.shown(rows.similarities),
         partial(kernel.decode_ids, offsets, content),
         verification,
+        measure=scale.measure,
     )
 
 
 def as_list(state: State, rows: Rows) -> list[Match]:
     """Return the matches in `rows`, which belong to one query, as objects."""
     ids = state.identifiers(rows.ordinals).decode(rows.ordinals)
-    similarities = state.kind.shown(rows.similarities)
+    scale = state.scale
+    similarities = scale.shown(rows.similarities)
     return [
-        Match(id, int(distance), known(similarity))
+        Match(id, int(distance), known(similarity), scale.measure)
         for id, distance, similarity in zip(ids, rows.distances, similarities, strict=True)
     ]
 

@@ -157,12 +157,12 @@ def _find(
 
 
 def _with_criteria(
-    options: Options, slices: Iterable[Sketches], question: Question
+    options: Options, slices: Iterable[Sketches], question: Question, content: int = 0
 ) -> Iterator[tuple[Sketches, Criterion]]:
     """Yield each slice with its criterion; InputError unless all match by the same measure."""
     by_similarity: set[bool] = set()
     for sketches in slices:
-        criterion = criterion_of(options, sketches, question)
+        criterion = criterion_of(options, sketches, question, content)
         if (sketches.states != EMPTY).any():
             by_similarity.add(criterion.similarity is not None)
         if len(by_similarity) > 1:
@@ -192,7 +192,8 @@ def of_slices(
     """Return the matches of queries in slices; they do not depend on how the queries are sliced."""
     found: list[Rows] = []
     done, checked = 0, map(state.checked, slices)
-    for sketches, criterion in _with_criteria(state.store.options, checked, batch.question):
+    asked = state.store.options, checked, batch.question, state.counts.content
+    for sketches, criterion in _with_criteria(*asked):
         report = partial(_report, progress, done)
         found.append(match_stored(state, sketches, criterion, batch, report))
         done += len(sketches)

@@ -191,8 +191,9 @@ def matches_of_one(
         found = found[:limit]
         similarities = _similarities(state, sketches, [ordinal for ordinal, _ in found])
         rows = [(*each, value) for each, value in zip(found, similarities, strict=True)]
+    scale = state.scale
     return [
-        Match(state.id_of(ordinal), distance, state.kind.shown_one(similarity))
+        Match(state.id_of(ordinal), distance, scale.shown_one(similarity), scale.measure)
         for ordinal, distance, similarity in rows
     ]
 

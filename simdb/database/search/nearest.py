@@ -293,8 +293,9 @@ def _planned(state: State, recall: float, by_similarity: bool, step_seconds: flo
     delays, options = delays_of(state.calibration), state.store.options
 
     def at_similarity(similarity: float) -> Criterion:
+        # Steps are of what sketches estimate, as of vectors (2), whatever users see.
         question = Question(similarity=similarity, recall=recall)
-        return question.criterion(options, is_weighted=True)
+        return question.criterion(options, is_weighted=True, content=2)
 
     def at_distance(distance: int) -> Criterion:
         return Question(distance=distance, recall=1.0).criterion(options, is_weighted=False)

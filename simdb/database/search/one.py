@@ -12,6 +12,7 @@ import numpy as np
 
 from simdb.core.arrays import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, check_bits
 from simdb.core.bits import ALL_BITS
+from simdb.core.choices import MeasureName
 from simdb.core.dtypes import I64
 from simdb.core.errors import InputError
 from simdb.core.matches import Match
@@ -36,13 +37,14 @@ Given = tuple[float | None, int | None, float | None, SearchLike | None]
 class Prepared:
     """What is remembered for a question: its criterion, the plan, and the method of the plan.
 
-    `saving`: see `State.saving`.
+    `saving`: see `State.saving`.  `measure`: what similarities are, see `Match`.
     """
 
     criterion: Criterion
     plan: Plan
     method: Method
     saving: float
+    measure: MeasureName
 
 
 class OneQuery(NamedTuple):
@@ -183,7 +185,8 @@ def prepare(state: State, given: Given, sketches: Sketches, document_state: int)
     except TypeError:
         known = None  # a value that cannot be a key is refused below
     if known is None or (known.saving and state.plan_of(known.criterion, 1) is not known.plan):
-        known = _prepared(state, criterion_of(state.store.options, sketches, Question(*given)))
+        content, question = state.counts.content, Question(*given)
+        known = _prepared(state, criterion_of(state.store.options, sketches, question, content))
         state.view.plans.prepare(key, known)
     return known
 
@@ -197,9 +200,9 @@ def _search_bits(
     if isinstance(found, list):
         if limit is not None:
             found = found[:limit]
-        matches = []
+        matches, measure = [], prepared.measure
         for ordinal, distance in found:  # for one match, faster than a comprehension
-            matches.append(Match(state.id_of(ordinal), distance))
+            matches.append(Match(state.id_of(ordinal), distance, None, measure))
         return matches
     if found is None:
         found = _as_batch(state, _bare(bits), prepared.criterion, first, limit)
@@ -258,7 +261,7 @@ def _prepared(state: State, criterion: Criterion) -> Prepared:
     # If all documents are compared and do not fit into memory, they are searched in chunks.
     is_fast = plan.method != EXHAUSTIVE or not plan.page_reads
     method = method_of(state, plan) if is_fast else Method()
-    return Prepared(criterion, plan, method, state.saving(criterion))
+    return Prepared(criterion, plan, method, state.saving(criterion), state.scale.measure)
 
 
 def _as_batch(

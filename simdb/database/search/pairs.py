@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from simdb.core import arrow, kernel, previews
 from simdb.core.arrays import IdT, object_array
+from simdb.core.choices import MeasureName
 from simdb.core.dtypes import U32
 from simdb.core.errors import InputError, NotPickledError
 from simdb.core.matches import Pair, PairArrays, ReadOnce, Verification
@@ -102,6 +103,7 @@ class FoundPairs(NamedTuple):
 
     chunks: Iterator[PairArrays]
     plan: Plan
+    measure: MeasureName
     verification: Verification | None = None
     contained: float | None = None
 
@@ -114,7 +116,8 @@ def pairs_of(
     plan = state.plan(criterion, is_swept=True)
     found = find_couples(state, criterion, judge)
     chunks = (as_pairs(state, couples, is_exact=judge is not None) for couples in found)
-    return FoundPairs(chunks, plan, None if judge is None else judge.counts)
+    counts = None if judge is None else judge.counts
+    return FoundPairs(chunks, plan, state.scale.measure, counts)
 
 
 class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
@@ -124,6 +127,7 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
     at a time; or use the arrays, which gather all pairs first.  A snapshot of the database stays
     open until all pairs are read.  `plan`: how the pairs are found, and which share of them.
     `verification`: with verify="exact", what the texts have decided so far; otherwise None.
+    `measure`: what the similarities are, "jaccard" or "cosine"; None of hashes.
     """
 
     def __init__(self, stream: Iterator[PairArrays[IdT]], found: FoundPairs) -> None:
@@ -131,6 +135,7 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
         super().__init__(stream)
         self.plan = found.plan
         self.verification = found.verification
+        self.measure = found.measure
         self._contained = found.contained
 
     def to_batches(self, *, ids: str = "auto") -> Any:
@@ -238,7 +243,7 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
     def _joined(self, chunks: list[PairArrays[IdT]]) -> PairArrays[IdT]:
         every = [_no_pairs(has_containment=self._contained is not None), *chunks]
         columns = zip(*(_columns(chunk).values() for chunk in every), strict=True)
-        return PairArrays(*map(np.concatenate, columns))
+        return PairArrays(*map(np.concatenate, columns), measure=self.measure)
 
 
 class Passed:

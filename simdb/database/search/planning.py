@@ -103,6 +103,7 @@ def planned_for(
     """
     each = dict(searcher.each(_counts))
     totals = _Counts(*map(sum, zip(*each.values(), strict=True)))
+    totals = totals._replace(content=max(counts.content for counts in each.values()))
     largest = max(each, key=lambda number: each[number].document_count)
     databases, is_one = len(each), isinstance(searcher, State)
     if is_swept and not is_one and count is None:
@@ -121,16 +122,17 @@ def planned_for(
 
 
 class _Counts(NamedTuple):
-    """Numbers of documents: of all, without features, without weights."""
+    """Numbers of documents: of all, without features, without weights; `content`: of the first."""
 
     document_count: int
     empty_count: int
     bare_count: int
+    content: int
 
 
 def _counts(state: State) -> _Counts:
     found = state.counts
-    return _Counts(found.document_count, found.empty_count, found.bare_count)
+    return _Counts(found.document_count, found.empty_count, found.bare_count, found.content)
 
 
 def plan_without_database(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 from simdb.core.arrays import BARE, WEIGHTED, Sketches
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import is_one_of, is_whole, one_of, share, shown
-from simdb.core.choices import VerifyName
+from simdb.core.choices import MeasureName, VerifyName
 from simdb.core.errors import InputError, OptionError
 from simdb.core.options import (
     AUTO,
@@ -68,27 +68,29 @@ class Question(NamedTuple):
         """Whether a similarity or a distance is given."""
         return self.similarity is not None or self.distance is not None
 
-    def least_similarity(self, options: Options) -> float | None:
+    def least_similarity(self, options: Options, measure: MeasureName) -> float | None:
         """Return the least exact similarity of a match; None if only a distance is a bound."""
         if options.is_hashes:
             return None
-        return self.similarity if self.has_bound else options.similarity
+        return self.similarity if self.has_bound else options.similarity_in(measure)
 
     def criterion(
-        self, options: Options, *, is_weighted: bool, is_stored: bool = False
+        self, options: Options, *, is_weighted: bool, is_stored: bool = False, content: int = 0
     ) -> Criterion:
         """Return the criterion, with the database's defaults for missing arguments.
 
         Without a similarity and a distance, documents with weights match by similarity and
-        documents without weights by distance.  OptionError for invalid arguments.
+        documents without weights by distance.  `content`: of the documents, see `Sketches`.
+        OptionError for invalid arguments.
         """
         similarity, distance, recall = self.similarity, self.distance, self.recall
+        scale = options.sketch.scale_of(content)
         how, is_weighted = self.how, is_weighted and not options.is_hashes
         if options.is_minhash:
             self._check_minhash(how)
         if not self.has_bound:
             if is_weighted and options.sketch.vector_bytes:
-                similarity = options.similarity
+                similarity = options.similarity_in(scale.measure)
             else:
                 distance = options.distance
         if similarity is not None:
@@ -112,8 +114,8 @@ class Question(NamedTuple):
         one_of("search", method, options.methods)
         self._check_probing(how)
         return Criterion(
-            None if similarity is None else options.compared(similarity), distance, recall,
-            method, is_weighted, is_stored, asked=similarity, attempts=how.attempts,
+            None if similarity is None else scale.compared(similarity), distance, recall, method,
+            is_weighted, is_stored, asked=similarity, attempts=how.attempts,
             header_bits=how.header_bits,
         )  # fmt: skip
 
@@ -160,8 +162,13 @@ def check_limit(limit: object) -> None:
         raise OptionError(f"limit must be a whole number from 1 on, or None, got {shown(limit)}")
 
 
-def criterion_of(options: Options, sketches: Sketches, question: Question) -> Criterion:
-    """Return the criterion for these queries; queries without features do not affect it."""
+def criterion_of(
+    options: Options, sketches: Sketches, question: Question, content: int = 0
+) -> Criterion:
+    """Return the criterion for these queries; queries without features do not affect it.
+
+    `content`: of the stored documents, for queries that go with all; see `Sketches`.
+    """
     has_vectors = options.sketch.vector_bytes > 0
     has_bound = not has_vectors or question.has_bound
     if len(sketches) == 1:
@@ -172,7 +179,9 @@ def criterion_of(options: Options, sketches: Sketches, question: Question) -> Cr
         refuse_mixed()
     is_stored = sketches.levels is None
     is_weighted = not is_bare and (has_vectors or not is_stored)
-    return question.criterion(options, is_weighted=is_weighted, is_stored=is_stored)
+    return question.criterion(
+        options, is_weighted=is_weighted, is_stored=is_stored, content=sketches.content or content
+    )
 
 
 def refuse_mixed() -> NoReturn:
@@ -192,7 +201,7 @@ def of_any(options: Options, counts: LiveCounts, question: Question) -> Criterio
     is_bare = counts.bare_count == counts.document_count - counts.empty_count
     probes = is_one_of(how.method, PROBING_METHODS)
     is_weighted = not is_bare or not counts.bare_count or probes
-    return question.criterion(options, is_weighted=is_weighted)
+    return question.criterion(options, is_weighted=is_weighted, content=counts.content)
 
 
 def of_pairs(options: Options, counts: LiveCounts, question: Question) -> Criterion:
@@ -211,34 +220,34 @@ def of_pairs(options: Options, counts: LiveCounts, question: Question) -> Criter
 
 def of_maintained(options: Options) -> Criterion:
     """Return the criterion of the maintained clusters; by distance, their recall is 1."""
-    if options.keep_clusters == BY_DISTANCE:
-        return Criterion(None, options.distance, 1.0, AUTO, is_stored=True)
-    return Criterion(
-        options.compared(options.similarity), None, options.recall, AUTO,
-        is_weighted=True, is_stored=True, asked=options.similarity,
-    )  # fmt: skip
+    by_distance = options.keep_clusters == BY_DISTANCE
+    kept = Question(options.similarity)
+    if by_distance:
+        kept = Question(distance=options.distance, recall=1.0)
+    return kept.criterion(options, is_weighted=not by_distance, is_stored=True)
 
 
-def bounded(options: Options, question: Question) -> Question:
-    """Return the question; without a bound, with the bound of the maintained clusters."""
-    if question.has_bound:
+def bounded(options: Options, question: Question, measure: MeasureName) -> Question:
+    """Return the question; without a bound, with the bound of the maintained clusters.
+
+    `measure`: what the similarity of the documents is.
+    """
+    if question.has_bound or not options.keeps_clusters:
         return question
-    if options.keep_clusters == BY_SIMILARITY:
-        return question._replace(similarity=options.similarity)
     if options.keep_clusters == BY_DISTANCE:
         return question._replace(distance=options.distance)
-    return question
+    return question._replace(similarity=options.similarity_in(measure))
 
 
-def is_maintained(options: Options, question: Question) -> bool:
-    """Return whether the maintained clusters answer a question; OptionError if it is invalid."""
-    question.criterion(options, is_weighted=True)
+def is_maintained(options: Options, question: Question, measure: MeasureName) -> bool:
+    """Return whether the maintained clusters answer a question."""
     if question.how.method not in (None, AUTO):
         return False
     if options.keep_clusters == BY_DISTANCE:
         return question.similarity is None and question.distance == options.distance
     if options.keep_clusters == BY_SIMILARITY:
         is_recalled = question.recall is None or question.recall <= options.recall
-        is_same = question.distance is None and question.similarity == options.similarity
+        least = options.similarity_in(measure)
+        is_same = question.distance is None and question.similarity == least
         return is_same and is_recalled
     return False

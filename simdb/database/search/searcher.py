@@ -227,6 +227,7 @@ def joined_matches(slices: Sequence[Matches]) -> Matches:
         np.concatenate([each.distances for each in slices]),
         np.concatenate([each.similarities for each in slices]),
         lambda: list(np.concatenate([each.ids for each in slices])),
+        measure=slices[0].measure,
     )
     if slices[0].containments is not None:
         found.containments = np.concatenate([each.containments for each in slices])

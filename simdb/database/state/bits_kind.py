@@ -11,7 +11,7 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import Fingerprint, Sketches, is_first, offsets_of
-from simdb.core.dtypes import F32, I64, U8, U16, U32, U64
+from simdb.core.dtypes import I64, U8, U16, U32, U64
 from simdb.core.options import Options
 from simdb.core.reports import Plan
 from simdb.database.state.crowds import HeaderCrowds
@@ -128,14 +128,6 @@ class BitsKind:
     def empty_population(self, *, has_weights: bool) -> HashPopulation:
         """Return what the planner must know of an empty database."""
         return HashPopulation(0, self.keying, 0, self._options.sketch.vector_bytes)
-
-    def shown(self, similarities: F32) -> F32:
-        """Return the similarities, which are unknown."""
-        return similarities
-
-    def shown_one(self, similarity: float | None) -> float | None:
-        """Return None, since hashes have no similarity."""
-        return None
 
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the stored hash at position `at`."""

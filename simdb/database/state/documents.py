@@ -47,8 +47,9 @@ def stored_sketches(state: State, ordinals: U32) -> Sketches:
     else:
         vectors = np.empty((len(ordinals), 0), np.uint8)
     return Sketches(
-        state.column(layout.FINGERPRINT, ordinals), vectors, state.column(layout.STATE, ordinals)
-    )
+        state.column(layout.FINGERPRINT, ordinals), vectors, state.column(layout.STATE, ordinals),
+        content=state.counts.content,
+    )  # fmt: skip
 
 
 def with_features(state: State, *, is_weighted: bool) -> U32:

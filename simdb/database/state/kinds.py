@@ -27,7 +27,7 @@ from simdb.core.arrays import EMPTY, WEIGHTED, Fingerprint, Sketches
 from simdb.core.dtypes import F32, I64, U8, U32, U64, Bools
 from simdb.core.options import USUAL_HEADER_OFFSET, Options
 from simdb.core.threads import mapped, run_all
-from simdb.core.vector_form import corrected, corrected_one, unpack
+from simdb.core.vector_form import unpack
 from simdb.database import state
 from simdb.database.state.crowds import HeaderCrowds
 from simdb.database.state.view import FINGERPRINTS, GatheredTables, KeptParts, Kind, Sealed, View
@@ -513,17 +513,10 @@ class FingerprintKind:
             polytope_tables=keying.polytopes.table_count if has_weights else 0,
         )  # fmt: skip
 
-    def shown(self, similarities: F32) -> F32:
-        """Return similarities as users get them, corrected for the rounding of weights."""
-        return corrected(similarities) if len(similarities) else similarities
-
-    def shown_one(self, similarity: float | None) -> float | None:
-        """Return one similarity as users get it; None if it is unknown."""
-        return None if similarity is None else corrected_one(similarity)
-
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""
-        return replace(fingerprint_of(sketches, at), is_rounded=True)
+        measure = self._options.sketch.scale_of(sketches.content).measure
+        return replace(fingerprint_of(sketches, at), is_rounded=True, measure=measure)
 
     def signature_of(self, sketches: Sketches, at: int) -> "Signature | None":
         """Return None, since fingerprints are stored and no signatures."""

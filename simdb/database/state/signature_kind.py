@@ -268,14 +268,6 @@ class SignatureKind:
         width = self._options.sketch.vector_bytes if has_weights else 0
         return BandedPopulation(0, self.keying, 0, width)
 
-    def shown(self, similarities: F32) -> F32:
-        """Return the similarities as they are measured."""
-        return similarities
-
-    def shown_one(self, similarity: float | None) -> float | None:
-        """Return the similarity as it is measured."""
-        return similarity
-
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the 64 bits of the signature at position `at`; they have no weights."""
         is_empty = int(sketches.states[at]) == EMPTY

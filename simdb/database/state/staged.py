@@ -229,15 +229,16 @@ class LiveCounts(Protocol):
     @property
     def bare_count(self) -> int: ...  # noqa: D102
 
+    @property
+    def content(self) -> int:
+        """What the first document was, see `Sketches`."""
+
 
 class Known(LiveCounts, Protocol):
     """The same numbers, and the fields of the manifest that searching and storing need."""
 
     @property
     def passages(self) -> tuple[PassageInfo, ...]: ...  # noqa: D102
-
-    @property
-    def content(self) -> int: ...  # noqa: D102
 
     @property
     def id_key(self) -> bytes: ...  # noqa: D102

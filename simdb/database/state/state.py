@@ -31,6 +31,7 @@ from simdb.core.dtypes import I64, U8, U32, U64, Array, Bools
 from simdb.core.errors import CorruptError
 from simdb.core.options import Options
 from simdb.core.reports import Plan
+from simdb.core.scales import SimilarityScale
 from simdb.database.state.glimpse import glimpse
 from simdb.database.state.staged import Known, Staged
 from simdb.database.state.view import KeptPlans, Kind, View
@@ -206,6 +207,11 @@ class State:
     def keying(self) -> Keying:
         """The keys of the tables."""
         return self.view.kind.keying
+
+    @property
+    def scale(self) -> SimilarityScale:
+        """How users see similarities."""
+        return self.store.options.sketch.scale_of(self.counts.content)
 
     @property
     def calibration(self) -> Calibration | None:

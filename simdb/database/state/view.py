@@ -20,7 +20,7 @@ from simdb.core import kernel
 from simdb.core.arrays import Fingerprint, Sketches
 from simdb.core.bits import ALL_BITS
 from simdb.core.cold import MadeOnce
-from simdb.core.dtypes import F32, I64, U8, U32, U64
+from simdb.core.dtypes import I64, U8, U32, U64
 from simdb.core.reports import Plan
 from simdb.plan import (
     QUERIES_LEAST,
@@ -394,12 +394,6 @@ class Kind(Protocol):
 
     def empty_population(self, *, has_weights: bool) -> AnyPopulation:
         """Return what the planner must know of an empty database."""
-
-    def shown(self, similarities: F32) -> F32:
-        """Return similarities as users get them, from similarities as the kernel measures them."""
-
-    def shown_one(self, similarity: float | None) -> float | None:
-        """Return the same for one similarity; None if it is unknown."""
 
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""

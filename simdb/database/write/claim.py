@@ -221,7 +221,7 @@ def refereed(
 
     `is_exact`: texts decide, those of stored documents by `texts`.
     """
-    found = criterion_of(state.store.options, sketches, question)
+    found = criterion_of(state.store.options, sketches, question, state.counts.content)
     criterion, judge = search.judge.judging(state, found, question, texts, is_exact=is_exact)
     return criterion, None if judge is None else Referee(judge, documents, state.next_ordinal)
 
@@ -344,7 +344,7 @@ def add_new(
         if referee is not None:
             referee.stored += places[new].tolist()
             if own is not None:
-                own.rows.similarities = state.kind.shown(own.rows.similarities)
+                own.rows.similarities = state.scale.shown(own.rows.similarities)
         if own is not None:
             others = np.delete(np.arange(stop - start), fresh)
             matches = gathered(stop - start, [(fresh, matches), (others, own.rows)])

@@ -91,7 +91,7 @@ def claim_one(writing: WriteState, call: Call, question: Question) -> Match | No
         found = claim(writing, call, question)
         return found[0][0] if found[0] else None
     sketches = _sketch_one(writing, call)
-    criterion = criterion_of(store.options, sketches, question)
+    criterion = criterion_of(store.options, sketches, question, staging.content)
     batch = incoming.batch_of_one(form, sketches)
     return claims.add_one(staging, writing.current(), batch, packed, criterion)
 

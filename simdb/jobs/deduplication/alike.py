@@ -31,7 +31,7 @@ from simdb.core.options import Bits, Minhash, Options
 from simdb.core.progress import Report
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import mapped, run_all
-from simdb.core.vector_form import corrected, unpack_minima
+from simdb.core.vector_form import unpack_minima
 from simdb.database import Places, Remembered, TextsByOrdinal, estimate_deviation, settled
 from simdb.jobs.deduplication.minima import (
     COMPARED_MINIMA,
@@ -149,11 +149,12 @@ class ByEstimates:
     ) -> None:
         """Count pairs as matches from the estimate `similarity` on; None: that of `options`."""
         _check(similarity, recall)
-        self._sketch = options.sketch
+        self._sketch, self._scale = options.sketch, options.scale
         self.least = options.similarity if similarity is None else similarity
         self.recall = options.recall if recall is None else recall
-        deviation = estimate_deviation(options, self.least)
-        truth = max(self.least - CANDIDATE_DEVIATIONS * deviation, 0.01)
+        estimate = self._scale.to_cosine(self.least)
+        deviation = estimate_deviation(options, estimate)
+        truth = max(estimate - CANDIDATE_DEVIATIONS * deviation, 0.01)
         # Of two sets with the cosine c, one may hold the other; then they have this similarity.
         self.alike = truth if options.is_minhash else truth**2
         self._sketcher = sketcher
@@ -200,7 +201,7 @@ class ByEstimates:
         if isinstance(sketch, Minhash):
             return _agreeing(sketch, self._vectors, left, right)
         every = kernel.Vectors(self._vectors.shape[1], [(0, self._vectors)])
-        return corrected(every.between(left, right))
+        return self._scale.shown(every.between(left, right))
 
 
 Measure: TypeAlias = ByTexts | ByEstimates
@@ -363,7 +364,7 @@ class Alike(ExitStack):
         similarity, recall = question.similarity, question.recall
         if not question.is_exact:
             return ByEstimates(self._options, self.sketcher, similarity, recall)
-        least = self._exact.least(self._options.similarity) if similarity is None else similarity
+        least = self._options.similarity if similarity is None else similarity
         return ByTexts(self._exact, least, recall)
 
     def _chosen(self, texts: Any, count: float) -> Banding:

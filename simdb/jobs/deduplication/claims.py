@@ -25,6 +25,7 @@ from simdb.core.dtypes import I64, U8, U64, Array, Bools
 from simdb.core.errors import ExistsError, InputError
 from simdb.core.matches import Matches, Verification
 from simdb.core.memory import Blocks
+from simdb.core.scales import TEXT_CONTENT
 from simdb.database import sketch_all
 from simdb.jobs.deduplication.alike import apart
 from simdb.jobs.deduplication.minima import SortedKeys
@@ -33,7 +34,7 @@ from simdb.jobs.deduplication.repeat import NOTHING, Left, Repeat, hashes_of, na
 from simdb.jobs.deduplication.result import RowMatches
 from simdb.jobs.deduplication.rows import RowTexts
 from simdb.jobs.deduplication.within import Sifted, alone, lookups_of
-from simdb.sketch import TEXT_CONTENT, AnySketcher
+from simdb.sketch import AnySketcher
 
 # The rows claimed at a time.
 CLAIMED_ROWS = 1 << 15
@@ -531,7 +532,7 @@ class ClaimedRows:
                 members.setdefault(match, [match]).append(self.names[row])
         offsets = offsets_of([len(group) for group in members.values()])
         grouped = object_array([id for group in members.values() for id in group])
-        groups = Clusters(offsets, grouped, removed.verification)
+        groups = Clusters(offsets, grouped, removed.verification, self._held.options.measure)
         return RowMatches(every, matches.tolist(), similarities, groups, distances=distances)
 
 

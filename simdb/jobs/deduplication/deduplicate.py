@@ -104,7 +104,7 @@ def deduplicate(
 
     `data`: texts in a list or a dict by ids, frames of pandas or polars, tables of Arrow, DuckDB or
     datasets, or dicts; a path or pattern, or a list of `os.PathLike`; vectors, float[n, d], of a
-    cosine of .95, or fingerprints, uint64[n] or `Fingerprints`, or hashes, uint8[n, b] or with
+    cosine of .889, or fingerprints, uint64[n] or `Fingerprints`, or hashes, uint8[n, b] or with
     sketch=Bits(b) any, by `distance`. `text`, `id`: a field, a path "a.b", "a|b" (the first) or a
     tuple (joined); `id` can be a list. Rows are alike if the exact Jaccard similarity of their
     shingles is at least `similarity` (0.8); verify="numbers": and their numbers are; "estimate": by
@@ -205,7 +205,7 @@ class _Call:
         order, own = order[is_read[order]], partial(_named, names)
         found = found_of(within.find_alike_vectors(rows, order, self.options, asked), order, own)
         chosen = partial(_chosen, rows, rows.field, asked.threads, {})
-        call = replace(self, question=asked, on_null="keep")
+        call = replace(self, question=asked, on_null="keep", options=self.options or rows.fitting)
         none = np.zeros(len(rows), np.bool_)
         return call._result(found, chosen, rows.at, own, none, is_read, ids)
 
@@ -525,11 +525,12 @@ class _GivenRows:
         none_lost = None if self.question.lose is None else np.zeros(len(found.removed), np.int64)
         # A database has options of its own.
         usual = None if found.leaders is None else options.similarity
+        measure = found.groups.measure if found.leaders is None else options.measure
         return Deduplicated(
             survivors=self.survivors(kept),
             kept=kept,
             left_out=self.left_out,
-            groups=found.groups,
+            groups=replace(found.groups, measure=measure),
             null_count=int(np.count_nonzero(self.is_null)),
             on_null=self.on_null,
             removed_ids=object_array(list(self.names(found.removed))),

@@ -17,7 +17,7 @@ from simdb.core import previews
 from simdb.core.arrays import Id, object_array
 from simdb.core.arrow import id_array, load_arrow
 from simdb.core.checks import share
-from simdb.core.choices import DROP
+from simdb.core.choices import DROP, MeasureName
 from simdb.core.clusters import Clusters
 from simdb.core.dtypes import I64, Bools
 from simdb.core.fields import FieldName, distinct, field_named
@@ -234,6 +234,11 @@ class Deduplicated(OfData[Given_co]):
         a file has changed since it was read.
         """
         self.survivors.write(os.fspath(path), in_place=in_place)
+
+    @property
+    def measure(self) -> MeasureName:
+        """What the similarities are: "jaccard", or "cosine" of vectors and weights; or None."""
+        return self.groups.measure
 
     @property
     def removed(self) -> Any:

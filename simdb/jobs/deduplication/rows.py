@@ -39,6 +39,7 @@ from simdb.core.fields import Field, FieldName, distinct, field_named
 from simdb.core.keeping import is_missing
 from simdb.core.options import AnySketch, Bits, Options, Simhash
 from simdb.core.previews import counted
+from simdb.core.scales import COSINES
 from simdb.core.skipped import Skipped, part_of
 from simdb.core.threads import mapped, thread_count
 from simdb.database import ESTIMATE, NUMBERS, fit_bits
@@ -52,8 +53,6 @@ READ_ROWS = 4096
 Floats = npt.NDArray[np.floating]
 # What `RowTexts` decodes.
 Undecoded: TypeAlias = TextColumn | ByteColumn | Sequence[Any]
-# The least cosine of vectors that match, if nothing is said.
-SIMILARITY = 0.95
 WANTED = "vectors are an array float[n, d], or a list of arrays float[d]"
 
 REMEDY = (
@@ -834,7 +833,7 @@ class Vectors:
                     share(name, value)
         if question.similarity is not None or question.distance is not None:
             return question
-        return replace(question, similarity=SIMILARITY)
+        return replace(question, similarity=COSINES.usual)
 
     def sizes(self) -> NoReturn:
         """Raise OptionError where the lengths of texts are wanted."""

@@ -293,7 +293,7 @@ def _threshold(database: Database, snapshot: Snapshot, question: Question) -> Qu
         return question._replace(recall=recall)
     if plan.similarity is None or options.keep_clusters == BY_DISTANCE:
         return question._replace(distance=options.distance, recall=recall)
-    return question._replace(similarity=options.similarity, recall=recall)
+    return question._replace(similarity=plan.similarity, recall=recall)
 
 
 def _asked(threshold: Question) -> dict[str, Any]:
@@ -500,11 +500,11 @@ def options_in_words(options: Options) -> tuple[str, ...]:
     return (_pipeline(options.sketch), _sketch(options), _searching(options))
 
 
-def threshold_in_words(threshold: Question, *, is_minhash: bool) -> str:
+def threshold_in_words(threshold: Question, name: str | None) -> str:
     """Return when two documents match, as the end of a sentence after `if`."""
     parts = []
     if threshold.similarity is not None:
-        measure = "Jaccard similarity" if is_minhash else "cosine similarity"
+        measure = "cosine similarity" if name == "cosine" else "Jaccard similarity"
         parts.append(f"their estimated {measure} is at least {threshold.similarity:g}")
     if threshold.distance is not None:
         parts.append(f"their fingerprints differ in at most {counted(threshold.distance, 'bit')}")
@@ -581,7 +581,8 @@ def _sketch(options: Options) -> str:
 def _searching(options: Options) -> str:
     """Return the defaults of queries."""
     recall = f"a search finds {100 * options.recall:.4g}% of the matches"
-    similarity = f"at an estimated similarity of {options.similarity:g} or more"
+    name = "cosine" if options.measure == "cosine" else "Jaccard"
+    similarity = f"at an estimated {name} similarity of {options.similarity:g} or more"
     if options.is_minhash:
         return f"By default, documents match {similarity}, and {recall}."
     distance = f"up to {options.distance} differing bits"

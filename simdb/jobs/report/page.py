@@ -79,7 +79,7 @@ def render(facts: Facts, *, is_minhash: bool) -> str:
     return _rendered(
         "page.html",
         facts=facts,
-        rule=threshold_in_words(facts.threshold, is_minhash=is_minhash),
+        rule=threshold_in_words(facts.threshold, facts.statistics.options["measure"]),
         error=sampling_error(facts.drawn),
         size_label=size_label,
         table_name=table_name,

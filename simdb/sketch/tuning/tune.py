@@ -14,12 +14,12 @@ import numpy as np
 
 from simdb.core.arrays import ORDINALS_MAX
 from simdb.core.checks import flag, one_of, whole
-from simdb.core.choices import MarkupName, UnitName
+from simdb.core.choices import MarkupName, MeasureName, UnitName
 from simdb.core.errors import InputError, OptionError
-from simdb.core.options import USUAL_SIMILARITY, Options, Simhash
+from simdb.core.options import CONVERTED_DIGITS, Options, Simhash
 from simdb.core.previews import counted
 from simdb.core.reports import Advice
-from simdb.sketch.exact_similarity import exact_threshold
+from simdb.core.scales import COSINES
 from simdb.sketch.fitting import fit
 from simdb.sketch.hashes import sketch_of_texts
 from simdb.sketch.sketcher import Sketcher
@@ -92,9 +92,8 @@ USUAL_MARGIN = 0.02
 class SketchAdvice(Advice):
     """The options that suit some texts, by `simdb.tune`.
 
-    `options`: for `simdb.open`, with a threshold of what sketches estimate.  `create_flags`: the
-    same for `simdb create`.  `flags`: the same for `simdb dedup`, where texts decide, with the
-    exact similarity that this threshold means.
+    `options`: for `simdb.open`.  `flags`: the same for `simdb dedup`; `create_flags`: for `simdb
+    create`.  They have one threshold, on the scale that `measure` names.
     `idf_flags`: empty, or the flags with which `simdb idf SOURCE...` makes the IDF table that the
     other flags name.
     `precision`, `recall`: what to expect of pairs like the judged ones, each with the interval in
@@ -115,6 +114,11 @@ class SketchAdvice(Advice):
     text_count: int
     pair_count: int
 
+    @property
+    def measure(self) -> MeasureName:
+        """What the similarity is: "jaccard", or "cosine" if features have weights."""
+        return self.options.measure
+
     def as_dict(self) -> dict[str, Any]:
         """Return the advice in the form of JSON, without the IDF table."""
         sketch = self.options.sketch
@@ -124,6 +128,7 @@ class SketchAdvice(Advice):
             "idf_flags": self.idf_flags,
             **{name: getattr(sketch, name) for name in ADVISED},
             "similarity": self.options.similarity,
+            "measure": self.measure,
             "precision": _interval(self.precision),
             "recall": _interval(self.recall),
             "reasons": list(self.reasons),
@@ -266,6 +271,10 @@ class Choice:
             self.verdict is None and self.sample.writing.is_noisy and self.outlook.sketch == MISREAD
         )
 
+    def shown(self, estimate: float) -> float:
+        """Return a similarity that the sketch estimates, a cosine, on the scale of its texts."""
+        return round(float(self.outlook.sketch.scale_of().from_cosine(estimate)), CONVERTED_DIGITS)
+
     @property
     def is_at_chance(self) -> bool:
         """Whether the threshold is as low as unrelated documents allow."""
@@ -283,24 +292,25 @@ def _advice(choice: Choice) -> SketchAdvice:
         if idf is not None:
             idf = replace(idf, settings={**idf.settings, **added})
         sketch = replace(sketch, **added, idf=idf)
-    options = Options(sketch=sketch, similarity=choice.threshold)
-    flags, create_flags, idf_flags = flags_of(sketch, choice.threshold)
+    similarity = choice.shown(choice.threshold)
+    options = Options(sketch=sketch, similarity=similarity)
+    flags, idf_flags = flags_of(sketch, similarity)
     reasons = list(reasons_of(choice))
     if idf_flags:
         reasons.append(f"First make the IDF table: simdb idf SOURCE... {idf_flags}.")
     remedy = f"simdb dedup SOURCE... {flags}"
     if choice.chance_matches is not None:
-        remedy = f"simdb create DB {create_flags}, whose verb compare decides the candidates"
+        remedy = f"simdb create DB {flags}, whose verb compare decides the candidates"
     commands = [f"simdb idf SOURCE... {idf_flags}"] if idf_flags else []
     verdict = choice.verdict
     return SketchAdvice(
         topic="sketch",
-        message=f"{name_of(sketch)} and a threshold of {choice.threshold:g} suit the texts",
+        message=f"{name_of(sketch)} and a threshold of {similarity:g} suit the texts",
         reason=" ".join(reasons),
         remedy="; ".join([*commands, remedy]),
         options=options,
         flags=flags,
-        create_flags=create_flags,
+        create_flags=flags,
         idf_flags=idf_flags,
         precision=None if verdict is None else verdict.precision,
         recall=None if verdict is None else verdict.recall,
@@ -325,11 +335,8 @@ def reasons_of(choice: Choice) -> Iterator[str]:
         )
 
 
-def flags_of(sketch: Simhash, similarity: float) -> tuple[str, str, str]:
-    """Return the flags for dedup, for create, and for the IDF table, if the sketch has one.
-
-    `similarity`: the threshold of what the sketch estimates.
-    """
+def flags_of(sketch: Simhash, similarity: float) -> tuple[str, str]:
+    """Return the flags for dedup and create, and for the IDF table, if the sketch has one."""
     usual = Simhash()
     differing = [
         f"--{name} {getattr(sketch, name)}"
@@ -339,12 +346,11 @@ def flags_of(sketch: Simhash, similarity: float) -> tuple[str, str, str]:
     if sketch.turkic_case:
         differing.append("--turkic-case")
     used = differing if sketch.idf is None else [f"--idf {IDF_FILE}"]
-    thresholds = exact_threshold(sketch, similarity), similarity
-    dedup, create = (" ".join([*used, f"--similarity {each:g}"]) for each in thresholds)
+    flags = " ".join([*used, f"--similarity {similarity:g}"])
     if sketch.idf is None:
-        return dedup, create, ""
+        return flags, ""
     made = [each for each in differing if not each.startswith("--weighting")]
-    return dedup, create, " ".join([*made, f"--output {IDF_FILE}"])
+    return flags, " ".join([*made, f"--output {IDF_FILE}"])
 
 
 def name_of(sketch: Simhash) -> str:
@@ -367,7 +373,7 @@ def _on_texts(choice: Choice) -> Iterator[str]:
     if sample.words < SHORT_WORDS:
         yield (
             f"With fewer than {SHORT_WORDS} words, one changed word takes a text below the default"
-            f" threshold of {Simhash().usual_similarity} with the default shingles of 3 words."
+            f" threshold of {Simhash().scale_of().usual} with the default shingles of 3 words."
         )
     if sample.is_marked:
         yield f"{sample.marked:.0%} of them have mark-up, so its tags are left out."
@@ -411,29 +417,31 @@ def _on_sketch(choice: Choice) -> Iterator[str]:
 
 def _on_threshold(choice: Choice) -> Iterator[str]:
     seen = choice.outlook
+    chance = choice.shown(seen.chance)
     if choice.chance_matches is not None:
         every = choice.chance_matches * choice.sample.total / 2
         yield (
             "The threshold is for candidates of a blocking step, which the verb compare decides."
             f" A search of all {choice.sample.total:,} documents would also match each of"
             f" them with about {choice.chance_matches:,.1f} unrelated ones, {every:,.0f} pairs in"
-            f" all; unrelated documents seldom reach {seen.chance:.2f}."
+            f" all; unrelated documents seldom reach {chance:.2f}."
         )
         return
     if choice.verdict is None and not choice.is_misread:
         yield (
             f"A copy may differ in about {_words(choice.changed)}: then it keeps a similarity of"
-            f" {seen.edited:.2f}. On a page of 300 words, the default threshold allows as much."
+            f" {choice.shown(seen.edited):.2f}. On a page of 300 words, the default threshold"
+            " allows as much."
         )
     if choice.is_at_chance:
         yield (
             "A lower threshold would also match unrelated documents, which reach"
-            f" {seen.chance:.2f} by chance: more than {CHANCE_MATCHES:.0%} of"
+            f" {chance:.2f} by chance: more than {CHANCE_MATCHES:.0%} of"
             f" {choice.sample.total:,} documents would match one."
         )
     else:
         yield (
-            f"Unrelated documents seldom reach {seen.chance:.2f} in a collection of"
+            f"Unrelated documents seldom reach {chance:.2f} in a collection of"
             f" {choice.sample.total:,}."
         )
     if choice.verdict is None and choice.is_at_chance and not choice.is_misread:
@@ -488,8 +496,8 @@ def _interval(share: Share | None) -> dict[str, float] | None:
 def threshold_of(edited: float, chance: float) -> float:
     """Return the larger of two levels, cut to hundredths, or the usual threshold if it is near."""
     level = min(max(edited, chance, LEAST), MOST)
-    is_usual = abs(level - USUAL_SIMILARITY) < USUAL_MARGIN
-    return USUAL_SIMILARITY if is_usual else math.floor(level * 100) / 100
+    is_usual = abs(level - COSINES.usual) < USUAL_MARGIN
+    return COSINES.usual if is_usual else math.floor(level * 100) / 100
 
 
 def outlook(sketch: Simhash, texts: Sequence[str], copies: Sequence[str], total: int) -> Outlook:
@@ -534,8 +542,7 @@ def choose(
     `is_blocked`: whether the pairs are candidates of a blocking step, which alone are decided.
     """
     shown = _visible(sample.texts[:BACKGROUND_TEXTS], sample)
-    usual = Simhash().usual_similarity
-    copies, changed = edited(shown[:EDITED_TEXTS], usual, np.random.default_rng(seed))
+    copies, changed = edited(shown[:EDITED_TEXTS], COSINES.usual, np.random.default_rng(seed))
     # Sketches in which each feature counts once, those of larger shingles first.
     shapes = SPACELESS if sample.spaceless >= COMMON else SPACED
     plain = [Simhash(unit=unit, shingle=shingle) for unit, shingle in shapes]

@@ -38,10 +38,11 @@ from simdb.core.documents import Signatures, differing, estimates
 from simdb.core.dtypes import F32, I64, U8, U32, U64, Array, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.options import HASH_BLOCK_BITS, AnySketch, Bits, Minhash, Options, Simhash
+from simdb.core.scales import HASHES, SimilarityScale
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import mapped, parts_of, thread_count
-from simdb.core.vector_form import corrected, pack_minima, signs_of
+from simdb.core.vector_form import pack_minima, signs_of
 from simdb.database import (
     ESTIMATE,
     EXACT,
@@ -157,7 +158,7 @@ class PairsPlan:
     `recall`: what is found at least, of the pairs of any similarity that is asked for; 1 for a
     distance.  `copies`: the mean number of rows that travel for each document.  `row_bytes`: the
     length of a row.  `bytes_per_document`: of rows and ids of 8 bytes, before compression.
-    `seconds`: of one core, in all tasks.
+    `seconds`: of one core, in all tasks.  `scale`: how users see similarities.
     """
 
     documents: float
@@ -166,6 +167,7 @@ class PairsPlan:
     copies: float
     seconds: float
     exchange: "ByBlocks | ByHashes | ByBands | ByVertices"
+    scale: SimilarityScale = HASHES
 
     @property
     def part_count(self) -> int:
@@ -241,7 +243,8 @@ class PairsPlan:
                 found = found.chosen((found.left < first) & (found.right >= first))
             if len(found):
                 left, right = found.left.astype(np.int64), found.right.astype(np.int64)
-                yield PartPairs(left, right - first, found.distances, found.similarities)
+                similarities = self.scale.shown(found.similarities)
+                yield PartPairs(left, right - first, found.distances, similarities)
 
     def find_links(
         self, part: int, rows: U8, others: U8 | None = None, *, threads: int | None = 1
@@ -343,7 +346,7 @@ def plan_pairs(
         if options.is_wide:
             return _by_hashes(documents, options.sketch, criterion.distance, tasks)
         width = FINGERPRINT_BYTES if least is None else options.sketch.vector_bytes
-        return _by_blocks(documents, criterion.distance, width, least, tasks)
+        return _by_blocks(documents, options, criterion.distance, width, least, tasks)
     assert searched is not None
     assert least is not None
     return _by_vertices(documents, options, searched, least, criterion.recall)
@@ -380,13 +383,10 @@ def _of_candidates(options: Options, question: Question) -> tuple[float, float]:
             "verify='exact' decides by similarity; give similarity= (besides distance=, if you"
             " want both), or verify='estimate'"
         )
-    sketch = options.sketch
-    exact = ExactSimilarity(sketch, Resources(), [sketch.tokeniser])
-    least = question.similarity
-    if least is None:
-        least = exact.least(options.similarity)
+    ExactSimilarity(options.sketch, Resources(), [options.sketch.tokeniser])  # or it has none
+    least = options.similarity if question.similarity is None else question.similarity
     recall = options.recall if question.recall is None else question.recall
-    return candidate_similarities(options, exact.estimated(least), recall)
+    return candidate_similarities(options, least, recall)
 
 
 def _options_of(options: Any, similarity: float | None, recall: float | None) -> Options:
@@ -406,7 +406,7 @@ def _part_bits(tables: int, tasks: int, documents: float) -> int:
 
 
 def _by_blocks(
-    documents: float, distance: int, width: int, least: float | None, tasks: int
+    documents: float, options: Options, distance: int, width: int, least: float | None, tasks: int
 ) -> PairsPlan:
     """Plan the fewest tables; a part is searched by as many as pay there."""
     tables = distance + 1
@@ -415,7 +415,7 @@ def _by_blocks(
         distance, tables, min(_part_bits(tables, tasks, documents), header), width, least
     )
     seconds = _seconds(tables * documents, tables * documents**2 / 2 ** (header + 1))
-    return PairsPlan(documents, BY_BLOCKS, 1.0, float(tables), seconds, exchange)
+    return PairsPlan(documents, BY_BLOCKS, 1.0, float(tables), seconds, exchange, options.scale)
 
 
 def _by_hashes(documents: float, sketch: Any, distance: int, tasks: int) -> PairsPlan:
@@ -455,15 +455,15 @@ def _by_vertices(
             best = seconds, tables, threshold, copies
     if best is None:
         raise OptionError(
-            f"no tables find recall={recall:g} of the pairs at similarity {similarity:g}; ask for a"
-            " lower recall or a higher similarity"
+            f"no tables find recall={recall:g} of the pairs; ask for a lower recall or a higher"
+            " similarity"
         )
     seconds, tables, threshold, copies = best
     exchange = ByVertices(
         tables, threshold, options.sketch.vector_bytes, searched=similarity, least=least,
         recall=within,
     )  # fmt: skip
-    return PairsPlan(documents, BY_VERTICES, recall, copies, seconds, exchange)
+    return PairsPlan(documents, BY_VERTICES, recall, copies, seconds, exchange, options.scale)
 
 
 def _by_bands(
@@ -473,7 +473,9 @@ def _by_bands(
     exchange = ByBands(bands, _part_bits(bands.table_count, tasks, documents), least)
     copies = float(bands.table_count)
     seconds = copies * documents * ROW_SECONDS
-    return PairsPlan(documents, BY_BANDS, bands.reach(similarity), copies, seconds, exchange)
+    return PairsPlan(
+        documents, BY_BANDS, bands.reach(similarity), copies, seconds, exchange, options.scale
+    )
 
 
 def _positions(given: Any, name: str, count: int) -> I64:
@@ -565,7 +567,7 @@ class ByBlocks(_ByTables):
             return couples
         vectors = kernel.Vectors(self.row_bytes, [(0, rows)])
         rounded = vectors.between(couples.left, couples.right)
-        measured = replace(couples, similarities=corrected(rounded))
+        measured = replace(couples, similarities=rounded)
         if self._least is None:
             return measured
         return chosen(measured, rounded >= np.float32(self._least))
@@ -726,7 +728,7 @@ class ByVertices:
             is_shared = marks.shared(couples.left, couples.right, earlier)
             own = chosen(couples, ~is_shared)
             if len(own):
-                yield replace(own, similarities=corrected(own.similarities))
+                yield own
 
 
 class _Marks:

@@ -49,7 +49,7 @@ def search_one(
         if distance <= plan.distance
     )
     return [
-        Match(state.id_of(ordinal), distance)
+        Match(state.id_of(ordinal), distance, None, None)
         for distance, ordinal in near[: 1 if first == 1 else limit]
     ]
 

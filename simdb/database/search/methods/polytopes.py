@@ -77,8 +77,9 @@ def search_one(
         return None
     if criterion.distance is not None:
         found = [match for match in found if match[1] <= criterion.distance]
+    scale = state.scale
     return [
-        Match(state.id_of(ordinal), distance, state.kind.shown_one(similarity))
+        Match(state.id_of(ordinal), distance, scale.shown_one(similarity), scale.measure)
         for ordinal, distance, similarity in found[: 1 if first == 1 else limit]
     ]
 
