@@ -26,15 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.core import kernel
-from simdb.core.arrays import (
-    NO_FEATURES,
-    PackedFeatures,
-    Ragged,
-    flags_at,
-    joined_ragged,
-    offsets_of,
-)
+from simdb.core import arrays, kernel
 from simdb.core.dtypes import F32, F64, I64, U64
 from simdb.core.errors import OptionError
 from simdb.core.options import BAG, AnySketch, Minhash, Simhash
@@ -91,7 +83,9 @@ class ExactSimilarity:
         """How many bytes a packed feature has."""
         return HASH_BYTES + (0 if self.measure == JACCARD else WEIGHT_BYTES)
 
-    def packed(self, documents: Sequence[Any], *, errors: str, start: int = 0) -> PackedFeatures:
+    def packed(
+        self, documents: Sequence[Any], *, errors: str, start: int = 0
+    ) -> arrays.PackedFeatures:
         """Return the packed features of texts and lists of tokens.
 
         Raises InputError for another document; messages number them from `start`.
@@ -100,7 +94,7 @@ class ExactSimilarity:
             self._packed(documents[at : at + PACKED_DOCUMENTS], errors, start + at)
             for at in range(0, len(documents), PACKED_DOCUMENTS)
         ]
-        return joined_ragged(parts) or NO_FEATURES
+        return arrays.joined_ragged(parts) or arrays.NO_FEATURES
 
     def of_pairs(
         self, documents: Sequence[Any], left: I64, right: I64, stored: "Stored | None" = None
@@ -116,7 +110,7 @@ class ExactSimilarity:
             found[numbers[left] != numbers[right]] = 0
         return found
 
-    def _packed(self, documents: Sequence[Any], errors: str, start: int) -> PackedFeatures:
+    def _packed(self, documents: Sequence[Any], errors: str, start: int) -> arrays.PackedFeatures:
         counted = self._sketcher.count_features(documents, errors=errors, start=start)
         offsets, hashes, _ = counted
         weights, content = self._weights(counted), np.empty((len(hashes), self.packed_bytes), "u1")
@@ -124,7 +118,7 @@ class ExactSimilarity:
         content[:, :HASH_BYTES] = high[:, :HASH_BYTES]
         if weights is not None:
             content[:, HASH_BYTES:] = weights.astype("<f4").view(np.uint8).reshape(-1, WEIGHT_BYTES)
-        return Ragged(offsets * self.packed_bytes, content.reshape(-1))
+        return arrays.Ragged(offsets * self.packed_bytes, content.reshape(-1))
 
     def _of_features(
         self, documents: Sequence[Any], left: I64, right: I64, stored: "Stored | None"
@@ -183,7 +177,7 @@ class ExactSimilarity:
         entries = stored.features.values.reshape(-1, self.packed_bytes)
         sizes = np.diff(offsets)
         sizes[stored.positions] = np.diff(stored.features.offsets) // self.packed_bytes
-        is_stored = flags_at(stored.positions, len(sizes))
+        is_stored = arrays.flags_at(stored.positions, len(sizes))
         is_stored = np.repeat(is_stored, sizes)
         whole = np.zeros((len(entries), 4), np.uint8)
         whole[:, :HASH_BYTES] = entries[:, :HASH_BYTES]
@@ -191,11 +185,11 @@ class ExactSimilarity:
         short[~is_stored] = hashes >> DROPPED_BITS
         short[is_stored] = whole.view("<u4").reshape(-1)
         if weights is None:
-            return offsets_of(sizes), short, None
+            return arrays.offsets_of(sizes), short, None
         own = np.empty(len(is_stored), np.float32)
         own[~is_stored] = weights
         own[is_stored] = np.ascontiguousarray(entries[:, HASH_BYTES:]).view("<f4").reshape(-1)
-        return offsets_of(sizes), short, own
+        return arrays.offsets_of(sizes), short, own
 
     def _weights(self, counted: Counted) -> F32 | None:
         """Return the weight of each feature; None if each counts once."""
@@ -250,7 +244,7 @@ class Stored:
     """Documents of which only packed features are known: their positions, ascending, and these."""
 
     positions: I64
-    features: PackedFeatures
+    features: arrays.PackedFeatures
 
 
 def _measure_of(sketch: AnySketch) -> str:

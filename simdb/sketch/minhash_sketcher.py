@@ -13,17 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.core import kernel
-from simdb.core.arrays import (
-    EMPTY,
-    ONE_STATE,
-    WEIGHTED,
-    Sketches,
-    aligned,
-    check_many,
-    describe,
-    offsets_of,
-)
+from simdb.core import arrays, kernel
 from simdb.core.arrow import TextColumn
 from simdb.core.bits import SECOND_WORD, fmix64
 from simdb.core.cold import MadeOnce
@@ -86,7 +76,7 @@ class MinHashSketcher:
 
     def sketch(
         self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
-    ) -> Sketches:
+    ) -> arrays.Sketches:
         """Return the sketches of many documents; `is_query` changes nothing here.
 
         `documents`: a list of texts, lists of tokens, `Features` or `Signature`s, or a
@@ -99,12 +89,14 @@ class MinHashSketcher:
             if self._one_text is not None:
                 found = self._one_text.sign(documents[0], errors == "replace", start)
                 bits, vectors, features = found
-                return Sketches(bits, vectors, ONE_STATE[WEIGHTED if features else EMPTY])
+                return arrays.Sketches(
+                    bits, vectors, arrays.ONE_STATE[arrays.WEIGHTED if features else arrays.EMPTY]
+                )
         documents = as_texts(documents, errors=errors, start=start)
         if not isinstance(documents, TextColumn | list | tuple | Signatures):
             raise InputError(
-                f"documents are {describe(documents)}; a database of MinHash signatures takes"
-                " texts, lists of tokens, simdb.Features and simdb.Signatures"
+                f"documents are {arrays.describe(documents)}; a database of MinHash signatures"
+                " takes texts, lists of tokens, simdb.Features and simdb.Signatures"
             )
         return _as_sketches(self.signatures(documents, errors=errors, start=start))
 
@@ -122,7 +114,7 @@ class MinHashSketcher:
         for text that is not valid Unicode, "replace" puts U+FFFD in place of invalid characters.
         """
         check_errors(errors)
-        check_many(documents, "documents")
+        arrays.check_many(documents, "documents")
         if isinstance(documents, Signatures):
             check_comparable(documents.sketch, self.options)
             return documents
@@ -244,7 +236,7 @@ class MinHashSketcher:
         if self.options.feature_bits == 32:
             hashes = fmix64(hashes) >> np.uint64(32)
         minima = kernel.sign_weighted(offsets, hashes, weights, self._family[1])
-        return minima, np.diff(offsets_of(weights > 0)[offsets]) == 0
+        return minima, np.diff(arrays.offsets_of(weights > 0)[offsets]) == 0
 
     def _of_features(self, documents: Sequence[Features], start: int) -> Minima:
         """Sign `Features`; their weights are used as given, without IDF."""
@@ -252,11 +244,13 @@ class MinHashSketcher:
         if weighting == SET:
             _check_weightless(documents, start, weighting)
             hashes = np.ascontiguousarray(np.concatenate([each.hashes for each in documents]))
-            return self._of_sets(offsets_of([len(each.hashes) for each in documents]), hashes, None)
+            return self._of_sets(
+                arrays.offsets_of([len(each.hashes) for each in documents]), hashes, None
+            )
         if weighting == BAG:
             _check_weightless(documents, start, weighting)
         summed = [_summed(each, start + at) for at, each in enumerate(documents)]
-        offsets = offsets_of([len(hashes) for hashes, _ in summed])
+        offsets = arrays.offsets_of([len(hashes) for hashes, _ in summed])
         hashes = np.concatenate([hashes for hashes, _ in summed])
         weights = np.concatenate([weights for _, weights in summed])
         if weighting == BAG:
@@ -299,12 +293,12 @@ def narrowed(minima: U32, family: Family) -> U8:
     return (minima * factors >> np.uint32(24)).astype(np.uint8)
 
 
-def _as_sketches(signatures: Signatures) -> Sketches:
+def _as_sketches(signatures: Signatures) -> arrays.Sketches:
     """Return signatures in their stored form; copies, since the arrays may be the caller's."""
-    minima = aligned(signatures.minima, signatures.minima.dtype)
+    minima = arrays.aligned(signatures.minima, signatures.minima.dtype)
     hashes = kernel.band_keys(minima, bands=1, rows=minima.shape[1])[:, 0]
-    states = np.where(signatures.is_empty, EMPTY, WEIGHTED).astype(np.uint8)
-    return Sketches(np.ascontiguousarray(hashes), pack_minima(minima), states)
+    states = np.where(signatures.is_empty, arrays.EMPTY, arrays.WEIGHTED).astype(np.uint8)
+    return arrays.Sketches(np.ascontiguousarray(hashes), pack_minima(minima), states)
 
 
 def _kind(document: Any, position: int) -> str:
@@ -318,7 +312,9 @@ def _kind(document: Any, position: int) -> str:
     if isinstance(document, Signature):
         return "signature"
     check_not_null(document, position)
-    raise InputError(f"document {position} is {describe(document)}; a MinHash sketch takes {KINDS}")
+    raise InputError(
+        f"document {position} is {arrays.describe(document)}; a MinHash sketch takes {KINDS}"
+    )
 
 
 def _check_weightless(documents: Sequence[Features], start: int, weighting: str) -> None:

@@ -12,22 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 
 from simdb import sketch as modules
-from simdb.core import kernel
-from simdb.core.arrays import (
-    BARE,
-    EMPTY,
-    ONE_STATE,
-    WEIGHTED,
-    Fingerprint,
-    Fingerprints,
-    Sketches,
-    aligned,
-    check_many,
-    checked_weights,
-    describe,
-    offsets_of,
-    unchecked_fingerprints,
-)
+from simdb.core import arrays, kernel
 from simdb.core.arrow import TextColumn
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.checks import shown
@@ -109,7 +94,7 @@ class Sketcher:
 
     def sketch(
         self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
-    ) -> Sketches:
+    ) -> arrays.Sketches:
         """Return the sketches of many documents; with `is_query` also their levels.
 
         `documents`: a sequence of documents, a uint64 array (ready fingerprints), a
@@ -120,7 +105,7 @@ class Sketcher:
         check_errors(errors)
         if isinstance(documents, list | tuple):
             return self._by_kind(documents, errors == "replace", start, is_query)
-        if isinstance(documents, Fingerprints):
+        if isinstance(documents, arrays.Fingerprints):
             return self._ready.of_fingerprints(documents, is_query, start)
         if isinstance(documents, np.ndarray) and documents.dtype == np.uint64:
             return self._ready.of_bits(documents, is_query)
@@ -136,7 +121,7 @@ class Sketcher:
 
     def sketch_and_sign(
         self, texts: TextColumn, signer: "MinHashSketcher", *, errors: str, start: int
-    ) -> tuple[Sketches, Signatures]:
+    ) -> tuple[arrays.Sketches, Signatures]:
         """Return the sketches of texts, and the signatures that `signer` makes, in one go.
 
         The signer takes the same features.  See `can_sign`.
@@ -178,12 +163,12 @@ class Sketcher:
 
     def fingerprints(
         self, documents: Iterable[Any], *, errors: str = "strict", threads: int = 1
-    ) -> Fingerprints:
+    ) -> arrays.Fingerprints:
         """Return fingerprints with weights and vectors of documents of one kind; see `weigh`."""
         check_errors(errors)
         rows = as_vectors(documents)
         if rows is None:
-            check_many(documents, "documents")
+            arrays.check_many(documents, "documents")
         listed: Any = all_texts(documents, errors=errors) if rows is None else rows
         kind = kind_of_all(listed, rows)
         bits = np.empty(len(listed), np.uint64)
@@ -193,23 +178,23 @@ class Sketcher:
 
         def fill(part: slice) -> None:
             weights[part], counts = self._weighed(listed, kind, part, errors == "replace")
-            bits[part], vectors[part] = kernel.quantise(checked_weights(weights[part], 2))
+            bits[part], vectors[part] = kernel.quantise(arrays.checked_weights(weights[part], 2))
             self._settle_empty(bits[part], counts)
 
         threads = threads_for(self.options, threads)
         parts = parts_of(len(listed), threads, most=PART_DOCUMENTS)
         run_all(fill, parts, threads)
         scale = self.options.scale_of(TEXT_CONTENT + (kind in ("dense", "sparse", "rows")))
-        return unchecked_fingerprints(bits, weights, vectors, scale.measure)
+        return arrays.unchecked_fingerprints(bits, weights, vectors, scale.measure)
 
-    def fingerprint(self, document: Any, *, errors: str = "strict") -> Fingerprint:
+    def fingerprint(self, document: Any, *, errors: str = "strict") -> arrays.Fingerprint:
         """Return the fingerprint with weights of one document; see `weigh`."""
         if type(document) is not str or self._one_text is None:
             return self.fingerprints([document], errors=errors)[0]
         check_errors(errors)
         bits, weights = self._one_text.weigh(document, errors == "replace", 0)
         measure = self.options.scale_of(TEXT_CONTENT).measure
-        return Fingerprint(bits, weights, not weights.any(), measure=measure)
+        return arrays.Fingerprint(bits, weights, not weights.any(), measure=measure)
 
     def count_features(
         self, documents: Sequence[Any], *, errors: str = "strict", start: int = 0
@@ -226,15 +211,15 @@ class Sketcher:
         ):
             if kind not in ("text", "tokens"):
                 raise InputError(
-                    f"document {place} is {describe(some[0])}; features can only be counted in"
-                    " texts and lists of tokens"
+                    f"document {place} is {arrays.describe(some[0])}; features can only be counted"
+                    " in texts and lists of tokens"
                 )
             parts.append(self._pipeline.count(some, kind, replace=errors == "replace", start=place))
         if len(parts) == 1:
             return parts[0]
         counts = [np.diff(offsets) for offsets, _, _ in parts]
         return (
-            offsets_of(np.concatenate([np.empty(0, np.int64), *counts])),
+            arrays.offsets_of(np.concatenate([np.empty(0, np.int64), *counts])),
             np.concatenate([np.empty(0, np.uint64), *(hashes for _, hashes, _ in parts)]),
             np.concatenate([np.empty(0, np.uint32), *(numbers for _, _, numbers in parts)]),
         )
@@ -257,7 +242,7 @@ class Sketcher:
 
     def _by_kind(
         self, documents: Sequence[Any], replace: bool, start: int, is_query: bool
-    ) -> Sketches:
+    ) -> arrays.Sketches:
         """Sketch documents that may be of several kinds, each kind in one call."""
         only: Any = documents[0] if len(documents) == 1 else None
         if type(only) is str and self._one_text is not None:
@@ -265,7 +250,7 @@ class Sketcher:
             sketches = self._ready.of_one(*found, is_query)
             sketches.content = TEXT_CONTENT
             return sketches
-        if type(only) is Fingerprint:
+        if type(only) is arrays.Fingerprint:
             return self._ready.of_list(documents, is_query, start)
         documents = as_texts(documents, errors="replace" if replace else "strict", start=start)
         if set(map(type, documents)) == {str}:
@@ -276,7 +261,7 @@ class Sketcher:
             return self._ready.of_bits(np.empty(0, np.uint64), is_query)
         if len(distinct) == 1:
             return self._one_kind(documents, kinds[0], replace, start, is_query)
-        whole = Sketches(
+        whole = arrays.Sketches(
             np.empty(len(kinds), np.uint64),
             np.empty((len(kinds), self._width), np.uint8),
             np.empty(len(kinds), np.uint8),
@@ -300,7 +285,7 @@ class Sketcher:
 
     def _one_kind(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int, is_query: bool
-    ) -> Sketches:
+    ) -> arrays.Sketches:
         """Sketch documents of one kind."""
         if kind == "bits":
             return self._ready.of_bits(np.array(documents, np.uint64), is_query)
@@ -346,13 +331,13 @@ class Sketcher:
         weights = projection.project(vectors)
         return weights, np.asarray(weights.any(axis=1), np.int64)
 
-    def _quantised(self, weights: Array, counts: I64, is_query: bool) -> Sketches:
+    def _quantised(self, weights: Array, counts: I64, is_query: bool) -> arrays.Sketches:
         """Make sketches of weights; documents with a count of 0 are empty."""
         chosen = np.ascontiguousarray(weights[:, : self.options.dimensions])
         bits, vectors, levels = columns_of(chosen, self._width, is_query)
         self._settle_empty(bits, counts)
-        states = np.where(counts > 0, self._ready.known(is_query), EMPTY).astype(np.uint8)
-        return Sketches(bits, vectors, states, levels)
+        states = np.where(counts > 0, self._ready.known(is_query), arrays.EMPTY).astype(np.uint8)
+        return arrays.Sketches(bits, vectors, states, levels)
 
     def _settle_empty(self, bits: U64, counts: I64) -> None:
         """Give documents without features the fingerprint that simhash-cpp gives them, if asked."""
@@ -379,7 +364,7 @@ def _project_features(
 ) -> tuple[F32, I64]:
     """Return the weights [n, dimensions] and the numbers of features of documents given as such."""
     counts = np.array([len(document.hashes) for document in documents], np.int64)
-    offsets = offsets_of(counts)
+    offsets = arrays.offsets_of(counts)
     hashes = np.concatenate([document.hashes for document in documents])
     weights = np.concatenate(
         [
@@ -445,15 +430,17 @@ class ReadySketcher:
 
     def known(self, is_query: bool) -> int:
         """Return the state of documents with features: queries always have weights."""
-        return WEIGHTED if self._width or is_query else BARE
+        return arrays.WEIGHTED if self._width or is_query else arrays.BARE
 
-    def of_bits(self, bits: U64, is_query: bool) -> Sketches:
+    def of_bits(self, bits: U64, is_query: bool) -> arrays.Sketches:
         """Make sketches of fingerprints without weights."""
         if bits.ndim != 1:
-            raise InputError(f"ready fingerprints must be uint64[n], not {describe(bits)}")
-        return Sketches.bare(aligned(bits, np.uint64), self._width, is_query=is_query)
+            raise InputError(f"ready fingerprints must be uint64[n], not {arrays.describe(bits)}")
+        return arrays.Sketches.bare(arrays.aligned(bits, np.uint64), self._width, is_query=is_query)
 
-    def of_fingerprints(self, documents: Fingerprints, is_query: bool, start: int) -> Sketches:
+    def of_fingerprints(
+        self, documents: arrays.Fingerprints, is_query: bool, start: int
+    ) -> arrays.Sketches:
         """Make sketches of an array of fingerprints, numbered from `start` in messages.
 
         Vectors are stored as they are, if they have the weights that a document needs.  The levels
@@ -478,13 +465,18 @@ class ReadySketcher:
 
     def of_one(
         self, bits: U64, vectors: U8, levels: U8 | None, features: int, is_query: bool
-    ) -> Sketches:
+    ) -> arrays.Sketches:
         """Return the sketch of one document, of what the kernel makes of it."""
-        return Sketches(
-            bits, vectors, ONE_STATE[self.known(is_query) if features else EMPTY], levels
+        return arrays.Sketches(
+            bits,
+            vectors,
+            arrays.ONE_STATE[self.known(is_query) if features else arrays.EMPTY],
+            levels,
         )
 
-    def of_list(self, documents: Sequence[Fingerprint], is_query: bool, start: int) -> Sketches:
+    def of_list(
+        self, documents: Sequence[arrays.Fingerprint], is_query: bool, start: int
+    ) -> arrays.Sketches:
         """Make sketches of a list of fingerprints, of which each may have weights or none."""
         only = documents[0]
         if len(documents) == 1 and only.weights is not None:
@@ -514,18 +506,20 @@ class ReadySketcher:
             sketches.put(places, part)
         for at, each in enumerate(documents):
             if each.is_empty:
-                sketches.states[at] = EMPTY
+                sketches.states[at] = arrays.EMPTY
         return sketches
 
-    def _of_vectors(self, bits: U64, vectors: U8, is_query: bool) -> Sketches:
+    def _of_vectors(self, bits: U64, vectors: U8, is_query: bool) -> arrays.Sketches:
         levels = kernel.levels_of_vectors(vectors) if is_query else None
-        states = np.where(has_features(vectors), self.known(is_query), EMPTY).astype(np.uint8)
+        states = np.where(has_features(vectors), self.known(is_query), arrays.EMPTY).astype(
+            np.uint8
+        )
         stored = vectors if self._width else np.empty((len(bits), 0), np.uint8)
-        return Sketches(bits, stored, states, levels)
+        return arrays.Sketches(bits, stored, states, levels)
 
     def _of_rows(
         self, bits: U64, weights: F32, is_query: bool, places: Sequence[int], is_rounded: bool
-    ) -> Sketches:
+    ) -> arrays.Sketches:
         """Make sketches of fingerprints whose weights may be rounded; these are kept as they are.
 
         To round them again would change some of them, as the scale is that of rounded weights.
@@ -538,7 +532,7 @@ class ReadySketcher:
 
     def _of_weights(
         self, bits: U64, weights: F32, is_query: bool, places: Sequence[int]
-    ) -> Sketches:
+    ) -> arrays.Sketches:
         """Make sketches of fingerprints and weights that must fit to them.
 
         `places`: their positions among the documents, for messages.
@@ -554,8 +548,8 @@ class ReadySketcher:
             at = int(differing[0])
             _refuse(places[at], bits[at], found[at])
         states = np.full(len(bits), self.known(is_query), np.uint8)
-        states[empty] = EMPTY
-        return Sketches(np.ascontiguousarray(bits), vectors, states, levels)
+        states[empty] = arrays.EMPTY
+        return arrays.Sketches(np.ascontiguousarray(bits), vectors, states, levels)
 
 
 def _refuse(place: int, bits: Any, found: Any) -> NoReturn:
@@ -584,7 +578,7 @@ def kind_of(document: Any, position: int) -> str:
     """Return the kind of a document, which decides how it is sketched; InputError for none."""
     if isinstance(document, str):
         return "text"
-    if isinstance(document, Fingerprint):
+    if isinstance(document, arrays.Fingerprint):
         return "fingerprint"
     if isinstance(document, Features):
         return "features"
@@ -602,10 +596,10 @@ def kind_of(document: Any, position: int) -> str:
         return "dense" if isinstance(document, np.ndarray) else "sparse"
     check_not_null(document, position)
     assert not isinstance(document, bytes), "whoever takes documents has decoded them"
-    raise InputError(f"document {position} is {describe(document)}; a document is {KINDS}")
+    raise InputError(f"document {position} is {arrays.describe(document)}; a document is {KINDS}")
 
 
-def check_content(known: int, sketches: Sketches) -> None:
+def check_content(known: int, sketches: arrays.Sketches) -> None:
     """Raise InputError for texts among vectors, vectors among texts, or other vectors.
 
     `known`: the `content` of the first document; 0 if that does not say.

@@ -38,15 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.core.arrays import (
-    NO_FEATURES,
-    ORDINALS_MAX,
-    PackedFeatures,
-    Ragged,
-    joined_ragged,
-    offsets_of,
-    sorted_unique,
-)
+from simdb.core import arrays
 from simdb.core.checks import shown
 from simdb.core.dtypes import U8, U32
 from simdb.core.errors import CorruptError, FormatError, InputError
@@ -87,7 +79,7 @@ LOST = (
 )
 
 # Ordinals that ascend, and the features of each.
-Numbered = tuple[U32, PackedFeatures]
+Numbered = tuple[U32, arrays.PackedFeatures]
 
 
 def pack_every(values: Sequence[Any], name: Callable[[int], str]) -> list[tuple[int, bytes]]:
@@ -200,7 +192,7 @@ def read_many(source: Source, ordinals: Iterable[int]) -> dict[int, bytes]:
 def _next_block(source: Source, ordinal: int) -> int:
     """Return the first ordinal of the block after that of `ordinal`; beyond all if it is last."""
     later = source.every(layout.METADATA, layout.number_key(ordinal + 1))
-    return next((layout.key_number(key) for key, _ in later), ORDINALS_MAX + 1)
+    return next((layout.key_number(key) for key, _ in later), arrays.ORDINALS_MAX + 1)
 
 
 def read_all(source: Source) -> Iterator[tuple[int, bytes]]:
@@ -238,7 +230,7 @@ def unpack_block(payload: U8, place: str) -> list[tuple[int, bytes]]:
 def pack_block(entries: list[tuple[int, bytes]]) -> bytes:
     """Return the block of (ordinal, packed metadata), without header."""
     ordinals = np.array([ordinal for ordinal, _ in entries], np.uint32)
-    every = offsets_of([len(packed) for _, packed in entries])
+    every = arrays.offsets_of([len(packed) for _, packed in entries])
     offsets = stored_offsets(every, f"the metadata of {len(entries)} documents")
     content = b"".join(packed for _, packed in entries)
     return _COUNT.pack(len(entries)) + ordinals.tobytes() + offsets.tobytes() + content
@@ -263,7 +255,9 @@ def changed_times(source: Source, changes: Sequence[TimeChange]) -> Iterator[tup
 
     A claim while the clock is slow would otherwise let documents expire that were seen of late.
     """
-    numbers = sorted_unique(np.concatenate([ordinals for ordinals, _ in changes]) // TIME_ORDINALS)
+    numbers = arrays.sorted_unique(
+        np.concatenate([ordinals for ordinals, _ in changes]) // TIME_ORDINALS
+    )
     times = np.zeros((len(numbers), TIME_ORDINALS), np.uint32)
     for chunk, key in zip(times, map(layout.number_key, numbers.tolist()), strict=True):
         value = source.find(layout.TIMES, key)
@@ -426,7 +420,7 @@ def _refusal(what: str, why: str, place: str) -> InputError:
     return InputError(f"metadata of {what}{where} cannot be stored: {why}")
 
 
-def encode_features(first: int, features: PackedFeatures) -> Iterator[tuple[bytes, Any]]:
+def encode_features(first: int, features: arrays.PackedFeatures) -> Iterator[tuple[bytes, Any]]:
     """Yield keys and values for the features of consecutive documents from the ordinal `first`."""
     start, offsets = 0, features.offsets
     while start < len(features):
@@ -438,7 +432,7 @@ def encode_features(first: int, features: PackedFeatures) -> Iterator[tuple[byte
         start = stop
 
 
-def decode_features(key: bytes, value: Any) -> tuple[int, PackedFeatures]:
+def decode_features(key: bytes, value: Any) -> tuple[int, arrays.PackedFeatures]:
     """Return the first ordinal and the features in one stored value; compares the checksum."""
     payload = codec.decode_array(layout.FEATURES_KIND, key, value, np.uint8, verify=True)
     place = codec.name(layout.FEATURES_KIND, key)
@@ -448,13 +442,13 @@ def decode_features(key: bytes, value: Any) -> tuple[int, PackedFeatures]:
     return layout.key_number(key), features
 
 
-def pack(features: PackedFeatures) -> bytes:
+def pack(features: arrays.PackedFeatures) -> bytes:
     """Return the payload of one value, without header, of any number of documents; FullError."""
     sizes = np.diff(stored_offsets(features.offsets, f"the features of {len(features)} documents"))
     return _COUNT.pack(len(features)) + sizes.astype("<u4").tobytes() + features.values.tobytes()
 
 
-def unpack(payload: U8, place: str) -> PackedFeatures:
+def unpack(payload: U8, place: str) -> arrays.PackedFeatures:
     """Return the features in a payload, which the message calls `place`; CorruptError."""
     if len(payload) < _COUNT.size:
         raise CorruptError(f"{place} has no count")
@@ -462,25 +456,25 @@ def unpack(payload: U8, place: str) -> PackedFeatures:
     start = _COUNT.size + 4 * count
     if start > len(payload):
         raise CorruptError(f"{place} is too short for {count} documents")
-    offsets = offsets_of(np.frombuffer(payload[_COUNT.size : start].tobytes(), "<u4"))
+    offsets = arrays.offsets_of(np.frombuffer(payload[_COUNT.size : start].tobytes(), "<u4"))
     if offsets[-1] != len(payload) - start:
         raise CorruptError(f"{place} has sizes of features that do not fit its bytes")
-    return Ragged(offsets, payload[start:])
+    return arrays.Ragged(offsets, payload[start:])
 
 
-def read_features(source: Source, ordinals: U32) -> PackedFeatures:
+def read_features(source: Source, ordinals: U32) -> arrays.PackedFeatures:
     """Return the features of documents, whose ordinals ascend; CorruptError if some are lost."""
-    at, parts = 0, [NO_FEATURES]
+    at, parts = 0, [arrays.NO_FEATURES]
     while at < len(ordinals):
         ordinal = int(ordinals[at])
         found = source.before(layout.FEATURES, layout.number_key(ordinal))
-        first, block = (ordinal, NO_FEATURES) if found is None else decode_features(*found)
+        first, block = (ordinal, arrays.NO_FEATURES) if found is None else decode_features(*found)
         stop = int(np.searchsorted(ordinals, first + len(block)))
         if stop <= at:
             raise CorruptError(f"the features of ordinal {ordinal} are missing; {LOST}")
         parts.append(block.taken(ordinals[at:stop].astype(np.int64) - first))
         at = stop
-    return joined_ragged(parts) or NO_FEATURES
+    return arrays.joined_ragged(parts) or arrays.NO_FEATURES
 
 
 def whole_blocks(source: Source, *, skips_damage: bool = False) -> Iterator[Numbered]:
@@ -500,7 +494,7 @@ def renumbered_features(blocks: Iterable[Numbered], kept: U32) -> Iterator[tuple
 
     What is in no block gets no features.
     """
-    parts: list[PackedFeatures] = []
+    parts: list[arrays.PackedFeatures] = []
     written = held = 0
     for ordinals, block in blocks:
         start, stop = np.searchsorted(kept, [ordinals[0], ordinals[-1] + 1]).tolist()
@@ -509,10 +503,10 @@ def renumbered_features(blocks: Iterable[Numbered], kept: U32) -> Iterator[tuple
         parts.append(block.taken(kept[start:stop].astype(np.int64) - ordinals[0]))
         held = max(stop, start) - written
         if held >= RENUMBERED_DOCUMENTS:
-            yield from encode_features(written, joined_ragged(parts) or NO_FEATURES)
+            yield from encode_features(written, arrays.joined_ragged(parts) or arrays.NO_FEATURES)
             parts, written, held = [], written + held, 0
     parts.append(_without(len(kept) - written - held))
-    yield from encode_features(written, joined_ragged(parts) or NO_FEATURES)
+    yield from encode_features(written, arrays.joined_ragged(parts) or arrays.NO_FEATURES)
 
 
 def gaps(blocks: Iterable[tuple[int, int]], count: int) -> Iterator[tuple[int, int]]:
@@ -558,6 +552,6 @@ def check_features(
                 yield Finding(FEATURES, why, LOST)
 
 
-def _without(count: int) -> PackedFeatures:
+def _without(count: int) -> arrays.PackedFeatures:
     """Return the features of documents that have none."""
-    return Ragged(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))
+    return arrays.Ragged(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))

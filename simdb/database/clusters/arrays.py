@@ -10,16 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core import kernel
-from simdb.core.arrays import (
-    Fingerprint,
-    Fingerprints,
-    aligned,
-    check_bits,
-    check_many,
-    describe,
-    is_first,
-)
+from simdb.core import arrays, kernel
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.clusters import ArrayClusters, PairPositions
 from simdb.core.dtypes import U32, U64
@@ -76,7 +67,7 @@ def _checked(fingerprints: Any, blocks: int, distance: int | None) -> tuple[Sear
             f"there must be at most {COUNT_MAX} fingerprints, got {len(bits)}; search in parts"
         )
     positions = np.arange(len(bits), dtype=np.uint32)
-    if isinstance(fingerprints, Fingerprints) and fingerprints.weights is not None:
+    if isinstance(fingerprints, arrays.Fingerprints) and fingerprints.weights is not None:
         has_features = fingerprints.weights.any(axis=1)
         return Searched(bits[has_features], positions[has_features]), distance
     return Searched(bits, positions), distance
@@ -84,11 +75,11 @@ def _checked(fingerprints: Any, blocks: int, distance: int | None) -> tuple[Sear
 
 def as_bits(fingerprints: Any) -> U64:
     """Return `fingerprints` as uint64[n]: from an integer array, `Fingerprints`, or many ints."""
-    if isinstance(fingerprints, Fingerprints):
+    if isinstance(fingerprints, arrays.Fingerprints):
         return _checked_array(fingerprints.bits)
     if isinstance(fingerprints, np.ndarray):
         return _checked_array(fingerprints)
-    check_many(fingerprints, "fingerprints")
+    arrays.check_many(fingerprints, "fingerprints")
     return np.array([_one(each, at) for at, each in enumerate(fingerprints)], np.uint64)
 
 
@@ -96,14 +87,14 @@ def distinct(bits: U64) -> U64:
     """Return each value once, ascending."""
     keys = bits.copy()
     kernel.sort(keys)
-    return np.asarray(keys[is_first(keys)], np.uint64)
+    return np.asarray(keys[arrays.is_first(keys)], np.uint64)
 
 
 def _checked_array(array: npt.NDArray[Any]) -> U64:
     if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
         raise InputError(
             "fingerprints must be a uint64 array of one dimension, got"
-            f" {describe(array)}{OF_HASHES}"
+            f" {arrays.describe(array)}{OF_HASHES}"
         )
     if array.dtype.kind == "i" and (negative := np.flatnonzero(array < 0)).size:
         at = int(negative[0])
@@ -111,15 +102,15 @@ def _checked_array(array: npt.NDArray[Any]) -> U64:
             f"fingerprint {at} must not be negative, got {array[at]}; if the bits are stored as"
             " signed numbers, pass array.view(numpy.uint64)"
         )
-    return aligned(array, np.uint64)
+    return arrays.aligned(array, np.uint64)
 
 
 def _one(value: Any, position: int) -> int:
-    if isinstance(value, Fingerprint) and value.size == FINGERPRINT_BITS:
+    if isinstance(value, arrays.Fingerprint) and value.size == FINGERPRINT_BITS:
         return value.bits
     bits = int(value) if isinstance(value, np.integer) else value
     try:
-        check_bits(bits)
+        arrays.check_bits(bits)
     except InputError as error:
         more = OF_TEXTS if isinstance(value, str | bytes) else OF_HASHES
         raise InputError(f"fingerprint {position}: {error}{more}") from error
@@ -156,7 +147,7 @@ def _link_equal(every: Searched, forest: kernel.Forest, threads: int) -> Searche
     def repeats(part: slice) -> tuple[U32, U32]:
         """Return the entries of a part that are equal to the one before, and those before."""
         start = max(part.start - 1, 0)
-        at = np.flatnonzero(~is_first(keys[start : part.stop])) + start
+        at = np.flatnonzero(~arrays.is_first(keys[start : part.stop])) + start
         return ordinals[at - 1], ordinals[at]
 
     is_repeat = np.zeros(forest.parents.shape, np.bool_)

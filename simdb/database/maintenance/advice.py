@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from simdb import storage
 from simdb.core.arrays import WEIGHTED
 from simdb.core.reports import Advice
 from simdb.database.maintenance.calibration import is_worth
@@ -21,16 +22,7 @@ from simdb.database.state.staged import now_seconds
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.sketch import CONCERNS, SHORT_WORDS, installed_versions, is_telling, median_features
-from simdb.storage import (
-    NETWORK_TYPES,
-    OWN_FILES,
-    Manifest,
-    file_mode,
-    file_system,
-    is_shared,
-    read_resources,
-    table_names,
-)
+from simdb.storage import file_system
 
 # A reader this many commits old is no query; the pages freed since cannot be used again.
 LAG_COMMITS = 100
@@ -73,7 +65,7 @@ def advice(store: Store) -> Iterator[Advice]:
 def advice_on_place(path: str) -> Iterator[Advice]:
     """Yield advice on the file system of `path`, where a database need not exist."""
     kind = file_system(path)
-    if kind in NETWORK_TYPES or kind.startswith("fuse."):
+    if kind in storage.NETWORK_TYPES or kind.startswith("fuse."):
         yield Advice(
             "file system",
             f"{path} lies on {kind}",
@@ -92,12 +84,12 @@ def advice_on_place(path: str) -> Iterator[Advice]:
 
 def _on_modes(path: str) -> Iterator[Advice]:
     wide = []
-    for name in sorted(OWN_FILES):
+    for name in sorted(storage.OWN_FILES):
         try:
             mode = stat.S_IMODE(os.stat(os.path.join(path, name)).st_mode)
         except FileNotFoundError:
             continue
-        if mode & ~file_mode(path, name):
+        if mode & ~storage.file_mode(path, name):
             wide.append(f"{name} {mode:04o}")
     why = "other users may read the ids and metadata, or change the database"
     if wide:
@@ -108,7 +100,7 @@ def _on_modes(path: str) -> Iterator[Advice]:
             f"chmod 600 {path}/*",
         )
     mode = stat.S_IMODE(os.stat(path).st_mode)
-    if mode & (OTHERS_WRITE if is_shared(path) else FOREIGN_WRITE):
+    if mode & (OTHERS_WRITE if storage.is_shared(path) else FOREIGN_WRITE):
         what = f"other users may put files into the directory, whose mode is {mode:04o}"
         yield Advice("permissions", what, why, f"chmod 700 {path}")
 
@@ -137,7 +129,7 @@ def _on_times(state: State) -> Iterator[Advice]:
 
 
 def _on_packages(store: Store) -> Iterator[Advice]:
-    made = read_resources(store.environment).versions
+    made = storage.read_resources(store.environment).versions
     installed = installed_versions(store.options.sketch)
     for name, version in made.items():
         found = installed.get(name)
@@ -199,7 +191,7 @@ def _on_sizes(path: str, file_bytes: int, live_bytes: int, map_bytes: int) -> It
         )
 
 
-def _on_runs(path: str, manifest: Manifest) -> Iterator[Advice]:
+def _on_runs(path: str, manifest: storage.Manifest) -> Iterator[Advice]:
     deleted, stored = manifest.deleted_count, manifest.document_count
     if deleted >= DELETED_LEAST and deleted > DELETED_SHARE * (deleted + stored):
         yield Advice(
@@ -220,7 +212,7 @@ def _on_runs(path: str, manifest: Manifest) -> Iterator[Advice]:
 def _on_headers(store: Store, state: State) -> Iterator[Advice]:
     """Yield advice if one header has so many documents that look-ups by it are slow."""
     worst, where = HEADER_DOCUMENTS, ""
-    names = table_names(store.options)
+    names = storage.table_names(store.options)
     for run in state.runs:
         for name in names[: store.options.table_count]:
             directory = run.named_table(name, state.source).directory
@@ -238,7 +230,7 @@ def _on_headers(store: Store, state: State) -> Iterator[Advice]:
         )
 
 
-def _on_calibration(store: Store, state: State, manifest: Manifest) -> Iterator[Advice]:
+def _on_calibration(store: Store, state: State, manifest: storage.Manifest) -> Iterator[Advice]:
     if not is_worth(store, state, manifest):
         return
     weighted = manifest.document_count - manifest.empty_count - manifest.bare_count

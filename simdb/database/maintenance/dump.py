@@ -17,18 +17,12 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from simdb.core import stored_options
 from simdb.core.arrays import ORDINALS_MAX, offsets_of
 from simdb.core.checks import a_map, a_text, a_whole, expecting
 from simdb.core.errors import CorruptError, InputError, NotFoundError, no_descriptor, undoing
 from simdb.core.options import VECTOR_LENGTH_MAX, Options
 from simdb.core.progress import Progress, Report, report_of
-from simdb.core.stored_options import (
-    Resources,
-    decode_dumped,
-    decode_resources,
-    encode_options,
-    encode_resources,
-)
 from simdb.database.maintenance.calibration import covered_of, covering, problem_of, put_calibration
 from simdb.database.maintenance.compaction import compact
 from simdb.database.state.incoming import rehashed, repeated
@@ -125,8 +119,8 @@ def _begun(
     options = read_options(environment, source.transaction)
     checksum = idf_checksum(environment, source.transaction)
     head = {
-        "options": encode_options(options, checksum),
-        "resources": encode_resources(read_resources(environment)),
+        "options": stored_options.encode_options(options, checksum),
+        "resources": stored_options.encode_resources(read_resources(environment)),
         "documents": manifest.document_count,
         "content": manifest.content,
     }
@@ -279,7 +273,7 @@ class _DumpHead(NamedTuple):
     """The part of a dump before the documents."""
 
     options: Options
-    resources: Resources
+    resources: stored_options.Resources
     document_count: int
     content: int
     calibration: dict[str, Any] | None
@@ -315,13 +309,13 @@ def _read_head(
             raise CorruptError(
                 f"{head.place}: the IDF table does not have the checksum in the options"
             )
-        resources = decode_resources(a_map(stored["resources"]))
+        resources = stored_options.decode_resources(a_map(stored["resources"]))
         for word in (*resources.stop_words, *resources.versions, *resources.versions.values()):
             a_text(word)
         count = a_whole(stored["documents"], ORDINALS_MAX + 1)
         # Older versions wrote no content.
         content = a_whole(stored.get("content", 0), VECTOR_LENGTH_MAX + 2)
-        decoded = decode_dumped(options, idf)
+        decoded = stored_options.decode_dumped(options, idf)
         return _DumpHead(decoded, resources, count, content, calibration, notes), parts
 
 

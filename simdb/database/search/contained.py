@@ -19,17 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.core import checks, kernel
-from simdb.core.arrays import (
-    EMPTY,
-    Grains,
-    Ragged,
-    Sketches,
-    check_many,
-    is_first,
-    offsets_of,
-    ranges,
-)
+from simdb.core import arrays, checks, kernel
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.decoding import all_texts, as_texts
 from simdb.core.dtypes import F32, F64, I64, U8, U32, U64, Bools
@@ -146,7 +136,7 @@ def find(searcher: Searcher, queries: Queries, question: ContainedQuestion) -> M
     every: Sequence[_Query]
     if queries.ids is None:
         how = queries.how
-        check_many(queries.documents, "documents")
+        arrays.check_many(queries.documents, "documents")
         texts: Sequence[Any] = all_texts(queries.documents, how.encoding, how.errors)
         sketches = how.sketcher.sketch(texts, errors=how.errors)
         every = _of_texts(texts, question, how.errors)
@@ -160,7 +150,7 @@ def find(searcher: Searcher, queries: Queries, question: ContainedQuestion) -> M
 
 
 def _find(
-    queries: Sequence[_Query], sketches: Sketches, question: ContainedQuestion, state: State
+    queries: Sequence[_Query], sketches: arrays.Sketches, question: ContainedQuestion, state: State
 ) -> Matches[Any]:
     """Return the documents of one state that contain each query."""
     every: list[tuple[ContainedDocuments, list[Spans]]] = []
@@ -284,7 +274,9 @@ def _possible(state: State, asked: ContainmentQuery, least: float) -> tuple[U32,
     state.check_known(ordinals)
     distinct, rows = np.unique(ordinals, return_inverse=True)
     common = np.flatnonzero(is_common & (counts > 0))
-    found = Ragged(offsets_of(np.bincount(rows)), rare[keys[np.argsort(rows, kind="stable")]])
+    found = arrays.Ragged(
+        arrays.offsets_of(np.bincount(rows)), rare[keys[np.argsort(rows, kind="stable")]]
+    )
     some = max(COVERED // (len(common) + len(keys) // max(len(distinct), 1) + 1), 1)
     parts = (found.taken(slice(at, at + some)) for at in range(0, len(distinct), some))
     reached = [np.zeros(0, np.int64), *(_most(asked, part, common) for part in parts)]
@@ -293,7 +285,7 @@ def _possible(state: State, asked: ContainmentQuery, least: float) -> tuple[U32,
     return distinct[is_possible], most[is_possible]
 
 
-def _most(asked: ContainmentQuery, found: Ragged[np.int64], common: I64) -> I64:
+def _most(asked: ContainmentQuery, found: arrays.Ragged[np.int64], common: I64) -> I64:
     """Return how many n-grams of the query each document can have, by those of its grains.
 
     `found`: the grains of each document that were looked up; it may also have all that is common.
@@ -305,7 +297,7 @@ def _most(asked: ContainmentQuery, found: Ragged[np.int64], common: I64) -> I64:
     order = np.argsort(asked.places, kind="stable")
     firsts = np.searchsorted(asked.places[order], np.arange(len(asked.keys) + 1))
     sizes = np.diff(firsts)[keys]
-    positions = order[ranges(firsts[keys], sizes)]
+    positions = order[arrays.ranges(firsts[keys], sizes)]
     owners = np.repeat(rows, sizes)
     by_row = np.lexsort((positions, owners))
     return most_covered(owners[by_row], positions[by_row], asked.gram_count, count)
@@ -422,12 +414,12 @@ def _spans(
 
 
 def _matches(
-    state: State, sketches: Sketches, every: list[tuple[ContainedDocuments, list[Spans]]]
+    state: State, sketches: arrays.Sketches, every: list[tuple[ContainedDocuments, list[Spans]]]
 ) -> Matches[Any]:
     """Return what was found as the user gets it, with what the sketches say of it."""
     none = np.empty(0, np.uint32), np.empty(0)
     ordinals = np.concatenate([none[0], *(found.ordinals for found, _ in every)])
-    offsets = offsets_of([len(found.ordinals) for found, _ in every])
+    offsets = arrays.offsets_of([len(found.ordinals) for found, _ in every])
     rows = Rows(offsets, ordinals, *_compared(state, sketches, offsets, ordinals))
     matches = as_matches(state, rows)
     matches.containments = np.concatenate([none[1], *(found.containments for found, _ in every)])
@@ -435,7 +427,9 @@ def _matches(
     return matches
 
 
-def _compared(state: State, sketches: Sketches, offsets: Any, ordinals: U32) -> tuple[U8, F32]:
+def _compared(
+    state: State, sketches: arrays.Sketches, offsets: Any, ordinals: U32
+) -> tuple[U8, F32]:
     """Return distances and similarities of queries and the documents found, by their sketches."""
     similarities = estimates(state, sketches, offsets, ordinals)
     queries = np.repeat(np.arange(len(sketches)), np.diff(offsets))
@@ -446,8 +440,8 @@ def _compared(state: State, sketches: Sketches, offsets: Any, ordinals: U32) -> 
         return distances, similarities
     bits = state.column(layout.FINGERPRINT, ordinals)
     distances = np.bitwise_count(sketches.bits[queries] ^ bits)
-    is_empty = sketches.states[queries] == EMPTY
-    distances[is_empty | (state.column(layout.STATE, ordinals) == EMPTY)] = FINGERPRINT_BITS
+    is_empty = sketches.states[queries] == arrays.EMPTY
+    distances[is_empty | (state.column(layout.STATE, ordinals) == arrays.EMPTY)] = FINGERPRINT_BITS
     return distances, similarities
 
 
@@ -458,7 +452,7 @@ class _Block(NamedTuple):
     """
 
     ordinals: U32
-    grains: Grains
+    grains: arrays.Grains
     keys: U64
     places: U32
 
@@ -527,7 +521,7 @@ def _estimated_pairs(state: State, least: float) -> Iterator[tuple[U32, U32, F64
     size = lefts.block_documents
     for start in range(0, stop, size):
         left = _block(state, lefts, start, min(start + size, stop))
-        is_new = is_first(left.keys)
+        is_new = arrays.is_first(left.keys)
         counts = stored.counts(left.keys[is_new], state.source)
         chosen = _rarest(left, counts[np.cumsum(is_new) - 1], least)
         for other in range(0, stop, size):
@@ -588,10 +582,10 @@ def _candidates(left: _Block, is_chosen: Bools, right: _Block) -> Iterator[tuple
     parts = (np.cumsum(of_each) - of_each) // FOUND_TOGETHER
     bounds = np.flatnonzero(np.diff(parts[lefts], prepend=-1)).tolist()
     for first, last in zip(bounds, [*bounds[1:], len(lefts)], strict=True):
-        at = ranges(starts[first:last], sizes[first:last])
+        at = arrays.ranges(starts[first:last], sizes[first:last])
         pairs = np.repeat(lefts[first:last], sizes[first:last]) << 32 | owners[at]
         pairs.sort()
-        pairs = pairs[is_first(pairs)]
+        pairs = pairs[arrays.is_first(pairs)]
         some, others = pairs >> 32, pairs & (2**32 - 1)
         is_other = left.ordinals[some] != right.ordinals[others]
         some, others = some[is_other], others[is_other]

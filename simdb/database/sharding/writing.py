@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb import storage
 from simdb.core.arrays import check_many
 from simdb.core.checks import flag, instance, shown, whole
 from simdb.core.choices import BY_FINGERPRINT, ErrorsName, ModeName, OnError, ShardByName
@@ -41,15 +42,6 @@ from simdb.database.sharding.shard import (
     inspect,
 )
 from simdb.database.state.store import Access, Store, open_store
-from simdb.storage import (
-    Shard,
-    StoredBatch,
-    check_directory,
-    directory_of,
-    made_beside,
-    shards_file,
-    sync_directory,
-)
 
 # Documents, and bytes of them and their metadata, that are in memory before they are committed.
 BUFFERED_DOCUMENTS = 1 << 20
@@ -90,7 +82,7 @@ def write_sharded(
 
     def make(directory: str) -> int:
         places = {
-            number: os.path.join(directory, shards_file.shard_name(number))
+            number: os.path.join(directory, storage.shards_file.shard_name(number))
             for number in range(shards)
         }
         filling = Filling(places, division, options, skipped, errors=errors, threads=count)
@@ -98,7 +90,7 @@ def write_sharded(
         reports = filling.finish().values()
         return finish_sharded(directory, shards, shard_by=shard_by, reports=reports, threads=count)
 
-    written = made_beside(place, shards_file.UNFINISHED, make)
+    written = storage.made_beside(place, storage.shards_file.UNFINISHED, make)
     skipped.named().warn()
     return written
 
@@ -115,7 +107,7 @@ def write_shard(
     on_error: OnError = "raise",
     progress: Progress | None = None,
     threads: int | None = None,
-) -> Shard:
+) -> storage.Shard:
     """Write shard `number` of `shards` into the directory `path`, from one task of a job.
 
     All documents must belong to this shard, see `shard_of`; one without documents is written with
@@ -132,7 +124,7 @@ def write_shard(
     division = Division.checked(shards, shard_by)
     whole("number", number, 0, shards - 1)
     count, directory, skipped = thread_count(threads), _checked_path(path), Skipped(on_error)
-    name = shards_file.shard_name(number)
+    name = storage.shards_file.shard_name(number)
 
     def make(place: str) -> Inspected:
         filling = Filling({number: place}, division, options, skipped, errors=errors, threads=count)
@@ -150,8 +142,8 @@ def write_shard(
             )
         return there
 
-    found = made_beside(
-        os.path.join(directory, name), shards_file.UNFINISHED, make, settle=settle
+    found = storage.made_beside(
+        os.path.join(directory, name), storage.shards_file.UNFINISHED, make, settle=settle
     ).shard
     skipped.named().warn()
     return found
@@ -162,7 +154,7 @@ def finish_sharded(
     shards: int,
     *,
     shard_by: ShardByName = "id",
-    reports: Iterable[Shard] | None = None,
+    reports: Iterable[storage.Shard] | None = None,
     deep: bool = False,
     threads: int | None = None,
 ) -> int:
@@ -203,8 +195,8 @@ def finish_sharded(
             )
     check_distinct(directory, found)
     entries = tuple(each.shard for each in found)
-    content = shards_file.ShardsFile(found[0].options_digest, entries, shard_by)
-    shards_file.write_shards_file(directory, content)
+    content = storage.shards_file.ShardsFile(found[0].options_digest, entries, shard_by)
+    storage.shards_file.write_shards_file(directory, content)
     return content.document_count
 
 
@@ -212,7 +204,7 @@ class _WaitingDocuments:
     """The documents of one shard that are not committed yet, and a digest of all of them."""
 
     def __init__(self) -> None:
-        self.batches: list[StoredBatch] = []
+        self.batches: list[storage.StoredBatch] = []
         self.metadata: list[tuple[int, bytes]] = []
         self.count = 0
         self.content = ContentDigest()
@@ -273,12 +265,12 @@ class Filling:
             report(self._done)
         self._commit()
 
-    def finish(self) -> dict[int, Shard]:
+    def finish(self) -> dict[int, storage.Shard]:
         """Make one run of each database, and return what each holds, by the number of the shard."""
         for directory in self._directories.values():
             with _opened(directory, "w", None) as store:
                 compaction.compact(store, self._threads)
-            sync_directory(directory)
+            storage.sync_directory(directory)
         return {number: waiting.content.shard(number) for number, waiting in self._waiting.items()}
 
     def _add(self, ids: Any, documents: Any, metadata: Any = None) -> None:
@@ -327,14 +319,14 @@ class Filling:
         """Store what is in memory, shard by shard."""
         for number, waiting in self._waiting.items():
             if waiting.count:
-                batch = StoredBatch.joined(waiting.batches)
+                batch = storage.StoredBatch.joined(waiting.batches)
                 with _opened(self._directories[number], "w", None) as store:
                     write.write_state.store_batch(store, batch, waiting.metadata, self._threads)
             waiting.batches, waiting.metadata, waiting.count = [], [], 0
         self._held = self._held_bytes = 0
 
 
-def _as_written(place: str, number: int, division: Division, written: Shard) -> Inspected:
+def _as_written(place: str, number: int, division: Division, written: storage.Shard) -> Inspected:
     """Open a new shard again; CorruptError unless it holds what was written."""
     found = inspect(os.path.dirname(place), number, division, place=place)
     if found.shard != written:
@@ -346,24 +338,26 @@ def _as_written(place: str, number: int, division: Division, written: Shard) -> 
 
 
 def _checked_path(path: str | os.PathLike[str]) -> str:
-    directory = directory_of(path)
+    directory = storage.directory_of(path)
     if not directory:
         raise InputError("the path of the sharded database is empty")
     return directory
 
 
-def _expected(reports: Iterable[Shard] | None, shards: int) -> dict[str, Shard]:
+def _expected(reports: Iterable[storage.Shard] | None, shards: int) -> dict[str, storage.Shard]:
     """Return the reports by the name of the shard; InputError if they are not those of a job."""
     if reports is None:
         return {}
     listed = list(reports)
     for each in listed:
-        instance("reports", each, Shard, "the result of write_shard")
+        instance("reports", each, storage.Shard, "the result of write_shard")
     by_name = {each.name: each for each in listed}
     for each in listed:
         if by_name[each.name] != each:
             raise InputError(f"two reports of {each.name} differ; write it again")
-    missing = [name for name in map(shards_file.shard_name, range(shards)) if name not in by_name]
+    missing = [
+        name for name in map(storage.shards_file.shard_name, range(shards)) if name not in by_name
+    ]
     if missing or len(by_name) > shards:
         which = missing[0] if missing else max(by_name)
         raise InputError(
@@ -375,18 +369,18 @@ def _expected(reports: Iterable[Shard] | None, shards: int) -> dict[str, Shard]:
 
 def _check_names(directory: str, shards: int) -> None:
     """Raise an error if a shard is missing or another directory is there; remove leftovers."""
-    if not check_directory(directory):
+    if not storage.check_directory(directory):
         raise NotFoundError(f"there is no directory {directory}")
-    wanted = {shards_file.shard_name(number) for number in range(shards)}
+    wanted = {storage.shards_file.shard_name(number) for number in range(shards)}
     for name in sorted(wanted):
-        if not check_directory(os.path.join(directory, name)):
+        if not storage.check_directory(os.path.join(directory, name)):
             raise NotFoundError(
                 f"{name} of {directory} is missing; write it with write_shard, with batches=[] if"
                 " it has no documents"
             )
-    for name in shards_file.strange_directories(directory, shards):
+    for name in storage.shards_file.strange_directories(directory, shards):
         place = os.path.join(directory, name)
-        if not shards_file.LEFT_OVER.fullmatch(name) or os.path.islink(place):
+        if not storage.shards_file.LEFT_OVER.fullmatch(name) or os.path.islink(place):
             raise FormatError(
                 f"{directory} has a directory {name!r} that is none of its {shards} shards; move it"
                 " away"

@@ -14,22 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core import kernel
-from simdb.core.arrays import (
-    BARE,
-    EMPTY,
-    ID_BYTES_MAX,
-    Fingerprints,
-    Grains,
-    PackedFeatures,
-    Sketches,
-    aligned,
-    check_many,
-    flags_at,
-    joined_ragged,
-    offsets_of,
-    sorted_unique,
-)
+from simdb.core import arrays, kernel
 from simdb.core.arrow import TextColumn, as_column, listed, texts_behind
 from simdb.core.checks import shown
 from simdb.core.decoding import UTF8, as_texts, byte_column, known_encoding
@@ -70,7 +55,7 @@ def as_list(values: Any, what: str) -> list[Any]:
         return values
     if isinstance(values, Mapping):
         return list(values)
-    check_many(values, what)
+    arrays.check_many(values, what)
     if isinstance(values, np.ndarray) and values.ndim:
         return list(values.tolist())
     objects = listed(values)
@@ -150,7 +135,7 @@ def _columns_of(ids: Any, key: bytes) -> tuple[I64, U8, U64] | None:
         return None
     offsets, content = texts_behind("s", ids)
     lengths = np.diff(offsets)
-    if not 1 < lengths.min() <= lengths.max() <= 1 + ID_BYTES_MAX:
+    if not 1 < lengths.min() <= lengths.max() <= 1 + arrays.ID_BYTES_MAX:
         return None
     return offsets, content, kernel.hash_ids(offsets, content, key)
 
@@ -165,7 +150,7 @@ def repeated(hashes: U64, offsets: I64, content: U8) -> dict[int, int]:
     twins = np.flatnonzero(ordered[1:] == ordered[:-1])
     found: dict[int, int] = {}
     latest: dict[bytes, int] = {}
-    for at in sorted_unique(np.concatenate([order[twins], order[twins + 1]])).tolist():
+    for at in arrays.sorted_unique(np.concatenate([order[twins], order[twins + 1]])).tolist():
         stored = bytes(content[offsets[at] : offsets[at + 1]])
         if stored in latest:
             found[at] = latest[stored]
@@ -191,7 +176,7 @@ class Sketching(NamedTuple):
 def sketch_all(
     sketcher: AnySketcher, documents: Any, count: int, *, errors: str, threads: int,
     beside: Beside | None = None,
-) -> Sketches:  # fmt: skip
+) -> arrays.Sketches:  # fmt: skip
     """Return sketches of exactly `count` documents; see `sketched` and `collected`."""
     how = Sketching(sketcher, errors, threads, beside=beside)
     with closing(sketched(how, documents, begins=True)) as parts:
@@ -199,15 +184,15 @@ def sketch_all(
 
 
 def collected(
-    sketcher: AnySketcher, parts: Iterable[Sketches], count: int, progress: Progress | None
-) -> Sketches:
+    sketcher: AnySketcher, parts: Iterable[arrays.Sketches], count: int, progress: Progress | None
+) -> arrays.Sketches:
     """Return sketches of exactly `count` documents as one object, in arrays that can be stored.
 
     The parts are copied while threads make the next ones.
     """
     report = report_of(progress)
-    grains: list[Grains | None] = []
-    features: list[PackedFeatures | None] = []
+    grains: list[arrays.Grains | None] = []
+    features: list[arrays.PackedFeatures | None] = []
     whole, done = sketcher.sketch([]), 0
     for part in parts:
         start, done = done, done + len(part)
@@ -218,7 +203,7 @@ def collected(
             return part
         if not start:
             make, width = codec.allocate, part.vectors.shape[1]
-            whole = Sketches(
+            whole = arrays.Sketches(
                 make(np.uint64, count), make(np.uint8, (count, width)), make(np.uint8, count)
             )
         inside = slice(start, done)
@@ -229,17 +214,19 @@ def collected(
         grains.append(part.grains)
         features.append(part.features)
     check_count(done, count)
-    return replace(whole, grains=joined_ragged(grains), features=joined_ragged(features))
+    return replace(
+        whole, grains=arrays.joined_ragged(grains), features=arrays.joined_ragged(features)
+    )
 
 
 def sketch_slices(
     how: Sketching, documents: Any, size: int | None, count: int | None = None
-) -> Iterator[Sketches]:
+) -> Iterator[arrays.Sketches]:
     """Yield query sketches of documents, at most `size` at a time or, if None, all at once.
 
     There is always one slice.  `count`: how many documents are required, None for any number.
     """
-    held: list[Sketches] = []
+    held: list[arrays.Sketches] = []
     done = 0
     for sketches in sketched(how, documents, size, is_query=True):
         if held and size is not None and sum(map(len, held)) + len(sketches) > size:
@@ -253,21 +240,23 @@ def sketch_slices(
     yield joined(how.sketcher, held, is_query=True)
 
 
-def as_inserted(sketcher: AnySketcher, queries: Sketches) -> Sketches:
+def as_inserted(sketcher: AnySketcher, queries: arrays.Sketches) -> arrays.Sketches:
     """Return query sketches as stored: without levels, and bare if no vectors are stored."""
     states = queries.states
     if not sketcher.options.vector_bytes:
-        states = np.where(states == EMPTY, EMPTY, BARE).astype(np.uint8)
+        states = np.where(states == arrays.EMPTY, arrays.EMPTY, arrays.BARE).astype(np.uint8)
     return replace(queries, states=states, levels=None)
 
 
-def sketch_queries(sketcher: AnySketcher, documents: Any, errors: str) -> Sketches:
+def sketch_queries(sketcher: AnySketcher, documents: Any, errors: str) -> arrays.Sketches:
     """Return the sketches of all queries in an iterable or an array."""
     how = Sketching(sketcher, errors, thread_count())
     return joined(sketcher, list(sketched(how, documents, is_query=True)), is_query=True)
 
 
-def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False) -> Sketches:
+def joined(
+    sketcher: AnySketcher, parts: list[arrays.Sketches], is_query: bool = False
+) -> arrays.Sketches:
     """Return consecutive sketches as one object."""
     if len(parts) == 1:
         return parts[0]
@@ -276,18 +265,18 @@ def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False)
     content = max(part.content for part in parts)
     for part in parts:
         check_content(content, part)
-    return Sketches(
+    return arrays.Sketches(
         np.concatenate([part.bits for part in parts]),
         np.concatenate([part.vectors for part in parts]),
         np.concatenate([part.states for part in parts]),
         np.concatenate(levels) if levels else None,
-        joined_ragged([part.grains for part in parts]),
-        joined_ragged([part.features for part in parts]),
+        arrays.joined_ragged([part.grains for part in parts]),
+        arrays.joined_ragged([part.features for part in parts]),
         content,
     )
 
 
-def make_batch(ids: EncodedIds, sketches: Sketches) -> StoredBatch:
+def make_batch(ids: EncodedIds, sketches: arrays.Sketches) -> StoredBatch:
     """Return the columns of these documents."""
     form = ids.offsets, ids.content, ids.hashes
     # The bits can be the caller's own array.
@@ -299,7 +288,7 @@ def rehashed(batch: StoredBatch, key: bytes) -> StoredBatch:
     return replace(batch, hashes=kernel.hash_ids(batch.offsets, batch.content, key))
 
 
-def batch_of_one(form: tuple[Any, Any, Any], sketches: Sketches) -> StoredBatch:
+def batch_of_one(form: tuple[Any, Any, Any], sketches: arrays.Sketches) -> StoredBatch:
     """Return the columns of one document, whose id `kernel.encode_ids` has encoded as `form`."""
     offsets, content, hashes = form
     return StoredBatch(
@@ -337,13 +326,13 @@ def moved(
 def chosen_batch(batch: StoredBatch, chosen: npt.NDArray[np.integer]) -> StoredBatch:
     """Return only the documents at the ascending positions `chosen`."""
     lengths = np.diff(batch.offsets)
-    is_chosen = flags_at(chosen, len(batch))
+    is_chosen = arrays.flags_at(chosen, len(batch))
     return StoredBatch(
         batch.fingerprints[chosen],
         batch.states[chosen],
         batch.vectors[chosen],
         batch.hashes[chosen],
-        offsets_of(lengths[chosen]),
+        arrays.offsets_of(lengths[chosen]),
         batch.content[np.repeat(is_chosen, lengths)],
         None if batch.grains is None else batch.grains.taken(chosen),
         None if batch.features is None else batch.features.taken(chosen),
@@ -364,7 +353,7 @@ def sketched(
     *,
     is_query: bool = False,
     begins: bool = False,
-) -> Generator[Sketches]:
+) -> Generator[arrays.Sketches]:
     """Yield the sketches of consecutive documents, of at most `most` at a time.
 
     Documents can be `Sketches` that the same sketcher has made; an iterable is read in parts.
@@ -373,16 +362,16 @@ def sketched(
     """
     sketcher, errors, threads, encoding, beside, skipped = how
     are_hashes = isinstance(sketcher.options, Bits)  # whose bytes are no text
-    if isinstance(documents, Sketches):
+    if isinstance(documents, arrays.Sketches):
         return (each for each in [documents])
     known_encoding(encoding, is_hashes=are_hashes)
 
-    def make(start: int, chunk: Any) -> Sketches:
+    def make(start: int, chunk: Any) -> arrays.Sketches:
         chunk = chunk if are_hashes else as_texts(chunk, encoding, errors, start)
         made = sketcher.sketch(chunk, errors=errors, start=start, is_query=is_query)
         return made if beside is None else beside.added(made, chunk, errors=errors, start=start)
 
-    def sketch(some: tuple[int, Any]) -> Sketches:
+    def sketch(some: tuple[int, Any]) -> arrays.Sketches:
         if skipped is None:
             return make(*some)
         return joined(sketcher, list(skipped.readable(make, *some)), is_query)
@@ -414,7 +403,7 @@ def _chunks(
     if count:
         few = parts_of(count, threads, most=few)[0].stop
     many = None if most is None else min(most, SKETCHED_READY)
-    if isinstance(documents, Fingerprints | Signatures):
+    if isinstance(documents, arrays.Fingerprints | Signatures):
         step = many or max(len(documents), 1)
         for first in range(0, max(len(documents), 1), step):
             yield part_of(documents, slice(first, first + step))
@@ -424,7 +413,7 @@ def _chunks(
         for first in range(0, len(vectors), few):
             yield vectors[first : first + few]
         return
-    check_many(documents, "documents")
+    arrays.check_many(documents, "documents")
     column = documents if isinstance(documents, TextColumn) else byte_column(documents)
     if column is not None:
         for first in range(0, len(column), few):
@@ -432,7 +421,7 @@ def _chunks(
         return
     if isinstance(documents, np.ndarray):
         if documents.dtype == np.uint64 and documents.ndim == 1:
-            documents = aligned(documents, np.uint64)
+            documents = arrays.aligned(documents, np.uint64)
             for first in range(0, len(documents), many or max(len(documents), 1)):
                 yield documents[first : first + (many or len(documents))]
             return
@@ -455,7 +444,7 @@ def _chunks(
 
 def readable(
     how: Sketching, given: tuple[Any, Any, Any], skipped: Skipped, progress: Progress | None = None
-) -> tuple[Any, Sketches, Any]:
+) -> tuple[Any, arrays.Sketches, Any]:
     """Return the ids, sketches and metadata of the documents that can be read and stored.
 
     `given`: ids, documents, which are read once, and metadata.  `skipped` takes the others.
@@ -496,7 +485,7 @@ def listed_documents(documents: Any) -> Any:
     is_array = isinstance(documents, np.ndarray) and (
         documents.dtype == np.uint64 or documents.dtype.kind == "S" or documents.ndim > 1
     )
-    if is_array or isinstance(documents, Fingerprints | Signatures):
+    if is_array or isinstance(documents, arrays.Fingerprints | Signatures):
         return documents
     if as_vectors(documents) is not None:
         return documents

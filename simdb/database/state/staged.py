@@ -10,15 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from simdb.core import kernel
-from simdb.core.arrays import (
-    NO_FEATURES,
-    NO_GRAINS,
-    Grains,
-    PackedFeatures,
-    joined_ragged,
-    sorted_unique,
-)
+from simdb.core import arrays, kernel
 from simdb.core.checks import shown
 from simdb.core.dtypes import U32
 from simdb.core.errors import InputError
@@ -42,7 +34,7 @@ class StagedPassages:
     def __init__(self, first: int) -> None:
         """Begin without documents; the first one will have the ordinal `first`."""
         self._first = first
-        self._parts: list[Grains] = []
+        self._parts: list[arrays.Grains] = []
         self._sorted: tuple[int, Table] = (0, NO_TABLE)
 
     def __len__(self) -> int:
@@ -55,14 +47,16 @@ class StagedPassages:
         if self._sorted[0] > count:
             self._sorted = (0, NO_TABLE)
 
-    def insert(self, grains: Grains) -> None:
+    def insert(self, grains: arrays.Grains) -> None:
         """Add the grains of the next documents."""
         self._parts.append(grains)
 
     def entries(self) -> Table:
         """Return the entries of all documents, sorted."""
         if self._sorted[0] < len(self._parts):
-            table = entries_of_grains(self._first, joined_ragged(self._parts) or NO_GRAINS)
+            table = entries_of_grains(
+                self._first, arrays.joined_ragged(self._parts) or arrays.NO_GRAINS
+            )
             kernel.sort(table.keys, table.ordinals)
             self._sorted = (len(self._parts), table)
         return self._sorted[1]
@@ -79,7 +73,7 @@ class StagedFeatures:
     def __init__(self, first: int) -> None:
         """Begin without documents; the first one will have the ordinal `first`."""
         self.first = first
-        self._parts: list[PackedFeatures] = []
+        self._parts: list[arrays.PackedFeatures] = []
         self._starts = [first]
 
     def __len__(self) -> int:
@@ -91,23 +85,23 @@ class StagedFeatures:
         del self._parts[count:]
         del self._starts[count + 1 :]
 
-    def insert(self, features: PackedFeatures) -> None:
+    def insert(self, features: arrays.PackedFeatures) -> None:
         """Add the features of the next documents."""
         self._starts[len(self._parts) + 1 :] = [self._starts[len(self._parts)] + len(features)]
         self._parts.append(features)
 
-    def of(self, ordinals: U32) -> PackedFeatures:
+    def of(self, ordinals: U32) -> arrays.PackedFeatures:
         """Return the features of some of these documents, whose ordinals ascend."""
         which = np.searchsorted(self._starts, ordinals, side="right") - 1
         found = [
             self._parts[part].taken(ordinals[which == part].astype(np.int64) - self._starts[part])
-            for part in sorted_unique(which).tolist()
+            for part in arrays.sorted_unique(which).tolist()
         ]
-        return joined_ragged(found) or NO_FEATURES
+        return arrays.joined_ragged(found) or arrays.NO_FEATURES
 
-    def whole(self) -> PackedFeatures:
+    def whole(self) -> arrays.PackedFeatures:
         """Return the features of all these documents."""
-        return joined_ragged(self._parts) or NO_FEATURES
+        return arrays.joined_ragged(self._parts) or arrays.NO_FEATURES
 
 
 def now_seconds() -> int:

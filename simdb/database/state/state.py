@@ -17,15 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from simdb.core import kernel
-from simdb.core.arrays import (
-    NO_FEATURES,
-    WEIGHTED,
-    PackedFeatures,
-    Sketches,
-    joined_ragged,
-    sorted_unique,
-)
+from simdb.core import arrays, kernel
 from simdb.core.bits import ALL_BITS, bitmap
 from simdb.core.dtypes import I64, U8, U32, U64, Array, Bools
 from simdb.core.errors import CorruptError
@@ -67,7 +59,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 # Sketches, and when a stored document matches.
-Asked = tuple[Sketches, Criterion]
+Asked = tuple[arrays.Sketches, Criterion]
 
 
 class Origin(Protocol):
@@ -167,7 +159,7 @@ class State:
         source = self._source
         return self._made_source() if source is None else source
 
-    def checked(self, sketches: Sketches) -> Sketches:
+    def checked(self, sketches: arrays.Sketches) -> arrays.Sketches:
         """Return the sketches of queries; InputError for texts among vectors, and vice versa."""
         if self.counts.document_count:
             check_content(self.counts.content, sketches)
@@ -279,14 +271,14 @@ class State:
         staged = None if self._staged is None else self._staged.changes.staged_passages
         return view.passages if staged is None else Passages(view.passages.runs, staged.entries())
 
-    def features(self, ordinals: U32) -> PackedFeatures:
+    def features(self, ordinals: U32) -> arrays.PackedFeatures:
         """Return the packed features of documents, whose ordinals ascend, deleted or not."""
         staged = None if self._staged is None else self._staged.changes.staged_features
         if staged is None:
             return records.read_features(self.source, ordinals)
         count = int(np.searchsorted(ordinals, staged.first))
         stored = records.read_features(self.source, ordinals[:count])
-        return joined_ragged([stored, staged.of(ordinals[count:])]) or NO_FEATURES
+        return arrays.joined_ragged([stored, staged.of(ordinals[count:])]) or arrays.NO_FEATURES
 
     def tables(self, flips: tuple[int, ...] = ()) -> Any:
         """Return the tables, ready for look-up; their class depends on the kind of database.
@@ -378,7 +370,7 @@ class State:
             return only.run.column(column, only.number, self.source)[at : at + 1].copy()
         values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
         which = view.pieces.which(ordinals)
-        for number in sorted_unique(which):
+        for number in arrays.sorted_unique(which):
             chosen = which == number
             piece = view.pieces[number]
             array = piece.column(column, self.source)
@@ -395,7 +387,7 @@ class State:
             found, delta = view.dead, view.delta
             every = [run.unweighted(self.source) for run in view.runs]
             if delta.weighted_count < len(delta.batch):
-                every.append(np.flatnonzero(delta.batch.states != WEIGHTED) + delta.start)
+                every.append(np.flatnonzero(delta.batch.states != arrays.WEIGHTED) + delta.start)
             positions = np.concatenate([np.empty(0, np.int64), *every])
             if len(positions):
                 found = bitmap(positions, view.next_ordinal)
@@ -414,10 +406,14 @@ class State:
         """Return whether each of some live documents is stored without a volatility vector."""
         if not self.has_bare:
             return np.zeros(len(ordinals), np.bool_)
-        return np.asarray(self.column(layout.STATE, ordinals) != WEIGHTED, np.bool_)
+        return np.asarray(self.column(layout.STATE, ordinals) != arrays.WEIGHTED, np.bool_)
 
     def plan(
-        self, criterion: Criterion, *, is_swept: bool = False, queries: Sketches | None = None
+        self,
+        criterion: Criterion,
+        *,
+        is_swept: bool = False,
+        queries: arrays.Sketches | None = None,
     ) -> Plan:
         """Return the planner's choice; `is_swept`: for all pairs.
 
@@ -440,7 +436,9 @@ class State:
                 view.plans.keep(criterion, plan)
         return plan
 
-    def plan_of(self, criterion: Criterion, count: int, queries: Sketches | None = None) -> Plan:
+    def plan_of(
+        self, criterion: Criterion, count: int, queries: arrays.Sketches | None = None
+    ) -> Plan:
         """Return the plan for so many queries, for which tables are made in memory if that pays."""
         plan, view = self.plan(criterion, queries=queries), self.view
         saved = count * self.saving(criterion)
@@ -476,7 +474,9 @@ class State:
             population = replace(population, paging=paging)
         return Problem(criterion, population, view.calibration, delays_of(view.calibration))
 
-    def _with_glimpse(self, problem: Problem[Any], queries: Sketches | None = None) -> Problem[Any]:
+    def _with_glimpse(
+        self, problem: Problem[Any], queries: arrays.Sketches | None = None
+    ) -> Problem[Any]:
         """Return the problem with a sample of the collection, if plans need one."""
         source, population = self.source, problem.population
         # A sample is drawn from here and there.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from simdb import storage
 from simdb.core import kernel
 from simdb.core.arrays import Fingerprint, Sketches
 from simdb.core.bits import ALL_BITS
@@ -29,23 +30,6 @@ from simdb.plan import (
     Criterion,
     FlipEvidence,
     PolytopeRun,
-)
-from simdb.storage import (
-    NO_DOCUMENTS,
-    Bitmap,
-    ColumnPart,
-    ColumnParts,
-    DeltaView,
-    FollowedKernel,
-    Keying,
-    LazyKernel,
-    Passages,
-    Run,
-    Source,
-    Table,
-    layout,
-    live_ordinals,
-    with_room,
 )
 
 if TYPE_CHECKING:
@@ -137,7 +121,7 @@ class KeptPlans:
 class GatheredTables(NamedTuple):
     """Cross-polytope tables of all runs in one: `tables` from number `first` on, of `total`."""
 
-    tables: list[Table]
+    tables: list[storage.Table]
     first: int
     total: int
 
@@ -148,24 +132,24 @@ class SealedIds:
     `tables`: the hashes of those runs that store them; the ids of the others are ints.
     """
 
-    def __init__(self, runs: Sequence[Run], source: Source) -> None:
+    def __init__(self, runs: Sequence[storage.Run], source: storage.Source) -> None:
         """Fetch the tables."""
         hashed, self._bare, rows = [], [], []
         for run in runs:
             if run.info.ids:
                 rows.append((run.info.start, len(run.info), *run.info.ids))
                 continue
-            table = run.named_table(layout.IDS, source)
+            table = run.named_table(storage.layout.IDS, source)
             if run.info.ids is None:
                 hashed.append([(table.keys, table.ordinals, table.directory)])
             else:
                 self._bare.append(table)
         self.is_hashed = bool(hashed)
-        self.tables = kernel.Tables([ALL_BITS], hashed, NO_DOCUMENTS, None)
+        self.tables = kernel.Tables([ALL_BITS], hashed, storage.NO_DOCUMENTS, None)
         self._rows = np.array(rows, np.uint64).reshape(-1, 5)  # see `find_in_rows`
 
     def find_ints(
-        self, form: tuple[I64, U8, U64], dead: Bitmap | None, named: Callable[[U32], Any],
+        self, form: tuple[I64, U8, U64], dead: storage.Bitmap | None, named: Callable[[U32], Any],
         found: I64,
     ) -> None:  # fmt: skip
         """Write to `found`, where it is negative, the ordinals of ids in runs without hashes.
@@ -185,7 +169,7 @@ class Sealed:
 
     def __init__(
         self,
-        runs: Sequence[Run],
+        runs: Sequence[storage.Run],
         kind: "Kind",
         window: tuple[int, int] | None = None,
         segment: int | None = None,
@@ -201,7 +185,7 @@ class Sealed:
         self.entry_count = sum(run.info.entry_count for run in self.runs)
         self.largest = max((run.info.entry_count for run in self.runs), default=0)
         self.has_bare = any(run.info.weighted_count < len(run.info) for run in self.runs)
-        self.parts = ColumnParts.of_runs(self.runs, segment)
+        self.parts = storage.ColumnParts.of_runs(self.runs, segment)
         self.tables: Any = None  # ready for look-up
         self.scanned: Any = None  # the columns of fingerprints, ready to be compared
         self.cut: Any = None  # the tables of the usual cut; see `CutTables`
@@ -212,23 +196,25 @@ class Sealed:
         self.polytopes: Any = None
         self.polytope_runs: tuple[PolytopeRun, ...] | None = None
         self.limits: dict[tuple[float | None, float | None, float, bool], Any] = {}
-        self.identifiers = LazyKernel(self.parts, _make_identifiers)
-        self.vectors = LazyKernel(self.parts, partial(_make_vectors, kind))
+        self.identifiers = storage.LazyKernel(self.parts, _make_identifiers)
+        self.vectors = storage.LazyKernel(self.parts, partial(_make_vectors, kind))
 
-    def made_ids(self, source: Source) -> SealedIds:
+    def made_ids(self, source: storage.Source) -> SealedIds:
         """Return the ids of all runs, ready for look-up."""
         if self.ids is None:
             self.ids = SealedIds(self.runs, source)
         return self.ids
 
-    def searched(self, source: Source, masks: Sequence[int], first: int = 0) -> Any:
+    def searched(self, source: storage.Source, masks: Sequence[int], first: int = 0) -> Any:
         """Return the tables from number `first` on, as many as `masks`; none of a segment."""
         runs = [] if self.is_segment else self.runs
         numbers = range(first, first + len(masks))
         tables = [[run.table(number, source).searched for number in numbers] for run in runs]
-        return kernel.Tables(masks, tables, NO_DOCUMENTS, None, self.windows if runs else None)
+        return kernel.Tables(
+            masks, tables, storage.NO_DOCUMENTS, None, self.windows if runs else None
+        )
 
-    def is_of(self, runs: Sequence[Run]) -> bool:
+    def is_of(self, runs: Sequence[storage.Run]) -> bool:
         """Whether these are all the runs, not only a window or a segment of one."""
         return (
             self.windows is None
@@ -249,9 +235,9 @@ class View:
 
     def __init__(
         self,
-        runs: Sequence[Run] | Sealed,
-        delta: DeltaView,
-        dead: Bitmap | None,
+        runs: Sequence[storage.Run] | Sealed,
+        delta: storage.DeltaView,
+        dead: storage.Bitmap | None,
         kind: "Kind",
         calibration: Calibration | None,
         *,
@@ -269,7 +255,7 @@ class View:
             self.sealed = kept.sealed
         self.runs = self.sealed.runs
         self.delta = delta
-        self.dead = with_room(dead, delta.stop)
+        self.dead = storage.with_room(dead, delta.stop)
         self.kind = kind
         self.calibration = calibration
         extent = self.extent
@@ -283,19 +269,21 @@ class View:
         self.cut: Any = None
         self.polytopes: Any = None
         self.id_tables: Any = None
-        self.passages: Passages | None = None
-        self.identifiers = FollowedKernel(
+        self.passages: storage.Passages | None = None
+        self.identifiers = storage.FollowedKernel(
             self.sealed.identifiers, delta, lambda: (delta.id_offsets, delta.batch.content)
         )
-        self.vectors = FollowedKernel(self.sealed.vectors, delta, lambda: (delta.batch.vectors,))
-        self.unweighted: tuple[Bitmap | None] | None = None
+        self.vectors = storage.FollowedKernel(
+            self.sealed.vectors, delta, lambda: (delta.batch.vectors,)
+        )
+        self.unweighted: tuple[storage.Bitmap | None] | None = None
 
     def followed(self, tables: Any) -> Any:
         """Return tables of its runs with the documents of its delta and its tombstones."""
         return tables.over((self.delta.searchable, self.delta.ordinals), self.dead)
 
     @MadeOnce
-    def pieces(self) -> ColumnParts:
+    def pieces(self) -> storage.ColumnParts:
         """The segments of all runs, and the delta."""
         return self.sealed.parts.followed_by(self.delta)
 
@@ -336,14 +324,14 @@ class View:
 
     def live(self) -> U32:
         """Return the ordinals of all documents that are not deleted, ascending."""
-        return live_ordinals(self.dead, 0, self.next_ordinal)
+        return storage.live_ordinals(self.dead, 0, self.next_ordinal)
 
-    def without(self, left_out: Bitmap | None) -> "View":
+    def without(self, left_out: storage.Bitmap | None) -> "View":
         """Return a view with other tombstones: documents with a set bit are left out."""
         delta, kind, known = self.delta, self.kind, self.calibration
         return View(self.runs, delta, left_out, kind, known, kept=self.kept)
 
-    def only(self, runs: Sequence[Run] | Sealed, delta: DeltaView) -> "View":
+    def only(self, runs: Sequence[storage.Run] | Sealed, delta: storage.DeltaView) -> "View":
         """Return a view of some of the documents: of these runs and this delta."""
         return View(runs, delta, self.dead, self.kind, self.calibration)
 
@@ -363,7 +351,7 @@ class Kind(Protocol):
         """`FINGERPRINTS`, `SIGNATURES` or `HASHES`."""
 
     @property
-    def keying(self) -> Keying:
+    def keying(self) -> storage.Keying:
         """The keys of the tables."""
 
     @property
@@ -384,11 +372,11 @@ class Kind(Protocol):
         `segments`: the first ordinal and the vectors uint8[k, width] of each.
         """
 
-    def make_tables(self, view: View, source: Source) -> Any:
+    def make_tables(self, view: View, source: storage.Source) -> Any:
         """Return the tables of a view, ready for look-up."""
 
     def population(
-        self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
+        self, view: View, source: storage.Source, criterion: Criterion, *, is_swept: bool
     ) -> AnyPopulation:
         """Return what the planner must know of a view; `is_swept`: to find all pairs."""
 
@@ -402,12 +390,14 @@ class Kind(Protocol):
         """Return the stored signature at position `at`; None if fingerprints are stored."""
 
 
-def _make_identifiers(pieces: Sequence[ColumnPart], source: Source) -> Any:
+def _make_identifiers(pieces: Sequence[storage.ColumnPart], source: storage.Source) -> Any:
     return kernel.Identifiers([piece.run.ids(piece.number, source) for piece in pieces])
 
 
-def _make_vectors(kind: "Kind", pieces: Sequence[ColumnPart], source: Source) -> Any:
-    segments = [(piece.start, piece.column(layout.VECTOR, source)) for piece in pieces]
+def _make_vectors(
+    kind: "Kind", pieces: Sequence[storage.ColumnPart], source: storage.Source
+) -> Any:
+    segments = [(piece.start, piece.column(storage.layout.VECTOR, source)) for piece in pieces]
     return kind.make_vectors(source.width, segments)
 
 
