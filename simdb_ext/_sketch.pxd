@@ -62,6 +62,11 @@ cdef extern from "text/text.h" nogil:
     bint sketch_is_ascii(const uint8_t *content, int64_t length)
 
 
+cdef extern from "text/markup.h" nogil:
+    int markup_is_any(const sketch_text *text)
+    int64_t markup_strip(const sketch_text *text, void *room, uint8_t *is_dropped)
+
+
 cdef extern from "text/utf8.h" nogil:
     enum:
         UTF8_WIDTH
@@ -191,6 +196,8 @@ cdef extern from "ngrams/ngrams.h" nogil:
         int64_t documents, const int32_t *lengths, int length_count, ngram_hit *hits, int64_t room
     )
 
+
+cdef extern from "ngrams/align.h" nogil:
     struct align_run:
         pass
 
@@ -203,8 +210,34 @@ cdef extern from "ngrams/ngrams.h" nogil:
 
     int64_t align_grow(
         align_words document, align_words item, const align_run *runs, int64_t count, int64_t pair,
-        align_passage *found, uint8_t *equal
+        align_passage *found
     )
+
+
+cdef extern from "ngrams/leaks.h" nogil:
+    enum:
+        LEAKS_LEAST_MOST
+
+    struct leak_verdict:
+        int64_t covered
+
+    struct leak_passage:
+        pass
+
+    struct leak_work:
+        leak_passage *passages
+        int64_t passage_count
+        align_run *runs
+        int64_t run_count
+
+    bint leaks_are_near(
+        const int32_t *positions, const uint32_t *entries, int64_t count, int least, int64_t span
+    )
+    bint leaks_judge(
+        leak_work *work, align_words document, align_words item, const int64_t *weights,
+        const align_run *seeds, int64_t count, int64_t number, leak_verdict *verdict
+    )
+    void leaks_free(leak_work *work)
 
 
 cdef extern from "ngrams/parts.h" nogil:
@@ -285,6 +318,7 @@ cdef extern from "scratch.h" nogil:
         clean_settings clean
         int is_replaced
         sketch_counting counting
+        int is_marked
         int dimensions
         const sketch_vocabulary *vocabulary
         const sketch_idf *idf

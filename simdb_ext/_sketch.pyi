@@ -330,10 +330,13 @@ def hash_words(
     start: int,
     compose: Callable[[str], str] | None = None,
     cleaning: int = 0,
+    marked: bool = False,
 ) -> tuple[I64, U64]:
     """Return the words of each text in order: offsets int64[n + 1] and the first words of hashes.
 
-    The arguments and the errors are those of `count_texts`.
+    The arguments and the errors are those of `count_texts`.  If words are `marked`, markup is left
+    out (`sketch/text/markup.h`), and bit 0 of a hash is whether the word begins with a digit from 0
+    to 9, bit 1 whether it is one character of a script without spaces.
     """
 
 def hash_parts(
@@ -396,8 +399,8 @@ def align(
     pairs: I64,
     bounds: I64,
     runs: I64,
-) -> tuple[npt.NDArray[np.void], I64, npt.NDArray[np.bool_]]:
-    """Return the passages that documents and items share, and which words of the items are equal.
+) -> npt.NDArray[np.void]:
+    """Return the passages that documents and items share.
 
     `documents`, `items`: offsets and words.  Pair p is of document pairs[p, 0] and item
     pairs[p, 1], and has the runs bounds[p] .. bounds[p + 1]: equal words, by their positions in the
@@ -405,8 +408,45 @@ def align(
     three changed words in a row; a run that is in a passage of those before it makes none.
 
     Passages come by pair, then by run, with the fields `pair`, `document_start`, `document_stop`,
-    `item_start`, `item_stop`; stops are not in them.  The words of the item of pair p have the
-    marks offsets[p] .. offsets[p + 1]: offsets int64[k + 1], marks bool.
+    `item_start`, `item_stop`; stops are not in them.
+    """
+
+def are_near(
+    bounds: I64,
+    positions: npt.NDArray[np.int32],
+    entries: U32,
+    least: npt.NDArray[np.int32],
+    spans: I64,
+) -> npt.NDArray[np.bool_]:
+    """Return which pairs have least[p] different entries, at most 3, within spans[p] words.
+
+    Pair p has the entries bounds[p] .. bounds[p + 1], at ascending positions.
+    """
+
+def judge_leaks(
+    documents: tuple[I64, U64],
+    items: tuple[I64, U64],
+    pairs: I64,
+    bounds: I64,
+    seeds: I64,
+    weights: I64,
+    least: I64,
+) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], I64]:
+    """Return verdicts on pairs of a document and an item, passages, and runs of equal words.
+
+    The arguments are those of `align`, with marked words; the `seeds` of a pair ascend by document,
+    then by item.  `weights`: of each word of the items.  A verdict has the fields `covered`, the
+    weight of the words of the item that the document has, `equal`, how many they are, `same`, how
+    many of them are numbers, and `other`, for how many numbers of the item it has another one; see
+    `sketch/ngrams/leaks.h`.  Pairs with less than least[p] covered have no passages.
+
+    Passages have the fields of `align`, `first_run` and `runs`: their runs, int64[r, 3], as seeds.
+    """
+
+def without_markup(text: str) -> tuple[str, npt.NDArray[np.bool_]]:
+    """Return a text with spaces for its markup, and which of its characters are left out.
+
+    What markup is says `sketch/text/markup.h`.
     """
 
 def sign_texts(

@@ -125,6 +125,8 @@ cdef int project_all_texts(
     try:
         while first < len(documents):
             chunk.collect(documents, first)
+            if call.settings.is_marked:
+                chunk.strip()
             if signatures is not None:
                 call.scratch.signatures = &signatures_out[first, 0]
             call.begin_chunk()

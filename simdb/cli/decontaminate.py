@@ -10,7 +10,7 @@ from simdb.cli.options.intake import Intake, KeptOutput
 from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with_nulls
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
-from simdb.core.choices import RAISE, NullName
+from simdb.core.choices import RAISE, NullName, NumbersName
 from simdb.core.errors import OptionError
 from simdb.core.fields import FieldName, checked_field
 from simdb.core.options import Simhash
@@ -25,10 +25,10 @@ class LeakOptions:
     """The options of `simdb decontaminate` about items, and what becomes of their documents."""
 
     fields: list[str] | None = None
-    ngram: int = 13
     coverage: float = 0.5
-    min_hits: int = 8
+    ngram: int = 5
     common: float = 1e-4
+    numbers: NumbersName = "same"
     drop: bool = False
     cut: bool = False
     mark: bool = False
@@ -81,7 +81,7 @@ def decontaminate(
     """Find the items of a test in training data, and remove the documents that have them."""
     if against is None:
         raise OptionError("--against SOURCE names the items to look for, such as the test set")
-    rule = jobs.LeakRule(wanted.ngram, wanted.coverage, wanted.min_hits, wanted.common)
+    rule = jobs.LeakRule(wanted.ngram, wanted.coverage, wanted.common, wanted.numbers)
     sources, tests = files.expanded(sources), files.expanded(against)
     reading = inputs.reading()
     files.check_sources([*sources, *tests], reading)
@@ -183,4 +183,6 @@ def _counts(found: jobs.Decontaminated, intake: Intake) -> list[str]:
     ]
     if found.short:
         parts.append(f"{quantity(found.short, 'text')} of items too short to look for")
+    if found.common:
+        parts.append(f"{quantity(found.common, 'text')} of items too common to look for")
     return parts

@@ -9,6 +9,7 @@ passes such an argument on can name its type: `def find(method: simdb.core.choic
 `VerifyName`: "estimate", "exact", "numbers".
 `RuleName`: "similar", "contained".
 `ActionName`: "drop", "cut", "mark".
+`NumbersName`: "same", "any".
 `PartName`: "document", "paragraph", "line", "sentence".
 `ErrorsName`: "strict", "replace".
 `FormatName`: "jsonl", "csv", "tsv", "parquet", "arrow", "text", "lines".
@@ -45,6 +46,7 @@ VerifyName = Literal["estimate", "exact", "numbers"]
 RuleName = Literal["similar", "contained"]
 RULES = SIMILAR, CONTAINED = ("similar", "contained")
 ActionName = Literal["drop", "cut", "mark"]
+NumbersName = Literal["same", "any"]
 PartName = Literal["document", "paragraph", "line", "sentence"]
 ErrorsName = Literal["strict", "replace"]
 FormatName = Literal["jsonl", "csv", "tsv", "parquet", "arrow", "text", "lines"]

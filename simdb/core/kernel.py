@@ -11,6 +11,8 @@ from simdb.core.errors import OptionError
 # All variants, slowest first.  A module without one of them uses the nearest one before it.
 ORDER = ("scalar", "neon", "avx2", "avx512")
 ID_KEY_BYTES = 16
+# What the hash of a marked word says in its lowest bits; see `simdb_ext/sketch/text/marks.h`.
+NUMBER, SINGLE = 1, 2
 CHOSEN = os.environ.get("SIMDB_KERNEL", "")
 
 try:
@@ -28,10 +30,11 @@ try:
     )  # fmt: skip
     from simdb_ext._sketch import (
         STRAYS, TURKIC, Ngrams, TextFingerprinter, TextSigner, Vocabulary, agreements, align,
-        are_utf8, band_keys, cleaned, count_texts, count_tokens, hash_parts, hash_words, is_utf8,
-        keys_of_one, ngrams, overlaps, part_bounds, part_keys, part_rest, project_and_sign_texts,
-        project_features, project_moz, project_texts, project_tokens, quantise, quantise_one,
-        sign_features, sign_texts, sign_tokens, sign_weighted,
+        are_near, are_utf8, band_keys, cleaned, count_texts, count_tokens, hash_parts, hash_words,
+        is_utf8, judge_leaks, keys_of_one, ngrams, overlaps, part_bounds, part_keys, part_rest,
+        project_and_sign_texts, project_features, project_moz, project_texts, project_tokens,
+        quantise, quantise_one, sign_features, sign_texts, sign_tokens, sign_weighted,
+        without_markup,
     )  # fmt: skip
 except ImportError as error:
     # Python looks into the working folder first, so a checkout there hides an installation.

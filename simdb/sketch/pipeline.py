@@ -154,13 +154,14 @@ class Pipeline:
         shown = (part.decode(errors="replace") if type(part) is bytes else part for part in parts)
         return " ".join(cleaned(part, self._options) for part in shown)
 
-    def words(self, texts: Texts, *, replace: bool, start: int) -> Words:
+    def words(self, texts: Texts, *, replace: bool, start: int, marked: bool = False) -> Words:
         """Return the hashes of the words of texts in order; stop words and stems are not applied.
 
-        Each text is one for the kernel, also after a step in Python.
+        Each text is one for the kernel, also after a step in Python.  `marked`: see `WordOrder`.
         """
         texts, _ = self._stepped(texts, "text", replace, start)
-        return kernel.hash_words(texts, **self._word_settings(replace, start))
+        settings = self._word_settings(replace, start)
+        return kernel.hash_words(texts, marked=marked, **settings)
 
     def parts(self, texts: Texts, parts: str, *, replace: bool, start: int) -> Parts:
         """Cut texts as they are into parts, and take the words of each; see `kernel.hash_parts`."""

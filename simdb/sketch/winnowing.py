@@ -13,7 +13,7 @@ its words.  The containment of a query in a document is the share of the query's
 import re
 from collections.abc import Sequence
 from itertools import chain, repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,8 +50,13 @@ _INVERSE = np.uint64(pow(int(_MULTIPLIER), -1, 1 << 64))
 class WordOrder:
     """The words of texts as one sketch cuts them, without stop words or stems."""
 
-    def __init__(self, sketch: TextSketch) -> None:
-        """Cut texts as `sketch` says; OptionError if it does not cut words."""
+    def __init__(self, sketch: TextSketch, *, marked: bool = False) -> None:
+        """Cut texts as `sketch` says; OptionError if it does not cut words.
+
+        If words are `marked`, markup is no word, and the lowest bits of a hash say whether the word
+        is a number, and whether it is a character of a script without spaces: `kernel.NUMBER`,
+        `kernel.SINGLE`.
+        """
         if sketch.unit not in ("words", "whitespace"):
             raise OptionError(f"unit={sketch.unit!r} has no words; take unit='words'")
         if sketch.tokeniser or sketch.markup != "none":
@@ -60,7 +65,7 @@ class WordOrder:
                 f"{what}={getattr(sketch, what)!r}: what it makes of a text has no place in it;"
                 " apply it to the texts first"
             )
-        self._sketch = sketch
+        self._sketch, self._is_marked = sketch, marked
         self._pipeline = Pipeline(sketch, Resources(), ())
 
     def words(self, texts: Texts, *, errors: str, start: int = 0) -> Words:
@@ -69,7 +74,8 @@ class WordOrder:
         `errors`: "strict" raises InputError for invalid Unicode, "replace" puts U+FFFD in its
         place; messages number the texts from `start`.
         """
-        return self._pipeline.words(texts, replace=errors == "replace", start=start)
+        how: dict[str, Any] = {"replace": errors == "replace", "start": start}
+        return self._pipeline.words(texts, marked=self._is_marked, **how)
 
     def parts(self, texts: Texts, unit: str, *, errors: str, start: int = 0) -> Parts:
         """Return how many parts of this unit each text has, and what the words of each part are.
@@ -84,6 +90,14 @@ class WordOrder:
 
         A word that cleaning changes in number (a ligature of two) has the place of what it is in.
         """
+        if self._is_marked:
+            text, is_dropped = kernel.without_markup(text)
+            if is_dropped.any():
+                kept, places = np.flatnonzero(~is_dropped), self._places(text)
+                return np.stack([kept[places[:, 0]], kept[places[:, 1] - 1] + 1], axis=1)
+        return self._places(text)
+
+    def _places(self, text: str) -> I64:
         if self._cleaned(text) == text:
             return self._bounds(text)
         found: list[list[tuple[int, int]]] = []
@@ -279,7 +293,7 @@ def spans_of(
     runs = _runs(documents, items, length)
     pair, bounds = np.zeros((1, 2), np.int64), np.array([0, len(runs)])
     both = (offsets, words), (np.array([0, len(asked.words)]), asked.words)
-    passages = kernel.align(*both, pair, bounds, runs)[0]
+    passages = kernel.align(*both, pair, bounds, runs)
     places = winnower.places(query), winnower.places(document)
     return sorted(
         SharedSpan(

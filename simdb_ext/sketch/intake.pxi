@@ -130,6 +130,27 @@ cdef class Texts:
         return 0
 
 
+    cdef int strip(self) except -1:
+        """Take the markup out of the texts."""
+        cdef int64_t at = 0
+        while True:
+            with nogil:
+                while at < self.count and not markup_is_any(&self.texts[at]):
+                    at += 1
+            if at == self.count:
+                return 0
+            self.owners.append(strip_text(&self.texts[at], NULL))
+            at += 1
+
+
+cdef object strip_text(sketch_text *text, uint8_t *is_dropped):
+    """Take the markup out of a text, and return what owns its characters then."""
+    owner = PyBytes_FromStringAndSize(NULL, text.length * text.width)
+    text.length = markup_strip(text, PyBytes_AS_STRING(owner), is_dropped)
+    text.characters = PyBytes_AS_STRING(owner)
+    return owner
+
+
 cdef void take_utf8(const void *content, int64_t length, sketch_text *taken) noexcept:
     taken.characters = content
     taken.length = length

@@ -1,5 +1,5 @@
-# Hashes of the words of texts, in order, and which n-grams of them are in a table; for
-# `_sketch.pyx`.
+# Hashes of the words of texts, in order, which n-grams of them are in a table, and what texts share;
+# for `_sketch.pyx`.
 
 HIT = np.dtype([("document", np.int32), ("position", np.int32), ("entry", np.uint32)])
 
@@ -8,13 +8,16 @@ cdef enum:
     WORDS_EACH_HIT = 64
 
 
-def hash_words(texts, *, unit, lowercase, seed, replace, start, compose=None, cleaning=0):
+def hash_words(
+    texts, *, unit, lowercase, seed, replace, start, compose=None, cleaning=0, marked=False
+):
     """Return the offsets int64[n + 1] of the words of each text, and their hashes uint64[k]."""
     cdef Working call = Working(
         unit, 1, lowercase, seed, replace, "tf", None, None, SKETCH_DIMENSIONS, compose, cleaning
     )
     all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
     call.settings.counting = SKETCH_SEQUENCE
+    call.settings.is_marked = bool(marked)
     counts = np.full(len(all_texts), -1, np.int64)
     project_all_texts(call, all_texts, start, np.empty((len(all_texts), 1), np.uint8), counts, None)
     offsets = np.zeros(len(all_texts) + 1, np.int64)
@@ -112,49 +115,152 @@ PASSAGE = np.dtype([
 
 
 def align(documents, items, pairs, const int64_t[::1] bounds not None, runs):
-    """Return the passages around runs of equal words, and which words of items are equal.
-
-    See `_sketch.pyi`.
-    """
-    check_features(np.asarray(documents[0]), len(documents[1]), None)
-    check_features(np.asarray(items[0]), len(items[1]), None)
+    """Return the passages around runs of equal words; see `_sketch.pyi`."""
     check_runs(documents, items, pairs, np.asarray(bounds), runs)
-    cdef const int64_t[::1] starts = documents[0], item_starts = items[0]
-    cdef const uint64_t[::1] words = documents[1], item_words = items[1]
-    cdef const int64_t[:, ::1] both = pairs
-    cdef const uint8_t[::1] all_runs = np.ascontiguousarray(runs).view(np.uint8).reshape(-1)
-    sizes = np.diff(items[0])[pairs[:, 1]]
-    own = np.zeros(len(pairs) + 1, np.int64)
-    np.cumsum(sizes, out=own[1:])
-    equal = np.zeros(own[len(own) - 1], np.bool_)
     found = np.empty(len(runs), PASSAGE)
     if not len(runs):
-        return found, own, equal
-    cdef const int64_t[::1] firsts = own
-    cdef uint8_t[::1] marks = equal.view(np.uint8)
+        return found
+    cdef Sides sides = Sides(documents, items, pairs, runs)
     cdef uint8_t[::1] out = found.view(np.uint8)
-    cdef const align_run *first_run = <const align_run *>&all_runs[0]
     cdef align_passage *passages = <align_passage *>&out[0]
-    cdef align_words document, item
-    cdef Py_ssize_t i
-    cdef int64_t count = 0
+    cdef int64_t i, count = 0
     with nogil:
-        for i in range(both.shape[0]):
-            if bounds[i + 1] == bounds[i]:
-                continue
-            document.words = &words[starts[both[i, 0]]]
-            document.count = starts[both[i, 0] + 1] - starts[both[i, 0]]
-            item.words = &item_words[item_starts[both[i, 1]]]
-            item.count = item_starts[both[i, 1] + 1] - item_starts[both[i, 1]]
-            count += align_grow(
-                document, item, first_run + bounds[i], bounds[i + 1] - bounds[i], i,
-                passages + count, &marks[firsts[i]]
-            )
-    return found[:count], own, equal
+        for i in range(sides.count):
+            if bounds[i + 1] > bounds[i]:
+                count += align_grow(
+                    sides.document(i), sides.item(i), sides.runs + bounds[i],
+                    bounds[i + 1] - bounds[i], i, passages + count
+                )
+    return found[:count]
+
+
+VERDICT = np.dtype([(name, np.int64) for name in ("covered", "equal", "same", "other")])
+LEAK_PASSAGE = np.dtype(PASSAGE.descr + [("first_run", np.int64), ("runs", np.int64)])
+
+
+def judge_leaks(
+    documents, items, pairs, const int64_t[::1] bounds not None, seeds, weights, least
+):
+    """Return a verdict on each pair, passages and runs; see `_sketch.pyi`."""
+    check_runs(documents, items, pairs, np.asarray(bounds), seeds)
+    verdicts = np.zeros(len(pairs), VERDICT)
+    if len(weights) != len(items[1]) or len(least) != len(pairs):
+        raise ValueError("there is not one weight for each word, and a least one for each pair")
+    if not len(seeds):
+        return verdicts, np.empty(0, LEAK_PASSAGE), np.empty((0, 3), np.int64)
+    cdef Sides sides = Sides(documents, items, pairs, seeds)
+    cdef const int64_t[::1] all_weights = weights, enough = least
+    cdef uint8_t[::1] out = verdicts.view(np.uint8)
+    cdef leak_verdict *verdict = <leak_verdict *>&out[0]
+    cdef uint8_t[::1] passages_out, runs_out
+    cdef leak_work work
+    cdef int64_t i, passages, runs
+    cdef bint has_memory = True
+    memset(&work, 0, sizeof(leak_work))
+    try:
+        with nogil:
+            for i in range(sides.count):
+                if bounds[i + 1] == bounds[i]:
+                    continue
+                passages, runs = work.passage_count, work.run_count
+                has_memory = leaks_judge(
+                    &work, sides.document(i), sides.item(i), &all_weights[sides.first(i)],
+                    sides.runs + bounds[i], bounds[i + 1] - bounds[i], i, verdict + i
+                )
+                if not has_memory:
+                    break
+                if verdict[i].covered < enough[i]:
+                    work.passage_count, work.run_count = passages, runs
+        if not has_memory:
+            raise MemoryError()
+        places = np.empty(work.passage_count, LEAK_PASSAGE)
+        equal = np.empty((work.run_count, 3), np.int64)
+        if work.passage_count:
+            passages_out, runs_out = places.view(np.uint8), equal.reshape(-1).view(np.uint8)
+            memcpy(&passages_out[0], work.passages, len(passages_out))
+            memcpy(&runs_out[0], work.runs, len(runs_out))
+        return verdicts, places, equal
+    finally:
+        leaks_free(&work)
+
+
+def are_near(
+    const int64_t[::1] bounds not None, const int32_t[::1] positions not None,
+    const uint32_t[::1] entries not None, const int32_t[::1] least not None,
+    const int64_t[::1] spans not None,
+):
+    """Return whether enough entries of each pair are near one another; see `_sketch.pyi`."""
+    cdef int64_t i, count = bounds.shape[0] - 1
+    found = np.zeros(count, np.bool_)
+    if not len(positions) == len(entries) == bounds[count] or not len(least) == len(spans) == count:
+        raise ValueError("positions, entries and bounds are of different numbers")
+    if (np.diff(bounds) < 0).any() or bounds[0] or np.any(np.asarray(least) > LEAKS_LEAST_MOST):
+        raise ValueError(f"bounds do not ascend, or more than {LEAKS_LEAST_MOST} are needed")
+    if not len(positions):
+        return found
+    cdef uint8_t[::1] out = found.view(np.uint8)
+    with nogil:
+        for i in range(count):
+            if bounds[i + 1] > bounds[i]:
+                out[i] = leaks_are_near(
+                    &positions[bounds[i]], &entries[bounds[i]], bounds[i + 1] - bounds[i],
+                    least[i], spans[i]
+                )
+    return found
+
+
+def without_markup(str text not None):
+    """Return a text as its marked words are cut, and which of its characters are left out."""
+    cdef sketch_text taken
+    take_str(text, &taken)
+    dropped = np.zeros(taken.length, np.bool_)
+    if not markup_is_any(&taken):
+        return text, dropped
+    cdef uint8_t[::1] out = dropped.view(np.uint8)
+    owner = strip_text(&taken, &out[0])
+    return PyUnicode_FromKindAndData(taken.width, taken.characters, taken.length), dropped
+
+
+cdef class Sides:
+    """Pairs of a document and an item, and their runs, which `check_runs` has checked."""
+
+    cdef const int64_t[::1] starts, item_starts
+    cdef const uint64_t[::1] words, item_words
+    cdef const int64_t[:, ::1] pairs
+    cdef const uint8_t[::1] content
+    cdef const align_run *runs
+    cdef int64_t count
+
+    def __cinit__(self, documents, items, pairs, runs):
+        self.starts, self.words = documents
+        self.item_starts, self.item_words = items
+        self.pairs = pairs
+        self.content = np.ascontiguousarray(runs).view(np.uint8).reshape(-1)
+        self.runs = <const align_run *>&self.content[0]
+        self.count = len(pairs)
+
+    cdef int64_t first(self, int64_t pair) noexcept nogil:
+        return self.item_starts[self.pairs[pair, 1]]
+
+    cdef align_words document(self, int64_t pair) noexcept nogil:
+        cdef int64_t start = self.starts[self.pairs[pair, 0]]
+        cdef align_words side
+        side.words = &self.words[start]
+        side.count = self.starts[self.pairs[pair, 0] + 1] - start
+        return side
+
+    cdef align_words item(self, int64_t pair) noexcept nogil:
+        cdef int64_t start = self.first(pair)
+        cdef align_words side
+        side.words = &self.item_words[start]
+        side.count = self.item_starts[self.pairs[pair, 1] + 1] - start
+        return side
 
 
 cdef int check_runs(documents, items, pairs, bounds, runs) except -1:
     """Raise ValueError unless each run lies in the document and the item of its pair."""
+    check_features(np.asarray(documents[0]), len(documents[1]), None)
+    check_features(np.asarray(items[0]), len(items[1]), None)
     for name, array, width in (("pairs", pairs, 2), ("runs", runs, 3)):
         if array.dtype != np.int64 or array.ndim != 2 or array.shape[1] != width:
             raise ValueError(f"{name} are {array.dtype}{list(array.shape)}, not int64[n, {width}]")

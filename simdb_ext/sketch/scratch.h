@@ -56,6 +56,7 @@ struct sketch_settings {
     struct clean_settings clean;
     int is_replaced; /* lone surrogates are replaced by '?'; else they are an error */
     enum sketch_counting counting;
+    int is_marked; /* markup is no word, and the hashes of words have marks */
     int dimensions; /* weights of a document: SKETCH_DIMENSIONS or SKETCH_DIMENSIONS_MAX */
     const struct sketch_vocabulary *vocabulary; /* or NULL */
     const struct sketch_idf *idf;               /* or NULL */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mix.h"
+#include "text/marks.h"
 #include "text/unicode.h"
 #include "variants.h"
 
@@ -87,11 +88,41 @@ static void hash_tokens(struct sketch_scratch *scratch, int64_t count, uint32_t 
                             scratch->first + scratch->held, scratch->second + scratch->held);
 }
 
+/* Return the marks of a word in UTF-8. */
+static uint64_t marks_of(const uint8_t *word, int64_t size)
+{
+    uint32_t code = word[0];
+    int64_t length = code < 0xE0 ? 1 : code < 0xF0 ? 3 : 4;
+
+    if (length == 1)
+        return code - '0' < 10 ? SKETCH_NUMBER : 0;
+    if (size != length)
+        return 0;
+    code = length == 3 ? code & 0x0F : code & 0x07;
+    for (int64_t i = 1; i < length; i++)
+        code = code << 6 | (word[i] & 0x3F);
+    return (unicode_class(code) & CLASS_ALONE_MASK) == CLASS_SINGLE ? SKETCH_SINGLE : 0;
+}
+
+/* Put marks into the hashes of the tokens that were cut. */
+static void mark_tokens(struct sketch_scratch *scratch, int64_t count)
+{
+    uint64_t *first = scratch->first + scratch->held;
+
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t start = scratch->starts[i];
+        first[i] = (first[i] & ~(uint64_t)SKETCH_MARKS) |
+                   marks_of(scratch->copy + start, (int64_t)scratch->stops[i] - start);
+    }
+}
+
 /* Hold the tokens that were cut, or what replaces them. */
 static void hold_tokens(struct sketch_scratch *scratch, int64_t count,
                         const struct sketch_settings *settings)
 {
     hash_tokens(scratch, count, settings->seed);
+    if (settings->is_marked)
+        mark_tokens(scratch, count);
     if (settings->vocabulary == NULL)
         scratch->held += count;
     else if (settings->vocabulary->is_complete)
@@ -140,7 +171,8 @@ static int64_t hold_long_word(struct sketch_scratch *scratch, const struct sketc
     }
     mix_blocks(&hash, scratch->copy, size / 16);
     mix_rest(&hash, scratch->copy + size / 16 * 16, size % 16);
-    hold(scratch, hash.first, hash.second);
+    hold(scratch, settings->is_marked ? hash.first & ~(uint64_t)SKETCH_MARKS : hash.first,
+         hash.second);
     return position;
 }
 

@@ -21,6 +21,7 @@ from simdb.core.choices import (
     ActionName,
     ErrorsName,
     NullName,
+    NumbersName,
     OnError,
 )
 from simdb.core.decoding import UTF8, as_text, known_encoding
@@ -34,7 +35,7 @@ from simdb.core.skipped import Skipped
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import mapped, thread_count
 from simdb.database import numbered
-from simdb.jobs.decontamination.items import ItemPart, Items, LeakJudge, LeakRule, Scan
+from simdb.jobs.decontamination.items import NGRAM, ItemPart, Items, LeakJudge, LeakRule, Scan
 from simdb.jobs.decontamination.result import Decontaminated, Leak, leaks_of, marks, without
 from simdb.jobs.deduplication.files import KeptDocuments, opened, paths_of, reading_of, records_of
 from simdb.jobs.deduplication.reference import ids_in
@@ -63,10 +64,10 @@ def decontaminate(
     text: FieldName = "text",
     id: FieldName | None = None,
     fields: str | Sequence[FieldName] | None = None,
-    ngram: int = 13,
     coverage: float = 0.5,
-    min_hits: int = 8,
+    ngram: int = NGRAM,
     common: float = 1e-4,
+    numbers: NumbersName = "same",
     action: ActionName = "drop",
     sketch: Simhash | Minhash | None = None,
     on_null: NullName = "keep",
@@ -86,19 +87,25 @@ def decontaminate(
     each by itself (["question", "answer"]) or joined ([("question", "answer")]); `text` if not
     given.  A field can be a list of texts; numbers are texts, too.
 
-    An item and a document are compared if they share a run of `ngram` words, or all words of a
-    shorter item; every such run is found.  From these runs, passages grow over up to three changed
-    words in a row.  An n-gram is common if more than 10 and more than the share `common` of the
-    documents, or of the items, have it.  A document has an item if its passages have at least the
-    share `coverage` of the item's words that are in no common n-gram, and span `min_hits` n-grams
-    of the item that are not common (or all, if there are fewer).  An item of which nearly all is
-    common must be there nearly whole.  Items of fewer than five words are not looked for.
+    An item and a document are compared if they share n-grams, runs of `ngram` words, near one
+    another: three different ones, of items under 30 words two, under 12 one.  From these runs,
+    passages grow over changed words.  Markup is no word: tags, entities, commands of LaTeX, targets
+    of links.  A document has an item if passages near one another have the share `coverage` of its
+    words, more of an item under 30 words, up to .3 more at 8; of fewer than 8 words, all.  Words
+    that only repeat do not count, nor those of a common n-gram, which more than 10 and more than
+    the share `common` of the documents have; if an item of ten words has fewer than five others,
+    .8 of all of it must be there.  A word that f items have with its neighbours counts 1 / f^2 of
+    an own one, and n-grams of more than 10 and more than the share `common` of the items are not
+    looked for, nor are items of fewer than five words, or of fewer than `ngram`.
+
+    `numbers`: "same", that a document with other numbers in the places of those of the item has
+    another item, if they are as many as the equal ones and one word in 25; or "any".
 
     `action`: "drop" leaves out documents that have an item; "cut" takes the shared passages out of
     their texts, and leaves out what is empty then; "mark" adds the field "leaks".  `sketch`: how
     texts are cut and cleaned.  Others: see `deduplicate`; a warning tells of items left out.
     """
-    rule = LeakRule(ngram, coverage, min_hits, common)
+    rule = LeakRule(ngram, coverage, common, numbers)
     one_of("action", action, ACTIONS)
     one_of("on_null", on_null, ON_NULL)
     check_memory("memory", memory)
@@ -130,8 +137,8 @@ class ItemSearch:
         threads: int,
     ) -> None:
         """Look for `parts`; OptionError for a sketch without words, InputError for a part."""
-        self._order = WordOrder(sketch)
-        self.items = Items(parts, self._order, rule.ngram, errors)
+        self._order = WordOrder(sketch, marked=True)
+        self.items = Items(parts, self._order, rule, errors)
         self._rule, self._threads = rule, threads
         self._scan = Scan(self.items, self._order, errors)
         self.documents = 0
@@ -437,7 +444,7 @@ def _result(
     leaked = [item for item in items.ids if item in found]
     return Decontaminated(
         survivors=survivors, kept=kept, found=leaks, items=len(items.ids), leaked=leaked,
-        short=items.short, words=search.words, left_out=left_out,
+        short=items.short, common=items.common, words=search.words, left_out=left_out,
     )  # fmt: skip
 
 

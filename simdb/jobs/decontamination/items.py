@@ -1,12 +1,13 @@
 """Items: the texts that are looked for, their n-grams, and which of them are in documents.
 
-`Scan` finds the documents that have n-grams of items, and `LeakJudge` decides by how much of what
-is peculiar to an item a document has.  An n-gram is common if it is in many documents of the large
-side or in many items: a licence, a template of instructions, a quotation.  Words in a common n-gram
-do not count; of the others, the telling words of an item, a document must have a share.
+`Scan` finds the documents that have some n-grams of an item near one another, and `LeakJudge`
+decides how much of what is peculiar to an item they have.  An n-gram that many items have is a
+template, and is not looked for; one that many documents have is common, a licence or a quotation,
+and its words do not count.  A word counts the less, the more items have it with its neighbours: of
+those that differ in one name only, the name decides.  Where a document has another number than the
+item, it has another item.
 
-A pair of a document and an item that share n-grams has runs of equal words, which the kernel grows
-into passages.  All pairs of a portion of documents are decided at once, in arrays.
+All pairs of a portion of documents are judged by the kernel at once.
 """
 
 from collections.abc import Sequence
@@ -17,24 +18,41 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.core import kernel
-from simdb.core.arrays import ranges, sorted_unique, sums_of
+from simdb.core.arrays import offsets_of, ranges, sorted_unique, sums_of
 from simdb.core.arrow import Texts
-from simdb.core.checks import share, whole
-from simdb.core.cold import MadeOnce
+from simdb.core.checks import one_of, share, whole
 from simdb.core.dtypes import F64, I64, U32, Bools
 from simdb.sketch import WordOrder
 
 NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
+# The longest seed that outlives one change in six words; longer ones are rarer than is needed.
+NGRAM = 5
 # An item of fewer words, such as a name or a number, says nothing: every collection has it.
 LEAST_WORDS = 5
+# An item of fewer words must be there to the word.
+EXACT_WORDS = 8
 
 # An n-gram is not common in so few documents or items, however few there are in all.
 COMMON_LEAST = 10
-# An item with fewer telling words, and of at least so many n-grams' words, is in a document if
-# nearly all of its words are.
+# Of one n-gram in one item only the first places are looked for: rows of one word stay cheap.
+PLACES_MOST = 4
+# The words around a word by which it is told how many items share it.
+FAMILY_WORDS = 3
+# An item with fewer telling words, and of at least so many words, is in a document if nearly all of
+# its words are.
 TELLING_LEAST = 5
-WHOLE_NGRAMS = 2
-WHOLE_COVERAGE = 0.9
+WHOLE_WORDS = 10
+WHOLE_COVERAGE = 0.8
+# Less of an item is enough from so many telling words on; of a few, this much more has to be there.
+LONG_WORDS, SHORT_WORDS, MORE_COVERAGE = 30, 8, 0.3
+# A document must have so many different n-grams near one another, of items of so many words.
+NEAR_WORDS, NEAR_NGRAMS = (0, 12, 30), (1, 2, 3)
+NEAR_MORE = 32
+# The item is another one if so small a share of its words are other numbers.
+OTHER_NUMBERS = 25
+# The weight of a word that one item has; whole numbers are added exactly.
+WEIGHT = 1 << 30
+NUMBERS = SAME, ANY = ("same", "any")
 
 Hits = npt.NDArray[np.void]
 
@@ -51,15 +69,17 @@ class ItemPart:
 class Items:
     """Different sequences of words, each with the parts that have it, and their n-grams.
 
-    `ids`: the items, in their order.  Sequence s has words[offsets[s] : offsets[s + 1]], and the
-    n-grams grams[firsts[s] : firsts[s + 1]]: those of n words or, if it is shorter, itself, each as
-    an entry of the table.  Entry e stands at the postings bounds[e] .. bounds[e + 1]: in sequence
-    `owners`, from word `starts` on; `some` of the postings are enough where it overlaps itself.
+    `ids`: the items, in their order.  Sequence s has words[offsets[s] : offsets[s + 1]], each with
+    its `weights`, and the n-grams grams[firsts[s] : firsts[s + 1]], each an entry of the table or
+    -1 for a template.  Entry e is in the sequences `owners`, from word `starts` on, at the postings
+    bounds[e] .. bounds[e + 1].
     """
 
-    def __init__(self, parts: Sequence[ItemPart], order: WordOrder, n: int, errors: str) -> None:
+    def __init__(
+        self, parts: Sequence[ItemPart], order: WordOrder, rule: "LeakRule", errors: str
+    ) -> None:
         """Take the words of `parts`; InputError for one that is not valid Unicode."""
-        self.n = n
+        self.n = rule.ngram
         self.ids = list(dict.fromkeys(part.item for part in parts))
         offsets, words = order.words([part.text for part in parts], errors=errors)
         self.parts: list[list[ItemPart]] = []
@@ -68,7 +88,7 @@ class Items:
         chosen = []
         for at, part in enumerate(parts):
             own = words[offsets[at] : offsets[at + 1]]
-            if len(own) < LEAST_WORDS:
+            if len(own) < max(LEAST_WORDS, self.n):
                 self.short += 1
                 continue
             number = known.setdefault(own.tobytes(), len(known))
@@ -78,63 +98,82 @@ class Items:
             self.parts[number].append(part)
         self.offsets = np.cumsum([0, *map(len, chosen)], dtype=np.int64)
         self.words = np.concatenate([np.empty(0, np.uint64), *chosen])
-        self._index()
+        self.sizes = np.diff(self.offsets)
+        self._owners = np.repeat(np.arange(len(self)), self.sizes)  # of words
+        positions = {item: at for at, item in enumerate(self.ids)}
+        self._items = np.array([positions[each[0].item] for each in self.parts], np.int64)
+        self._index(rule.most(len(self.ids)))
+        # A word counts by the square of how many items have it within the same neighbours.
+        self.weights = WEIGHT // self._families() ** 2
+        self.common = sum(len(self.parts[s]) for s in np.flatnonzero(self.entry_counts == 0))
 
     def __len__(self) -> int:
         """Count the sequences."""
         return len(self.parts)
 
-    def _index(self) -> None:
-        """Fill the table."""
-        sizes = np.diff(self.offsets)
-        self.firsts = np.append(0, np.cumsum(np.maximum(sizes - self.n, 0) + 1))
-        self.lengths = sorted_unique(np.minimum(sizes, self.n)).tolist()
-        hashes, owners, starts = [np.empty(0, np.uint64)], [np.empty(0, np.int64)], []
-        starts.append(np.empty(0, np.int64))
-        for length in self.lengths:
-            bounds, grams = kernel.ngrams(self.offsets, self.words, length)
-            counts = np.diff(bounds)
-            counts[(sizes != length) & (length < self.n)] = 0
-            own = np.repeat(np.arange(len(sizes)), counts)
-            inside = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)
-            hashes.append(grams[bounds[own] + inside])
-            owners.append(own)
-            starts.append(inside)
-        together = np.concatenate(hashes)
-        ascending = np.argsort(together, kind="stable")
-        distinct, firsts = np.unique(together[ascending], return_index=True)
-        self.bounds = np.append(firsts, len(together)).astype(np.int64)
-        self.owners = np.concatenate(owners)[ascending]
-        self.starts = np.concatenate(starts)[ascending]
-        self.table = kernel.Ngrams(distinct)
-        numbers = np.repeat(np.arange(len(distinct)), np.diff(self.bounds))
-        self.grams = np.empty(len(together), np.int64)
-        self.grams[self.firsts[self.owners] + self.starts] = numbers
-        some = _places(numbers * len(sizes) + self.owners, self.starts, self.n)[1]
-        self.some = np.flatnonzero(some)
-        self.some_bounds = np.searchsorted(numbers[some], np.arange(len(distinct) + 1))
+    def _index(self, most: float) -> None:
+        """Fill the table with the n-grams of at most so many items."""
+        self.firsts, grams = kernel.ngrams(self.offsets, self.words, self.n)
+        own = np.repeat(np.arange(len(self)), np.diff(self.firsts))
+        ascending = np.argsort(grams, kind="stable")
+        distinct, numbers = np.unique(grams, return_inverse=True)
+        is_entry = self._item_counts(numbers, own) <= most
+        self.entries = int(np.count_nonzero(is_entry))
+        entry = np.where(is_entry, np.cumsum(is_entry) - 1, -1)
+        self.grams = entry[numbers]
+        self.table = kernel.Ngrams(distinct[is_entry])
+        # Postings come by n-gram, then by sequence, then by place: the sort is stable.
+        both = numbers[ascending] * len(self) + own[ascending]
+        is_first = np.diff(both, prepend=-1) != 0
+        place = np.arange(len(both))
+        rank = place - np.maximum.accumulate(np.where(is_first, place, 0))
+        is_posting = (rank < PLACES_MOST) & is_entry[numbers[ascending]]
+        chosen = ascending[is_posting]
+        self.owners, self.starts = own[chosen], chosen - self.firsts[own[chosen]]
+        self.is_first = is_first[is_posting]
+        self.bounds = offsets_of(np.bincount(self.grams[chosen], minlength=self.entries))
+        self.entry_counts = np.bincount(self.owners[self.is_first], minlength=len(self))
+        self.is_told = self.words_under(np.sort(ascending[rank < PLACES_MOST]))
 
-    @property
-    def entries(self) -> int:
-        """Count the different n-grams."""
-        return len(self.bounds) - 1
+    def words_under(self, grams: I64) -> Bools:
+        """Return which words are in some n-grams, given by their numbers in `grams`: bool[k]."""
+        own = np.searchsorted(self.firsts, grams, "right") - 1
+        starts = self.offsets[own] + grams - self.firsts[own]
+        return _is_inside(starts, starts + self.n, len(self.words))
 
-    @MadeOnce
-    def frequencies(self) -> I64:
-        """In how many sequences each n-gram is: int64[entries]."""
-        numbers = np.repeat(np.arange(self.entries), np.diff(self.bounds))
-        # The postings of an n-gram ascend by sequence, since the sort is stable.
-        is_new = np.diff(self.owners, prepend=-1) != 0
-        is_new[self.bounds[:-1]] = True
-        return np.bincount(numbers[is_new], minlength=self.entries)
+    def _item_counts(self, numbers: I64, sequences: I64) -> I64:
+        """Return how many items each n-gram has, given its number and the sequence of each."""
+        both = sorted_unique(numbers * len(self.ids) + self._items[sequences])
+        return np.bincount(
+            both // max(len(self.ids), 1), minlength=int(numbers.max(initial=-1)) + 1
+        )
 
-    def size(self, sequence: int) -> int:
-        """Count the words of a sequence."""
-        return int(self.offsets[sequence + 1] - self.offsets[sequence])
+    def _families(self) -> I64:
+        """Return for each word the most items that have it with its neighbours: int64[k]."""
+        bounds, grams = kernel.ngrams(self.offsets, self.words, FAMILY_WORDS)
+        numbers = np.unique(grams, return_inverse=True)[1]
+        own = np.repeat(np.arange(len(self)), np.diff(bounds))
+        # Each n-gram where it begins; at the last words of a sequence none does.
+        counts = np.zeros(len(self.words), np.int64)
+        places = np.arange(len(own)) - bounds[own] + self.offsets[own]
+        counts[places] = self._item_counts(numbers, own)[numbers]
+        most = counts.copy()
+        for shift in range(1, FAMILY_WORDS):
+            np.maximum(most[shift:], counts[: len(counts) - shift], out=most[shift:])
+        return most
+
+    def near(self, entry_counts: I64) -> tuple[npt.NDArray[np.int32], I64]:
+        """Return how many n-grams of each sequence have to be near, and within how many words.
+
+        `entry_counts`: how many there are; half of them are always enough.
+        """
+        kinds = np.searchsorted(NEAR_WORDS, self.sizes, "right") - 1
+        least = np.minimum(np.array(NEAR_NGRAMS)[kinds], np.maximum(entry_counts // 2, 1))
+        return least.astype(np.int32), 2 * self.sizes + NEAR_MORE
 
 
 class SeenGrams(NamedTuple):
-    """What some documents have: bool[n], whether any n-gram; the n-grams and in how many each."""
+    """What some documents have: bool[n], whether an item may be there; n-grams, in how many each."""
 
     has_any: Bools
     entries: U32
@@ -153,12 +192,16 @@ class Scan:
 
     def look(self, start: int, texts: Texts) -> tuple[SeenGrams, int]:
         """Return what some documents have, and their number of words.  Threads may call this."""
-        offsets, words = self._order.words(texts, errors=self._errors, start=start)
-        hits = self._items.table.find(offsets, words, self._items.lengths)
-        has_any = np.zeros(len(offsets) - 1, np.bool_)
-        has_any[hits["document"]] = True
+        items, (offsets, words) = (
+            self._items,
+            self._order.words(texts, errors=self._errors, start=start),
+        )
+        hits = items.table.find(offsets, words, [items.n])
         both = hits["document"].astype(np.uint64) << np.uint64(32) | hits["entry"]
         entries, counts = np.unique(sorted_unique(both).astype(np.uint32), return_counts=True)
+        has_any = np.zeros(len(offsets) - 1, np.bool_)
+        seeds = Seeds.of(hits, items, items.is_first)
+        has_any[seeds.documents[seeds.are_near(*items.near(items.entry_counts))]] = True
         return SeenGrams(has_any, entries, counts), len(words)
 
     def add(self, found: tuple[SeenGrams, int]) -> None:
@@ -170,7 +213,7 @@ class Scan:
 
     @property
     def has_any(self) -> Bools:
-        """Which documents share an n-gram with an item: bool[n]."""
+        """Which documents may have an item: bool[n]."""
         return np.concatenate([np.empty(0, np.bool_), *self._has_any])
 
 
@@ -178,34 +221,54 @@ class Scan:
 class LeakRule:
     """When an item is in a document; see `simdb.decontaminate`."""
 
-    ngram: int
-    coverage: float
-    min_hits: int
-    common: float
+    ngram: int = NGRAM
+    coverage: float = 0.5
+    common: float = 1e-4
+    numbers: str = SAME
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a number out of its range."""
+        """Raise OptionError for a value out of its range."""
         whole("ngram", self.ngram, NGRAM_LEAST, NGRAM_MOST)
         share("coverage", self.coverage)
-        whole("min_hits", self.min_hits, 1, 1 << 20)
         share("common", self.common)
+        one_of("numbers", self.numbers, NUMBERS)
+
+    def most(self, count: int) -> float:
+        """Return in how many of `count` documents or items an n-gram may be."""
+        return np.inf if self.common >= 1 else max(COMMON_LEAST, self.common * count)
+
+    def least_coverage(self, lengths: F64) -> F64:
+        """Return the share of telling words, of so many, that a document must have."""
+        missing = (LONG_WORDS - lengths) / (LONG_WORDS - SHORT_WORDS)
+        return np.minimum(self.coverage + MORE_COVERAGE * np.clip(missing, 0, 1), 1)
 
 
 class Passage(NamedTuple):
-    """Words of a document that are, but for changes, words of an item; stops are not in it."""
+    """Words of a document that are, but for changes, words of an item; stops are not in it.
+
+    `runs`: the equal words, int64[r, 3]: positions in the document and in the item, number.
+    """
 
     document_start: int
     document_stop: int
     item_start: int
     item_stop: int
+    runs: I64
+
+    @property
+    def gaps(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """Where words differ: from and to which word of the document, and of the item."""
+        stops, starts = self.runs[:-1, :2] + self.runs[:-1, 2:], self.runs[1:, :2]
+        both = np.stack([stops, starts], axis=2)[(stops != starts).any(axis=1)]
+        return [(tuple(at), tuple(own)) for at, own in both.tolist()]
 
 
 class FoundItem(NamedTuple):
     """An item that is in a document.
 
-    `document`: its position; `sequence`: of `Items`; `coverage`: the share of its telling words;
-    `hits`: its n-grams in the passages that are not common.  `rarest`: the position in the item of
-    the shared n-gram that is in the fewest documents, and in how many.
+    `document`: its position; `sequence`: of `Items`; `coverage`: the share of the weight of its
+    telling words; `hits`: its n-grams in the passages that are not common.  `rarest`: the position
+    in the item of the shared n-gram that is in the fewest documents, and in how many.
     """
 
     document: int
@@ -217,19 +280,66 @@ class FoundItem(NamedTuple):
     rarest_count: int
 
 
-class _Pairs(NamedTuple):
-    """Documents and items that share n-grams: pair p has the seeds bounds[p] .. bounds[p + 1].
+class Seeds(NamedTuple):
+    """N-grams that documents and items share: pair p has those from bounds[p] to bounds[p + 1].
 
-    A seed is an n-gram of both: its `entries`, and its `positions` in the document and `starts` in
-    the item, in the order in which neighbours are one run.
+    They come by document, item, position in the document and start in the item.
     """
 
-    documents: I64
+    documents: I64  # of pairs
     sequences: I64
     bounds: I64
-    entries: I64
-    positions: I64
+    entries: U32  # of seeds
+    positions: npt.NDArray[np.int32]
     starts: I64
+
+    @classmethod
+    def of(cls, hits: Hits, items: Items, is_wanted: Bools | None = None) -> "Seeds":
+        """Return the seeds of what was found in documents; of some postings only."""
+        counts = np.diff(items.bounds)[hits["entry"]]
+        places = ranges(items.bounds[hits["entry"]], counts)
+        if is_wanted is not None:
+            is_kept = is_wanted[places]
+            places, counts = places[is_kept], sums_of(is_kept, offsets_of(counts))
+        hits = np.repeat(hits, counts)
+        sequences, starts = items.owners[places], items.starts[places]
+        pairs = hits["document"].astype(np.int64) * len(items) + sequences
+        order = np.lexsort((starts, hits["position"], pairs))
+        return cls._grouped(pairs[order], len(items), hits[order], starts[order])
+
+    @classmethod
+    def _grouped(cls, pairs: I64, count: int, hits: Hits, starts: I64) -> "Seeds":
+        firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
+        return cls(
+            pairs[firsts] // max(count, 1), pairs[firsts] % max(count, 1),
+            np.append(firsts, len(pairs)), hits["entry"].astype(np.uint32),
+            hits["position"].astype(np.int32), starts,
+        )  # fmt: skip
+
+    def are_near(self, least: npt.NDArray[np.int32], spans: I64) -> Bools:
+        """Return which pairs have so many n-grams within so many words; both of each sequence."""
+        own = self.sequences
+        found: Bools = kernel.are_near(
+            self.bounds, self.positions, self.entries, least[own], spans[own]
+        )
+        return found
+
+    def chosen(self, is_pair: Bools, is_seed: Bools | None = None) -> "Seeds":
+        """Return some pairs, and of each the seeds that are wanted."""
+        counts = np.diff(self.bounds)
+        is_kept = np.repeat(is_pair, counts)
+        if is_seed is not None:
+            is_kept &= is_seed
+        bounds = offsets_of(sums_of(is_kept, self.bounds)[is_pair])
+        return Seeds(
+            self.documents[is_pair], self.sequences[is_pair], bounds,
+            self.entries[is_kept], self.positions[is_kept], self.starts[is_kept],
+        )  # fmt: skip
+
+    def runs(self, n: int) -> I64:
+        """Return the seeds as runs of equal words for the kernel: int64[r, 3]."""
+        lengths = np.full(len(self.starts), n)
+        return np.stack([self.positions.astype(np.int64), self.starts, lengths], axis=1)
 
 
 class LeakJudge:
@@ -239,170 +349,87 @@ class LeakJudge:
         """Judge documents of a large side of so many `documents`."""
         self._items, self._order, self._rule = items, order, rule
         self._frequencies = scan.frequencies
-        is_template = self._is_common(items.frequencies, len(items))
-        is_common = is_template | self._is_common(scan.frequencies, documents)
-        self._is_rare, self._is_seed = ~is_common, ~is_template
-        self._is_telling = self._telling(is_common)
-        sizes, telling = np.diff(items.offsets), sums_of(self._is_telling, items.offsets)
-        self._is_whole = (sizes >= WHOLE_NGRAMS * items.n) & (telling < TELLING_LEAST)
-
-    def _is_common(self, frequencies: I64, count: int) -> Bools:
-        share = self._rule.common
-        if share >= 1:
-            return np.zeros(len(frequencies), np.bool_)
-        return np.asarray(frequencies > max(COMMON_LEAST, share * count), np.bool_)
-
-    def _telling(self, is_common: Bools) -> Bools:
-        """Return for each word of all items whether it is in no common n-gram."""
-        items = self._items
-        sizes = np.diff(items.offsets)
-        owners = np.repeat(np.arange(len(items)), np.diff(items.firsts))
-        at = np.flatnonzero(is_common[items.grams])
-        starts = items.offsets[owners[at]] + at - items.firsts[owners[at]]
-        stops = starts + np.minimum(sizes, items.n)[owners[at]]
-        return ~_is_inside(starts, stops, len(items.words))
+        is_common = np.append(scan.frequencies > rule.most(documents), False)
+        self._is_rare = (items.grams >= 0) & ~is_common[items.grams]
+        self._is_seed_rare = ~is_common[:-1]
+        is_telling = items.is_told & ~items.words_under(np.flatnonzero(is_common[items.grams]))
+        self._is_whole = items.sizes >= WHOLE_WORDS
+        self._is_whole &= sums_of(is_telling, items.offsets) < TELLING_LEAST
+        is_telling |= np.repeat(self._is_whole, items.sizes)
+        self._weights = np.where(is_telling, items.weights, 0)
+        self._totals = sums_of(self._weights, items.offsets)
+        halves = 1 + (items.words & np.uint64(kernel.SINGLE) == 0)
+        lengths = sums_of(self._weights * halves, items.offsets) / (2 * WEIGHT)
+        self._least = np.where(self._is_whole, WHOLE_COVERAGE, rule.least_coverage(lengths))
+        self._least[items.sizes < EXACT_WORDS] = 1
+        own = np.repeat(np.arange(len(items)), np.diff(items.firsts))
+        rare = sorted_unique(own[self._is_rare] * items.entries + items.grams[self._is_rare])
+        counts = np.bincount(rare // max(items.entries, 1), minlength=len(items))
+        self._near = items.near(np.where(self._is_whole, items.entry_counts, counts))
 
     def judge(self, texts: Texts, documents: I64) -> list[FoundItem]:
         """Return the items that are in some documents, given by their texts and positions."""
         items, (offsets, words) = self._items, self._order.words(texts, errors="replace")
-        hits = items.table.find(offsets, words, items.lengths)
-        pairs = self._pairs(hits[self._is_seed[hits["entry"]]])
-        bounds, runs = self._runs(pairs)
-        both = np.stack([pairs.documents, pairs.sequences], axis=1)
-        grown = kernel.align((offsets, words), (items.offsets, items.words), both, bounds, runs)
-        passages = grown[0]
-        counts = self._hits(pairs.sequences, passages)
-        coverage, is_found = self._decide(pairs.sequences, *grown[1:], *counts)
-        firsts = np.searchsorted(passages["pair"], np.arange(len(both) + 1))
+        seeds = Seeds.of(items.table.find(offsets, words, [items.n]), items)
+        seeds = seeds.chosen(self._may_be(seeds))
+        pairs = np.stack([seeds.documents, seeds.sequences], axis=1)
+        # A little less is enough here, so that rounding decides nothing.
+        least = np.floor(self._least * self._totals * (1 - 1e-12)).astype(np.int64)
+        verdicts, passages, runs = kernel.judge_leaks(
+            (offsets, words), (items.offsets, items.words), pairs, seeds.bounds,
+            seeds.runs(items.n), self._weights, np.maximum(least[seeds.sequences], 1),
+        )  # fmt: skip
+        is_found = self._decide(seeds.sequences, verdicts)
+        firsts = np.searchsorted(passages["pair"], np.arange(len(pairs) + 1))
         return [
             self._found(
-                pairs, pair, documents, float(coverage[pair]), int(counts[0][pair]),
-                passages[firsts[pair] : firsts[pair + 1]],
+                seeds, pair, documents, int(verdicts["covered"][pair]),
+                passages[firsts[pair] : firsts[pair + 1]], runs,
             )
             for pair in np.flatnonzero(is_found).tolist()
         ]  # fmt: skip
 
-    def _pairs(self, hits: Hits) -> _Pairs:
-        """Return the documents and items that may match, by document and item."""
-        items = self._items
-        groups = hits["document"].astype(np.uint64) << np.uint64(32) | hits["entry"]
-        hits = hits[np.lexsort((hits["position"], groups))]
-        is_end, is_enough = _places(np.sort(groups), hits["position"], items.n)
-        ends, inside = hits[is_end], hits[is_enough & ~is_end]
-        every, counts = _postings(items.bounds, ends["entry"])
-        some, few = _postings(items.some_bounds, inside["entry"])
-        places = np.concatenate([every, items.some[some]])
-        hits = np.repeat(np.concatenate([ends, inside]), np.concatenate([counts, few]))
-        sequences, starts = items.owners[places], items.starts[places]
-        documents, positions, entries = (
-            hits[name].astype(np.int64) for name in ("document", "position", "entry")
-        )
-        pairs = documents * len(items) + sequences
-        # A pair needs an n-gram that is not common, unless the item has no words of its own.
-        is_enough = self._is_rare[entries] | self._is_whole[sequences]
-        order = np.lexsort((starts, positions - starts, pairs))
-        order = order[np.isin(pairs[order], pairs[is_enough])]
-        firsts = np.flatnonzero(np.diff(pairs[order], prepend=-1))
-        return _Pairs(
-            documents[order[firsts]], sequences[order[firsts]], np.append(firsts, len(order)),
-            entries[order], positions[order], starts[order],
-        )  # fmt: skip
+    def _may_be(self, seeds: Seeds) -> Bools:
+        """Return which pairs have enough n-grams that are not common near one another."""
+        is_rare = self._is_seed_rare[seeds.entries]
+        is_rare |= np.repeat(self._is_whole[seeds.sequences], np.diff(seeds.bounds))
+        every = np.ones(len(seeds.documents), np.bool_)
+        return seeds.chosen(every, is_rare).are_near(*self._near)
 
-    def _runs(self, pairs: _Pairs) -> tuple[I64, I64]:
-        """Return the runs of each pair by their places in the item: bounds, and int64[r, 3].
-
-        A run is as long as possible: seeds that overlap or touch at the same distance are one.
-        """
-        numbers = np.repeat(np.arange(len(pairs.sequences)), np.diff(pairs.bounds))
-        sizes = np.diff(self._items.offsets)[pairs.sequences]
-        lengths = np.minimum(sizes, self._items.n)[numbers]
-        shifts = pairs.positions - pairs.starts
-        is_first = np.diff(numbers, prepend=-1) != 0
-        is_first |= np.diff(shifts, prepend=0) != 0
-        is_first |= np.diff(pairs.starts, prepend=0) > lengths
-        firsts = np.flatnonzero(is_first)
-        lasts = np.append(firsts[1:], len(numbers))[: len(firsts)] - 1
-        items, documents = pairs.starts[firsts], pairs.positions[firsts]
-        runs = np.stack([documents, items, pairs.starts[lasts] + lengths[lasts] - items], axis=1)
-        order = np.lexsort((documents, items, numbers[firsts]))
-        bounds = np.searchsorted(numbers[firsts], np.arange(len(pairs.sequences) + 1))
-        return bounds, runs[order]
-
-    def _hits(self, sequences: I64, passages: Hits) -> tuple[I64, I64]:
-        """Return how many rare n-grams of each pair's item lie in passages, and how many it has."""
-        items = self._items
-        grams, offsets = _taken(items.firsts, sequences)
-        of_each = sequences[passages["pair"]]
-        lengths = np.minimum(np.diff(items.offsets)[of_each], items.n)
-        starts = offsets[passages["pair"]] + passages["item_start"]
-        stops = np.maximum(starts, offsets[passages["pair"]] + passages["item_stop"] - lengths + 1)
-        is_rare = self._is_rare[items.grams[grams]]
-        is_hit = is_rare & _is_inside(starts, stops, len(grams))
-        return sums_of(is_hit, offsets), sums_of(is_rare, offsets)
-
-    def _decide(
-        self, sequences: I64, offsets: I64, equal: Bools, hits: I64, rare: I64
-    ) -> tuple[F64, Bools]:
-        """Return the coverage of each pair, and whether the item is in the document.
-
-        `equal`: which words of the item the document has, from offsets[pair] on.
-        """
-        is_whole, rule = self._is_whole[sequences], self._rule
-        words, _ = _taken(self._items.offsets, sequences)
-        is_telling = self._is_telling[words]
-        telling = np.where(is_whole, np.diff(offsets), sums_of(is_telling, offsets))
-        shared = np.where(is_whole, sums_of(equal, offsets), sums_of(equal & is_telling, offsets))
-        coverage = shared / np.maximum(telling, 1)
-        is_enough = coverage >= np.where(is_whole, WHOLE_COVERAGE, rule.coverage)
-        has_hits = hits >= np.minimum(rule.min_hits, rare)
-        return coverage, is_enough & (is_whole | has_hits) & (telling > 0)
+    def _decide(self, sequences: I64, verdicts: Hits) -> Bools:
+        """Return of which pairs the document has the item."""
+        totals, sizes = self._totals[sequences], self._items.sizes[sequences]
+        coverage = verdicts["covered"] / np.maximum(totals, 1)
+        is_found = (totals > 0) & (coverage >= self._least[sequences] - 1e-9)
+        is_found &= (sizes >= EXACT_WORDS) | (verdicts["equal"] == sizes)
+        if self._rule.numbers == ANY:
+            return np.asarray(is_found, np.bool_)
+        other = verdicts["other"]
+        is_other = (other > 0) & (other >= verdicts["same"]) & (OTHER_NUMBERS * other >= sizes)
+        return np.asarray(is_found & ~is_other, np.bool_)
 
     def _found(
-        self, pairs: _Pairs, pair: int, documents: I64, coverage: float, hits: int, passages: Hits
+        self, seeds: Seeds, pair: int, documents: I64, covered: int, passages: Hits, runs: I64
     ) -> FoundItem:
-        seeds = slice(int(pairs.bounds[pair]), int(pairs.bounds[pair + 1]))
-        counts = self._frequencies[pairs.entries[seeds]]
-        rarest = np.lexsort((pairs.starts[seeds], counts))[0]
+        items, sequence = self._items, int(seeds.sequences[pair])
+        own = slice(int(seeds.bounds[pair]), int(seeds.bounds[pair + 1]))
+        counts = self._frequencies[seeds.entries[own]]
+        rarest = np.lexsort((seeds.starts[own], counts))[0]
+        is_rare = self._is_rare[items.firsts[sequence] : items.firsts[sequence + 1]]
+        stops = np.maximum(passages["item_start"], passages["item_stop"] - items.n + 1)
+        is_hit = is_rare & _is_inside(passages["item_start"], stops, len(is_rare))
         return FoundItem(
-            document=int(documents[pairs.documents[pair]]),
-            sequence=int(pairs.sequences[pair]),
-            coverage=coverage,
-            hits=hits,
-            passages=[Passage(*each[1:]) for each in passages.tolist()],
-            rarest=int(pairs.starts[seeds][rarest]),
+            document=int(documents[seeds.documents[pair]]),
+            sequence=sequence,
+            coverage=covered / int(self._totals[sequence]),
+            hits=int(np.count_nonzero(is_hit)),
+            passages=[
+                Passage(*places, runs[first : first + count])
+                for _, *places, first, count in passages.tolist()
+            ],
+            rarest=int(seeds.starts[own][rarest]),
             rarest_count=int(counts[rarest]),
         )
-
-
-def _places(groups: npt.NDArray[Any], places: npt.NDArray[Any], n: int) -> tuple[Bools, Bools]:
-    """Return which places of n-grams are the first or last of a row, and which are enough.
-
-    `groups`: which n-gram in which text; both ascend.  In a row, such as zeros, an n-gram overlaps
-    itself, and a passage that begins at one place grows over others: first places of half an n-gram
-    each are enough.
-    """
-    is_first = np.ones(len(groups), np.bool_)
-    is_first[1:] = (groups[1:] != groups[:-1]) | (np.diff(places.astype(np.int64)) >= n)
-    parts = (places - places[is_first][np.cumsum(is_first) - 1]) // ((n + 1) // 2)
-    is_end = is_first.copy()
-    is_end[:-1] |= is_first[1:]
-    is_end[-1:] = True
-    is_enough = is_end.copy()
-    is_enough[1:] |= parts[1:] != parts[:-1]
-    return is_end, is_enough
-
-
-def _postings(bounds: I64, entries: npt.NDArray[Any]) -> tuple[I64, I64]:
-    """Return the postings of each of some entries, one after the other, and how many they are."""
-    counts = np.diff(bounds)[entries]
-    return ranges(bounds[entries], counts), counts
-
-
-def _taken(offsets: I64, chosen: I64) -> tuple[I64, I64]:
-    """Return the positions of what some chosen ranges of `offsets` have, and offsets of these."""
-    sizes = np.diff(offsets)[chosen]
-    own = np.append(0, np.cumsum(sizes))
-    return np.arange(own[-1]) + np.repeat(offsets[chosen] - own[:-1], sizes), own
 
 
 def _is_inside(starts: I64, stops: I64, count: int) -> Bools:

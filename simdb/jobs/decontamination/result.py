@@ -34,7 +34,8 @@ class Leak:
     `id`: of the document; `item`: of the item, and `field`: which field of it.  `coverage`: the
     share of the item's words in no common n-gram that the passages have.  `hits`: the n-grams of
     the item in the passages that are not common.  `spans`: the passages, by their places in the
-    item.  `rarest`: the shared n-gram that is in the fewest documents of the data, as the item
+    document.  `changed`: what differs inside of them, as the document has it and as the item has
+    it, "" where one has nothing.  `rarest`: the shared n-gram that is in the fewest documents of the data, as the item
     spells it, and `count`: in how many.  `text`: the document from its first passage to its last;
     `item_text`: the whole item.
     """
@@ -45,6 +46,7 @@ class Leak:
     coverage: float
     hits: int
     spans: tuple[Span, ...]
+    changed: tuple[tuple[str, str], ...]
     rarest: str
     count: int
     text: str
@@ -68,13 +70,14 @@ class Leak:
         """The leak as a row of a table, with the columns `COLUMNS`."""
         values = (
             self.id, self.item, self.field, round(self.coverage, 4), self.hits, list(self.span),
-            list(self.item_span), self.rarest, self.count, self.text,
+            list(self.item_span), list(map(list, self.changed)), self.rarest, self.count, self.text,
         )  # fmt: skip
         return dict(zip(COLUMNS, values, strict=True))
 
 
 COLUMNS = (
-    "id", "item", "field", "coverage", "hits", "span", "item_span", "rarest", "count", "text",
+    "id", "item", "field", "coverage", "hits", "span", "item_span", "changed", "rarest", "count",
+    "text",
 )  # fmt: skip
 
 
@@ -84,7 +87,7 @@ def leak_table(leaks: Sequence[Leak]) -> Any:
     span = arrow.list_(arrow.int64(), 2)
     kinds = {
         "field": arrow.string(), "coverage": arrow.float32(), "hits": arrow.int64(), "span": span,
-        "item_span": span, "rarest": arrow.string(), "count": arrow.int64(), "text": arrow.string(),
+        "item_span": span, "changed": arrow.list_(arrow.list_(arrow.string())), "rarest": arrow.string(), "count": arrow.int64(), "text": arrow.string(),
     }  # fmt: skip
     rows = [leak.row for leak in leaks]
     columns = {
@@ -108,12 +111,17 @@ def leaks_of(found: Iterable[FoundItem], text: str, items: Items, order: WordOrd
             own = part.text
             own_places = order.places(own).tolist()
             spans = tuple(_span(passage, places, own_places) for passage in each.passages)
+            changed = tuple(
+                (_between(text, places, *at), _between(own, own_places, *at_own))
+                for passage in each.passages
+                for at, at_own in passage.gaps
+            )
             rarest = own_places[each.rarest : each.rarest + items.n]
             first, last = min(span.start for span in spans), max(span.stop for span in spans)
             leaks.append(
                 Leak(
                     id=each.document, item=part.item, field=part.field,
-                    coverage=each.coverage, hits=each.hits, spans=spans,
+                    coverage=each.coverage, hits=each.hits, spans=spans, changed=changed,
                     rarest=own[rarest[0][0] : rarest[-1][1]], count=each.rarest_count,
                     text=text[first:last], item_text=own,
                 )
@@ -143,6 +151,11 @@ def marks(leaks: Iterable[Leak]) -> list[dict[str, Any]]:
     ]
 
 
+def _between(text: str, places: Sequence[list[int]], start: int, stop: int) -> str:
+    """Return the words from `start` to `stop` as the text has them."""
+    return text[places[start][0] : places[stop - 1][1]] if stop > start else ""
+
+
 def _span(passage: Any, places: Sequence[list[int]], own: Sequence[list[int]]) -> Span:
     """Return a passage in characters."""
     return Span(
@@ -160,7 +173,8 @@ class Decontaminated:
     `found`: a `Leak` for each item in each document, by document; `leaks` has them as a table.
     `kept` bool[n]: whether each document stayed.  `items`: how many items were looked for, and
     `leaked`: the ids of the items found, in the order of the reference.  `short`: items, or fields
-    of items, with fewer than five words, which were not looked for.  `words`: how many words the
+    of items, with too few words (fewer than five), and `common`, those all of whose n-grams are in
+    many items, which were not looked for.  `words`: how many words the
     data has.  `left_out`: the documents that on_error="skip" has left out, which `skipped` has as a
     table; see `Deduplicated`.
     """
@@ -171,6 +185,7 @@ class Decontaminated:
     items: int
     leaked: Sequence[Any]
     short: int
+    common: int
     words: int
     left_out: Skipped = field(default_factory=Skipped)
 
@@ -180,7 +195,7 @@ class Decontaminated:
 
         Columns: `id` of the document, `item`, `field`, `coverage` float32, `hits` int64, `span` and
         `item_span` (where the first shared passage begins and the last one ends, in characters of
-        the document and of the item, int64[2]), `rarest`, the rarest shared n-gram, `count`, how
+        the document and of the item, int64[2]), `changed` (see `Leak`), `rarest`, the rarest shared n-gram, `count`, how
         many documents have it, and `text`, the document in `span`.
         """
         return leak_table(self.found)
@@ -249,6 +264,6 @@ class Decontaminated:
         skipped = f"; {len(self.left_out):,} documents skipped" if len(self.left_out) else ""
         return (
             f"<simdb.Decontaminated: {len(self.leaked):,} of {found} found in {documents}\n"
-            f" {len(self):,} of {len(self.kept):,} documents kept; {self.short:,} with fewer than"
-            f" five words not looked for{skipped}>"
+            f" {len(self):,} of {len(self.kept):,} documents kept; {self.short:,} too short and"
+            f" {self.common:,} like many others not looked for{skipped}>"
         )

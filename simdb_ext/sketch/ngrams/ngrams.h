@@ -40,41 +40,4 @@ int64_t ngrams_find(const struct ngram_table *table, const uint64_t *words,
                     const int64_t *offsets, int64_t documents, const int32_t *lengths,
                     int length_count, struct ngram_hit *hits, int64_t room);
 
-/* Alignment: from the runs of equal words of a document and an item to the passages around them. */
-
-/* So many words in a row may differ in a passage, on either side ... */
-#define ALIGN_CHANGED 3
-/* ... if so many words are equal again behind them. */
-#define ALIGN_AGAIN 2
-
-/* Equal words: `length` words of both sides, from these positions on. */
-struct align_run {
-    int64_t document;
-    int64_t item;
-    int64_t length;
-};
-
-/* Words of a document that are, but for changes, words of an item; positions of both.  `pair` is
-   the number of both. */
-struct align_passage {
-    int64_t pair;
-    int64_t document_start;
-    int64_t document_stop;
-    int64_t item_start;
-    int64_t item_stop;
-};
-
-/* Words of one side. */
-struct align_words {
-    const uint64_t *words;
-    int64_t count;
-};
-
-/* Grow each run that is in no passage yet into a passage, on both sides, as long as words are equal
-   and over changes.  Mark the words of the item that are equal in `equal`.  `found` has room for a
-   passage of each run; return how many there are. */
-int64_t align_grow(struct align_words document, struct align_words item,
-                   const struct align_run *runs, int64_t count, int64_t pair,
-                   struct align_passage *found, uint8_t *equal);
-
 #endif

@@ -1,0 +1,10 @@
+/* Marks: what the hash of a word says in its lowest bits, if words are marked. */
+
+#ifndef SIMDB_MARKS_H
+#define SIMDB_MARKS_H
+
+#define SKETCH_NUMBER 1 /* the word begins with a digit from 0 to 9 */
+#define SKETCH_SINGLE 2 /* it is one character of a script without spaces */
+#define SKETCH_MARKS (SKETCH_NUMBER | SKETCH_SINGLE)
+
+#endif

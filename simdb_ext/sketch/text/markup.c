@@ -1,0 +1,199 @@
+#include "markup.h"
+
+#include <string.h>
+
+#include "unicode.h"
+
+#define COMMENT_MOST 400
+#define TAG_MOST 300
+#define NAME_MOST 40
+#define TARGET_MOST 300
+#define DIGITS_MOST 7
+#define HEXADECIMAL_MOST 6
+#define LETTERS_LEAST 2
+#define LETTERS_MOST 8
+
+/* Characters of one byte that are looked at together. */
+#define STRIDE 32
+
+/* Return a character, 0 outside the text; no rule goes on over a 0. */
+static inline uint32_t code_at(struct sketch_text text, int64_t at)
+{
+    return 0 <= at && at < text.length ? character_at(&text, at) : 0;
+}
+
+static inline int is_letter(uint32_t code) { return (code | 32) - 'a' < 26u; }
+
+static inline int is_digit(uint32_t code) { return code - '0' < 10u; }
+
+static inline int is_hexadecimal(uint32_t code)
+{
+    return is_digit(code) || (code | 32) - 'a' < 6u;
+}
+
+/* Return whether the characters from `at` on are these. */
+static inline int is_at(struct sketch_text text, int64_t at, const char *wanted)
+{
+    for (int i = 0; wanted[i]; i++)
+        if (code_at(text, at + i) != (uint8_t)wanted[i])
+            return 0;
+    return 1;
+}
+
+/* Each of these returns the position behind the markup at `at`, or `at` if there is none. */
+
+static inline int64_t after_tag(struct sketch_text text, int64_t at)
+{
+    int64_t first = at + 1 + (code_at(text, at + 1) == '/');
+
+    if (is_at(text, at, "<!--"))
+        for (int64_t i = at + 4; i <= at + 4 + COMMENT_MOST && code_at(text, i); i++)
+            if (is_at(text, i, "-->"))
+                return i + 3;
+    if (!is_letter(code_at(text, first)))
+        return at;
+    for (int64_t i = first + 1; i <= first + TAG_MOST; i++) {
+        uint32_t code = code_at(text, i);
+        if (code == '>')
+            return i + 1;
+        if (code == '<' || code == 0)
+            return at;
+    }
+    return at;
+}
+
+static inline int64_t after_command(struct sketch_text text, int64_t at)
+{
+    int64_t stop = at + 1;
+
+    while (is_letter(code_at(text, stop)))
+        stop++;
+    if (stop == at + 1)
+        return at;
+    if (is_at(text, at + 1, "begin{") || is_at(text, at + 1, "end{"))
+        for (int64_t i = stop + 1; i <= stop + 1 + NAME_MOST && code_at(text, i); i++)
+            if (code_at(text, i) == '}')
+                return i + 1;
+    return stop + (code_at(text, stop) == '*');
+}
+
+static inline int64_t after_target(struct sketch_text text, int64_t at)
+{
+    if (code_at(text, at + 1) != '(')
+        return at;
+    for (int64_t i = at + 2; i <= at + 2 + TARGET_MOST; i++) {
+        uint32_t code = code_at(text, i);
+        if (code == ')')
+            return i + 1;
+        if (code == 0 || code == '(' || code == '[' || code == ']' ||
+            unicode_class(code) == CLASS_SPACE)
+            return at;
+    }
+    return at;
+}
+
+static inline int64_t after_entity(struct sketch_text text, int64_t at)
+{
+    int is_number = code_at(text, at + 1) == '#';
+    int is_hex = is_number && (code_at(text, at + 2) | 32) == 'x';
+    int64_t first = at + 1 + is_number + is_hex, stop = first;
+    int64_t least = is_number ? 1 : LETTERS_LEAST;
+    int64_t most = is_hex ? HEXADECIMAL_MOST : is_number ? DIGITS_MOST : LETTERS_MOST;
+
+    for (; stop < first + most; stop++) {
+        uint32_t code = code_at(text, stop);
+        if (is_hex ? !is_hexadecimal(code) : is_number ? !is_digit(code) : !is_letter(code))
+            break;
+    }
+    return stop - first >= least && code_at(text, stop) == ';' ? stop + 1 : at;
+}
+
+/* The comma between a digit and exactly three. */
+static inline int64_t after_comma(struct sketch_text text, int64_t at)
+{
+    for (int i = 1; i <= 3; i++)
+        if (!is_digit(code_at(text, at + i)))
+            return at;
+    return at + (is_digit(code_at(text, at - 1)) && !is_digit(code_at(text, at + 4)));
+}
+
+/* Return whether one of some characters may begin markup. */
+static inline int is_any_at(const uint8_t *content)
+{
+    uint8_t any = 0;
+
+    for (int i = 0; i < STRIDE; i++)
+        any |= content[i] == '<' || content[i] == '\\' || content[i] == '&' ||
+               content[i] == ']' || content[i] == ',';
+    return any;
+}
+
+/* Return where the first markup from `at` on begins, and put where it ends into `stop`. */
+static inline int64_t find(struct sketch_text text, int64_t at, int64_t *stop)
+{
+    int64_t looked = at; /* characters up to here are looked at one by one */
+
+    for (; at < text.length; at++) {
+        while (text.width == 1 && at >= looked && text.length - at >= STRIDE) {
+            looked = at + STRIDE;
+            if (is_any_at((const uint8_t *)text.characters + at))
+                break;
+            at = looked;
+        }
+        switch (code_at(text, at)) {
+        case '<': *stop = after_tag(text, at); break;
+        case '\\': *stop = after_command(text, at); break;
+        case ']': *stop = after_target(text, at); break;
+        case '&': *stop = after_entity(text, at); break;
+        case ',': *stop = after_comma(text, at); break;
+        default: continue;
+        }
+        if (*stop > at)
+            return at;
+    }
+    *stop = text.length;
+    return text.length;
+}
+
+/* Find as above, with a width that the compiler knows. */
+static int64_t find_any(const struct sketch_text *text, int64_t at, int64_t *stop)
+{
+    struct sketch_text narrow = *text, middle = *text, wide = *text;
+
+    narrow.width = 1;
+    middle.width = 2;
+    wide.width = 4;
+    if (text->width == 1)
+        return find(narrow, at, stop);
+    return text->width == 2 ? find(middle, at, stop) : find(wide, at, stop);
+}
+
+int markup_is_any(const struct sketch_text *text)
+{
+    int64_t stop;
+
+    return find_any(text, 0, &stop) < text->length;
+}
+
+int64_t markup_strip(const struct sketch_text *text, void *room, uint8_t *is_dropped)
+{
+    const uint8_t *content = text->characters;
+    int64_t width = text->width, size = 0, at = 0;
+
+    while (at < text->length) {
+        int64_t stop, start = find_any(text, at, &stop);
+
+        memcpy((uint8_t *)room + size * width, content + at * width,
+               (size_t)((start - at) * width));
+        size += start - at;
+        at = stop;
+        if (start < stop && character_at(text, start) == ',') {
+            if (is_dropped != NULL)
+                is_dropped[start] = 1;
+            continue;
+        }
+        for (; start < stop; start++)
+            put_character(room, text->width, size++, ' ');
+    }
+    return size;
+}
