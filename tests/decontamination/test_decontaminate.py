@@ -78,7 +78,8 @@ def test_leaks_are_a_table():
 
     table = found.leaks
     assert table.column_names == [
-        "id", "item", "field", "coverage", "hits", "span", "item_span", "rarest", "count", "text",
+        "id", "item", "field", "coverage", "hits", "span", "item_span", "changed", "rarest",
+        "count", "text",
     ]  # fmt: skip
     assert table["id"].to_pylist() == ["b", "d"]
     assert table["item"].to_pylist() == [7, 7]
@@ -172,7 +173,7 @@ def test_leaks_are_written_in_every_format(tmp_path, ending):
     ("settings", "word"),
     [
         ({"ngram": 1}, "ngram"), ({"ngram": 33}, "ngram"), ({"coverage": 0}, "coverage"),
-        ({"coverage": 1.5}, "coverage"), ({"min_hits": 0}, "min_hits"), ({"common": -1}, "common"),
+        ({"coverage": 1.5}, "coverage"), ({"numbers": 0}, "numbers"), ({"common": -1}, "common"),
         ({"action": "remove"}, "action"), ({"on_null": "x"}, "on_null"), ({"fields": []}, "fields"),
         ({"sketch": simdb.Simhash(unit="characters")}, "unit"), ({"sketch": 3}, "sketch"),
         ({"action": "mark"}, "mark"),
@@ -310,13 +311,12 @@ def test_half_of_an_item_is_enough_and_less_is_not(unrelated):
     assert (31, 0) in found_in([*unrelated, half, less], [item], coverage=0.4)
 
 
-def test_a_document_needs_as_many_n_grams_as_asked(unrelated):
-    item = words(30)
-    part = " ".join(item.split()[:22])  # 10 n-grams of 18
+def test_more_of_a_short_item_must_be_there(unrelated):
+    item = words(8)
 
-    assert found_in([part], [item], min_hits=10) == {(0, 0)}
-    assert found_in([part], [item], min_hits=11) == set()
-    assert found_in([item], [item], min_hits=1000) == {(0, 0)}
+    assert found_in([*unrelated, f"{words(20)} {item} {words(5)}"], [item]) == {(30, 0)}
+    assert found_in([" ".join(item.split()[:7])], [item]) == {(0, 0)}
+    assert found_in([" ".join(item.split()[:6])], [item]) == set()
 
 
 def test_what_many_items_begin_with_is_no_leak(unrelated):
@@ -352,14 +352,15 @@ def test_an_item_that_is_common_as_a_whole_must_be_there_whole():
     assert found_in(documents, [licence]) == {(at, 0) for at in range(COMMON_LEAST + 1)}
 
 
-def test_an_item_shorter_than_n_words_is_looked_for_as_a_whole(unrelated):
+def test_an_item_of_few_words_must_be_there_to_the_word(unrelated):
     item = words(6)
     documents = [*unrelated, f"{words(20)} {item} {words(5)}", " ".join(item.split()[:5])]
 
     found = simdb.decontaminate(documents, against=[item, "one two three four"])
 
-    assert [(leak.id, leak.item, leak.rarest) for leak in found.found] == [(30, 0, item)]
+    assert [(leak.id, leak.item, leak.coverage) for leak in found.found] == [(30, 0, 1.0)]
     assert (found.short, found.items, found.leaked) == (1, 2, [0])
+    assert simdb.decontaminate(documents, against=[item], ngram=7).short == 1
 
 
 def test_the_rarest_n_gram_is_named_with_its_count(unrelated):

@@ -85,16 +85,16 @@ def _grown(document: Words, item: Words, seed: Seed) -> Passage:
     """Return the passage around one seed."""
     equal = set(range(seed.item, seed.item + seed.length))
     stop = seed.document + seed.length, seed.item + seed.length
-    for stop_before in _matches(document, item, *stop, 1):
+    for stop_before in matches(document, item, *stop, 1):
         equal.add(stop_before[1])
         stop = stop_before[0] + 1, stop_before[1] + 1
     start = seed.document, seed.item
-    for start in _matches(document, item, seed.document - 1, seed.item - 1, -1):
+    for start in matches(document, item, seed.document - 1, seed.item - 1, -1):
         equal.add(start[1])
     return Passage(start[0], stop[0], start[1], stop[1], frozenset(equal))
 
 
-def _matches(
+def matches(
     document: Words, item: Words, at: int, own: int, step: int
 ) -> Iterator[tuple[int, int]]:
     """Yield the positions of equal words from two positions on, forwards or backwards."""

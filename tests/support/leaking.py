@@ -25,24 +25,20 @@ def documents(draw, most=6, most_words=30):
     return made
 
 
+NUMBERS = ["7", "40", "12a"]
+
+
+@st.composite
+def edited_documents(draw, most=6):
+    """Draw documents, some of which repeat a part of another one with some words changed."""
+    made = draw(documents(most=most, most_words=25))
+    word = st.sampled_from(WORDS + NUMBERS)
+    for own in made:
+        for _ in range(draw(st.integers(0, 4))):
+            place = draw(st.integers(0, len(own)))
+            own[place : place + draw(st.integers(0, 2))] = draw(st.lists(word, max_size=3))
+    return made
+
+
 def text_of(words):
     return " ".join(words)
-
-
-def runs(words, n):
-    return {tuple(words[at : at + n]) for at in range(len(words) - n + 1)}
-
-
-def shared(documents, items, n):
-    """Return the pairs of documents and items that share a run of n words, or a shorter item."""
-    found = set()
-    for number, item in enumerate(items):
-        if len(item) < LEAST_WORDS:
-            continue
-        size = min(n, len(item))
-        found |= {
-            (at, number)
-            for at, document in enumerate(documents)
-            if runs(document, size) & runs(item, size)
-        }
-    return found

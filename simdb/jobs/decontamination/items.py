@@ -173,7 +173,7 @@ class Items:
 
 
 class SeenGrams(NamedTuple):
-    """What some documents have: bool[n], whether an item may be there; n-grams, in how many each."""
+    """What some documents have: bool[n], if an item may be there; n-grams and in how many each."""
 
     has_any: Bools
     entries: U32
@@ -424,7 +424,7 @@ class LeakJudge:
             coverage=covered / int(self._totals[sequence]),
             hits=int(np.count_nonzero(is_hit)),
             passages=[
-                Passage(*places, runs[first : first + count])
+                Passage(*places, runs[first : first + count])  # type: ignore[call-arg]
                 for _, *places, first, count in passages.tolist()
             ],
             rarest=int(seeds.starts[own][rarest]),

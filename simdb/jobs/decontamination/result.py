@@ -35,9 +35,9 @@ class Leak:
     share of the item's words in no common n-gram that the passages have.  `hits`: the n-grams of
     the item in the passages that are not common.  `spans`: the passages, by their places in the
     document.  `changed`: what differs inside of them, as the document has it and as the item has
-    it, "" where one has nothing.  `rarest`: the shared n-gram that is in the fewest documents of the data, as the item
-    spells it, and `count`: in how many.  `text`: the document from its first passage to its last;
-    `item_text`: the whole item.
+    it, "" where one has nothing.  `rarest`: the shared n-gram that is in the fewest documents of
+    the data, as the item spells it, and `count`: in how many.  `text`: the document from its first
+    passage to its last; `item_text`: the whole item.
     """
 
     id: Any
@@ -85,9 +85,11 @@ def leak_table(leaks: Sequence[Leak]) -> Any:
     """Return leaks as a pyarrow.Table; ids of several types in one column become text."""
     arrow = load_arrow("a table of leaks")
     span = arrow.list_(arrow.int64(), 2)
+    changed = arrow.list_(arrow.list_(arrow.string(), 2))
     kinds = {
         "field": arrow.string(), "coverage": arrow.float32(), "hits": arrow.int64(), "span": span,
-        "item_span": span, "changed": arrow.list_(arrow.list_(arrow.string())), "rarest": arrow.string(), "count": arrow.int64(), "text": arrow.string(),
+        "item_span": span, "changed": changed, "rarest": arrow.string(), "count": arrow.int64(),
+        "text": arrow.string(),
     }  # fmt: skip
     rows = [leak.row for leak in leaks]
     columns = {
@@ -195,8 +197,8 @@ class Decontaminated:
 
         Columns: `id` of the document, `item`, `field`, `coverage` float32, `hits` int64, `span` and
         `item_span` (where the first shared passage begins and the last one ends, in characters of
-        the document and of the item, int64[2]), `changed` (see `Leak`), `rarest`, the rarest shared n-gram, `count`, how
-        many documents have it, and `text`, the document in `span`.
+        the document and of the item, int64[2]), `changed` (see `Leak`), `rarest`, the rarest shared
+        n-gram, `count`, how many documents have it, and `text`, the document in `span`.
         """
         return leak_table(self.found)
 
