@@ -116,6 +116,8 @@ def decontaminate(
         for note in filter(None, notes):
             progress.report(note)
         progress.note(intake.summary(_counts(found, intake), progress.elapsed_seconds))
+        if found.short:
+            progress.note("simdb dedup --against finds the documents that are a short item as such")
     listing.end(has_found=bool(found.found), has_skipped=intake.skipped > 0)
 
 

@@ -314,6 +314,11 @@ def dedup(
         progress.finish()
         shown.print(outcome, duplicates.keep, columns)
         progress.note(intake.summary(_counts(outcome, intake, has_database), seconds))
+        if other is not None and intake.mean_bytes > 2 * other.mean_bytes > 0:
+            progress.note(
+                "documents are larger than those of --against: simdb decontaminate finds one inside"
+                " of another"
+            )
     skipped = intake.skipped + (0 if other is None else other.skipped)
     listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
 

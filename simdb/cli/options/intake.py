@@ -174,6 +174,11 @@ class Intake:
             if len(kept):
                 yield kept
 
+    @property
+    def mean_bytes(self) -> float:
+        """The mean size of a document."""
+        return self.size_bytes / max(self.documents, 1)
+
     def summary(self, counts: Sequence[str], seconds: float | None = None) -> str:
         """Return the counts of a run as one line, with the time and the speed if it is known."""
         dropped = [f"{self.dropped:,} without a text and left out"] if self.dropped else []
