@@ -65,6 +65,7 @@ GROUP_COLUMNS = ("representative", "size", "duplicates")
 PART_COLUMNS = ("id", "parts", "dropped", "left")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
 # From this number of documents on it is said if most are near-duplicates.
+INSIDE = "these are larger than those of --against; simdb decontaminate finds one inside another"
 MANY_DOCUMENTS = 1000
 
 
@@ -315,10 +316,7 @@ def dedup(
         shown.print(outcome, duplicates.keep, columns)
         progress.note(intake.summary(_counts(outcome, intake, has_database), seconds))
         if other is not None and intake.mean_bytes > 2 * other.mean_bytes > 0:
-            progress.note(
-                "documents are larger than those of --against: simdb decontaminate finds one inside"
-                " of another"
-            )
+            progress.note(INSIDE)
     skipped = intake.skipped + (0 if other is None else other.skipped)
     listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
 

@@ -44,7 +44,7 @@ def changed(words, each, change):
     )
 
 
-CHINESE = "老师在清晨把书放在木桌上面 打开一扇小窗 看着院里的雪 想着今天学校里会来多少学生"
+CHINESE = "".join(map(chr, range(0x5B50, 0x5B50 + 40)))  # each character is a word
 FOUND = {
     "as it is": (ITEM, inside(ITEM)),
     "alone": (ITEM, ITEM),
@@ -84,7 +84,7 @@ FOUND = {
         " ".join(WORDS[:14]), inside(" ".join([*WORDS[:9], "barley", *WORDS[10:14]])),
     ),
     "three characters of Chinese others": (
-        CHINESE, "他说 " + CHINESE.replace("木", "石").replace("小", "大").replace("今", "明"),
+        CHINESE, "\u4ed6\u8bf4 " + CHINESE.translate({0x5B50 + at: "\u77f3" for at in (8, 17, 29)}),
     ),
     "the item of a template itself": (
         TEMPLATE.format(TOWNS[0]), f"Exam. {TEMPLATE.format(TOWNS[0])}",

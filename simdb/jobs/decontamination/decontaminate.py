@@ -35,7 +35,8 @@ from simdb.core.skipped import Skipped
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import mapped, thread_count
 from simdb.database import numbered
-from simdb.jobs.decontamination.items import NGRAM, ItemPart, Items, LeakJudge, LeakRule, Scan
+from simdb.jobs.decontamination.items import NGRAM, ItemPart, Items, LeakRule, Scan
+from simdb.jobs.decontamination.judge import LeakJudge
 from simdb.jobs.decontamination.result import Decontaminated, Leak, leaks_of, marks, without
 from simdb.jobs.deduplication.files import KeptDocuments, opened, paths_of, reading_of, records_of
 from simdb.jobs.deduplication.reference import ids_in
@@ -87,19 +88,13 @@ def decontaminate(
     each by itself (["question", "answer"]) or joined ([("question", "answer")]); `text` if not
     given.  A field can be a list of texts; numbers are texts, too.
 
-    An item and a document are compared if they share n-grams, runs of `ngram` words, near one
-    another: three different ones, of items under 30 words two, under 12 one.  From these runs,
-    passages grow over changed words.  Markup is no word: tags, entities, commands of LaTeX, targets
-    of links.  A document has an item if passages near one another have the share `coverage` of its
-    words, more of an item under 30 words, up to .3 more at 8; of fewer than 8 words, all.  Words
-    that only repeat do not count, nor those of a common n-gram, which more than 10 and more than
-    the share `common` of the documents have; if an item of ten words has fewer than five others,
-    .8 of all of it must be there.  A word that f items have with its neighbours counts 1 / f^2 of
-    an own one, and n-grams of more than 10 and more than the share `common` of the items are not
-    looked for, nor are items of fewer than five words, or of fewer than `ngram`.
-
-    `numbers`: "same", that a document with other numbers in the places of those of the item has
-    another item, if they are as many as the equal ones and one word in 25; or "any".
+    A document has an item if passages near one another have the share `coverage` of its words, up
+    to .3 more of items under 30 words, and all of 5 to 7 words.  Passages grow from runs of `ngram`
+    equal words over changed ones; markup (tags, entities, commands of LaTeX) is no word.  A run is
+    common if more than 10 and more than the share `common` of the documents have it, and its words
+    do not count; one that so many items have is not looked for, nor are items of fewer words than 5
+    or `ngram`.  A word that f items have with its neighbours counts 1 / f^2.  `numbers`: "same",
+    that other numbers in the places of the item's are another item, or "any".
 
     `action`: "drop" leaves out documents that have an item; "cut" takes the shared passages out of
     their texts, and leaves out what is empty then; "mark" adds the field "leaks".  `sketch`: how

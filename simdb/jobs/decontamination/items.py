@@ -1,13 +1,10 @@
-"""Items: the texts that are looked for, their n-grams, and which of them are in documents.
+"""Items: the texts that are looked for, their n-grams, and which documents may have them.
 
-`Scan` finds the documents that have some n-grams of an item near one another, and `LeakJudge`
-decides how much of what is peculiar to an item they have.  An n-gram that many items have is a
-template, and is not looked for; one that many documents have is common, a licence or a quotation,
-and its words do not count.  A word counts the less, the more items have it with its neighbours: of
-those that differ in one name only, the name decides.  Where a document has another number than the
-item, it has another item.
-
-All pairs of a portion of documents are judged by the kernel at once.
+`Scan` finds the documents that have some n-grams of an item near one another, and `LeakJudge` in
+`judge` decides how much of what is peculiar to an item they have.  An n-gram that many items have
+is a template, and is not looked for; one that many documents have is common, a licence or a
+quotation, and its words do not count.  A word counts the less, the more items have it with its
+neighbours: of those that differ in one name only, the name decides.
 """
 
 from collections.abc import Sequence
@@ -38,23 +35,42 @@ COMMON_LEAST = 10
 PLACES_MOST = 4
 # The words around a word by which it is told how many items share it.
 FAMILY_WORDS = 3
-# An item with fewer telling words, and of at least so many words, is in a document if nearly all of
-# its words are.
-TELLING_LEAST = 5
-WHOLE_WORDS = 10
-WHOLE_COVERAGE = 0.8
 # Less of an item is enough from so many telling words on; of a few, this much more has to be there.
 LONG_WORDS, SHORT_WORDS, MORE_COVERAGE = 30, 8, 0.3
 # A document must have so many different n-grams near one another, of items of so many words.
 NEAR_WORDS, NEAR_NGRAMS = (0, 12, 30), (1, 2, 3)
 NEAR_MORE = 32
-# The item is another one if so small a share of its words are other numbers.
-OTHER_NUMBERS = 25
 # The weight of a word that one item has; whole numbers are added exactly.
 WEIGHT = 1 << 30
 NUMBERS = SAME, ANY = ("same", "any")
 
 Hits = npt.NDArray[np.void]
+
+
+@dataclass(frozen=True, slots=True)
+class LeakRule:
+    """When an item is in a document; see `simdb.decontaminate`."""
+
+    ngram: int = NGRAM
+    coverage: float = 0.5
+    common: float = 1e-4
+    numbers: str = SAME
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for a value out of its range."""
+        whole("ngram", self.ngram, NGRAM_LEAST, NGRAM_MOST)
+        share("coverage", self.coverage)
+        share("common", self.common)
+        one_of("numbers", self.numbers, NUMBERS)
+
+    def most(self, count: int) -> float:
+        """Return in how many of `count` documents or items an n-gram may be."""
+        return np.inf if self.common >= 1 else max(COMMON_LEAST, self.common * count)
+
+    def least_coverage(self, lengths: F64) -> F64:
+        """Return the share of telling words, of so many, that a document must have."""
+        missing = (LONG_WORDS - lengths) / (LONG_WORDS - SHORT_WORDS)
+        return np.minimum(self.coverage + MORE_COVERAGE * np.clip(missing, 0, 1), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +155,7 @@ class Items:
         """Return which words are in some n-grams, given by their numbers in `grams`: bool[k]."""
         own = np.searchsorted(self.firsts, grams, "right") - 1
         starts = self.offsets[own] + grams - self.firsts[own]
-        return _is_inside(starts, starts + self.n, len(self.words))
+        return inside(starts, starts + self.n, len(self.words))
 
     def _item_counts(self, numbers: I64, sequences: I64) -> I64:
         """Return how many items each n-gram has, given its number and the sequence of each."""
@@ -170,114 +186,6 @@ class Items:
         kinds = np.searchsorted(NEAR_WORDS, self.sizes, "right") - 1
         least = np.minimum(np.array(NEAR_NGRAMS)[kinds], np.maximum(entry_counts // 2, 1))
         return least.astype(np.int32), 2 * self.sizes + NEAR_MORE
-
-
-class SeenGrams(NamedTuple):
-    """What some documents have: bool[n], if an item may be there; n-grams and in how many each."""
-
-    has_any: Bools
-    entries: U32
-    counts: I64
-
-
-class Scan:
-    """The documents of the large side so far, by what they share with the items."""
-
-    def __init__(self, items: Items, order: WordOrder, errors: str) -> None:
-        """Cut documents by `order`; see `WordOrder.words` for `errors`."""
-        self._items, self._order, self._errors = items, order, errors
-        self.frequencies = np.zeros(items.entries, np.int64)
-        self.words = 0
-        self._has_any: list[Bools] = []
-
-    def look(self, start: int, texts: Texts) -> tuple[SeenGrams, int]:
-        """Return what some documents have, and their number of words.  Threads may call this."""
-        items, (offsets, words) = (
-            self._items,
-            self._order.words(texts, errors=self._errors, start=start),
-        )
-        hits = items.table.find(offsets, words, [items.n])
-        both = hits["document"].astype(np.uint64) << np.uint64(32) | hits["entry"]
-        entries, counts = np.unique(sorted_unique(both).astype(np.uint32), return_counts=True)
-        has_any = np.zeros(len(offsets) - 1, np.bool_)
-        seeds = Seeds.of(hits, items, items.is_first)
-        has_any[seeds.documents[seeds.are_near(*items.near(items.entry_counts))]] = True
-        return SeenGrams(has_any, entries, counts), len(words)
-
-    def add(self, found: tuple[SeenGrams, int]) -> None:
-        """Count what `look` returned, in the order of the documents."""
-        seen, words = found
-        self.frequencies[seen.entries] += seen.counts
-        self._has_any.append(seen.has_any)
-        self.words += words
-
-    @property
-    def has_any(self) -> Bools:
-        """Which documents may have an item: bool[n]."""
-        return np.concatenate([np.empty(0, np.bool_), *self._has_any])
-
-
-@dataclass(frozen=True, slots=True)
-class LeakRule:
-    """When an item is in a document; see `simdb.decontaminate`."""
-
-    ngram: int = NGRAM
-    coverage: float = 0.5
-    common: float = 1e-4
-    numbers: str = SAME
-
-    def __post_init__(self) -> None:
-        """Raise OptionError for a value out of its range."""
-        whole("ngram", self.ngram, NGRAM_LEAST, NGRAM_MOST)
-        share("coverage", self.coverage)
-        share("common", self.common)
-        one_of("numbers", self.numbers, NUMBERS)
-
-    def most(self, count: int) -> float:
-        """Return in how many of `count` documents or items an n-gram may be."""
-        return np.inf if self.common >= 1 else max(COMMON_LEAST, self.common * count)
-
-    def least_coverage(self, lengths: F64) -> F64:
-        """Return the share of telling words, of so many, that a document must have."""
-        missing = (LONG_WORDS - lengths) / (LONG_WORDS - SHORT_WORDS)
-        return np.minimum(self.coverage + MORE_COVERAGE * np.clip(missing, 0, 1), 1)
-
-
-class Passage(NamedTuple):
-    """Words of a document that are, but for changes, words of an item; stops are not in it.
-
-    `runs`: the equal words, int64[r, 3]: positions in the document and in the item, number.
-    """
-
-    document_start: int
-    document_stop: int
-    item_start: int
-    item_stop: int
-    runs: I64
-
-    @property
-    def gaps(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """Where words differ: from and to which word of the document, and of the item."""
-        stops, starts = self.runs[:-1, :2] + self.runs[:-1, 2:], self.runs[1:, :2]
-        both = np.stack([stops, starts], axis=2)[(stops != starts).any(axis=1)]
-        return [(tuple(at), tuple(own)) for at, own in both.tolist()]
-
-
-class FoundItem(NamedTuple):
-    """An item that is in a document.
-
-    `document`: its position; `sequence`: of `Items`; `coverage`: the share of the weight of its
-    telling words; `hits`: its n-grams in the passages that are not common.  `rarest`: the position
-    in the item of the shared n-gram that is in the fewest documents, and in how many.
-    """
-
-    document: int
-    sequence: int
-    coverage: float
-    hits: int
-    passages: list[Passage]
-    rarest: int
-    rarest_count: int
 
 
 class Seeds(NamedTuple):
@@ -342,97 +250,52 @@ class Seeds(NamedTuple):
         return np.stack([self.positions.astype(np.int64), self.starts, lengths], axis=1)
 
 
-class LeakJudge:
-    """Decides by what a `Scan` has counted."""
+class SeenGrams(NamedTuple):
+    """What some documents have: bool[n], if an item may be there; n-grams and in how many each."""
 
-    def __init__(self, items: Items, order: WordOrder, scan: Scan, documents: int, rule: LeakRule):
-        """Judge documents of a large side of so many `documents`."""
-        self._items, self._order, self._rule = items, order, rule
-        self._frequencies = scan.frequencies
-        is_common = np.append(scan.frequencies > rule.most(documents), False)
-        self._is_rare = (items.grams >= 0) & ~is_common[items.grams]
-        self._is_seed_rare = ~is_common[:-1]
-        is_telling = items.is_told & ~items.words_under(np.flatnonzero(is_common[items.grams]))
-        self._is_whole = items.sizes >= WHOLE_WORDS
-        self._is_whole &= sums_of(is_telling, items.offsets) < TELLING_LEAST
-        is_telling |= np.repeat(self._is_whole, items.sizes)
-        self._weights = np.where(is_telling, items.weights, 0)
-        self._totals = sums_of(self._weights, items.offsets)
-        halves = 1 + (items.words & np.uint64(kernel.SINGLE) == 0)
-        lengths = sums_of(self._weights * halves, items.offsets) / (2 * WEIGHT)
-        self._least = np.where(self._is_whole, WHOLE_COVERAGE, rule.least_coverage(lengths))
-        self._least[items.sizes < EXACT_WORDS] = 1
-        own = np.repeat(np.arange(len(items)), np.diff(items.firsts))
-        rare = sorted_unique(own[self._is_rare] * items.entries + items.grams[self._is_rare])
-        counts = np.bincount(rare // max(items.entries, 1), minlength=len(items))
-        self._near = items.near(np.where(self._is_whole, items.entry_counts, counts))
+    has_any: Bools
+    entries: U32
+    counts: I64
 
-    def judge(self, texts: Texts, documents: I64) -> list[FoundItem]:
-        """Return the items that are in some documents, given by their texts and positions."""
-        items, (offsets, words) = self._items, self._order.words(texts, errors="replace")
-        seeds = Seeds.of(items.table.find(offsets, words, [items.n]), items)
-        seeds = seeds.chosen(self._may_be(seeds))
-        pairs = np.stack([seeds.documents, seeds.sequences], axis=1)
-        # A little less is enough here, so that rounding decides nothing.
-        least = np.floor(self._least * self._totals * (1 - 1e-12)).astype(np.int64)
-        verdicts, passages, runs = kernel.judge_leaks(
-            (offsets, words), (items.offsets, items.words), pairs, seeds.bounds,
-            seeds.runs(items.n), self._weights, np.maximum(least[seeds.sequences], 1),
-        )  # fmt: skip
-        is_found = self._decide(seeds.sequences, verdicts)
-        firsts = np.searchsorted(passages["pair"], np.arange(len(pairs) + 1))
-        return [
-            self._found(
-                seeds, pair, documents, int(verdicts["covered"][pair]),
-                passages[firsts[pair] : firsts[pair + 1]], runs,
-            )
-            for pair in np.flatnonzero(is_found).tolist()
-        ]  # fmt: skip
 
-    def _may_be(self, seeds: Seeds) -> Bools:
-        """Return which pairs have enough n-grams that are not common near one another."""
-        is_rare = self._is_seed_rare[seeds.entries]
-        is_rare |= np.repeat(self._is_whole[seeds.sequences], np.diff(seeds.bounds))
-        every = np.ones(len(seeds.documents), np.bool_)
-        return seeds.chosen(every, is_rare).are_near(*self._near)
+class Scan:
+    """The documents of the large side so far, by what they share with the items."""
 
-    def _decide(self, sequences: I64, verdicts: Hits) -> Bools:
-        """Return of which pairs the document has the item."""
-        totals, sizes = self._totals[sequences], self._items.sizes[sequences]
-        coverage = verdicts["covered"] / np.maximum(totals, 1)
-        is_found = (totals > 0) & (coverage >= self._least[sequences] - 1e-9)
-        is_found &= (sizes >= EXACT_WORDS) | (verdicts["equal"] == sizes)
-        if self._rule.numbers == ANY:
-            return np.asarray(is_found, np.bool_)
-        other = verdicts["other"]
-        is_other = (other > 0) & (other >= verdicts["same"]) & (OTHER_NUMBERS * other >= sizes)
-        return np.asarray(is_found & ~is_other, np.bool_)
+    def __init__(self, items: Items, order: WordOrder, errors: str) -> None:
+        """Cut documents by `order`; see `WordOrder.words` for `errors`."""
+        self._items, self._order, self._errors = items, order, errors
+        self.frequencies = np.zeros(items.entries, np.int64)
+        self.words = 0
+        self._has_any: list[Bools] = []
 
-    def _found(
-        self, seeds: Seeds, pair: int, documents: I64, covered: int, passages: Hits, runs: I64
-    ) -> FoundItem:
-        items, sequence = self._items, int(seeds.sequences[pair])
-        own = slice(int(seeds.bounds[pair]), int(seeds.bounds[pair + 1]))
-        counts = self._frequencies[seeds.entries[own]]
-        rarest = np.lexsort((seeds.starts[own], counts))[0]
-        is_rare = self._is_rare[items.firsts[sequence] : items.firsts[sequence + 1]]
-        stops = np.maximum(passages["item_start"], passages["item_stop"] - items.n + 1)
-        is_hit = is_rare & _is_inside(passages["item_start"], stops, len(is_rare))
-        return FoundItem(
-            document=int(documents[seeds.documents[pair]]),
-            sequence=sequence,
-            coverage=covered / int(self._totals[sequence]),
-            hits=int(np.count_nonzero(is_hit)),
-            passages=[
-                Passage(*places, runs[first : first + count])  # type: ignore[call-arg]
-                for _, *places, first, count in passages.tolist()
-            ],
-            rarest=int(seeds.starts[own][rarest]),
-            rarest_count=int(counts[rarest]),
+    def look(self, start: int, texts: Texts) -> tuple[SeenGrams, int]:
+        """Return what some documents have, and their number of words.  Threads may call this."""
+        items, (offsets, words) = (
+            self._items,
+            self._order.words(texts, errors=self._errors, start=start),
         )
+        hits = items.table.find(offsets, words, [items.n])
+        both = hits["document"].astype(np.uint64) << np.uint64(32) | hits["entry"]
+        entries, counts = np.unique(sorted_unique(both).astype(np.uint32), return_counts=True)
+        has_any = np.zeros(len(offsets) - 1, np.bool_)
+        seeds = Seeds.of(hits, items, items.is_first)
+        has_any[seeds.documents[seeds.are_near(*items.near(items.entry_counts))]] = True
+        return SeenGrams(has_any, entries, counts), len(words)
+
+    def add(self, found: tuple[SeenGrams, int]) -> None:
+        """Count what `look` returned, in the order of the documents."""
+        seen, words = found
+        self.frequencies[seen.entries] += seen.counts
+        self._has_any.append(seen.has_any)
+        self.words += words
+
+    @property
+    def has_any(self) -> Bools:
+        """Which documents may have an item: bool[n]."""
+        return np.concatenate([np.empty(0, np.bool_), *self._has_any])
 
 
-def _is_inside(starts: I64, stops: I64, count: int) -> Bools:
+def inside(starts: I64, stops: I64, count: int) -> Bools:
     """Return for each of `count` positions whether it is in a range from a start to a stop."""
     changes = np.bincount(starts, minlength=count + 1)[: count + 1]
     changes -= np.bincount(stops, minlength=count + 1)[: count + 1]

@@ -13,7 +13,8 @@ from simdb.core.previews import counted
 from simdb.core.skipped import Skipped
 from simdb.files import Target, check_staying, output_format, write_rows, written
 from simdb.jobs import report
-from simdb.jobs.decontamination.items import FoundItem, Items
+from simdb.jobs.decontamination.items import Items
+from simdb.jobs.decontamination.judge import FoundItem
 from simdb.jobs.deduplication.result import Survivors
 from simdb.sketch import WordOrder
 

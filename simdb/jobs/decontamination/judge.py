@@ -1,0 +1,160 @@
+"""Judge: which items are in documents that share n-grams with them, and where.
+
+All pairs of a portion of documents are judged by the kernel at once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simdb.core import kernel
+from simdb.core.arrays import sorted_unique, sums_of
+from simdb.core.arrow import Texts
+from simdb.core.dtypes import I64, Bools
+from simdb.jobs.decontamination.items import (
+    ANY,
+    EXACT_WORDS,
+    WEIGHT,
+    Hits,
+    Items,
+    LeakRule,
+    Scan,
+    Seeds,
+    inside,
+)
+from simdb.sketch import WordOrder
+
+# An item with fewer telling words, and of at least so many words, is in a document if nearly all of
+# its words are.
+TELLING_LEAST = 5
+WHOLE_WORDS = 10
+WHOLE_COVERAGE = 0.8
+# The item is another one if so small a share of its words are other numbers.
+OTHER_NUMBERS = 25
+
+
+class Passage(NamedTuple):
+    """Words of a document that are, but for changes, words of an item; stops are not in it.
+
+    `runs`: the equal words, int64[r, 3]: positions in the document and in the item, number.
+    """
+
+    document_start: int
+    document_stop: int
+    item_start: int
+    item_stop: int
+    runs: I64
+
+    @property
+    def gaps(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """Where words differ: from and to which word of the document, and of the item."""
+        stops, starts = self.runs[:-1, :2] + self.runs[:-1, 2:], self.runs[1:, :2]
+        both = np.stack([stops, starts], axis=2)[(stops != starts).any(axis=1)]
+        return [(tuple(at), tuple(own)) for at, own in both.tolist()]
+
+
+class FoundItem(NamedTuple):
+    """An item that is in a document.
+
+    `document`: its position; `sequence`: of `Items`; `coverage`: the share of the weight of its
+    telling words; `hits`: its n-grams in the passages that are not common.  `rarest`: the position
+    in the item of the shared n-gram that is in the fewest documents, and in how many.
+    """
+
+    document: int
+    sequence: int
+    coverage: float
+    hits: int
+    passages: list[Passage]
+    rarest: int
+    rarest_count: int
+
+
+class LeakJudge:
+    """Decides by what a `Scan` has counted."""
+
+    def __init__(self, items: Items, order: WordOrder, scan: Scan, documents: int, rule: LeakRule):
+        """Judge documents of a large side of so many `documents`."""
+        self._items, self._order, self._rule = items, order, rule
+        self._frequencies = scan.frequencies
+        is_common = np.append(scan.frequencies > rule.most(documents), False)
+        self._is_rare = (items.grams >= 0) & ~is_common[items.grams]
+        self._is_seed_rare = ~is_common[:-1]
+        is_telling = items.is_told & ~items.words_under(np.flatnonzero(is_common[items.grams]))
+        self._is_whole = items.sizes >= WHOLE_WORDS
+        self._is_whole &= sums_of(is_telling, items.offsets) < TELLING_LEAST
+        is_telling |= np.repeat(self._is_whole, items.sizes)
+        self._weights = np.where(is_telling, items.weights, 0)
+        self._totals = sums_of(self._weights, items.offsets)
+        halves = 1 + (items.words & np.uint64(kernel.SINGLE) == 0)
+        lengths = sums_of(self._weights * halves, items.offsets) / (2 * WEIGHT)
+        self._least = np.where(self._is_whole, WHOLE_COVERAGE, rule.least_coverage(lengths))
+        self._least[items.sizes < EXACT_WORDS] = 1
+        own = np.repeat(np.arange(len(items)), np.diff(items.firsts))
+        rare = sorted_unique(own[self._is_rare] * items.entries + items.grams[self._is_rare])
+        counts = np.bincount(rare // max(items.entries, 1), minlength=len(items))
+        self._near = items.near(np.where(self._is_whole, items.entry_counts, counts))
+
+    def judge(self, texts: Texts, documents: I64) -> list[FoundItem]:
+        """Return the items that are in some documents, given by their texts and positions."""
+        items, (offsets, words) = self._items, self._order.words(texts, errors="replace")
+        seeds = Seeds.of(items.table.find(offsets, words, [items.n]), items)
+        seeds = seeds.chosen(self._may_be(seeds))
+        pairs = np.stack([seeds.documents, seeds.sequences], axis=1)
+        # A little less is enough here, so that rounding decides nothing.
+        least = np.floor(self._least * self._totals * (1 - 1e-12)).astype(np.int64)
+        verdicts, passages, runs = kernel.judge_leaks(
+            (offsets, words), (items.offsets, items.words), pairs, seeds.bounds,
+            seeds.runs(items.n), self._weights, np.maximum(least[seeds.sequences], 1),
+        )  # fmt: skip
+        is_found = self._decide(seeds.sequences, verdicts)
+        firsts = np.searchsorted(passages["pair"], np.arange(len(pairs) + 1))
+        return [
+            self._found(
+                seeds, pair, documents, int(verdicts["covered"][pair]),
+                passages[firsts[pair] : firsts[pair + 1]], runs,
+            )
+            for pair in np.flatnonzero(is_found).tolist()
+        ]  # fmt: skip
+
+    def _may_be(self, seeds: Seeds) -> Bools:
+        """Return which pairs have enough n-grams that are not common near one another."""
+        is_rare = self._is_seed_rare[seeds.entries]
+        is_rare |= np.repeat(self._is_whole[seeds.sequences], np.diff(seeds.bounds))
+        every = np.ones(len(seeds.documents), np.bool_)
+        return seeds.chosen(every, is_rare).are_near(*self._near)
+
+    def _decide(self, sequences: I64, verdicts: Hits) -> Bools:
+        """Return of which pairs the document has the item."""
+        totals, sizes = self._totals[sequences], self._items.sizes[sequences]
+        coverage = verdicts["covered"] / np.maximum(totals, 1)
+        is_found = (totals > 0) & (coverage >= self._least[sequences] - 1e-9)
+        is_found &= (sizes >= EXACT_WORDS) | (verdicts["equal"] == sizes)
+        if self._rule.numbers == ANY:
+            return np.asarray(is_found, np.bool_)
+        other = verdicts["other"]
+        is_other = (other > 0) & (other >= verdicts["same"]) & (OTHER_NUMBERS * other >= sizes)
+        return np.asarray(is_found & ~is_other, np.bool_)
+
+    def _found(
+        self, seeds: Seeds, pair: int, documents: I64, covered: int, passages: Hits, runs: I64
+    ) -> FoundItem:
+        items, sequence = self._items, int(seeds.sequences[pair])
+        own = slice(int(seeds.bounds[pair]), int(seeds.bounds[pair + 1]))
+        counts = self._frequencies[seeds.entries[own]]
+        rarest = np.lexsort((seeds.starts[own], counts))[0]
+        is_rare = self._is_rare[items.firsts[sequence] : items.firsts[sequence + 1]]
+        stops = np.maximum(passages["item_start"], passages["item_stop"] - items.n + 1)
+        is_hit = is_rare & inside(passages["item_start"], stops, len(is_rare))
+        return FoundItem(
+            document=int(documents[seeds.documents[pair]]),
+            sequence=sequence,
+            coverage=covered / int(self._totals[sequence]),
+            hits=int(np.count_nonzero(is_hit)),
+            passages=[
+                Passage(*places, runs[first : first + count])  # type: ignore[call-arg]
+                for _, *places, first, count in passages.tolist()
+            ],
+            rarest=int(seeds.starts[own][rarest]),
+            rarest_count=int(counts[rarest]),
+        )
