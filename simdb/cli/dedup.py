@@ -64,8 +64,8 @@ FLAT_TEXT_COLUMNS = (
 GROUP_COLUMNS = ("representative", "size", "duplicates")
 PART_COLUMNS = ("id", "parts", "dropped", "left")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
-# From this number of documents on it is said if most are near-duplicates.
 INSIDE = "these are larger than those of --against; simdb decontaminate finds one inside another"
+# From this number of documents on it is said if most are near-duplicates.
 MANY_DOCUMENTS = 1000
 
 
@@ -314,11 +314,16 @@ def dedup(
         seconds = progress.elapsed_seconds
         progress.finish()
         shown.print(outcome, duplicates.keep, columns)
-        progress.note(intake.summary(_counts(outcome, intake, has_database), seconds))
-        if other is not None and intake.mean_bytes > 2 * other.mean_bytes > 0:
-            progress.note(INSIDE)
+        _conclude(_counts(outcome, intake, has_database), seconds, intake, other)
     skipped = intake.skipped + (0 if other is None else other.skipped)
     listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
+
+
+def _conclude(counts: list[str], seconds: float, intake: Intake, other: Intake | None) -> None:
+    """Say what was done, and what another command would do; `other`: of --against."""
+    intake.progress.note(intake.summary(counts, seconds))
+    if other is not None and intake.mean_bytes > 2 * other.mean_bytes > 0:
+        intake.progress.note(INSIDE)
 
 
 class GivenRun(NamedTuple):

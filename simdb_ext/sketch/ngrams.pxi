@@ -1,5 +1,5 @@
-# Hashes of the words of texts, in order, which n-grams of them are in a table, and what texts share;
-# for `_sketch.pyx`.
+# Hashes of the words of texts, in order, which n-grams of them are in a table, and what texts
+# share; for `_sketch.pyx`.
 
 HIT = np.dtype([("document", np.int32), ("position", np.int32), ("entry", np.uint32)])
 

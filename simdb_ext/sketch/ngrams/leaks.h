@@ -65,9 +65,9 @@ struct leak_work {
 int leaks_are_near(const int32_t *positions, const uint32_t *entries, int64_t count, int least,
                    int64_t span);
 
-/* Judge a pair by its seeds, which ascend by document, then by item.  `weights`: of each word of the
-   item.  Words are marked (SKETCH_NUMBER).  The passages that count are appended, as those of pair
-   `number`.  Return 0 without memory. */
+/* Judge a pair by its seeds, which ascend by document, then by item.  `weights`: of each word of
+   the item.  Words are marked (SKETCH_NUMBER).  The passages that count are appended, as those of
+   pair `number`.  Return 0 without memory. */
 int leaks_judge(struct leak_work *work, struct align_words document, struct align_words item,
                 const int64_t *weights, const struct align_run *seeds, int64_t count,
                 int64_t number, struct leak_verdict *verdict);
