@@ -191,3 +191,15 @@ def test_markup_becomes_spaces(text, wanted):
     assert len(is_dropped) == len(text)
     assert len(plain) == len(text) - is_dropped.sum()
     assert {text[at] for at in is_dropped.nonzero()[0]} <= {","}
+
+
+def test_markup_is_found_wherever_it_is():
+    text, wanted = "a<b>c&lt;1,234[x](y)\\em z", "a   c    1234[x" + " " * 8 + "z"
+    for beside in ("x ", "\u6570 ", "\U0001f600 "):
+        for before in range(40):
+            for after in (0, 1, 40):
+                first, last = beside * before, " " + beside * after
+
+                plain, _ = simdb.core.kernel.without_markup(first + text + last)
+
+                assert plain == first + wanted + last

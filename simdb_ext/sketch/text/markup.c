@@ -13,7 +13,7 @@
 #define LETTERS_LEAST 2
 #define LETTERS_MOST 8
 
-/* Characters of one byte that are looked at together. */
+/* Characters that are looked at together. */
 #define STRIDE 32
 
 /* Return a character, 0 outside the text; no rule goes on over a 0. */
@@ -117,15 +117,34 @@ static inline int64_t after_comma(struct sketch_text text, int64_t at)
     return at + (is_digit(code_at(text, at - 1)) && !is_digit(code_at(text, at + 4)));
 }
 
-/* Return whether one of some characters may begin markup. */
-static inline int is_any_at(const uint8_t *content)
-{
-    uint8_t any = 0;
+/* Whether a character may begin markup, given the one behind it. */
+#define MAY_BEGIN(code, next)                                                                     \
+    (((code) == '<') | ((code) == '\\') | ((code) == '&') | (((code) == ']') & ((next) == '(')) | \
+     (((code) == ',') & ((next) >= '0') & ((next) <= '9')))
 
-    for (int i = 0; i < STRIDE; i++)
-        any |= content[i] == '<' || content[i] == '\\' || content[i] == '&' ||
-               content[i] == ']' || content[i] == ',';
-    return any;
+/* Define whether markup may begin at one of some characters: a loop that becomes vectors. */
+#define DEFINE_IS_ANY(name, type)                                                                 \
+    static inline int name(const type *some)                                                      \
+    {                                                                                             \
+        type any = 0;                                                                             \
+                                                                                                  \
+        for (int i = 0; i < STRIDE; i++) {                                                        \
+            type code = some[i], next = some[i + 1];                                              \
+            any |= (type)MAY_BEGIN(code, next);                                                   \
+        }                                                                                         \
+        return any != 0;                                                                          \
+    }
+
+DEFINE_IS_ANY(is_any_narrow, uint8_t)
+DEFINE_IS_ANY(is_any_middle, uint16_t)
+DEFINE_IS_ANY(is_any_wide, uint32_t)
+
+static inline int is_any_at(struct sketch_text text, int64_t at)
+{
+    if (text.width == 1)
+        return is_any_narrow((const uint8_t *)text.characters + at);
+    return text.width == 2 ? is_any_middle((const uint16_t *)text.characters + at)
+                           : is_any_wide((const uint32_t *)text.characters + at);
 }
 
 /* Return where the first markup from `at` on begins, and put where it ends into `stop`. */
@@ -134,9 +153,9 @@ static inline int64_t find(struct sketch_text text, int64_t at, int64_t *stop)
     int64_t looked = at; /* characters up to here are looked at one by one */
 
     for (; at < text.length; at++) {
-        while (text.width == 1 && at >= looked && text.length - at >= STRIDE) {
+        while (at >= looked && text.length - at > STRIDE) {
             looked = at + STRIDE;
-            if (is_any_at((const uint8_t *)text.characters + at))
+            if (is_any_at(text, at))
                 break;
             at = looked;
         }
