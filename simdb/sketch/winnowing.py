@@ -12,7 +12,6 @@ its words.  The containment of a query in a document is the share of the query's
 
 import re
 from collections.abc import Sequence
-from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +31,8 @@ from simdb.sketch.pipeline import Parts, Pipeline, Words
 # What lies between white space of Unicode, which has no U+001C to U+001F; what a hyphen cuts at the
 # end of a line is one piece.
 PIECES = re.compile(r"[\S\x1c-\x1f]+(?:(?<=[-\u00ad\u2010\u2011])\s*\n\s*[\S\x1c-\x1f]+)*")
+# What is put between texts that are cut together: no hyphen joins the lines.
+BETWEEN = "\n\n"
 GRAM_WORDS = 8
 WINDOW_GRAMS = 8
 # Every run of so many words has a whole window.
@@ -90,29 +91,51 @@ class WordOrder:
 
         A word that cleaning changes in number (a ligature of two) has the place of what it is in.
         """
-        if self._is_marked:
-            text, is_dropped = kernel.without_markup(text)
+        return self.places_of([text])[0]
+
+    def places_of(self, texts: Sequence[str]) -> list[I64]:
+        """Return the places of the words of each of some texts, see `places`."""
+        if not self._is_marked:
+            return self._places_of(texts)
+        both = [kernel.without_markup(text) for text in texts]
+        found = self._places_of([text for text, _ in both])
+        for at, (_, is_dropped) in enumerate(both):
             if is_dropped.any():
-                kept, places = np.flatnonzero(~is_dropped), self._places(text)
-                return np.stack([kept[places[:, 0]], kept[places[:, 1] - 1] + 1], axis=1)
-        return self._places(text)
+                kept, places = np.flatnonzero(~is_dropped), found[at]
+                found[at] = np.stack([kept[places[:, 0]], kept[places[:, 1] - 1] + 1], axis=1)
+        return found
+
+    def _places_of(self, texts: Sequence[str]) -> list[I64]:
+        # No word and no cleaning goes on from one text to the next.
+        joined = BETWEEN.join(texts)
+        if len(texts) > 1 and self._cleaned(joined) != joined:
+            return [self._places_of([text])[0] for text in texts]
+        places = self._places(joined)
+        starts = offsets_of([len(text) + len(BETWEEN) for text in texts])
+        bounds = np.searchsorted(places[:, 0], starts).tolist()
+        each = zip(bounds[:-1], bounds[1:], starts.tolist(), strict=False)
+        return [places[first:last] - start for first, last, start in each]
 
     def _places(self, text: str) -> I64:
-        if self._cleaned(text) == text:
+        clean = self._cleaned(text)
+        if clean == text:
             return self._bounds(text)
-        found: list[list[tuple[int, int]]] = []
+        places, found, at = self._bounds(text), list[I64](), 0
         for piece in PIECES.finditer(text):
-            raw = [
-                (piece.start() + a, piece.start() + b) for a, b in self._bounds(piece[0]).tolist()
-            ]
-            count = len(self._bounds(self._cleaned(piece[0])))
-            whole_piece = (raw[0][0], raw[-1][1]) if raw else piece.span()
-            found.append(raw if count == len(raw) else list(repeat(whole_piece, count)))
-        places = list(chain.from_iterable(found))
-        count = len(self._bounds(self._cleaned(text)))
+            own = piece[0]
+            if (own.isascii() and own.isprintable()) or self._cleaned(own) == own:
+                continue
+            count = len(self._bounds(self._cleaned(own)))
+            first, last = np.searchsorted(places[:, 0], piece.span()).tolist()
+            if count == last - first:
+                continue
+            start, stop = (places[first, 0], places[last - 1, 1]) if last > first else piece.span()
+            found += [places[at:first], np.full((count, 2), (start, stop))]
+            at = last
+        known = np.concatenate([*found, places[at:]])
+        count = len(self._bounds(clean))
         # Pieces are cleaned as the whole text is, but for rare letters that compose across them.
-        known = places if len(places) == count else list(repeat((0, len(text)), count))
-        return np.array(known, np.int64).reshape(-1, 2)
+        return known if len(known) == count else np.full((count, 2), (0, len(text)))
 
     def _cleaned(self, text: str) -> str:
         if self._sketch.is_normalised_in_python:

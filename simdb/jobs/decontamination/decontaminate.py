@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import groupby
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -171,11 +170,8 @@ class ItemSearch:
     def _judged(self, judge: LeakJudge, positions: I64, texts: Texts) -> list[Leak]:
         found = judge.judge(texts, positions)
         places = {position: at for at, position in enumerate(positions.tolist())}
-        return [
-            leak
-            for document, own in groupby(found, key=lambda each: each.document)
-            for leak in leaks_of(own, texts[places[document]], self.items, self._order)
-        ]
+        leaking = {each.document: texts[places[each.document]] for each in found}
+        return leaks_of(found, leaking, self.items, self._order)
 
 
 class DecontaminationRun(ExitStack):

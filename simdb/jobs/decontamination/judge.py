@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrays import sorted_unique, sums_of
+from simdb.core.arrays import offsets_of, ranges, sorted_unique, sums_of
 from simdb.core.arrow import Texts
 from simdb.core.dtypes import I64, Bools
 from simdb.jobs.decontamination.items import (
@@ -20,7 +20,6 @@ from simdb.jobs.decontamination.items import (
     LeakRule,
     Scan,
     Seeds,
-    inside,
 )
 from simdb.sketch import WordOrder
 
@@ -48,9 +47,13 @@ class Passage(NamedTuple):
     @property
     def gaps(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         """Where words differ: from and to which word of the document, and of the item."""
-        stops, starts = self.runs[:-1, :2] + self.runs[:-1, 2:], self.runs[1:, :2]
-        both = np.stack([stops, starts], axis=2)[(stops != starts).any(axis=1)]
-        return [(tuple(at), tuple(own)) for at, own in both.tolist()]
+        rows = self.runs.tolist()
+        ends = ((at + size, own + size) for at, own, size in rows)
+        return [
+            ((end, start), (own_end, own_start))
+            for (end, own_end), (start, own_start, _) in zip(ends, rows[1:], strict=False)
+            if (end, own_end) != (start, own_start)
+        ]
 
 
 class FoundItem(NamedTuple):
@@ -65,9 +68,9 @@ class FoundItem(NamedTuple):
     sequence: int
     coverage: float
     hits: int
-    passages: list[Passage]
     rarest: int
     rarest_count: int
+    passages: list[Passage]
 
 
 class LeakJudge:
@@ -107,15 +110,25 @@ class LeakJudge:
             (offsets, words), (items.offsets, items.words), pairs, seeds.bounds,
             seeds.runs(items.n), self._weights, np.maximum(least[seeds.sequences], 1),
         )  # fmt: skip
-        is_found = self._decide(seeds.sequences, verdicts)
-        firsts = np.searchsorted(passages["pair"], np.arange(len(pairs) + 1))
+        found = np.flatnonzero(self._decide(seeds.sequences, verdicts))
+        places = np.searchsorted(passages["pair"], [found, found + 1]).T.tolist()
+        sequences = seeds.sequences[found]
+        coverages = verdicts["covered"][found] / self._totals[sequences]
+        columns = (
+            documents[seeds.documents[found]], sequences, coverages,
+            self._hits(seeds, found, passages), *self._rarest(seeds, found),
+        )  # fmt: skip
+        shown, rows = passages.tolist(), zip(*(each.tolist() for each in columns), strict=True)
         return [
-            self._found(
-                seeds, pair, documents, int(verdicts["covered"][pair]),
-                passages[firsts[pair] : firsts[pair + 1]], runs,
+            FoundItem(
+                *row,
+                [
+                    Passage(*spans, runs[at : at + count])  # type: ignore[call-arg]
+                    for _, *spans, at, count in shown[first:last]
+                ],
             )
-            for pair in np.flatnonzero(is_found).tolist()
-        ]  # fmt: skip
+            for row, (first, last) in zip(rows, places, strict=True)
+        ]
 
     def _may_be(self, seeds: Seeds) -> Bools:
         """Return which pairs have enough n-grams that are not common near one another."""
@@ -136,25 +149,29 @@ class LeakJudge:
         is_other = (other > 0) & (other >= verdicts["same"]) & (OTHER_NUMBERS * other >= sizes)
         return np.asarray(is_found & ~is_other, np.bool_)
 
-    def _found(
-        self, seeds: Seeds, pair: int, documents: I64, covered: int, passages: Hits, runs: I64
-    ) -> FoundItem:
-        items, sequence = self._items, int(seeds.sequences[pair])
-        own = slice(int(seeds.bounds[pair]), int(seeds.bounds[pair + 1]))
-        counts = self._frequencies[seeds.entries[own]]
-        rarest = np.lexsort((seeds.starts[own], counts))[0]
-        is_rare = self._is_rare[items.firsts[sequence] : items.firsts[sequence + 1]]
-        stops = np.maximum(passages["item_start"], passages["item_stop"] - items.n + 1)
-        is_hit = is_rare & inside(passages["item_start"], stops, len(is_rare))
-        return FoundItem(
-            document=int(documents[seeds.documents[pair]]),
-            sequence=sequence,
-            coverage=covered / int(self._totals[sequence]),
-            hits=int(np.count_nonzero(is_hit)),
-            passages=[
-                Passage(*places, runs[first : first + count])  # type: ignore[call-arg]
-                for _, *places, first, count in passages.tolist()
-            ],
-            rarest=int(seeds.starts[own][rarest]),
-            rarest_count=int(counts[rarest]),
-        )
+    def _hits(self, seeds: Seeds, pairs: I64, passages: Hits) -> I64:
+        """Return how many n-grams that are not common the passages of some pairs have."""
+        items = self._items
+        own = passages[np.isin(passages["pair"], pairs)]
+        own = own[np.lexsort((own["item_start"], own["pair"]))]
+        rank = np.searchsorted(pairs, own["pair"])
+        step = int(items.sizes.max(initial=0)) + 1
+        starts = rank * step + own["item_start"]
+        stops = rank * step + np.maximum(own["item_start"], own["item_stop"] - items.n + 1)
+        # What passages before have is not counted again.
+        known = np.append(0, np.maximum.accumulate(stops)[:-1])[: len(stops)]
+        firsts = items.firsts[seeds.sequences[own["pair"]]] - rank * step
+        counts = offsets_of(self._is_rare)
+        starts = np.minimum(np.maximum(starts, known), stops)
+        each = counts[firsts + stops] - counts[firsts + starts]
+        return np.bincount(rank, each, minlength=len(pairs)).astype(np.int64)
+
+    def _rarest(self, seeds: Seeds, pairs: I64) -> tuple[I64, I64]:
+        """Return of some pairs where the n-gram begins that the fewest documents have, and how many
+        have it."""
+        sizes = np.diff(seeds.bounds)[pairs]
+        own = ranges(seeds.bounds[pairs], sizes)
+        counts, starts = self._frequencies[seeds.entries[own]], seeds.starts[own]
+        order = np.lexsort((starts, counts, np.repeat(pairs, sizes)))
+        firsts = order[offsets_of(sizes)[:-1]]
+        return starts[firsts], counts[firsts]

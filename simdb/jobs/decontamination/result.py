@@ -1,7 +1,7 @@
 """Result: what `simdb.decontaminate` gives back: the leaks it found, and what stays of the data."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -102,17 +102,23 @@ def leak_table(leaks: Sequence[Leak]) -> Any:
     return arrow.table(columns)
 
 
-def leaks_of(found: Iterable[FoundItem], text: str, items: Items, order: WordOrder) -> list[Leak]:
-    """Return what was found in one document as leaks, whose `id` is its position still.
+def leaks_of(
+    found: Sequence[FoundItem], texts: Mapping[int, str], items: Items, order: WordOrder
+) -> list[Leak]:
+    """Return what was found as leaks, whose `id` is the position of the document still.
 
-    Each part that has the words of what was found is a leak of its own.
+    `texts`: the documents.  Each part that has the words of what was found is a leak of its own.
     """
-    places = order.places(text).tolist()
+    documents = {each.document: texts[each.document] for each in found}
+    sequences = {each.sequence for each in found}
+    own_texts = {id(part): part.text for each in sequences for part in items.parts[each]}
+    all_places = dict(zip(documents, _places_of(documents.values(), order), strict=True))
+    all_own_places = dict(zip(own_texts, _places_of(own_texts.values(), order), strict=True))
     leaks = []
     for each in found:
+        text, places = documents[each.document], all_places[each.document]
         for part in items.parts[each.sequence]:
-            own = part.text
-            own_places = order.places(own).tolist()
+            own, own_places = part.text, all_own_places[id(part)]
             spans = tuple(_span(passage, places, own_places) for passage in each.passages)
             changed = tuple(
                 (_between(text, places, *at), _between(own, own_places, *at_own))
@@ -130,6 +136,10 @@ def leaks_of(found: Iterable[FoundItem], text: str, items: Items, order: WordOrd
                 )
             )  # fmt: skip
     return leaks
+
+
+def _places_of(texts: Iterable[str], order: WordOrder) -> Iterator[list[list[int]]]:
+    return (each.tolist() for each in order.places_of([*texts]))
 
 
 def without(text: str, leaks: Iterable[Leak]) -> str:
