@@ -106,15 +106,18 @@ class WordOrder:
         return found
 
     def _places_of(self, texts: Sequence[str]) -> list[I64]:
-        # No word and no cleaning goes on from one text to the next.
-        joined = BETWEEN.join(texts)
-        if len(texts) > 1 and self._cleaned(joined) != joined:
-            return [self._places_of([text])[0] for text in texts]
-        places = self._places(joined)
+        if len(texts) == 1:
+            return [self._places(texts[0])]
+        # No word goes on from one text to the next.
+        is_plain = [self._cleaned(text) == text for text in texts]
+        places = self._bounds(BETWEEN.join(texts))
         starts = offsets_of([len(text) + len(BETWEEN) for text in texts])
         bounds = np.searchsorted(places[:, 0], starts).tolist()
-        each = zip(bounds[:-1], bounds[1:], starts.tolist(), strict=False)
-        return [places[first:last] - start for first, last, start in each]
+        each = zip(is_plain, bounds[:-1], bounds[1:], starts.tolist(), texts, strict=False)
+        return [
+            places[first:last] - start if plain else self._places(text)
+            for plain, first, last, start, text in each
+        ]
 
     def _places(self, text: str) -> I64:
         clean = self._cleaned(text)

@@ -212,7 +212,8 @@ class Seeds(NamedTuple):
         hits = np.repeat(hits, counts)
         sequences, starts = items.owners[places], items.starts[places]
         pairs = hits["document"].astype(np.int64) * len(items) + sequences
-        order = np.lexsort((starts, hits["position"], pairs))
+        # Hits come by document and position, postings by start.
+        order = np.argsort(pairs, kind="stable")
         return cls._grouped(pairs[order], len(items), hits[order], starts[order])
 
     @classmethod

@@ -1,7 +1,7 @@
 """Result: what `simdb.decontaminate` gives back: the leaks it found, and what stays of the data."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.core.arrow import id_array, load_arrow
+from simdb.core.dtypes import I64
 from simdb.core.previews import counted
 from simdb.core.skipped import Skipped
 from simdb.files import Target, check_staying, output_format, write_rows, written
 from simdb.jobs import report
 from simdb.jobs.decontamination.items import Items
-from simdb.jobs.decontamination.judge import FoundItem
+from simdb.jobs.decontamination.judge import FoundItem, Passage
 from simdb.jobs.deduplication.result import Survivors
 from simdb.sketch import WordOrder
 
@@ -112,8 +113,8 @@ def leaks_of(
     documents = {each.document: texts[each.document] for each in found}
     sequences = {each.sequence for each in found}
     own_texts = {id(part): part.text for each in sequences for part in items.parts[each]}
-    all_places = dict(zip(documents, _places_of(documents.values(), order), strict=True))
-    all_own_places = dict(zip(own_texts, _places_of(own_texts.values(), order), strict=True))
+    all_places = dict(zip(documents, order.places_of([*documents.values()]), strict=True))
+    all_own_places = dict(zip(own_texts, order.places_of([*own_texts.values()]), strict=True))
     leaks = []
     for each in found:
         text, places = documents[each.document], all_places[each.document]
@@ -125,21 +126,17 @@ def leaks_of(
                 for passage in each.passages
                 for at, at_own in passage.gaps
             )
-            rarest = own_places[each.rarest : each.rarest + items.n]
+            rarest = _between(own, own_places, each.rarest, each.rarest + items.n)
             first, last = min(span.start for span in spans), max(span.stop for span in spans)
             leaks.append(
                 Leak(
                     id=each.document, item=part.item, field=part.field,
                     coverage=each.coverage, hits=each.hits, spans=spans, changed=changed,
-                    rarest=own[rarest[0][0] : rarest[-1][1]], count=each.rarest_count,
+                    rarest=rarest, count=each.rarest_count,
                     text=text[first:last], item_text=own,
                 )
             )  # fmt: skip
     return leaks
-
-
-def _places_of(texts: Iterable[str], order: WordOrder) -> Iterator[list[list[int]]]:
-    return (each.tolist() for each in order.places_of([*texts]))
 
 
 def without(text: str, leaks: Iterable[Leak]) -> str:
@@ -164,19 +161,17 @@ def marks(leaks: Iterable[Leak]) -> list[dict[str, Any]]:
     ]
 
 
-def _between(text: str, places: Sequence[list[int]], start: int, stop: int) -> str:
+def _between(text: str, places: I64, start: int, stop: int) -> str:
     """Return the words from `start` to `stop` as the text has them."""
-    return text[places[start][0] : places[stop - 1][1]] if stop > start else ""
+    return text[places.item(start, 0) : places.item(stop - 1, 1)] if stop > start else ""
 
 
-def _span(passage: Any, places: Sequence[list[int]], own: Sequence[list[int]]) -> Span:
+def _span(passage: Passage, places: I64, own: I64) -> Span:
     """Return a passage in characters."""
     return Span(
-        places[passage.document_start][0],
-        places[passage.document_stop - 1][1],
-        own[passage.item_start][0],
-        own[passage.item_stop - 1][1],
-    )
+        places.item(passage.document_start, 0), places.item(passage.document_stop - 1, 1),
+        own.item(passage.item_start, 0), own.item(passage.item_stop - 1, 1),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
