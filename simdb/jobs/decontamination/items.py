@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.core import kernel
-from simdb.core.arrays import offsets_of, ranges, sorted_unique, sums_of
+from simdb.core.arrays import is_first, offsets_of, ranges, sorted_unique, sums_of
 from simdb.core.arrow import Texts
 from simdb.core.checks import one_of, share, whole
-from simdb.core.dtypes import F64, I64, U32, Bools
+from simdb.core.dtypes import F64, I64, U32, U64, Bools
 from simdb.sketch import WordOrder
 
 NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
@@ -130,24 +130,25 @@ class Items:
     def _index(self, most: float) -> None:
         """Fill the table with the n-grams of at most so many items."""
         self.firsts, grams = kernel.ngrams(self.offsets, self.words, self.n)
-        own = np.repeat(np.arange(len(self)), np.diff(self.firsts))
-        ascending = np.argsort(grams, kind="stable")
-        distinct, numbers = np.unique(grams, return_inverse=True)
+        # Postings come by n-gram, then by sequence, then by place: the sort is stable.
+        keys, ascending = _sorted(grams)
+        own = np.repeat(np.arange(len(self)), np.diff(self.firsts))[ascending]
+        is_new = is_first(keys)
+        numbers = np.cumsum(is_new) - 1
         is_entry = self._item_counts(numbers, own) <= most
         self.entries = int(np.count_nonzero(is_entry))
-        entry = np.where(is_entry, np.cumsum(is_entry) - 1, -1)
-        self.grams = entry[numbers]
-        self.table = kernel.Ngrams(distinct[is_entry])
-        # Postings come by n-gram, then by sequence, then by place: the sort is stable.
-        both = numbers[ascending] * len(self) + own[ascending]
-        is_first = np.diff(both, prepend=-1) != 0
-        place = np.arange(len(both))
-        rank = place - np.maximum.accumulate(np.where(is_first, place, 0))
-        is_posting = (rank < PLACES_MOST) & is_entry[numbers[ascending]]
-        chosen = ascending[is_posting]
-        self.owners, self.starts = own[chosen], chosen - self.firsts[own[chosen]]
-        self.is_first = is_first[is_posting]
-        self.bounds = offsets_of(np.bincount(self.grams[chosen], minlength=self.entries))
+        entries = np.where(is_entry, np.cumsum(is_entry) - 1, -1)[numbers]
+        self.grams = np.empty(len(grams), np.int64)
+        self.grams[ascending] = entries
+        self.table = kernel.Ngrams(keys[is_new][is_entry])
+        is_new |= is_first(own)
+        place = np.arange(len(own))
+        rank = place - np.maximum.accumulate(np.where(is_new, place, 0))
+        is_posting = (rank < PLACES_MOST) & (entries >= 0)
+        self.owners = own[is_posting]
+        self.starts = ascending[is_posting] - self.firsts[self.owners]
+        self.is_first = is_new[is_posting]
+        self.bounds = offsets_of(np.bincount(entries[is_posting], minlength=self.entries))
         self.entry_counts = np.bincount(self.owners[self.is_first], minlength=len(self))
         self.is_told = self.words_under(np.sort(ascending[rank < PLACES_MOST]))
 
@@ -167,11 +168,12 @@ class Items:
     def _families(self) -> I64:
         """Return for each word the most items that have it with its neighbours: int64[k]."""
         bounds, grams = kernel.ngrams(self.offsets, self.words, FAMILY_WORDS)
-        numbers = np.unique(grams, return_inverse=True)[1]
-        own = np.repeat(np.arange(len(self)), np.diff(bounds))
+        keys, ascending = _sorted(grams)
+        numbers = np.cumsum(is_first(keys)) - 1
+        own = np.repeat(np.arange(len(self)), np.diff(bounds))[ascending]
         # Each n-gram where it begins; at the last words of a sequence none does.
         counts = np.zeros(len(self.words), np.int64)
-        places = np.arange(len(own)) - bounds[own] + self.offsets[own]
+        places = ascending - (bounds - self.offsets)[own]
         counts[places] = self._item_counts(numbers, own)[numbers]
         most = counts.copy()
         for shift in range(1, FAMILY_WORDS):
@@ -294,6 +296,13 @@ class Scan:
     def has_any(self) -> Bools:
         """Which documents may have an item: bool[n]."""
         return np.concatenate([np.empty(0, np.bool_), *self._has_any])
+
+
+def _sorted(hashes: U64) -> tuple[U64, I64]:
+    """Return hashes ascending, and their places."""
+    keys, places = hashes.copy(), np.arange(len(hashes), dtype=np.uint32)
+    kernel.sort(keys, places)
+    return keys, places.astype(np.int64)
 
 
 def inside(starts: I64, stops: I64, count: int) -> Bools:
