@@ -11,7 +11,7 @@ its words.  The containment of a query in a document is the share of the query's
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,10 +124,8 @@ class WordOrder:
         if clean == text:
             return self._bounds(text)
         places, found, at = self._bounds(text), list[I64](), 0
-        for piece in PIECES.finditer(text):
+        for piece in self._changed([*PIECES.finditer(text)], text):
             own = piece[0]
-            if (own.isascii() and own.isprintable()) or self._cleaned(own) == own:
-                continue
             count = len(self._bounds(self._cleaned(own)))
             first, last = np.searchsorted(places[:, 0], piece.span()).tolist()
             if count == last - first:
@@ -139,6 +137,18 @@ class WordOrder:
         count = len(self._bounds(clean))
         # Pieces are cleaned as the whole text is, but for rare letters that compose across them.
         return known if len(known) == count else np.full((count, 2), (0, len(text)))
+
+    def _changed(self, pieces: Sequence[re.Match[str]], text: str) -> Iterator[re.Match[str]]:
+        """Yield the pieces of a text that cleaning changes, which are few as a rule."""
+        whole = text[pieces[0].start() : pieces[-1].end()] if pieces else ""
+        if self._cleaned(whole) == whole:
+            return
+        if len(pieces) == 1:
+            yield pieces[0]
+            return
+        half = len(pieces) // 2
+        yield from self._changed(pieces[:half], text)
+        yield from self._changed(pieces[half:], text)
 
     def _cleaned(self, text: str) -> str:
         if self._sketch.is_normalised_in_python:

@@ -150,13 +150,25 @@ class Items:
         self.is_first = is_new[is_posting]
         self.bounds = offsets_of(np.bincount(entries[is_posting], minlength=self.entries))
         self.entry_counts = np.bincount(self.owners[self.is_first], minlength=len(self))
-        self.is_told = self.words_under(np.sort(ascending[rank < PLACES_MOST]))
+        is_told = np.empty(len(grams), np.bool_)
+        is_told[ascending] = rank < PLACES_MOST
+        self.is_told = self.words_under(is_told)
 
-    def words_under(self, grams: I64) -> Bools:
-        """Return which words are in some n-grams, given by their numbers in `grams`: bool[k]."""
-        own = np.searchsorted(self.firsts, grams, "right") - 1
-        starts = self.offsets[own] + grams - self.firsts[own]
-        return inside(starts, starts + self.n, len(self.words))
+    def words_under(self, is_gram: Bools) -> Bools:
+        """Return which words are in some n-grams, bool[k], given which: bool[grams]."""
+        begins = self._begins(self.n)
+        begins[begins] = is_gram
+        found = begins.copy()
+        for shift in range(1, self.n):
+            found[shift:] |= begins[: len(begins) - shift]
+        return found
+
+    def _begins(self, n: int) -> Bools:
+        """Return at which words an n-gram begins, not at the last ones of a sequence: bool[k]."""
+        begins = np.ones(len(self.words), np.bool_)
+        for shift in range(1, n):
+            begins[self.offsets[1:] - shift] = False
+        return begins
 
     def _item_counts(self, numbers: I64, sequences: I64) -> I64:
         """Return how many items each n-gram has, given its number and the sequence of each."""
@@ -171,10 +183,10 @@ class Items:
         keys, ascending = _sorted(grams)
         numbers = np.cumsum(is_first(keys)) - 1
         own = np.repeat(np.arange(len(self)), np.diff(bounds))[ascending]
-        # Each n-gram where it begins; at the last words of a sequence none does.
+        by_gram = np.empty(len(grams), np.int64)
+        by_gram[ascending] = self._item_counts(numbers, own)[numbers]
         counts = np.zeros(len(self.words), np.int64)
-        places = ascending - (bounds - self.offsets)[own]
-        counts[places] = self._item_counts(numbers, own)[numbers]
+        counts[self._begins(FAMILY_WORDS)] = by_gram
         most = counts.copy()
         for shift in range(1, FAMILY_WORDS):
             np.maximum(most[shift:], counts[: len(counts) - shift], out=most[shift:])
@@ -303,10 +315,3 @@ def _sorted(hashes: U64) -> tuple[U64, I64]:
     keys, places = hashes.copy(), np.arange(len(hashes), dtype=np.uint32)
     kernel.sort(keys, places)
     return keys, places.astype(np.int64)
-
-
-def inside(starts: I64, stops: I64, count: int) -> Bools:
-    """Return for each of `count` positions whether it is in a range from a start to a stop."""
-    changes = np.bincount(starts, minlength=count + 1)[: count + 1]
-    changes -= np.bincount(stops, minlength=count + 1)[: count + 1]
-    return np.asarray(changes.cumsum()[:-1] > 0, np.bool_)

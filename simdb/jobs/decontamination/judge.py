@@ -83,7 +83,7 @@ class LeakJudge:
         is_common = np.append(scan.frequencies > rule.most(documents), False)
         self._is_rare = (items.grams >= 0) & ~is_common[items.grams]
         self._is_seed_rare = ~is_common[:-1]
-        is_telling = items.is_told & ~items.words_under(np.flatnonzero(is_common[items.grams]))
+        is_telling = items.is_told & ~items.words_under(is_common[items.grams])
         self._is_whole = items.sizes >= WHOLE_WORDS
         self._is_whole &= sums_of(is_telling, items.offsets) < TELLING_LEAST
         is_telling |= np.repeat(self._is_whole, items.sizes)
