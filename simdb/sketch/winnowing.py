@@ -124,7 +124,12 @@ class WordOrder:
         if clean == text:
             return self._bounds(text)
         places, found, at = self._bounds(text), list[I64](), 0
-        for piece in self._changed([*PIECES.finditer(text)], text):
+        pieces = [
+            piece
+            for piece in PIECES.finditer(text)
+            if not (piece[0].isascii() and piece[0].isprintable())
+        ]
+        for piece in self._changed(pieces):
             own = piece[0]
             count = len(self._bounds(self._cleaned(own)))
             first, last = np.searchsorted(places[:, 0], piece.span()).tolist()
@@ -138,17 +143,17 @@ class WordOrder:
         # Pieces are cleaned as the whole text is, but for rare letters that compose across them.
         return known if len(known) == count else np.full((count, 2), (0, len(text)))
 
-    def _changed(self, pieces: Sequence[re.Match[str]], text: str) -> Iterator[re.Match[str]]:
-        """Yield the pieces of a text that cleaning changes, which are few as a rule."""
-        whole = text[pieces[0].start() : pieces[-1].end()] if pieces else ""
+    def _changed(self, pieces: Sequence[re.Match[str]]) -> Iterator[re.Match[str]]:
+        """Yield the pieces that cleaning changes, which are few as a rule."""
+        whole = BETWEEN.join(piece[0] for piece in pieces)
         if self._cleaned(whole) == whole:
             return
         if len(pieces) == 1:
             yield pieces[0]
             return
         half = len(pieces) // 2
-        yield from self._changed(pieces[:half], text)
-        yield from self._changed(pieces[half:], text)
+        yield from self._changed(pieces[:half])
+        yield from self._changed(pieces[half:])
 
     def _cleaned(self, text: str) -> str:
         if self._sketch.is_normalised_in_python:

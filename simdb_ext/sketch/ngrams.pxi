@@ -5,7 +5,7 @@ HIT = np.dtype([("document", np.int32), ("position", np.int32), ("entry", np.uin
 
 # Hits for which there is room at first, by words.
 cdef enum:
-    WORDS_EACH_HIT = 64
+    WORDS_EACH_HIT = 4
 
 
 def hash_words(
