@@ -25,6 +25,10 @@ SIZES = {
     "quality": [f"CORPORA --method {each}" for each in ("dimensions", "minhash")],
     "order": ["CORPORA --hashes 12 --halves 1 --pairs 30 --least 3"],
     "matches": ["-n 40"],
+    "leaks": [
+        "--count 1 --background 9 --prose CORPORA --posts CORPORA --languages CORPORA --texts"
+        " CORPORA --megabytes .1 --items 30 --words 400"
+    ],
     "blocks": ["-n 300 5k --sizes 64 1024 --queries 50 --flags="],
     "hashes": [
         "--documents 2k --kind constant --queries 300 --batches 16 --peers",
