@@ -25,7 +25,7 @@ from simdb.core.matches import SharedSpan
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import TextSketch
 from simdb.sketch.cutting import bounds_of_words, code_points
-from simdb.sketch.normalisation import cleaned, spelled
+from simdb.sketch.normalisation import cleaning_of, spelled
 from simdb.sketch.pipeline import Parts, Pipeline, Words
 
 # What lies between white space of Unicode, which has no U+001C to U+001F; what a hyphen cuts at the
@@ -67,6 +67,7 @@ class WordOrder:
                 " apply it to the texts first"
             )
         self._sketch, self._is_marked = sketch, marked
+        self._cleaning, self._is_spelled = cleaning_of(sketch), sketch.is_normalised_in_python
         self._pipeline = Pipeline(sketch, Resources(), ())
 
     def words(self, texts: Texts, *, errors: str, start: int = 0) -> Words:
@@ -156,9 +157,10 @@ class WordOrder:
         yield from self._changed(pieces[half:])
 
     def _cleaned(self, text: str) -> str:
-        if self._sketch.is_normalised_in_python:
-            text = spelled(text, self._sketch)
-        return cleaned(text, self._sketch)
+        sketch, how = self._sketch, self._cleaning
+        if self._is_spelled:
+            text = spelled(text, sketch)
+        return kernel.cleaned(text, lowercase=sketch.lowercase, **how) if how else text
 
     def _bounds(self, text: str) -> I64:
         codes = code_points(text, "replace")

@@ -218,25 +218,23 @@ class Seeds(NamedTuple):
     @classmethod
     def of(cls, hits: Hits, items: Items, is_wanted: Bools | None = None) -> "Seeds":
         """Return the seeds of what was found in documents; of some postings only."""
-        counts = np.diff(items.bounds)[hits["entry"]]
-        places = ranges(items.bounds[hits["entry"]], counts)
+        entries, each = np.ascontiguousarray(hits["entry"]), np.diff(items.bounds)
+        counts = each[entries]
+        places = ranges(items.bounds[entries], counts)
+        which = np.repeat(np.arange(len(hits)), counts)
         if is_wanted is not None:
             is_kept = is_wanted[places]
-            places, counts = places[is_kept], sums_of(is_kept, offsets_of(counts))
-        hits = np.repeat(hits, counts)
-        sequences, starts = items.owners[places], items.starts[places]
-        pairs = hits["document"].astype(np.int64) * len(items) + sequences
+            places, which = places[is_kept], which[is_kept]
+        pairs = hits["document"].astype(np.int64)[which] * len(items) + items.owners[places]
         # Hits come by document and position, postings by start.
         order = np.argsort(pairs, kind="stable")
-        return cls._grouped(pairs[order], len(items), hits[order], starts[order])
-
-    @classmethod
-    def _grouped(cls, pairs: I64, count: int, hits: Hits, starts: I64) -> "Seeds":
+        pairs, which = pairs[order], which[order]
         firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
+        count = max(len(items), 1)
         return cls(
-            pairs[firsts] // max(count, 1), pairs[firsts] % max(count, 1),
-            np.append(firsts, len(pairs)), hits["entry"].astype(np.uint32),
-            hits["position"].astype(np.int32), starts,
+            pairs[firsts] // count, pairs[firsts] % count, np.append(firsts, len(pairs)),
+            entries[which], hits["position"].astype(np.int32)[which],
+            items.starts[places[order]],
         )  # fmt: skip
 
     def are_near(self, least: npt.NDArray[np.int32], spans: I64) -> Bools:

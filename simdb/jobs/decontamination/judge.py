@@ -169,9 +169,11 @@ class LeakJudge:
     def _rarest(self, seeds: Seeds, pairs: I64) -> tuple[I64, I64]:
         """Return of some pairs where the n-gram begins that the fewest documents have, and how many
         have it."""
+        if not len(pairs):
+            return pairs, pairs
         sizes = np.diff(seeds.bounds)[pairs]
         own = ranges(seeds.bounds[pairs], sizes)
-        counts, starts = self._frequencies[seeds.entries[own]], seeds.starts[own]
-        order = np.lexsort((starts, counts, np.repeat(pairs, sizes)))
-        firsts = order[offsets_of(sizes)[:-1]]
-        return starts[firsts], counts[firsts]
+        # The least of both as one number: starts are below 2^32.
+        both = self._frequencies[seeds.entries[own]] << 32 | seeds.starts[own]
+        least = np.minimum.reduceat(both, offsets_of(sizes)[:-1])
+        return least & 0xFFFFFFFF, least >> 32
