@@ -165,7 +165,9 @@ class WordOrder:
     def _bounds(self, text: str) -> I64:
         codes = code_points(text, "replace")
         starts, stops = bounds_of_words(codes, self._sketch.cutting)
-        return np.stack([starts, stops], axis=1).astype(np.int64)
+        bounds = np.empty((len(starts), 2), np.int64)
+        bounds[:, 0], bounds[:, 1] = starts, stops
+        return bounds
 
 
 class Winnower(WordOrder):

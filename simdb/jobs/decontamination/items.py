@@ -102,11 +102,12 @@ class Items:
         self.short = 0  # parts with too few words
         known: dict[bytes, int] = {}
         chosen = []
-        for at, part in enumerate(parts):
-            own = words[offsets[at] : offsets[at + 1]]
-            if len(own) < max(LEAST_WORDS, self.n):
+        bounds, least = offsets.tolist(), max(LEAST_WORDS, self.n)
+        for part, first, stop in zip(parts, bounds[:-1], bounds[1:], strict=True):
+            if stop - first < least:
                 self.short += 1
                 continue
+            own = words[first:stop]
             number = known.setdefault(own.tobytes(), len(known))
             if number == len(self.parts):
                 self.parts.append([])
@@ -218,8 +219,8 @@ class Seeds(NamedTuple):
     @classmethod
     def of(cls, hits: Hits, items: Items, is_wanted: Bools | None = None) -> "Seeds":
         """Return the seeds of what was found in documents; of some postings only."""
-        entries, each = np.ascontiguousarray(hits["entry"]), np.diff(items.bounds)
-        counts = each[entries]
+        entries = np.ascontiguousarray(hits["entry"])
+        counts = items.bounds[1:][entries] - items.bounds[entries]
         places = ranges(items.bounds[entries], counts)
         which = np.repeat(np.arange(len(hits)), counts)
         if is_wanted is not None:

@@ -82,6 +82,7 @@ class LeakJudge:
         self._frequencies = scan.frequencies
         is_common = np.append(scan.frequencies > rule.most(documents), False)
         self._is_rare = (items.grams >= 0) & ~is_common[items.grams]
+        self._rare_counts = offsets_of(self._is_rare)
         self._is_seed_rare = ~is_common[:-1]
         is_telling = items.is_told & ~items.words_under(is_common[items.grams])
         self._is_whole = items.sizes >= WHOLE_WORDS
@@ -161,7 +162,7 @@ class LeakJudge:
         # What passages before have is not counted again.
         known = np.append(0, np.maximum.accumulate(stops)[:-1])[: len(stops)]
         firsts = items.firsts[seeds.sequences[own["pair"]]] - rank * step
-        counts = offsets_of(self._is_rare)
+        counts = self._rare_counts
         starts = np.minimum(np.maximum(starts, known), stops)
         each = counts[firsts + stops] - counts[firsts + starts]
         return np.bincount(rank, each, minlength=len(pairs)).astype(np.int64)
