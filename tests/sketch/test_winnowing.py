@@ -1,5 +1,6 @@
 """Word order: hashes of the words of texts, in order, and where each word is in its text."""
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from over import over
@@ -80,3 +81,19 @@ def test_invalid_unicode_is_refused_by_its_number():
     with pytest.raises(simdb.InputError, match="12"):
         ORDER.words([b"fine", b"\xff"], errors="strict", start=11)
     assert len(ORDER.words([b"fine \xff"], errors="replace")[1])
+
+
+def test_the_places_of_many_texts_are_those_of_each():
+    texts = [
+        "", "two words", "cut-\nting a-\n b", "\ufb01ne \xdf \u200b a\xadb",
+        "e\u0301 <b>1,234</b> c", "\u6570\u5b57 \u0e01\u0e32", "\u0301 -", "lower",
+        "ends with a hyphen-", "goes on",
+    ]  # fmt: skip
+    for marked in (False, True):
+        order = WordOrder(simdb.Simhash(), marked=marked)
+
+        each = [order.places(text).tolist() for text in texts]
+
+        assert [places.tolist() for places in order.places_of(texts)] == each
+        sizes = np.diff(order.words(texts, errors="strict")[0])
+        assert list(map(len, each)) == sizes.tolist()
