@@ -1,4 +1,4 @@
-"""Which matches are found: exact decisions, runs, sizes of sketches, passages, leaks of a test?
+"""Which matches are found: exact decisions, runs, sizes of sketches, passages?
 
 Everything is drawn here (`made.py`), so nothing of simdb was fitted to it:
 
@@ -8,11 +8,8 @@ sizes      F1 by estimates of 32 to 512 bytes at the default threshold, all pair
            truth is Jaccard >= 0.8 of word 3-shingles, and each seed draws and hashes anew
 contained  texts that share a run of words with stored ones, and parts of stored ones, found by
            `contained=`; what passages cost
-leaks      items of a test that `simdb.decontaminate` finds in documents, by kind of leak, beside
-           any shared 13-gram, and 8-grams of which an item shares .7, of the same words
 """
 
-import re
 import tempfile
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -20,14 +17,13 @@ from functools import partial
 from itertools import combinations, product
 from random import Random
 from statistics import mean, stdev
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
 import simdb
 from corpus import f1
-from made import KINDS, vocabulary, with_copies, zipf
+from made import KINDS, with_copies, zipf
 from record import Record, Timing, latencies, measure, number, options, recorded
 
 LEAST = 0.8
@@ -35,16 +31,6 @@ SEEDS = 3
 RUNS = 10
 SHARED_WORDS = (8, 10, 12, 14, 15, 20, 30)  # that a query shares with a document
 QUERIES = 200
-LEAKS = (
-    "alone", "in the middle", "in short lines", "one word in ten changed",
-    "question without answer", "Markdown and LaTeX",
-)  # fmt: skip
-INSTRUCTION = (
-    "Read the following problem with care, think step by step, explain how you came to your"
-    " result, and write the final answer on the last line after four hashes."
-)
-FORMULA = "x = ( - b + sqrt ( b ^ 2 - 4 a c ) ) / ( 2 a ) and x = ( - b - sqrt ( b ^ 2 - 4 a c ) )"
-ANSWERED = "Which of these statements is true, given what the text above says about it?"
 SKETCHES = {
     "64 weights": simdb.Simhash(dimensions=64),
     "128 weights": simdb.Simhash(),
@@ -201,87 +187,7 @@ def passage(chance: Random, least: int, most: int) -> str:
     return " ".join(zipf(chance, least, most))
 
 
-def leaks(record: Record, count: int, chance: Random) -> None:
-    """Find items in documents, each of which has one label: the item that it leaks, or none."""
-    part = partial(passage, chance)
-    shared = {
-        "quotation": [part(18, 30) for _ in range(count // 12 + 1)], "instruction": [INSTRUCTION],
-        "licence": [part(60, 90) for _ in range(3)], "formula": [FORMULA],
-        "boilerplate": [f"{ANSWERED} {part(12, 20)}" for _ in range(3)],
-    }  # fmt: skip
-    items, labels = [], list[tuple[str, int, str]]()  # text, item (-1: none), kind
-    for at in range(count):
-        question, answer, kind = part(25, 120), part(4, 12), [*shared, "", ""][at % 7]
-        if kind:  # two thirds of the items share something
-            own = question.split()
-            cut = {"licence": len(own), "instruction": 0, "boilerplate": 0}.get(kind, len(own) // 2)
-            question = " ".join([*own[:cut], chance.choice(shared[kind]), *own[cut:]])
-        items.append({"id": at, "question": question, "answer": answer})
-        leak, other = LEAKS[at % len(LEAKS)], [*shared][at % len(shared)]
-        text = leaked(leak, question, answer, chance)
-        text = text if leak == "alone" else f"{part(75, 150)} {text} {part(75, 150)}"
-        labels.append((text, at, leak))
-        text = f"{part(75, 150)} {chance.choice(shared[other])} {part(75, 150)}"
-        labels.append((text, -1, other))
-    labels += [(part(150, 300), -1, "unrelated") for _ in range(5 * count // 2)]
-    chance.shuffle(labels)
-    rows = [{"id": at, "text": text} for at, (text, _, _) in enumerate(labels)]
-    found = simdb.decontaminate(rows, against=items, id="id", fields=["question", "answer"]).found
-    judge_leaks(record, "simdb", {(leak.id, leak.item) for leak in found}, labels)
-    for name, n, share in (("any 13-gram", 13, 0.0), ("8-grams .7", 8, 0.7)):
-        judge_leaks(record, name, by_ngrams(items, labels, n, share), labels)
-
-
-def leaked(kind: str, question: str, answer: str, chance: Random) -> str:
-    """Return an item as a document leaks it."""
-    parts = f"{question} {answer}".split()
-    if kind == "in short lines":
-        return "\n".join(["", *wrap(" ".join(parts), chance.randint(24, 40)), ""])
-    if kind == "question without answer":
-        return question
-    if kind == "one word in ten changed":
-        for at in chance.sample(range(len(parts)), round(len(parts) / 10)):
-            parts[at] = chance.choice(vocabulary())
-    if kind == "Markdown and LaTeX":
-        for at in chance.sample(range(len(parts)), max(1, len(parts) // 6)):
-            parts[at] = chance.choice(["**{}**", "*{}*", "`{}`", "${}$", "{}~"]).format(parts[at])
-        parts.insert(len(parts) // 2, "\n>\n>")
-    return " ".join(parts)
-
-
-def by_ngrams(items: Any, labels: Any, n: int, share: float) -> Pairs:
-    """Return the pairs in which a document has a share of the n-grams of an item, or any (0)."""
-    grams = [ngrams(f"{item['question']} {item['answer']}", n) for item in items]
-    owners, found = defaultdict(list), set()
-    for at, own in enumerate(grams):
-        for gram in own:
-            owners[gram].append(at)
-    for document, (text, _, _) in enumerate(labels):
-        counts = Counter(at for gram in ngrams(text, n) for at in owners.get(gram, ()))
-        found |= {
-            (document, at) for at, both in counts.items() if both >= max(1, share * len(grams[at]))
-        }
-    return found
-
-
-def ngrams(text: str, n: int) -> set[tuple[str, ...]]:
-    words = re.findall(r"\w+", text.lower())
-    return {tuple(words[at : at + n]) for at in range(len(words) - n + 1)}
-
-
-def judge_leaks(record: Record, name: str, found: Pairs, labels: Any) -> None:
-    """Add rows: recall of each kind of leak, precision, false alarms of each kind of negative."""
-    truth = {(at, item): kind for at, (_, item, kind) in enumerate(labels) if item >= 0}
-    right = Counter(truth[pair] for pair in found & truth.keys())
-    record.add(f"{name}: recall", sum(right.values()) / len(truth), "")
-    record.add(f"{name}: precision", sum(right.values()) / max(len(found), 1), "")
-    for kind, whole in Counter(truth.values()).items():
-        record.add(f"{name}: recall, {kind}", right[kind] / whole, "")
-    for kind, wrong in Counter(labels[at][2] for at, _ in found - truth.keys()).items():
-        record.add(f"{name}: wrong, {kind}", wrong, "pairs")
-
-
-QUESTIONS = {each.__name__: each for each in (exact, runs, sizes, contained, leaks)}
+QUESTIONS = {each.__name__: each for each in (exact, runs, sizes, contained)}
 
 if __name__ == "__main__":
     main()
