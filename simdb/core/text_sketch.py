@@ -188,9 +188,11 @@ class TextSketch:
        with a lower-case letter.
        `marks`: "drop" leaves out accents and points (Latin, Greek, Cyrillic, Hebrew, Arabic,
        Syriac) and the tatweel.
-       normalisation="lenient" is "nfkc" with marks="drop".
-       `edition`: the edition of these rules.  1 is that of simdb 0.2, in which such
-       strays stay; databases and IDF tables of that version keep it.  2 is the newest.  0, the
+       normalisation="lenient" is "nfkc" with marks="drop", and makes look-alikes equal: Cyrillic,
+       Greek and other letters in Latin words, Latin ones in their words (UTS 39), the yeh, kaf and
+       heh of Persian and Arabic, digits of all scripts, and entities of HTML, such as &#1072;.
+       `edition`: the edition of these rules.  1 is that of simdb 0.2, in which strays and
+       look-alikes stay; databases and IDF tables of that version keep it.  2 is the newest.  0, the
        default, is the edition of the `idf` table, or else the newest.
     3. `unit`: "words" (Unicode words), "characters" (white space folded), "whitespace" (text
        between white space) or "moz" (see `Simhash.moz`).  Instead of a unit, `tokeniser`: the name
@@ -298,7 +300,8 @@ class TextSketch:
         self._check_html_weights()
         self._check_by_table()
         if self.normalisation == LENIENT:
-            object.__setattr__(self, "normalisation", NFKC)
+            if self.edition == 1:
+                object.__setattr__(self, "normalisation", NFKC)
             object.__setattr__(self, "marks", choices.DROP)
         if self.turkic_case and not (self.clean and self.lowercase):
             raise OptionError("turkic_case= folds case; it needs clean=True and lowercase=True")

@@ -1,5 +1,6 @@
 from simdb.sketch import (
     hashes as hashes,
+    lookalikes as lookalikes,
     minhash_sketcher as minhash_sketcher,
     weighing as weighing,
 )

@@ -16,16 +16,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
+from simdb import sketch as modules
 from simdb.core import kernel
 from simdb.core.arrow import Texts
 from simdb.core.choices import DROP
 from simdb.core.cold import section
 from simdb.core.errors import InputError, OptionError
-from simdb.core.text_sketch import NFC, NONE, TextSketch
+from simdb.core.text_sketch import LENIENT, NFC, NONE, TextSketch
 
 TABLES = Path(__file__).with_name("unicode.txt")
 PLANE = 1 << 16  # code points beyond have more than 16 bits
-FORMS: "dict[str, Form]" = {"nfc": "NFC", "nfd": "NFD", "nfkc": "NFKC"}
+FORMS: "dict[str, Form]" = {"nfc": "NFC", "nfd": "NFD", "nfkc": "NFKC", "lenient": "NFKC"}
 # Accents and points of Latin, Greek, Cyrillic, Hebrew, Arabic and Syriac, and the tatweel.
 MARKS = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
@@ -87,7 +88,10 @@ class Tokeniser:
 
 
 def normalised(text: str, normalisation: str) -> str:
-    """Return the text in the normal form "nfc", "nfd" or "nfkc", or unchanged for "none"."""
+    """Return the text in the normal form "nfc", "nfd" or "nfkc", which "lenient" has, too.
+
+    For "none" it is unchanged.
+    """
     form = FORMS.get(normalisation)
     if form is None or text.isascii() or unicodedata.is_normalized(form, text):
         return text
@@ -126,9 +130,12 @@ def cleaned(text: str, options: TextSketch) -> str:
 
 
 def spelled(text: str, options: TextSketch) -> str:
-    """Return a text in the normal form, and without marks if the options say so."""
+    """Return a text in the normal form, without marks and look-alikes if the options say so."""
+    is_lenient = options.normalisation == LENIENT
+    text = modules.lookalikes.without_entities(text) if is_lenient else text
     text = normalised(text, options.normalisation)
-    return without_marks(text) if options.marks == DROP else text
+    text = without_marks(text) if options.marks == DROP else text
+    return modules.lookalikes.folded(text) if is_lenient and not text.isascii() else text
 
 
 def composed(text: str) -> str:

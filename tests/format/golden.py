@@ -182,6 +182,7 @@ SETS = {
     ),
     "minhash, stratified, features of 32 bits": (same, simdb.Minhash(feature_bits=32, edition=1)),
     "words 3, second edition": (same, simdb.Simhash()),
+    "lenient words 1, second edition": (same, simdb.Simhash(shingle=1, normalisation="lenient")),
 }
 
 

@@ -49,6 +49,9 @@ STORED = {
     f"v{FORMAT_VERSION}-edition": replace(
         OPTIONS, sketch=replace(OPTIONS.sketch, clean=True, edition=2)
     ),
+    f"v{FORMAT_VERSION}-lenient": replace(
+        OPTIONS, sketch=replace(OPTIONS.sketch, clean=True, edition=2, normalisation="lenient")
+    ),
     f"v{FORMAT_VERSION}-keyed": OPTIONS,  # ids are hashed under a key
     f"v{FORMAT_VERSION}-tags": replace(OPTIONS, blocks=1, leading=1),  # a header table
     f"v{FORMAT_VERSION}-ints": replace(OPTIONS, blocks=4),  # all ids are ints

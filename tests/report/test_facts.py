@@ -27,6 +27,7 @@ def test_a_size_has_a_unit_that_suits_it(count, shown):
     [
         (simdb.Simhash(markup="html"), "The visible text of an HTML page is taken"),
         (simdb.Simhash(normalisation="nfkc"), "normalised (NFKC)"),
+        (simdb.Simhash(normalisation="lenient"), "normalised (NFKC, look-alikes are equal)"),
         (simdb.Simhash(marks="drop", unit="characters"), "accents and points are dropped"),
         (simdb.Simhash(unit="characters", shingle=5), "texts are cut into characters"),
         (simdb.Simhash(shingle=1), "each of them is a feature"),

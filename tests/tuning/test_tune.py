@@ -286,6 +286,7 @@ def texts(count, seed, *, wrong=0.0):
         (ARABIC, 0.05, {"marks": "drop"}),
         ("\u0131\u015f\u0131k", 0.9, {"turkic_case": True}),
         ("\u0131\u015f\u0131k", 0.1, {}),
+        ("h\u0435llo", 0.05, {"normalisation": "lenient", "marks": "drop"}),
     ],
     ids=ascii,
 )
@@ -314,6 +315,18 @@ def test_advice_has_the_options_and_says_why():
     assert "--unit characters --shingle 5" in advice.flags
     assert "shingles of 5 characters, so copies with wrong letters" in advice.reason
     assert simdb.fingerprint(written[0], sketch).bits
+
+
+def test_advice_for_words_of_two_scripts_makes_look_alikes_equal():
+    originals = texts(40, 3)
+    copies = [each.replace("a", "\u0430").replace("e", "\u0435") for each in originals]
+
+    advice = simdb.tune(originals + copies)
+
+    assert advice.options.sketch.normalisation == "lenient"
+    assert "--normalisation lenient --marks drop" in advice.flags
+    assert "50% of them have words of two scripts" in advice.reason
+    assert len(simdb.deduplicate(originals + copies, options=advice.options).removed_ids) == 40
 
 
 def test_advice_finds_copies_with_wrong_letters():

@@ -43,7 +43,7 @@ def some_cleaning(chance):
     return {
         "lowercase": lowercase,
         "clean": clean,
-        "normalisation": chance.choice(["none", "nfc", "nfc", "nfkc"]),
+        "normalisation": chance.choice(["none", "nfc", "nfc", "nfkc", "lenient"]),
         "edition": chance.choice([1, 2, 2]),
         "marks": chance.choice(["keep", "keep", "keep", "drop"]),
         "turkic_case": lowercase and clean and chance.random() < 0.2,

@@ -544,7 +544,7 @@ def _pipeline(sketch: TextSketch) -> str:
     if sketch.tokeniser:
         by = f"by the tokeniser {sketch.tokeniser}"
     stop_words = sketch.stop_words if isinstance(sketch.stop_words, str) else "own list"
-    form = sketch.normalisation.upper()
+    form = sketch.normalisation.upper().replace("LENIENT", "NFKC, look-alikes are equal")
     steps = [
         (sketch.markup == "html", "the visible text of an HTML page is taken"),
         (form != "NONE", f"characters are normalised ({form})"),

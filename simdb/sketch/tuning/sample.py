@@ -50,6 +50,8 @@ FORMS = re.compile(
 POINTS = re.compile("[\u05b0-\u05bd\u05bf\u05c1\u05c2\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0670]")
 # Letters of Turkish and Azerbaijani that no other language has.
 TURKIC = re.compile("[\u0130\u0131\u011f\u011e]")
+# Words with Latin and Cyrillic letters.
+MIXED = re.compile("[A-Za-z][\u0400-\u052f]|[\u0400-\u052f][A-Za-z]")
 # From which share of texts on an option is advised: forms and points are seldom in all texts, but
 # then some copies lack them; I is another letter only in a collection that is mostly Turkic.
 FORMS_LEAST, TURKIC_LEAST = 0.01, 0.5
@@ -76,26 +78,23 @@ MINIMUM_BITS = 32
 class WritingSystem:
     """How some texts are written.
 
-    `formed`, `pointed`, `turkic`: the shares of texts with such characters.  `noise`: the share of
-    words that differ in one letter from a frequent word, and are in the texts once.
+    `formed`, `pointed`, `turkic`, `mixed`: the shares of texts with such characters.  `noise`: the
+    share of words that differ in one letter from a frequent word, and are in the texts once.
     """
 
     formed: float
     pointed: float
     turkic: float
+    mixed: float
     noise: float
 
     @property
     def options(self) -> dict[str, Any]:
         """The options of a sketch that make equal what writers write in several ways."""
-        found: dict[str, Any] = {}
-        if self.formed >= FORMS_LEAST:
-            found["normalisation"] = "nfkc"
-        if self.pointed >= FORMS_LEAST:
-            found["marks"] = "drop"
-        if self.turkic >= TURKIC_LEAST:
-            found["turkic_case"] = True
-        return found
+        nfkc = {"normalisation": "nfkc"} if self.formed >= FORMS_LEAST else {}
+        marks = {"marks": "drop"} if self.pointed >= FORMS_LEAST else {}
+        alike = {"normalisation": "lenient", "marks": "drop"} if self.mixed >= FORMS_LEAST else {}
+        return nfkc | marks | alike | ({"turkic_case": True} if self.turkic >= TURKIC_LEAST else {})
 
     @property
     def is_noisy(self) -> bool:
@@ -170,11 +169,11 @@ def drawn(texts: Sequence[Any], total: int, generator: np.random.Generator) -> T
 
 def writing_of(texts: Sequence[str]) -> WritingSystem:
     """Return how some texts are written."""
-    formed, pointed, turkic = (
+    formed, pointed, turkic, mixed = (
         sum(bool(kind.search(text)) for text in texts) / len(texts)
-        for kind in (FORMS, POINTS, TURKIC)
+        for kind in (FORMS, POINTS, TURKIC, MIXED)
     )
-    return WritingSystem(formed, pointed, turkic, _noise(texts))
+    return WritingSystem(formed, pointed, turkic, mixed, _noise(texts))
 
 
 def _share(texts: list[str], letter: re.Pattern[str]) -> float:

@@ -382,12 +382,14 @@ def _on_texts(choice: Choice) -> Iterator[str]:
 
 def _on_writing(writing: WritingSystem) -> Iterator[str]:
     added = writing.options
-    if "normalisation" in added:
+    if added.get("normalisation") == "lenient":
+        yield f"{writing.mixed:.0%} of them have words of two scripts, so look-alikes are equal."
+    elif "normalisation" in added:
         yield (
             f"{writing.formed:.0%} of them have forms of characters, such as full width or"
             " ligatures, which NFKC makes usual."
         )
-    if "marks" in added:
+    if "marks" in added and writing.pointed:
         yield (
             f"{writing.pointed:.0%} of them have points or a tatweel, which other writers leave"
             " out, so they do not count."
