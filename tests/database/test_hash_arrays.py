@@ -6,7 +6,6 @@ from oracle import components
 from over import over
 
 import simdb
-from simdb.spark.distributed import plan_pairs
 
 
 def drawn(bits, count, seed=0):
@@ -191,8 +190,6 @@ def test_what_compares_texts_is_refused_by_name(database_of_hashes):
     ):  # fmt: skip
         with pytest.raises(simdb.OptionError, match=r"texts= compares texts, .*hashes"):
             verb(texts=texts)
-    with pytest.raises(simdb.OptionError, match="no hashes of other than 64 bits"):
-        plan_pairs(1000, simdb.Options(sketch=simdb.Bits(256)))
 
 
 NEEDING_TEXTS = {
