@@ -116,6 +116,22 @@ def test_the_similarity_of_two_texts_is_that_of_the_sets_of_their_shingles():
             assert found == pytest.approx(shared / every if every else 0, abs=1e-6)
 
 
+def test_two_texts_are_alike_from_the_similarity_on_that_they_are_said_to_have():
+    words = [f"word{number}" for number in range(14)]
+    texts = [" ".join(words[:count]) for count in range(3, 14)]
+    pairs = [(left, right) for right in texts for left in texts if len(left) < len(right)]
+
+    every = [(simdb.similarity(*pair), pair) for pair in pairs]
+    missed = [
+        (value, pair)
+        for value, pair in every
+        if len(simdb.deduplicate(list(pair), similarity=value).removed) != 1
+    ]
+
+    assert [value for value, _ in every if len(f"{value:.3g}") < 5]  # 0.5 is shown as 0.5
+    assert missed == []
+
+
 def test_a_sketch_says_how_two_texts_are_compared():
     left, right = "One two three", "<b>one</b> two four"
 

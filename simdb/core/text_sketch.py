@@ -235,6 +235,10 @@ class TextSketch:
     edition: Literal[0, 1, 2] = 0
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        """Raise OptionError for an impossible value."""
+        self._check_steps()
+
     def __repr__(self) -> str:
         """Return the options that differ from the defaults."""
         differing = differing_options(self, type(self)())

@@ -46,7 +46,6 @@ from simdb.storage import idf_file
 
 Kind = TypeVar("Kind", Simhash, Minhash)
 
-DIGITS = 7  # of a float32
 SAMPLED_HASHES = 10_000
 
 Comparable: TypeAlias = str | bytes | Sequence[str] | Fingerprint | Signature
@@ -222,7 +221,8 @@ def similarity(
     if _is_words(left) and _is_words(right):
         exact = ExactSimilarity(chosen, NO_RESOURCES, [chosen.tokeniser])
         places = np.array([[0], [1]])
-        return round(float(exact.of_pairs([left, right], *places)[0]), DIGITS)
+        # The shortest number that is this float32, so that both mean the same threshold.
+        return float(str(exact.of_pairs([left, right], *places)[0]))
     if isinstance(left, Signature) and isinstance(right, Signature):
         both = Signatures(right.minima[None], right.sketch, np.array([right.is_empty]))
         return float(similarities(left, both)[0])

@@ -223,3 +223,20 @@ def test_strays_of_a_failed_creation_are_in_nobodys_way(tmp_path):
     assert sorted(os.listdir(tmp_path / "db")) == [
         "data.mdb", "idf.table", "lock.mdb", "presence.lock", "writer.lock",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "sketch", [simdb.TextSketch(shingle=1), simdb.TextSketch(unit="characters")]
+)
+@pytest.mark.parametrize("kind", [simdb.Simhash, simdb.Minhash])
+def test_a_table_of_a_plain_sketch_serves_sketches_with_the_same_options(kind, sketch):
+    table = simdb.fit_idf(TEXTS, sketch)
+
+    user = kind(shingle=sketch.shingle, unit=sketch.unit, weighting="tf-idf", idf=table)
+
+    assert user.feature_settings == sketch.feature_settings == table.settings
+
+
+def test_a_plain_sketch_refuses_what_no_sketch_can_do():
+    with pytest.raises(simdb.OptionError, match="shingle"):
+        simdb.TextSketch(shingle=0)
