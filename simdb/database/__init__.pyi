@@ -32,6 +32,7 @@ from simdb.database.search.filters import Where as Where
 from simdb.database.search.judge import (
     ESTIMATE as ESTIMATE,
     EXACT as EXACT,
+    EXACT_RECALL as EXACT_RECALL,
     NUMBERS as NUMBERS,
     VERIFICATIONS as VERIFICATIONS,
     Remembered as Remembered,

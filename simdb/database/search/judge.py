@@ -20,7 +20,7 @@ from simdb.core.decoding import as_texts
 from simdb.core.dtypes import F32, I64, U32, U64
 from simdb.core.errors import OptionError
 from simdb.core.matches import Verification
-from simdb.core.options import Options
+from simdb.core.options import AUTO, Options
 from simdb.database.search.couples import Couples
 from simdb.database.search.filters import by_ids
 from simdb.database.search.question import Question, of_pairs
@@ -37,6 +37,8 @@ VERIFICATIONS = (ESTIMATE, EXACT, NUMBERS)
 # heavier tails than a normal variable: beyond 3 there is one in some 100, beyond 5 none was seen
 # among 195,000 pairs.  To find all pairs, every one counts down to the third number.
 SEARCHED_DEVIATIONS, KEPT_DEVIATIONS, CERTAIN_DEVIATIONS = 0.5, 5.0, 8.0
+# Where more than estimates decides about pairs, nearly all matches should be candidates.
+EXACT_RECALL = 0.9999
 # More pairs are not kept: 12 bytes each.
 REMEMBERED_MOST = 1 << 20
 
@@ -254,11 +256,20 @@ def judging(
 
 
 def for_pairs(
-    state: State, question: Question, texts: Texts | None, *, is_exact: bool
+    state: State, question: Question, texts: Texts | None, *, is_exact: bool, is_swept: bool = True
 ) -> tuple[Criterion, Judge | None]:
-    """Return the same for the pairs of stored documents."""
-    criterion = of_pairs(state.store.options, state.counts, question)
-    return judging(state, criterion, question, texts, is_exact=is_exact)
+    """Return the same for the pairs of stored documents.
+
+    `is_swept`: all pairs are found together, which makes a recall cheap.  Then it is `EXACT_RECALL`
+    if none is asked for, unless bands, or a method by name, decide what can be found.
+    """
+    options = state.store.options
+    criterion = of_pairs(options, state.counts, question)
+    criterion, judge = judging(state, criterion, question, texts, is_exact=is_exact)
+    is_free = is_swept and question.recall is None and criterion.method == AUTO
+    if is_free and not (judge is None or judge.only_estimates or options.is_minhash):
+        criterion = replace(criterion, recall=max(criterion.recall, EXACT_RECALL))
+    return criterion, judge
 
 
 def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Criterion:

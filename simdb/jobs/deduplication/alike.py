@@ -67,8 +67,6 @@ PART_PAIRS = 1 << 15
 # time.
 STORED_DOCUMENTS = 1 << 17
 COMPARED_DOCUMENTS = 1 << 14
-# Where texts decide, nearly all matches should be candidates.
-EXACT_RECALL = 0.9999
 # An estimate is two standard deviations above the truth once in 44 times, so less similar pairs are
 # seldom matches.
 CANDIDATE_DEVIATIONS = 2.0
@@ -84,7 +82,7 @@ class ByTexts:
         """Count pairs as matches from `least` on; `recall`: the least share that is found."""
         _check(least, recall)
         self.least = self.alike = least
-        self.recall = max(recall or 0.0, EXACT_RECALL)
+        self.recall = max(recall or 0.0, database.EXACT_RECALL)
         self.counts = Verification(exact.measure, least)
         self.lose, self._held = exact.lose, RecurringPairs(exact)
         plain: Any = ExactPairs(exact, is_read_anywhere=True)

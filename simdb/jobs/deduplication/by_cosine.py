@@ -18,7 +18,7 @@ from simdb.core.choices import ErrorsName
 from simdb.core.dtypes import F32, F64, I64, U32
 from simdb.core.matches import Verification
 from simdb.core.threads import mapped
-from simdb.jobs.deduplication.alike import EXACT_RECALL
+from simdb.database import EXACT_RECALL
 from simdb.jobs.deduplication.minima import BandBuckets, parts_of_keys
 from simdb.jobs.deduplication.question import Decided, DedupQuestion, TextSource
 from simdb.jobs.deduplication.stars import Stars, decided_in_order, find_stars
