@@ -8,12 +8,12 @@ way is entered in `WAYS`.  Costs are seconds of one core.  Unless they were meas
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from simdb.core.options import AUTO
+from simdb.core.options import AUTO, BPHS, EXHAUSTIVE
 from simdb.core.reports import Plan
 from simdb.plan import bands, parts, polytopes, probing, rotation, tables
 from simdb.plan.bands import BandedPopulation
 from simdb.plan.parts import HashPopulation
-from simdb.plan.problem import Criterion, Population, Problem, Way
+from simdb.plan.problem import FILTER_LOSSES, Criterion, Population, Problem, Way
 
 # The ways to search fingerprints, and those to search signatures.
 AnyPopulation: TypeAlias = Population | BandedPopulation | HashPopulation
@@ -25,6 +25,14 @@ WAYS: dict[type[AnyPopulation], tuple[Way[Any], ...]] = {
 # A plan that finds a hundredth more is chosen if it costs at most this many times the
 # cheapest plan.
 RECALL_WORTH, HUNDREDTHS = 1.5, 2
+# Block tables that find less of the documents just as similar as asked are not chosen: of more
+# similar ones they find so much more that a plan for a greater recall could find less in all.
+# Look-ups for a recall of this find nearly all documents that are clearly more similar than asked.
+LOOKED_UP_LEAST = 0.95
+# Lower recalls, for which comparing all can be cheaper: its filter then loses more.
+LOWER = (LOOKED_UP_LEAST, *(1.0 - loss - 1e-6 for loss in sorted(FILTER_LOSSES, reverse=True)))
+# Higher similarities, for which comparing all can be cheaper.
+HIGHER = tuple(percent / 100 for percent in range(98, 50, -4))
 
 
 def choose(problem: Problem[Any]) -> Plan:
@@ -32,10 +40,35 @@ def choose(problem: Problem[Any]) -> Plan:
     criterion = problem.criterion
     problem.population.check(criterion)
     if criterion.method == AUTO:
-        return preferred(criterion, _candidates(problem))
+        return _never_less(problem, preferred(criterion, _candidates(problem)))
     (way,) = (way for way in _ways(problem) if criterion.method in way.METHODS)
     unknown = replace(problem, calibration=None)
     return way.named(problem, lambda changed: choose(replace(unknown, criterion=changed)))
+
+
+def _never_less(problem: Problem[Any], plan: Plan) -> Plan:
+    """Return the plan, or one that finds what is found for less recall or for more similarity.
+
+    Where comparing all documents for a lower recall finds more, they are compared.  If they are for
+    a higher similarity, nearly all documents as similar as that must be found here, too.
+    """
+    criterion = problem.criterion
+    if plan.method == EXHAUSTIVE or criterion.similarity is None:
+        return plan
+
+    def choice(changed: Criterion) -> Plan:
+        return preferred(changed, _candidates(replace(problem, criterion=changed)))
+
+    lower = (replace(criterion, recall=each) for each in LOWER if each < criterion.recall)
+    least = max((choice(each).recall for each in lower), default=0.0)
+    if least > plan.recall:
+        return preferred(replace(criterion, recall=least), _candidates(problem))
+    if criterion.recall < LOOKED_UP_LEAST:
+        higher = (each for each in HIGHER if each > criterion.similarity)
+        easier = (choice(replace(criterion, similarity=each)) for each in higher)
+        if any(each.method == EXHAUSTIVE for each in easier):
+            return choose(replace(problem, criterion=replace(criterion, recall=LOOKED_UP_LEAST)))
+    return plan
 
 
 def considered(problem: Problem[Any]) -> list[Plan]:
@@ -97,10 +130,12 @@ def _candidates(problem: Problem[Any]) -> list[Plan]:
     which also takes a while.
     """
     found: list[Plan] = []
+    least = 0.0 if problem.criterion.similarity is None else LOOKED_UP_LEAST
     for way in _ways(problem):
         if way is probing and any(plan.method in polytopes.METHODS for plan in found):
             continue
-        found += way.plans(problem)
+        plans = way.plans(problem)
+        found += [plan for plan in plans if plan.method != BPHS or plan.recall >= least]
     return found
 
 

@@ -11,7 +11,7 @@ from simdb.plan import planner, recall, volatility
 from simdb.plan.calibration import USUAL_DELAYS, Calibration
 from simdb.plan.chance import filter_distance, reach
 from simdb.plan.probing import wants_glimpse
-from simdb.plan.problem import Criterion, Population, Problem
+from simdb.plan.problem import Criterion, PolytopeRun, Population, Problem
 
 
 def population(count, *, blocks=4, leading=1, has_vectors=True):
@@ -206,3 +206,27 @@ def test_a_distance_is_answered_at_its_recall_whatever_is_cheapest(distance, rec
         exact = choose(replace(asked, recall=1.0), population(count, blocks=blocks))
         assert plan.recall >= recall
         assert plan.cost_seconds <= exact.cost_seconds
+
+
+@pytest.mark.parametrize("is_swept", [False, True], ids=["queries", "pairs"])
+def test_a_harder_question_is_not_planned_to_find_less(is_swept):
+    recalls, similarities = (0.5, 0.7, 0.9, 0.95, 0.98, 0.995), (0.96, 0.92, 0.88, 0.84, 0.8, 0.7)
+    for count in (1_000, 20_000, 50_000, 100_000, 200_000):
+        stored = replace(
+            population(count, blocks=1), is_swept=is_swept, vector_bytes=64, polytope_tables=4,
+            polytope_runs=(PolytopeRun(count, 18),), gathered_tables=(8, 16) if is_swept else (),
+        )  # fmt: skip
+        plans = {
+            (similarity, wanted): choose(
+                replace(by_similarity(similarity, recall=wanted), is_weighted=True), stored
+            )
+            for similarity in similarities
+            for wanted in recalls
+        }
+        for (similarity, wanted), plan in plans.items():
+            more = [plans[similarity, each] for each in recalls if each > wanted]
+            less = [plans[each, wanted] for each in similarities if each < similarity]
+            assert all(each.recall >= plan.recall for each in more)
+            if plan.method == "exhaustive":
+                assert all(each.recall >= 0.95 for each in less)
+            assert plan.method != "bphs" or plan.recall >= 0.95
