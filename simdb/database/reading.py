@@ -468,8 +468,10 @@ class Reading(Protocol[IdT]):
         """
         clusters.find.check_policy(policy)
         filters.check_filters(where)
-        question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         options, count = self._store.options, thread_count(threads)
+        if policy == clusters.find.STAR and recall is None:  # documents are looked up one by one
+            recall = options.recall
+        question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         is_exact = searches.judge.check_verification(verify, texts, options)
         clusters.find.check_keep(keep, has_texts=is_exact and texts is not None)
         is_asked = question.has_bound or (verify, texts) != (None, None)
@@ -483,10 +485,7 @@ class Reading(Protocol[IdT]):
                 numbers, _ = state.membership().whole(state.next_ordinal)
                 labels = searches.buckets.labels_of(numbers)
                 return clusters.find.as_clusters(state, labels, places)
-            criterion, judge = searches.judge.for_pairs(
-                state, question, texts,
-                is_exact=is_exact, is_swept=policy == clusters.find.CONNECTED,
-            )  # fmt: skip
+            criterion, judge = searches.judge.for_pairs(state, question, texts, is_exact=is_exact)
             places = clusters.find.places_by(state, keep, judge)
             find = clusters.find.find_clusters
             return find(state, criterion, policy=policy, places=places, judge=judge)

@@ -56,18 +56,18 @@ def _never_less(problem: Problem[Any], plan: Plan) -> Plan:
     if plan.method == EXHAUSTIVE or criterion.similarity is None:
         return plan
 
-    def choice(changed: Criterion) -> Plan:
+    def choice(**changes: Any) -> Plan:
+        changed = replace(criterion, **changes)
         return preferred(changed, _candidates(replace(problem, criterion=changed)))
 
-    lower = (replace(criterion, recall=each) for each in LOWER if each < criterion.recall)
-    least = max((choice(each).recall for each in lower), default=0.0)
+    lower = [each for each in LOWER if each < criterion.recall]
+    least = max((choice(recall=each).recall for each in lower), default=0.0)
     if least > plan.recall:
         return preferred(replace(criterion, recall=least), _candidates(problem))
-    if criterion.recall < LOOKED_UP_LEAST:
-        higher = (each for each in HIGHER if each > criterion.similarity)
-        easier = (choice(replace(criterion, similarity=each)) for each in higher)
-        if any(each.method == EXHAUSTIVE for each in easier):
-            return choose(replace(problem, criterion=replace(criterion, recall=LOOKED_UP_LEAST)))
+    higher = [each for each in HIGHER if each > criterion.similarity]
+    is_low = criterion.recall < LOOKED_UP_LEAST
+    if is_low and any(choice(similarity=each).method == EXHAUSTIVE for each in higher):
+        return choice(recall=LOOKED_UP_LEAST)
     return plan
 
 
@@ -134,8 +134,9 @@ def _candidates(problem: Problem[Any]) -> list[Plan]:
     for way in _ways(problem):
         if way is probing and any(plan.method in polytopes.METHODS for plan in found):
             continue
-        plans = way.plans(problem)
-        found += [plan for plan in plans if plan.method != BPHS or plan.recall >= least]
+        found += [
+            each for each in way.plans(problem) if each.method != BPHS or each.recall >= least
+        ]
     return found
 
 

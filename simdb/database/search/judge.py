@@ -256,18 +256,18 @@ def judging(
 
 
 def for_pairs(
-    state: State, question: Question, texts: Texts | None, *, is_exact: bool, is_swept: bool = True
+    state: State, question: Question, texts: Texts | None, *, is_exact: bool
 ) -> tuple[Criterion, Judge | None]:
     """Return the same for the pairs of stored documents.
 
-    `is_swept`: all pairs are found together, which makes a recall cheap.  Then it is `EXACT_RECALL`
-    if none is asked for, unless bands, or a method by name, decide what can be found.
+    The recall is `EXACT_RECALL` if none is asked for, since all pairs are found together, unless
+    bands, or a method by name, decide what can be found.
     """
     options = state.store.options
     criterion = of_pairs(options, state.counts, question)
     criterion, judge = judging(state, criterion, question, texts, is_exact=is_exact)
-    is_free = is_swept and question.recall is None and criterion.method == AUTO
-    if is_free and not (judge is None or judge.only_estimates or options.is_minhash):
+    is_free = question.recall is None and criterion.method == AUTO and not options.is_minhash
+    if is_free and judge is not None and not judge.only_estimates:
         criterion = replace(criterion, recall=max(criterion.recall, EXACT_RECALL))
     return criterion, judge
 

@@ -238,11 +238,10 @@ def joined_matches(slices: Sequence[Matches]) -> Matches:
 def best_first(parts: Iterable[Sequence[Match]], *, by_similarity: bool) -> list[Match]:
     """Return the matches of one query in all states, given in the order of the states."""
     every = [match for part in parts for match in part]
-    return sorted(every, key=_farness if by_similarity else attrgetter("distance"))
-
-
-def _farness(match: Match) -> float:
-    return 0.0 if match.similarity is None else -match.similarity
+    farness = (
+        (lambda match: -(match.similarity or 0.0)) if by_similarity else attrgetter("distance")
+    )
+    return sorted(every, key=farness)
 
 
 def _of_ids(function: Callable[[State, list[Id]], Result], ids: list[Id], state: State) -> Result:
