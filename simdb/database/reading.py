@@ -116,10 +116,9 @@ class Reading(Protocol[IdT]):
         `accept(id)` confirms a match.  Return False to drop it, or its exact similarity, which
         replaces the estimate; below `similarity` the match is dropped.
 
-        `contained`: find the documents that have at least this share of the query (not of the
-        document) in passages, runs of 15 or more words of both; see `ContainedMatch`.  It is a
-        share of runs of 8 words: of 100 words, 60 copied are .57.  `texts`, as in `find_all`,
-        measure it exactly and give `Match.spans`; otherwise it is an estimate.
+        `contained`: find the documents that have at least this share of the query's runs of 8 words
+        (60 words copied of 100 are .57) in passages, runs of 15 or more words of both; see
+        `ContainedMatch`.  `texts`, as in `find_all`, measure it exactly; otherwise it is estimated.
 
         `threads`: how many shards of a sharded database are asked at the same time; to start a
         thread takes longer than most queries.

@@ -265,11 +265,10 @@ def for_pairs(
     """
     options = state.store.options
     criterion = of_pairs(options, state.counts, question)
-    criterion, judge = judging(state, criterion, question, texts, is_exact=is_exact)
     is_free = question.recall is None and criterion.method == AUTO and not options.is_minhash
-    if is_free and judge is not None and not judge.only_estimates:
+    if is_exact and is_free and criterion.similarity is not None:
         criterion = replace(criterion, recall=max(criterion.recall, EXACT_RECALL))
-    return criterion, judge
+    return judging(state, criterion, question, texts, is_exact=is_exact)
 
 
 def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Criterion:
