@@ -18,7 +18,7 @@ from simdb.core.choices import MarkupName
 from simdb.core.decoding import known_encoding
 from simdb.core.errors import InputError
 from simdb.files import check_sources, read_file
-from simdb.sketch import FITTED_TEXTS, Share, as_text
+from simdb.sketch import FITTED_TEXTS, as_text
 
 # The sketch decides only about a hint on mark-up, which this command gives in its own words.
 READ_AS = simdb.Simhash(markup="html")
@@ -89,7 +89,7 @@ def tune(
     sources: list[str],
     *,
     pairs: str | None = None,
-    blocking: bool = False,
+    blocking: bool | None = None,
     markup: MarkupName | None = None,
     seed: Natural = 0,
     inputs: TextOptions,
@@ -163,15 +163,9 @@ def _print(advice: simdb.SketchAdvice) -> None:
     if not is_table():
         print_one(row)
         return
-    fields = ("flags", "create_flags", "idf_flags", "words", "texts", "pairs")
-    shown = {name: row[name] for name in fields}
-    shown |= {"precision": advice.precision, "recall": advice.recall}
-    known = {name: _cell(value) for name, value in shown.items() if value not in ("", None)}
-    print_one(known)
+    shown = row["commands"] | {name: row[name] for name in ("words", "texts", "pairs")}
+    shares = {"precision": advice.precision, "recall": advice.recall}
+    print_one(shown | {name: str(share) for name, share in shares.items() if share is not None})
     print()
     for reason in advice.reasons:
         print(f"* {in_words(reason)}")
-
-
-def _cell(value: object) -> object:
-    return str(value) if isinstance(value, Share) else value

@@ -39,7 +39,6 @@ from simdb.sketch.sketcher import (
     sketcher_of as sketcher_of,
     widened as widened,
 )
-from simdb.sketch.tuning.judged import Share as Share
 from simdb.sketch.tuning.sample import (
     SHORT_WORDS as SHORT_WORDS,
     TAG as TAG,

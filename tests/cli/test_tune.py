@@ -69,7 +69,6 @@ def test_judged_pairs_are_read_in_each_format(simdb_run, records, write_lines, t
         ("a.jsonl", "[1, 2, 1]\n\n{\n", "a.jsonl:3: this is not JSON"),
         ("a.jsonl", "7\n", "a.jsonl:1: a judged pair is an array"),
         ("a.tsv", "1\tnobody\t1\n", "a.tsv: 1 of the ids are of no document"),
-        ("a.tsv", "", "0 labels with 0 duplicates"),
     ],
 )
 def test_bad_pairs_are_wrong_use(simdb_run, records, tmp_path, name, content, message):
@@ -80,6 +79,43 @@ def test_bad_pairs_are_wrong_use(simdb_run, records, tmp_path, name, content, me
     assert ran.code == 2
     assert message in ran.notes
     assert ran.output == ""
+
+
+def test_few_judged_pairs_leave_the_advice_to_the_documents(simdb_run, records, tmp_path):
+    (alone,) = simdb_run("tune", records).rows
+    for name, content, said in (
+        ("none.tsv", "", "0 judged pairs with 0 duplicates"),
+        ("one.tsv", "0\t60\t1\n1\t2\t0\n3\t4\t0\n", "3 judged pairs with 1 duplicate say"),
+    ):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        ran = simdb_run("tune", records, "--pairs", name)
+
+        assert ran.code == 0
+        assert ran.rows[0]["commands"] == alone["commands"]
+        assert any(said in reason for reason in ran.rows[0]["reasons"])
+
+
+def test_the_words_of_each_command_run(simdb_run, records):
+    (row,) = simdb_run("tune", records).rows
+
+    assert list(row["commands"]) == ["dedup", "create", "query", "python"]
+    for name, words in list(row["commands"].items())[:3]:
+        place = {"SOURCE...": records, "DB": "db", "TEXT": TEXTS[0]}
+        command = [place.get(word, word) for word in words.split()]
+        assert command[:2] == ["simdb", name]
+        assert simdb_run(*command[1:]).code == 0
+
+
+def test_blocking_and_no_blocking_override_what_pairs_show(simdb_run, records, tmp_path):
+    lines = [f"{a}\t{b}\t{c}" for a, b, c in JUDGED]
+    (tmp_path / "a.tsv").write_text("\n".join(lines), encoding="utf-8")
+
+    found = [
+        simdb_run("tune", records, "--pairs", "a.tsv", *words).rows[0]["blocking"]
+        for words in ([], ["--blocking"], ["--no-blocking"])
+    ]
+
+    assert found == [False, True, False]
 
 
 def test_a_part_of_many_documents_is_kept_and_their_number_is_known(

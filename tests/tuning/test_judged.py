@@ -12,11 +12,13 @@ from simdb.sketch.tuning.judged import (
     FOLDS,
     Contest,
     Rating,
+    best_ordered,
     chance_level,
     directions,
     f1_of,
     folds_of,
     left_out,
+    nearness,
     order_of,
     precision_of,
     rate,
@@ -94,6 +96,29 @@ def test_a_better_sketch_must_be_better_by_more_than_the_error():
     # One pair of 60 is within a standard error (its share of resamples without it is 1/e).
     assert simplest(ratings, labels, 1, seed=0) == 1
     assert simplest(ratings, labels, 0, seed=0) == 1
+
+
+def test_of_sketches_that_do_equally_well_the_one_that_separates_the_texts_is_taken():
+    labels = np.arange(60) % 2 == 0
+    right, poor = labels[None], labels[None].copy()
+    poor[0, :20] = False
+    ratings = [rating_of(each, labels) for each in (poor, right, right)]
+    measured = [labels.astype(np.float32)] * 3
+
+    assert best_ordered(ratings, measured, labels, [1, 1, 2]) == 2
+    assert best_ordered(ratings, measured, labels, [1, 2, 1]) == 1
+    # An F1 of 1 and of 0.8 differ by more than a tenth of the separation is worth.
+    assert best_ordered(ratings, measured, labels, [2, 1.8, 0]) == 1
+
+
+def test_nearness_is_the_share_of_random_pairs_that_are_less_similar():
+    far = np.linspace(0, 1, 1001, dtype=np.float32)
+
+    assert nearness(np.full(20, 0.9, np.float32), far, 1000) == pytest.approx(0.9, abs=0.001)
+    assert nearness(np.full(20, 0.5, np.float32), far, 1000) is None
+    assert nearness(np.full(20, 0.1, np.float32), far, 1000) is None
+    assert nearness(np.full(2, 0.9, np.float32), far, 1000) is None
+    assert nearness(np.full(20, 0.9, np.float32), far[:0], 1) is None
 
 
 @over(("count", "total"), [(0, 10), (10, 10), (9, 12), (0.5, 1)])

@@ -8,6 +8,7 @@ chance of failing below 1e-4.
 
 import json
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,8 +168,103 @@ def test_advice_can_be_printed_and_stored_as_json(advised_by_pairs):
     assert row["precision"]["low"] <= row["precision"]["value"] <= row["precision"]["high"]
     assert advice.flags in repr(advice)
     assert "precision" in repr(advice)
-    assert str(advice).startswith(advice.flags)
+    assert str(advice).startswith(f"simdb dedup SOURCE... {advice.flags}\nsimdb create DB ")
+    assert row["commands"] == advice.commands
     assert all(reason.split()[0] in str(advice) for reason in advice.reasons)
+
+
+@over(
+    ("duplicates", "others"), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 49), (49, 1), (0, 50), (50, 0)]
+)
+def test_few_pairs_of_a_kind_leave_the_advice_to_the_texts(titles, advised, duplicates, others):
+    labels = [True] * duplicates + [False] * others
+    pairs = [(at, at + 100) for at in range(len(labels))]
+
+    advice = simdb.tune(titles, pairs, labels)
+
+    assert advice.options == advised.options
+    assert advice.reasons[:-2] == advised.reasons[:-1]
+    assert f"{duplicates} duplicate" in advice.reasons[-2]
+    assert "say too little" in advice.reasons[-2]
+    assert (advice.pair_count, advice.precision, advice.blocking) == (0, None, False)
+
+
+@over(("duplicates", "others"), [(2, 2), (2, 30), (30, 2), (3, 5)])
+def test_two_pairs_of_each_kind_are_used(titles, duplicates, others):
+    labels = [True] * duplicates + [False] * others
+    pairs = [(titles[at], changed(titles[at], 1, at)) for at in range(duplicates)]
+    pairs += [(titles[at], titles[at + 100]) for at in range(others)]
+
+    advice = simdb.tune(titles, pairs, labels)
+
+    assert advice.pair_count == duplicates + others
+    assert advice.precision is not None
+
+
+def candidates(texts, kept, others):
+    """Return pairs of texts: duplicates share `kept` words of eight, other pairs `others`."""
+    shared = [kept] * 30 + [others] * 30
+    pairs = [(texts[at], changed(texts[at], 8 - count, at)) for at, count in enumerate(shared)]
+    return pairs, [True] * 30 + [False] * 30
+
+
+SEEMS, ASKS = "seem to be candidates of a blocking step", "say blocking=True"
+
+
+def test_candidates_of_a_blocking_step_are_inferred_and_named(titles):
+    # Duplicates that share 4 words of 8 are less alike than a few of a million unrelated titles.
+    judged = candidates(titles, 4, 2)
+
+    inferred = simdb.tune(titles, *judged, documents=10**6)
+    given = simdb.tune(titles, *judged, documents=10**6, blocking=True)
+    denied = simdb.tune(titles, *judged, documents=10**6, blocking=False)
+
+    assert (inferred.options, inferred.flags) == (given.options, given.flags)
+    assert (inferred.blocking, given.blocking, denied.blocking) == (True, True, False)
+    assert [SEEMS in each.reason for each in (inferred, given, denied)] == [True, False, False]
+    assert [ASKS in each.reason for each in (inferred, given, denied)] == [False, False, True]
+    assert "A search of all 1,000,000 documents would also match" in inferred.reason
+    assert inferred.recall.value > denied.recall.value + 0.2
+    assert not {"dedup", "query"} & inferred.commands.keys()
+    assert inferred.commands["compare"] == "database.compare(left, right)"
+    assert list(denied.commands) == ["dedup", "create", "query", "python"]
+
+
+def test_pairs_at_random_are_no_candidates(titles):
+    # The other pairs are drawn as unrelated ones are: 2.5 standard deviations, a chance of 0.006.
+    judged = [(text, changed(text, 2, at)) for at, text in enumerate(titles[:30])]
+    judged += list(zip(titles[30:80], titles[80:130], strict=True))
+
+    advice = simdb.tune(titles, judged, [True] * 30 + [False] * 50)
+
+    assert not advice.blocking
+    assert SEEMS not in advice.reason
+
+
+def test_where_no_unrelated_document_matches_candidates_are_searched_for(titles):
+    advice = simdb.tune(titles, *candidates(titles, 7, 4))
+
+    assert SEEMS in advice.reason
+    assert not advice.blocking
+    assert "dedup" in advice.commands
+
+
+def test_the_words_for_python_make_the_options(advised):
+    assert eval(advised.commands["python"], {"simdb": simdb}) == advised.options
+    assert advised.commands["query"].endswith(f"--similarity {advised.options.similarity:g}")
+
+
+def test_the_words_with_weights_name_the_table_that_is_made_first(titles, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    advice = simdb.tune(titles)
+    table = simdb.fit_idf(titles)
+    simdb.save_idf(table, "texts.idf")
+    sketch = simdb.Simhash(weighting="tf-idf", idf=table)
+    weighted = replace(advice, options=simdb.Options(sketch=sketch), idf_flags="--output texts.idf")
+
+    assert next(iter(weighted.commands)) == "idf"
+    assert weighted.commands["idf"] == "simdb idf SOURCE... --output texts.idf"
+    assert eval(weighted.commands["python"], {"simdb": simdb}) == weighted.options
 
 
 def test_bytes_arrow_columns_and_odd_texts_are_taken(titles):
@@ -188,7 +284,6 @@ def test_bytes_arrow_columns_and_odd_texts_are_taken(titles):
         ({"texts": ["a b"], "labels": [1]}, "together"),
         ({"texts": ["a b", "c d"], "pairs": [(0, 1)], "labels": [1, 0]}, "1 pairs have 2 labels"),
         ({"texts": ["a b"], "pairs": [(0, 0)], "labels": ["yes"]}, "label 0 is 'yes'"),
-        ({"texts": ["a b"], "pairs": [(0, 0)], "labels": [1]}, "1 label with 1 duplicate"),
         ({"texts": ["a b"], "pairs": [(0, 7)] * 4, "labels": [1, 1, 0, 0]}, "names text 7"),
         ({"texts": ["a b"], "pairs": [(0, 0, 1)] * 4, "labels": [1, 1, 0, 0]}, "pair 0 is"),
         ({"texts": ["a b"], "pairs": [(0, 1.5)] * 4, "labels": [1, 1, 0, 0]}, "pair 0 is float"),

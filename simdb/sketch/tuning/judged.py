@@ -8,6 +8,7 @@ move the threshold a little, and no gap between two of them decides it.
 Similarities of texts are measured as a database with the sketch would estimate them.
 """
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -29,6 +30,10 @@ from simdb.sketch.tuning.sample import as_text
 # More judged pairs than these do not change the choice.
 JUDGED_MAX = 2000
 KIND_LEAST = 2
+# So many standard deviations lie between what judged pairs are like and what chance explains.
+SURELY = 2.5
+# How much of F1 and order the sketch is worth that tells edited copies from the texts best.
+BEST_APART = 0.3
 # The level of unrelated pairs follows from this quantile: near-duplicates are rarer than that.
 QUANTILE = 0.99
 # So many unrelated documents of the collection may reach the threshold, for each document.
@@ -56,6 +61,16 @@ class JudgedPairs:
     right: list[str]
     labels: Bools
 
+    @property
+    def are_few(self) -> bool:
+        """Whether there are too few duplicates or other pairs to learn from."""
+        return min(int(self.labels.sum()), int((~self.labels).sum())) < KIND_LEAST
+
+    def __str__(self) -> str:
+        """Show the numbers of pairs and of duplicates."""
+        numbers = counted(len(self.labels), "judged pair"), int(self.labels.sum())
+        return f"{numbers[0]} with {counted(numbers[1], 'duplicate')}"
+
 
 def checked_pairs(
     pairs: Any,
@@ -67,7 +82,7 @@ def checked_pairs(
     """Return judged pairs, at most `JUDGED_MAX` drawn at random, with their texts.
 
     `places`: the position of each id; None if texts have no ids.  Raises InputError for what is no
-    pair or no label, and if there are not both duplicates and other pairs.
+    pair or no label.
     """
     check_many(pairs, "pairs")
     check_many(labels, "labels")
@@ -77,12 +92,6 @@ def checked_pairs(
     if len(given) != len(judged):
         raise InputError(f"{len(given)} pairs have {len(judged)} labels; give one for each pair")
     flags = np.array([_flag(label, at) for at, label in enumerate(judged)], np.bool_)
-    for name, kind in (("duplicate", flags), ("other pair", ~flags)):
-        if kind.sum() < KIND_LEAST:
-            raise InputError(
-                f"{counted(len(flags), 'label')} with {counted(int(kind.sum()), name)}; tune needs"
-                f" {KIND_LEAST} or more {name}s, or no pairs at all"
-            )
     count = min(len(given), JUDGED_MAX)
     chosen = np.sort(generator.choice(len(given), count, replace=False)).tolist()
     sides = [_sides(given[at], at) for at in chosen]
@@ -145,6 +154,11 @@ def directions(texts: Sequence[str], sketch: Simhash) -> F32:
 def similarities(left: F32, right: F32) -> F32:
     """Return the estimated similarity of each row of `left` to the same row of `right`."""
     return corrected((left * right).sum(axis=1, dtype=np.float32))
+
+
+def estimates(left: Sequence[str], right: Sequence[str], sketch: Simhash) -> F32:
+    """Return the estimated similarity of each text of `left` to the same one of `right`."""
+    return similarities(directions(left, sketch), directions(right, sketch))
 
 
 def unrelated(rows: F32) -> F32:
@@ -252,14 +266,32 @@ def simplest(ratings: Sequence[Rating], labels: Bools, usual: int, seed: int) ->
     return usual if is_as_good[usual] else int(is_as_good.argmax())
 
 
-def best_ordered(ratings: Sequence[Rating], measured: Sequence[F32], labels: Bools) -> int:
+def best_ordered(
+    ratings: Sequence[Rating], measured: Sequence[F32], labels: Bools, separations: Sequence[float]
+) -> int:
     """Return the position of the first sketch whose similarities order and divide the pairs best.
 
     F1 alone says little where few pairs are duplicates; how often a duplicate is more similar than
-    another pair is known better, and is added to it.
+    another pair is known better, and is added to it.  So is a part of how well the sketch tells
+    edited copies from unrelated texts, which depends on no judged pair.
     """
     orders = np.array([order_of(found, labels) for found in measured])
-    return int(np.argmax([each.f1 for each in ratings] + orders))
+    apart = np.array(separations) / max(*separations, 1e-6)
+    return int(np.argmax([each.f1 for each in ratings] + orders + BEST_APART * apart))
+
+
+def nearness(others: F32, far: F32, count: int) -> float | None:
+    """Return how often a pair that is judged no duplicate is more similar than a random pair.
+
+    `others`: the similarities of such judged pairs; `far`: those of all pairs of `count` random
+    texts.  None if chance explains the number (Mann & Whitney 1947): these seem to be any pairs,
+    and not candidates that a blocking step or a search has chosen.
+    """
+    if not len(others) or not len(far):
+        return None
+    share = order_of(np.concatenate([others, far]), np.arange(len(others) + len(far)) < len(others))
+    deviation = math.sqrt((1 / len(others) + 1 / count) / 12)
+    return share if share - 0.5 > SURELY * deviation else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,13 +299,14 @@ class Contest:
     """What chooses among sketches by judged pairs.
 
     `priors`, `leasts`: for each sketch, what `rate` takes.  `usual`: see `simplest`, None for the
-    choice of `best_ordered`.
+    choice of `best_ordered`, which takes `separations`.
     """
 
     priors: Sequence[float]
     leasts: Sequence[float]
     usual: int | None
     seed: int
+    separations: Sequence[float] = ()
 
     def decided(
         self, measured: Sequence[F32], labels: Bools, folds: I64
@@ -284,7 +317,7 @@ class Contest:
             for found, prior, least in zip(measured, self.priors, self.leasts, strict=True)
         ]
         if self.usual is None:
-            return ratings, best_ordered(ratings, measured, labels)
+            return ratings, best_ordered(ratings, measured, labels, self.separations)
         return ratings, simplest(ratings, labels, self.usual, self.seed)
 
 

@@ -23,35 +23,7 @@ from simdb.core.scales import COSINES
 from simdb.sketch.fitting import fit
 from simdb.sketch.hashes import sketch_of_texts
 from simdb.sketch.sketcher import Sketcher
-from simdb.sketch.tuning.judged import (
-    CHANCE_MATCHES,
-    Contest,
-    JudgedPairs,
-    Rating,
-    Share,
-    chance_level,
-    checked_pairs,
-    directions,
-    folds_of,
-    left_out,
-    order_of,
-    precision_of,
-    recall_of,
-    similarities,
-    unrelated,
-)
-from simdb.sketch.tuning.sample import (
-    COMMON,
-    SHORT_WORDS,
-    SPACELESS_RANGES,
-    TAG,
-    TextSample,
-    WritingSystem,
-    as_text,
-    as_texts,
-    changed_words,
-    drawn,
-)
+from simdb.sketch.tuning import judged, sample as samples
 
 IDF_FILE = "texts.idf"
 # The options of a sketch that advice is about.
@@ -78,7 +50,7 @@ EDITED_TEXTS = 500
 MISREAD = Simhash(unit=CHARACTERS, shingle=5)
 # With more judged pairs, choosing the sketch by them hardly flatters it.
 FEW_PAIRS = 400
-PIECE = re.compile(rf"[{SPACELESS_RANGES}]|[^\s{SPACELESS_RANGES}]+")
+PIECE = re.compile(rf"[{samples.SPACELESS_RANGES}]|[^\s{samples.SPACELESS_RANGES}]+")
 POOL_TEXT_CHARACTERS = 2000
 # A larger shingle is taken if it separates copies from unrelated texts nearly as well.
 NEARLY = 0.95
@@ -100,24 +72,41 @@ class SketchAdvice(Advice):
     which it lies with a probability of about 0.9; None without judged pairs.
     `reasons`: why, in sentences; `reason` is all of them.
     `words`: the median number of words of a text.  `text_count`: the texts of the sample.
-    `pair_count`: the judged pairs that were used.
+    `pair_count`: the judged pairs that were used.  `blocking`: whether the threshold is only for
+    candidates of a blocking step, as was said or as the judged pairs show.
     """
 
     options: Options
     flags: str
     create_flags: str
     idf_flags: str
-    precision: Share | None
-    recall: Share | None
+    precision: judged.Share | None
+    recall: judged.Share | None
     reasons: tuple[str, ...]
     words: float
     text_count: int
     pair_count: int
+    blocking: bool
 
     @property
     def measure(self) -> MeasureName:
         """What the similarity is: "jaccard", or "cosine" if features have weights."""
         return self.options.measure
+
+    @property
+    def commands(self) -> dict[str, str]:
+        """The advice in the words of each command, and of Python, in the order of their use."""
+        options = re.sub("<IdfTable[^>]*>", f"simdb.load_idf({IDF_FILE!r})", repr(self.options))
+        query = f"simdb query DB TEXT --similarity {self.options.similarity:g}"
+        words = {
+            "idf": self.idf_flags and f"simdb idf SOURCE... {self.idf_flags}",
+            "dedup": not self.blocking and f"simdb dedup SOURCE... {self.flags}",
+            "create": f"simdb create DB {self.create_flags}",
+            "query": not self.blocking and query,
+            "python": f"simdb.{options.replace('Simhash(', 'simdb.Simhash(')}",
+            "compare": self.blocking and "database.compare(left, right)",
+        }
+        return {name: each for name, each in words.items() if each}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the advice in the form of JSON, without the IDF table."""
@@ -126,6 +115,7 @@ class SketchAdvice(Advice):
             "flags": self.flags,
             "create_flags": self.create_flags,
             "idf_flags": self.idf_flags,
+            "commands": self.commands,
             **{name: getattr(sketch, name) for name in ADVISED},
             "similarity": self.options.similarity,
             "measure": self.measure,
@@ -135,22 +125,19 @@ class SketchAdvice(Advice):
             "words": self.words,
             "texts": self.text_count,
             "pairs": self.pair_count,
+            "blocking": self.blocking,
         }
 
     def __str__(self) -> str:
-        """Show the flags, what to expect, and the reasons."""
-        lines = [self.flags, *self._expected(), ""]
+        """Show the commands, what to expect, and the reasons."""
+        shares = {"precision": self.precision, "recall": self.recall}
+        expected = [f"{name} {share}" for name, share in shares.items() if share is not None]
+        lines = [*self.commands.values(), *expected, ""]
         for reason in self.reasons:
             lines += textwrap.wrap(reason, LINE, initial_indent="* ", subsequent_indent="  ")
         return "\n".join(lines)
 
-    def __repr__(self) -> str:
-        """Show the flags, and what to expect."""
-        return f"<SketchAdvice {'; '.join([self.flags, *self._expected()])}>"
-
-    def _expected(self) -> list[str]:
-        shares = {"precision": self.precision, "recall": self.recall}
-        return [f"{name} {share}" for name, share in shares.items() if share is not None]
+    __repr__ = __str__
 
 
 def tune(
@@ -158,7 +145,7 @@ def tune(
     pairs: Iterable[Any] | None = None,
     labels: Iterable[Any] | None = None,
     *,
-    blocking: bool = False,
+    blocking: bool | None = None,
     documents: int | None = None,
     markup: MarkupName | None = None,
     seed: int = 0,
@@ -168,20 +155,22 @@ def tune(
     `texts`: a list, an array, an iterator, or a dict of texts by id; a few thousand are looked at.
     `pairs`: pairs (left, right) that people have judged, by position in `texts` or by id, or pairs
     of texts; `labels`: True or 1 for each duplicate, False or 0 for each other pair.  50 pairs say
-    much about the threshold and something about the sketch.  Without pairs, the threshold is that
+    much about the threshold and something about the sketch; fewer than two duplicates, or than two
+    other pairs, are as good as none, and the reasons say so.  Without pairs, the threshold is that
     of copies with as many edits, for the length of the texts, as the default threshold allows on a
     page of 300 words, and no less than what unrelated texts reach by chance.
     `blocking`: the pairs are candidates of a blocking step, such as records with the same maker,
     and only such candidates will be decided.  The threshold then follows the pairs alone, and the
-    reasons say what a search of the whole collection would match at it.
+    reasons say what a search of the whole collection would match at it.  None: they are if the
+    pairs that are no duplicates are more similar than random pairs of `texts`; the reasons say so.
     `documents`: the size of the collection, if `texts` are only a part of it.  `markup`: whether
     they are "html" or "none"; None looks at them.  `seed`: of the random draws; the same seed gives
     the same advice.
     """
     whole("seed", seed, 0, SEED_MAX)
     sketch_of_texts("tune", None, texts)
-    given, places = as_texts(texts)
-    flag("blocking", blocking)
+    given, places = samples.as_texts(texts)
+    flag("blocking", False if blocking is None else blocking)
     if blocking and pairs is None:
         raise OptionError(
             "blocking=True says that pairs= are candidates of a blocking step; give pairs= and"
@@ -194,17 +183,16 @@ def tune(
     if documents is not None:
         whole("documents", documents, 1, ORDINALS_MAX)
     generator = np.random.default_rng(seed)
-    sample = drawn(given, max(len(given), documents or 0), generator)
+    sample = samples.drawn(given, max(len(given), documents or 0), generator)
     if markup is not None:
         one_of("markup", markup, get_args(MarkupName))
         sample = replace(sample, marked=float(markup == "html"))
-    judged, fitted = None, []
+    known, fitted = None, []
     if pairs is not None:
-        judged = checked_pairs(pairs, labels, given, places, generator)
-        count = min(len(given), FITTED_TEXTS)
-        chosen = generator.choice(len(given), count, replace=False).tolist()
-        fitted = [as_text(given[at], f"text {at}") for at in chosen]
-    return _advice(choose(sample, judged, fitted, seed, is_blocked=blocking))
+        known = judged.checked_pairs(pairs, labels, given, places, generator)
+        chosen = generator.choice(len(given), min(len(given), FITTED_TEXTS), replace=False).tolist()
+        fitted = [samples.as_text(given[at], f"text {at}") for at in chosen]
+    return _advice(choose(sample, known, fitted, seed, blocking=blocking))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,17 +223,14 @@ class PairVerdict:
 
     `rating`: the rating of the choice; `usual`: that of `liked`, which the sample alone would have
     chosen.  `order`: how often a duplicate is more similar than another pair.
-    `pair_count`, `duplicate_count`: the pairs that were used.
     """
 
-    rating: Rating
-    usual: Rating
+    rating: judged.Rating
+    usual: judged.Rating
     liked: Outlook
-    precision: Share
-    recall: Share
+    precision: judged.Share
+    recall: judged.Share
     order: float
-    pair_count: int
-    duplicate_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,16 +238,19 @@ class Choice:
     """A sketch, a threshold, and what they are based on.
 
     `outlook`: the sketch, by the sample.  `changed`: the median number of words that were changed
-    in copies.  `verdict`: None without judged pairs.  `chance_matches`: if the judged pairs come
-    from a blocking step, how many unrelated documents of the collection match one at `threshold`.
+    in copies.  `verdict`: None without judged pairs, and if `pairs` are few.  `chance_matches`: if
+    the judged pairs come from a blocking step, how many unrelated documents of the collection match
+    one at `threshold`.  `nearness`: what shows that they do, see there.
     """
 
-    sample: TextSample
+    sample: samples.TextSample
     outlook: Outlook
     threshold: float
     changed: float
     verdict: PairVerdict | None
+    pairs: judged.JudgedPairs | None
     chance_matches: float | None = None
+    nearness: float | None = None
 
     @property
     def is_misread(self) -> bool:
@@ -284,20 +272,13 @@ class Choice:
 def _advice(choice: Choice) -> SketchAdvice:
     """Return a choice as advice."""
     sketch = choice.outlook.sketch
-    added = choice.sample.writing.options
-    if choice.sample.is_marked:
-        added["markup"] = "html"
-    if added:
-        idf = sketch.idf
-        if idf is not None:
-            idf = replace(idf, settings={**idf.settings, **added})
-        sketch = replace(sketch, **added, idf=idf)
+    added = choice.sample.writing.options | ({"markup": "html"} if choice.sample.is_marked else {})
+    idf = sketch.idf and replace(sketch.idf, settings={**sketch.idf.settings, **added})
+    sketch = replace(sketch, **added, idf=idf)
     similarity = choice.shown(choice.threshold)
     options = Options(sketch=sketch, similarity=similarity)
     flags, idf_flags = flags_of(sketch, similarity)
     reasons = list(reasons_of(choice))
-    if idf_flags:
-        reasons.append(f"First make the IDF table: simdb idf SOURCE... {idf_flags}.")
     remedy = f"simdb dedup SOURCE... {flags}"
     if choice.chance_matches is not None:
         remedy = f"simdb create DB {flags}, whose verb compare decides the candidates"
@@ -317,7 +298,8 @@ def _advice(choice: Choice) -> SketchAdvice:
         reasons=tuple(reasons),
         words=choice.sample.words,
         text_count=len(choice.sample.texts),
-        pair_count=0 if verdict is None else verdict.pair_count,
+        pair_count=0 if verdict is None or choice.pairs is None else len(choice.pairs.labels),
+        blocking=choice.chance_matches is not None,
     )
 
 
@@ -325,10 +307,21 @@ def reasons_of(choice: Choice) -> Iterator[str]:
     """Yield the reasons for a choice."""
     yield from _on_texts(choice)
     yield from _on_sketch(choice)
+    if choice.nearness is not None:
+        yield (
+            "The judged pairs seem to be candidates of a blocking step: of those that are no"
+            f" duplicates, one is more similar than a random pair in {choice.nearness:.0%} of the"
+            " cases. If you search the whole collection, say blocking=False, --no-blocking."
+        )
     yield from _on_threshold(choice)
     if choice.verdict is not None:
-        yield from _on_pairs(choice)
+        yield from _on_pairs(choice, choice.verdict)
     else:
+        if choice.pairs is not None:
+            yield (
+                f"{choice.pairs} say too little: tune learns from {judged.KIND_LEAST} or more"
+                " duplicates and as many other pairs. So the advice follows the texts alone."
+            )
         yield (
             "Precision and recall are not known without judged pairs: judge 50 pairs or more, some"
             " of them doubtful, and give them as pairs= and labels=, or --pairs FILE."
@@ -365,22 +358,23 @@ def _on_texts(choice: Choice) -> Iterator[str]:
     yield (
         f"Half of the {len(sample.texts):,} texts looked at have at most {_words(sample.words)}."
     )
-    if sample.spaceless >= COMMON:
+    if sample.spaceless >= samples.COMMON:
         yield (
             f"{sample.spaceless:.0%} of them are in a script without spaces, in which each"
             " character counts as a word."
         )
-    if sample.words < SHORT_WORDS:
+    if sample.words < samples.SHORT_WORDS:
         yield (
-            f"With fewer than {SHORT_WORDS} words, one changed word takes a text below the default"
-            f" threshold of {Simhash().scale_of().usual} with the default shingles of 3 words."
+            f"With fewer than {samples.SHORT_WORDS} words, one changed word takes a text below the"
+            f" default threshold of {Simhash().scale_of().usual} with the default shingles of 3"
+            " words."
         )
     if sample.is_marked:
         yield f"{sample.marked:.0%} of them have mark-up, so its tags are left out."
     yield from _on_writing(sample.writing)
 
 
-def _on_writing(writing: WritingSystem) -> Iterator[str]:
+def _on_writing(writing: samples.WritingSystem) -> Iterator[str]:
     added = writing.options
     if added.get("normalisation") == "lenient":
         yield f"{writing.mixed:.0%} of them have words of two scripts, so look-alikes are equal."
@@ -438,9 +432,14 @@ def _on_threshold(choice: Choice) -> Iterator[str]:
     if choice.is_at_chance:
         yield (
             "A lower threshold would also match unrelated documents, which reach"
-            f" {chance:.2f} by chance: more than {CHANCE_MATCHES:.0%} of"
+            f" {chance:.2f} by chance: more than {judged.CHANCE_MATCHES:.0%} of"
             f" {choice.sample.total:,} documents would match one."
         )
+        if choice.verdict is not None and choice.nearness is None:
+            yield (
+                "If only pairs like the judged ones will be compared, and not the whole"
+                " collection, say blocking=True, --blocking: then they alone decide."
+            )
     else:
         yield (
             f"Unrelated documents seldom reach {chance:.2f} in a collection of"
@@ -453,18 +452,15 @@ def _on_threshold(choice: Choice) -> Iterator[str]:
         )
 
 
-def _on_pairs(choice: Choice) -> Iterator[str]:
-    verdict = choice.verdict
-    assert verdict is not None
+def _on_pairs(choice: Choice, verdict: PairVerdict) -> Iterator[str]:
     yield (
-        f"{verdict.pair_count:,} judged pairs, {verdict.duplicate_count:,} of them duplicates, were"
-        f" used. On pairs that were left out in turn, {name_of(choice.outlook.sketch)} have an F1"
-        f" of {verdict.rating.f1:.2f}."
+        f"{choice.pairs} were used. On pairs that were left out in turn,"
+        f" {name_of(choice.outlook.sketch)} have an F1 of {verdict.rating.f1:.2f}."
     )
     if verdict.liked is not choice.outlook:
         yield (
             f"The texts alone speak for {name_of(verdict.liked.sketch)}, which have an F1 of"
-            f" {verdict.usual.f1:.2f}: worse by more than the error of the judged pairs."
+            f" {verdict.usual.f1:.2f}."
         )
     if verdict.order < LOOSE_ORDER:
         yield (
@@ -473,7 +469,7 @@ def _on_pairs(choice: Choice) -> Iterator[str]:
             " something else than nearly equal text, such as the same meaning in other words, and"
             " no threshold separates them well."
         )
-    if verdict.pair_count <= FEW_PAIRS:
+    if choice.pairs is not None and len(choice.pairs.labels) <= FEW_PAIRS:
         yield (
             "So few judged pairs leave much open; more of them narrow the intervals of precision"
             " and recall."
@@ -489,7 +485,7 @@ def _words(number: float) -> str:
     return counted(round(number), "word")
 
 
-def _interval(share: Share | None) -> dict[str, float] | None:
+def _interval(share: judged.Share | None) -> dict[str, float] | None:
     if share is None:
         return None
     return {name: round(getattr(share, name), 3) for name in ("value", "low", "high")}
@@ -507,22 +503,17 @@ def outlook(sketch: Simhash, texts: Sequence[str], copies: Sequence[str], total:
 
     `copies`: edited copies of the first texts.  `total`: the documents of the collection.
     """
-    rows = directions(texts, sketch)
-    near = similarities(rows[: len(copies)], directions(copies, sketch))
-    far = unrelated(rows)
-    middle, chance = float(np.median(near)), chance_level(far, total)
+    rows = judged.directions(texts, sketch)
+    near = judged.similarities(rows[: len(copies)], judged.directions(copies, sketch))
+    far = judged.unrelated(rows)
+    middle, chance = float(np.median(near)), judged.chance_level(far, total)
     spread = float(np.sqrt(near.var() + (far.var() if len(far) else 0.0)))
     gap = float(near.mean() - (far.mean() if len(far) else 0.0))
-    return Outlook(
-        sketch,
-        middle,
-        chance,
-        float((near >= threshold_of(middle, chance)).mean()),
-        gap / max(spread, 1e-6),
-    )
+    found = float((near >= threshold_of(middle, chance)).mean())
+    return Outlook(sketch, middle, chance, found, gap / max(spread, 1e-6))
 
 
-def preferred(outlooks: Sequence[Outlook], sample: TextSample) -> Outlook:
+def preferred(outlooks: Sequence[Outlook], sample: samples.TextSample) -> Outlook:
     """Return the best outlook; the first one, the default, if the texts are not short."""
     if not sample.is_short:
         return outlooks[0]
@@ -532,60 +523,63 @@ def preferred(outlooks: Sequence[Outlook], sample: TextSample) -> Outlook:
 
 
 def choose(
-    sample: TextSample,
-    pairs: JudgedPairs | None,
+    sample: samples.TextSample,
+    pairs: judged.JudgedPairs | None,
     fitted: Sequence[str],
     seed: int,
     *,
-    is_blocked: bool,
+    blocking: bool | None,
 ) -> Choice:
     """Choose a sketch and a threshold; `fitted`: the texts for IDF tables.
 
-    `is_blocked`: whether the pairs are candidates of a blocking step, which alone are decided.
+    `blocking`: whether the pairs are candidates of a blocking step, which alone are decided; None
+    if the pairs shall show it.
     """
     shown = _visible(sample.texts[:BACKGROUND_TEXTS], sample)
     copies, changed = edited(shown[:EDITED_TEXTS], COSINES.usual, np.random.default_rng(seed))
     # Sketches in which each feature counts once, those of larger shingles first.
-    shapes = SPACELESS if sample.spaceless >= COMMON else SPACED
+    shapes = SPACELESS if sample.spaceless >= samples.COMMON else SPACED
     plain = [Simhash(unit=unit, shingle=shingle) for unit, shingle in shapes]
     outlooks = [outlook(each, shown, copies, sample.total) for each in plain]
     liked = preferred(outlooks, sample)
-    if pairs is None:
+    if pairs is None or pairs.are_few:
         misread = next((each for each in outlooks if each.sketch == MISREAD), None)
         if sample.writing.is_noisy and misread is not None:
             # Copies with wrong letters are much less alike than edited ones.
-            return Choice(sample, misread, threshold_of(0, misread.chance), changed, None)
-        return Choice(sample, liked, liked.threshold, changed, None)
+            return Choice(sample, misread, threshold_of(0, misread.chance), changed, None, pairs)
+        return Choice(sample, liked, liked.threshold, changed, None, pairs)
     weighted = _weighted_sketches(plain, _visible(fitted, sample))
     outlooks += [outlook(each, shown, copies, sample.total) for each in weighted]
+    pairs = replace(pairs, left=_visible(pairs.left, sample), right=_visible(pairs.right, sample))
+    near = None
+    if blocking is None:
+        # Unrelated texts have some of the smallest shingles in common.
+        others = judged.estimates(pairs.left, pairs.right, plain[-1])[~pairs.labels]
+        far = judged.unrelated(judged.directions(shown, plain[-1]))
+        near = judged.nearness(others, far, len(shown))
+    is_blocked = blocking or near is not None
     choice = _judged_choice(sample, outlooks, liked, changed, pairs, seed, is_blocked=is_blocked)
-    if is_blocked:
-        far = unrelated(directions(shown, choice.outlook.sketch))
+    # What is inferred does not matter where no unrelated documents match.
+    if blocking or (near is not None and choice.threshold < choice.outlook.chance):
+        far = judged.unrelated(judged.directions(shown, choice.outlook.sketch))
         share = float((far >= choice.threshold).mean()) if len(far) else 0.0
         choice = replace(choice, chance_matches=share * sample.total)
-    return choice
+    return replace(choice, nearness=near)
 
 
 def _judged_choice(
-    sample: TextSample,
+    sample: samples.TextSample,
     outlooks: Sequence[Outlook],
     liked: Outlook,
     changed: float,
-    pairs: JudgedPairs,
+    pairs: judged.JudgedPairs,
     seed: int,
     *,
     is_blocked: bool,
 ) -> Choice:
     """Choose the sketch that does best on judged pairs, and its threshold."""
-    if is_blocked:
-        # Of sketches that do equally well on the pairs, which are few, the first is taken.
-        outlooks = sorted(outlooks, key=lambda each: each.separation, reverse=True)
-    folds = folds_of(pairs.labels, np.random.default_rng(seed))
-    left, right = _visible(pairs.left, sample), _visible(pairs.right, sample)
-    measured = [
-        similarities(directions(left, each.sketch), directions(right, each.sketch))
-        for each in outlooks
-    ]
+    folds = judged.folds_of(pairs.labels, np.random.default_rng(seed))
+    measured = [judged.estimates(pairs.left, pairs.right, each.sketch) for each in outlooks]
     priors = [each.threshold for each in outlooks]
     leasts = [max(LEAST, each.chance) for each in outlooks]
     if is_blocked:
@@ -593,18 +587,19 @@ def _judged_choice(
         priors = [float(found.mean()) for found in measured]
         leasts = [LEAST_BLOCKED] * len(outlooks)
     usual = next(at for at, each in enumerate(outlooks) if each is liked)
-    contest = Contest(priors, leasts, None if is_blocked else usual, seed)
+    separations = [each.separation for each in outlooks]
+    contest = judged.Contest(priors, leasts, None if is_blocked else usual, seed, separations)
     ratings, at = contest.decided(measured, pairs.labels, folds)
     chosen = ratings[at]
     others = chosen.taken
     if len(pairs.labels) <= FEW_PAIRS:
-        others = left_out(measured, pairs.labels, contest)
+        others = judged.left_out(measured, pairs.labels, contest)
     shares = others, measured[at] >= chosen.threshold, pairs.labels
     verdict = PairVerdict(
-        chosen, ratings[usual], liked, precision_of(*shares), recall_of(*shares),
-        order_of(measured[at], pairs.labels), len(pairs.labels), int(pairs.labels.sum()),
+        chosen, ratings[usual], liked, judged.precision_of(*shares), judged.recall_of(*shares),
+        judged.order_of(measured[at], pairs.labels),
     )  # fmt: skip
-    return Choice(sample, outlooks[at], chosen.threshold, changed, verdict)
+    return Choice(sample, outlooks[at], chosen.threshold, changed, verdict, pairs)
 
 
 def edited(
@@ -619,7 +614,7 @@ def edited(
     for text in texts:
         places = [found.span() for found in PIECE.finditer(text)]
         # A whole number, at least 1, whose mean is that of the words that may change.
-        mean = changed_words(len(places), similarity)
+        mean = samples.changed_words(len(places), similarity)
         count = max(1, int(mean) + int(generator.random() < mean % 1))
         chosen = generator.choice(len(places), min(count, len(places)), replace=False)
         parts, last = [], 0
@@ -632,16 +627,14 @@ def edited(
     return copies, float(np.median(numbers))
 
 
-def _visible(texts: Sequence[str], sample: TextSample) -> list[str]:
+def _visible(texts: Sequence[str], sample: samples.TextSample) -> list[str]:
     """Return texts without their tags if most of the sample has mark-up."""
-    return [TAG.sub(" ", text) for text in texts] if sample.is_marked else list(texts)
+    return [samples.TAG.sub(" ", text) for text in texts] if sample.is_marked else list(texts)
 
 
 def _weighted_sketches(plain: Sequence[Simhash], texts: list[str]) -> Iterator[Simhash]:
     """Yield the same sketches with other weightings; the IDF tables are fitted to `texts`."""
-    for sketch in plain:
-        if sketch.shingle == 1:
-            yield replace(sketch, weighting="tf")
+    yield from (replace(each, weighting="tf") for each in plain if each.shingle == 1)
     lengths = np.cumsum([len(text) for text in texts])
     fitted = texts[: int(np.searchsorted(lengths, FITTED_CHARACTERS)) + 1]
     for sketch in plain:
