@@ -163,7 +163,7 @@ def _print(advice: simdb.SketchAdvice) -> None:
     if not is_table():
         print_one(row)
         return
-    shown = row["commands"] | {name: row[name] for name in ("words", "texts", "pairs")}
+    shown = row["commands"] | {name: row[name] for name in ("measure", "words", "texts", "pairs")}
     shares = {"precision": advice.precision, "recall": advice.recall}
     print_one(shown | {name: str(share) for name, share in shares.items() if share is not None})
     print()

@@ -135,6 +135,7 @@ def test_on_a_terminal_it_is_a_table_and_sentences(simdb_run, records, monkeypat
     ran = simdb_run("tune", records)
 
     assert "--similarity" in ran.output
+    assert "jaccard" in ran.output
     assert "* Half of the" in ran.output
 
 

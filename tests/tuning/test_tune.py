@@ -170,6 +170,7 @@ def test_advice_can_be_printed_and_stored_as_json(advised_by_pairs):
     assert "precision" in repr(advice)
     assert str(advice).startswith(f"simdb dedup SOURCE... {advice.flags}\nsimdb create DB ")
     assert row["commands"] == advice.commands
+    assert f"\nmeasure {advice.measure}\n" in str(advice)
     assert all(reason.split()[0] in str(advice) for reason in advice.reasons)
 
 

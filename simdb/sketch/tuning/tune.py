@@ -129,10 +129,10 @@ class SketchAdvice(Advice):
         }
 
     def __str__(self) -> str:
-        """Show the commands, what to expect, and the reasons."""
+        """Show the commands, what their similarity is, what to expect, and the reasons."""
         shares = {"precision": self.precision, "recall": self.recall}
         expected = [f"{name} {share}" for name, share in shares.items() if share is not None]
-        lines = [*self.commands.values(), *expected, ""]
+        lines = [*self.commands.values(), f"measure {self.measure}", *expected, ""]
         for reason in self.reasons:
             lines += textwrap.wrap(reason, LINE, initial_indent="* ", subsequent_indent="  ")
         return "\n".join(lines)
