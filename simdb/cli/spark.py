@@ -12,7 +12,7 @@ from simdb.cli.options.declare import Positive, command_of, described
 from simdb.cli.options.sketch_options import SketchOptions, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, quantity
-from simdb.core.choices import SKIP, NullName, OnErrorName, PolicyName, VerifyName
+from simdb.core.choices import SKIP, NullName, OnErrorName, PolicyName, RuleName, VerifyName
 from simdb.core.errors import ExistsError, OptionError
 from simdb.core.keeping import parse
 from simdb.database import STAR
@@ -50,6 +50,8 @@ class RowOptions:
     similarity: float | None = None
     distance: int | None = None
     recall: float | None = None
+    rule: RuleName = "similar"
+    lose: int = 0
     verify: VerifyName | None = None
     policy: PolicyName = STAR
     keep: str = "first"
@@ -85,11 +87,11 @@ def dedup(
                     raise ExistsError(f"{path} exists; remove it, or name another place")
             frame = spark.read.format(_format(source)).load(source)
             kept = drop_duplicates(
-                frame, sketch=made, id=rows.id_field, text=rows.text_field,
-                similarity=rows.similarity, distance=rows.distance, recall=rows.recall,
-                verify=rows.verify, policy=rows.policy, keep=rows.keep, on_null=rows.on_null,
-                on_error=rows.on_error, max_share=rows.max_share, checkpoint=cluster.checkpoint,
-                partitions=cluster.partitions,
+                frame, sketch=made, id=rows.id_field, text=rows.text_field, rule=rows.rule,
+                lose=rows.lose, similarity=rows.similarity, distance=rows.distance,
+                recall=rows.recall, verify=rows.verify, policy=rows.policy, keep=rows.keep,
+                on_null=rows.on_null, on_error=rows.on_error, max_share=rows.max_share,
+                checkpoint=cluster.checkpoint, partitions=cluster.partitions,
             )  # fmt: skip
             _write(kept, target)
             if removed is not None:

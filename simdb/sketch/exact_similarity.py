@@ -161,6 +161,14 @@ class ExactSimilarity:
             found[(goes - shared > self.lose) | (goes > stays)] = 0
         return found
 
+    def lost(self, stays: F64, goes: F64, similarities: F32) -> I64:
+        """Return how many features documents lose that go for others; both have so many, each once.
+
+        The similarity tells it, rounded as it is, if both have fewer than 2^26.
+        """
+        shares = similarities / (1 + similarities.astype(np.float64))
+        return np.rint(goes - shares * (stays + goes)).clip(0, self.lose).astype(np.int64)
+
     def sizes(self, bodies: Bodies) -> F64:
         """Return the number of features of each document, or the sum of weights or squares."""
         offsets, _, weights = bodies

@@ -5,21 +5,21 @@
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from simdb.core import keeping
-from simdb.core.checks import shown
-from simdb.core.choices import DROP, KEEP, NullName, OnErrorName, PolicyName, VerifyName
-from simdb.core.dtypes import F32
+from simdb.core.checks import lose_of, shown
+from simdb.core.choices import DROP, KEEP, NullName, OnErrorName, PolicyName, RuleName, VerifyName
 from simdb.core.errors import OptionError
 from simdb.core.options import AnySketch, Bits, Options, Simhash
-from simdb.database import CONNECTED, check_policy, similarities
+from simdb.database import CONNECTED, ESTIMATE, check_policy, similarities
+from simdb.sketch import gram_sketch
 from simdb.spark import frames, packing, pairing, sketching
-from simdb.spark.distributed import exact_similarities, stars
+from simdb.spark.distributed import stars
 from simdb.spark.frames import HeldFrames, stored
 from simdb.spark.pairing import DRIVER_LINKS, SearchJob, Settings
 
@@ -39,6 +39,8 @@ def drop_duplicates(
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
+    rule: RuleName = "similar",
+    lose: int = 0,
     verify: VerifyName | None = None,
     policy: PolicyName = "star",
     max_share: float | None = None,
@@ -51,13 +53,14 @@ def drop_duplicates(
 ) -> Any:
     """Return the rows of `df` without near-duplicates, all their columns, as a DataFrame.
 
-    Its attribute `removed` is a DataFrame: id, kept, and similarity, or of hashes distance.  So the
-    result stands wherever that of `df.dropDuplicates()` does; what is made of it has no `removed`.
+    Its attribute `removed` is a DataFrame: id, kept, similarity (of hashes distance), and lost by
+    rule="contained".  It stands wherever `df.dropDuplicates()` does; what is made of it has none.
 
     The criterion, `policy` and `keep` are those of `clusters`, with columns of `df` for
     "max:COLUMN" and "min:COLUMN"; without similarity= and distance=, the default of a database is
     used.  By policy="star", what is removed matches the row that stays.  Texts decide by their
     exact similarity; sketches do about a distance alone, or with verify="estimate".
+    `rule`, `lose`: see `simdb.deduplicate`; what is less similar than `similarity` is not found.
     `on_null`, `on_error`: see `fingerprints`; "drop" removes rows without a text.
 
     `max_share`: the largest share of the texts that may be removed; otherwise OptionError names the
@@ -69,21 +72,18 @@ def drop_duplicates(
     """
     check_policy(policy)
     _check_share(max_share)
-    sketch = Simhash() if sketch is None else sketch
-    if similarity is None and distance is None:
-        similarity, distance = _default_bounds(sketch)
-    settings = Settings(
-        similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
-    )
+    asked = similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
+    sketch, settings = _usual(sketch, Settings(*asked, lose_of(rule, lose)), verify, policy)
     df, skipped = sketching.readable(df, id, text, on_error, sketch)
     texts = pairing.deciding(pairing.texts_of(df, df, id, text), verify, settings)
     preference = preference_of(keep, df, text=text)
     given = sketching.selected(preference.with_value(df), id, text, preference.columns)
-    made = sketching.sketched(given, sketch, DROP if on_null == KEEP else on_null)
+    nulls = DROP if on_null == KEEP else on_null
+    made = sketching.sketched(given, sketch, nulls, has_features=settings.lose is not None)
     with HeldFrames() as held:
         sketches = held.keep(made) if checkpoint is None else stored(made, checkpoint, "sketches")
         found = held.take(members(sketches, settings, texts, policy, preference))
-        removed = stored(_compared(found, sketches, sketch, texts), checkpoint, "removed")
+        removed = stored(_compared(found, sketches, sketch, texts, settings), checkpoint, "removed")
         _check_removed(removed, sketches, max_share)
     rows = df if on_null != DROP else df.where(frames.functions().col(text).isNotNull())
     survivors = _without(rows, id, removed, driver_links)
@@ -263,10 +263,12 @@ def members(
 
 
 def _collapsed(job: SearchJob) -> _Collapsed:
-    collapsed = packing.collapsed(pairing.rows_of(job), job.plan.row_bytes, job.partitions)
-    every = job.held.keep(collapsed)
-    has_row = frames.functions().col("row").isNotNull()
-    return _Collapsed(every, every.where(has_row).select("key", "row"))
+    functions, width = frames.functions(), job.plan.row_bytes
+    more = 0 if job.settings.lose is None else sketching.FEATURES_BYTES
+    collapsed = packing.collapsed(pairing.rows_of(job), width + more, job.partitions)
+    every, row = job.held.keep(collapsed), functions.col("row")
+    own = functions.substring(row, 1, width).alias("row") if more else row
+    return _Collapsed(every, every.where(row.isNotNull()).select("key", own))
 
 
 def _links_of_copies(every: Any) -> Any:
@@ -288,8 +290,11 @@ def _stars(
 ) -> Any:
     """Return the members of stars of the pairs `found`; each star lies within a component."""
     functions = frames.functions()
-    column = functions.col
-    order = frames.window().partitionBy("root").orderBy(*preference.order())
+    column, order = functions.col, preference.order()
+    if job.settings.lose is not None:
+        named = named.join(job.keyed.sketches.select("key", sketching.SIZE), "key")
+        order = [column(sketching.SIZE).desc(), *order]
+    order = frames.window().partitionBy("root").orderBy(*order)
     ranked = named.select("key", "id", "root", functions.row_number().over(order).alias("rank"))
     ranked_rows = job.held.keep(_ranked_rows(collapsed.every, ranked))
     owned = _owners(found, ranked_rows, job)
@@ -349,19 +354,34 @@ def _star(batches: Iterable[Any]) -> Iterator[Any]:
     yield frames.batch_of({"first_key": found, "owner_key": owners})
 
 
-def _default_bounds(sketch: AnySketch) -> tuple[float | None, int | None]:
-    if isinstance(sketch, Bits):
-        return None, sketch.usual_distance
-    return Options(sketch=sketch).similarity, None
+def _usual(
+    sketch: Any, settings: Settings, verify: str | None, policy: str
+) -> tuple[AnySketch, Settings]:
+    """Return the sketch that a search takes, and settings that have a bound.
+
+    Raises OptionError for what does not go with the rule "contained".
+    """
+    sketch = Simhash() if sketch is None else sketch
+    by_distance = settings.distance is not None or isinstance(sketch, Bits)
+    if settings.lose is not None:
+        if verify == ESTIMATE or by_distance or policy == CONNECTED:
+            raise OptionError("rule='contained' goes by similarity= of texts, exact, policy='star'")
+        sketch = gram_sketch(sketch)
+    if settings.similarity is not None or settings.distance is not None:
+        return sketch, settings
+    if by_distance:
+        return sketch, replace(settings, distance=sketch.usual_distance)
+    return sketch, replace(settings, similarity=Options(sketch=sketch).similarity)
 
 
-def _compared(found: Any, sketches: Any, sketch: AnySketch, texts: Any) -> Any:
+def _compared(found: Any, sketches: Any, sketch: AnySketch, texts: Any, settings: Settings) -> Any:
     """Return the members of clusters that are not kept, and how near they are to who is."""
     functions = frames.functions()
     others = found.where(functions.col("id") != functions.col("representative"))
     kind = frames.id_type(sketches, "id")
     measure = "distance int" if isinstance(sketch, Bits) else "similarity float"
-    schema = f"id {kind}, kept {kind}, {measure}"
+    lose, schema = settings.lose, f"id {kind}, kept {kind}, {measure}"
+    schema += "" if lose is None else ", lost int"
     sides = ("id", "representative")
     content = texts
     if texts is None:
@@ -370,22 +390,24 @@ def _compared(found: Any, sketches: Any, sketch: AnySketch, texts: Any) -> Any:
         named = content.withColumnsRenamed({"id": side, "text": f"{side}_content"})
         others = others.join(named, side)
     ordered = others.select(*sides, *(f"{side}_content" for side in sides))
-    return ordered.mapInArrow(partial(_compare, sketch, texts is not None), schema)
+    return ordered.mapInArrow(partial(_compare, sketch, texts is not None, lose), schema)
 
 
-def _compare(sketch: AnySketch, has_texts: bool, batches: Iterable[Any]) -> Iterator[Any]:
-    measure = _measure_texts if has_texts else _measure_sketches
+def _compare(
+    sketch: AnySketch, has_texts: bool, lose: int | None, batches: Iterable[Any]
+) -> Iterator[Any]:
+    arrow, name = frames.pyarrow(), "distance" if isinstance(sketch, Bits) else "similarity"
     for batch in batches:
-        found = measure(sketch, batch.column(2), batch.column(3))
-        name = "distance" if isinstance(sketch, Bits) else "similarity"
-        values = frames.pyarrow().array(found, from_pandas=True)
-        yield frames.batch_of({"id": batch.column(0), "kept": batch.column(1), name: values})
-
-
-def _measure_texts(sketch: Any, left: Any, right: Any) -> F32:
-    at = np.arange(len(left))
-    texts = frames.pyarrow().chunked_array([left, right])
-    return exact_similarities(texts, at, at + len(at), sketch)
+        sides, at, lost = (batch.column(2), batch.column(3)), np.arange(len(batch)), None
+        if has_texts:
+            texts = arrow.chunked_array(sides)
+            found, lost = pairing.measured(texts, at, at + len(at), sketch, lose)
+        else:
+            found = _measure_sketches(sketch, *sides)
+        values = {name: arrow.array(found, from_pandas=True)}
+        if lost is not None:
+            values["lost"] = lost.astype(np.int32)
+        yield frames.batch_of({"id": batch.column(0), "kept": batch.column(1), **values})
 
 
 def _measure_sketches(sketch: AnySketch, *columns: Any) -> Any:

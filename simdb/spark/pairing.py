@@ -25,11 +25,14 @@ import numpy as np
 
 from simdb.core.checks import one_of, shown, whole
 from simdb.core.choices import VerifyName
-from simdb.core.dtypes import I64, U8
+from simdb.core.decoding import all_texts
+from simdb.core.dtypes import F32, I64, U8
 from simdb.core.errors import InputError, OptionError
 from simdb.core.options import AnySketch, Options
+from simdb.core.stored_options import Resources
 from simdb.database import ESTIMATE, EXACT
 from simdb.plan import FINGERPRINT_BYTES
+from simdb.sketch import ExactSimilarity
 from simdb.spark import frames, packing, sketching
 from simdb.spark.distributed import (
     Cell,
@@ -124,7 +127,8 @@ def _in_order(named: Any) -> Any:
 class Settings:
     """What matches, and how to search for it, as `pairs`, `clusters`, `drop_duplicates` are told.
 
-    What matches is asked for as by `simdb.spark.distributed.plan_pairs`.
+    What matches is asked for as by `simdb.spark.distributed.plan_pairs`.  `lose`: by the rule
+    "contained", how many features a document that goes may lose; otherwise None.
     """
 
     similarity: float | None
@@ -134,6 +138,7 @@ class Settings:
     partitions: int | None
     block_limit: int | None
     driver_links: int
+    lose: int | None = None
 
     def check(self) -> None:
         """Raise OptionError for what no plan would notice."""
@@ -321,12 +326,18 @@ def links_of_rows(rows: Any, job: SearchJob) -> Any:
 
 
 def rows_of(job: SearchJob) -> Any:
-    """Return (key, row) of the documents that have features."""
+    """Return (key, row) of the documents that have features.
+
+    By the rule "contained", rows end with what only equal features have in common.
+    """
     names = list(sketching.columns_of(job.sketch))
     name = names[0 if job.plan.row_bytes == FINGERPRINT_BYTES else -1]
-    column = frames.functions().col
-    full = job.keyed.sketches.where(~column("is_empty"))
-    return frames.in_order(full.select("key", column(name).alias("row")), "key")
+    functions = frames.functions()
+    row = functions.col(name)
+    if job.settings.lose is not None:
+        row = functions.concat(row, sketching.FEATURES)
+    full = job.keyed.sketches.where(~functions.col("is_empty"))
+    return frames.in_order(full.select("key", row.alias("row")), "key")
 
 
 def _sent(rows: Any, job: SearchJob) -> tuple[Any, Tasks]:
@@ -371,7 +382,7 @@ def matching_rows(rows: Any, job: SearchJob) -> Any:
     candidates = job.held.keep(found.select("left_key", "right_key", "distance"))
     roots = connected(candidates.select("left_key", "right_key"), job, "candidates")
     spread = _spread(candidates, roots, job)
-    return spread.mapInArrow(partial(_verify, job.sketch, _least_of(job)), PAIRS)
+    return spread.mapInArrow(partial(_verify, job.sketch, _least_of(job), job.settings.lose), PAIRS)
 
 
 def _spread(candidates: Any, roots: Any, job: SearchJob) -> Any:
@@ -399,8 +410,11 @@ def _least_of(job: SearchJob) -> float:
     return Options(sketch=job.sketch).similarity if asked is None else asked
 
 
-def _verify(sketch: AnySketch, least: float, batches: Iterable[Any]) -> Iterator[Any]:
+def _verify(
+    sketch: AnySketch, least: float, lose: int | None, batches: Iterable[Any]
+) -> Iterator[Any]:
     """Decide the candidates of whole components: a task."""
+    verified = partial(_verified, sketch=sketch, least=least, lose=lose)
     arrow = frames.pyarrow()
     held: list[Any] = []
     for batch in batches:
@@ -409,14 +423,14 @@ def _verify(sketch: AnySketch, least: float, batches: Iterable[Any]) -> Iterator
         roots = frames.numbers_of(batch.column("root"))
         start = int(np.searchsorted(roots, roots[-1]))
         if start or (held and frames.numbers_of(held[-1].column("root"))[-1] != roots[-1]):
-            yield _verified(arrow.Table.from_batches([*held, batch.slice(0, start)]), sketch, least)
+            yield verified(arrow.Table.from_batches([*held, batch.slice(0, start)]))
             held = []
         held.append(batch.slice(start))
     if held:
-        yield _verified(arrow.Table.from_batches(held), sketch, least)
+        yield verified(arrow.Table.from_batches(held))
 
 
-def _verified(table: Any, sketch: Any, least: float) -> Any:
+def _verified(table: Any, sketch: Any, least: float, lose: int | None) -> Any:
     """Return the pairs of some components that match."""
     given = table.column("text")
     texts, pairs = table.filter(given.is_valid()), table.filter(given.is_null())
@@ -433,7 +447,7 @@ def _verified(table: Any, sketch: Any, least: float) -> Any:
                 " candidate; give the DataFrame of which the sketches were made"
             )
         both.append(order[places])
-    similarities = exact_similarities(texts.column("text"), both[0], both[1], sketch)
+    similarities, _ = measured(texts.column("text"), both[0], both[1], sketch, lose)
     is_match = similarities >= np.float32(least)
     return frames.batch_of(
         {
@@ -443,6 +457,25 @@ def _verified(table: Any, sketch: Any, least: float) -> Any:
             "similarity": similarities[is_match],
         }
     )
+
+
+def measured(
+    texts: Any, left: I64, right: I64, sketch: Any, lose: int | None
+) -> tuple[F32, I64 | None]:
+    """Return the similarities of texts left[i] and right[i], and what the smaller of two loses.
+
+    `lose`: see `Settings`; a text that loses more has the similarity 0.  Without it nothing counts.
+    """
+    if lose is None:
+        return exact_similarities(texts, left, right, sketch), None
+    exact = ExactSimilarity(sketch, Resources(), ())
+    exact.lose, bodies = lose, exact.bodies(all_texts(texts))
+    sizes = exact.sizes(bodies)
+    is_less = sizes[left] < sizes[right]
+    stays, goes = np.where(is_less, right, left), np.where(is_less, left, right)
+    order, found = np.argsort(stays, kind="stable"), np.empty(len(stays), np.float32)
+    found[order] = exact.of_bodies(bodies, sizes, stays[order], goes[order])
+    return found, exact.lost(sizes[stays], sizes[goes], found)
 
 
 def connected(links: Any, job: SearchJob, name: str = "components") -> Any:

@@ -14,15 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.core.arrays import EMPTY, Fingerprints
+from simdb.core.bits import fmix64
 from simdb.core.checks import instance, one_of, shown
 from simdb.core.choices import DROP, ERROR, KEEP, ON_NULL, RAISE, SKIP, NullName, OnErrorName
+from simdb.core.decoding import all_texts
 from simdb.core.documents import Signatures
 from simdb.core.dtypes import Bools
 from simdb.core.errors import ExistsError, InputError, OptionError
 from simdb.core.options import AnySketch, Bits, Minhash, Simhash
 from simdb.core.stored_options import Resources
 from simdb.core.vector_form import signs_of, unpack_minima
-from simdb.sketch import AnySketcher, sketcher_of
+from simdb.sketch import AnySketcher, ExactSimilarity, sketcher_of
 from simdb.spark import frames, packing
 from simdb.spark.distributed import chunks_of
 
@@ -30,6 +32,9 @@ from simdb.spark.distributed import chunks_of
 METADATA = "simdb.sketch"
 KINDS = {each.__name__: each for each in (Simhash, Minhash, Bits)}
 TEXT = "simdb_text"
+# How many features a document has, and 128 bits, which another document has only if its features
+# are the same, or by chance once in 2^128.
+SIZE, FEATURES, FEATURES_BYTES = "simdb_size", "simdb_features", 16
 # A hash of 64 bits gives two of 10^9 strings one key in one case of 40; then another one is used.
 SALTS = 8
 
@@ -205,8 +210,11 @@ def selected(df: Any, id: str, text: str, columns: Sequence[str]) -> Any:
     )
 
 
-def sketched(given: Any, sketch: AnySketch, on_null: str) -> Any:
-    """Return the sketches of id, text and other columns; one has the options as metadata."""
+def sketched(given: Any, sketch: AnySketch, on_null: str, *, has_features: bool = False) -> Any:
+    """Return the sketches of id, text and other columns; one has the options as metadata.
+
+    `has_features`: with the columns `SIZE` and `FEATURES`.
+    """
     one_of("on_null", on_null, ON_NULL)
     if isinstance(sketch, Bits) and on_null == KEEP:
         on_null = ERROR
@@ -218,21 +226,26 @@ def sketched(given: Any, sketch: AnySketch, on_null: str) -> Any:
     others = {name: frames.column_type(given, name) for name in given.columns[2:]}
     kept = columns_of(sketch)
     types = {"id": frames.id_type(given, "id"), **kept, "is_empty": "boolean", **others}
+    if has_features:
+        types |= {SIZE: "int", FEATURES: "binary"}
     schema = ", ".join(f"`{name}` {type}" for name, type in types.items())
-    sketches = given.mapInArrow(partial(_sketch_batches, sketch, on_null), schema)
+    sketches = given.mapInArrow(partial(_sketch_batches, sketch, on_null, has_features), schema)
     names = Bits.OWN if isinstance(sketch, Bits) else set(asdict(sketch)) - {"idf"}
     settings = {name: value for name, value in asdict(sketch).items() if name in names}
     note = json.dumps([type(sketch).__name__, settings])
     return sketches.withMetadata(main_column(sketch), {METADATA: note})
 
 
-def _sketch_batches(sketch: AnySketch, on_null: str, batches: Iterable[Any]) -> Iterator[Any]:
+def _sketch_batches(
+    sketch: Any, on_null: str, has_features: bool, batches: Iterable[Any]
+) -> Iterator[Any]:
     """Sketch batches of ids and texts: a task."""
     sketcher = sketcher_of(sketch, Resources(), ())
+    exact = ExactSimilarity(sketch, Resources(), ()) if has_features else None
     for batch in batches:
         some = _without_nulls(batch, on_null)
         if len(some):
-            yield _sketch_batch(sketcher, some, sketch)
+            yield _sketch_batch(sketcher, some, sketch, exact)
 
 
 def _without_nulls(batch: Any, on_null: str) -> Any:
@@ -257,7 +270,9 @@ def _without_nulls(batch: Any, on_null: str) -> Any:
     return batch.set_column(1, batch.schema.field(1), texts.fill_null(empty))
 
 
-def _sketch_batch(sketcher: AnySketcher, batch: Any, sketch: AnySketch) -> Any:
+def _sketch_batch(
+    sketcher: AnySketcher, batch: Any, sketch: AnySketch, exact: ExactSimilarity | None
+) -> Any:
     sketches = sketcher.sketch(batch.column(1))
     bits, rows, columns = sketches.bits, sketches.vectors, {"id": batch.column(0)}
     if isinstance(sketch, Bits) and not sketch.vector_bytes:
@@ -265,8 +280,15 @@ def _sketch_batch(sketcher: AnySketcher, batch: Any, sketch: AnySketch) -> Any:
     for name, kind in columns_of(sketch).items():
         columns[name] = bits.view(np.int64) if kind == "bigint" else rows
     columns["is_empty"] = sketches.states == EMPTY
-    others = {name: batch.column(name) for name in batch.schema.names[2:]}
-    return frames.batch_of({**columns, **others})
+    columns |= {name: batch.column(name) for name in batch.schema.names[2:]}
+    if exact is not None:
+        offsets, hashes, _ = exact.bodies(all_texts(batch.column(1)))
+        columns[SIZE] = np.diff(offsets).astype(np.int32)
+        # Sums do not depend on the order of features; that of no features has no meaning.
+        mixed = (np.append(fmix64(each), np.uint64(0)) for each in (hashes, ~hashes))
+        sums = np.stack([np.add.reduceat(each, offsets[:-1]) for each in mixed], axis=1)
+        columns[FEATURES] = sums.view(np.uint8)
+    return frames.batch_of(columns)
 
 
 def _counted(sketches: Any, partitions: int) -> tuple[int, int | None]:

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from contained import expected, grams, jaccard
 from hypothesis import given, settings, strategies as st
 from over import over
 
@@ -14,40 +15,6 @@ from simdb.sketch import exact_pairs
 BASE = " ".join(f"w{at}" for at in range(40))
 # Bands and minima miss a pair with a chance of about 1e-6: in all examples together, of .001.
 RECALL = 0.999999
-
-
-def grams(text):
-    words = text.split()
-    if len(words) < 3:
-        return {tuple(words)} if words else set()
-    return {tuple(words[at : at + 3]) for at in range(len(words) - 2)}
-
-
-def jaccard(one, other):
-    return np.float32(len(one & other) / len(one | other)) if one and other else np.float32(0)
-
-
-def expected(texts, similarity, lose, order, leading=()):
-    """Returns what can stay for each document that goes, by a double loop over sets.
-
-    Larger documents come first, those of one size in `order`; `leading` texts stay.
-    """
-    sets = [grams(text) for text in texts]
-    stay = [(-1 - at, text) for at, text in enumerate(leading)]
-    gone = {}
-    for place in sorted(order, key=lambda at: -len(sets[at])):
-        leaders = []
-        for leader, text in stay:
-            lost = len(sets[place] - grams(text))
-            measured = jaccard(sets[place], grams(text))
-            is_longer = len(grams(text)) >= len(sets[place])
-            if is_longer and lost <= lose and measured >= np.float32(similarity):
-                leaders.append((leader, measured, lost))
-        if leaders:
-            gone[place] = leaders
-        else:
-            stay.append((place, texts[place]))
-    return gone
 
 
 def found_in(result):

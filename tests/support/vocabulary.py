@@ -170,7 +170,6 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
         "db": "one job sees all rows", "run": "there is no database",
         "options": "nothing is stored", "unit": "documents are whole",
         "min_words": "documents are whole", "memory": "Spark has settings of its own",
-        "rule": "matches alone decide", "lose": "matches alone decide",
         "encoding": "Spark has only valid text", "errors": "Spark has only valid text",
     }),
     "query": ("query_many", {

@@ -84,7 +84,7 @@ class ByTexts:
         self.least = self.alike = least
         self.recall = max(recall or 0.0, database.EXACT_RECALL)
         self.counts = Verification(exact.measure, least)
-        self.lose, self._held = exact.lose, RecurringPairs(exact)
+        self.lose, self._exact, self._held = exact.lose, exact, RecurringPairs(exact)
         plain: Any = ExactPairs(exact, is_read_anywhere=True)
         self._pairs = plain if self.lose is None else self._held
 
@@ -120,13 +120,8 @@ class ByTexts:
         return (COMPARED_MINIMA * least).clip(0, COMPARED_MINIMA).astype(np.int64)
 
     def lost(self, left: I64, right: I64, similarities: F32) -> I64:
-        """Return how many features of right[i], which goes for left[i], that one does not have.
-
-        The similarity tells it, rounded as it is, if both have fewer than 2^26.
-        """
-        shares = similarities / (1 + similarities.astype(np.float64))
-        shared = shares * (self._sizes[left] + self._sizes[right])
-        return np.rint(self._sizes[right] - shared).clip(0, self.lose).astype(np.int64)
+        """Return how many features of right[i], which goes for left[i], that one does not have."""
+        return self._exact.lost(self._sizes[left], self._sizes[right], similarities)
 
     def _read(self, positions: U32) -> Sequence[Any]:
         found: Sequence[Any] = self._texts(positions.astype(np.int64))
