@@ -302,6 +302,7 @@ class TextSketch:
         """Raise OptionError for a step that is impossible or contradicts another."""
         chosen_words(self)
         self._check_html_weights()
+        callable_name("tokeniser", self.tokeniser)
         self._check_by_table()
         if self.normalisation == LENIENT:
             if self.edition == 1:
@@ -309,7 +310,6 @@ class TextSketch:
             object.__setattr__(self, "marks", choices.DROP)
         if self.turkic_case and not (self.clean and self.lowercase):
             raise OptionError("turkic_case= folds case; it needs clean=True and lowercase=True")
-        callable_name("tokeniser", self.tokeniser)
         if not isinstance(self.stop_words, str):
             object.__setattr__(self, "stop_words", words("stop_words", self.stop_words))
         language("stemming", self.stemming)
