@@ -203,7 +203,8 @@ class Model:
             corrected = np.interp(np.abs(cosines), ROUNDED, COSINES)
             found[start : start + MEASURED] = np.copysign(corrected, cosines)
         found[self.kinds[places] != WEIGHTED] = np.nan
-        return found
+        # Of sets of features it is Jaccard's, for sets of one size.
+        return found / (2 - found) if self.options.sketch.weighting == "binary" else found
 
     def matching(self, entry, ask):
         """Return places, distances and similarities of all matches of an entry."""
