@@ -47,9 +47,7 @@ class Vocabulary:
     @property
     def seed(self) -> int: ...
 
-def cleaned(
-    text: str, *, lowercase: bool, compose: Callable[[str], str], cleaning: int = 0
-) -> str:
+def cleaned(text: str, *, lowercase: bool, compose: Callable[[str], str], cleaning: int = 0) -> str:
     """Return a text with what looks equal made equal.
 
     `compose` brings a str into NFC; it is called for a text that the quick check of UAX #15 says

@@ -595,6 +595,8 @@ class Environment:
         """Use the larger map that another process has given to the file."""
         self.watch.check_metas()  # a damaged meta page can also claim a larger map
         with self._alone("another process has made the database larger", None):
+            if self._lmdb is None:
+                return  # another thread has closed it, as `begin` will say
             self.generation += 1
             try:
                 self._lmdb.set_mapsize(0)

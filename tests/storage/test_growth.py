@@ -125,3 +125,22 @@ def test_a_map_that_others_make_larger_again_and_again_is_taken_over(
 
     assert list(database) == [1]
     assert left == [0]
+
+
+def test_a_map_that_others_make_larger_while_a_thread_closes_the_database_is_closed(
+    open_database, monkeypatch
+):
+    # Fuzzing found it: between the error and the new size another thread closed the environment.
+    database = open_database(options=TINY)
+    environment = database._store.environment
+
+    class Growing:
+        def begin(self, **settings):
+            monkeypatch.undo()
+            monkeypatch.setattr(environment.watch, "check_metas", database.close)
+            raise lmdb.MapResizedError("MDB_MAP_RESIZED")
+
+    monkeypatch.setattr(environment, "_lmdb", Growing())
+
+    with pytest.raises(simdb.ClosedError):
+        list(database)
