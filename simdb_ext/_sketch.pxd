@@ -219,7 +219,7 @@ cdef extern from "ngrams/leaks.h" nogil:
         LEAKS_LEAST_MOST
 
     struct leak_verdict:
-        int64_t covered
+        pass
 
     struct leak_passage:
         pass
@@ -235,7 +235,8 @@ cdef extern from "ngrams/leaks.h" nogil:
     )
     bint leaks_judge(
         leak_work *work, align_words document, align_words item, const int64_t *weights,
-        const align_run *seeds, int64_t count, int64_t number, leak_verdict *verdict
+        const align_run *seeds, int64_t count, int64_t least, int64_t number,
+        leak_verdict *verdict
     )
     void leaks_free(leak_work *work)
 

@@ -333,8 +333,8 @@ def hash_words(
     """Return the words of each text in order: offsets int64[n + 1] and the first words of hashes.
 
     The arguments and the errors are those of `count_texts`.  If words are `marked`, markup is left
-    out (`sketch/text/markup.h`), and bit 0 of a hash is whether the word begins with a digit from 0
-    to 9, bit 1 whether it is one character of a script without spaces.
+    out (`sketch/text/markup.h`), and bit 0 of a hash is whether the word begins with a decimal
+    digit, bit 1 whether it is one character of a script without spaces.
     """
 
 def hash_parts(
@@ -436,7 +436,8 @@ def judge_leaks(
     then by item.  `weights`: of each word of the items.  A verdict has the fields `covered`, the
     weight of the words of the item that the document has, `equal`, how many they are, `same`, how
     many of them are numbers, and `other`, for how many numbers of the item it has another one; see
-    `sketch/ngrams/leaks.h`.  Pairs with less than least[p] covered have no passages.
+    `sketch/ngrams/leaks.h`.  Pairs with less than least[p] covered have no passages; the others also have those of further
+    copies.
 
     Passages have the fields of `align`, `first_run` and `runs`: their runs, int64[r, 3], as seeds.
     """

@@ -129,7 +129,6 @@ cdef class Texts:
             self.room_bytes = wanted
         return 0
 
-
     cdef int strip(self) except -1:
         """Take the markup out of the texts."""
         cdef int64_t at = 0

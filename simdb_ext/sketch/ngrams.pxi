@@ -154,7 +154,7 @@ def judge_leaks(
     cdef leak_verdict *verdict = <leak_verdict *>&out[0]
     cdef uint8_t[::1] passages_out, runs_out
     cdef leak_work work
-    cdef int64_t i, passages, runs
+    cdef int64_t i
     cdef bint has_memory = True
     memset(&work, 0, sizeof(leak_work))
     try:
@@ -162,15 +162,12 @@ def judge_leaks(
             for i in range(sides.count):
                 if bounds[i + 1] == bounds[i]:
                     continue
-                passages, runs = work.passage_count, work.run_count
                 has_memory = leaks_judge(
                     &work, sides.document(i), sides.item(i), &all_weights[sides.first(i)],
-                    sides.runs + bounds[i], bounds[i + 1] - bounds[i], i, verdict + i
+                    sides.runs + bounds[i], bounds[i + 1] - bounds[i], enough[i], i, verdict + i
                 )
                 if not has_memory:
                     break
-                if verdict[i].covered < enough[i]:
-                    work.passage_count, work.run_count = passages, runs
         if not has_memory:
             raise MemoryError()
         places = np.empty(work.passage_count, LEAK_PASSAGE)

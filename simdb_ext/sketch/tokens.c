@@ -88,20 +88,39 @@ static void hash_tokens(struct sketch_scratch *scratch, int64_t count, uint32_t 
                             scratch->first + scratch->held, scratch->second + scratch->held);
 }
 
+/* Return whether a character beyond ASCII is a decimal digit (Unicode, Nd) of the basic plane. */
+static int is_other_digit(uint32_t code)
+{
+    static const uint16_t zeros[] = {
+        0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66,
+        0x0CE6, 0x0D66, 0x0DE6, 0x0E50, 0x0ED0, 0x0F20, 0x1040, 0x1090, 0x17E0, 0x1810,
+        0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50, 0x1BB0, 0x1C40, 0x1C50, 0xA620, 0xA8D0,
+        0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0, 0xFF10,
+    };
+    int found = 0;
+
+    if ((code >= 0x2000 && code < 0xA620) || (code >= 0xAC00 && code < 0xFF10))
+        return 0;
+    for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++)
+        found |= code - zeros[i] < 10;
+    return found;
+}
+
 /* Return the marks of a word in UTF-8. */
 static uint64_t marks_of(const uint8_t *word, int64_t size)
 {
     uint32_t code = word[0];
-    int64_t length = code < 0xE0 ? 1 : code < 0xF0 ? 3 : 4;
+    int64_t length = code < 0xD9 ? 1 : code < 0xE0 ? 2 : code < 0xF0 ? 3 : 4;
 
     if (length == 1)
         return code - '0' < 10 ? SKETCH_NUMBER : 0;
-    if (size != length)
-        return 0;
-    code = length == 3 ? code & 0x0F : code & 0x07;
+    code = code & (0xFF >> (length + 1));
     for (int64_t i = 1; i < length; i++)
         code = code << 6 | (word[i] & 0x3F);
-    return (unicode_class(code) & CLASS_ALONE_MASK) == CLASS_SINGLE ? SKETCH_SINGLE : 0;
+    if (is_other_digit(code))
+        return SKETCH_NUMBER;
+    return size == length && (unicode_class(code) & CLASS_ALONE_MASK) == CLASS_SINGLE
+               ? SKETCH_SINGLE : 0;
 }
 
 /* Put marks into the hashes of the tokens that were cut. */

@@ -162,6 +162,32 @@ def test_what_is_cut_out_has_the_markup_inside_of_it():
     assert found.data == [BEFORE + "." + AFTER]
 
 
+def test_every_copy_in_a_document_is_cut_out():
+    other = ITEM.replace("nineteen", "ninety")
+    far = " ".join(f"word{at}" for at in range(300))
+
+    found = simdb.decontaminate(
+        [f"{ITEM} {far} {other} {far} {ITEM}"], against=[ITEM], action="cut"
+    )
+
+    (leak,) = found.found
+    assert len(leak.spans) == 3
+    assert leak.coverage == 1.0
+    assert found.data[0].replace(".", "").split() == [*far.split(), *far.split()]
+    assert simdb.decontaminate(found.data, against=[ITEM]).found == []
+
+
+@pytest.mark.parametrize("zero", [0x30, 0x660, 0x966, 0xE50, 0xA620, 0xFF10])
+def test_numbers_may_have_the_digits_of_any_script(zero):
+    one, other = (
+        re.sub(r"\d", lambda each: chr(zero + int(each[0])), text)
+        for text in (PROBLEM, OTHER["other numbers"][1])
+    )
+
+    assert simdb.decontaminate([inside(one)], against=[one]).leaked == [0]
+    assert simdb.decontaminate([other], against=[one]).leaked == []
+
+
 def test_items_of_which_many_have_every_run_are_counted():
     items = [f"the same words in all of these items {' '.join(['here'] * at)}" for at in range(12)]
 
@@ -178,7 +204,8 @@ def test_items_of_which_many_have_every_run_are_counted():
         ("<!-- open", "<!-- open"), ("<3", "<3"), ("</p>", "    "), ("<a\n>", "    "),
         ("<a" + "b" * 299 + ">", " " * 302), ("<a" + "b" * 300 + ">", "<a" + "b" * 300 + ">"),
         (r"\emph{x} \section*{y}", "     {x}          {y}"), (r"\begin{it} \end{it}", " " * 19),
-        (r"\\ \1", r"\\ \1"), ("[a](http://x/y)b", "[a" + " " * 13 + "b"), ("](a b)", "](a b)"),
+        (r"a\nB\tau\rX\nu", "a  B      X   "), (r"\\ \1", r"\\ \1"),
+        ("[a](http://x/y)b", "[a" + " " * 13 + "b"), ("](a b)", "](a b)"),
         ("](a(b)", "](a(b)"), ("a&amp;b&#10;c&#x1f;", "a     b     c      "), ("&T; &x", "&T; &x"),
         ("1,234,567.1,23", "1234567.1,23"), ("1,2345 ,234", "1,2345 ,234"), ("", ""),
         ("\u6570<b>\U0001f600&lt;", "\u6570   \U0001f600    "), ("\xe9<i>", "\xe9   "),

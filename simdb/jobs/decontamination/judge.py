@@ -125,7 +125,7 @@ class LeakJudge:
                 *row,
                 [
                     Passage(*spans, runs[at : at + count])  # type: ignore[call-arg]
-                    for _, *spans, at, count in shown[first:last]
+                    for _, *spans, at, count in sorted(shown[first:last])
                 ],
             )
             for row, (first, last) in zip(rows, places, strict=True)

@@ -340,10 +340,9 @@ static void sort_passages(const struct leak_passage *passages, int *order, int c
     }
 }
 
-/* Keep the passages that count and their runs, and fill the verdict. */
-static int keep(struct pair *pair, struct leak_passage *passages, int count,
-                const uint8_t *is_kept, int64_t first_run, int64_t number,
-                struct leak_verdict *verdict)
+/* Keep some passages and their runs. */
+static int keep(struct pair *pair, const struct leak_passage *passages, int count,
+                const uint8_t *is_kept, int64_t first_run, int64_t number)
 {
     struct leak_work *work = pair->work;
 
@@ -352,7 +351,6 @@ static int keep(struct pair *pair, struct leak_passage *passages, int count,
         if (!is_kept[i])
             continue;
         struct leak_passage own = passages[i];
-        verdict->other += other_numbers(pair, &own);
         memmove(work->runs + work->run_count, work->runs + own.first_run,
                 (size_t)own.runs * sizeof *work->runs);
         own.first_run = work->run_count;
@@ -366,17 +364,42 @@ static int keep(struct pair *pair, struct leak_passage *passages, int count,
     return 1;
 }
 
+/* Fill the verdict from the passages that cover most of the item, which are marked in `is_kept` and
+   taken out of `order`; return how many are left. */
+static int judge_nearest(struct pair *pair, const struct leak_passage *passages, int *order,
+                         int count, const int64_t *weights, uint8_t *is_kept,
+                         struct leak_verdict *verdict)
+{
+    int64_t *covering = pair->work->covering;
+    int first, last;
+
+    *verdict = (struct leak_verdict){0, 0, 0, 0};
+    memset(covering, 0, (size_t)pair->item.count * sizeof *covering);
+    verdict->covered = best_near(pair, passages, order, count, weights, &first, &last);
+    for (int i = first; i < last; i++) {
+        is_kept[order[i]] = 1;
+        cover(pair, &passages[order[i]], 1, weights);
+        verdict->other += other_numbers(pair, &passages[order[i]]);
+    }
+    for (int64_t own = 0; own < pair->item.count; own++) {
+        verdict->equal += covering[own] > 0;
+        verdict->same += covering[own] > 0 && is_number(pair->item.words[own]);
+    }
+    memmove(order + first, order + last, (size_t)(count - last) * sizeof *order);
+    return count - (last - first);
+}
+
 int leaks_judge(struct leak_work *work, struct align_words document, struct align_words item,
                 const int64_t *weights, const struct align_run *seeds, int64_t count,
-                int64_t number, struct leak_verdict *verdict)
+                int64_t least, int64_t number, struct leak_verdict *verdict)
 {
     struct pair pair = {work, document, item, 0};
     struct leak_passage passages[LEAKS_CHAINS];
-    uint8_t is_kept[LEAKS_CHAINS] = {0};
-    int order[LEAKS_CHAINS], found = 0, first, last;
+    struct leak_verdict again;
+    uint8_t is_kept[LEAKS_CHAINS] = {0}, is_copy[LEAKS_CHAINS];
+    int order[LEAKS_CHAINS], found = 0, left;
     int64_t first_run = work->run_count;
 
-    *verdict = (struct leak_verdict){0, 0, 0, 0};
     if (!make_room((void **)&work->scored, &work->scored_room, count, sizeof *work->scored) ||
         !make_room((void **)&work->ranked, &work->ranked_room, count, sizeof *work->ranked) ||
         !make_room((void **)&work->covering, &work->word_room, item.count,
@@ -395,17 +418,18 @@ int leaks_judge(struct leak_work *work, struct align_words document, struct alig
             return 0;
     }
     sort_passages(passages, order, found);
-    memset(work->covering, 0, (size_t)item.count * sizeof *work->covering);
-    verdict->covered = best_near(&pair, passages, order, found, weights, &first, &last);
-    for (int i = first; i < last; i++) {
-        is_kept[order[i]] = 1;
-        cover(&pair, &passages[order[i]], 1, weights);
+    left = judge_nearest(&pair, passages, order, found, weights, is_kept, verdict);
+    if (verdict->covered < least) {
+        work->run_count = first_run;
+        return 1;
     }
-    for (int64_t own = 0; own < item.count; own++) {
-        verdict->equal += work->covering[own] > 0;
-        verdict->same += work->covering[own] > 0 && is_number(item.words[own]);
-    }
-    return keep(&pair, passages, found, is_kept, first_run, number, verdict);
+    do {
+        memcpy(is_copy, is_kept, sizeof is_copy);
+        left = judge_nearest(&pair, passages, order, left, weights, is_copy, &again);
+        if (again.covered >= least)
+            memcpy(is_kept, is_copy, sizeof is_kept);
+    } while (again.covered >= least);
+    return keep(&pair, passages, found, is_kept, first_run, number);
 }
 
 void leaks_free(struct leak_work *work)

@@ -66,11 +66,12 @@ int leaks_are_near(const int32_t *positions, const uint32_t *entries, int64_t co
                    int64_t span);
 
 /* Judge a pair by its seeds, which ascend by document, then by item.  `weights`: of each word of
-   the item.  Words are marked (SKETCH_NUMBER).  The passages that count are appended, as those of
-   pair `number`.  Return 0 without memory. */
+   the item.  Words are marked (SKETCH_NUMBER).  If at least `least` is covered, the passages are
+   appended, as those of pair `number`; further on those of other copies with so much.  Return 0
+   without memory. */
 int leaks_judge(struct leak_work *work, struct align_words document, struct align_words item,
                 const int64_t *weights, const struct align_run *seeds, int64_t count,
-                int64_t number, struct leak_verdict *verdict);
+                int64_t least, int64_t number, struct leak_verdict *verdict);
 
 /* Free the memory. */
 void leaks_free(struct leak_work *work);

@@ -3,7 +3,7 @@
 #ifndef SIMDB_MARKS_H
 #define SIMDB_MARKS_H
 
-#define SKETCH_NUMBER 1 /* the word begins with a digit from 0 to 9 */
+#define SKETCH_NUMBER 1 /* the word begins with a decimal digit */
 #define SKETCH_SINGLE 2 /* it is one character of a script without spaces */
 #define SKETCH_MARKS (SKETCH_NUMBER | SKETCH_SINGLE)
 

@@ -66,6 +66,10 @@ static inline int64_t after_command(struct sketch_text text, int64_t at)
 {
     int64_t stop = at + 1;
 
+    /* A line end in code or JSON before a word: no command of LaTeX goes on with a capital here. */
+    if ((is_at(text, stop, "n") || is_at(text, stop, "r") || is_at(text, stop, "t")) &&
+        code_at(text, stop + 1) - 'A' < 26u)
+        return stop + 1;
     while (is_letter(code_at(text, stop)))
         stop++;
     if (stop == at + 1)

@@ -5,7 +5,7 @@
    <!-- -->          up to 400 characters between
    <tag>, </tag>     a letter and up to 299 other characters but < and >
    \begin{x}, \end{x}    x up to 40 characters
-   \name, \name*     letters
+   \name, \name*     letters; \n, \r and \t alone before a capital
    ](target)         up to 300 characters without white space, brackets and parentheses
    &name; &#1; &#x1; 2 to 8 letters, 1 to 7 digits, 1 to 6 hexadecimal digits */
 
