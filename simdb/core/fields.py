@@ -82,16 +82,17 @@ class Field:
     def of(self, record: Any) -> Any:
         """Return what a record has in the field; None if it has nothing.
 
-        Several values make one text, numbers in it as in JSON.  A list or an object among them is
-        returned as it is, since it is no text.
+        Several values make one text, numbers in it as in JSON, and those of a list one by one.  A
+        list of lists or an object among them is returned as it is, since it is no text.
         """
         if self.plain is not None:
             return record.get(self.plain)
-        places = self.used(record)
-        found = [value for place in places if (value := _at(record, place)) is not None]
-        if len(places) < 2:
-            return found[0] if found else None
-        odd = (value for value in found if isinstance(value, list | dict))
+        values = [_at(record, place) for place in self.used(record)]
+        if len(values) < 2:
+            return values[0] if values else None
+        lists = (each if isinstance(each, list) else [each] for each in values)
+        found = [each for own in lists for each in own if each is not None]
+        odd = (each for each in found if isinstance(each, list | dict))
         return next(odd, JOINT.join(map(value_text, found)) if found else None)
 
     def lacking(self, record: Any) -> list[str]:

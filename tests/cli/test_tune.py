@@ -38,7 +38,7 @@ def test_the_flags_can_be_pasted(simdb_run, records):
     assert row["texts"] == len(TEXTS)
     found = simdb_run("dedup", records, *row["flags"].split())
     assert found.code == 0
-    assert simdb_run("create", "db", *row["create_flags"].split()).code == 0
+    assert simdb_run("create", "db", *row["flags"].split()).code == 0
     with simdb.open("db", "r") as database:
         assert database.options.similarity == row["similarity"]
         assert database.options.sketch == simdb.tune(TEXTS).options.sketch

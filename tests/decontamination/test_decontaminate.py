@@ -230,6 +230,20 @@ def test_fields_of_items_in_a_file_may_be_joined(tmp_path):
     assert fields == [[{"field": "question,answer", "coverage": 1.0}]] * 2
 
 
+def test_a_list_may_be_joined_with_a_text(tmp_path):
+    item = {"question": ITEM, "choices": ["three of them", None, "four of them", 5]}
+    path = tmp_path / "test.jsonl"
+    path.write_text(json.dumps(item) + "\n")
+
+    for against in ([item], path):
+        (leak,) = simdb.decontaminate(
+            [f"{ITEM}? three of them, four of them, 5"], against=against,
+            fields=[("question", "choices")],
+        ).found  # fmt: skip
+        assert leak.item_text == f"{ITEM}\n\nthree of them\n\nfour of them\n\n5"
+        assert leak.coverage == 1.0
+
+
 WORDS = [f"w{at}" for at in range(400)]
 
 

@@ -64,8 +64,8 @@ USUAL_MARGIN = 0.02
 class SketchAdvice(Advice):
     """The options that suit some texts, by `simdb.tune`.
 
-    `options`: for `simdb.open`.  `flags`: the same for `simdb dedup`; `create_flags`: for `simdb
-    create`.  They have one threshold, on the scale that `measure` names.
+    `options`: for `simdb.open`.  `flags`: the same for `simdb dedup` and `simdb create`.  They have
+    one threshold, on the scale that `measure` names.
     `idf_flags`: empty, or the flags with which `simdb idf SOURCE...` makes the IDF table that the
     other flags name.
     `precision`, `recall`: what to expect of pairs like the judged ones, each with the interval in
@@ -78,7 +78,6 @@ class SketchAdvice(Advice):
 
     options: Options
     flags: str
-    create_flags: str
     idf_flags: str
     precision: judged.Share | None
     recall: judged.Share | None
@@ -101,7 +100,7 @@ class SketchAdvice(Advice):
         words = {
             "idf": self.idf_flags and f"simdb idf SOURCE... {self.idf_flags}",
             "dedup": not self.blocking and f"simdb dedup SOURCE... {self.flags}",
-            "create": f"simdb create DB {self.create_flags}",
+            "create": f"simdb create DB {self.flags}",
             "query": not self.blocking and query,
             "python": f"simdb.{options.replace('Simhash(', 'simdb.Simhash(')}",
             "compare": self.blocking and "database.compare(left, right)",
@@ -113,7 +112,6 @@ class SketchAdvice(Advice):
         sketch = self.options.sketch
         return {
             "flags": self.flags,
-            "create_flags": self.create_flags,
             "idf_flags": self.idf_flags,
             "commands": self.commands,
             **{name: getattr(sketch, name) for name in ADVISED},
@@ -291,7 +289,6 @@ def _advice(choice: Choice) -> SketchAdvice:
         remedy="; ".join([*commands, remedy]),
         options=options,
         flags=flags,
-        create_flags=flags,
         idf_flags=idf_flags,
         precision=None if verdict is None else verdict.precision,
         recall=None if verdict is None else verdict.recall,
