@@ -436,8 +436,8 @@ def judge_leaks(
     then by item.  `weights`: of each word of the items.  A verdict has the fields `covered`, the
     weight of the words of the item that the document has, `equal`, how many they are, `same`, how
     many of them are numbers, and `other`, for how many numbers of the item it has another one; see
-    `sketch/ngrams/leaks.h`.  Pairs with less than least[p] covered have no passages; the others also have those of further
-    copies.
+    `sketch/ngrams/leaks.h`.  Pairs with less than least[p] covered have no passages; the others
+    also have those of further copies.
 
     Passages have the fields of `align`, `first_run` and `runs`: their runs, int64[r, 3], as seeds.
     """
