@@ -36,8 +36,9 @@ WIDER_STEPS = 4
 # Documents that are made where there are none, and the weights of each.
 SUPPOSED, DIMENSIONS = 1536, 64
 # A sample has all pairs within so many bits; with weights, also nearly all within so many, which
-# are hardly ever less similar than it reaches.  Of pairs further apart it has the easiest.
-SAMPLED_DISTANCE, WEIGHED_DISTANCE = 6, 12
+# are hardly ever less similar than it reaches.  By weights it has nearly all pairs as similar as
+# this, a cosine that is shown as .8.  Of pairs further apart or less similar it has the easiest.
+SAMPLED_DISTANCE, WEIGHED_DISTANCE, SAMPLED_SIMILARITY = 6, 12, 0.79
 # For a similarity all pairs of the prior are just as similar as asked, but no measured ones are.
 PRIOR_CAUTION = 3
 # Of copies there are as many as one likes, so the share that is found is just the one expected.
@@ -140,9 +141,13 @@ def _measured(
     is_stored: bool,
     step: int,
 ) -> FlipEvidence | None:
-    """Return the matching pairs for a criterion made `step` steps wider; None if too few."""
+    """Return the matching pairs for a criterion made `step` steps wider; None if too few.
+
+    None, too, if the sample does not have all pairs that satisfy the criterion.
+    """
     most = SAMPLED_DISTANCE if np.isnan(calibration.similarities).any() else WEIGHED_DISTANCE
-    if similarity is None and distance is not None and distance > most:
+    limit = FINGERPRINT_BITS if distance is None else distance
+    if limit > most and (similarity is None or similarity < SAMPLED_SIMILARITY):
         return None
     matching = calibration.matching(
         None if similarity is None else similarity - step * WIDER_SIMILARITY,
@@ -155,10 +160,8 @@ def _measured(
         pairs = calibration.pairs.taken(matching & chosen)
         count = pairs.query_count
         if count >= QUERIES_LEAST:
-            distances = recall.distances(pairs)
-            if distance is not None:
-                # A pair from a wider criterion counts as if it were just within the real one.
-                distances = np.minimum(distances, distance)
+            # A pair from a wider criterion counts as if it were just within the real one.
+            distances = np.minimum(recall.distances(pairs), limit)
             costs = volatility.costs(calibration.model)
             return FlipEvidence(pairs, distances, costs, f"{len(pairs):,} sampled pairs", True)
     return None

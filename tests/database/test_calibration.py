@@ -7,6 +7,7 @@ differ in many bits.  The calibration alone would find half of their matches.  T
 """
 
 import io
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from weighted import fingerprints
 import simdb
 from simdb.database.maintenance.calibration import put_calibration
 from simdb.plan.calibration import (
+    SAMPLED_SIMILARITY,
     WEIGHED_DISTANCE,
     decode_calibration,
     encode_calibration,
@@ -246,3 +248,45 @@ def test_a_sample_says_nothing_of_pairs_further_apart_than_it_has():
     for distance in (3, WEIGHED_DISTANCE, WEIGHED_DISTANCE + 1, 20):
         found = evidence(known, None, distance, is_stored=False)
         assert found.is_measured == (distance <= WEIGHED_DISTANCE)
+    for similarity in (0.9, SAMPLED_SIMILARITY, SAMPLED_SIMILARITY - 0.001, 0.3):
+        found = evidence(known, similarity, None, is_stored=False)
+        assert found.is_measured == (similarity >= SAMPLED_SIMILARITY)
+        assert evidence(known, similarity, WEIGHED_DISTANCE, is_stored=False).is_measured
+
+
+def edited(words, count, rng):
+    """Return words of which `count` are others."""
+    changed = list(words)
+    for _ in range(count):
+        changed[rng.randrange(len(words))] = f"w{rng.randrange(3000)}"
+    return changed
+
+
+@pytest.mark.parametrize("polytopes", [0, 4])
+@pytest.mark.parametrize("method", ["auto", "psm"])
+def test_what_a_sample_does_not_reach_is_found_as_without_it(method, polytopes):
+    """Of 600 matches, .03 less than a planned share of .95 is found by chance once in 1000."""
+    rng = random.Random(6)
+    drawn = [rng.choices([f"w{each}" for each in range(3000)], k=40) for _ in range(2000)]
+    copies = [edited(each, rng.choice([1, 2, 3, 4, 6, 9, 12]), rng) for each in drawn]
+    texts = [" ".join(each) for each in drawn + copies]
+    near = [" ".join(edited(each, 2, rng)) for each in drawn[:600]]
+    asked = [{"similarity": each} for each in (0.5, 0.4, 0.3, 0.2)]
+    with simdb.open(None, options=simdb.Options(blocks=1, polytopes=polytopes)) as database:
+        database.insert_many(range(len(texts)), texts)
+        database.compact()
+        before = [len(database.find_all(search=method, **each)) for each in asked]
+        database.calibrate(sample=near)
+
+        for each, found in zip(asked, before, strict=True):
+            pairs = len(database.find_all(search=method, **each))
+            every = len(database.find_all(search="exhaustive", recall=1.0, **each))
+            queried = pairs_of(database.query_many(near, search=method, **each))
+            wanted = pairs_of(database.query_many(near, search="exhaustive", recall=1.0, **each))
+            for_pairs = database.plan(search=method, pairs=True, **each)
+            for_queries = database.plan(search=method, **each)
+
+            assert min(every, len(wanted)) >= 600
+            assert pairs >= min(found, 0.95 * every)
+            assert pairs >= (for_pairs.recall - 0.03) * every
+            assert recall_of(queried, wanted) >= for_queries.recall - 0.03
