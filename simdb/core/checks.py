@@ -76,7 +76,9 @@ def is_whole(value: Any, least: int, most: int | None = None) -> bool:
 
 def lose_of(rule: Any, lose: Any = 0) -> int | None:
     """Return how many word 3-grams a document may lose by a rule; None if it may lose any."""
-    one_of("rule", rule, (CONTAINED,) if lose else RULES)  # by another rule nothing counts
+    one_of("rule", rule, RULES)
+    if lose and rule != CONTAINED:
+        raise OptionError("lose= counts the word 3-grams of rule='contained'; give both")
     return whole("lose", lose, 0, 1 << 30) if rule == CONTAINED else None
 
 

@@ -313,12 +313,10 @@ class _FileColumns:
         known = self.types.get(name, kind)
         if kind is not None and name not in self.mixed:
             fields = [self._arrow.schema([(name, each)]) for each in (known, kind)]
-            try:
+            with suppress(self._arrow.ArrowException):
                 whole = self._arrow.unify_schemas(fields, promote_options="permissive")
                 self.types[name] = whole.field(name).type
                 return
-            except self._arrow.ArrowException:
-                pass
         self.mixed.add(name)
         self.types[name] = self._arrow.string()
 

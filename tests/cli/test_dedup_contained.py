@@ -64,4 +64,38 @@ def test_without_the_rule_nothing_is_counted_that_could_be_lost(simdb_run):
     ran = simdb_run("dedup", "texts.jsonl", "--lose", "1")
 
     assert ran.code == 2
-    assert "rule must be one of 'contained'" in ran.notes
+    assert "--lose counts the word 3-grams of --rule contained; give both" in ran.notes
+
+
+def test_the_usual_threshold_is_that_of_sets_whatever_the_sketch_weighs(run):
+    written("texts.jsonl", {"whole": BASE, "part": " ".join(BASE.split()[:34])})
+
+    [found] = run("texts.jsonl", "--weighting", "tf").rows
+
+    assert [each["id"] for each in found["duplicates"]] == ["part"]
+
+
+def test_texts_decide_for_a_reference_without_features(run, simdb_run):
+    written("stored.jsonl", {"long": f"{BASE} a"})
+    simdb_run("dedup", "stored.jsonl", "--db", "plain.simdb")
+    written("texts.jsonl", {"short": BASE, "other": f"{BASE} b"})
+    against = ["texts.jsonl", "--against", "plain.simdb"]
+
+    [found] = run(*against, "--texts", "stored.jsonl").rows
+    refused = run(*against)
+
+    assert (found["representative"], found["reference"]) == ("long", True)
+    assert [each["id"] for each in found["duplicates"]] == ["short"]
+    assert refused.code == 2
+    assert "--rule contained needs a database with --features" in refused.notes
+
+
+def test_a_database_that_stores_no_features_is_refused_whatever_texts_are_given(run, simdb_run):
+    written("texts.jsonl", TEXTS)
+    simdb_run("dedup", "texts.jsonl", "--db", "plain.simdb")
+
+    ran = run("texts.jsonl", "--db", "plain.simdb", "--texts", "texts.jsonl")
+
+    assert ran.code == 2
+    assert "needs a database of word 3-grams, with --features" in ran.notes
+    assert "--texts" not in ran.notes

@@ -118,6 +118,33 @@ def test_word_3_grams_decide_whatever_the_sketch_takes(sketch):
     assert found.removed.column("lost").to_pylist() == [0]
 
 
+@over(
+    "sketch",
+    [
+        simdb.Simhash(weighting="tf"),
+        simdb.Simhash(shingle=1, weighting="log-tf"),
+        simdb.Minhash(weighting="bag"),
+    ],
+)
+def test_the_usual_threshold_is_that_of_sets_whatever_the_sketch_weighs(sketch):
+    rows = [BASE, " ".join(BASE.split()[:34])]  # 38 and 32 3-grams, the share .842
+
+    alone = simdb.deduplicate(rows, rule="contained", sketch=sketch)
+    beside = simdb.deduplicate(rows[1:], rule="contained", sketch=sketch, against=rows[:1])
+
+    assert [alone.kept.tolist(), beside.kept.tolist()] == [[True, False], [False]]
+    assert [alone.measure, beside.measure] == ["jaccard", "jaccard"]
+    assert alone.verification.least == 0.8
+
+
+def test_a_cosine_in_the_options_is_converted_for_sets():
+    options = simdb.Options(sketch=simdb.Simhash(weighting="tf"), similarity=0.92)
+
+    found = simdb.deduplicate([BASE, BASE[:-4]], rule="contained", options=options)
+
+    assert found.verification.least == 0.852  # .92 / (2 - .92)
+
+
 def test_the_longer_of_two_stays_though_the_shorter_comes_first():
     found = simdb.deduplicate([BASE, BASE + " more"], rule="contained", keep="first")
 
@@ -203,6 +230,11 @@ def test_the_page_says_what_each_text_loses(tmp_path):
 def test_what_does_not_go_with_the_rule_is_refused(wrong):
     with pytest.raises(simdb.OptionError, match=r"rule|lose"):
         simdb.deduplicate(["a b c d", "a b c d"], **wrong)
+
+
+def test_what_may_be_lost_is_of_the_rule():
+    with pytest.raises(simdb.OptionError, match="lose= counts .* rule='contained'; give both"):
+        simdb.deduplicate(["a b c d", "a b c d"], lose=3)
 
 
 def test_vectors_have_no_words():

@@ -247,7 +247,7 @@ def judging(
     is_known = is_exact and has_bound and (texts is not None or state.store.options.features)
     if question.lose is not None and not (is_known and sketch == gram_sketch(sketch)):
         raise OptionError(
-            "rule='contained' needs texts= or Options(features=True), and a sketch of word 3-grams"
+            "rule='contained' needs a database of word 3-grams, with Options(features=True)"
         )
     if not is_exact or (texts, question.verify, criterion.similarity) == (None, None, None):
         return criterion, None  # features say nothing about distances

@@ -38,7 +38,7 @@ from simdb.jobs.decontamination.items import NGRAM, ItemPart, Items, LeakRule, S
 from simdb.jobs.decontamination.judge import LeakJudge
 from simdb.jobs.decontamination.result import Decontaminated, Leak, leaks_of, marks, without
 from simdb.jobs.deduplication.files import KeptDocuments, opened, paths_of, reading_of, records_of
-from simdb.jobs.deduplication.reference import ids_in
+from simdb.jobs.deduplication.reference import ids_in, naming
 from simdb.jobs.deduplication.result import InMemory, Survivors
 from simdb.jobs.deduplication.rows import (
     DataRows,
@@ -271,7 +271,8 @@ def parts_of(
         reading = reading_of(id, text, encoding, errors, KEEP)
         parts = parts_of_files(paths, names, reading, skipped)
     else:
-        parts = _parts_of_rows(rows_of(against, skipped), names, id, encoding, errors, skipped)
+        with naming():
+            parts = _parts_of_rows(rows_of(against, skipped), names, id, encoding, errors, skipped)
     skipped.warn("against")
     return parts
 

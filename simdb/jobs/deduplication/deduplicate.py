@@ -384,10 +384,9 @@ class _Call:
 
 def _likely_bits(data: Any, text: FieldName) -> int | None:
     """Return how many bits the first row has if it looks like a hash; None if not, or in files."""
-    if files.paths_of(data) is not None:
-        return None
     with suppress(Error, LookupError, TypeError):
-        return likely_bits(rows_of(data, are_hashes=True).texts(text)[0])
+        if files.paths_of(data) is None:
+            return likely_bits(rows_of(data, are_hashes=True).texts(text)[0])
     return None
 
 
@@ -520,7 +519,7 @@ class _GivenRows:
             len(kept), kept=int(np.count_nonzero(kept)), removed=len(found.removed),
             dropped=dropped, skipped=int(np.count_nonzero(~self.is_read)),
         )  # fmt: skip
-        options = Options() if self.options is None else self.options
+        options = within.by_rule(self.options or Options(), self.question)
         # By the rule "contained" nothing is lost that is in a database.
         none_lost = None if self.question.lose is None else np.zeros(len(found.removed), np.int64)
         # A database has options of its own.

@@ -355,9 +355,7 @@ def least_of(
     """
     if verification is not None:
         return verification.least
-    if question.similarity is None and question.distance is not None:
-        return None
-    return usual if question.similarity is None else question.similarity
+    return usual if question.similarity is question.distance is None else question.similarity
 
 
 def refusal_of(policy: str, *, has_database: bool = False) -> str:

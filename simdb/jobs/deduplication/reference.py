@@ -4,9 +4,10 @@ The documents of a reference have positions of their own.  Where one stands for 
 the leader -1 - p, of the position p.
 """
 
+import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
@@ -141,6 +142,11 @@ class DatabaseReference:
         self._positions: dict[Id, int] = {}
         self._ids: list[Id] = []
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether texts or features can decide about what is stored."""
+        return self.known is not unknown or self.held.options.features
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: without the database, which nothing asks again."""
         return vars(self) | {"held": None}
@@ -238,10 +244,8 @@ def ids_in(rows: DataRows, id: object) -> Sequence[Any]:
     if own is not None:
         return own
     if isinstance(id, str | tuple) and not isinstance(rows, Values):
-        try:
+        with suppress(OptionError):
             return rows.column(id)
-        except OptionError:
-            pass
     return range(len(rows))
 
 
@@ -261,21 +265,16 @@ def _listed(against: Any, text: FieldName, id: Any, question: DedupQuestion) -> 
         known = np.flatnonzero(~(texts.is_null | skipped.flags(len(texts))))
         texts = RowHashes(texts.hashes[known], texts.is_null[known])
         chosen = [ids[row] for row in known.tolist()]
-    found = Listed(texts, chosen)
     skipped.named(ids).warn("against")
-    return found
+    return Listed(texts, chosen)
 
 
 def _texts(rows: DataRows, text: FieldName, skipped: Skipped, question: DedupQuestion) -> RowTexts:
-    try:
+    with naming(text):
         values = rows.texts(text) if len(rows) else []
         if question.hashes is not None:
             return RowHashes.read(values, question.hashes, skipped)
         return readable_texts(values, skipped, None, question.encoding, question.errors)
-    except OptionError as error:
-        raise OptionError(f"against: {error}; {_same(text)}") from error
-    except InputError as error:
-        raise InputError(f"against: {error}") from error
 
 
 def _read(
@@ -294,29 +293,33 @@ def _read(
         ),
         origins=origins, has_lines=False,
     )  # fmt: skip
-    try:
+    with naming():
         sources = sources_of(paths, reading)
-    except InputError as error:
-        raise InputError(f"against: {error}") from error
     check_apart(expanded(data or []), sources)
 
     def batches() -> Iterator[Any]:
-        try:
+        with naming(text):
             skipped = question.skipped.other()
             for batch in Files(sources, reading, skipped, hashes=question.hashes).batches():
                 has_nulls = question.hashes is not None and batch.nulls is not None
                 yield batch.chosen(np.flatnonzero(batch.nulls == 0)) if has_nulls else batch
             skipped.named().warn("against")
-        except InputError as error:
-            remedy = f"; {_same(text)}" if "text=" in str(error) else ""
-            raise InputError(f"against: {error}{remedy}") from error
 
     return FileReference(batches(), origins, AMOUNT.expected_documents(sources), sources)
 
 
-def _same(text: FieldName) -> str:
-    """Return what to do if the texts of data and reference are in different fields."""
-    return (
-        f"text={text!r} names the field with the texts in data and in against; where it has another"
-        " name, give both, such as text='text|body', or give against= a list of texts"
-    )
+@contextmanager
+def naming(text: FieldName | None = None) -> Iterator[None]:
+    """Let errors about rows name against=, which has them, and not data.
+
+    `text`: the field with the texts of both; it may have another name in each.
+    """
+    try:
+        yield
+    except (InputError, OptionError) as error:
+        said = re.sub("^data ", "against ", str(error).replace(" in data;", ";"))
+        said = said if said.startswith(("against ", "against: ")) else f"against: {said}"
+        if text is not None and ("no field" in said or "text=" in said):
+            said += f"; text={text!r} names the field of both: give two, such as text='text|body',"
+            said += " or give against= a list of texts"
+        raise type(error)(said) from error

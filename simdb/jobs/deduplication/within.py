@@ -38,7 +38,7 @@ from simdb.jobs.deduplication.question import (
     by_table,
     joined,
 )
-from simdb.jobs.deduplication.reference import DatabaseReference, Listed, Reference, either
+from simdb.jobs.deduplication.reference import DatabaseReference, Listed, Reference, either, naming
 from simdb.jobs.deduplication.rows import Vectors
 from simdb.sketch import AnySketcher, gram_sketch
 
@@ -65,13 +65,11 @@ class Gathered(ExitStack):
     def fill(self, errors: ErrorsName) -> None:
         """Store the reference."""
         reference = self._reference
-        try:
+        with naming():
             for _ in self._own.add_all(
                 reference.portions(), lambda: reference.expected, errors=errors
             ):
                 pass
-        except InputError as error:
-            raise InputError(f"against: {error}") from error
 
 
 def lookups_of(
@@ -106,8 +104,6 @@ class Newcomers(ExitStack):
         """
         super().__init__()
         self._documents, self._question, self._holding = documents, question, holding
-        if question.lose is not None and not holding.held.options.features:
-            raise OptionError("rule='contained' needs a database with Options(features=True)")
         self.needs_texts = documents.needs_texts
         self._sifted = Sifted(documents, question.threads)
         with ExitStack() as held:
@@ -349,6 +345,8 @@ def within(options: Options, question: DedupQuestion, reference: Reference | Non
     if reference is None:
         return alone(options, question)
     if isinstance(reference, DatabaseReference):
+        if question.lose is not None and not reference.is_exact:
+            raise OptionError("rule='contained' needs a database with Options(features=True)")
         # How a database is searched says nothing of documents that are in none.
         own = alone(options, replace(question, search=None))
         return Newcomers(own, question, reference)
@@ -358,11 +356,23 @@ def within(options: Options, question: DedupQuestion, reference: Reference | Non
     return Newcomers(own, question, Gathered(reference, options, question))
 
 
+def by_rule(options: Options, question: DedupQuestion) -> Options:
+    """Return the options for what is compared: by the rule "contained" sets of word 3-grams.
+
+    A threshold of the user's is converted; the usual one is that of such sets.
+    """
+    if question.lose is None:
+        return options
+    grams = Options(sketch=gram_sketch(options.sketch))
+    is_usual = options.similarity == options.scale.usual
+    least = grams.similarity if is_usual else options.similarity_in("jaccard")
+    return replace(options, sketch=grams.sketch, similarity=least)
+
+
 def alone(options: Options, question: DedupQuestion) -> Alike | ByDatabase:
     """Return what decides the documents of one run that are compared with each other only."""
     question.check(options.sketch)
-    if question.lose is not None:
-        options = replace(options, sketch=gram_sketch(options.sketch))
+    options = by_rule(options, question)
     if question.is_plain and _is_measured(options, question):
         alike = Alike(options, question)
         if alike.is_possible:
