@@ -5,6 +5,8 @@ from led_files import read
 from over import over
 
 from simdb.cli.options.declare import spread
+from simdb.jobs.decontamination.items import COMMON_LEAST, NGRAM
+from simdb.jobs.decontamination.result import COLUMNS
 
 ITEM = (
     "a train leaves the station at noon with ninety passengers and stops at every village until"
@@ -110,3 +112,13 @@ def test_outputs_without_documents_or_leaks_are_reported(simdb_run, files, tmp_p
     told = "clean.jsonl is empty: no document is kept; what it held before is in clean.jsonl"
     assert f"{told}.before" in full.notes
     assert "l.jsonl is empty: no item was found" in none.notes
+
+
+def test_the_help_says_what_decides_and_what_a_leak_has(simdb_run):
+    said = " ".join(simdb_run("decontaminate", "--help").output.split())
+
+    assert f"share runs of {NGRAM} words (--ngram)" in said
+    assert "more than ten of the documents, or items" in said
+    assert COMMON_LEAST == 10
+    row = said.partition("A leak is a row: ")[2].partition(";")[0]
+    assert [name for name in COLUMNS if name not in row] == []

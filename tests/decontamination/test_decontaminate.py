@@ -197,6 +197,29 @@ def test_a_reference_without_texts_is_refused(against, word, tmp_path, monkeypat
         simdb.decontaminate(TEXTS, against=against)
 
 
+@over(
+    ("against", "said"),
+    [
+        ([{"question": ITEM}], "against: there is no field 'zz'; its fields are 'question'"),
+        (5, "against must be texts or rows"),
+        ([{"zz": ITEM}, ITEM], "against: row 1 is str, but other rows are dicts"),
+    ],
+)
+def test_what_is_wrong_with_the_items_is_said_of_them_and_not_of_data(against, said):
+    with pytest.raises((simdb.InputError, simdb.OptionError)) as raised:
+        simdb.decontaminate([{"text": BEFORE}], against=against, fields=["zz"])
+
+    assert str(raised.value).startswith(said)
+
+
+@over("form", ['<img alt="{}">', "<!-- {} -->", "<b {}", "if a<b or {} or c>d"])
+def test_what_is_taken_for_markup_has_no_item(form):
+    whole = simdb.decontaminate([form.format(ITEM)], against=[ITEM])
+    apart = simdb.decontaminate([f"{form.format('x')} {ITEM}"], against=[ITEM])
+
+    assert (len(whole.found), len(apart.found)) == (int(">" not in form), 1)
+
+
 def test_a_result_in_memory_can_be_pickled(tmp_path):
     """It ended with "Can't pickle local object"."""
     item = " ".join(f"w{number}" for number in range(40))
