@@ -218,9 +218,9 @@ def _probing_plan(
         + found.probes * delays.memory
         + scanned * (delays.visit + share * delays.candidate)
     )
-    sure = f"{found.recall_bound:.3f} or more with 95 % confidence"
+    sure = f"{found.recall_bound:.3f} or more of such pairs with 95 % confidence"
     if not known.is_measured:
-        sure = "an estimate, since no sample of queries was given"
+        sure = "an estimate, since no sample of queries covers them"
     why = (
         f"probing the likely headers of {probing.tables} table(s), about {found.probes:.1f} for a"
         f" query, finds {found.recall:.3f} of the pairs: {known.origin}; {sure}"
