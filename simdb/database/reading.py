@@ -468,8 +468,9 @@ class Reading(Protocol[IdT]):
         clusters.find.check_policy(policy)
         filters.check_filters(where)
         options, count = self._store.options, thread_count(threads)
-        if policy == clusters.find.STAR and recall is None:  # documents are looked up one by one
-            recall = options.recall
+        is_fixed = isinstance(search, Search) and search.attempts is not None
+        if policy == clusters.find.STAR and recall is None and not is_fixed:
+            recall = options.recall  # documents are looked up one by one
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         is_exact = searches.judge.check_verification(verify, texts, options)
         clusters.find.check_keep(keep, has_texts=is_exact and texts is not None)
