@@ -44,8 +44,15 @@ FEW, MANY = range(6, 7), range(40, 40 + links.REMOVED_MAX + 1)
 @pytest.mark.parametrize("removed", [FEW, MANY], ids=["few", "many"])
 @pytest.mark.parametrize("more", [0, 1])
 def test_up_to_exact_max_clusters_are_split_exactly_and_larger_ones_with_the_recall(
-    open_database, removed, more
+    open_database, monkeypatch, removed, more
 ):
+    asked, among = [], links._links_among
+
+    def spied(state, criterion, sketches):
+        asked.append(criterion.recall)
+        return among(state, criterion, sketches)
+
+    monkeypatch.setattr(links, "_links_among", spied)
     options = simdb.Options(
         sketch=simdb.Simhash(weighting="tf"),
         keep_clusters="similarity",
@@ -58,6 +65,8 @@ def test_up_to_exact_max_clusters_are_split_exactly_and_larger_ones_with_the_rec
     found, left = split_after(database, links.EXACT_MAX + more + len(removed), removed)
 
     # The short search compares the recent documents one by one.
-    assert (found == left) is (more == 0 or removed == FEW)
+    assert more == 1 or found == left
+    if removed == MANY:
+        assert asked[-1] == (0.05 if more else 1.0)
     assert all(any(each <= half for half in left) for each in found)
     assert list(database.check(deep=True)) == []
