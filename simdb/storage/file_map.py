@@ -28,7 +28,7 @@ import numpy as np
 from simdb.core.dtypes import Array
 from simdb.core.errors import CorruptError, Error, ForbiddenError, FormatError, FullError
 from simdb.storage.files import DATA_FILE, LMDB_LOCK, is_left_from_fork, is_out_of_memory, translate
-from simdb.storage.pages import BIG_DATA, NODE, NUMBER, PAGE, REMEDY, check_metas
+from simdb.storage.pages import BIG_DATA, NODE, NUMBER, PAGE, REMEDY, check_metas, check_version
 
 # Address space, not disk: the file grows as it is filled.
 LEAST_MAP_BYTES = 1 << 20
@@ -101,6 +101,7 @@ def _open_smaller(path: str, map_bytes: int, *, is_read_only: bool, is_synced: b
             return try_open(path, size, is_read_only=is_read_only, is_synced=is_synced)
         except lmdb.Error as error:
             if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
+                check_version(os.path.join(path, DATA_FILE))
                 raise FormatError(
                     f"{path}/{DATA_FILE} is no data file that this LMDB can read: {error}; restore"
                     " the database from a copy or a dump, or save what can be read:"

@@ -33,12 +33,13 @@ import struct
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from mmap import PAGESIZE
 from typing import NamedTuple
 
 import numpy as np
 
 from simdb.core.dtypes import U64
-from simdb.core.errors import CorruptError
+from simdb.core.errors import CorruptError, FormatError
 
 PAGE = struct.Struct("<QHHHH")
 META = struct.Struct("<IIQQ48s48sQQ")
@@ -54,6 +55,7 @@ MAGIC, VERSION = 0xBEEFC0DE, 1
 META_PAGE = 8
 FREE_FLAGS = 8  # the free tree has integer keys; its upper flags are set by LMDB's opener
 META_PAGES = 2
+HEAD_BYTES = 64  # of a meta page, in which the magic is, of any LMDB
 PAGE_BYTES_LEAST, PAGE_BYTES_MOST = 512, 1 << 16
 MAP_BYTES_MOST = 1 << 62
 TRIES = 5  # another process may commit between the reads of the two meta pages
@@ -180,11 +182,30 @@ def read_meta(descriptor: int, number: int, page_bytes: int) -> Meta:
     return Meta(free.pad, map_bytes, last_page, transaction, free, main)
 
 
+def check_version(path: str) -> None:
+    """Raise FormatError if both meta pages of a file are of another LMDB.
+
+    Before the magic, a page of LMDB 1.0 has more than one of 0.9.
+    """
+    versions = set()
+    with open(path, "rb") as file:
+        for page in range(META_PAGES):
+            file.seek(page * PAGESIZE)
+            head = file.read(HEAD_BYTES).partition(MAGIC.to_bytes(4, "little"))[2]
+            versions.add(int.from_bytes(head[:4], "little"))
+    if len(versions) == 1 and not versions & {0, VERSION}:
+        raise FormatError(
+            f"{path} has format {versions.pop()} of LMDB, and simdb reads format {VERSION}, that of"
+            " LMDB 0.9: write a dump with the program that wrote it, and load that"
+        )
+
+
 @contextmanager
 def _told(path: str) -> Iterator[None]:
     try:
         yield
     except (Damage, struct.error) as damage:
+        check_version(path)
         raise CorruptError(
             f"{path} cannot be used: the pages of the data file are damaged: {damage}; {REMEDY}"
         ) from damage

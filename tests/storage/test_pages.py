@@ -261,3 +261,26 @@ def test_two_threads_may_check_while_the_file_grows(data_file, monkeypatch):
         os.truncate(data_file, os.stat(data_file).st_size // 2)
         with pytest.raises(simdb.CorruptError, match="was cut off from"):
             presence.check_readable()
+
+
+@pytest.mark.parametrize("version", [2, 3, 999])
+@pytest.mark.parametrize("head", [16, 24])
+def test_a_file_of_another_lmdb_is_no_damage(data_file, version, head):
+    content = bytearray(data_file.read_bytes())
+    for page in range(META_PAGES):
+        meta = content[page * PAGE + 16 : page * PAGE + 16 + META.size]
+        struct.pack_into("<I", meta, 4, version)
+        content[page * PAGE + 16 : page * PAGE + head + META.size] = bytes(head - 16) + meta
+    data_file.write_bytes(content)
+
+    with pytest.raises(simdb.FormatError, match=rf"has format {version} of LMDB.*write a dump"):
+        simdb.open(data_file.parent)
+
+
+def test_one_meta_page_of_another_version_is_damage(data_file):
+    content = bytearray(data_file.read_bytes())
+    struct.pack_into("<I", content, PAGE + 20, 3)
+    data_file.write_bytes(content)
+
+    with pytest.raises(simdb.Error, match="rebuild --drop-damaged"):
+        simdb.open(data_file.parent)
