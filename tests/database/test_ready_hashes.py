@@ -193,3 +193,17 @@ def test_hashes_that_many_threads_read_keep_their_order():
         assert np.array_equal(bits, rows.view(">u8")[:, 0])
         found = db.query_many(rows, distance=0, threads=3)
         assert np.array_equal(found.ids[found.offsets[:-1]], np.arange(20_000))
+
+
+@pytest.mark.parametrize("bits", [64, 256])
+@pytest.mark.parametrize("keep", ["none", "distance"])
+def test_a_database_of_hashes_can_be_rebuilt(tmp_path, bits, keep):
+    # Its rebuild asked what clusters by similarity would be.
+    hashes = np.random.default_rng(3).integers(0, 256, (20, bits // 8), np.uint8)
+    options = simdb.Options(sketch=simdb.Bits(bits), keep_clusters=keep)
+    with simdb.open(tmp_path, options=options) as database:
+        database.insert_many(range(20), hashes)
+        database.rebuild()
+
+        assert [database.first(each).id for each in hashes] == list(range(20))
+        assert list(database.check(deep=True)) == []

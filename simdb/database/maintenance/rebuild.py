@@ -380,9 +380,9 @@ def _readable_clusters(
     They are always found again if the documents alone decide them, or if any were lost.
     """
     options = store.options
-    is_decided = of_maintained(options).similarity is None or options.recall == 1.0
-    is_lost = found.losses or layout.CLUSTERS in found.torn
-    if not options.keeps_clusters or is_decided or is_lost:
+    if not options.keeps_clusters or found.losses or layout.CLUSTERS in found.torn:
+        return None
+    if of_maintained(options).similarity is None or options.recall == 1.0:
         return None
     try:
         numbers, _ = Membership(source).whole(found.next_ordinal)
