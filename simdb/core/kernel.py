@@ -11,8 +11,9 @@ from simdb.core.errors import OptionError
 # All variants, slowest first.  A module without one of them uses the nearest one before it.
 ORDER = ("scalar", "neon", "avx2", "avx512")
 ID_KEY_BYTES = 16
-# What the hash of a marked word says in its lowest bits; see `simdb_ext/sketch/text/marks.h`.
-NUMBER, SINGLE = 1, 2
+# The bit in the hash of a marked word that says that it is a single character of a script without
+# spaces; see `simdb_ext/sketch/text/marks.h`.
+SINGLE = 2
 CHOSEN = os.environ.get("SIMDB_KERNEL", "")
 
 try:

@@ -247,18 +247,26 @@ class Population:
         return tables * (entry + has_headers * headers) + vectors
 
 
-InTables = TypeVar("InTables", bound=Any)  # the keys of documents in the tables of a database
+class InTables(Protocol):
+    """The keys of documents in the tables of a database."""
+
+    @property
+    def table_count(self) -> int:
+        """Number of tables."""
+
+
+InTablesT = TypeVar("InTablesT", bound=InTables)
 
 
 @dataclass(frozen=True, slots=True)
-class TablePopulation(Generic[InTables]):
+class TablePopulation(Generic[InTablesT]):
     """A population to search: `count` documents of `vector_bytes` each, in the tables of `keying`.
 
     Any criterion can be answered, since all vectors can be measured.
     """
 
     count: int
-    keying: InTables
+    keying: InTablesT
     directory_bits: int  # width of the widest directory
     vector_bytes: int
     is_swept: bool = False  # the search is for all pairs, each found from one of its documents

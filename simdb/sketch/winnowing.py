@@ -55,8 +55,7 @@ class WordOrder:
         """Cut texts as `sketch` says; OptionError if it does not cut words.
 
         If words are `marked`, markup is no word, and the lowest bits of a hash say whether the word
-        is a number, and whether it is a character of a script without spaces: `kernel.NUMBER`,
-        `kernel.SINGLE`.
+        is a number, and whether it is a character of a script without spaces.
         """
         if sketch.unit not in ("words", "whitespace"):
             raise OptionError(f"unit={sketch.unit!r} has no words; take unit='words'")

@@ -116,7 +116,6 @@ class Items:
         self.offsets = np.cumsum([0, *map(len, chosen)], dtype=np.int64)
         self.words = np.concatenate([np.empty(0, np.uint64), *chosen])
         self.sizes = np.diff(self.offsets)
-        self._owners = np.repeat(np.arange(len(self)), self.sizes)  # of words
         positions = {item: at for at, item in enumerate(self.ids)}
         self._items = np.array([positions[each[0].item] for each in self.parts], np.int64)
         self._index(rule.most(len(self.ids)))
@@ -131,17 +130,13 @@ class Items:
     def _index(self, most: float) -> None:
         """Fill the table with the n-grams of at most so many items."""
         self.firsts, grams = kernel.ngrams(self.offsets, self.words, self.n)
-        # Postings come by n-gram, then by sequence, then by place: the sort is stable.
-        keys, ascending = _sorted(grams)
-        own = np.repeat(np.arange(len(self)), np.diff(self.firsts))[ascending]
-        is_new = is_first(keys)
-        numbers = np.cumsum(is_new) - 1
-        is_entry = self._item_counts(numbers, own) <= most
-        self.entries = int(np.count_nonzero(is_entry))
-        entries = np.where(is_entry, np.cumsum(is_entry) - 1, -1)[numbers]
+        keys, ascending, own, counts = self._counted(self.firsts, grams)
+        is_entry, is_new = counts <= most, is_first(keys)
+        self.table = kernel.Ngrams(keys[is_new & is_entry])
+        self.entries = int(np.count_nonzero(is_new & is_entry))
+        entries = np.where(is_entry, np.cumsum(is_new & is_entry) - 1, -1)
         self.grams = np.empty(len(grams), np.int64)
         self.grams[ascending] = entries
-        self.table = kernel.Ngrams(keys[is_new][is_entry])
         is_new |= is_first(own)
         place = np.arange(len(own))
         rank = place - np.maximum.accumulate(np.where(is_new, place, 0))
@@ -171,21 +166,25 @@ class Items:
             begins[self.offsets[1:] - shift] = False
         return begins
 
-    def _item_counts(self, numbers: I64, sequences: I64) -> I64:
-        """Return how many items each n-gram has, given its number and the sequence of each."""
-        both = sorted_unique(numbers * len(self.ids) + self._items[sequences])
-        return np.bincount(
-            both // max(len(self.ids), 1), minlength=int(numbers.max(initial=-1)) + 1
-        )
+    def _counted(self, bounds: I64, grams: U64) -> tuple[U64, I64, I64, I64]:
+        """Return n-grams ascending, their places, their sequences, and how many items have each.
+
+        Equal ones come by sequence, then by place: the sort is stable.
+        """
+        keys, places = grams.copy(), np.arange(len(grams), dtype=np.uint32)
+        kernel.sort(keys, places)
+        ascending = places.astype(np.int64)
+        own = np.repeat(np.arange(len(self)), np.diff(bounds))[ascending]
+        numbers = np.cumsum(is_first(keys)) - 1
+        both = sorted_unique(numbers * len(self.ids) + self._items[own])
+        return keys, ascending, own, np.bincount(both // max(len(self.ids), 1))[numbers]
 
     def _families(self) -> I64:
         """Return for each word the most items that have it with its neighbours: int64[k]."""
         bounds, grams = kernel.ngrams(self.offsets, self.words, FAMILY_WORDS)
-        keys, ascending = _sorted(grams)
-        numbers = np.cumsum(is_first(keys)) - 1
-        own = np.repeat(np.arange(len(self)), np.diff(bounds))[ascending]
+        _, ascending, _, item_counts = self._counted(bounds, grams)
         by_gram = np.empty(len(grams), np.int64)
-        by_gram[ascending] = self._item_counts(numbers, own)[numbers]
+        by_gram[ascending] = item_counts
         counts = np.zeros(len(self.words), np.int64)
         counts[self._begins(FAMILY_WORDS)] = by_gram
         most = counts.copy()
@@ -284,10 +283,8 @@ class Scan:
 
     def look(self, start: int, texts: Texts) -> tuple[SeenGrams, int]:
         """Return what some documents have, and their number of words.  Threads may call this."""
-        items, (offsets, words) = (
-            self._items,
-            self._order.words(texts, errors=self._errors, start=start),
-        )
+        items = self._items
+        offsets, words = self._order.words(texts, errors=self._errors, start=start)
         hits = items.table.find(offsets, words, [items.n])
         both = hits["document"].astype(np.uint64) << np.uint64(32) | hits["entry"]
         entries, counts = np.unique(sorted_unique(both).astype(np.uint32), return_counts=True)
@@ -307,10 +304,3 @@ class Scan:
     def has_any(self) -> Bools:
         """Which documents may have an item: bool[n]."""
         return np.concatenate([np.empty(0, np.bool_), *self._has_any])
-
-
-def _sorted(hashes: U64) -> tuple[U64, I64]:
-    """Return hashes ascending, and their places."""
-    keys, places = hashes.copy(), np.arange(len(hashes), dtype=np.uint32)
-    kernel.sort(keys, places)
-    return keys, places.astype(np.int64)
