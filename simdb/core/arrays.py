@@ -238,10 +238,14 @@ class Fingerprints:
         return f"<simdb.Fingerprints: {size}, {form}{': ' if bits else ''}{bits}{more}>"
 
 
-def unchecked_fingerprints(*values: Any) -> Fingerprints:
+def unchecked_fingerprints(
+    bits: npt.NDArray[np.uint64], weights: npt.NDArray[np.float32], vectors: npt.NDArray[np.uint8],
+    measure: MeasureName,
+) -> Fingerprints:  # fmt: skip
     """Return `Fingerprints` of arrays that were made together, without comparing them again."""
     made = Fingerprints.__new__(Fingerprints)
-    for name, value in zip(Fingerprints.__slots__, values, strict=True):
+    values = {"bits": bits, "weights": weights, "vectors": vectors, "measure": measure}
+    for name, value in values.items():
         object.__setattr__(made, name, value)
     return made
 

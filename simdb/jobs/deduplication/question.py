@@ -355,7 +355,8 @@ def least_of(
     """
     if verification is not None:
         return verification.least
-    return usual if question.similarity is question.distance is None else question.similarity
+    has_bound = question.similarity is not None or question.distance is not None
+    return question.similarity if has_bound else usual
 
 
 def refusal_of(policy: str, *, has_database: bool = False) -> str:
