@@ -144,6 +144,20 @@ def test_any_number_will_do_if_that_is_asked_for():
     assert found.leaked == [0]
 
 
+@pytest.mark.parametrize(
+    ("count", "same", "is_leak"), [(50, 2, False), (51, 2, True), (50, 3, True), (49, 2, False)]
+)
+def test_other_numbers_count_from_one_in_25_words_and_as_many_as_equal_ones(count, same, is_leak):
+    words = [f"word{at}" for at in range(count)]
+    for at in range(2 + same):
+        words[7 + 8 * at] = f"{at}1"
+    changed = [f"{word}9" if word in ("01", "11") else word for word in words]
+
+    found = simdb.decontaminate([" ".join(changed)], against=[" ".join(words)])
+
+    assert bool(found.found) == is_leak
+
+
 def test_a_leak_names_what_was_changed():
     text = inside(ITEM.replace("nineteen", "forty fat").replace("already ", "").replace(",", ";"))
 

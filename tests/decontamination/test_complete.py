@@ -1,6 +1,9 @@
 """Leaks and passages are those of an oracle, however data are cut into portions."""
 
+import random
+
 import alignment_oracle
+import leaking
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
@@ -51,6 +54,33 @@ def test_leaks_are_those_of_the_oracle(data, items, n, coverage, common, least_c
     assert found.kept.tolist() == [
         not any(at == document for document, _ in pairs(found)) for at in range(len(data))
     ]
+
+
+ROUNDS = 60
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_leaks_of_changed_copies_are_those_of_the_oracle(seed, monkeypatch):
+    """Long items, families of them, boilerplate of documents, and copies with words changed."""
+    chance, found_count = random.Random(seed), 0
+    for _ in range(ROUNDS):
+        data, items = leaking.changed_copies(chance)
+        least_common = chance.choice([0, 1, 2, 10])
+        numbers, coverage = chance.choice(["same", "same", "any"]), chance.choice([0.3, 0.5, 0.9])
+        rule = {"coverage": coverage, "common": chance.choice([1e-9, 0.3, 1.0]), "numbers": numbers}
+        n = chance.choice([3, 4, 5, 5, 5, 8])
+        wanted = Oracle(data, items, n=n, least_common=least_common, **rule).leaks()
+        monkeypatch.setattr("simdb.jobs.decontamination.items.COMMON_LEAST", least_common)
+
+        found = simdb.decontaminate(
+            list(map(text_of, data)), against=list(map(text_of, items)), ngram=n, threads=1, **rule
+        )
+
+        coverages = {(leak.id, leak.item): leak.coverage for leak in found.found}
+        assert coverages == pytest.approx(wanted)
+        assert all(list(leak.spans) == sorted(leak.spans) for leak in found.found)
+        found_count += len(wanted)
+    assert found_count > 2 * ROUNDS
 
 
 @given(data=documents(), items=documents(), size=st.integers(1, 3))

@@ -40,5 +40,38 @@ def edited_documents(draw, most=6):
     return made
 
 
+def changed_copies(chance):
+    """Draw documents with copies of parts of items, of which words were changed, and the items."""
+    words = WORDS + NUMBERS + [f"x{at}" for at in range(chance.choice([0, 5, 80]))]
+    items = [
+        chance.choices(words, k=chance.choice([5, 6, 7, 8, 9, 10, 11, 12, 14, 25, 30, 50]))
+        for _ in range(chance.randint(1, 5))
+    ]
+    for _ in range(chance.choice([0, 0, 1, 3])):  # a family
+        items.append(list(chance.choice(items)))
+        items[-1][chance.randrange(len(items[-1]))] = chance.choice(words)
+    shared = chance.choice(items)[: chance.randint(5, 40)]  # which many documents have
+    if chance.random() < 0.3:
+        items.append([words[0]] * 12 + chance.choices(words, k=6))
+    made = []
+    for _ in range(chance.randint(2, 7)):
+        own = chance.choices(words, k=chance.randint(0, 20))
+        own += shared if chance.random() < 0.5 else []
+        for _ in range(chance.choice([1, 1, 2])):
+            copy = list(chance.choice(items))
+            copy = copy[
+                chance.randint(0, len(copy) // 4) : len(copy) - chance.randint(0, len(copy) // 4)
+            ]
+            for _ in range(chance.choice([0, 1, 2, 4, 6])):
+                place = chance.randint(0, len(copy))
+                many = chance.choice([1, 1, 2, 12])
+                copy[place : place + chance.randint(0, 2)] = chance.choices(
+                    words, k=chance.randint(0, many)
+                )
+            own += copy + chance.choices(words, k=chance.choice([0, 5, 90]))
+        made.append(own)
+    return made, items
+
+
 def text_of(words):
     return " ".join(words)
