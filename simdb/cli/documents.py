@@ -7,7 +7,7 @@ import numpy as np
 
 import simdb
 from simdb.cli.options.opening import one_state, open_either, open_idle
-from simdb.cli.options.option_groups import given_age, given_condition, given_ids
+from simdb.cli.options.option_groups import given_condition, given_ids
 from simdb.cli.output.render import DATABASE_ERROR, Exit, plain, print_one
 from simdb.core.arrays import Id
 from simdb.files import Row, read_file
@@ -54,13 +54,12 @@ def delete(
             "delete needs one of ID..., --ids, and --where or --older-than or both"
         )
     is_meant = None if where is None else given_condition(where)
-    before = None if older_than is None else given_age(older_than)
     if conditions is None:
         _delete_ids(db, ids, ids_file, int_ids)
         return
     with open_idle(db) as database:
-        if before is not None:
-            deleted = database.expire(before, where=is_meant)
+        if older_than is not None:
+            deleted = database.expire(older_than=older_than, where=is_meant)
         elif is_meant is not None:
             deleted = database.delete_where(is_meant)
     print_one({"deleted": deleted})

@@ -26,7 +26,7 @@ from simdb.database.state.staged import seconds_of
 from simdb.storage import metadata as records
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from simdb.core.choices import RuleName
     from simdb.core.documents import DocumentLike
@@ -89,7 +89,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
 
         `on_conflict`: what to do with a document whose id is stored already.  "error" raises
         ExistsError.  "skip" keeps the stored document and its metadata.  "replace" deletes it
-        first.  "same" skips a document with the stored sketch, and raises ExistsError for any
+        first, which others call an upsert.  "same" skips a document with the stored sketch, and raises ExistsError for any
         other.  If an id is given twice, the later document meets the earlier one as if it were
         stored; only with "error" that is an InputError.
 
@@ -260,9 +260,17 @@ class Writing(Reading[IdT], Protocol[IdT]):
             state = writing.current()
             return write.storing.delete_where(writing, state, state.live(), where)
 
-    def expire(self, before: "datetime", *, where: "Where | None" = None) -> int:
+    def expire(
+        self,
+        before: "datetime | None" = None,
+        *,
+        older_than: "timedelta | str | None" = None,
+        where: "Where | None" = None,
+    ) -> int:
         """Delete the documents whose time is before `before`; returns their number.
 
+        `older_than`: in place of `before`, how long ago that is: a timedelta, or a text such as
+        "30d", of a whole number and s, m, h, d or w (seconds to weeks).
         `where`: of these only the ones that `delete_where(where)` would delete.
 
         `Options.keep_times` of the database decides what the time of a document is: when it was
@@ -272,13 +280,13 @@ class Writing(Reading[IdT], Protocol[IdT]):
 
         Raises OptionError if the database keeps no times.
         """
+        seconds = seconds_of(before, older_than)
         if not self._store.options.keeps_times:
             raise OptionError(
                 f"{self._store.environment.path} keeps no times of documents, so none can expire;"
                 " create a database with Options(keep_times='inserted') or 'seen' and insert the"
                 " documents there, or use delete_where with a date in their metadata"
             )
-        seconds = seconds_of(before)
         check_filters(where)
         with self._changing("delete") as writing:
             state = writing.current()

@@ -129,11 +129,44 @@ def test_a_database_without_times_says_what_to_do(database):
     assert "keep_times" not in database.stats().options
 
 
+def test_documents_older_than_an_age_expire(tmp_path, clock):
+    found = {}
+    for older_than in (
+        timedelta(seconds=59), timedelta(minutes=1), timedelta(0), "59s", "1m", "1h", "0d", "1w",
+        "9" * 99 + "w", timedelta.max,
+    ):  # fmt: skip
+        with opened(tmp_path / str(len(found)), "inserted") as database:
+            for id, age in [("b", 120), ("c", 60), ("d", 0)]:
+                clock.now -= age
+                database.insert(id, 1)
+                clock.now += age
+            found[older_than] = (database.expire(older_than=older_than), "".join(database))
+
+    assert list(found.values()) == [
+        (2, "d"), (1, "cd"), (2, "d"), (2, "d"), (1, "cd"), (0, "bcd"), (2, "d"), (0, "bcd"),
+        (0, "bcd"), (0, "bcd"),
+    ]  # fmt: skip
+
+
+def test_an_age_that_is_none_deletes_nothing(tmp_path, clock):
+    with opened(tmp_path, "inserted") as database:
+        database.insert("a", 1)
+        clock.now += 1000
+
+        for older_than in (30, 30.0, "", "30", "30D", "-1d", "1d2h", timedelta(seconds=-1)):
+            with pytest.raises(simdb.InputError, match=r"older_than must be .* such as 30d, got"):
+                database.expire(older_than=older_than)
+        for given in ({}, {"before": at(0), "older_than": "1d"}):
+            with pytest.raises(simdb.OptionError, match="needs one of before= and older_than="):
+                database.expire(**given)
+        assert list(database) == ["a"]
+
+
 def test_any_datetime_is_taken_and_nothing_else(tmp_path, clock):
     with opened(tmp_path, "seen") as database:
         database.insert("a", 1)
 
-        for before in (None, 5, 1e9, "2024-01-01", date(2024, 1, 1), timedelta(1)):
+        for before in (5, 1e9, "2024-01-01", date(2024, 1, 1), timedelta(1)):
             with pytest.raises(simdb.InputError, match="before must be a datetime"):
                 database.expire(before)
         assert database.expire(datetime(1, 1, 1, tzinfo=timezone.utc)) == 0

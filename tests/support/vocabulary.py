@@ -60,7 +60,7 @@ WRITING: dict[str, tuple[str, ...]] = {
     "delete": ("id",),
     "delete_many": ("ids",),
     "delete_where": ("where",),
-    "expire": ("before", "where"),
+    "expire": ("before", "older_than", "where"),
 }  # fmt: skip
 CARE: dict[str, tuple[str, ...]] = {
     "fit_idf": ("documents", "features_max", "errors", "progress"),

@@ -5,7 +5,6 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 NUMBER = re.compile("([0-9]{1,12})([KMGT]?)B?")
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,20 +263,6 @@ def given_condition(conditions: list[str]) -> Callable[[Any], bool]:
         )
 
     return is_satisfied
-
-
-def given_age(age: str) -> datetime:
-    """Return the time that was an age such as 30d ago; OptionError if it is no age."""
-    found = re.fullmatch(r"([0-9]+)([smhdw])", age)
-    if found is None:
-        raise OptionError(
-            "--older-than must be a whole number and s, m, h, d or w (seconds to weeks), such as"
-            f" 30d, got {age!r:.80}"
-        )
-    try:
-        return datetime.now(timezone.utc) - timedelta(seconds=int(found[1]) * SECONDS[found[2]])
-    except (OverflowError, ValueError) as error:
-        raise OptionError(f"--older-than {age!r:.80} is before the first possible year") from error
 
 
 def _parsed(condition: str) -> tuple[str, list[Any]]:

@@ -1,9 +1,10 @@
 """Staged changes: what a state needs to know of a write transaction, metadata and times too."""
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import merge
 from time import time
 from typing import Any, Protocol
@@ -13,7 +14,7 @@ import numpy as np
 from simdb.core import arrays, kernel
 from simdb.core.checks import shown
 from simdb.core.dtypes import U32
-from simdb.core.errors import InputError
+from simdb.core.errors import InputError, OptionError
 from simdb.storage import (
     NO_TABLE,
     Membership,
@@ -24,6 +25,8 @@ from simdb.storage import (
 )
 
 SECONDS_MAX = 2**32 - 1
+AGE = re.compile("([0-9]+)([smhdw])")
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 Entry = tuple[int, bytes]
 
@@ -136,8 +139,15 @@ class StagedTimes:
         return stored
 
 
-def seconds_of(before: Any) -> int:
-    """Return the seconds since 1970 of a datetime, rounded down; InputError for anything else."""
+def seconds_of(before: Any, older_than: Any = None) -> int:
+    """Return the seconds since 1970, rounded down, of a datetime or of what is so old now.
+
+    Raises InputError for another kind of value, OptionError for none or for both.
+    """
+    if (before is None) == (older_than is None):
+        raise OptionError("expire needs one of before= and older_than=")
+    if older_than is not None:
+        return math.floor(time() - _age_of(older_than))
     if not isinstance(before, datetime):
         raise InputError(
             "before must be a datetime, such as datetime.now() - timedelta(days=30), got"
@@ -147,6 +157,19 @@ def seconds_of(before: Any) -> int:
         return math.floor(before.timestamp())
     except (OverflowError, ValueError, OSError) as error:
         raise InputError(f"before cannot be turned into seconds: {error}") from error
+
+
+def _age_of(older_than: Any) -> float:
+    """Return the seconds of a timedelta, or of a text such as 30d; InputError."""
+    found = AGE.fullmatch(older_than) if isinstance(older_than, str) else None
+    if found is not None:
+        return min(int(found[1][:20]) * SECONDS[found[2]], SECONDS_MAX)
+    if isinstance(older_than, timedelta) and older_than >= timedelta(0):
+        return older_than.total_seconds()
+    raise InputError(
+        "older_than must be a timedelta, or a whole number and s, m, h, d or w (seconds to weeks),"
+        f" such as 30d, got {shown(older_than)}"
+    )
 
 
 class StagedMetadata:
