@@ -89,9 +89,9 @@ class Writing(Reading[IdT], Protocol[IdT]):
 
         `on_conflict`: what to do with a document whose id is stored already.  "error" raises
         ExistsError.  "skip" keeps the stored document and its metadata.  "replace" deletes it
-        first, which others call an upsert.  "same" skips a document with the stored sketch, and raises ExistsError for any
-        other.  If an id is given twice, the later document meets the earlier one as if it were
-        stored; only with "error" that is an InputError.
+        first, which others call an upsert.  "same" skips a document with the stored sketch, and
+        raises ExistsError for any other.  If an id is given twice, the later document meets the
+        earlier one as if it were stored; only with "error" that is an InputError.
 
         `on_error`: what to do with a document that cannot be read, because it, its id or its
         metadata are invalid.  "raise" raises InputError, and nothing is stored.  "skip" leaves it
