@@ -236,6 +236,7 @@ class Environment:
         self._is_closed = False
         self._has_replaced = False  # whether this process has put another data file in place
         self._is_lost = False  # whether it could not be opened again; the next verb tries
+        self._is_left = False  # whether it has no lease, and waits for its transactions to end
         self._files = OpenFiles(
             path, is_read_only=is_read_only, is_synced=durability == "full", timeout=timeout
         )
@@ -275,6 +276,8 @@ class Environment:
                 holder.transaction.abort()
             finally:
                 self._gate.leave(holder)
+            if self._is_left:
+                _close_unused(self)
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
@@ -518,11 +521,22 @@ class Environment:
 
     def lease(self) -> "Lease":
         """Make another lease."""
-        lease = Lease(self)
+        lease, self._is_left = Lease(self), False
         # When the process ends, the system closes everything.
         weakref.finalize(lease, _close_unused, self).atexit = False
         self.leases.add(lease)
         return lease
+
+    def try_close(self) -> bool:
+        """Close it, which has no lease, at once or when its last transaction ends; return which.
+
+        An error of closing is dropped, since no caller is left to receive it.
+        """
+        if self._gate.is_idle():
+            with suppress(errors.Error):
+                self.close()
+        self._is_left = self.is_open
+        return not self._is_left
 
     @property
     def is_foreign(self) -> bool:
@@ -804,9 +818,9 @@ class Lease:
             known = _open.get(place)
             if known is not None and known.is_used:
                 known.recover()
-            if known is None or not known.is_at(path) or not known.is_used:
-                if known is not None and not known.is_used:
-                    _close_unused(known)
+            if known is not None and not known.is_used:
+                _close_unused(known)
+            if known is None or not known.is_at(path):
                 environment = Environment(
                     os.path.abspath(path),
                     is_read_only=is_read_only,
@@ -859,15 +873,9 @@ class Lease:
 
 
 def _close_unused(environment: Environment) -> None:
-    """Close an environment that has no lease any more."""
+    """Close an environment that has no lease any more, as soon as its transactions have ended."""
     with _lock:
-        if environment.is_used:
-            return
-        try:
-            environment.close()
-        except errors.Error:
-            pass  # no caller is left to receive it
-        finally:
+        if not environment.is_used and environment.try_close():
             _forget(environment)
 
 
