@@ -7,7 +7,7 @@ documents.  Every document becomes a row of `Sketches` before it is stored or se
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -320,6 +320,26 @@ NO_GRAINS = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint64))
 NO_FEATURES = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint8))
 
 
+class Extras(NamedTuple):
+    """What some databases store beside the sketches of documents; None for what one does not."""
+
+    grains: Grains | None = None
+    features: PackedFeatures | None = None
+
+    def taken(self, chosen: Any) -> "Extras":
+        """Give those of some of the documents: `chosen` is a slice or positions."""
+        every: Any = (None if each is None else each.taken(chosen) for each in self)
+        return Extras(*every)
+
+    @staticmethod
+    def joined(parts: "Sequence[Extras]") -> "Extras":
+        """Join those of consecutive documents."""
+        return Extras(*map(joined_ragged, zip(*parts, strict=True)))
+
+
+NO_EXTRAS = Extras()
+
+
 @dataclass(slots=True, eq=False)  # to make a frozen one takes three times as long
 class Sketches:
     """Documents ready to be stored or searched; its fields are not set again.
@@ -327,16 +347,15 @@ class Sketches:
     `bits` uint64[n].  `vectors` uint8[n, width]: packed volatility vectors, zeros for a document
     without one.  `states` uint8[n]: EMPTY, BARE or WEIGHTED.  `levels` uint8[n, 64], only for
     queries that need it: how far each bit is from flipping, in finer steps (`kernel.levels`).
-    `grains` and `features`, only for databases that store them: those of each document.  `content`:
-    1 for texts, 1 + d for vectors of d coordinates, 0 for what goes with both.
+    `extras`: what the database stores beside them.  `content`: 1 for texts, 1 + d for vectors of d
+    coordinates, 0 for what goes with both.
     """
 
     bits: npt.NDArray[np.uint64]
     vectors: npt.NDArray[np.uint8]
     states: npt.NDArray[np.uint8]
     levels: npt.NDArray[np.uint8] | None = None
-    grains: Grains | None = None
-    features: PackedFeatures | None = None
+    extras: Extras = NO_EXTRAS
     content: int = 0
 
     @classmethod
@@ -353,7 +372,7 @@ class Sketches:
         return len(self.bits)
 
     def put(self, places: Any, part: "Sketches") -> None:
-        """Store other documents at some places, without their grains and features."""
+        """Store other documents at some places, without their extras."""
         self.bits[places] = part.bits
         self.vectors[places] = part.vectors
         self.states[places] = part.states
@@ -367,8 +386,7 @@ class Sketches:
             self.vectors[chosen],
             self.states[chosen],
             None if self.levels is None else self.levels[chosen],
-            None if self.grains is None else self.grains.taken(chosen),
-            None if self.features is None else self.features.taken(chosen),
+            self.extras.taken(chosen),
         )
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from simdb.core.arrays import EMPTY, WEIGHTED, Grains, PackedFeatures, joined_ragged, offsets_of
+from simdb.core.arrays import EMPTY, NO_EXTRAS, WEIGHTED, Extras, offsets_of
 from simdb.core.dtypes import I64, U8, U32, U64, Array
 from simdb.core.errors import CorruptError, FullError
 from simdb.storage import codec, layout
@@ -43,8 +43,7 @@ class StoredBatch:
 
     `fingerprints` uint64, `states` uint8, `vectors` uint8[n, width], `hashes` uint64 of the ids.
     The stored form of id i is content[offsets[i]:offsets[i + 1]] (int64[n + 1], uint8).
-    `grains`, `features`: only of new documents of a database with passages or with features; the
-    delta does not store them.
+    `extras`: only of new documents; the delta does not store them.
     """
 
     fingerprints: U64
@@ -53,8 +52,7 @@ class StoredBatch:
     hashes: U64
     offsets: I64
     content: U8
-    grains: Grains | None = None
-    features: PackedFeatures | None = None
+    extras: Extras = NO_EXTRAS
 
     def __len__(self) -> int:
         """Number of documents."""
@@ -70,8 +68,7 @@ class StoredBatch:
             self.hashes[inside],
             self.offsets[start : stop + 1] - first,
             self.content[first:last],
-            None if self.grains is None else self.grains.taken(inside),
-            None if self.features is None else self.features.taken(inside),
+            self.extras.taken(inside),
         )
 
     def view(self, start: int, keying: "Keying") -> "DeltaView":
@@ -99,8 +96,7 @@ class StoredBatch:
         return StoredBatch(
             **{name: np.concatenate([getattr(each, name) for each in batches]) for name in columns},
             offsets=offsets_of(np.concatenate(lengths)),
-            grains=joined_ragged([each.grains for each in batches]),
-            features=joined_ragged([each.features for each in batches]),
+            extras=Extras.joined([each.extras for each in batches]),
         )
 
     def encoded(self, key: bytes) -> U8:

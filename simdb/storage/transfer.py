@@ -23,7 +23,7 @@ import numpy as np
 import xxhash
 
 from simdb.core import kernel
-from simdb.core.arrays import WEIGHTED, Ragged, flags_at
+from simdb.core.arrays import WEIGHTED, Extras, Ragged, flags_at
 from simdb.core.arrow import array_of, load_arrow
 from simdb.core.checks import expecting
 from simdb.core.dtypes import U32
@@ -36,7 +36,8 @@ FORMAT, VERSION = b"simdb-dump", 2
 HEAD, IDF, CALIBRATION, NOTE, DOCUMENTS = "head", "idf", "calibration", "note", "documents"
 KINDS = {kind.encode(): kind for kind in (IDF, CALIBRATION, NOTE)}
 # The columns that only some databases have.
-OPTIONAL = ("cluster", "time", "passages", "features")
+EXTRAS = ("passages", "features")  # as `Extras` has them
+OPTIONAL = ("cluster", "time", *EXTRAS)
 CONTINUATION = b"\xff" * 4  # the first bytes of every message of Arrow
 # A batch has no more bytes, unless a single document has.
 BATCH_BYTES = 1 << 26
@@ -100,8 +101,7 @@ class DumpWriter:
             "metadata": self._arrow.array(packed, self._arrow.large_binary()),
             "cluster": documents.clusters,
             "time": documents.times,
-            "passages": batch.grains,
-            "features": batch.features,
+            **dict(zip(EXTRAS, batch.extras, strict=True)),
         }
         arrays = [self._array(columns[each.name], each.type) for each in self._schema]
         self._put(self._arrow.RecordBatch.from_arrays(arrays, schema=self._schema))
@@ -241,7 +241,7 @@ def _checked(
             raise CorruptError(f"{place} has passages of a document that do not ascend")
     batch = StoredBatch(
         found["fingerprint"], states, found["vector"], np.empty(0, np.uint64),
-        ids.offsets, ids.values, grains, found["features"],
+        ids.offsets, ids.values, Extras(*(found[name] for name in EXTRAS)),
     )  # fmt: skip
     return DumpedDocuments(batch, found["cluster"], found["time"], metadata)
 

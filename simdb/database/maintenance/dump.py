@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from simdb.core import stored_options
-from simdb.core.arrays import ORDINALS_MAX, offsets_of
+from simdb.core.arrays import ORDINALS_MAX, Extras, offsets_of
 from simdb.core.checks import a_map, a_text, a_whole, expecting
 from simdb.core.errors import CorruptError, InputError, NotFoundError, no_descriptor, undoing
 from simdb.core.options import VECTOR_LENGTH_MAX, Options
@@ -176,7 +176,7 @@ def document_groups(
             StoredBatch(
                 segment[layout.FINGERPRINT], segment[layout.STATE], segment[layout.VECTOR],
                 np.empty(0, np.uint64), segment[layout.OFFSET].astype(np.int64),
-                segment[layout.ID], grains, features,
+                segment[layout.ID], Extras(grains, features),
             ),
             None if membership is None else membership.numbers(ordinals),
             None if times is None else times[ordinals],
@@ -361,7 +361,7 @@ class _Filling:
         self._document_count += len(batch)
         self._size_bytes += batch.vectors.nbytes + len(batch.content)
         self._size_bytes += sum(len(packed) for _, packed in group.metadata)
-        for each in (batch.grains, batch.features):
+        for each in batch.extras:
             self._size_bytes += 0 if each is None else each.values.nbytes
         if self._document_count >= COMMIT_DOCUMENTS or self._size_bytes >= COMMIT_BYTES:
             self._commit()
@@ -379,7 +379,7 @@ class _Filling:
     def _check(self, group: transfer.DumpedDocuments) -> None:
         """Raise CorruptError unless the options can have made what is beside the documents."""
         batch, count = group.batch, len(group.batch)
-        beside = (group.clusters, group.times, batch.grains, batch.features)
+        beside = (group.clusters, group.times, *batch.extras)
         lengths = [None if each is None else len(each) for each in beside]
         if lengths != [count if kept else None for kept in _are_kept(self._store.options)]:
             raise CorruptError(f"{self._place} has other columns than the options say")
@@ -388,9 +388,9 @@ class _Filling:
                 f"{self._place} has vectors of {batch.vectors.shape[1]} bytes, but the options say"
                 f" {self._store.width}"
             )
-        if batch.features is not None:
+        if batch.extras.features is not None:
             entry = self._store.exact_similarity().packed_bytes
-            if (np.diff(batch.features.offsets) % entry).any():
+            if (np.diff(batch.extras.features.offsets) % entry).any():
                 raise CorruptError(f"{self._place} has features that are cut off")
         positions = [-1, *(at for at, _ in group.metadata), count]
         if any(after <= before for before, after in pairwise(positions)):

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from simdb.core.arrays import Sketches
+from simdb.core.arrays import Extras, Sketches
 from simdb.core.errors import OptionError, undoing
 from simdb.core.progress import Progress, Report, report_of
 from simdb.core.stored_options import differences
@@ -81,11 +81,13 @@ def _stage(
     writing: WriteState, before: State, group: transfer.DumpedDocuments, rule: str, content: int
 ) -> int:
     """Stage some documents by a rule for stored ids; `before`: the state without this database."""
-    staging, options = writing.staging, writing.store.options
+    staging, options, extras = writing.staging, writing.store.options, group.batch.extras
     batch = replace(
         incoming.rehashed(group.batch, staging.id_key),
-        grains=group.batch.grains if options.passages else None,
-        features=group.batch.features if options.features else None,
+        extras=Extras(
+            extras.grains if options.passages else None,
+            extras.features if options.features else None,
+        ),
     )
     sketches = Sketches(batch.fingerprints, batch.vectors, batch.states, content=content)
     staging.settle(sketches)

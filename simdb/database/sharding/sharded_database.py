@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from simdb.core import previews
-from simdb.core.arrays import ORDINALS_MAX, Id, IdT
+from simdb.core.arrays import ORDINALS_MAX, Extras, Id, IdT
 from simdb.core.choices import MissingName, ShardByName
 from simdb.core.dtypes import U32
 from simdb.core.errors import FullError, OptionError, ReadOnlyError, undoing
@@ -294,10 +294,10 @@ def _documents(state: State, ordinals: U32, has_metadata: bool) -> Iterator[Docu
         part = ordinals[start : start + COPIED_DOCUMENTS]
         ids = states.incoming.EncodedIds(list(state.identifiers(part).decode(part)))
         sketches = stored_sketches(state, part)
-        if options.passages:
-            sketches.grains = state.passages().grains_of(part, state.source)
-        if options.features:
-            sketches.features = state.features(part)
+        sketches.extras = Extras(
+            state.passages().grains_of(part, state.source) if options.passages else None,
+            state.features(part) if options.features else None,
+        )
         listed = part.tolist() if has_metadata else []
         packed = state.metadata_of_many(listed)
         batch = states.incoming.make_batch(ids, sketches)

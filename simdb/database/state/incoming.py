@@ -191,8 +191,7 @@ def collected(
     The parts are copied while threads make the next ones.
     """
     report = report_of(progress)
-    grains: list[arrays.Grains | None] = []
-    features: list[arrays.PackedFeatures | None] = []
+    extras: list[arrays.Extras] = []
     whole, done = sketcher.sketch([]), 0
     for part in parts:
         start, done = done, done + len(part)
@@ -211,12 +210,9 @@ def collected(
         whole.vectors[inside] = part.vectors
         check_content(whole.content, part)
         whole.content = whole.content or part.content
-        grains.append(part.grains)
-        features.append(part.features)
+        extras.append(part.extras)
     check_count(done, count)
-    return replace(
-        whole, grains=arrays.joined_ragged(grains), features=arrays.joined_ragged(features)
-    )
+    return replace(whole, extras=arrays.Extras.joined(extras))
 
 
 def sketch_slices(
@@ -270,8 +266,7 @@ def joined(
         np.concatenate([part.vectors for part in parts]),
         np.concatenate([part.states for part in parts]),
         np.concatenate(levels) if levels else None,
-        arrays.joined_ragged([part.grains for part in parts]),
-        arrays.joined_ragged([part.features for part in parts]),
+        arrays.Extras.joined([part.extras for part in parts]),
         content,
     )
 
@@ -292,9 +287,8 @@ def batch_of_one(form: tuple[Any, Any, Any], sketches: arrays.Sketches) -> Store
     """Return the columns of one document, whose id `kernel.encode_ids` has encoded as `form`."""
     offsets, content, hashes = form
     return StoredBatch(
-        sketches.bits, sketches.states, sketches.vectors, hashes, offsets, content,
-        sketches.grains, sketches.features,
-    )  # fmt: skip
+        sketches.bits, sketches.states, sketches.vectors, hashes, offsets, content, sketches.extras
+    )
 
 
 def pack_all(metadata: Any, ids: Sequence[Any] | EncodedIds) -> list[tuple[int, bytes]]:
@@ -334,8 +328,7 @@ def chosen_batch(batch: StoredBatch, chosen: npt.NDArray[np.integer]) -> StoredB
         batch.hashes[chosen],
         arrays.offsets_of(lengths[chosen]),
         batch.content[np.repeat(is_chosen, lengths)],
-        None if batch.grains is None else batch.grains.taken(chosen),
-        None if batch.features is None else batch.features.taken(chosen),
+        batch.extras.taken(chosen),
     )
 
 

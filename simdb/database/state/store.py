@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from simdb import plan, sketch as sketching
-from simdb.core.arrays import Sketches
+from simdb.core.arrays import Extras, Sketches
 from simdb.core.checks import instance, one_of, share, shown, whole
 from simdb.core.errors import (
     CorruptError,
@@ -91,12 +91,12 @@ class Beside:
 
     def added(self, sketches: Sketches, documents: Any, *, errors: str, start: int = 0) -> Sketches:
         """Return sketches with what belongs to their documents; InputError for those without it."""
-        grains, features = sketches.grains, sketches.features
+        grains, features = sketches.extras
         if self._winnower is not None:
             grains = self._winnower.grains(documents, errors=errors, start=start)
         if self._packing is not None:
             features = self._packing.packed(documents, errors=errors, start=start)
-        return replace(sketches, grains=grains, features=features)
+        return replace(sketches, extras=Extras(grains, features))
 
 
 class Lasting(Protocol):

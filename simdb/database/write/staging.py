@@ -232,9 +232,9 @@ class Staging:
         self._tombstones.make_room(self.next_ordinal)
         self.metadata.insert(first, metadata)
         if self.staged_passages is not None:
-            self.staged_passages.insert(self._beside(batch.grains, "passages"))
+            self.staged_passages.insert(self._beside(batch.extras.grains, "passages"))
         if self.staged_features is not None:
-            self.staged_features.insert(self._beside(batch.features, "features"))
+            self.staged_features.insert(self._beside(batch.extras.features, "features"))
         if self.times is not None:
             self.times.note(np.arange(first, self.next_ordinal, dtype=np.uint32), times)
         self._count(batch.states, 1)
